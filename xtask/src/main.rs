@@ -1,0 +1,2 @@
+//! All automation of the workspace, called as `cargo xtask COMMAND`.
+fn main() {}
