@@ -1,0 +1,1 @@
+//! Memory services of pleach: recall across sessions.

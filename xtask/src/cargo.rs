@@ -1,0 +1,48 @@
+//! Running cargo and other programs, with their output streamed to the caller.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{BufRead as _, BufReader};
+use std::process::{Command, Stdio};
+
+use anyhow::Context as _;
+
+use crate::report::Counts;
+
+/// The cargo that started this program, or the one on `PATH`.
+pub(crate) fn program() -> OsString {
+    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
+}
+
+pub(crate) fn cargo<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Command {
+    let mut command = Command::new(program());
+    command.args(args);
+    command
+}
+
+/// Runs a command to its end; true when it succeeded.
+pub(crate) fn succeeds(command: &mut Command) -> anyhow::Result<bool> {
+    let status = command
+        .status()
+        .with_context(|| format!("cannot run {command:?}"))?;
+    Ok(status.success())
+}
+
+/// Runs a command, passing its standard output on line by line while adding up the
+/// test results it reports.
+pub(crate) fn counted(command: &mut Command) -> anyhow::Result<(bool, Counts)> {
+    let mut child = command
+        .stdout(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("cannot run {command:?}"))?;
+    let stdout = child.stdout.take().context("the child has no output")?;
+    let mut counts = Counts::default();
+    for line in BufReader::new(stdout).split(b'\n') {
+        let line = line?;
+        let text = String::from_utf8_lossy(&line);
+        println!("{text}");
+        if let Some(found) = Counts::parse(&text) {
+            counts.add(found);
+        }
+    }
+    Ok((child.wait()?.success(), counts))
+}

@@ -1,0 +1,187 @@
+//! The layer table: every crate of the workspace and what it may depend on.
+//!
+//! Data only; `tidy` compares it with `cargo metadata`. A new crate needs a row here,
+//! an ADR, and a reason why a module would not do.
+
+/// One crate of the workspace.
+#[derive(Debug)]
+pub(crate) struct Row {
+    pub(crate) name: &'static str,
+    pub(crate) layer: u8,
+    pub(crate) role: Role,
+    /// The workspace crates it may name as a normal or build dependency.
+    pub(crate) may_use: &'static [&'static str],
+}
+
+/// What a crate is for, which decides the rules that apply to it beyond its layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// A published library that the facade re-exports.
+    Library,
+    /// The facade: the only crate that sees every library.
+    Facade,
+    /// A program built on the facade.
+    Program,
+    /// Unpublished: tests, benchmarks, automation.
+    Tooling,
+}
+
+/// The one crate that may be a dev-dependency whatever its layer.
+pub(crate) const TESTKIT: &str = "pleach-testkit";
+
+const L1: &[&str] = &["pleach-core"];
+const BACKEND: &[&str] = &["pleach-core", "pleach-session"];
+const NECK: &[&str] = &[
+    "pleach-core",
+    "pleach-session",
+    "pleach-artifact",
+    "pleach-memory",
+    "pleach-model",
+];
+
+pub(crate) const LAYERS: &[Row] = &[
+    library("pleach-core", 0, &[]),
+    library("pleach-session", 1, L1),
+    library("pleach-artifact", 1, L1),
+    library("pleach-memory", 1, L1),
+    library("pleach-model", 1, L1),
+    library("pleach-session-inmemory", 2, BACKEND),
+    library("pleach-session-sqlite", 2, BACKEND),
+    library("pleach-session-postgres", 2, BACKEND),
+    library("pleach-context", 2, NECK),
+    library("pleach-workflow", 3, &["pleach-core", "pleach-context"]),
+    library(
+        "pleach-agent",
+        4,
+        &[
+            "pleach-core",
+            "pleach-model",
+            "pleach-context",
+            "pleach-workflow",
+        ],
+    ),
+    library(
+        "pleach-runner",
+        4,
+        &[
+            "pleach-core",
+            "pleach-session",
+            "pleach-artifact",
+            "pleach-memory",
+            "pleach-model",
+            "pleach-context",
+            "pleach-workflow",
+        ],
+    ),
+    library(
+        "pleach-server",
+        5,
+        &[
+            "pleach-core",
+            "pleach-session",
+            "pleach-artifact",
+            "pleach-memory",
+            "pleach-model",
+            "pleach-context",
+            "pleach-runner",
+        ],
+    ),
+    Row {
+        name: "pleach",
+        layer: 6,
+        role: Role::Facade,
+        may_use: &[
+            "pleach-core",
+            "pleach-session",
+            "pleach-artifact",
+            "pleach-memory",
+            "pleach-model",
+            "pleach-session-inmemory",
+            "pleach-session-sqlite",
+            "pleach-session-postgres",
+            "pleach-context",
+            "pleach-workflow",
+            "pleach-agent",
+            "pleach-runner",
+            "pleach-server",
+        ],
+    },
+    Row {
+        name: "pleach-cli",
+        layer: 7,
+        role: Role::Program,
+        may_use: &["pleach"],
+    },
+    Row {
+        name: TESTKIT,
+        layer: 3,
+        role: Role::Tooling,
+        may_use: &[
+            "pleach-core",
+            "pleach-session",
+            "pleach-artifact",
+            "pleach-memory",
+            "pleach-model",
+            "pleach-context",
+        ],
+    },
+    Row {
+        name: "pleach-tests",
+        layer: 8,
+        role: Role::Tooling,
+        may_use: &["pleach", TESTKIT],
+    },
+    Row {
+        name: "pleach-benches",
+        layer: 8,
+        role: Role::Tooling,
+        may_use: &["pleach", TESTKIT],
+    },
+    Row {
+        name: "xtask",
+        layer: 8,
+        role: Role::Tooling,
+        may_use: &[],
+    },
+];
+
+const fn library(name: &'static str, layer: u8, may_use: &'static [&'static str]) -> Row {
+    Row {
+        name,
+        layer,
+        role: Role::Library,
+        may_use,
+    }
+}
+
+pub(crate) fn row(name: &str) -> Option<&'static Row> {
+    LAYERS.iter().find(|row| row.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_edge_of_the_table_points_down() {
+        for row in LAYERS {
+            for used in row.may_use {
+                let target = super::row(used).expect("a row may only name crates of the table");
+                assert!(
+                    target.layer < row.layer,
+                    "{} → {} does not point down",
+                    row.name,
+                    used
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn the_facade_may_use_every_library() {
+        let facade = row("pleach").expect("the facade has a row");
+        for library in LAYERS.iter().filter(|r| r.role == Role::Library) {
+            assert!(facade.may_use.contains(&library.name), "{}", library.name);
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! What `cargo metadata` says about the workspace: packages, features, targets.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::Context as _;
+use serde::Deserialize;
+
+/// The part of `cargo metadata --no-deps` that the checks need.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Workspace {
+    pub(crate) packages: Vec<Package>,
+    pub(crate) target_directory: PathBuf,
+    pub(crate) workspace_root: PathBuf,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Package {
+    pub(crate) name: String,
+    pub(crate) manifest_path: PathBuf,
+    pub(crate) dependencies: Vec<Dependency>,
+    pub(crate) features: std::collections::BTreeMap<String, Vec<String>>,
+    pub(crate) targets: Vec<Target>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Dependency {
+    pub(crate) name: String,
+    /// `null` in the metadata for a normal dependency.
+    kind: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Target {
+    pub(crate) name: String,
+    pub(crate) kind: Vec<String>,
+}
+
+impl Dependency {
+    pub(crate) fn is_dev(&self) -> bool {
+        self.kind.as_deref() == Some("dev")
+    }
+}
+
+impl Package {
+    /// The folder that holds the package's `Cargo.toml`.
+    pub(crate) fn folder(&self) -> &Path {
+        self.manifest_path.parent().unwrap_or(Path::new("."))
+    }
+
+    pub(crate) fn has_target(&self, kind: &str, name: &str) -> bool {
+        self.targets
+            .iter()
+            .any(|t| t.name == name && t.kind.iter().any(|k| k == kind))
+    }
+}
+
+impl Workspace {
+    /// Asks cargo. Nothing is downloaded: dependencies are not resolved.
+    pub(crate) fn load() -> anyhow::Result<Self> {
+        let output = Command::new(crate::cargo::program())
+            .args(["metadata", "--no-deps", "--format-version", "1"])
+            .output()
+            .context("cannot run `cargo metadata`")?;
+        anyhow::ensure!(
+            output.status.success(),
+            "`cargo metadata` failed: {}",
+            String::from_utf8_lossy(&output.stderr).trim()
+        );
+        serde_json::from_slice(&output.stdout).context("cannot read the output of `cargo metadata`")
+    }
+
+    pub(crate) fn package(&self, name: &str) -> Option<&Package> {
+        self.packages.iter().find(|p| p.name == name)
+    }
+
+    /// A path as it is shown to people: relative to the root when it lies below it.
+    pub(crate) fn relative<'a>(&self, path: &'a Path) -> &'a Path {
+        path.strip_prefix(&self.workspace_root).unwrap_or(path)
+    }
+}
