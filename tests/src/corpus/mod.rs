@@ -1,0 +1,160 @@
+//! The conformance corpus on disk, and running all of it.
+//!
+//! A scenario is played by the program `conformance`, one process each, so that a hang or
+//! a crash costs one scenario only. This module finds the scenarios, runs the processes and
+//! judges the traces; what a scenario means is that program's business.
+
+mod child;
+mod expected;
+mod report;
+mod verdict;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use serde_json::Value;
+
+pub use child::run_all;
+pub use expected::ExpectedFailures;
+pub use report::{Summary, write_report};
+pub use verdict::{Verdict, judge};
+
+/// The folder of the corpus: `scenarios/` and `expected_failures.txt`.
+pub fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("conformance")
+}
+
+/// One recorded scenario.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// Its name, which is its file name without `.json`.
+    pub name: String,
+    /// The features it exercises; never empty.
+    pub features: Vec<String>,
+    /// The scenario file.
+    pub path: PathBuf,
+    /// The whole golden file.
+    pub golden: Value,
+}
+
+impl Scenario {
+    fn load(path: PathBuf) -> anyhow::Result<Self> {
+        let name = path
+            .file_stem()
+            .context("a scenario without a name")?
+            .to_string_lossy()
+            .into_owned();
+        let golden = read_json(&path.with_extension("golden.json"))?;
+        let mut features: Vec<String> = read_json(&path)?["features"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|feature| feature.as_str().map(str::to_owned))
+            .collect();
+        if features.is_empty() {
+            features.push("other".into());
+        }
+        Ok(Self {
+            name,
+            features,
+            path,
+            golden,
+        })
+    }
+
+    /// Whether the name or a feature contains the text; the empty text matches all.
+    pub fn matches(&self, filter: &str) -> bool {
+        self.name.contains(filter) || self.features.iter().any(|f| f.contains(filter))
+    }
+}
+
+/// Where and how a scenario keeps its sessions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lane {
+    /// `memory`, `sqlite` or `postgres`.
+    pub backend: String,
+    /// Drop runner and service after every turn and open the stored session anew.
+    pub reopen: bool,
+}
+
+impl Lane {
+    /// The backends a lane may name.
+    pub const BACKENDS: [&'static str; 3] = ["memory", "sqlite", "postgres"];
+
+    /// The lanes that need no server: memory, and SQLite opened anew after every turn.
+    pub fn local() -> Vec<Self> {
+        [("memory", false), ("sqlite", true)]
+            .map(|(backend, reopen)| Self {
+                backend: backend.into(),
+                reopen,
+            })
+            .into()
+    }
+}
+
+/// One scenario on one lane.
+#[derive(Clone, Debug)]
+pub struct Case<'a> {
+    /// What is played.
+    pub scenario: &'a Scenario,
+    /// Where its sessions are kept.
+    pub lane: &'a Lane,
+}
+
+impl std::fmt::Display for Case<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}[{}]", self.scenario.name, self.lane.backend)
+    }
+}
+
+/// Every scenario of a folder, by name.
+///
+/// # Errors
+/// A file cannot be read, is not JSON, or has no golden file beside it.
+pub fn load(folder: &Path) -> anyhow::Result<Vec<Scenario>> {
+    let entries =
+        std::fs::read_dir(folder).with_context(|| format!("cannot list {}", folder.display()))?;
+    let mut paths = Vec::new();
+    for entry in entries {
+        let path = entry?.path();
+        let name = path.to_string_lossy();
+        if name.ends_with(".json") && !name.ends_with(".golden.json") {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    paths.into_iter().map(Scenario::load).collect()
+}
+
+fn read_json(path: &Path) -> anyhow::Result<Value> {
+    let text =
+        std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    serde_json::from_str(&text).with_context(|| format!("{} is not JSON", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::normalise::compare;
+
+    #[test]
+    fn every_scenario_has_a_golden_file_of_its_own() {
+        let corpus = load(&folder().join("scenarios")).expect("the corpus");
+        assert!(!corpus.is_empty());
+        for scenario in corpus {
+            assert_eq!(scenario.golden["scenario"], scenario.name.as_str());
+            assert!(scenario.matches(""));
+        }
+    }
+
+    /// The rules are idempotent on ungrouped traces: a recording equals itself.
+    #[test]
+    fn every_ordered_recording_equals_itself() {
+        for scenario in load(&folder().join("scenarios")).expect("the corpus") {
+            if scenario.golden["compare"] != "per_node" {
+                let trace = &scenario.golden["trace"];
+                assert_eq!(compare(&scenario.golden, trace), [], "{}", scenario.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! What the differences of a case mean, given the list of known failures.
+
+use super::{Case, ExpectedFailures};
+use crate::normalise::Difference;
+
+/// The judgement of one case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The traces are equal, and nobody expected otherwise.
+    Passed,
+    /// The traces differ.
+    Failed(Vec<Difference>),
+    /// The traces differ, as listed; holds the reason.
+    Known(String),
+    /// The case passes although it is listed: its line must go. Holds the reason.
+    Unlisted(String),
+}
+
+/// Judges one case.
+pub fn judge(case: &Case<'_>, found: Vec<Difference>, expected: &ExpectedFailures) -> Verdict {
+    match (found.is_empty(), expected.reason(case)) {
+        (true, None) => Verdict::Passed,
+        (false, None) => Verdict::Failed(found),
+        (false, Some(reason)) => Verdict::Known(reason.to_owned()),
+        (true, Some(reason)) => Verdict::Unlisted(reason.to_owned()),
+    }
+}

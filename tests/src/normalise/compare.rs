@@ -1,0 +1,143 @@
+//! The differences between a recorded and an actual trace.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
+use super::dumps::{Style, dumps};
+use super::{Errors, Order, normalise};
+
+/// How many differences are looked for.
+const LIMIT: usize = 12;
+
+/// How much of a value a difference shows.
+const SHOWN: usize = 300;
+
+/// Relative tolerance between floats (rule N4).
+const TOLERANCE: f64 = 1e-9;
+
+const ABSENT: &str = "(absent)";
+
+/// One place where two traces differ.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// Where: `$.turns[0].yielded[2].author`.
+    pub path: String,
+    /// What the recording holds there, shortened.
+    pub golden: String,
+    /// What the actual trace holds there, shortened.
+    pub actual: String,
+}
+
+/// Compares a golden file with a raw trace; empty when they are equal.
+///
+/// `golden` is the whole golden file, which also says how to compare. `actual` is a trace,
+/// or an object that holds one under `trace`. At most twelve differences are returned.
+pub fn compare(golden: &Value, actual: &Value) -> Vec<Difference> {
+    let order = match golden.get("compare").and_then(Value::as_str) {
+        Some("per_node") => Order::PerNode,
+        _ => Order::Ordered,
+    };
+    let errors = match golden.get("errors").and_then(Value::as_str) {
+        Some("type") => Errors::Type,
+        _ => Errors::Full,
+    };
+    let expected = golden.get("trace").unwrap_or(&Value::Null);
+    let mut found = Finder::default();
+    match normalise(actual.get("trace").unwrap_or(actual), order, errors) {
+        Ok(actual) => found.values("$", expected, &actual),
+        Err(malformed) => found.add("$", "a well formed trace", &malformed.to_string()),
+    }
+    found.differences
+}
+
+#[derive(Default)]
+struct Finder {
+    differences: Vec<Difference>,
+}
+
+impl Finder {
+    fn is_full(&self) -> bool {
+        self.differences.len() >= LIMIT
+    }
+
+    fn add(&mut self, path: &str, golden: &str, actual: &str) {
+        if !self.is_full() {
+            self.differences.push(Difference {
+                path: path.to_owned(),
+                golden: golden.to_owned(),
+                actual: actual.to_owned(),
+            });
+        }
+    }
+
+    fn values(&mut self, path: &str, golden: &Value, actual: &Value) {
+        if self.is_full() || same(golden, actual) {
+            return;
+        }
+        match (golden, actual) {
+            (Value::Object(g), Value::Object(a)) => self.objects(path, g, a),
+            (Value::Array(g), Value::Array(a)) => self.lists(path, g, a),
+            _ => self.add(path, &short(golden), &short(actual)),
+        }
+    }
+
+    /// Turns first: what happened explains what was stored.
+    fn objects(&mut self, path: &str, golden: &Map<String, Value>, actual: &Map<String, Value>) {
+        let keys: BTreeSet<&String> = golden.keys().chain(actual.keys()).collect();
+        let (first, rest): (Vec<&String>, Vec<&String>) = keys
+            .into_iter()
+            .partition(|key| *key == "turns" || *key == "construction_error");
+        for key in first.into_iter().rev().chain(rest) {
+            self.pair(&format!("{path}.{key}"), golden.get(key), actual.get(key));
+        }
+    }
+
+    fn lists(&mut self, path: &str, golden: &[Value], actual: &[Value]) {
+        for index in 0..golden.len().max(actual.len()) {
+            self.pair(
+                &format!("{path}[{index}]"),
+                golden.get(index),
+                actual.get(index),
+            );
+        }
+    }
+
+    fn pair(&mut self, path: &str, golden: Option<&Value>, actual: Option<&Value>) {
+        match (golden, actual) {
+            (Some(golden), Some(actual)) => self.values(path, golden, actual),
+            (Some(golden), None) => self.add(path, &short(golden), ABSENT),
+            (None, Some(actual)) => self.add(path, ABSENT, &short(actual)),
+            (None, None) => {}
+        }
+    }
+}
+
+/// Equality by rule N4: numbers by value and with tolerance, `true` is not 1.
+fn same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(x), Value::Number(y)) => match (x.as_f64(), y.as_f64()) {
+            _ if x == y => true,
+            (Some(x), Some(y)) => (x - y).abs() <= TOLERANCE * x.abs().max(y.abs()),
+            _ => false,
+        },
+        (Value::Array(x), Value::Array(y)) => {
+            x.len() == y.len() && x.iter().zip(y).all(|(x, y)| same(x, y))
+        }
+        (Value::Object(x), Value::Object(y)) => {
+            x.len() == y.len()
+                && x.iter()
+                    .all(|(key, x)| y.get(key).is_some_and(|y| same(x, y)))
+        }
+        _ => a == b,
+    }
+}
+
+fn short(value: &Value) -> String {
+    let text = dumps(value, Style::READABLE);
+    if text.chars().count() <= SHOWN {
+        return text;
+    }
+    let shown: String = text.chars().take(SHOWN - 1).collect();
+    shown + "…"
+}
