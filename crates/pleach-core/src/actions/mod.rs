@@ -1,0 +1,164 @@
+//! What an event does beside being said: state, artifacts, routing and control (R103).
+
+mod codec;
+mod rare;
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use serde_json::Value;
+
+use crate::{AuthConfig, EventCompaction, Map, Route};
+
+pub(crate) use rare::RareActions;
+pub use rare::{ToolConfirmation, UiWidget};
+
+/// The effects of an event. ADK: `EventActions`
+///
+/// Most events have none or only a state delta, so everything else hides behind one pointer and costs nothing when
+/// absent.
+///
+/// JSON: an object in which `state_delta`, `artifact_delta`, `requested_auth_configs` and `requested_tool_confirmations`
+/// always stand, even empty; unknown keys are refused (R102).
+#[derive(Clone, Debug, Default)]
+pub struct EventActions {
+    state_delta: Option<Box<Map>>,
+    route: Option<Box<Route>>,
+    rare: Option<Box<RareActions>>,
+}
+
+static NO_STATE: LazyLock<Map> = LazyLock::new(Map::new);
+static NO_ARTIFACTS: BTreeMap<String, i64> = BTreeMap::new();
+static NO_AUTH: BTreeMap<String, AuthConfig> = BTreeMap::new();
+static NO_CONFIRMATIONS: BTreeMap<String, ToolConfirmation> = BTreeMap::new();
+
+macro_rules! accessors {
+    ($($(#[$doc:meta])* $get:ident, $set:ident: $type:ty => |$stored:ident| $view:expr => $seen:ty;)*) => {$(
+        $(#[$doc])*
+        pub fn $get(&self) -> Option<$seen> {
+            let $stored = &self.rare.as_ref()?.$get;
+            $view
+        }
+
+        #[doc = concat!("Sets or clears what [`", stringify!($get), "`](Self::", stringify!($get), ") returns.")]
+        pub fn $set(&mut self, value: Option<$type>) {
+            if value.is_some() || self.rare.is_some() {
+                self.rare_mut().$get = value;
+            }
+        }
+    )*};
+}
+
+impl EventActions {
+    /// Makes actions that do nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Returns the changes of state, keys with their prefixes.
+    pub fn state_delta(&self) -> &Map {
+        self.state_delta.as_deref().unwrap_or(&NO_STATE)
+    }
+
+    /// Returns the changes of state to be changed.
+    pub fn state_delta_mut(&mut self) -> &mut Map {
+        self.state_delta.get_or_insert_default()
+    }
+
+    /// Takes the changes of state away; `None` when there are none.
+    pub fn take_state_delta(&mut self) -> Option<Box<Map>> {
+        self.state_delta.take().filter(|delta| !delta.is_empty())
+    }
+
+    /// Replaces the changes of state.
+    pub fn set_state_delta(&mut self, delta: Map) {
+        self.state_delta = (!delta.is_empty()).then(|| Box::new(delta));
+    }
+
+    /// Returns the route the node chose.
+    pub fn route(&self) -> Option<&Route> {
+        self.route.as_deref()
+    }
+
+    /// Sets or clears the route.
+    pub fn set_route(&mut self, route: Option<Route>) {
+        self.route = route.map(Box::new);
+    }
+
+    /// Returns the artifacts saved, file name to version.
+    pub fn artifact_delta(&self) -> &BTreeMap<String, i64> {
+        self.rare.as_ref().map_or(&NO_ARTIFACTS, |rare| &rare.artifact_delta)
+    }
+
+    /// Returns the artifacts saved, to be changed.
+    pub fn artifact_delta_mut(&mut self) -> &mut BTreeMap<String, i64> {
+        &mut self.rare_mut().artifact_delta
+    }
+
+    /// Returns the credentials asked for, by function call id.
+    pub fn requested_auth_configs(&self) -> &BTreeMap<String, AuthConfig> {
+        self.rare.as_ref().map_or(&NO_AUTH, |rare| &rare.requested_auth_configs)
+    }
+
+    /// Returns the credentials asked for, to be changed.
+    pub fn requested_auth_configs_mut(&mut self) -> &mut BTreeMap<String, AuthConfig> {
+        &mut self.rare_mut().requested_auth_configs
+    }
+
+    /// Returns the confirmations asked for, by function call id.
+    pub fn requested_tool_confirmations(&self) -> &BTreeMap<String, ToolConfirmation> {
+        self.rare
+            .as_ref()
+            .map_or(&NO_CONFIRMATIONS, |rare| &rare.requested_tool_confirmations)
+    }
+
+    /// Returns the confirmations asked for, to be changed.
+    pub fn requested_tool_confirmations_mut(&mut self) -> &mut BTreeMap<String, ToolConfirmation> {
+        &mut self.rare_mut().requested_tool_confirmations
+    }
+
+    accessors! {
+        /// Tells whether the model must not sum up the function response.
+        skip_summarization, set_skip_summarization: bool => |stored| *stored => bool;
+        /// Returns the agent that takes over.
+        transfer_to_agent, set_transfer_to_agent: String => |stored| stored.as_deref() => &str;
+        /// Returns why that agent takes over.
+        transfer_reason, set_transfer_reason: String => |stored| stored.as_deref() => &str;
+        /// Tells whether the agent hands the matter to its parent.
+        escalate, set_escalate: bool => |stored| *stored => bool;
+        /// Returns the summary that replaces a span of events.
+        compaction, set_compaction: EventCompaction => |stored| stored.as_ref() => &EventCompaction;
+        /// Tells whether the agent has finished its run.
+        end_of_agent, set_end_of_agent: bool => |stored| *stored => bool;
+        /// Returns the checkpoint of an agent: user data, never renamed.
+        agent_state, set_agent_state: Map => |stored| stored.as_ref() => &Map;
+        /// Returns the invocation before which the session was rewound.
+        rewind_before_invocation_id, set_rewind_before_invocation_id: String
+            => |stored| stored.as_deref() => &str;
+        /// Returns the widgets a user interface shall show.
+        render_ui_widgets, set_render_ui_widgets: Vec<UiWidget> => |stored| stored.as_deref() => &[UiWidget];
+        /// Returns the structured answer a model gave: user data, never renamed.
+        set_model_response, set_set_model_response: Value => |stored| stored.as_ref() => &Value;
+    }
+
+    fn rare_mut(&mut self) -> &mut RareActions {
+        self.rare.get_or_insert_default()
+    }
+
+    /// Tells whether nothing at all is done.
+    pub fn is_empty(&self) -> bool {
+        self.state_delta().is_empty()
+            && self.route.is_none()
+            && self.rare.as_ref().is_none_or(|rare| **rare == RareActions::default())
+    }
+}
+
+/// Compares by meaning: an empty map equals no map.
+impl PartialEq for EventActions {
+    fn eq(&self, other: &Self) -> bool {
+        let nothing = RareActions::default();
+        self.state_delta() == other.state_delta()
+            && self.route == other.route
+            && self.rare.as_deref().unwrap_or(&nothing) == other.rare.as_deref().unwrap_or(&nothing)
+    }
+}

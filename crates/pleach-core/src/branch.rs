@@ -1,0 +1,108 @@
+//! Branches: which conversation thread an event belongs to (R150).
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// Names a thread of the conversation, for example `triage@1.answer@2`; dot-separated, never empty by convention.
+///
+/// The root thread has no branch at all, so APIs take and give `Option<Branch>`. Cloning is cheap.
+///
+/// ADK: `_BranchPath`
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Branch(Arc<str>);
+
+impl Branch {
+    /// Makes the sub-branch of `parent` for run `run_id` of the node `name`; at the root it is just `name@run_id`.
+    ///
+    /// An empty `run_id` leaves the segment without `@`.
+    pub fn child(parent: Option<&Self>, name: &str, run_id: &str) -> Self {
+        let parent = parent.map_or("", Self::as_str);
+        let mut text = String::with_capacity(parent.len() + name.len() + run_id.len() + 2);
+        if !parent.is_empty() {
+            text.push_str(parent);
+            text.push('.');
+        }
+        text.push_str(name);
+        if !run_id.is_empty() {
+            text.push('@');
+            text.push_str(run_id);
+        }
+        Self(text.into())
+    }
+
+    /// Returns the longest branch that all given ones start with, by whole segments.
+    ///
+    /// `None` (the root) when they share nothing, when one of them is the root, and for no branches at all.
+    pub fn common_prefix<'a>(branches: impl IntoIterator<Item = Option<&'a Self>>) -> Option<Self> {
+        let mut branches = branches.into_iter();
+        let mut common: Vec<&str> = branches.next()??.segments().collect();
+        for branch in branches {
+            let shared = common
+                .iter()
+                .zip(branch?.segments())
+                .take_while(|(ours, theirs)| **ours == *theirs)
+                .count();
+            common.truncate(shared);
+        }
+        (!common.is_empty()).then(|| Self(common.join(".").into()))
+    }
+
+    /// Iterates over the segments, outermost first.
+    pub fn segments(&self) -> impl DoubleEndedIterator<Item = &str> {
+        self.0.split('.').filter(|segment| !segment.is_empty())
+    }
+
+    /// Iterates over the texts after the last `@` of every segment that has one.
+    pub fn run_ids(&self) -> impl Iterator<Item = &str> {
+        self.segments()
+            .filter_map(|segment| segment.rsplit_once('@').map(|(_, run)| run))
+    }
+
+    /// Returns the branch as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Tells whether the text is empty: on an event a node wrote, the wish to go back to the root (R150).
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl From<&str> for Branch {
+    fn from(text: &str) -> Self {
+        Self(Arc::from(text))
+    }
+}
+
+impl From<String> for Branch {
+    fn from(text: String) -> Self {
+        Self(Arc::from(text))
+    }
+}
+
+impl AsRef<str> for Branch {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Branch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Serialize for Branch {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Branch {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        crate::json::text(deserializer)
+    }
+}

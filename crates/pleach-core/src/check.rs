@@ -1,0 +1,153 @@
+//! What no store can keep is refused before it is written (S47).
+
+use std::fmt;
+use std::io;
+
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::ser::{CharEscape, Formatter, Serializer};
+
+use crate::{Event, Map};
+
+/// Says which text of an event or a state cannot be stored, and why.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{field} cannot be stored: {reason}")]
+pub struct Unstorable {
+    /// Where the text stands, for example `actions.state_delta.note[2]`.
+    pub field: String,
+    /// What is wrong with it.
+    pub reason: &'static str,
+}
+
+const NUL: &str = "the text contains the character U+0000";
+
+/// Where a value stands, linked from the inside out so that nothing is built unless something is wrong.
+#[derive(Clone, Copy)]
+enum Place<'a> {
+    Root(&'a str),
+    Key(&'a Place<'a>, &'a str),
+    Index(&'a Place<'a>, usize),
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Root(name) => f.write_str(name),
+            Self::Key(Self::Root(""), key) => write!(f, "{}", key.escape_debug()),
+            Self::Key(outer, key) => write!(f, "{outer}.{}", key.escape_debug()),
+            Self::Index(outer, index) => write!(f, "{outer}[{index}]"),
+        }
+    }
+}
+
+fn text(place: &Place<'_>, text: &str) -> Result<(), Unstorable> {
+    if !text.as_bytes().contains(&0) {
+        return Ok(());
+    }
+    Err(Unstorable {
+        field: place.to_string(),
+        reason: NUL,
+    })
+}
+
+fn map(place: &Place<'_>, map: &Map) -> Result<(), Unstorable> {
+    map.iter().try_for_each(|(key, member)| {
+        let place = Place::Key(place, key);
+        text(&place, key)?;
+        value(&place, member)
+    })
+}
+
+fn value(place: &Place<'_>, checked: &Value) -> Result<(), Unstorable> {
+    match checked {
+        Value::String(string) => text(place, string),
+        Value::Array(items) => items
+            .iter()
+            .enumerate()
+            .try_for_each(|(index, item)| value(&Place::Index(place, index), item)),
+        Value::Object(object) => map(place, object),
+        Value::Null | Value::Bool(_) | Value::Number(_) => Ok(()),
+    }
+}
+
+/// Checks a JSON value; `field` names it in the error.
+///
+/// # Errors
+/// [`Unstorable`] when a text or a key in it contains U+0000.
+pub fn check_storable(field: &str, checked: &Value) -> Result<(), Unstorable> {
+    value(&Place::Root(field), checked)
+}
+
+/// Checks a state or another map; `field` names it in the error.
+///
+/// # Errors
+/// [`Unstorable`] when a text or a key in it contains U+0000.
+pub fn check_map(field: &str, checked: &Map) -> Result<(), Unstorable> {
+    map(&Place::Root(field), checked)
+}
+
+/// Checks everything an event would write.
+///
+/// # Errors
+/// [`Unstorable`] when a text or a key in it contains U+0000.
+pub fn check_event(event: &Event) -> Result<(), Unstorable> {
+    write_checked("", event, io::sink()).map(drop)
+}
+
+/// Writes a value as compact JSON text and checks it on the way: what a store does before an insert, in one pass.
+///
+/// `field` names the value in the error; it may be empty.
+///
+/// # Errors
+/// [`Unstorable`] when a text or a key in it contains U+0000.
+pub fn to_storable_json<T: Serialize + ?Sized>(field: &str, value: &T) -> Result<String, Unstorable> {
+    let bytes = write_checked(field, value, Vec::with_capacity(512))?;
+    Ok(String::from_utf8(bytes).expect("JSON text is UTF-8"))
+}
+
+fn write_checked<T, W>(field: &str, value: &T, writer: W) -> Result<W, Unstorable>
+where
+    T: Serialize + ?Sized,
+    W: io::Write,
+{
+    let mut serializer = Serializer::with_formatter(writer, RefuseNul);
+    match value.serialize(&mut serializer) {
+        Ok(()) => Ok(serializer.into_inner()),
+        Err(_) => Err(find(field, value)),
+    }
+}
+
+/// The slow way, taken only when something is wrong: it knows where.
+fn find<T: Serialize + ?Sized>(field: &str, wrong: &T) -> Unstorable {
+    let place = Place::Root(field);
+    let found = serde_json::to_value(wrong).ok().and_then(|json| value(&place, &json).err());
+    found.unwrap_or_else(|| Unstorable {
+        field: field.to_owned(),
+        reason: "the value has no JSON form",
+    })
+}
+
+/// The compact form, except that U+0000 is an error.
+struct RefuseNul;
+
+impl Formatter for RefuseNul {
+    fn write_char_escape<W: io::Write + ?Sized>(
+        &mut self,
+        writer: &mut W,
+        escape: CharEscape,
+    ) -> io::Result<()> {
+        let text = match escape {
+            CharEscape::Quote => "\\\"",
+            CharEscape::ReverseSolidus => "\\\\",
+            CharEscape::Solidus => "\\/",
+            CharEscape::Backspace => "\\b",
+            CharEscape::FormFeed => "\\f",
+            CharEscape::LineFeed => "\\n",
+            CharEscape::CarriageReturn => "\\r",
+            CharEscape::Tab => "\\t",
+            CharEscape::AsciiControl(0) => return Err(io::Error::other(NUL)),
+            CharEscape::AsciiControl(code) => return write!(writer, "\\u{code:04x}"),
+        };
+        writer.write_all(text.as_bytes())
+    }
+}

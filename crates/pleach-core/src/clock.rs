@@ -1,0 +1,59 @@
+//! Where time and randomness come from: traits only, and the rounding rule of stored times.
+
+use std::fmt;
+use std::time::Duration;
+
+use uuid::Uuid;
+
+use crate::BoxFuture;
+
+/// Tells the time and waits. Everything in pleach that needs either asks one of these, so that a test can decide both.
+pub trait Clock: fmt::Debug + Send + Sync + 'static {
+    /// Returns the time now, in seconds since 1970-01-01 UTC.
+    fn now(&self) -> f64;
+
+    /// Completes after `duration`.
+    fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()>;
+}
+
+/// Makes ids and random numbers.
+pub trait IdGen: fmt::Debug + Send + Sync + 'static {
+    /// Returns a new random UUID (version 4).
+    fn uuid(&self) -> Uuid;
+
+    /// Returns a number in `[0, 1)`, for jitter.
+    fn uniform(&self) -> f64;
+}
+
+/// The usual [`IdGen`]: random, different in every process.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RandomIds;
+
+impl IdGen for RandomIds {
+    #[expect(clippy::disallowed_methods, reason = "this is the IdGen the others are told to use")]
+    fn uuid(&self) -> Uuid {
+        Uuid::new_v4()
+    }
+
+    fn uniform(&self) -> f64 {
+        // The low 62 bits of a version 4 UUID are random; 53 of them fill an f64's mantissa.
+        const BITS: u32 = 53;
+        let (_, low) = self.uuid().as_u64_pair();
+        (low & ((1 << BITS) - 1)) as f64 / (1u64 << BITS) as f64
+    }
+}
+
+/// Rounds seconds since the epoch to whole microseconds as Python's `datetime` does (S49).
+///
+/// The fraction is multiplied by a million as an `f64` and rounded half to even; decimal text is never involved, or the
+/// last digit would differ from what google-adk stores. Values outside the range of `i64` saturate, NaN becomes 0.
+pub fn micros(seconds: f64) -> i64 {
+    let whole = seconds.trunc();
+    let fraction = (seconds.fract() * 1e6).round_ties_even();
+    (whole as i64).saturating_mul(1_000_000).saturating_add(fraction as i64)
+}
+
+/// Turns whole microseconds since the epoch back into seconds (S49).
+pub fn seconds(micros: i64) -> f64 {
+    micros as f64 / 1e6
+}

@@ -1,0 +1,123 @@
+//! Calls a model makes and the answers to them.
+
+use crate::content::{Blob, FileData};
+use crate::json::json_object;
+use crate::{Map, Owned};
+
+json_object! {
+    /// A model's wish to have a function called. ADK: `types.FunctionCall`
+    pub struct FunctionCall keep {
+        /// Names this call; the response carries the same id.
+        id: Option<String> = "id",
+        /// The arguments: user data, never renamed.
+        args: Option<Map> = "args",
+        /// The function.
+        name: Option<String> = "name",
+        /// Pieces of arguments while a call is streamed.
+        partial_args: Option<Box<Owned>> = "partial_args" | "partialArgs",
+        /// More pieces follow.
+        will_continue: Option<bool> = "will_continue" | "willContinue",
+    }
+}
+
+impl FunctionCall {
+    /// Makes a call with an id and arguments.
+    pub fn new(id: impl Into<String>, name: impl Into<String>, args: Map) -> Self {
+        Self {
+            id: Some(id.into()),
+            name: Some(name.into()),
+            args: Some(args),
+            ..Self::default()
+        }
+    }
+}
+
+json_object! {
+    /// What a called function gave back. ADK: `types.FunctionResponse`
+    pub struct FunctionResponse keep {
+        /// More responses to the same call follow.
+        will_continue: Option<bool> = "will_continue" | "willContinue",
+        /// When the model should react, for example `WHEN_IDLE`.
+        scheduling: Option<String> = "scheduling",
+        /// Media that belongs to the response.
+        parts: Option<Vec<FunctionResponsePart>> = "parts",
+        /// The id of the call.
+        id: Option<String> = "id",
+        /// The function.
+        name: Option<String> = "name",
+        /// The result: user data, never renamed.
+        response: Option<Map> = "response",
+    }
+}
+
+impl FunctionResponse {
+    /// Makes the response to the call `id` of the function `name`.
+    pub fn new(id: impl Into<String>, name: impl Into<String>, response: Map) -> Self {
+        Self {
+            id: Some(id.into()),
+            name: Some(name.into()),
+            response: Some(response),
+            ..Self::default()
+        }
+    }
+}
+
+json_object! {
+    /// One piece of media in a function response. ADK: `types.FunctionResponsePart`
+    pub struct FunctionResponsePart keep {
+        /// Media sent along.
+        inline_data: Option<Blob> = "inline_data" | "inlineData",
+        /// Media kept elsewhere.
+        file_data: Option<FileData> = "file_data" | "fileData",
+        /// How the media is to be processed.
+        media_processing: Option<Box<Owned>> = "media_processing" | "mediaProcessing",
+    }
+}
+
+json_object! {
+    /// Code a model wrote to be run. ADK: `types.ExecutableCode`
+    pub struct ExecutableCode keep {
+        /// The program text.
+        code: Option<String> = "code",
+        /// Its language, for example `PYTHON`.
+        language: Option<String> = "language",
+        /// Names this piece of code.
+        id: Option<String> = "id",
+    }
+}
+
+json_object! {
+    /// How running a model's code ended. ADK: `types.CodeExecutionResult`
+    pub struct CodeExecutionResult keep {
+        /// For example `OUTCOME_OK`.
+        outcome: Option<String> = "outcome",
+        /// What the program printed, or why it failed.
+        output: Option<String> = "output",
+        /// The id of the code.
+        id: Option<String> = "id",
+    }
+}
+
+json_object! {
+    /// A call of a tool that runs on the model's side. ADK: `types.ToolCall`
+    pub struct ToolCall keep {
+        /// Names this call.
+        id: Option<String> = "id",
+        /// Which tool.
+        tool_type: Option<String> = "tool_type" | "toolType",
+        /// The arguments: user data, never renamed.
+        args: Option<Map> = "args",
+    }
+}
+
+json_object! {
+    /// What a tool on the model's side gave back. ADK: `types.ToolResponse`
+    pub struct ToolResponse keep {
+        /// The id of the call.
+        id: Option<String> = "id",
+        /// Which tool.
+        tool_type: Option<String> = "tool_type" | "toolType",
+        /// The result: user data, never renamed.
+        response: Option<Map> = "response",
+    }
+}

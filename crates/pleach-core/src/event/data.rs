@@ -1,0 +1,256 @@
+//! The fields of an event and access to them.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde_json::Value;
+use smol_str::SmolStr;
+
+use super::{ModelInfo, NodeInfo, OutputFor};
+use crate::{Branch, Content, EventActions, EventId, InvocationId, Map, NodePath};
+
+/// One record of a session's history: who said, did or returned what, in which run. ADK: `Event`
+///
+/// A user's code makes events by chaining (`Event::from_author("a").with_route("hard")`); the engine completes them with
+/// id, time, invocation, path and branch, stores them and then shares them as `Arc<Event>`.
+///
+/// What node runs usually write stands in line; everything rare hides behind one pointer, so that making an event that
+/// carries an output allocates nothing.
+///
+/// JSON: snake_case in google-adk's order, `null` fields left out; [`to_camel`](crate::to_camel) gives the HTTP form.
+/// Read in either casing, unknown keys at the top level and in `node_info` are kept (R101–R105, S41–S46).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Event {
+    pub(super) id: EventId,
+    pub(super) timestamp: f64,
+    pub(super) invocation_id: InvocationId,
+    pub(super) author: SmolStr,
+    pub(super) path: NodePath,
+    pub(super) branch: Option<Branch>,
+    pub(super) output: Option<Value>,
+    pub(super) content: Option<Box<Content>>,
+    pub(super) actions: EventActions,
+    pub(super) long_running_tool_ids: Option<Box<BTreeSet<String>>>,
+    pub(super) output_for: OutputFor,
+    pub(super) rare: Option<Box<Rare>>,
+    pub(super) message_as_output: Option<bool>,
+    pub(super) partial: Option<bool>,
+}
+
+/// What few events have.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Rare {
+    pub(super) isolation_scope: Option<Arc<str>>,
+    pub(super) turn_complete: Option<bool>,
+    pub(super) error_code: Option<String>,
+    pub(super) error_message: Option<String>,
+    pub(super) custom_metadata: Option<Map>,
+    pub(super) model: Option<Box<ModelInfo>>,
+    /// Unknown keys of the event.
+    pub(super) extra: Map,
+    /// Unknown keys of `node_info`.
+    pub(super) node_extra: Map,
+}
+
+macro_rules! rare {
+    ($($(#[$doc:meta])* $get:ident, $set:ident: $type:ty => |$stored:ident| $view:expr => $seen:ty;)*) => {$(
+        $(#[$doc])*
+        pub fn $get(&self) -> Option<$seen> {
+            let $stored = &self.rare.as_ref()?.$get;
+            $view
+        }
+
+        #[doc = concat!("Sets or clears what [`", stringify!($get), "`](Self::", stringify!($get), ") returns.")]
+        pub fn $set(&mut self, value: Option<$type>) {
+            if value.is_some() || self.rare.is_some() {
+                self.rare_mut().$get = value.map(Into::into);
+            }
+        }
+    )*};
+}
+
+impl Event {
+    /// Returns the id; empty until the engine completes the event.
+    pub fn id(&self) -> &EventId {
+        &self.id
+    }
+
+    /// Sets the id.
+    pub fn set_id(&mut self, id: impl Into<EventId>) {
+        self.id = id.into();
+    }
+
+    /// Returns when the event was made, in seconds since the epoch; 0 until the engine completes it.
+    pub fn timestamp(&self) -> f64 {
+        self.timestamp
+    }
+
+    /// Sets the time, in seconds since the epoch.
+    pub fn set_timestamp(&mut self, timestamp: f64) {
+        self.timestamp = timestamp;
+    }
+
+    /// Returns the user turn the event belongs to.
+    pub fn invocation_id(&self) -> &InvocationId {
+        &self.invocation_id
+    }
+
+    /// Sets the user turn.
+    pub fn set_invocation_id(&mut self, id: impl Into<InvocationId>) {
+        self.invocation_id = id.into();
+    }
+
+    /// Returns `user` or the name of the agent or workflow that speaks.
+    pub fn author(&self) -> &str {
+        &self.author
+    }
+
+    /// Sets who speaks.
+    pub fn set_author(&mut self, author: impl Into<SmolStr>) {
+        self.author = author.into();
+    }
+
+    /// Returns the path of the run that wrote the event; empty outside of workflows.
+    pub fn path(&self) -> &NodePath {
+        &self.path
+    }
+
+    /// Sets the path.
+    pub fn set_path(&mut self, path: NodePath) {
+        self.path = path;
+    }
+
+    /// Returns the conversation thread; `None` for the root.
+    pub fn branch(&self) -> Option<&Branch> {
+        self.branch.as_ref()
+    }
+
+    /// Sets the conversation thread.
+    pub fn set_branch(&mut self, branch: Option<Branch>) {
+        self.branch = branch;
+    }
+
+    /// Returns the node's result: for other nodes, not for people.
+    pub fn output(&self) -> Option<&Value> {
+        self.output.as_ref()
+    }
+
+    /// Sets the node's result. `null` is no result (R101).
+    pub fn set_output(&mut self, output: Option<Value>) {
+        self.output = output.filter(|value| !value.is_null());
+    }
+
+    /// Takes the node's result away.
+    pub fn take_output(&mut self) -> Option<Value> {
+        self.output.take()
+    }
+
+    /// Returns the message: for people and models.
+    pub fn content(&self) -> Option<&Content> {
+        self.content.as_deref()
+    }
+
+    /// Returns the message to be changed, if there is one.
+    pub fn content_mut(&mut self) -> Option<&mut Content> {
+        self.content.as_deref_mut()
+    }
+
+    /// Sets the message.
+    pub fn set_content(&mut self, content: Option<Content>) {
+        self.content = content.map(Box::new);
+    }
+
+    /// Takes the message away.
+    pub fn take_content(&mut self) -> Option<Box<Content>> {
+        self.content.take()
+    }
+
+    /// Returns what the event does beside being said.
+    pub fn actions(&self) -> &EventActions {
+        &self.actions
+    }
+
+    /// Returns the actions to be changed.
+    pub fn actions_mut(&mut self) -> &mut EventActions {
+        &mut self.actions
+    }
+
+    /// Sets all actions.
+    pub fn set_actions(&mut self, actions: EventActions) {
+        self.actions = actions;
+    }
+
+    /// Returns the ids of calls whose results come later; `None` and empty are different in JSON.
+    pub fn long_running_tool_ids(&self) -> Option<&BTreeSet<String>> {
+        self.long_running_tool_ids.as_deref()
+    }
+
+    /// Sets the ids of calls whose results come later.
+    pub fn set_long_running_tool_ids(&mut self, ids: Option<BTreeSet<String>>) {
+        self.long_running_tool_ids = ids.map(Box::new);
+    }
+
+    /// Returns the workflow metadata as one view.
+    pub fn node_info(&self) -> NodeInfo<'_> {
+        NodeInfo { event: self }
+    }
+
+    /// Returns for which runs the output is meant.
+    pub fn output_for(&self) -> &OutputFor {
+        &self.output_for
+    }
+
+    /// Sets for which runs the output is meant.
+    pub fn set_output_for(&mut self, output_for: OutputFor) {
+        self.output_for = output_for;
+    }
+
+    /// Returns `Some(true)` when the message is the node's output.
+    pub fn message_as_output(&self) -> Option<bool> {
+        self.message_as_output
+    }
+
+    /// Sets whether the message is the node's output.
+    pub fn set_message_as_output(&mut self, value: Option<bool>) {
+        self.message_as_output = value;
+    }
+
+    /// Returns `Some(true)` for a streamed fragment.
+    pub fn partial(&self) -> Option<bool> {
+        self.partial
+    }
+
+    /// Sets whether this is a streamed fragment.
+    pub fn set_partial(&mut self, value: Option<bool>) {
+        self.partial = value;
+    }
+
+    rare! {
+        /// Returns the tag that hides the event from other runs.
+        isolation_scope, set_isolation_scope: Arc<str> => |stored| stored.as_deref() => &str;
+        /// Tells whether a live turn is over.
+        turn_complete, set_turn_complete: bool => |stored| *stored => bool;
+        /// Returns the class name of the error the event reports.
+        error_code, set_error_code: String => |stored| stored.as_deref() => &str;
+        /// Returns the text of the error the event reports.
+        error_message, set_error_message: String => |stored| stored.as_deref() => &str;
+        /// Returns what the application wants to remember: user data, never renamed.
+        custom_metadata, set_custom_metadata: Map => |stored| stored.as_ref() => &Map;
+        /// Returns what a model says about its own answer.
+        model, set_model: ModelInfo => |stored| stored.as_deref() => &ModelInfo;
+    }
+
+    /// Returns the model's data to be changed; made if absent.
+    pub fn model_mut(&mut self) -> &mut ModelInfo {
+        self.rare_mut().model.get_or_insert_default()
+    }
+
+    /// Returns top-level keys this version does not know; they are written back untouched.
+    pub fn extra(&self) -> Option<&Map> {
+        self.rare.as_ref().map(|rare| &rare.extra).filter(|extra| !extra.is_empty())
+    }
+
+    pub(super) fn rare_mut(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_default()
+    }
+}

@@ -1,0 +1,13 @@
+//! The event: one immutable record of a session's history (R101–R109).
+
+mod builder;
+mod data;
+mod de;
+mod model;
+mod node_info;
+mod query;
+mod ser;
+
+pub use data::Event;
+pub use model::ModelInfo;
+pub use node_info::{NodeInfo, OutputFor};

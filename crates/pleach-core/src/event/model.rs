@@ -1,0 +1,46 @@
+//! What a model says about its own answer.
+
+use crate::{Map, Owned};
+
+/// The part of an event that only answers of models have (last row of R101's table). ADK: `LlmResponse`
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ModelInfo {
+    /// The version of the model that answered.
+    pub model_version: Option<String>,
+    /// What the answer rests on, for example search results.
+    pub grounding_metadata: Option<Owned>,
+    /// Why a live turn ended.
+    pub turn_complete_reason: Option<String>,
+    /// How a background interaction stands.
+    pub interaction_status: Option<String>,
+    /// Why the model stopped, for example `STOP`; unknown words are kept.
+    pub finish_reason: Option<String>,
+    /// The user cut in.
+    pub interrupted: Option<bool>,
+    /// Tokens used.
+    pub usage_metadata: Option<Owned>,
+    /// How to resume a live session.
+    pub live_session_resumption_update: Option<Owned>,
+    /// Names a live session.
+    pub live_session_id: Option<String>,
+    /// The server is about to close a live session.
+    pub go_away: Option<Owned>,
+    /// Whether somebody speaks.
+    pub voice_activity: Option<Owned>,
+    /// The text of what the user said.
+    pub input_transcription: Option<Owned>,
+    /// The text of what the model said.
+    pub output_transcription: Option<Owned>,
+    /// Mean log probability of the answer's tokens.
+    pub avg_logprobs: Option<f64>,
+    /// Log probabilities of the tokens.
+    pub logprobs_result: Option<Owned>,
+    /// About the context cache; its keys are snake_case over HTTP too.
+    pub cache_metadata: Option<Map>,
+    /// Sources cited.
+    pub citation_metadata: Option<Owned>,
+    /// Names an interaction kept by the model's provider.
+    pub interaction_id: Option<String>,
+    /// Names an environment kept by the model's provider.
+    pub environment_id: Option<String>,
+}

@@ -1,0 +1,116 @@
+//! Which node run an event belongs to.
+
+use serde_json::Value;
+
+use crate::json::json_object;
+use crate::{Event, NodePath};
+
+/// For which runs an event's output is the output (R105).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum OutputFor {
+    /// For none; the field is absent.
+    #[default]
+    None,
+    /// For the run that wrote the event. This is the usual case and takes no memory.
+    Own,
+    /// For the runs listed: a terminal node speaks for the workflows around it as well.
+    Paths(Box<[NodePath]>),
+}
+
+/// The view of an event's workflow metadata. ADK: `NodeInfo`
+#[derive(Clone, Copy, Debug)]
+pub struct NodeInfo<'a> {
+    pub(super) event: &'a Event,
+}
+
+impl<'a> NodeInfo<'a> {
+    /// Returns the path of the run; empty outside of workflows.
+    pub fn path(&self) -> &'a NodePath {
+        self.event.path()
+    }
+
+    /// Returns the paths whose output this event carries; `None` when the field is absent.
+    pub fn output_for(&self) -> Option<&'a [NodePath]> {
+        match self.event.output_for() {
+            OutputFor::None => None,
+            OutputFor::Own => Some(std::slice::from_ref(self.event.path())),
+            OutputFor::Paths(paths) => Some(paths),
+        }
+    }
+
+    /// Tells whether the event's content is the node's output.
+    pub fn message_as_output(&self) -> Option<bool> {
+        self.event.message_as_output()
+    }
+
+    /// Returns the node's name, without its run id.
+    pub fn name(&self) -> &'a str {
+        self.path().name()
+    }
+
+    /// Returns the run id, empty if there is none.
+    pub fn run_id(&self) -> &'a str {
+        self.path().run_id()
+    }
+
+    /// Returns the run id of the parent run, if there is one.
+    pub fn parent_run_id(&self) -> Option<&'a str> {
+        self.path().parent_run_id()
+    }
+}
+
+json_object! {
+    /// The metadata as it is read; older writers kept run ids beside a path without them.
+    pub(super) struct NodeInfoDocument keep {
+        /// See [`NodeInfo::path`].
+        path: NodePath = "path",
+        /// See [`NodeInfo::output_for`].
+        output_for: Option<Vec<NodePath>> = "output_for" | "outputFor",
+        /// See [`NodeInfo::message_as_output`].
+        message_as_output: Option<bool> = "message_as_output" | "messageAsOutput",
+        /// The run id of older writers.
+        run_id: Option<Value> = "run_id" | "runId",
+        /// The run id of still older writers.
+        execution_id: Option<Value> = "execution_id" | "executionId",
+    }
+}
+
+impl NodeInfoDocument {
+    pub(super) fn put_into(mut self, event: &mut Event) {
+        let path = self.combine_path();
+        event.output_for = match self.output_for {
+            None => OutputFor::None,
+            Some(paths) if paths == [path.clone()] => OutputFor::Own,
+            Some(paths) => OutputFor::Paths(paths.into()),
+        };
+        event.path = path;
+        event.message_as_output = self.message_as_output;
+        let legacy = [("run_id", self.run_id), ("execution_id", self.execution_id)];
+        for (name, value) in legacy {
+            if let Some(value) = value {
+                self.extra.get_or_insert_default().insert(name.to_owned(), value);
+            }
+        }
+        if let Some(extra) = self.extra {
+            event.rare_mut().node_extra = *extra;
+        }
+    }
+
+    /// Puts a run id of an older writer into the path, unless the path has one already (R105).
+    fn combine_path(&mut self) -> NodePath {
+        if self.path.is_root() || !self.path.run_id().is_empty() {
+            return self.path.clone();
+        }
+        for legacy in [&mut self.run_id, &mut self.execution_id] {
+            let run_id = match legacy {
+                Some(Value::String(text)) if !text.is_empty() => text.clone(),
+                Some(Value::Number(number)) => number.to_string(),
+                _ => continue,
+            };
+            *legacy = None;
+            let parent = self.path.parent().unwrap_or_default();
+            return parent.child(self.path.name(), &run_id);
+        }
+        self.path.clone()
+    }
+}

@@ -1,0 +1,87 @@
+//! Questions asked about an event.
+
+use std::collections::BTreeSet;
+
+use crate::request_input::{REQUEST_CREDENTIAL, REQUEST_INPUT};
+use crate::{Event, FunctionCall, FunctionResponse, NodePath, OutputFor};
+
+impl Event {
+    /// Tells whether this is a streamed fragment.
+    pub fn is_partial(&self) -> bool {
+        self.partial == Some(true)
+    }
+
+    /// Joins the text of the message, without thoughts; empty when there is none.
+    pub fn text(&self) -> String {
+        self.content().map(|content| content.text()).unwrap_or_default()
+    }
+
+    /// Iterates over the function calls of the message.
+    pub fn function_calls(&self) -> impl Iterator<Item = &FunctionCall> {
+        self.content().into_iter().flat_map(|content| content.function_calls())
+    }
+
+    /// Iterates over the function responses of the message.
+    pub fn function_responses(&self) -> impl Iterator<Item = &FunctionResponse> {
+        self.content().into_iter().flat_map(|content| content.function_responses())
+    }
+
+    /// Tells whether this event's output is that of the run at `path`.
+    pub fn is_output_for(&self, path: &NodePath) -> bool {
+        match &self.output_for {
+            OutputFor::None => false,
+            OutputFor::Own => self.path == *path,
+            OutputFor::Paths(paths) => paths.contains(path),
+        }
+    }
+
+    /// Returns the ids of the questions this event asks the outside world: long-running calls and, for events written
+    /// without them, calls asking for input or a credential (R141).
+    pub fn interrupt_ids(&self) -> BTreeSet<&str> {
+        let asked = self
+            .function_calls()
+            .filter(|call| matches!(call.name.as_deref(), Some(REQUEST_INPUT | REQUEST_CREDENTIAL)))
+            .filter_map(|call| call.id.as_deref());
+        self.long_running_tool_ids()
+            .into_iter()
+            .flatten()
+            .map(String::as_str)
+            .chain(asked)
+            .collect()
+    }
+
+    /// Tells whether the event asks the outside world anything (R141).
+    pub fn is_interrupt(&self) -> bool {
+        self.long_running_tool_ids().is_some_and(|ids| !ids.is_empty()) || !self.interrupt_ids().is_empty()
+    }
+
+    /// Tells whether the agent that wrote the event has nothing to add to it (R108).
+    pub fn is_final_response(&self) -> bool {
+        let waits = self.long_running_tool_ids().is_some_and(|ids| !ids.is_empty());
+        if waits || self.actions.skip_summarization() == Some(true) {
+            return true;
+        }
+        if self.is_partial() || self.function_calls().next().is_some() {
+            return false;
+        }
+        // A reported error ends the turn whatever else the message holds.
+        self.error_code().is_some_and(|code| !code.is_empty())
+            || (self.function_responses().next().is_none() && !self.ends_with_code_result())
+    }
+
+    fn ends_with_code_result(&self) -> bool {
+        self.content()
+            .and_then(|content| content.parts().last())
+            .is_some_and(|part| part.code_execution_result.is_some())
+    }
+
+    /// Tells whether the event is the checkpoint of an agent, or its end mark (R125).
+    pub fn is_checkpoint(&self) -> bool {
+        self.actions.agent_state().is_some() || self.actions.end_of_agent() == Some(true)
+    }
+
+    /// Returns the name of the node that wrote the event; empty for checkpoints (R109).
+    pub fn node_name(&self) -> &str {
+        if self.is_checkpoint() { "" } else { self.path.name() }
+    }
+}

@@ -1,0 +1,292 @@
+//! Ids as types of their own, so that a swapped argument does not compile.
+
+use std::borrow::Borrow;
+use std::cmp::Ordering;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::{Arc, LazyLock};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use uuid::Uuid;
+
+/// Returns the one shared empty text, so that blank ids and paths cost no allocation.
+pub(crate) fn empty() -> Arc<str> {
+    static EMPTY: LazyLock<Arc<str>> = LazyLock::new(|| Arc::from(""));
+    EMPTY.clone()
+}
+
+macro_rules! text_id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(Arc<str>);
+
+        impl $name {
+            /// Returns the id as text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+
+            /// Tells whether the id is the empty text.
+            pub fn is_empty(&self) -> bool {
+                self.0.is_empty()
+            }
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self(empty())
+            }
+        }
+
+        impl From<&str> for $name {
+            fn from(text: &str) -> Self {
+                if text.is_empty() { Self::default() } else { Self(Arc::from(text)) }
+            }
+        }
+
+        impl From<String> for $name {
+            fn from(text: String) -> Self {
+                Self(Arc::from(text))
+            }
+        }
+
+        impl From<Arc<str>> for $name {
+            fn from(text: Arc<str>) -> Self {
+                Self(text)
+            }
+        }
+
+        impl From<&$name> for $name {
+            fn from(id: &$name) -> Self {
+                id.clone()
+            }
+        }
+
+        impl Borrow<str> for $name {
+            fn borrow(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl AsRef<str> for $name {
+            fn as_ref(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl PartialEq<str> for $name {
+            fn eq(&self, other: &str) -> bool {
+                &*self.0 == other
+            }
+        }
+
+        impl PartialEq<&str> for $name {
+            fn eq(&self, other: &&str) -> bool {
+                &*self.0 == *other
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(&self.0)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                crate::json::text(deserializer)
+            }
+        }
+    };
+}
+
+text_id! {
+    /// Names an application: the first part of a session's identity. Cloning is cheap.
+    AppName
+}
+text_id! {
+    /// Names a user of an application: the second part of a session's identity. Cloning is cheap.
+    UserId
+}
+text_id! {
+    /// Names a session of one user: the third part of a session's identity. Cloning is cheap.
+    SessionId
+}
+text_id! {
+    /// Names one user turn; all its events share it. Cloning is cheap.
+    InvocationId
+}
+
+/// The identity of a session: the same [`SessionId`] under another user or app is another session (S1).
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SessionKey {
+    /// The application.
+    pub app_name: AppName,
+    /// The user within the application.
+    pub user_id: UserId,
+    /// The session within the user.
+    pub session_id: SessionId,
+}
+
+impl SessionKey {
+    /// Puts a key together.
+    pub fn new(
+        app_name: impl Into<AppName>,
+        user_id: impl Into<UserId>,
+        session_id: impl Into<SessionId>,
+    ) -> Self {
+        Self {
+            app_name: app_name.into(),
+            user_id: user_id.into(),
+            session_id: session_id.into(),
+        }
+    }
+}
+
+impl fmt::Display for SessionKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}/{}", self.app_name, self.user_id, self.session_id)
+    }
+}
+
+/// Names one event; usually a random UUID, any text when read from elsewhere.
+///
+/// A UUID is kept as its 16 bytes and only printed when needed. Two ids are equal, ordered and hashed by their text,
+/// however they were made.
+#[derive(Clone)]
+pub struct EventId(Repr);
+
+// Invariant: `Text` never holds the canonical text of a UUID, so equal texts have equal representations.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Repr {
+    Uuid(Uuid),
+    Text(Arc<str>),
+}
+
+impl EventId {
+    /// Tells whether this is the empty text: an event nobody has completed yet.
+    pub fn is_empty(&self) -> bool {
+        matches!(&self.0, Repr::Text(text) if text.is_empty())
+    }
+
+    /// Calls `read` with the text of the id, without allocating.
+    pub fn with_str<R>(&self, read: impl FnOnce(&str) -> R) -> R {
+        match &self.0 {
+            Repr::Uuid(uuid) => {
+                let mut buffer = Uuid::encode_buffer();
+                read(uuid.hyphenated().encode_lower(&mut buffer))
+            }
+            Repr::Text(text) => read(text),
+        }
+    }
+
+    fn parse(text: &str) -> Option<Uuid> {
+        if text.len() != uuid::fmt::Hyphenated::LENGTH {
+            return None;
+        }
+        let uuid = Uuid::try_parse(text).ok()?;
+        // `try_parse` is lenient about case; only the canonical form may be compacted, or the text would change.
+        let mut buffer = Uuid::encode_buffer();
+        (uuid.hyphenated().encode_lower(&mut buffer) == text).then_some(uuid)
+    }
+}
+
+impl Default for EventId {
+    fn default() -> Self {
+        Self(Repr::Text(empty()))
+    }
+}
+
+impl From<Uuid> for EventId {
+    fn from(uuid: Uuid) -> Self {
+        Self(Repr::Uuid(uuid))
+    }
+}
+
+impl From<&str> for EventId {
+    fn from(text: &str) -> Self {
+        if text.is_empty() {
+            return Self::default();
+        }
+        Self::parse(text).map_or_else(|| Self(Repr::Text(Arc::from(text))), Self::from)
+    }
+}
+
+impl From<String> for EventId {
+    fn from(text: String) -> Self {
+        Self::from(text.as_str())
+    }
+}
+
+impl PartialEq for EventId {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
+
+impl Eq for EventId {}
+
+impl Hash for EventId {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
+    }
+}
+
+impl PartialEq<str> for EventId {
+    fn eq(&self, other: &str) -> bool {
+        self.with_str(|text| text == other)
+    }
+}
+
+impl PartialEq<&str> for EventId {
+    fn eq(&self, other: &&str) -> bool {
+        *self == **other
+    }
+}
+
+impl PartialOrd for EventId {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for EventId {
+    fn cmp(&self, other: &Self) -> Ordering {
+        match (&self.0, &other.0) {
+            // The bytes of two UUIDs sort as their lower-case texts do.
+            (Repr::Uuid(ours), Repr::Uuid(theirs)) => ours.cmp(theirs),
+            _ => self.with_str(|ours| other.with_str(|theirs| ours.cmp(theirs))),
+        }
+    }
+}
+
+impl fmt::Display for EventId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.with_str(|text| f.write_str(text))
+    }
+}
+
+impl fmt::Debug for EventId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.with_str(|text| f.debug_tuple("EventId").field(&text).finish())
+    }
+}
+
+impl Serialize for EventId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.with_str(|text| serializer.serialize_str(text))
+    }
+}
+
+impl<'de> Deserialize<'de> for EventId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        crate::json::text(deserializer)
+    }
+}

@@ -1,0 +1,62 @@
+//! Plain data and pure rules of the pleach agent runtime.
+//!
+//! This crate owns the record of a run ([`Event`], [`EventActions`], [`Content`]), the session it is kept in
+//! ([`Session`], [`State`]), the names by which everything is found again ([`NodePath`], [`Branch`], the ids) and the
+//! JSON of all of them. It starts no task, reads no clock and does no I/O: time and ids come in through [`Clock`] and
+//! [`IdGen`].
+
+mod actions;
+mod branch;
+mod bytes;
+mod casing;
+mod check;
+mod clock;
+mod compaction;
+mod content;
+mod delta;
+mod event;
+mod ids;
+mod json;
+mod owned;
+mod path;
+mod request_input;
+mod route;
+mod session;
+mod state;
+
+use std::error::Error;
+use std::future::Future;
+use std::pin::Pin;
+
+pub use actions::{EventActions, ToolConfirmation, UiWidget};
+pub use branch::Branch;
+pub use bytes::Bytes;
+pub use casing::{CamelCase, to_camel};
+pub use check::{Unstorable, check_event, check_map, check_storable, to_storable_json};
+pub use clock::{Clock, IdGen, RandomIds, micros, seconds};
+pub use compaction::EventCompaction;
+pub use content::{
+    Blob, CodeExecutionResult, Content, ExecutableCode, FileData, FunctionCall, FunctionResponse,
+    FunctionResponsePart, Message, Part, ToolCall, ToolResponse, VideoMetadata,
+};
+pub use delta::{ScopedDelta, apply, merge_view, split_delta, take_temp};
+pub use event::{Event, ModelInfo, NodeInfo, OutputFor};
+pub use ids::{AppName, EventId, InvocationId, SessionId, SessionKey, UserId};
+pub use owned::{AuthConfig, Owned};
+pub use path::NodePath;
+pub use request_input::{
+    Question, REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, REQUEST_INPUT, RequestInput,
+};
+pub use route::{DEFAULT_ROUTE, Route, RouteKey};
+pub use session::{Revision, Session, SessionHead};
+pub use state::{Scope, State};
+pub use uuid::Uuid;
+
+/// A JSON object; its keys are kept sorted.
+pub type Map = serde_json::Map<String, serde_json::Value>;
+
+/// A boxed future that can move between threads.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// A boxed error of unknown type.
+pub type BoxError = Box<dyn Error + Send + Sync>;

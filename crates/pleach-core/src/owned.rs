@@ -1,0 +1,170 @@
+//! JSON that belongs to the framework although no Rust type describes it.
+
+use std::mem;
+
+use serde::ser::SerializeMap as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+
+use crate::Map;
+use crate::casing::snake_key;
+use crate::json::FieldName;
+
+/// A JSON document whose keys are the framework's, for example usage metadata.
+///
+/// Unlike user data (`Value` or [`Map`]), its keys take part in the change of casing: they are kept in snake_case,
+/// stored in snake_case and written in camelCase over HTTP.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Owned(Value);
+
+/// What a tool needs to be allowed to do its work: a scheme, a raw credential and what became of it.
+///
+/// JSON: `{auth_scheme, raw_auth_credential, exchanged_auth_credential, credential_key}`, framework-owned keys as in
+/// [`Owned`], with two exceptions. The keys inside `auth_scheme` are OpenAPI's own and stay as they are; only `type` is
+/// kept as `type_`, google-adk's name for it (S43). Extra HTTP headers are user data.
+///
+/// ADK: `AuthConfig`
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AuthConfig(Value);
+
+macro_rules! document {
+    ($name:ident, $place:expr) => {
+        impl $name {
+            /// Takes a document in either casing.
+            pub fn new(mut value: Value) -> Self {
+                to_snake(&mut value, $place);
+                Self(value)
+            }
+
+            /// Returns the document, keys in snake_case.
+            pub fn as_value(&self) -> &Value {
+                &self.0
+            }
+
+            /// Gives the document away, keys in snake_case.
+            pub fn into_value(self) -> Value {
+                self.0
+            }
+
+            /// Returns a member by its snake_case name.
+            pub fn get(&self, key: &str) -> Option<&Value> {
+                self.0.get(key)
+            }
+        }
+
+        impl From<Value> for $name {
+            fn from(value: Value) -> Self {
+                Self::new(value)
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                View(&self.0, $place).serialize(serializer)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                Value::deserialize(deserializer).map(Self::new)
+            }
+        }
+    };
+}
+
+document!(Owned, Place::Framework);
+document!(AuthConfig, Place::Auth);
+
+/// Whose the keys of an object are.
+#[derive(Clone, Copy, PartialEq)]
+enum Place {
+    /// The framework's, all the way down.
+    Framework,
+    /// The framework's auth models.
+    Auth,
+    /// OpenAPI's.
+    Scheme,
+    /// The user's, all the way down.
+    User,
+}
+
+impl Place {
+    /// Whose the keys of the member `key` (snake_case) are.
+    fn inside(self, key: &str) -> Self {
+        match (self, key) {
+            (Self::Auth, "auth_scheme") => Self::Scheme,
+            (Self::Auth, "additional_headers") | (Self::Scheme | Self::User, _) => Self::User,
+            (same, _) => same,
+        }
+    }
+
+    /// Tells whether the member `key` (snake_case) has another name in camelCase.
+    fn renames(self, key: &str) -> bool {
+        match self {
+            Self::Framework | Self::Auth => true,
+            Self::Scheme => key == "type_",
+            Self::User => false,
+        }
+    }
+
+    /// The name under which the member `key`, in either casing, is kept; `None` when it is right already.
+    fn kept_name(self, key: &str) -> Option<String> {
+        match self {
+            Self::Auth | Self::Scheme if key == "type" => Some("type_".to_owned()),
+            Self::Framework | Self::Auth => snake_key(key),
+            Self::Scheme | Self::User => None,
+        }
+    }
+}
+
+fn to_snake(value: &mut Value, place: Place) {
+    if place == Place::User {
+        return;
+    }
+    match value {
+        Value::Object(map) => map_to_snake(map, place),
+        Value::Array(items) => items.iter_mut().for_each(|item| to_snake(item, place)),
+        _ => {}
+    }
+}
+
+fn map_to_snake(map: &mut Map, place: Place) {
+    // Usually nothing has to be renamed; then the members are only visited.
+    if map.keys().any(|key| place.kept_name(key).is_some()) {
+        let (renamed, right): (Vec<_>, Vec<_>) = mem::take(map)
+            .into_iter()
+            .partition(|(key, _)| place.kept_name(key).is_some());
+        map.extend(right);
+        // Last, because the camelCase member wins over its snake_case twin (S45).
+        map.extend(renamed.into_iter().map(|(key, value)| (place.kept_name(&key).unwrap_or(key), value)));
+    }
+    for (key, value) in map {
+        to_snake(value, place.inside(key));
+    }
+}
+
+/// Writes a document so that the camelCase adaptor sees which keys are the framework's.
+struct View<'a>(&'a Value, Place);
+
+impl Serialize for View<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self(value, place) = *self;
+        match value {
+            _ if place == Place::User => value.serialize(serializer),
+            Value::Object(object) => {
+                let mut map = serializer.serialize_map(Some(object.len()))?;
+                for (key, value) in object {
+                    let value = View(value, place.inside(key));
+                    if place.renames(key) {
+                        map.serialize_entry(&FieldName(key), &value)?;
+                    } else {
+                        map.serialize_entry(key, &value)?;
+                    }
+                }
+                map.end()
+            }
+            Value::Array(items) => serializer.collect_seq(items.iter().map(|item| View(item, place))),
+            plain => plain.serialize(serializer),
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Node paths: where in the tree of runs an event or a context belongs (R105, R106).
+
+use std::fmt;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// Names one run of a node by the way from the root to it, for example `triage@1/answer@2`.
+///
+/// Segments are joined by `/`; each is `name@run_id`, split at its **last** `@`. The root path is empty. Relations
+/// between paths are by whole segments, never by text prefix. Cloning is cheap.
+///
+/// ADK: `_NodePathBuilder`
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodePath(Arc<str>);
+
+impl NodePath {
+    /// Makes the empty path, the parent of all.
+    pub fn root() -> Self {
+        Self::default()
+    }
+
+    /// Makes the path of a child run. An empty `run_id` leaves the segment without `@`.
+    pub fn child(&self, name: &str, run_id: &str) -> Self {
+        let mut text = String::with_capacity(self.0.len() + name.len() + run_id.len() + 2);
+        self.push_parent(&mut text);
+        text.push_str(name);
+        if !run_id.is_empty() {
+            text.push('@');
+            text.push_str(run_id);
+        }
+        Self(text.into())
+    }
+
+    /// Makes the path of a numbered child run, formatting into `buf` so that only the final text is allocated.
+    pub fn child_in(&self, buf: &mut String, name: &str, run: u32) -> Self {
+        buf.clear();
+        self.push_parent(buf);
+        buf.push_str(name);
+        write!(buf, "@{run}").expect("writing to a String cannot fail");
+        Self(Arc::from(buf.as_str()))
+    }
+
+    fn push_parent(&self, text: &mut String) {
+        if !self.is_root() {
+            text.push_str(&self.0);
+            text.push('/');
+        }
+    }
+
+    /// Returns the path as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Tells whether this is the empty path.
+    pub fn is_root(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Tells whether this is the empty path.
+    pub fn is_empty(&self) -> bool {
+        self.is_root()
+    }
+
+    /// Iterates over the segments, from the root down.
+    pub fn segments(&self) -> impl DoubleEndedIterator<Item = &str> {
+        self.0.split('/').filter(move |_| !self.is_root())
+    }
+
+    fn leaf(&self) -> &str {
+        self.0.rsplit_once('/').map_or(&*self.0, |(_, leaf)| leaf)
+    }
+
+    /// Returns the name of the last segment, without its run id; empty for the root.
+    pub fn name(&self) -> &str {
+        split_segment(self.leaf()).0
+    }
+
+    /// Returns the run id of the last segment, empty if it has none.
+    pub fn run_id(&self) -> &str {
+        split_segment(self.leaf()).1.unwrap_or("")
+    }
+
+    /// Returns the path without its last segment; `None` for the root and for paths of one segment.
+    pub fn parent(&self) -> Option<Self> {
+        self.parent_str().map(Self::from)
+    }
+
+    /// Returns the text of [`parent`](Self::parent) without making a path of it.
+    pub fn parent_str(&self) -> Option<&str> {
+        self.0.rsplit_once('/').map(|(parent, _)| parent)
+    }
+
+    /// Returns the run id of the parent's segment; `None` without a parent and for a parent without a run id.
+    pub fn parent_run_id(&self) -> Option<&str> {
+        let parent = self.parent_str()?;
+        let leaf = parent.rsplit_once('/').map_or(parent, |(_, leaf)| leaf);
+        split_segment(leaf).1
+    }
+
+    /// Tells whether this path lies strictly below `other`.
+    pub fn is_descendant_of(&self, other: &Self) -> bool {
+        self.below(other).is_some()
+    }
+
+    /// Tells whether this path is one segment longer than `other` and starts with it.
+    pub fn is_direct_child_of(&self, other: &Self) -> bool {
+        self.below(other).is_some_and(|rest| !rest.contains('/'))
+    }
+
+    /// Returns what follows `other` and its slash, when this path lies strictly below it.
+    pub fn below(&self, other: &Self) -> Option<&str> {
+        if other.is_root() {
+            return (!self.is_root()).then_some(&*self.0);
+        }
+        self.0.strip_prefix(&*other.0)?.strip_prefix('/')
+    }
+
+    /// Returns the path with the run id taken off every segment: the node's place in the graph.
+    pub fn static_path(&self) -> String {
+        let mut text = String::with_capacity(self.0.len());
+        for (index, segment) in self.segments().enumerate() {
+            if index > 0 {
+                text.push('/');
+            }
+            text.push_str(split_segment(segment).0);
+        }
+        text
+    }
+}
+
+/// Splits `name@run_id` at the last `@`.
+fn split_segment(segment: &str) -> (&str, Option<&str>) {
+    segment
+        .rsplit_once('@')
+        .map_or((segment, None), |(name, run)| (name, Some(run)))
+}
+
+/// The empty path. All of them share one allocation.
+impl Default for NodePath {
+    fn default() -> Self {
+        Self(crate::ids::empty())
+    }
+}
+
+impl From<&str> for NodePath {
+    fn from(text: &str) -> Self {
+        if text.is_empty() {
+            return Self::root();
+        }
+        Self(Arc::from(text))
+    }
+}
+
+impl From<String> for NodePath {
+    fn from(text: String) -> Self {
+        Self(Arc::from(text))
+    }
+}
+
+impl AsRef<str> for NodePath {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::borrow::Borrow<str> for NodePath {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for NodePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Serialize for NodePath {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for NodePath {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        crate::json::text(deserializer)
+    }
+}

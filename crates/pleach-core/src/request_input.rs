@@ -1,0 +1,158 @@
+//! Questions to the outside world: how a node asks, and what is still unanswered (R123, R140).
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde_json::{Map, Value};
+
+use crate::{Content, Event, FunctionCall, InvocationId, NodePath, Part};
+
+/// The reserved function by which a node asks a person. ADK: `REQUEST_INPUT_FUNCTION_CALL_NAME`
+pub const REQUEST_INPUT: &str = "adk_request_input";
+/// The reserved function by which a node asks for a credential. ADK: `REQUEST_CREDENTIAL_FUNCTION_CALL_NAME`
+pub const REQUEST_CREDENTIAL: &str = "adk_request_credential";
+/// The reserved function by which a tool asks for permission. ADK: `REQUEST_CONFIRMATION_FUNCTION_CALL_NAME`
+pub const REQUEST_CONFIRMATION: &str = "adk_request_confirmation";
+
+/// A node's question to a person; the answer of type `T` becomes the node's output. ADK: `RequestInput`
+///
+/// It deliberately has no `Serialize`: returned from a node it must become a question, never an output.
+pub struct RequestInput<T = Value> {
+    /// The id by which the answer names the question; the engine gives a UUID when there is none.
+    pub interrupt_id: Option<String>,
+    /// What the person is asked.
+    pub message: Option<String>,
+    /// Anything the person should see beside the message: user data, never renamed.
+    pub payload: Option<Value>,
+    /// The JSON schema the answer has to satisfy.
+    pub response_schema: Option<Value>,
+    answer: PhantomData<fn() -> T>,
+}
+
+impl<T> RequestInput<T> {
+    /// Makes a question that says nothing yet.
+    pub fn new() -> Self {
+        Self {
+            interrupt_id: None,
+            message: None,
+            payload: None,
+            response_schema: None,
+            answer: PhantomData,
+        }
+    }
+
+    /// Makes a question with its id and its text.
+    pub fn ask(id: impl Into<String>, message: impl Into<String>) -> Self {
+        Self::new().with_id(id).with_message(message)
+    }
+
+    /// Sets the id.
+    pub fn with_id(mut self, id: impl Into<String>) -> Self {
+        self.interrupt_id = Some(id.into());
+        self
+    }
+
+    /// Sets the text.
+    pub fn with_message(mut self, message: impl Into<String>) -> Self {
+        self.message = Some(message.into());
+        self
+    }
+
+    /// Sets what the person should see beside the text.
+    pub fn with_payload(mut self, payload: impl Into<Value>) -> Self {
+        self.payload = Some(payload.into());
+        self
+    }
+
+    /// Sets the JSON schema of the answer.
+    pub fn with_schema(mut self, schema: impl Into<Value>) -> Self {
+        self.response_schema = Some(schema.into());
+        self
+    }
+
+    /// Makes the event that asks the question under the id `id`.
+    ///
+    /// The four arguments always stand, `null` when unset, and their spelling is the same in both casings (R123).
+    pub fn into_event(self, id: impl Into<String>) -> Event {
+        let id = id.into();
+        let args = Map::from_iter([
+            ("interruptId".to_owned(), Value::from(id.as_str())),
+            ("payload".to_owned(), self.payload.unwrap_or_default()),
+            ("message".to_owned(), self.message.map_or(Value::Null, Value::from)),
+            ("response_schema".to_owned(), self.response_schema.unwrap_or_default()),
+        ]);
+        let call = Part::function_call(FunctionCall::new(id.as_str(), REQUEST_INPUT, args));
+        Event::new()
+            .with_content(Content::new("model", [call]))
+            .with_long_running([id])
+    }
+}
+
+impl<T> Default for RequestInput<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T> Clone for RequestInput<T> {
+    fn clone(&self) -> Self {
+        Self {
+            interrupt_id: self.interrupt_id.clone(),
+            message: self.message.clone(),
+            payload: self.payload.clone(),
+            response_schema: self.response_schema.clone(),
+            answer: PhantomData,
+        }
+    }
+}
+
+impl<T> fmt::Debug for RequestInput<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RequestInput")
+            .field("interrupt_id", &self.interrupt_id)
+            .field("message", &self.message)
+            .field("payload", &self.payload)
+            .field("response_schema", &self.response_schema)
+            .finish()
+    }
+}
+
+/// One question an event asks, as the person who answers it sees it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Question {
+    /// The id the answer has to name.
+    pub id: String,
+    /// What is asked; may be empty.
+    pub message: String,
+    /// What the person should see beside the message.
+    pub payload: Option<Value>,
+    /// The JSON schema the answer has to satisfy.
+    pub response_schema: Option<Value>,
+    /// The run that asks.
+    pub node_path: NodePath,
+    /// The user turn that is interrupted.
+    pub invocation_id: InvocationId,
+}
+
+impl Event {
+    /// Returns the questions for input this event asks, in the order of its calls.
+    pub fn questions(&self) -> Vec<Question> {
+        self.function_calls()
+            .filter(|call| call.name.as_deref() == Some(REQUEST_INPUT))
+            .filter_map(|call| self.question(call))
+            .collect()
+    }
+
+    fn question(&self, call: &FunctionCall) -> Option<Question> {
+        let argument = |name: &str| call.args.as_ref()?.get(name).filter(|value| !value.is_null());
+        let text = |name: &str| argument(name).and_then(Value::as_str);
+        Some(Question {
+            id: call.id.as_deref().or_else(|| text("interruptId"))?.to_owned(),
+            message: text("message").unwrap_or_default().to_owned(),
+            payload: argument("payload").cloned(),
+            response_schema: argument("response_schema").cloned(),
+            node_path: self.path().clone(),
+            invocation_id: self.invocation_id().clone(),
+        })
+    }
+}
