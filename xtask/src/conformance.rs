@@ -1,4 +1,55 @@
-//! placeholder
-pub(crate) fn run(_a: &[String]) -> anyhow::Result<bool> {
-    Ok(true)
+//! `conformance`: plays the recorded scenarios with the programs of `pleach-tests`.
+
+use std::process::Command;
+
+use anyhow::Context as _;
+
+use crate::cargo::{cargo, counted, succeeds};
+use crate::report::Counts;
+use crate::workspace::Workspace;
+
+const PACKAGE: &str = "pleach-tests";
+
+/// Which packages are built, hence which features their common dependencies get.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Build {
+    /// The test package alone: quickest on its own.
+    Package,
+    /// Exactly what `cargo test --workspace --all-features` builds, to reuse all of it.
+    Workspace,
+}
+
+pub(crate) fn run(args: &[String]) -> anyhow::Result<bool> {
+    let workspace = Workspace::load()?;
+    Ok(play(&workspace, Build::Package, args)?.0)
+}
+
+/// Builds the programs and plays the scenarios; false when one fails.
+pub(crate) fn play(
+    workspace: &Workspace,
+    build: Build,
+    args: &[String],
+) -> anyhow::Result<(bool, Counts)> {
+    let package = workspace
+        .package(PACKAGE)
+        .with_context(|| format!("this workspace has no package `{PACKAGE}`"))?;
+    anyhow::ensure!(
+        package.has_target("bin", "conformance"),
+        "`{PACKAGE}` has no program `conformance`, which plays one scenario"
+    );
+    let mut command = match build {
+        Build::Package => cargo(["build", "-p", PACKAGE, "--bins"]),
+        Build::Workspace => cargo([
+            "build",
+            "--workspace",
+            "--all-features",
+            "--bins",
+            "--tests",
+        ]),
+    };
+    if !succeeds(&mut command)? {
+        return Ok((false, Counts::default()));
+    }
+    let program = workspace.target_directory.join("debug/conformance-all");
+    counted(Command::new(program).args(args))
 }

@@ -1,0 +1,99 @@
+//! Where the server programs are, and how they get there on Debian.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, bail};
+
+use super::account;
+use crate::cargo::succeeds;
+
+/// Where Debian and Ubuntu keep one folder per server version.
+const DEBIAN_FOLDER: &str = "/usr/lib/postgresql";
+
+/// What a private server needs, all from one folder so that versions agree.
+const NEEDED: [&str; 4] = ["postgres", "initdb", "pg_ctl", "psql"];
+
+/// A folder that holds all server programs.
+#[derive(Clone, Debug)]
+pub(super) struct Programs {
+    folder: PathBuf,
+}
+
+impl Programs {
+    pub(super) fn in_folder(folder: PathBuf) -> Self {
+        Self { folder }
+    }
+
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// Looks on the machine, and installs the Debian package when that is possible.
+    ///
+    /// # Errors
+    /// There are no server programs and they cannot be installed here.
+    pub(super) fn find_or_install() -> anyhow::Result<Self> {
+        if let Some(found) = Self::find() {
+            return Ok(found);
+        }
+        if !Path::new("/etc/debian_version").exists() || !account::is_root() {
+            bail!("no Postgres server programs on this machine");
+        }
+        install()?;
+        Self::find().context("the package `postgresql` brought no server programs")
+    }
+
+    /// The folder of the `postgres` on `PATH`, else the newest of Debian's folders.
+    fn find() -> Option<Self> {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        std::env::split_paths(&path)
+            // A link on PATH leads to the folder where its siblings are.
+            .filter_map(|folder| folder.join("postgres").canonicalize().ok())
+            .filter_map(|program| program.parent().map(Path::to_path_buf))
+            .chain(debian_folders())
+            .find(|folder| is_complete(folder))
+            .map(Self::in_folder)
+    }
+}
+
+fn is_complete(folder: &Path) -> bool {
+    NEEDED.iter().all(|name| folder.join(name).is_file())
+}
+
+/// Debian's folders, newest version first.
+fn debian_folders() -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(DEBIAN_FOLDER) else {
+        return Vec::new();
+    };
+    let mut versions: Vec<u32> = entries
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .collect();
+    versions.sort_unstable_by(|a, b| b.cmp(a));
+    versions
+        .into_iter()
+        .map(|version| {
+            Path::new(DEBIAN_FOLDER)
+                .join(version.to_string())
+                .join("bin")
+        })
+        .collect()
+}
+
+fn install() -> anyhow::Result<()> {
+    println!("installing the Debian package `postgresql`");
+    let apt = |args: &[&str]| {
+        let mut command = Command::new("apt-get");
+        succeeds(command.args(args).env("DEBIAN_FRONTEND", "noninteractive"))
+    };
+    let package = ["install", "-y", "--no-install-recommends", "postgresql"];
+    // A fresh image has no package lists, so a failed first attempt is normal.
+    if apt(&package)? || (apt(&["update"])? && apt(&package)?) {
+        return Ok(());
+    }
+    bail!("`apt-get install postgresql` failed")
+}

@@ -1,0 +1,187 @@
+//! The steps of `test-all`, as a table, and what each of them runs.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::Context as _;
+
+use super::Run;
+use crate::cargo::{cargo, counted, succeeds};
+use crate::conformance::{self, Build};
+use crate::report::{Counts, Outcome};
+use crate::workspace::Package;
+use crate::{docs, lint, tidy};
+
+const FACADE: &str = "pleach";
+const EXAMPLE: &str = "support_desk";
+
+/// One row of the closing table.
+pub(super) struct Step {
+    pub(super) name: &'static str,
+    pub(super) about: &'static str,
+    pub(super) needs_postgres: bool,
+    pub(super) run: fn(&Run) -> anyhow::Result<Outcome>,
+}
+
+/// In order: quick and cheap first, and neighbours share what they compile.
+pub(super) const STEPS: &[Step] = &[
+    step("fmt", "rustfmt finds nothing to change", |_| {
+        plain(succeeds(&mut cargo(["fmt", "--all", "--check"])))
+    }),
+    step("tidy", "layers, sizes, headers", |_| plain(tidy::run())),
+    step("clippy", "clippy finds nothing", |_| plain(lint::run())),
+    step(
+        "features",
+        "every combination of the facade's features",
+        features,
+    ),
+    step("test", "unit, integration and documentation tests", test),
+    step("conformance", "the recorded scenarios", |run| {
+        tested(conformance::play(&run.workspace, Build::Workspace, &[]))
+    }),
+    step("docs", "rustdoc finds nothing", |_| plain(docs::run())),
+    step("smoke", "the main example runs to its end", smoke),
+];
+
+const fn step(
+    name: &'static str,
+    about: &'static str,
+    run: fn(&Run) -> anyhow::Result<Outcome>,
+) -> Step {
+    Step {
+        name,
+        about,
+        needs_postgres: false,
+        run,
+    }
+}
+
+/// The outcome of a step that counts no tests.
+fn plain(ok: anyhow::Result<bool>) -> anyhow::Result<Outcome> {
+    tested(ok.map(|ok| (ok, Counts::default())))
+}
+
+fn tested(result: anyhow::Result<(bool, Counts)>) -> anyhow::Result<Outcome> {
+    let (ok, counts) = result?;
+    Ok(if ok && counts.failed == 0 {
+        Outcome::Passed(counts)
+    } else {
+        Outcome::Failed(counts)
+    })
+}
+
+fn test(run: &Run) -> anyhow::Result<Outcome> {
+    let mut command = cargo(["test", "--workspace", "--all-features", "--no-fail-fast"]);
+    command.envs(run.environment());
+    tested(counted(&mut command))
+}
+
+fn features(run: &Run) -> anyhow::Result<Outcome> {
+    let Some(facade) = run.workspace.package(FACADE) else {
+        return Ok(Outcome::Skipped(format!("there is no crate `{FACADE}`")));
+    };
+    let mut counts = Counts::default();
+    for combination in combinations(facade) {
+        let list = combination.join(",");
+        println!("features: [{list}]");
+        let args = ["check", "-q", "-p", FACADE, "--no-default-features"];
+        if succeeds(cargo(args).args(["--features", &list]))? {
+            counts.passed += 1;
+        } else {
+            counts.failed += 1;
+        }
+    }
+    tested(Ok((true, counts)))
+}
+
+/// Every set of the features that stand for something of their own, then each feature that
+/// only stands for others (`default`, `full`) by itself.
+fn combinations(facade: &Package) -> Vec<Vec<&str>> {
+    let (bundles, own): (Vec<&str>, Vec<&str>) = facade
+        .features
+        .keys()
+        .map(String::as_str)
+        .partition(|name| {
+            let parts = &facade.features[*name];
+            *name == "default"
+                || (!parts.is_empty()
+                    && parts.iter().all(|part| facade.features.contains_key(part)))
+        });
+    let mut sets = vec![Vec::new()];
+    for feature in own {
+        let with: Vec<Vec<&str>> = sets
+            .iter()
+            .map(|set| set.iter().copied().chain([feature]).collect())
+            .collect();
+        sets.extend(with);
+    }
+    sets.extend(bundles.into_iter().map(|bundle| vec![bundle]));
+    sets
+}
+
+/// Runs the main example in an empty folder, as a newcomer would.
+fn smoke(run: &Run) -> anyhow::Result<Outcome> {
+    let owner = run
+        .workspace
+        .packages
+        .iter()
+        .find(|package| package.has_target("example", EXAMPLE));
+    if owner.is_none() {
+        return Ok(Outcome::Skipped(format!("there is no example `{EXAMPLE}`")));
+    }
+    let build = [
+        "build",
+        "--workspace",
+        "--all-features",
+        "--example",
+        EXAMPLE,
+    ];
+    if !succeeds(&mut cargo(build))? {
+        return plain(Ok(false));
+    }
+    let target = &run.workspace.target_directory;
+    let folder = target.join("smoke");
+    empty(&folder)?;
+    let mut example = Command::new(target.join("debug/examples").join(EXAMPLE));
+    let example = example.current_dir(&folder).stdin(Stdio::null());
+    plain(succeeds(example.envs(run.environment())))
+}
+
+fn empty(folder: &Path) -> anyhow::Result<()> {
+    if folder.exists() {
+        std::fs::remove_dir_all(folder)
+            .with_context(|| format!("cannot empty {}", folder.display()))?;
+    }
+    std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn feature_sets_are_all_subsets_plus_the_bundles() {
+        let facade: Package = serde_json::from_value(serde_json::json!({
+            "name": "pleach",
+            "manifest_path": "Cargo.toml",
+            "dependencies": [],
+            "targets": [],
+            "features": {
+                "default": ["inmemory"],
+                "full": ["inmemory", "sqlite"],
+                "inmemory": ["dep:pleach-session-inmemory"],
+                "sqlite": ["dep:pleach-session-sqlite"],
+            },
+        }))
+        .expect("a package");
+        let expected: Vec<Vec<&str>> = vec![
+            vec![],
+            vec!["inmemory"],
+            vec!["sqlite"],
+            vec!["inmemory", "sqlite"],
+            vec!["default"],
+            vec!["full"],
+        ];
+        assert_eq!(combinations(&facade), expected);
+    }
+}
