@@ -1,0 +1,103 @@
+//! The steps before storage that are the same in every backend.
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use pleach_core::{
+    Event, IdGen as _, Map, RandomIds, Scope, SessionId, SessionKey, Unstorable, check_event,
+    check_map, micros, seconds, take_temp,
+};
+
+use crate::{CreateSession, SessionError, SessionResult};
+
+/// Makes an event ready to be stored: without `temp:` keys (S14) and with nothing storage refuses (S47).
+///
+/// The event is edited in place when it is not shared, and copied only when it is shared and has a `temp:` key.
+///
+/// # Errors
+/// `Unstorable`, naming the field.
+pub fn event_to_store(key: &SessionKey, mut event: Arc<Event>) -> SessionResult<Arc<Event>> {
+    if has_temp(event.actions().state_delta()) {
+        take_temp(Arc::make_mut(&mut event).actions_mut().state_delta_mut());
+    }
+    if !event.timestamp().is_finite() {
+        let reason = "the time is not a finite number";
+        return Err(refused(
+            key,
+            Unstorable {
+                field: "timestamp".to_owned(),
+                reason,
+            },
+        ));
+    }
+    check_event(&event).map_err(|fault| refused(key, fault))?;
+    Ok(event)
+}
+
+/// Checks the names and the initial state of a session that is about to be created (S47).
+///
+/// # Errors
+/// `Unstorable`, naming the field.
+pub fn check_new_session(key: &SessionKey, state: &Map) -> SessionResult<()> {
+    let names = [
+        ("app_name", key.app_name.as_str()),
+        ("user_id", key.user_id.as_str()),
+        ("session_id", key.session_id.as_str()),
+    ];
+    if let Some((field, _)) = names.into_iter().find(|(_, text)| text.contains('\0')) {
+        let reason = "the text contains the character U+0000";
+        return Err(refused(
+            key,
+            Unstorable {
+                field: field.to_owned(),
+                reason,
+            },
+        ));
+    }
+    check_map("state", state).map_err(|fault| refused(key, fault))
+}
+
+/// The id a session is created under: the wanted one without blanks around it, or a new UUID (S30).
+pub fn session_id_or_new(wanted: Option<&SessionId>) -> SessionId {
+    match wanted.map(|id| id.as_str().trim()) {
+        None | Some("") => SessionId::from(RandomIds.uuid().to_string()),
+        Some(id) => SessionId::from(id),
+    }
+}
+
+/// The session id without blanks around it, when that is a different id (S30).
+pub fn trimmed_key(key: &SessionKey) -> Option<SessionKey> {
+    let text = key.session_id.as_str();
+    let trimmed = text.trim();
+    (trimmed.len() != text.len()).then(|| SessionKey::new(&key.app_name, &key.user_id, trimmed))
+}
+
+/// The creation time of a new session: the wanted one, or the system's, in seconds since the epoch and whole µs.
+pub fn create_time(request: &CreateSession) -> f64 {
+    request.create_time.unwrap_or_else(system_time)
+}
+
+/// The system's time in seconds since the epoch, in whole µs like every time this crate makes itself (S48).
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a request without a time asks for the system's; the runner gives its own clock's"
+)]
+fn system_time() -> f64 {
+    // A clock before 1970 is broken beyond what a session can mend; zero is as good as any answer then.
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    seconds(micros(since.as_secs_f64()))
+}
+
+fn has_temp(delta: &Map) -> bool {
+    delta.keys().any(|key| Scope::split(key).0 == Scope::Temp)
+}
+
+fn refused(key: &SessionKey, fault: Unstorable) -> SessionError {
+    SessionError::Unstorable {
+        key: key.clone(),
+        field: fault.field,
+        reason: fault.reason,
+    }
+}

@@ -1,0 +1,185 @@
+//! The requests and answers of a session service.
+
+use pleach_core::{AppName, Map, Session, SessionId, UserId};
+use serde::{Deserialize, Serialize};
+
+/// A request for a new session. ADK: `BaseSessionService.create_session`.
+#[derive(Clone, Debug)]
+pub struct CreateSession {
+    /// The app the session belongs to.
+    pub app_name: AppName,
+    /// The user the session belongs to.
+    pub user_id: UserId,
+    /// The initial state with its scope prefixes; `temp:` keys are dropped (S13).
+    pub state: Map,
+    /// The wanted id; the service makes a UUID when it is absent or blank (S30).
+    pub session_id: Option<SessionId>,
+    /// Creation time in seconds since the epoch; the system's clock when absent.
+    pub create_time: Option<f64>,
+}
+
+impl CreateSession {
+    /// A session of `user_id` in `app_name` with an empty state and a generated id.
+    pub fn new(app_name: impl Into<AppName>, user_id: impl Into<UserId>) -> Self {
+        Self {
+            app_name: app_name.into(),
+            user_id: user_id.into(),
+            state: Map::new(),
+            session_id: None,
+            create_time: None,
+        }
+    }
+
+    /// Sets the initial state.
+    pub fn with_state(mut self, state: Map) -> Self {
+        self.state = state;
+        self
+    }
+
+    /// Asks for this session id.
+    pub fn with_session_id(mut self, id: impl Into<SessionId>) -> Self {
+        self.session_id = Some(id.into());
+        self
+    }
+
+    /// Sets the creation time, in seconds since the epoch.
+    pub fn with_create_time(mut self, seconds: f64) -> Self {
+        self.create_time = Some(seconds);
+        self
+    }
+}
+
+/// Which events [`get_session`](crate::SessionService::get_session) returns; the default is all. ADK: `GetSessionConfig`.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct GetSessionConfig {
+    /// At most this many events, the newest ones; `Some(0)` gives none, and still the full state.
+    pub num_recent_events: Option<usize>,
+    /// Only events at this time or later, in seconds since the epoch.
+    pub after_timestamp: Option<f64>,
+}
+
+impl GetSessionConfig {
+    /// All events.
+    pub fn all() -> Self {
+        Self::default()
+    }
+
+    /// The newest `count` events.
+    pub fn recent(count: usize) -> Self {
+        Self {
+            num_recent_events: Some(count),
+            ..Self::default()
+        }
+    }
+
+    /// The events at `seconds` since the epoch or later.
+    pub fn after(seconds: f64) -> Self {
+        Self {
+            after_timestamp: Some(seconds),
+            ..Self::default()
+        }
+    }
+
+    /// Limits the answer to the newest `count` events.
+    pub fn with_recent(mut self, count: usize) -> Self {
+        self.num_recent_events = Some(count);
+        self
+    }
+}
+
+/// A request for the sessions of an app, oldest activity first (S32). ADK: `BaseSessionService.list_sessions`.
+#[derive(Clone, Debug)]
+pub struct ListSessions {
+    /// The app whose sessions are listed.
+    pub app_name: AppName,
+    /// Only this user's sessions; `None` lists every user's, and the empty string is a user like any other.
+    pub user_id: Option<UserId>,
+    /// Start behind this position: the `next` of the page before.
+    pub after: Option<ListCursor>,
+    /// At most this many sessions; all when absent.
+    pub limit: Option<usize>,
+}
+
+impl ListSessions {
+    /// Every session of the app.
+    pub fn new(app_name: impl Into<AppName>) -> Self {
+        Self {
+            app_name: app_name.into(),
+            user_id: None,
+            after: None,
+            limit: None,
+        }
+    }
+
+    /// Lists only this user's sessions.
+    pub fn with_user(mut self, user_id: impl Into<UserId>) -> Self {
+        self.user_id = Some(user_id.into());
+        self
+    }
+
+    /// Continues behind `cursor`.
+    pub fn with_after(mut self, cursor: ListCursor) -> Self {
+        self.after = Some(cursor);
+        self
+    }
+
+    /// Returns at most `limit` sessions.
+    pub fn with_limit(mut self, limit: usize) -> Self {
+        self.limit = Some(limit);
+        self
+    }
+}
+
+/// A place in the order of [`ListSessions`]: update time, then user, then id.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ListCursor {
+    /// The session's last update, in seconds since the epoch.
+    pub update_time: f64,
+    /// The session's user.
+    pub user_id: UserId,
+    /// The session's id.
+    pub session_id: SessionId,
+}
+
+impl ListCursor {
+    /// Orders two places as S32 does.
+    pub fn order(&self, other: &Self) -> std::cmp::Ordering {
+        self.update_time
+            .total_cmp(&other.update_time)
+            .then_with(|| self.user_id.cmp(&other.user_id))
+            .then_with(|| self.session_id.cmp(&other.session_id))
+    }
+
+    /// Sorts `items` by their place, drops what `after` has passed and keeps `limit`; the second value is the next
+    /// page's cursor, if there is a next page.
+    ///
+    /// Shared by the backends, which differ only in where the places come from.
+    pub fn page<T>(
+        mut items: Vec<(Self, T)>,
+        after: Option<&Self>,
+        limit: Option<usize>,
+    ) -> (Vec<(Self, T)>, Option<Self>) {
+        items.sort_by(|(left, _), (right, _)| left.order(right));
+        if let Some(after) = after {
+            items.retain(|(place, _)| place.order(after).is_gt());
+        }
+        let limit = limit.unwrap_or(usize::MAX);
+        let more = items.len() > limit;
+        items.truncate(limit);
+        let next = if more {
+            items.last().map(|(place, _)| place.clone())
+        } else {
+            None
+        };
+        (items, next)
+    }
+}
+
+/// The sessions found, without their events (S4). ADK: `ListSessionsResponse`.
+#[derive(Clone, Debug, Default)]
+pub struct ListSessionsResponse {
+    /// Sessions with merged state and no events.
+    pub sessions: Vec<Session>,
+    /// Where the next page starts; `None` when this answer reached the end.
+    pub next: Option<ListCursor>,
+}

@@ -1,0 +1,161 @@
+//! The session service trait.
+
+use std::fmt;
+use std::sync::Arc;
+
+use pleach_core::{
+    AppName, BoxFuture, Event, Map, Session, SessionHead, SessionId, SessionKey, UserId,
+};
+
+use crate::{CreateSession, GetSessionConfig, ListSessions, ListSessionsResponse, SessionResult};
+
+/// Stores sessions and their events. ADK: `BaseSessionService`.
+///
+/// Every operation is cancel safe: when its future is dropped, its effect is there as a whole or not at all.
+pub trait SessionService: fmt::Debug + Send + Sync + 'static {
+    /// Stores a new session and returns it with merged state and no events (S30).
+    ///
+    /// # Errors
+    /// `AlreadyExists` when the id is taken for this app and user; nothing of the request's state is then applied.
+    /// `Unstorable` for a value S47 forbids.
+    fn create_session(&self, request: CreateSession) -> BoxFuture<'_, SessionResult<Session>>;
+
+    /// Loads a session with merged state and the wanted events, oldest first; `None` when there is none (S31).
+    ///
+    /// # Errors
+    /// `Corrupt` when the stored data cannot be read.
+    fn get_session<'a>(
+        &'a self,
+        key: &'a SessionKey,
+        config: GetSessionConfig,
+    ) -> BoxFuture<'a, SessionResult<Option<Session>>>;
+
+    /// Lists sessions without events, with merged state, oldest activity first (S32).
+    ///
+    /// # Errors
+    /// `Corrupt` when the stored data cannot be read.
+    fn list_sessions(
+        &self,
+        request: ListSessions,
+    ) -> BoxFuture<'_, SessionResult<ListSessionsResponse>>;
+
+    /// The keys of all sessions of the app with this id, one per user that has one, ordered by user.
+    ///
+    /// # Errors
+    /// Only storage failures.
+    fn find_sessions<'a>(
+        &'a self,
+        app_name: &'a AppName,
+        session_id: &'a SessionId,
+    ) -> BoxFuture<'a, SessionResult<Vec<SessionKey>>>;
+
+    /// Removes a session and its events; app and user state stay, a missing session is no error (S33).
+    ///
+    /// # Errors
+    /// Only storage failures.
+    fn delete_session<'a>(&'a self, key: &'a SessionKey) -> BoxFuture<'a, SessionResult<()>>;
+
+    /// Stores one complete event under the fence of `head` (compare and append) and renews `head` (S34, S35).
+    ///
+    /// Returns what was stored: the event without the `temp:` keys of its state delta. A partial event comes back
+    /// untouched and is not stored. An event that is already stored, equal to the last field, counts as a success,
+    /// so that an append whose answer was lost can be repeated; `head` then moves only to the place right behind
+    /// that event, and not at all when it is there or further.
+    ///
+    /// The caller stamps id and timestamp. `Arc` because the log shares its events; an unshared one is edited in place.
+    ///
+    /// # Errors
+    /// `NotFound` for a deleted session, `Stale` when someone else appended since `head` was made,
+    /// `EventAlreadyExists`, `Unstorable`. `head` changes only on success.
+    ///
+    /// # Cancel safety
+    /// When the future is dropped the event is stored whole or not at all, and `head` is unchanged.
+    fn append<'a>(
+        &'a self,
+        head: &'a mut SessionHead,
+        event: Arc<Event>,
+    ) -> BoxFuture<'a, SessionResult<Arc<Event>>>;
+
+    /// The user's state across sessions, keys without the `user:` prefix (S38). ADK: `get_user_state`.
+    ///
+    /// # Errors
+    /// `Corrupt` when the stored data cannot be read.
+    fn user_state<'a>(
+        &'a self,
+        app_name: &'a AppName,
+        user_id: &'a UserId,
+    ) -> BoxFuture<'a, SessionResult<Map>>;
+
+    /// Waits until everything handed over before is stored.
+    ///
+    /// # Errors
+    /// Only storage failures.
+    fn flush(&self) -> BoxFuture<'_, SessionResult<()>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    /// Finishes pending work and releases files and connections; later calls fail as `Unavailable`.
+    ///
+    /// # Errors
+    /// Only storage failures.
+    fn close(&self) -> BoxFuture<'_, SessionResult<()>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+impl<S: SessionService + ?Sized> SessionService for Arc<S> {
+    fn create_session(&self, request: CreateSession) -> BoxFuture<'_, SessionResult<Session>> {
+        (**self).create_session(request)
+    }
+
+    fn get_session<'a>(
+        &'a self,
+        key: &'a SessionKey,
+        config: GetSessionConfig,
+    ) -> BoxFuture<'a, SessionResult<Option<Session>>> {
+        (**self).get_session(key, config)
+    }
+
+    fn list_sessions(
+        &self,
+        request: ListSessions,
+    ) -> BoxFuture<'_, SessionResult<ListSessionsResponse>> {
+        (**self).list_sessions(request)
+    }
+
+    fn find_sessions<'a>(
+        &'a self,
+        app_name: &'a AppName,
+        session_id: &'a SessionId,
+    ) -> BoxFuture<'a, SessionResult<Vec<SessionKey>>> {
+        (**self).find_sessions(app_name, session_id)
+    }
+
+    fn delete_session<'a>(&'a self, key: &'a SessionKey) -> BoxFuture<'a, SessionResult<()>> {
+        (**self).delete_session(key)
+    }
+
+    fn append<'a>(
+        &'a self,
+        head: &'a mut SessionHead,
+        event: Arc<Event>,
+    ) -> BoxFuture<'a, SessionResult<Arc<Event>>> {
+        (**self).append(head, event)
+    }
+
+    fn user_state<'a>(
+        &'a self,
+        app_name: &'a AppName,
+        user_id: &'a UserId,
+    ) -> BoxFuture<'a, SessionResult<Map>> {
+        (**self).user_state(app_name, user_id)
+    }
+
+    fn flush(&self) -> BoxFuture<'_, SessionResult<()>> {
+        (**self).flush()
+    }
+
+    fn close(&self) -> BoxFuture<'_, SessionResult<()>> {
+        (**self).close()
+    }
+}
