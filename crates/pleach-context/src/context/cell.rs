@@ -1,0 +1,76 @@
+//! What a run has given so far.
+
+use std::sync::Arc;
+use std::task::Waker;
+
+use pleach_core::{Branch, EventActions, Route, ToolConfirmation};
+use rustc_hash::FxHashMap;
+use serde_json::Value;
+use smol_str::SmolStr;
+
+use crate::{ChildFailure, NodeError, NodeInput};
+
+/// The changing part of a context.
+#[derive(Debug, Default)]
+pub(crate) struct RunCell {
+    pub(crate) output: Output,
+    /// An event that another run sent, or will send, is this run's output event (R706, R411).
+    pub(crate) delegated: bool,
+    /// A child was asked to give this run's output.
+    pub(crate) has_delegate: bool,
+    /// What that child gave; the run's output unless the body gives another.
+    pub(crate) claimed_output: Option<NodeInput>,
+    pub(crate) route: Option<Route>,
+    /// The route stands on no event yet.
+    pub(crate) route_pending: bool,
+    pub(crate) interrupts: Vec<String>,
+    pub(crate) actions: EventActions,
+    pub(crate) branch: Option<Branch>,
+    pub(crate) isolation_scope: Option<Arc<str>>,
+    pub(crate) author: Option<SmolStr>,
+    pub(crate) error: Option<Box<ChildFailure>>,
+    pub(crate) parking: Parking,
+    pub(crate) children: Option<Box<FxHashMap<SmolStr, u32>>>,
+    pub(crate) tool: Option<Box<ToolPart>>,
+}
+
+/// The output of a run.
+#[derive(Debug, Default)]
+pub(crate) enum Output {
+    #[default]
+    Unset,
+    /// Set on the context; sent when the body ends.
+    Pending(Value),
+    /// On an event that is on its way to the store.
+    Sending,
+    /// On a stored event, or given without one.
+    Stored(NodeInput),
+}
+
+impl Output {
+    pub(crate) fn is_set(&self) -> bool {
+        !matches!(self, Self::Unset)
+    }
+}
+
+/// How many calls of the body are under way, and how many of them wait for the outside world.
+#[derive(Debug, Default)]
+pub(crate) struct Parking {
+    pub(crate) live: u32,
+    pub(crate) parked: u32,
+    /// The body is gone: parked calls that outlived it in a task of their own must not wait for ever.
+    pub(crate) ended: bool,
+    pub(crate) wakers: Vec<Waker>,
+}
+
+/// What only tool calls have.
+#[derive(Debug, Default)]
+pub(crate) struct ToolPart {
+    pub(crate) function_call_id: Option<String>,
+    pub(crate) confirmation: Option<ToolConfirmation>,
+}
+
+/// A second output in one run (R210).
+pub(crate) fn output_twice() -> NodeError {
+    NodeError::value("Output already set. A node can produce at most one output.")
+}

@@ -1,0 +1,201 @@
+//! Running other nodes from inside a node, and asking questions in the middle of one.
+
+use std::fmt::Write as _;
+
+use pleach_core::{BoxFuture, NodePath, RequestInput};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use smol_str::SmolStr;
+
+use super::Context;
+use super::park::LiveCall;
+use crate::extract::Feeds;
+use crate::node::Decode;
+use crate::{ChildEnd, ChildFailure, Node, NodeError, NodeInput, RunOptions, TypedNode, lax};
+
+impl Context {
+    /// Runs a node as a child of this run and gives what it gives.
+    ///
+    /// Run ids follow the order of the calls, not of the polls, so `join!`, `try_join_all` and `FuturesUnordered` all
+    /// work. When the child asks a question, this call parks: the body is dropped once nothing else of it is under
+    /// way, and runs again from its start when an answer has come; children that had finished are not run again.
+    ///
+    /// # Errors
+    /// A `ValueError` when this node has no `rerun_on_resume`, a `DynamicNodeFailError` when the child failed (it may
+    /// be caught), a `ValidationError` when the input or the output does not fit.
+    ///
+    /// # Cancel safety
+    /// Dropping the future cancels the child.
+    ///
+    /// ADK: `Context.run_node`; rules R701–R710.
+    pub fn run<'a, N, X, M, D>(&'a self, node: &'a N, input: X) -> BoxFuture<'a, Result<<N::Out as Decode<D>>::Value, NodeError>>
+    where
+        N: TypedNode,
+        N::Out: Decode<D>,
+        X: Serialize + Feeds<N::In, M>,
+    {
+        let run = serde_json::to_value(input)
+            .map(|input| self.run_node(node, input, RunOptions::default()))
+            .map_err(|error| NodeError::validation(error.to_string()));
+        Box::pin(async move { <N::Out as Decode<D>>::decode(run?.await?) })
+    }
+
+    /// Runs a node as a child of this run, untyped and with options. See [`Context::run`].
+    ///
+    /// # Errors
+    /// As [`Context::run`]; also a `ValueError` for a run id of digits only, and for a second child that is to give
+    /// this run's output.
+    pub fn run_node<'a>(
+        &'a self,
+        node: &'a dyn Node,
+        input: impl Into<NodeInput>,
+        options: RunOptions,
+    ) -> BoxFuture<'a, Result<NodeInput, NodeError>> {
+        if let Err(error) = self.check_call(&options) {
+            return Box::pin(std::future::ready(Err(error)));
+        }
+        let raise_on_wait = options.raise_on_wait;
+        let claims = options.use_as_output;
+        let live = LiveCall::enter(self);
+        let child = self.invocation().scheduler().run_child(self, node, input.into(), options);
+        Box::pin(async move {
+            match child.await? {
+                ChildEnd::Done(output) => {
+                    if claims {
+                        self.cell().claim_output(&output);
+                    }
+                    Ok(output)
+                }
+                ChildEnd::Waiting if !raise_on_wait => Ok(NodeInput::Null),
+                ChildEnd::Waiting => Err(live.park().await),
+                ChildEnd::Interrupted(ids) => {
+                    self.add_interrupts(&ids);
+                    Err(live.park().await)
+                }
+            }
+        })
+    }
+
+    fn check_call(&self, options: &RunOptions) -> Result<(), NodeError> {
+        if !self.inner.rerun_on_resume {
+            let node = self.node_name();
+            return Err(NodeError::value(format!(
+                "A node must have rerun_on_resume=True. Node '{node}' runs dynamic nodes, which a resume finds again only by running it again."
+            )));
+        }
+        if let Some(id) = options.run_id.as_ref().filter(|id| id.chars().all(|digit| digit.is_ascii_digit())) {
+            let node = self.node_path();
+            return Err(NodeError::value(format!(
+                "Explicit run_id \"{id}\" for a child of \"{node}\" must contain non-numeric characters: numbers are given by the runtime."
+            )));
+        }
+        if options.use_as_output {
+            let mut cell = self.cell();
+            if cell.has_delegate {
+                return Err(NodeError::value(format!("Node {} already has a use_as_output delegate.", self.node_path())));
+            }
+            cell.has_delegate = true;
+            cell.delegated = true;
+        }
+        Ok(())
+    }
+
+    /// Asks a question in the middle of a node and gives the answer; until one has come, the call parks.
+    ///
+    /// The answer's JSON schema stands in the stored question, so a bad answer is refused before it is stored. The
+    /// node runs again from its start when an answer has come.
+    ///
+    /// # Errors
+    /// A `ValueError` when this node has no `rerun_on_resume`, a `ValidationError` when a stored answer is no `T`.
+    pub async fn ask<T: DeserializeOwned + JsonSchema>(&self, id: &str, message: impl Into<String>) -> Result<T, NodeError> {
+        let mut question = RequestInput::ask(id, message);
+        if let Some(schema) = json_schema_of::<T>() {
+            question = question.with_schema(schema);
+        }
+        lax::from_value(&self.ask_with(question).await?)
+    }
+
+    /// Asks a question with everything it can carry, and gives the answer as JSON. See [`Context::ask`].
+    ///
+    /// # Errors
+    /// A `ValueError` when this node has no `rerun_on_resume`, or when the question has no id: without one a resumed
+    /// run could not find its answer.
+    pub async fn ask_with(&self, question: RequestInput) -> Result<Value, NodeError> {
+        let Some(id) = question.interrupt_id.clone() else {
+            return Err(NodeError::value("a question in the middle of a node needs an id"));
+        };
+        if let Some(answer) = self.resume_inputs().get(&id) {
+            return Ok(answer.clone());
+        }
+        self.check_call(&RunOptions::default())?;
+        let live = LiveCall::enter(self);
+        self.emit(question).await?;
+        Err(live.park().await)
+    }
+
+    /// The run id that the next child of this name would get. ADK: `get_next_child_run_id`.
+    #[must_use]
+    pub fn next_child_run_id(&self, name: &str) -> String {
+        let cell = self.cell();
+        let used = cell.children.as_ref().and_then(|counters| counters.get(name)).copied().unwrap_or(0);
+        (used + 1).to_string()
+    }
+
+    /// Fixes the path of the next child of this name. For engines.
+    #[must_use]
+    pub fn next_child_path(&self, name: &SmolStr, run_id: Option<&str>) -> NodePath {
+        if let Some(id) = run_id {
+            return self.node_path().child(name, id);
+        }
+        let run = {
+            let mut cell = self.cell();
+            let counters = cell.children.get_or_insert_default();
+            let counter = counters.entry(name.clone()).or_insert(0);
+            *counter += 1;
+            *counter
+        };
+        let mut id = String::with_capacity(4);
+        let _ = write!(id, "{run}");
+        self.node_path().child(name, &id)
+    }
+
+    /// The ancestors whose output a child that is to give this run's output gives as well. For engines.
+    #[must_use]
+    pub fn output_for_of_child(&self) -> std::sync::Arc<[NodePath]> {
+        let own = std::iter::once(self.node_path().clone());
+        own.chain(self.inner.output_for.iter().flat_map(|paths| paths.iter().cloned())).collect()
+    }
+
+    /// Adds questions that this run waits for. For engines.
+    pub fn add_interrupts(&self, ids: &[String]) {
+        let mut cell = self.cell();
+        for id in ids {
+            cell.add_interrupt(id);
+        }
+    }
+
+    /// Records what this run failed with. For engines.
+    pub fn set_error(&self, failure: ChildFailure) {
+        self.cell().error = Some(Box::new(failure));
+    }
+}
+
+impl super::cell::RunCell {
+    /// The output of a delegate is this run's output too, unless the run gave one itself (R706, improved).
+    fn claim_output(&mut self, output: &NodeInput) {
+        if !self.output.is_set() && !output.is_null() {
+            self.claimed_output = Some(output.clone());
+        }
+    }
+}
+
+/// The JSON schema of a type as questions carry it; `None` when it says nothing about the type.
+#[must_use]
+pub fn json_schema_of<T: JsonSchema>() -> Option<Value> {
+    let mut schema = schemars::schema_for!(T).to_value();
+    let fields = schema.as_object_mut()?;
+    fields.remove("$schema");
+    (fields.contains_key("type") || fields.contains_key("properties") || fields.contains_key("anyOf")).then_some(schema)
+}

@@ -1,0 +1,328 @@
+//! From what a node yields to an event that can be stored: rule R411.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context as TaskContext, Poll};
+
+use pleach_core::{Event, OutputFor};
+use serde_json::Value;
+
+use super::Context;
+use super::cell::{Output, RunCell, output_twice};
+use super::park::LiveCall;
+use crate::queue::Ticket;
+use crate::{NodeError, NodeInput, NodeKind, Yield};
+
+/// An event that is complete but for its id and time, which the Runner gives it when it is stored.
+#[derive(Debug)]
+pub struct Staged {
+    /// The event.
+    pub event: Arc<Event>,
+    carries: Carries,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Carries {
+    Nothing,
+    Output,
+    Content,
+}
+
+impl Context {
+    /// Sends an event, a value or a question, and waits until it is stored and handed to the caller of the run.
+    ///
+    /// Events before a node's result are sent so; the result itself is returned. Streaming fragments
+    /// (`partial`) are handed out without waiting and never stored.
+    ///
+    /// # Errors
+    /// A second output, an output or state change that a schema refuses, or a run that has ended already. Nothing is
+    /// sent then.
+    ///
+    /// # Cancel safety
+    /// Once polled, the event is stored also when the future is dropped.
+    pub async fn emit(&self, item: impl Into<Yield>) -> Result<(), NodeError> {
+        let _live = LiveCall::enter(self);
+        let Some(staged) = self.stage(item.into())? else { return Ok(()) };
+        if staged.event.is_partial() {
+            self.invocation().queue().push_unwaited(staged.event);
+            return Ok(());
+        }
+        let carries = staged.carries;
+        let stored = Sending { ctx: self, event: Some(staged.event), ticket: None }.await;
+        self.settle_carried(carries, stored);
+        Ok(())
+    }
+
+    /// Completes what the body yields and records what it means for the run; `None` when nothing is to be sent. For
+    /// engines.
+    ///
+    /// # Errors
+    /// As [`Context::emit`].
+    pub fn stage(&self, item: Yield) -> Result<Option<Staged>, NodeError> {
+        let mut event = match item {
+            Yield::Output(Value::Null) => return Ok(None),
+            Yield::Output(value) => Event::new().with_output(value),
+            Yield::Event(event) => *event,
+            Yield::Ask(ask) => {
+                let id = ask.interrupt_id.clone().unwrap_or_else(|| self.invocation().services().ids.uuid().to_string());
+                ask.into_event(id)
+            }
+            Yield::Delegated(output) => {
+                let mut cell = self.cell();
+                if cell.output.is_set() {
+                    return Err(output_twice());
+                }
+                cell.delegated = true;
+                if !output.is_null() {
+                    cell.output = Output::Stored(output);
+                }
+                return Ok(None);
+            }
+        };
+        self.conform_output(&mut event)?;
+        for (key, value) in event.actions().state_delta() {
+            self.check_state_entry(key, value)?;
+        }
+        let mut cell = self.cell();
+        if cell.parking.ended {
+            return Err(NodeError::new("RuntimeError", format!("the run {} has ended", self.node_path())));
+        }
+        let carries = self.track(&mut cell, &mut event)?;
+        if cell.delegated && event.output().is_some() {
+            if event.actions().state_delta().is_empty() && event.actions().artifact_delta().is_empty() {
+                return Ok(None);
+            }
+            event.take_output();
+        }
+        self.enrich(&mut cell, &mut event);
+        if !event.is_partial() {
+            take_deltas(&mut cell, &mut event);
+        }
+        if event.node_info().message_as_output() == Some(true) {
+            cell.delegated = true;
+        }
+        Ok(Some(Staged { event: Arc::new(event), carries }))
+    }
+
+    /// A typed output schema is enforced on every output that is yielded (R302).
+    fn conform_output(&self, event: &mut Event) -> Result<(), NodeError> {
+        let Some(schema) = self.output_schema().filter(|schema| schema.is_enforced()) else { return Ok(()) };
+        if let Some(output) = event.output() {
+            let converted = schema.apply(output)?;
+            event.set_output(Some(converted));
+        }
+        Ok(())
+    }
+
+    /// What the event means for the run: its output, its questions, its route.
+    fn track(&self, cell: &mut RunCell, event: &mut Event) -> Result<Carries, NodeError> {
+        if event.output().is_some_and(Value::is_null) {
+            event.take_output();
+        }
+        let as_message = event.node_info().message_as_output() == Some(true);
+        let mut carries = Carries::Nothing;
+        if event.output().is_some() {
+            if cell.output.is_set() {
+                return Err(output_twice());
+            }
+            carries = Carries::Output;
+            cell.output = if as_message || event.is_partial() {
+                // The stored event will not carry it: the message stands for it, or nothing is stored at all.
+                carries = Carries::Nothing;
+                Output::Stored(NodeInput::json(event.output().cloned().unwrap_or_default()))
+            } else {
+                Output::Sending
+            };
+        } else if as_message && event.content().is_some() {
+            if cell.output.is_set() {
+                return Err(output_twice());
+            }
+            carries = Carries::Content;
+            cell.output = Output::Sending;
+        }
+        if let Some(ids) = event.long_running_tool_ids() {
+            for id in ids {
+                cell.add_interrupt(id);
+            }
+        }
+        if event.author().is_empty() || event.author() == self.node_name() {
+            if let Some(route) = event.actions().route() {
+                cell.route = Some(route.clone());
+                cell.route_pending = false;
+            }
+            if let Some(target) = event.actions().transfer_to_agent() {
+                cell.actions.set_transfer_to_agent(Some(target.to_owned()));
+            }
+        }
+        Ok(carries)
+    }
+
+    /// Stamps what the run knows: author, invocation, path, branch, whose output it is, isolation scope.
+    fn enrich(&self, cell: &mut RunCell, event: &mut Event) {
+        event.set_author(cell.author.as_ref().unwrap_or(&self.inner.author).clone());
+        event.set_invocation_id(self.invocation().invocation_id().clone());
+        event.set_path(self.node_path().clone());
+        match event.branch() {
+            None => event.set_branch(cell.branch.clone()),
+            Some(branch) if branch.as_str().is_empty() => {
+                cell.branch = None;
+                event.set_branch(None);
+            }
+            Some(branch) => cell.branch = Some(branch.clone()),
+        }
+        if event.output().is_some() {
+            self.address_output(cell, event);
+        }
+        if event.isolation_scope().is_none() && cell.isolation_scope.is_some() {
+            event.set_isolation_scope(cell.isolation_scope.clone());
+        }
+    }
+
+    fn address_output(&self, cell: &RunCell, event: &mut Event) {
+        let Some(ancestors) = &self.inner.output_for else {
+            event.set_output_for(OutputFor::Own);
+            return;
+        };
+        let own = std::iter::once(self.node_path());
+        event.set_output_for(OutputFor::Paths(own.chain(ancestors.iter()).cloned().collect()));
+        if self.inner.claimed && event.function_responses().next().is_none() {
+            if let Some(branch) = self.claimer_branch(cell.branch.as_ref()) {
+                event.set_branch(branch);
+            }
+        }
+    }
+
+    /// The branch of the furthest run that explicitly claimed this run's output; a fan-out lane ends the search.
+    fn claimer_branch(&self, own: Option<&pleach_core::Branch>) -> Option<Option<pleach_core::Branch>> {
+        let mut branch = own.cloned();
+        let mut claimer = None;
+        let mut ctx = self;
+        while let (Some(_), Some(parent)) = (&ctx.inner.output_for, ctx.parent()) {
+            let above = parent.branch();
+            if parent.inner.kind == NodeKind::Workflow {
+                if branch != above {
+                    break;
+                }
+            } else {
+                claimer = Some(above.clone());
+            }
+            branch = above;
+            ctx = parent;
+        }
+        claimer
+    }
+
+    /// Records that a staged event is stored: its output is shared with the event from now on. For engines.
+    pub fn settle(&self, staged: &Staged, stored: Arc<Event>) {
+        self.settle_carried(staged.carries, stored);
+    }
+
+    fn settle_carried(&self, carries: Carries, stored: Arc<Event>) {
+        match carries {
+            Carries::Nothing => {}
+            Carries::Output => self.cell().output = Output::Stored(NodeInput::Output(stored)),
+            Carries::Content => self.cell().output = Output::Stored(NodeInput::Content(stored)),
+        }
+    }
+
+    /// The event for what the body left on the context, if anything (R412). For engines.
+    #[must_use]
+    pub fn stage_rest(&self) -> Option<Staged> {
+        let mut cell = self.cell();
+        let deferred = matches!(cell.output, Output::Pending(_)) && !cell.delegated;
+        let has_deltas = !cell.actions.state_delta().is_empty() || !cell.actions.artifact_delta().is_empty();
+        if !deferred && !has_deltas && !cell.route_pending {
+            return None;
+        }
+        let mut event = Event::new();
+        let mut carries = Carries::Nothing;
+        if deferred {
+            if let Output::Pending(value) = std::mem::replace(&mut cell.output, Output::Sending) {
+                event.set_output(Some(value));
+                carries = Carries::Output;
+            }
+        }
+        if cell.route_pending {
+            event.actions_mut().set_route(cell.route.clone());
+            cell.route_pending = false;
+        }
+        self.enrich(&mut cell, &mut event);
+        take_deltas(&mut cell, &mut event);
+        Some(Staged { event: Arc::new(event), carries })
+    }
+
+    /// The error event of a failed attempt (R415). For engines.
+    #[must_use]
+    pub fn stage_error(&self, error: &NodeError) -> Staged {
+        let mut event = Event::new().with_error(error.code(), error.message());
+        let mut cell = self.cell();
+        self.enrich(&mut cell, &mut event);
+        take_deltas(&mut cell, &mut event);
+        Staged { event: Arc::new(event), carries: Carries::Nothing }
+    }
+
+    /// Whether the body changed state or saved files that stand on no event yet.
+    #[must_use]
+    pub fn has_pending_changes(&self) -> bool {
+        let cell = self.cell();
+        !cell.actions.state_delta().is_empty() || !cell.actions.artifact_delta().is_empty()
+    }
+}
+
+impl RunCell {
+    pub(crate) fn add_interrupt(&mut self, id: &str) {
+        if !self.interrupts.iter().any(|known| known == id) {
+            self.interrupts.push(id.to_owned());
+        }
+    }
+}
+
+/// Moves pending changes onto the event; they win over the event's own (R411).
+fn take_deltas(cell: &mut RunCell, event: &mut Event) {
+    if let Some(delta) = cell.actions.take_state_delta() {
+        let target = event.actions_mut().state_delta_mut();
+        if target.is_empty() {
+            *target = *delta;
+        } else {
+            pleach_core::apply(target, &delta);
+        }
+    }
+    if !cell.actions.artifact_delta().is_empty() {
+        let files = std::mem::take(cell.actions.artifact_delta_mut());
+        event.actions_mut().artifact_delta_mut().extend(files);
+    }
+}
+
+/// An event under way to the store.
+struct Sending<'a> {
+    ctx: &'a Context,
+    event: Option<Arc<Event>>,
+    ticket: Option<Ticket>,
+}
+
+impl Future for Sending<'_> {
+    type Output = Arc<Event>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Arc<Event>> {
+        let queue = self.ctx.invocation().queue();
+        if let Some(event) = self.event.take() {
+            self.ticket = Some(queue.push(event, cx.waker().clone()));
+            return Poll::Pending;
+        }
+        let Some(ticket) = self.ticket else { return Poll::Pending };
+        let stored = queue.poll_stored(ticket, cx);
+        if stored.is_ready() {
+            self.ticket = None;
+        }
+        stored
+    }
+}
+
+impl Drop for Sending<'_> {
+    fn drop(&mut self) {
+        if let Some(ticket) = self.ticket {
+            self.ctx.invocation().queue().forget(ticket);
+        }
+    }
+}

@@ -1,0 +1,370 @@
+//! [`Context`]: one per node run, the API of node code.
+//!
+//! Contexts form a tree that mirrors the runs: children point at parents, never back, and all share one
+//! [`InvocationContext`]. What a run gives to its orchestrator (output, route, questions, pending changes) stands in
+//! the context's cell, behind a lock that is taken per call and never held across an await.
+
+mod cell;
+mod children;
+mod emit;
+mod park;
+mod readonly;
+//mod services;
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pleach_core::{Branch, Content, Map, NodePath, Route};
+use serde_json::Value;
+use smol_str::SmolStr;
+
+pub use children::json_schema_of;
+pub use emit::Staged;
+pub use readonly::ReadonlyContext;
+
+use cell::{Output, RunCell};
+
+use crate::{InvocationContext, NodeError, NodeInput, NodeKind, NodeSpec, RunConfig, Schema, State};
+
+/// The context of one node run. Cheap to clone: clones are the same run.
+///
+/// ADK: `Context` (also `CallbackContext` and `ToolContext`); rules R201–R230.
+#[derive(Clone)]
+pub struct Context {
+    inner: Arc<ContextInner>,
+}
+
+struct ContextInner {
+    invocation: Arc<InvocationContext>,
+    parent: Option<Context>,
+    path: NodePath,
+    name: SmolStr,
+    author: SmolStr,
+    child_author: Option<SmolStr>,
+    kind: NodeKind,
+    rerun_on_resume: bool,
+    attempt: u32,
+    output_schema: Option<Schema>,
+    state_schema: Option<Schema>,
+    resume_inputs: Option<Arc<Map>>,
+    place: Place,
+    output_for: Option<Arc<[NodePath]>>,
+    claimed: bool,
+    cell: Mutex<RunCell>,
+}
+
+/// Where in a graph a run stands; empty for dynamic and root runs.
+#[derive(Clone, Debug, Default)]
+pub struct Place {
+    /// The predecessor whose completion queued the run, `__START__` for the first nodes.
+    pub triggered_by: SmolStr,
+    /// The names of all predecessors.
+    pub in_nodes: Option<Arc<[SmolStr]>>,
+}
+
+/// What a child context is made from, beside its node and its parent (R203).
+#[derive(Debug, Default)]
+pub struct ChildSetup {
+    /// The path of the run.
+    pub path: NodePath,
+    /// The branch to start on.
+    pub branch: Option<Branch>,
+    /// The isolation scope; `None` inherits the parent's.
+    pub isolation_scope: Option<Arc<str>>,
+    /// Which attempt this is, from 1.
+    pub attempt: u32,
+    /// The answers to the run's questions.
+    pub resume_inputs: Option<Arc<Map>>,
+    /// The ancestors whose output this run's output is too, nearest first.
+    pub output_for: Option<Arc<[NodePath]>>,
+    /// Where in a graph the run stands.
+    pub place: Place,
+}
+
+impl Context {
+    /// The root of an invocation's tree: it runs nothing itself (R202).
+    #[must_use]
+    pub fn root(invocation: Arc<InvocationContext>) -> Self {
+        Self {
+            inner: Arc::new(ContextInner {
+                invocation,
+                parent: None,
+                path: NodePath::root(),
+                name: SmolStr::default(),
+                author: SmolStr::default(),
+                child_author: None,
+                kind: NodeKind::Plain,
+                rerun_on_resume: true,
+                attempt: 1,
+                output_schema: None,
+                state_schema: None,
+                resume_inputs: None,
+                place: Place::default(),
+                output_for: None,
+                claimed: false,
+                cell: Mutex::default(),
+            }),
+        }
+    }
+
+    /// The context of a new run of the node with this specification (R203). For engines.
+    #[must_use]
+    pub fn child(&self, spec: &NodeSpec, name: &SmolStr, setup: ChildSetup) -> Self {
+        let parent = &*self.inner;
+        let is_workflow = spec.kind == NodeKind::Workflow;
+        let child_author = if is_workflow { Some(name.clone()) } else { parent.child_author.clone() };
+        let isolation_scope = setup.isolation_scope.or_else(|| self.cell().isolation_scope.clone());
+        let explicit = setup.output_for.is_some() && parent.kind != NodeKind::Workflow;
+        let claimed = explicit || (setup.output_for.is_some() && parent.claimed);
+        Self {
+            inner: Arc::new(ContextInner {
+                invocation: Arc::clone(&parent.invocation),
+                parent: Some(self.clone()),
+                path: setup.path,
+                author: child_author.clone().unwrap_or_else(|| name.clone()),
+                name: name.clone(),
+                child_author,
+                kind: spec.kind,
+                rerun_on_resume: spec.rerun_on_resume,
+                attempt: setup.attempt,
+                output_schema: spec.output_schema.clone().filter(|_| !is_workflow),
+                state_schema: spec.state_schema.clone().or_else(|| parent.state_schema.clone()),
+                resume_inputs: setup.resume_inputs,
+                place: setup.place,
+                output_for: setup.output_for,
+                claimed,
+                cell: Mutex::new(RunCell { branch: setup.branch, isolation_scope, ..RunCell::default() }),
+            }),
+        }
+    }
+
+    pub(crate) fn cell(&self) -> MutexGuard<'_, RunCell> {
+        // No user code runs under this lock, so a panic cannot leave the cell half-changed.
+        self.inner.cell.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What all runs of the invocation share.
+    #[must_use]
+    pub fn invocation(&self) -> &Arc<InvocationContext> {
+        &self.inner.invocation
+    }
+
+    /// The session: its ids, events and services.
+    #[must_use]
+    pub fn session(&self) -> &InvocationContext {
+        &self.inner.invocation
+    }
+
+    /// The context of the run that runs this one; the root has none.
+    #[must_use]
+    pub fn parent(&self) -> Option<&Context> {
+        self.inner.parent.as_ref()
+    }
+
+    /// The path of the run, such as `triage@1/answer@2`.
+    #[must_use]
+    pub fn node_path(&self) -> &NodePath {
+        &self.inner.path
+    }
+
+    /// The name of the node that runs.
+    #[must_use]
+    pub fn node_name(&self) -> &str {
+        &self.inner.name
+    }
+
+    /// The id of the run among the runs of the same node: the text after `@` in the path.
+    #[must_use]
+    pub fn run_id(&self) -> &str {
+        self.inner.path.run_id()
+    }
+
+    /// The run id by its older name.
+    #[must_use]
+    pub fn execution_id(&self) -> &str {
+        self.run_id()
+    }
+
+    /// Which attempt this is, from 1.
+    #[must_use]
+    pub fn attempt_count(&self) -> u32 {
+        self.inner.attempt
+    }
+
+    /// How often the run has been tried again: 0 on the first attempt.
+    #[must_use]
+    pub fn retry_count(&self) -> u32 {
+        self.inner.attempt - 1
+    }
+
+    /// The predecessor whose completion queued the run; `__START__` for the first nodes, empty for dynamic and root
+    /// runs.
+    #[must_use]
+    pub fn triggered_by(&self) -> &str {
+        &self.inner.place.triggered_by
+    }
+
+    /// The names of all predecessors in the graph; empty for dynamic and root runs.
+    #[must_use]
+    pub fn in_nodes(&self) -> &[SmolStr] {
+        self.inner.place.in_nodes.as_deref().unwrap_or_default()
+    }
+
+    /// The id that all events of the invocation carry.
+    #[must_use]
+    pub fn invocation_id(&self) -> &str {
+        self.inner.invocation.invocation_id().as_str()
+    }
+
+    /// The user.
+    #[must_use]
+    pub fn user_id(&self) -> &str {
+        self.inner.invocation.user_id().as_str()
+    }
+
+    /// The message that started the invocation, also when it is resumed.
+    #[must_use]
+    pub fn user_content(&self) -> Option<&Content> {
+        self.inner.invocation.user_content()
+    }
+
+    /// The name of the root agent; `unknown` when the root is no agent.
+    #[must_use]
+    pub fn agent_name(&self) -> &str {
+        self.inner.invocation.agent_name()
+    }
+
+    /// The settings of the invocation.
+    #[must_use]
+    pub fn run_config(&self) -> &RunConfig {
+        self.inner.invocation.run_config()
+    }
+
+    /// Whether the invocation was asked to stop.
+    #[must_use]
+    pub fn is_aborted(&self) -> bool {
+        self.inner.invocation.is_aborted()
+    }
+
+    /// The author that events of this run carry (R205).
+    #[must_use]
+    pub fn event_author(&self) -> SmolStr {
+        self.cell().author.clone().unwrap_or_else(|| self.inner.author.clone())
+    }
+
+    /// Sets the author that later events of this run carry; agents that forward events of others use it (R205).
+    pub fn set_event_author(&self, author: impl Into<SmolStr>) {
+        self.cell().author = Some(author.into());
+    }
+
+    /// The branch that the run is on; the root is none.
+    #[must_use]
+    pub fn branch(&self) -> Option<Branch> {
+        self.cell().branch.clone()
+    }
+
+    /// The tag that keeps a conversation apart from others of the session.
+    #[must_use]
+    pub fn isolation_scope(&self) -> Option<Arc<str>> {
+        self.cell().isolation_scope.clone()
+    }
+
+    /// The session state, with this run's changes pending.
+    #[must_use]
+    pub fn state(&self) -> State<'_> {
+        State::new(self)
+    }
+
+    /// The answers to this run's questions, by question id; empty unless the run resumes.
+    #[must_use]
+    pub fn resume_inputs(&self) -> &Map {
+        static NONE: std::sync::LazyLock<Map> = std::sync::LazyLock::new(Map::new);
+        self.inner.resume_inputs.as_deref().unwrap_or(&NONE)
+    }
+
+    /// The output of the run so far.
+    #[must_use]
+    pub fn output(&self) -> Option<Value> {
+        match &self.cell().output {
+            Output::Unset | Output::Sending => None,
+            Output::Pending(value) => Some(value.clone()),
+            Output::Stored(output) => Some(output.to_value()),
+        }
+    }
+
+    /// Sets the output of the run; it is sent when the body ends. Null leaves it unset.
+    ///
+    /// # Errors
+    /// A `ValueError` when an output is set already: a run gives at most one (R210).
+    pub fn set_output(&self, output: impl Into<Value>) -> Result<(), NodeError> {
+        let output = output.into();
+        let mut cell = self.cell();
+        if cell.output.is_set() {
+            return Err(cell::output_twice());
+        }
+        if !output.is_null() {
+            cell.output = Output::Pending(output);
+        }
+        Ok(())
+    }
+
+    /// The route so far.
+    #[must_use]
+    pub fn route(&self) -> Option<Route> {
+        self.cell().route.clone()
+    }
+
+    /// Sets the route; the last one wins (R211).
+    pub fn set_route(&self, route: impl Into<Route>) {
+        let mut cell = self.cell();
+        cell.route = Some(route.into());
+        cell.route_pending = true;
+    }
+
+    /// The questions that this run, or a run below it, waits for.
+    #[must_use]
+    pub fn interrupt_ids(&self) -> Vec<String> {
+        self.cell().interrupts.clone()
+    }
+
+    /// What the run failed with.
+    #[must_use]
+    pub fn error(&self) -> Option<NodeError> {
+        self.cell().error.as_ref().map(|failure| failure.error.clone())
+    }
+
+    /// The run that failed: this one or one below it.
+    #[must_use]
+    pub fn error_node_path(&self) -> Option<NodePath> {
+        self.cell().error.as_ref().map(|failure| failure.path.clone())
+    }
+
+    /// The shapes that are checked on this run's outputs.
+    pub(crate) fn output_schema(&self) -> Option<&Schema> {
+        self.inner.output_schema.as_ref()
+    }
+
+    pub(crate) fn check_state_entry(&self, key: &str, value: &Value) -> Result<(), NodeError> {
+        match &self.inner.state_schema {
+            Some(schema) => schema.check_state_entry(key, value),
+            None => Ok(()),
+        }
+    }
+
+    /// The final output, for the orchestrator; taken once.
+    #[must_use]
+    pub fn take_output(&self) -> NodeInput {
+        let mut cell = self.cell();
+        match std::mem::take(&mut cell.output) {
+            Output::Unset | Output::Sending => cell.claimed_output.take().unwrap_or_default(),
+            Output::Pending(value) => NodeInput::json(value),
+            Output::Stored(output) => output,
+        }
+    }
+}
+
+impl fmt::Debug for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Context").field("path", &self.inner.path).field("attempt", &self.inner.attempt).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,79 @@
+//! Waiting for the outside world without an error: a call that cannot go on parks, and the engine drops the body.
+//!
+//! A question without an answer and a child that waits for one never resolve. They count themselves as calls under way
+//! and as parked; when every call of a pending body is parked, nothing in this process can move it on.
+
+use std::future::poll_fn;
+use std::task::Poll;
+
+use super::Context;
+use super::cell::RunCell;
+use crate::NodeError;
+
+/// A call of the body that is under way; leaving the scope ends it.
+pub(crate) struct LiveCall {
+    ctx: Context,
+    parked: bool,
+}
+
+impl LiveCall {
+    pub(crate) fn enter(ctx: &Context) -> Self {
+        ctx.cell().parking.live += 1;
+        Self { ctx: ctx.clone(), parked: false }
+    }
+
+    /// Waits until the body is dropped; a call that outlives its body in a task of its own gets an error.
+    pub(crate) async fn park(mut self) -> NodeError {
+        self.parked = true;
+        self.ctx.cell().parking.parked += 1;
+        let ctx = self.ctx.clone();
+        poll_fn(move |cx| {
+            let mut cell = ctx.cell();
+            if cell.parking.ended {
+                return Poll::Ready(());
+            }
+            if !cell.parking.wakers.iter().any(|waker| waker.will_wake(cx.waker())) {
+                cell.parking.wakers.push(cx.waker().clone());
+            }
+            Poll::Pending
+        })
+        .await;
+        NodeError::new("RuntimeError", format!("the run {} paused while this call waited", self.ctx.node_path()))
+    }
+}
+
+impl Drop for LiveCall {
+    fn drop(&mut self) {
+        let mut cell = self.ctx.cell();
+        cell.parking.live -= 1;
+        if self.parked {
+            cell.parking.parked -= 1;
+        }
+    }
+}
+
+impl RunCell {
+    fn is_parked(&self) -> bool {
+        self.parking.parked > 0 && self.parking.parked == self.parking.live
+    }
+}
+
+impl Context {
+    /// Whether every call of the body that is under way waits for the outside world. For engines.
+    #[must_use]
+    pub fn is_parked(&self) -> bool {
+        self.cell().is_parked()
+    }
+
+    /// Marks the body as gone: nothing of it may send any more, and parked calls elsewhere fail. For engines.
+    pub fn end(&self) {
+        let wakers = {
+            let mut cell = self.cell();
+            cell.parking.ended = true;
+            std::mem::take(&mut cell.parking.wakers)
+        };
+        for waker in wakers {
+            waker.wake();
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! [`ReadonlyContext`]: what instruction functions and plugins may see.
+
+use std::fmt;
+
+use pleach_core::{Content, Map};
+use serde_json::Value;
+
+use crate::{AuthCredential, Context, InvocationContext, RunConfig};
+
+/// A read-only view of a run. ADK: `ReadonlyContext`; rule R230.
+#[derive(Clone)]
+pub struct ReadonlyContext {
+    ctx: Context,
+}
+
+impl ReadonlyContext {
+    /// The read-only view of a context.
+    #[must_use]
+    pub fn new(ctx: Context) -> Self {
+        Self { ctx }
+    }
+
+    /// The message that started the invocation.
+    #[must_use]
+    pub fn user_content(&self) -> Option<&Content> {
+        self.ctx.user_content()
+    }
+
+    /// The id that all events of the invocation carry.
+    #[must_use]
+    pub fn invocation_id(&self) -> &str {
+        self.ctx.invocation_id()
+    }
+
+    /// The name of the root agent; `unknown` when the root is no agent.
+    #[must_use]
+    pub fn agent_name(&self) -> &str {
+        self.ctx.agent_name()
+    }
+
+    /// A copy of the session state, pending changes included.
+    #[must_use]
+    pub fn state(&self) -> Map {
+        self.ctx.state().to_map()
+    }
+
+    /// The value of one state key.
+    #[must_use]
+    pub fn state_value(&self, key: &str) -> Option<Value> {
+        self.ctx.state().value(key)
+    }
+
+    /// The session: its ids and events.
+    #[must_use]
+    pub fn session(&self) -> &InvocationContext {
+        self.ctx.session()
+    }
+
+    /// The user.
+    #[must_use]
+    pub fn user_id(&self) -> &str {
+        self.ctx.user_id()
+    }
+
+    /// The settings of the invocation.
+    #[must_use]
+    pub fn run_config(&self) -> &RunConfig {
+        self.ctx.run_config()
+    }
+
+    /// The metadata that is put on every event of the invocation.
+    #[must_use]
+    pub fn custom_metadata(&self) -> Map {
+        self.ctx.invocation().custom_metadata()
+    }
+
+    /// Whether the invocation was asked to stop.
+    #[must_use]
+    pub fn is_aborted(&self) -> bool {
+        self.ctx.is_aborted()
+    }
+
+    /// The credential that the invocation keeps under `key`. ADK: `get_credential`.
+    #[must_use]
+    pub fn get_credential(&self, key: &str) -> Option<AuthCredential> {
+        let kept = self.ctx.state().value(&format!("temp:{key}"))?;
+        serde_json::from_value(kept).ok()
+    }
+}
+
+impl fmt::Debug for ReadonlyContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ReadonlyContext").field(&self.ctx).finish()
+    }
+}

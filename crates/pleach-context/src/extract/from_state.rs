@@ -1,0 +1,106 @@
+//! [`FromState`]: parameters bound to state keys by their field names.
+
+use std::fmt;
+
+use serde::de::{DeserializeOwned, Deserializer, Visitor};
+use serde::forward_to_deserialize_any;
+use serde_json::Value;
+use smol_str::SmolStr;
+
+use super::{FromContext, Nothing};
+use crate::lax::Lax;
+use crate::{Context, NodeError};
+
+/// Values from the session state: the field names of `T` are the keys, `#[serde(rename = "user:locale")]` names a
+/// scoped one.
+///
+/// Only the keys of the fields are looked up, whatever the size of the state; `#[serde(flatten)]` gives the whole
+/// state. An absent key is an error unless the field has a default or is an `Option`. ADK: binding of function
+/// parameters by name, rule R502.
+#[derive(Clone, Debug)]
+pub struct FromState<T>(pub T);
+
+impl<T: DeserializeOwned> FromContext for FromState<T> {
+    type Wants = Nothing;
+
+    fn from_context(ctx: &Context, _: &mut crate::NodeInput) -> Result<Self, NodeError> {
+        let state = ctx.state();
+        let found = match fields_of::<T>() {
+            Some(fields) => fields.iter().filter_map(|key| Some((key.to_string(), state.value(key)?))).collect(),
+            None => state.to_map(),
+        };
+        T::deserialize(Lax(&Value::Object(found))).map(Self).map_err(|error| unbound(ctx, &error.to_string()))
+    }
+
+    fn state_params(keys: &mut Vec<SmolStr>) {
+        keys.extend(fields_of::<T>().unwrap_or_default().iter().copied().map(SmolStr::new_static));
+    }
+}
+
+fn unbound(ctx: &Context, reason: &str) -> NodeError {
+    match reason.strip_prefix("missing field ") {
+        Some(rest) => {
+            let (key, node) = (rest.split('`').nth(1).unwrap_or(rest), ctx.node_name());
+            NodeError::data(format!(
+                "Missing value for parameter \"{key}\" of function \"{node}\". It was not found in state and has no default value."
+            ))
+        }
+        None => NodeError::validation(format!("state: {reason}")),
+    }
+}
+
+/// The field names of a struct; `None` for types that want the whole state, such as maps.
+fn fields_of<T: DeserializeOwned>() -> Option<&'static [&'static str]> {
+    let mut fields = Fields(None);
+    // The probe answers nothing: it only hears which fields the type asks for.
+    let _ = T::deserialize(&mut fields);
+    fields.0
+}
+
+/// Hears which fields a type asks for, and answers nothing.
+struct Fields(Option<&'static [&'static str]>);
+
+impl<'de> Deserializer<'de> for &mut Fields {
+    type Error = Heard;
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        fields: &'static [&'static str],
+        _: V,
+    ) -> Result<V::Value, Heard> {
+        self.0 = Some(fields);
+        Err(Heard)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Heard> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Heard> {
+        Err(Heard)
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
+        seq tuple tuple_struct map enum identifier ignored_any
+    }
+}
+
+/// The probe for field names has heard what it wanted.
+#[derive(Debug)]
+struct Heard;
+
+impl fmt::Display for Heard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("only the field names were asked for")
+    }
+}
+
+impl std::error::Error for Heard {}
+
+impl serde::de::Error for Heard {
+    fn custom<T: fmt::Display>(_: T) -> Self {
+        Self
+    }
+}

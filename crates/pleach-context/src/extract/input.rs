@@ -1,0 +1,111 @@
+//! The parameters that read the input, the answers and the app's values.
+
+use std::any::{Any, TypeId};
+use std::ops::Deref;
+use std::sync::Arc;
+
+use pleach_core::{Content, Map};
+use serde::de::DeserializeOwned;
+
+use super::{FromContext, Nothing, Takes};
+use crate::{Context, Dynamic, Need, NodeError, NodeInput, lax};
+
+/// What the predecessor gave, or the user's message for the first nodes.
+///
+/// A message is read as text where `T` wants a text, else as JSON; `Input<Content>` takes the message itself,
+/// `Input<NodeInput>` whatever came, unread, and `Input<Dynamic>` any JSON (R304, R504).
+#[derive(Clone, Debug)]
+pub struct Input<T>(pub T);
+
+impl<T: DeserializeOwned + 'static> FromContext for Input<T> {
+    type Wants = Takes<T>;
+
+    fn from_context(_: &Context, input: &mut NodeInput) -> Result<Self, NodeError> {
+        let input = std::mem::take(input);
+        if TypeId::of::<T>() == TypeId::of::<Content>() {
+            if let Some(content) = input.content() {
+                let content: Box<dyn Any> = Box::new(content.clone());
+                if let Ok(content) = content.downcast::<T>() {
+                    return Ok(Self(*content));
+                }
+            }
+        }
+        input.parse().map(Self)
+    }
+}
+
+impl FromContext for Input<Dynamic> {
+    type Wants = Takes<Dynamic>;
+
+    fn from_context(_: &Context, input: &mut NodeInput) -> Result<Self, NodeError> {
+        Ok(Self(Dynamic(std::mem::take(input).into_value())))
+    }
+}
+
+/// The input as it came, unread.
+impl FromContext for Input<NodeInput> {
+    type Wants = Takes<Dynamic>;
+
+    fn from_context(_: &Context, input: &mut NodeInput) -> Result<Self, NodeError> {
+        Ok(Self(std::mem::take(input)))
+    }
+}
+
+/// The answer to this node's question, if the run resumes with one.
+///
+/// With several answers, `T` is read from the map of question id to answer.
+#[derive(Clone, Debug)]
+pub struct Resume<T>(pub Option<T>);
+
+impl<T: DeserializeOwned> FromContext for Resume<T> {
+    type Wants = Nothing;
+
+    fn from_context(ctx: &Context, _: &mut NodeInput) -> Result<Self, NodeError> {
+        let answers = ctx.resume_inputs();
+        let answer = match answers.len() {
+            0 => return Ok(Self(None)),
+            1 => answers.values().next().map(lax::from_value),
+            _ => Some(lax::from_value(&serde_json::Value::Object(answers.clone()))),
+        };
+        Ok(Self(answer.transpose()?))
+    }
+}
+
+/// All answers to this node's questions, by question id; empty unless the run resumes.
+#[derive(Clone, Debug)]
+pub struct Answers(pub Map);
+
+impl FromContext for Answers {
+    type Wants = Nothing;
+
+    fn from_context(ctx: &Context, _: &mut NodeInput) -> Result<Self, NodeError> {
+        Ok(Self(ctx.resume_inputs().clone()))
+    }
+}
+
+/// A value that the app provides: a pool, a client, settings. Building the Runner fails when nothing provides it.
+#[derive(Debug)]
+pub struct Shared<T>(pub Arc<T>);
+
+impl<T: Send + Sync + 'static> FromContext for Shared<T> {
+    type Wants = Nothing;
+
+    fn from_context(ctx: &Context, _: &mut NodeInput) -> Result<Self, NodeError> {
+        let found = ctx.invocation().services().provided.get::<T>();
+        found.map(Self).ok_or_else(|| {
+            NodeError::new("WorkflowConfigurationError", format!("nothing provides a {}", std::any::type_name::<T>()))
+        })
+    }
+
+    fn needs(needs: &mut Vec<Need>) {
+        needs.push(Need::of::<T>());
+    }
+}
+
+impl<T> Deref for Shared<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}

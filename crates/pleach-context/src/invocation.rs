@@ -1,0 +1,262 @@
+//! [`InvocationContext`]: what all nodes of one invocation share.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pleach_core::{AppName, Content, Event, InvocationId, Map, SessionId, SessionKey, UserId};
+use smol_str::SmolStr;
+
+use crate::{AbortSignal, EventQueue, History, NodeError, NodeScheduler, RunConfig, Services};
+
+/// What all nodes of one invocation share: the session, the services, the settings and the event queue.
+///
+/// One per invocation, behind an `Arc`; the Runner makes it. ADK: `InvocationContext`; rule R201.
+pub struct InvocationContext {
+    setup: InvocationSetup,
+    queue: EventQueue,
+    state: Mutex<Map>,
+    events: Mutex<Vec<Arc<Event>>>,
+    history: Mutex<Option<Arc<History>>>,
+    has_history: AtomicBool,
+    llm_calls: AtomicU32,
+    metadata: Mutex<Map>,
+}
+
+/// What the Runner makes an [`InvocationContext`] from.
+#[derive(Debug)]
+pub struct InvocationSetup {
+    /// The session that the invocation belongs to.
+    pub session_key: Arc<SessionKey>,
+    /// The id that all events of the invocation carry.
+    pub invocation_id: InvocationId,
+    /// The event of the user's message that started the invocation, also when it is resumed.
+    pub user_event: Option<Arc<Event>>,
+    /// The name of the root agent; `unknown` when the root is no agent.
+    pub agent_name: SmolStr,
+    /// The settings.
+    pub run_config: Arc<RunConfig>,
+    /// Whether the app records checkpoints (R1030).
+    pub resumable: bool,
+    /// The services of the app.
+    pub services: Arc<Services>,
+    /// Runs dynamic nodes.
+    pub scheduler: Arc<dyn NodeScheduler>,
+    /// The caller's request to stop.
+    pub abort: AbortSignal,
+    /// The merged session state at the start.
+    pub state: Map,
+    /// The session's events at the start.
+    pub events: Vec<Arc<Event>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // What stands under these locks is replaced or pushed whole: a panic elsewhere leaves nothing half-changed.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl InvocationContext {
+    /// Starts the shared part of an invocation.
+    #[must_use]
+    pub fn new(mut setup: InvocationSetup) -> Self {
+        let state = std::mem::take(&mut setup.state);
+        let events = std::mem::take(&mut setup.events);
+        let metadata = setup.run_config.custom_metadata.clone();
+        Self {
+            setup,
+            queue: EventQueue::default(),
+            state: Mutex::new(state),
+            events: Mutex::new(events),
+            history: Mutex::new(None),
+            has_history: AtomicBool::new(false),
+            llm_calls: AtomicU32::new(0),
+            metadata: Mutex::new(metadata),
+        }
+    }
+
+    /// The app's name.
+    #[must_use]
+    pub fn app_name(&self) -> &AppName {
+        &self.setup.session_key.app_name
+    }
+
+    /// The user's id.
+    #[must_use]
+    pub fn user_id(&self) -> &UserId {
+        &self.setup.session_key.user_id
+    }
+
+    /// The session's id.
+    #[must_use]
+    pub fn session_id(&self) -> &SessionId {
+        &self.setup.session_key.session_id
+    }
+
+    /// The session's key.
+    #[must_use]
+    pub fn session_key(&self) -> &SessionKey {
+        &self.setup.session_key
+    }
+
+    /// The id that all events of the invocation carry.
+    #[must_use]
+    pub fn invocation_id(&self) -> &InvocationId {
+        &self.setup.invocation_id
+    }
+
+    /// The user's message that started the invocation, also on resume (E183).
+    #[must_use]
+    pub fn user_content(&self) -> Option<&Content> {
+        self.setup.user_event.as_ref().and_then(|event| event.content())
+    }
+
+    /// The event of the message that started the invocation.
+    #[must_use]
+    pub fn user_event(&self) -> Option<&Arc<Event>> {
+        self.setup.user_event.as_ref()
+    }
+
+    /// The name of the root agent; `unknown` when the root is no agent (R204).
+    #[must_use]
+    pub fn agent_name(&self) -> &str {
+        &self.setup.agent_name
+    }
+
+    /// The settings of the invocation.
+    #[must_use]
+    pub fn run_config(&self) -> &RunConfig {
+        &self.setup.run_config
+    }
+
+    /// Whether the app records checkpoints (R1030).
+    #[must_use]
+    pub fn is_resumable(&self) -> bool {
+        self.setup.resumable
+    }
+
+    /// The services of the app.
+    #[must_use]
+    pub fn services(&self) -> &Arc<Services> {
+        &self.setup.services
+    }
+
+    /// Runs dynamic nodes.
+    #[must_use]
+    pub fn scheduler(&self) -> &Arc<dyn NodeScheduler> {
+        &self.setup.scheduler
+    }
+
+    /// The events that are on their way to the store.
+    #[must_use]
+    pub fn queue(&self) -> &EventQueue {
+        &self.queue
+    }
+
+    /// The request to stop.
+    #[must_use]
+    pub fn abort_signal(&self) -> &AbortSignal {
+        &self.setup.abort
+    }
+
+    /// Asks the invocation to stop (R1130).
+    pub fn abort(&self) {
+        self.setup.abort.abort();
+    }
+
+    /// Whether the invocation was asked to stop.
+    #[must_use]
+    pub fn is_aborted(&self) -> bool {
+        self.setup.abort.is_aborted()
+    }
+
+    /// The session's events: those loaded at the start and those stored since. The events themselves are shared.
+    #[must_use]
+    pub fn events(&self) -> Vec<Arc<Event>> {
+        lock(&self.events).clone()
+    }
+
+    /// Calls `f` with the session's events, without a copy of the list. Locked meanwhile: `f` must be short.
+    pub fn with_events<R>(&self, f: impl FnOnce(&[Arc<Event>]) -> R) -> R {
+        f(&lock(&self.events))
+    }
+
+    /// Calls `f` with the merged session state. Locked meanwhile: `f` must be short.
+    pub fn with_state<R>(&self, f: impl FnOnce(&Map) -> R) -> R {
+        f(&lock(&self.state))
+    }
+
+    /// Calls `f` with the merged session state to change it; what is changed here alone is not stored.
+    pub(crate) fn with_state_mut<R>(&self, f: impl FnOnce(&mut Map) -> R) -> R {
+        f(&mut lock(&self.state))
+    }
+
+    /// Makes `temp:` values visible that are never stored (R162).
+    pub fn apply_temp(&self, temp: &Map) {
+        pleach_core::apply(&mut lock(&self.state), temp);
+    }
+
+    /// Takes over an event that has been stored: its state delta becomes visible and it joins the history.
+    pub fn record(&self, event: &Arc<Event>) {
+        let delta = event.actions().state_delta();
+        if !delta.is_empty() {
+            pleach_core::apply(&mut lock(&self.state), delta);
+        }
+        lock(&self.events).push(Arc::clone(event));
+    }
+
+    /// What the invocation has done before this process, or before a retry; `None` for a fresh one.
+    #[must_use]
+    pub fn history(&self) -> Option<Arc<History>> {
+        if !self.has_history.load(Ordering::Acquire) {
+            return None;
+        }
+        lock(&self.history).clone()
+    }
+
+    /// Reads what this invocation has done so far from its events: before a resume, and before a retry of a node that
+    /// has children (R404, R644, R1001).
+    pub fn read_history(&self) {
+        let history = {
+            let events = lock(&self.events);
+            History::read(crate::history::live_events(&events), self.invocation_id())
+        };
+        if !history.is_empty() {
+            *lock(&self.history) = Some(Arc::new(history));
+            self.has_history.store(true, Ordering::Release);
+        }
+    }
+
+    /// Counts a model call against the limit of the run configuration.
+    ///
+    /// # Errors
+    /// An `LlmCallsLimitExceededError` when the limit is reached.
+    pub fn count_llm_call(&self) -> Result<(), NodeError> {
+        let limit = self.run_config().max_llm_calls;
+        let calls = self.llm_calls.fetch_add(1, Ordering::Relaxed) + 1;
+        if limit > 0 && calls > limit {
+            let message = format!("Max number of llm calls limit of `{limit}` exceeded");
+            return Err(NodeError::new("LlmCallsLimitExceededError", message));
+        }
+        Ok(())
+    }
+
+    /// The metadata that is put on every event of the invocation.
+    #[must_use]
+    pub fn custom_metadata(&self) -> Map {
+        lock(&self.metadata).clone()
+    }
+
+    /// Changes the metadata that is put on every later event of the invocation.
+    pub fn set_custom_metadata(&self, key: impl Into<String>, value: impl Into<serde_json::Value>) {
+        lock(&self.metadata).insert(key.into(), value.into());
+    }
+}
+
+impl fmt::Debug for InvocationContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("InvocationContext")
+            .field("session", &self.setup.session_key)
+            .field("invocation_id", &self.setup.invocation_id)
+            .finish_non_exhaustive()
+    }
+}

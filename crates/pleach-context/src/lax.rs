@@ -1,0 +1,248 @@
+//! Reading JSON into Rust types the way ADK's validation does: leniently between text and numbers.
+//!
+//! `"42"` fits an integer, `1` fits a float, `"true"` fits a bool; a number never fits a text. Rule R504.
+
+use pleach_core::Content;
+use serde::de::value::{MapDeserializer, SeqDeserializer};
+use serde::de::{DeserializeOwned, Deserializer, IntoDeserializer, Visitor};
+use serde::forward_to_deserialize_any;
+use serde_json::{Error, Value};
+
+use crate::NodeError;
+
+/// A borrowed JSON value that deserialises leniently.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lax<'de>(pub(crate) &'de Value);
+
+/// Reads `value` as a `T`, leniently.
+///
+/// # Errors
+/// A `ValidationError` that says what does not fit.
+pub fn from_value<T: DeserializeOwned>(value: &Value) -> Result<T, NodeError> {
+    T::deserialize(Lax(value)).map_err(|error| NodeError::validation(error.to_string()))
+}
+
+/// Reads a message as a `T`: its text where a text is wanted, else its text parsed as JSON (R304).
+///
+/// # Errors
+/// A `ValidationError` that says what does not fit.
+pub fn from_content<T: DeserializeOwned>(content: &Content) -> Result<T, NodeError> {
+    let text = content.text();
+    let parsed = json_or_text(&text);
+    T::deserialize(Text { text: &text, parsed: Lax(&parsed) }).map_err(|error| NodeError::validation(error.to_string()))
+}
+
+/// The JSON that `text` holds, or the text itself.
+pub fn json_or_text(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
+}
+
+pub(crate) fn to_int(value: &Value) -> Option<Value> {
+    match value {
+        Value::String(text) => {
+            let text = text.trim();
+            let whole = text.parse::<i64>().map(Value::from).or_else(|_| text.parse::<u64>().map(Value::from));
+            whole.ok().or_else(|| text.parse::<f64>().ok().and_then(whole_number))
+        }
+        Value::Bool(flag) => Some(Value::from(i64::from(*flag))),
+        Value::Number(number) if number.is_f64() => number.as_f64().and_then(whole_number),
+        Value::Number(_) => Some(value.clone()),
+        _ => None,
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "the range is checked first")]
+fn whole_number(number: f64) -> Option<Value> {
+    (number.fract() == 0.0 && number.abs() < 9.2e18).then(|| Value::from(number as i64))
+}
+
+pub(crate) fn to_float(value: &Value) -> Option<f64> {
+    match value {
+        Value::String(text) => text.trim().parse().ok(),
+        Value::Bool(flag) => Some(f64::from(u8::from(*flag))),
+        other => other.as_f64(),
+    }
+}
+
+pub(crate) fn to_bool(value: &Value) -> Option<bool> {
+    match value {
+        Value::Bool(flag) => Some(*flag),
+        Value::Number(number) => match number.as_f64() {
+            Some(0.0) => Some(false),
+            Some(1.0) => Some(true),
+            _ => None,
+        },
+        Value::String(text) => match text.trim().to_ascii_lowercase().as_str() {
+            "true" | "t" | "1" | "yes" | "y" | "on" => Some(true),
+            "false" | "f" | "0" | "no" | "n" | "off" => Some(false),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+impl<'de> IntoDeserializer<'de, Error> for Lax<'de> {
+    type Deserializer = Self;
+    fn into_deserializer(self) -> Self {
+        self
+    }
+}
+
+macro_rules! lenient {
+    ($convert:ident: $($method:ident)*) => {$(
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+            match $convert(self.0) {
+                Some(fitting) => Value::from(fitting).$method(visitor),
+                None => self.0.$method(visitor),
+            }
+        }
+    )*};
+}
+
+impl<'de> Deserializer<'de> for Lax<'de> {
+    type Error = Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        match self.0 {
+            Value::Array(items) => {
+                let mut seq = SeqDeserializer::new(items.iter().map(Lax));
+                let value = visitor.visit_seq(&mut seq)?;
+                seq.end()?;
+                Ok(value)
+            }
+            Value::Object(map) => {
+                let entries = map.iter().map(|(key, value)| (key.as_str(), Lax(value)));
+                visitor.visit_map(MapDeserializer::new(entries))
+            }
+            scalar => scalar.deserialize_any(visitor),
+        }
+    }
+
+    lenient!(to_int: deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_i128
+                     deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64 deserialize_u128);
+    lenient!(to_float: deserialize_f32 deserialize_f64);
+    lenient!(to_bool: deserialize_bool);
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        if self.0.is_null() { visitor.visit_none() } else { visitor.visit_some(self) }
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        self.0.deserialize_enum(name, variants, visitor)
+    }
+
+    forward_to_deserialize_any! {
+        char str string bytes byte_buf unit unit_struct seq tuple tuple_struct map struct identifier ignored_any
+    }
+}
+
+/// A message: text for whoever wants a text, parsed JSON for everybody else.
+#[derive(Clone, Copy, Debug)]
+struct Text<'de> {
+    text: &'de str,
+    parsed: Lax<'de>,
+}
+
+macro_rules! parsed {
+    ($($method:ident)*) => {$(
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+            self.parsed.$method(visitor)
+        }
+    )*};
+}
+
+impl<'de> Deserializer<'de> for Text<'de> {
+    type Error = Error;
+
+    parsed!(deserialize_any deserialize_bool deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64
+            deserialize_i128 deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64 deserialize_u128
+            deserialize_f32 deserialize_f64 deserialize_seq deserialize_map deserialize_unit
+            deserialize_ignored_any);
+
+    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_borrowed_str(self.text)
+    }
+
+    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_borrowed_str(self.text)
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        self.parsed.deserialize_struct(name, fields, visitor)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        self.parsed.deserialize_enum(name, variants, visitor)
+    }
+
+    forward_to_deserialize_any! {
+        char bytes byte_buf unit_struct tuple tuple_struct identifier
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+    use serde_json::json;
+
+    use super::*;
+
+    #[derive(Debug, Deserialize, PartialEq)]
+    struct Order {
+        id: u32,
+        price: f64,
+        paid: bool,
+        items: Vec<i64>,
+        note: Option<String>,
+    }
+
+    #[test]
+    fn r504_text_fits_numbers_and_flags_at_any_depth() {
+        let value = json!({"id": "42", "price": 3, "paid": "yes", "items": ["1", 2.0, true], "note": null});
+        let order: Order = from_value(&value).unwrap();
+        assert_eq!(order, Order { id: 42, price: 3.0, paid: true, items: vec![1, 2, 1], note: None });
+    }
+
+    #[test]
+    fn r504_a_number_is_no_text_and_a_fraction_no_integer() {
+        assert!(from_value::<String>(&json!(5)).is_err());
+        assert!(from_value::<i64>(&json!(1.5)).is_err());
+        assert_eq!(from_value::<i64>(&json!("abc")).unwrap_err().class(), "ValidationError");
+    }
+
+    #[test]
+    fn e18_e21_a_message_gives_its_text_or_the_json_in_it() {
+        assert_eq!(from_content::<String>(&Content::user("12")).unwrap(), "12");
+        assert_eq!(from_content::<i64>(&Content::user("12")).unwrap(), 12);
+        assert_eq!(from_content::<Option<String>>(&Content::user("go")).unwrap().as_deref(), Some("go"));
+        assert_eq!(from_content::<Value>(&Content::user("{\"q\":1}")).unwrap(), json!({"q": 1}));
+        assert!(from_content::<std::collections::BTreeMap<String, Value>>(&Content::user("hello")).is_err());
+    }
+}

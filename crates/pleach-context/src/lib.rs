@@ -1,0 +1,45 @@
+//! The neck of pleach: the context tree, and every trait that mentions it.
+//!
+//! This crate owns what node code sees ([`Context`], [`State`], the parameters a handler can ask for) and the contracts
+//! that engines implement ([`Node`], [`NodeScheduler`], [`Plugin`]). It runs nothing itself: nodes are driven by
+//! `pleach-workflow`, invocations by `pleach-runner`.
+
+mod abort;
+mod clock;
+mod context;
+mod credential;
+mod error;
+mod extract;
+mod history;
+mod invocation;
+mod lax;
+mod node;
+mod plugin;
+mod queue;
+mod retry;
+mod run_config;
+mod scheduler;
+mod schema;
+mod services;
+mod shared;
+mod state;
+
+pub use abort::AbortSignal;
+pub use clock::SystemClock;
+pub use context::{ChildSetup, Context, Place, ReadonlyContext, Staged, json_schema_of};
+pub use credential::{AuthCredential, CredentialService, InMemoryCredentialService, SessionStateCredentialService};
+pub use error::{ChildFailure, Fail, NodeError, Result, ResultExt};
+pub use extract::{And, Answers, Extract, Feeds, FromContext, FromState, Input, Nothing, Resume, Shared, Takes, Wants};
+pub use history::{History, RunRecord, live_events};
+pub use invocation::{InvocationContext, InvocationSetup};
+pub use lax::{from_content, from_value, json_or_text};
+pub use node::{Decode, Dynamic, Flow, Node, NodeFault, NodeInput, NodeKind, NodeSpec, Typed, TypedNode, Untyped, Yield};
+pub use plugin::{Hook, Plugin, PluginManager};
+pub use queue::{EventQueue, Ticket};
+pub use retry::RetryConfig;
+pub use run_config::{RunConfig, StreamingMode};
+pub use scheduler::{ChildEnd, NodeScheduler, RunOptions};
+pub use schema::{Field, FieldType, Schema, check_answer, unwrap_response};
+pub use services::Services;
+pub use shared::{Need, Provided};
+pub use state::{Key, State};

@@ -1,0 +1,74 @@
+//! What a run gives: single yields, and the end of a body.
+
+use std::fmt;
+
+use futures_util::stream::BoxStream;
+use pleach_core::{Event, RequestInput};
+use serde_json::Value;
+
+use super::NodeInput;
+use crate::NodeError;
+
+/// One thing that a node yields. ADK: an item of `BaseNode.run`, rule R302.
+#[derive(Debug)]
+pub enum Yield {
+    /// An output value, sent as an event of its own.
+    Output(Value),
+    /// An event.
+    Event(Box<Event>),
+    /// A question to the outside world.
+    Ask(Box<RequestInput>),
+    /// An output that another event already carries: a workflow's terminal output, or a claimed child's.
+    Delegated(NodeInput),
+}
+
+/// How the body of a run ended.
+pub enum Flow {
+    /// With a last yield, or with nothing.
+    Done(Option<Yield>),
+    /// With a stream of yields, each of which is stored before the next is asked for.
+    Stream(BoxStream<'static, Result<Yield, NodeError>>),
+}
+
+impl Flow {
+    /// The body ended without a result.
+    pub const NOTHING: Self = Self::Done(None);
+
+    /// Ends the body with this output; null is none.
+    #[must_use]
+    pub fn output(value: Value) -> Self {
+        Self::Done((!value.is_null()).then_some(Yield::Output(value)))
+    }
+}
+
+impl fmt::Debug for Flow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Done(last) => f.debug_tuple("Done").field(last).finish(),
+            Self::Stream(_) => f.write_str("Stream"),
+        }
+    }
+}
+
+impl From<Event> for Yield {
+    fn from(event: Event) -> Self {
+        Self::Event(Box::new(event))
+    }
+}
+
+impl<T> From<RequestInput<T>> for Yield {
+    fn from(ask: RequestInput<T>) -> Self {
+        let mut untyped = RequestInput::new();
+        untyped.interrupt_id = ask.interrupt_id;
+        untyped.message = ask.message;
+        untyped.payload = ask.payload;
+        untyped.response_schema = ask.response_schema;
+        Self::Ask(Box::new(untyped))
+    }
+}
+
+impl From<Value> for Yield {
+    fn from(value: Value) -> Self {
+        Self::Output(value)
+    }
+}

@@ -1,0 +1,114 @@
+//! [`NodeInput`]: what a node is given, shared with the event that carries it.
+
+use std::sync::Arc;
+
+use pleach_core::{Content, Event};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::{NodeError, Schema, lax};
+
+/// The input of a run. Cheap to clone: an output of a predecessor is shared with its stored event, never copied.
+#[derive(Clone, Debug, Default)]
+pub enum NodeInput {
+    /// Nothing.
+    #[default]
+    Null,
+    /// A JSON value of its own, such as the map of a join.
+    Json(Arc<Value>),
+    /// The output of this event.
+    Output(Arc<Event>),
+    /// The message of this event: a user's message, or the answer of a model.
+    Content(Arc<Event>),
+}
+
+impl NodeInput {
+    /// An input of this value; null is [`NodeInput::Null`].
+    pub fn json(value: impl Into<Value>) -> Self {
+        match value.into() {
+            Value::Null => Self::Null,
+            value => Self::Json(Arc::new(value)),
+        }
+    }
+
+    /// Whether there is no input.
+    #[must_use]
+    pub fn is_null(&self) -> bool {
+        match self {
+            Self::Null => true,
+            Self::Json(value) => value.is_null(),
+            Self::Output(event) => event.output().is_none(),
+            Self::Content(event) => event.content().is_none(),
+        }
+    }
+
+    /// The JSON value, unless the input is a message or nothing.
+    #[must_use]
+    pub fn value(&self) -> Option<&Value> {
+        match self {
+            Self::Json(value) => Some(value),
+            Self::Output(event) => event.output(),
+            Self::Null | Self::Content(_) => None,
+        }
+    }
+
+    /// The message, if the input is one.
+    #[must_use]
+    pub fn content(&self) -> Option<&Content> {
+        match self {
+            Self::Content(event) => event.content(),
+            _ => None,
+        }
+    }
+
+    /// The input as JSON: a message in its stored form, nothing as null.
+    #[must_use]
+    pub fn to_value(&self) -> Value {
+        match (self.value(), self.content()) {
+            (Some(value), _) => value.clone(),
+            (None, Some(content)) => serde_json::to_value(content).unwrap_or(Value::Null),
+            (None, None) => Value::Null,
+        }
+    }
+
+    /// The input as a JSON value of its own, taken without a copy where nobody else holds it.
+    #[must_use]
+    pub fn into_value(self) -> Value {
+        match self {
+            Self::Json(value) => Arc::unwrap_or_clone(value),
+            other => other.to_value(),
+        }
+    }
+
+    /// Reads the input as a `T`, leniently (R504).
+    ///
+    /// # Errors
+    /// A `ValidationError` that says what does not fit.
+    pub fn parse<T: DeserializeOwned>(&self) -> Result<T, NodeError> {
+        match self.content() {
+            Some(content) => lax::from_content(content),
+            None => lax::from_value(self.value().unwrap_or(&Value::Null)),
+        }
+    }
+
+    /// Checks the input against a schema and converts it (R303, R304).
+    ///
+    /// # Errors
+    /// A `ValidationError` that names the schema and the field.
+    pub fn conform(self, schema: &Schema) -> Result<Self, NodeError> {
+        if !schema.is_enforced() || self.is_null() {
+            return Ok(self);
+        }
+        let value = match self.content() {
+            Some(content) => schema.apply_content(content)?,
+            None => schema.apply(self.value().unwrap_or(&Value::Null))?,
+        };
+        Ok(Self::json(value))
+    }
+}
+
+impl From<Value> for NodeInput {
+    fn from(value: Value) -> Self {
+        Self::json(value)
+    }
+}

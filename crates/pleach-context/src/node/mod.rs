@@ -1,0 +1,49 @@
+//! What a node is: the [`Node`] trait, its [`NodeSpec`], and what goes in and comes out of a run.
+
+mod flow;
+mod input;
+mod spec;
+mod typed;
+
+pub use flow::{Flow, Yield};
+pub use input::NodeInput;
+pub use spec::{NodeFault, NodeKind, NodeSpec};
+pub use typed::{Decode, Dynamic, Typed, TypedNode, Untyped};
+
+use pleach_core::BoxFuture;
+
+use crate::{Context, NodeError};
+
+/// One unit of work in a graph, or the root of a run.
+///
+/// The engine makes a [`Context`] for every run, calls [`run`](Node::run), and turns what comes back into events.
+/// A node never stores anything itself: it returns its result, or emits with [`Context::emit`] before it.
+///
+/// ADK: `BaseNode`; rules R301–R308.
+pub trait Node: Send + Sync + 'static {
+    /// The declared properties of the node; the same on every call.
+    fn spec(&self) -> &NodeSpec;
+
+    /// Runs the node once. Dropping the future cancels the run.
+    ///
+    /// # Errors
+    /// What the node failed with; the engine writes the error event and decides about a retry.
+    fn run<'a>(&'a self, ctx: Context, input: NodeInput) -> BoxFuture<'a, Result<Flow, NodeError>>;
+
+    /// Adds the app-provided values (see [`Shared`](crate::Shared)) that the node cannot run without.
+    fn needs(&self, _needs: &mut Vec<crate::Need>) {}
+}
+
+impl<N: Node + ?Sized> Node for std::sync::Arc<N> {
+    fn spec(&self) -> &NodeSpec {
+        (**self).spec()
+    }
+
+    fn run<'a>(&'a self, ctx: Context, input: NodeInput) -> BoxFuture<'a, Result<Flow, NodeError>> {
+        (**self).run(ctx, input)
+    }
+
+    fn needs(&self, needs: &mut Vec<crate::Need>) {
+        (**self).needs(needs);
+    }
+}

@@ -1,0 +1,125 @@
+//! The declared properties of a node.
+
+use std::fmt;
+use std::time::Duration;
+
+use smol_str::SmolStr;
+
+use crate::{RetryConfig, Schema};
+
+/// What the engine has to know about the kind of a node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NodeKind {
+    /// An ordinary node.
+    #[default]
+    Plain,
+    /// Waits for all its predecessors and gets a map of their outputs. ADK: `JoinNode`.
+    Join,
+    /// Runs other nodes and decides about each of them on resume. ADK: `Workflow`.
+    Workflow,
+}
+
+/// The declared properties of a node. ADK: the fields of `BaseNode`, rule R301.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct NodeSpec {
+    /// The name: a letter or underscore first, then letters, digits and underscores.
+    pub name: SmolStr,
+    /// What the node is for; shown to people and models.
+    pub description: String,
+    /// The kind of node.
+    pub kind: NodeKind,
+    /// Whether the node runs again when one of its questions is answered; otherwise the answer is its output.
+    pub rerun_on_resume: bool,
+    /// Whether a run without output and route leaves the node waiting for another trigger (R307).
+    pub wait_for_output: bool,
+    /// When a failed attempt is tried again.
+    pub retry: Option<RetryConfig>,
+    /// How long one attempt may take.
+    pub timeout: Option<Duration>,
+    /// The shape of the input.
+    pub input_schema: Option<Schema>,
+    /// The shape of the output.
+    pub output_schema: Option<Schema>,
+    /// The shape of the session state for this node and the nodes below it.
+    pub state_schema: Option<Schema>,
+    /// The state keys that the node reads by declaration; checked against the state schema of the workflow (R164).
+    pub state_params: Vec<SmolStr>,
+    /// What is wrong with the declaration; reported when the graph is built.
+    pub faults: Vec<NodeFault>,
+}
+
+/// A fault in the declaration of a single node, found when the graph is built.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeFault {
+    /// The rule that is broken, such as `invalid_name`.
+    pub rule: &'static str,
+    /// What is wrong, naming the node.
+    pub message: String,
+}
+
+impl NodeSpec {
+    /// The specification of a plain node with this name and ADK's defaults.
+    pub fn new(name: impl Into<SmolStr>) -> Self {
+        let name = name.into();
+        let faults = name_fault(&name).into_iter().collect();
+        Self {
+            name,
+            description: String::new(),
+            kind: NodeKind::Plain,
+            rerun_on_resume: false,
+            wait_for_output: false,
+            retry: None,
+            timeout: None,
+            input_schema: None,
+            output_schema: None,
+            state_schema: None,
+            state_params: Vec::new(),
+            faults,
+        }
+    }
+
+    /// Sets the kind.
+    #[must_use]
+    pub fn kind(mut self, kind: NodeKind) -> Self {
+        self.kind = kind;
+        self
+    }
+
+    /// Sets whether an answered question runs the node again.
+    #[must_use]
+    pub fn rerun_on_resume(mut self, rerun: bool) -> Self {
+        self.rerun_on_resume = rerun;
+        self
+    }
+}
+
+/// Names become path segments: they must be identifiers (R301).
+fn name_fault(name: &str) -> Option<NodeFault> {
+    let mut letters = name.chars();
+    let first = letters.next().is_some_and(|letter| letter == '_' || letter.is_alphabetic());
+    let valid = first && letters.all(|letter| letter == '_' || letter.is_alphanumeric());
+    let message = format!("Node name '{name}' must be a valid identifier.");
+    (!valid).then_some(NodeFault { rule: "invalid_name", message })
+}
+
+impl fmt::Display for NodeFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn e87_names_are_identifiers() {
+        for name in ["a", "_a1", "né", "class"] {
+            assert_eq!(NodeSpec::new(name).faults, [], "{name}");
+        }
+        for name in ["", "a-b", "1a", "a b", "a.b"] {
+            assert_eq!(NodeSpec::new(name).faults[0].rule, "invalid_name", "{name}");
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Hooks around an app's invocations.
+
+use std::fmt;
+use std::sync::Arc;
+
+use pleach_core::{BoxError, BoxFuture, Content, Event};
+
+use crate::{InvocationContext, NodeError};
+
+/// What a hook gives back: `None` when the plugin has no such hook (which costs nothing), else a future.
+pub type Hook<'a, T> = Option<BoxFuture<'a, Result<T, BoxError>>>;
+
+/// Hooks around an app's invocations, in the order of registration. Every hook has a default that does nothing.
+///
+/// Of the hooks that give a value, the first plugin that returns one wins and the later ones are not asked (R1111).
+/// An error of such a hook ends the run; an error of a notification is only logged.
+///
+/// ADK: `BasePlugin`.
+pub trait Plugin: fmt::Debug + Send + Sync + 'static {
+    /// The name, unique in an app.
+    fn name(&self) -> &str;
+
+    /// Before the user's message is stored; a returned content replaces it.
+    fn on_user_message<'a>(&'a self, _ic: &'a InvocationContext, _message: &'a Content) -> Hook<'a, Option<Content>> {
+        None
+    }
+
+    /// Before the root node runs; a returned content ends the run with it.
+    fn before_run<'a>(&'a self, _ic: &'a InvocationContext) -> Hook<'a, Option<Content>> {
+        None
+    }
+
+    /// Before an event is stored and handed out. The fields that the returned event sets replace those of the event;
+    /// downstream nodes still get the original output (R1110).
+    fn on_event<'a>(&'a self, _ic: &'a InvocationContext, _event: &'a Event) -> Hook<'a, Option<Event>> {
+        None
+    }
+
+    /// After the root node has run.
+    fn after_run<'a>(&'a self, _ic: &'a InvocationContext) -> Hook<'a, ()> {
+        None
+    }
+
+    /// After a failed run; a notification.
+    fn on_run_error<'a>(&'a self, _ic: &'a InvocationContext, _error: &'a NodeError) -> Hook<'a, ()> {
+        None
+    }
+
+    /// When the Runner is closed.
+    fn close(&self) -> Hook<'_, ()> {
+        None
+    }
+}
+
+/// The plugins of an app. ADK: `PluginManager`.
+#[derive(Clone, Default)]
+pub struct PluginManager {
+    plugins: Arc<[Arc<dyn Plugin>]>,
+}
+
+impl PluginManager {
+    /// Takes the plugins of an app.
+    ///
+    /// # Errors
+    /// A `ValueError` when two plugins have the same name.
+    pub fn new(plugins: Vec<Arc<dyn Plugin>>) -> Result<Self, NodeError> {
+        for (index, plugin) in plugins.iter().enumerate() {
+            if plugins[..index].iter().any(|earlier| earlier.name() == plugin.name()) {
+                return Err(NodeError::value(format!("Plugin with name '{}' already registered.", plugin.name())));
+            }
+        }
+        Ok(Self { plugins: plugins.into() })
+    }
+
+    /// Whether there are no plugins.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.plugins.is_empty()
+    }
+
+    /// Asks the plugins for another user message.
+    ///
+    /// # Errors
+    /// A `RuntimeError` that names the plugin whose hook failed.
+    pub async fn on_user_message(&self, ic: &InvocationContext, message: &Content) -> Result<Option<Content>, NodeError> {
+        self.first("on_user_message_callback", |plugin| plugin.on_user_message(ic, message)).await
+    }
+
+    /// Asks the plugins whether the run ends before it begins.
+    ///
+    /// # Errors
+    /// A `RuntimeError` that names the plugin whose hook failed.
+    pub async fn before_run(&self, ic: &InvocationContext) -> Result<Option<Content>, NodeError> {
+        self.first("before_run_callback", |plugin| plugin.before_run(ic)).await
+    }
+
+    /// Asks the plugins for changes of an event.
+    ///
+    /// # Errors
+    /// A `RuntimeError` that names the plugin whose hook failed.
+    pub async fn on_event(&self, ic: &InvocationContext, event: &Event) -> Result<Option<Event>, NodeError> {
+        self.first("on_event_callback", |plugin| plugin.on_event(ic, event)).await
+    }
+
+    /// Tells all plugins that the run has ended.
+    ///
+    /// # Errors
+    /// A `RuntimeError` that names the first plugin whose hook failed; later ones are not told.
+    pub async fn after_run(&self, ic: &InvocationContext) -> Result<(), NodeError> {
+        for plugin in &*self.plugins {
+            if let Some(hook) = plugin.after_run(ic) {
+                hook.await.map_err(|error| hook_error(&**plugin, "after_run_callback", error))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells all plugins that the run has failed; failures of the hooks are logged.
+    pub async fn on_run_error(&self, ic: &InvocationContext, error: &NodeError) {
+        for plugin in &*self.plugins {
+            if let Some(hook) = plugin.on_run_error(ic, error) {
+                if let Err(failure) = hook.await {
+                    tracing::warn!(plugin = plugin.name(), error = %failure, "on_run_error hook failed");
+                }
+            }
+        }
+    }
+
+    /// Closes all plugins and collects what failed.
+    ///
+    /// # Errors
+    /// A `RuntimeError` that lists the plugins that could not be closed.
+    pub async fn close(&self) -> Result<(), NodeError> {
+        let mut failed = Vec::new();
+        for plugin in &*self.plugins {
+            if let Some(hook) = plugin.close() {
+                if let Err(error) = hook.await {
+                    failed.push(format!("'{}': {error}", plugin.name()));
+                }
+            }
+        }
+        if failed.is_empty() {
+            return Ok(());
+        }
+        Err(NodeError::new("RuntimeError", format!("Failed to close plugins: {}", failed.join(", "))))
+    }
+
+    async fn first<'a, T>(
+        &'a self,
+        name: &str,
+        hook: impl Fn(&'a dyn Plugin) -> Hook<'a, Option<T>>,
+    ) -> Result<Option<T>, NodeError> {
+        for plugin in &*self.plugins {
+            let Some(asked) = hook(&**plugin) else { continue };
+            if let Some(answer) = asked.await.map_err(|error| hook_error(&**plugin, name, error))? {
+                return Ok(Some(answer));
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn hook_error(plugin: &dyn Plugin, hook: &str, error: BoxError) -> NodeError {
+    let message = format!("Error in plugin '{}' during '{hook}' callback: {error}", plugin.name());
+    NodeError::new("RuntimeError", message).with_source(error)
+}
+
+impl fmt::Debug for PluginManager {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.plugins.iter().map(|plugin| plugin.name())).finish()
+    }
+}

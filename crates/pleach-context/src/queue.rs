@@ -1,0 +1,196 @@
+//! The hand-over of events from nodes to the Runner, and the acknowledgement that they are stored.
+//!
+//! One queue per invocation, no channel: a node pushes an event with a ticket, the Runner takes events in order, and
+//! acknowledging a ticket wakes the node that waits for it. Tickets make several emits of one node, and an emit whose
+//! future was dropped, safe: the event of a dropped emit is stored all the same.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context as TaskContext, Poll, Waker};
+
+use pleach_core::Event;
+
+/// The place of an event in the queue of its invocation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Ticket(u64);
+
+/// The events of one invocation that are on their way to the store.
+#[derive(Debug, Default)]
+pub struct EventQueue {
+    waiting: AtomicUsize,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    /// The ticket of the first slot.
+    base: u64,
+    /// How many slots from the front the Runner has taken.
+    taken: usize,
+    slots: VecDeque<Slot>,
+}
+
+#[derive(Debug)]
+enum Slot {
+    Queued { event: Arc<Event>, waker: Option<Waker>, wanted: bool },
+    Taken { waker: Option<Waker>, wanted: bool },
+    Stored(Arc<Event>),
+    Finished,
+}
+
+impl EventQueue {
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        // A panic while the lock is held cannot leave the deque half-changed: no user code runs under it.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds an event that a node waits for; `waker` is woken once it is stored.
+    pub fn push(&self, event: Arc<Event>, waker: Waker) -> Ticket {
+        self.add(Slot::Queued { event, waker: Some(waker), wanted: true })
+    }
+
+    /// Adds an event that nobody waits for, such as a streaming fragment.
+    pub fn push_unwaited(&self, event: Arc<Event>) {
+        self.add(Slot::Queued { event, waker: None, wanted: false });
+    }
+
+    fn add(&self, slot: Slot) -> Ticket {
+        let mut inner = self.lock();
+        let ticket = Ticket(inner.base + inner.slots.len() as u64);
+        inner.slots.push_back(slot);
+        self.waiting.fetch_add(1, Ordering::Release);
+        ticket
+    }
+
+    /// Takes the next event that is to be stored.
+    pub fn take(&self) -> Option<(Ticket, Arc<Event>)> {
+        if self.waiting.load(Ordering::Acquire) == 0 {
+            return None;
+        }
+        let mut inner = self.lock();
+        let index = inner.taken;
+        let base = inner.base;
+        let slot = inner.slots.get_mut(index)?;
+        let taken = std::mem::replace(slot, Slot::Finished);
+        let Slot::Queued { event, waker, wanted } = taken else {
+            *slot = taken;
+            return None;
+        };
+        *slot = Slot::Taken { waker, wanted };
+        inner.taken += 1;
+        self.waiting.fetch_sub(1, Ordering::Release);
+        Some((Ticket(base + index as u64), event))
+    }
+
+    /// Whether events wait to be taken.
+    pub fn has_events(&self) -> bool {
+        self.waiting.load(Ordering::Acquire) > 0
+    }
+
+    /// Says that the event of this ticket has been stored and handed to the caller; `event` is what the node gets back.
+    pub fn acknowledge(&self, ticket: Ticket, event: Arc<Event>) {
+        let mut inner = self.lock();
+        let Some(slot) = inner.slot(ticket) else { return };
+        let waker = match std::mem::replace(slot, Slot::Finished) {
+            Slot::Taken { waker, wanted: true } => {
+                *slot = Slot::Stored(event);
+                waker
+            }
+            _ => None,
+        };
+        inner.drop_finished();
+        drop(inner);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// Whether the event of this ticket is stored; else `cx` is woken when it is. Ready only once.
+    pub fn poll_stored(&self, ticket: Ticket, cx: &TaskContext<'_>) -> Poll<Arc<Event>> {
+        let mut inner = self.lock();
+        let Some(slot) = inner.slot(ticket) else { return Poll::Pending };
+        match slot {
+            Slot::Stored(_) => {
+                let Slot::Stored(event) = std::mem::replace(slot, Slot::Finished) else { return Poll::Pending };
+                inner.drop_finished();
+                Poll::Ready(event)
+            }
+            Slot::Queued { waker, .. } | Slot::Taken { waker, .. } => {
+                match waker {
+                    Some(known) => known.clone_from(cx.waker()),
+                    None => *waker = Some(cx.waker().clone()),
+                }
+                Poll::Pending
+            }
+            Slot::Finished => Poll::Pending,
+        }
+    }
+
+    /// The node no longer waits for this ticket; the event is stored all the same.
+    pub fn forget(&self, ticket: Ticket) {
+        let mut inner = self.lock();
+        match inner.slot(ticket) {
+            Some(Slot::Queued { waker, wanted, .. } | Slot::Taken { waker, wanted }) => {
+                *waker = None;
+                *wanted = false;
+            }
+            Some(slot @ Slot::Stored(_)) => {
+                *slot = Slot::Finished;
+                inner.drop_finished();
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Inner {
+    fn slot(&mut self, ticket: Ticket) -> Option<&mut Slot> {
+        let index = ticket.0.checked_sub(self.base)?;
+        self.slots.get_mut(usize::try_from(index).ok()?)
+    }
+
+    fn drop_finished(&mut self) {
+        while matches!(self.slots.front(), Some(Slot::Finished)) {
+            self.slots.pop_front();
+            self.base += 1;
+            self.taken -= 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(author: &str) -> Arc<Event> {
+        Arc::new(Event::from_author(author))
+    }
+
+    #[test]
+    fn r1108_events_leave_in_order_and_are_acknowledged_one_by_one() {
+        let queue = EventQueue::default();
+        let cx = TaskContext::from_waker(Waker::noop());
+        let first = queue.push(event("a"), Waker::noop().clone());
+        let second = queue.push(event("b"), Waker::noop().clone());
+        assert!(queue.poll_stored(first, &cx).is_pending());
+        let (ticket, taken) = queue.take().unwrap();
+        assert_eq!((ticket, taken.author()), (first, "a"));
+        queue.acknowledge(ticket, taken);
+        assert!(queue.poll_stored(second, &cx).is_pending());
+        assert!(queue.poll_stored(first, &cx).is_ready());
+        assert_eq!(queue.take().unwrap().0, second);
+        assert!(queue.take().is_none());
+    }
+
+    #[test]
+    fn a_dropped_emit_is_still_stored() {
+        let queue = EventQueue::default();
+        let ticket = queue.push(event("a"), Waker::noop().clone());
+        queue.forget(ticket);
+        let (taken, stored) = queue.take().unwrap();
+        queue.acknowledge(taken, stored);
+        queue.push_unwaited(event("b"));
+        assert_eq!(queue.take().unwrap().1.author(), "b");
+    }
+}

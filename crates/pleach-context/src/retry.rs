@@ -1,0 +1,114 @@
+//! When a failed attempt is tried again, and after how long.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::NodeError;
+
+/// How often and after which delays a failed node is tried again. A node without one never retries.
+///
+/// Times are seconds. ADK: `RetryConfig`; rules R407–R409.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RetryConfig {
+    /// Attempts in all, the first one included; 0 and 1 mean no retry.
+    #[serde(alias = "maxAttempts")]
+    pub max_attempts: u32,
+    /// Seconds before the second attempt.
+    #[serde(alias = "initialDelay")]
+    pub initial_delay: f64,
+    /// The longest delay, in seconds.
+    #[serde(alias = "maxDelay")]
+    pub max_delay: f64,
+    /// By what the delay grows with each attempt.
+    #[serde(alias = "backoffFactor")]
+    pub backoff_factor: f64,
+    /// The random share of a delay: 0 none, 1 anything between nothing and twice the delay.
+    pub jitter: f64,
+    /// The error classes (or ancestors of them) that are tried again; `None` means all.
+    pub exceptions: Option<Vec<String>>,
+}
+
+impl Default for RetryConfig {
+    fn default() -> Self {
+        Self { max_attempts: 5, initial_delay: 1.0, max_delay: 60.0, backoff_factor: 2.0, jitter: 1.0, exceptions: None }
+    }
+}
+
+impl RetryConfig {
+    /// A policy of `max_attempts` attempts in all, with the default delays.
+    #[must_use]
+    pub fn attempts(max_attempts: u32) -> Self {
+        Self { max_attempts, ..Self::default() }
+    }
+
+    /// Sets the first delay, in seconds.
+    #[must_use]
+    pub fn initial_delay(mut self, seconds: f64) -> Self {
+        self.initial_delay = seconds;
+        self
+    }
+
+    /// Sets the random share of a delay.
+    #[must_use]
+    pub fn jitter(mut self, jitter: f64) -> Self {
+        self.jitter = jitter;
+        self
+    }
+
+    /// Retries only errors of these classes, or of classes below them.
+    #[must_use]
+    pub fn only<I: IntoIterator<Item = S>, S: Into<String>>(mut self, classes: I) -> Self {
+        self.exceptions = Some(classes.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Whether a failure of attempt `attempt` (1-based) is tried again (R407, R408).
+    #[must_use]
+    pub fn retries(&self, error: &NodeError, attempt: u32) -> bool {
+        let listed = self.exceptions.as_ref().is_none_or(|names| names.iter().any(|name| error.is(name)));
+        attempt < self.max_attempts && listed
+    }
+
+    /// The pause after attempt `attempt` (1-based); `uniform` is a random number in `[0, 1)` (R409).
+    #[must_use]
+    pub fn delay(&self, attempt: u32, uniform: f64) -> Duration {
+        let exponent = i32::try_from(attempt.saturating_sub(1)).unwrap_or(i32::MAX);
+        let mut delay = self.initial_delay * self.backoff_factor.powi(exponent);
+        if self.jitter > 0.0 {
+            delay = delay.min(self.max_delay / (1.0 + self.jitter));
+            let spread = self.jitter * delay;
+            delay = (delay + spread * (2.0 * uniform - 1.0)).max(0.0);
+        }
+        Duration::try_from_secs_f64(delay.min(self.max_delay)).unwrap_or(Duration::ZERO)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn e59_delays_without_jitter_double_up_to_the_limit() {
+        let policy = RetryConfig::default().jitter(0.0);
+        let seconds: Vec<u64> = (1..=8).map(|attempt| policy.delay(attempt, 0.5).as_secs()).collect();
+        assert_eq!(seconds, [1, 2, 4, 8, 16, 32, 60, 60]);
+    }
+
+    #[test]
+    fn e61_jitter_spreads_around_the_delay() {
+        let policy = RetryConfig::default().jitter(0.5);
+        assert_eq!(policy.delay(1, 0.0), Duration::from_millis(500));
+        assert!(policy.delay(1, 0.999_999) <= Duration::from_millis(1500));
+    }
+
+    #[test]
+    fn e55_zero_and_one_attempts_mean_no_retry() {
+        let error = NodeError::value("x");
+        assert!(!RetryConfig::attempts(0).retries(&error, 1) && !RetryConfig::attempts(1).retries(&error, 1));
+        assert!(RetryConfig::attempts(2).retries(&error, 1) && !RetryConfig::attempts(2).retries(&error, 2));
+        assert!(!RetryConfig::attempts(2).only(["KeyError"]).retries(&error, 1));
+        assert!(RetryConfig::attempts(2).only(["Exception"]).retries(&error, 1));
+    }
+}

@@ -1,0 +1,104 @@
+//! [`NodeScheduler`]: how a context runs dynamic children without knowing the engine.
+
+use std::fmt;
+
+use pleach_core::BoxFuture;
+use smol_str::SmolStr;
+
+use crate::{Context, Node, NodeError, NodeInput};
+
+/// How a dynamic child is run. ADK: the arguments of `Context.run_node`, rule R701.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct RunOptions {
+    /// Another name for the child's path.
+    pub name: Option<SmolStr>,
+    /// A run id of its own: any text that is not all digits. Asking again for the same id gives the same run.
+    pub run_id: Option<SmolStr>,
+    /// Whether the child's output counts as the caller's output too (R706).
+    pub use_as_output: bool,
+    /// Whether the child runs on a sub-branch of its own.
+    pub use_sub_branch: bool,
+    /// The branch to run on instead of the caller's; the empty text is the root.
+    pub override_branch: Option<String>,
+    /// The isolation scope instead of the caller's.
+    pub override_isolation_scope: Option<String>,
+    /// Whether a child that waits without output pauses the caller too, instead of giving nothing.
+    pub raise_on_wait: bool,
+}
+
+impl RunOptions {
+    /// Renames the child.
+    #[must_use]
+    pub fn name(mut self, name: impl Into<SmolStr>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// Gives the run an id of its own.
+    #[must_use]
+    pub fn run_id(mut self, id: impl Into<SmolStr>) -> Self {
+        self.run_id = Some(id.into());
+        self
+    }
+
+    /// Makes the child's output the caller's output too.
+    #[must_use]
+    pub fn use_as_output(mut self, yes: bool) -> Self {
+        self.use_as_output = yes;
+        self
+    }
+
+    /// Runs the child on a sub-branch of its own.
+    #[must_use]
+    pub fn use_sub_branch(mut self, yes: bool) -> Self {
+        self.use_sub_branch = yes;
+        self
+    }
+
+    /// Runs the child on this branch.
+    #[must_use]
+    pub fn override_branch(mut self, branch: impl Into<String>) -> Self {
+        self.override_branch = Some(branch.into());
+        self
+    }
+
+    /// Runs the child in this isolation scope.
+    #[must_use]
+    pub fn override_isolation_scope(mut self, scope: impl Into<String>) -> Self {
+        self.override_isolation_scope = Some(scope.into());
+        self
+    }
+
+    /// Pauses the caller when the child waits without output.
+    #[must_use]
+    pub fn raise_on_wait(mut self, yes: bool) -> Self {
+        self.raise_on_wait = yes;
+        self
+    }
+}
+
+/// How the run of a dynamic child ended, when it did not fail.
+#[derive(Clone, Debug)]
+pub enum ChildEnd {
+    /// It completed with this output.
+    Done(NodeInput),
+    /// It waits for answers to these questions.
+    Interrupted(Vec<String>),
+    /// It waits for more input (R307).
+    Waiting,
+}
+
+/// Runs the dynamic children of contexts. Implemented by the workflow engine; cuts the cycle between the two.
+pub trait NodeScheduler: fmt::Debug + Send + Sync + 'static {
+    /// Starts a child of `parent`; the run id is fixed by this call, not by the first poll (R703).
+    ///
+    /// The future fails with the child's failure as [`NodeError::child`], or with what is wrong with the call.
+    fn run_child<'a>(
+        &'a self,
+        parent: &'a Context,
+        node: &'a dyn Node,
+        input: NodeInput,
+        options: RunOptions,
+    ) -> BoxFuture<'a, Result<ChildEnd, NodeError>>;
+}

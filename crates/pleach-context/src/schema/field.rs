@@ -1,0 +1,121 @@
+//! The simple types a declared field can have, with lenient conversion.
+
+use serde_json::Value;
+
+use crate::lax;
+
+/// A field type, converted as ADK's lax validation does (R504).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FieldType {
+    /// Any JSON value.
+    Any,
+    /// A text; numbers do not fit.
+    Str,
+    /// A whole number; fitting text and floats are converted.
+    Int,
+    /// A number; fitting text is converted.
+    Float,
+    /// A flag; `"true"`, `"yes"`, `1` and their opposites are converted.
+    Bool,
+    /// An array of anything.
+    List,
+    /// An object of anything.
+    Dict,
+    /// An array whose items are of one type.
+    ListOf(Box<FieldType>),
+}
+
+impl FieldType {
+    /// Reads a type name: `str int float bool list dict any`, or `list[T]`.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        Some(match name {
+            "any" => Self::Any,
+            "str" => Self::Str,
+            "int" => Self::Int,
+            "float" => Self::Float,
+            "bool" => Self::Bool,
+            "list" => Self::List,
+            "dict" => Self::Dict,
+            _ => {
+                let inner = name.strip_prefix("list[")?.strip_suffix(']')?;
+                Self::ListOf(Box::new(Self::parse(inner)?))
+            }
+        })
+    }
+
+    /// The field type of a JSON schema's `type` word; anything unknown is [`FieldType::Any`].
+    #[must_use]
+    pub fn of_json_type(name: Option<&str>) -> Self {
+        match name {
+            Some("string") => Self::Str,
+            Some("integer") => Self::Int,
+            Some("number") => Self::Float,
+            Some("boolean") => Self::Bool,
+            Some("array") => Self::List,
+            Some("object") => Self::Dict,
+            _ => Self::Any,
+        }
+    }
+
+    /// The JSON schema word of the type, `None` for [`FieldType::Any`].
+    #[must_use]
+    pub fn json_type(&self) -> Option<&'static str> {
+        match self {
+            Self::Any => None,
+            Self::Str => Some("string"),
+            Self::Int => Some("integer"),
+            Self::Float => Some("number"),
+            Self::Bool => Some("boolean"),
+            Self::List | Self::ListOf(_) => Some("array"),
+            Self::Dict => Some("object"),
+        }
+    }
+
+    /// Converts `value` to this type.
+    ///
+    /// # Errors
+    /// A text that names the type and the kind of value that was given.
+    pub fn coerce(&self, value: &Value) -> Result<Value, String> {
+        let fitting = match self {
+            Self::Any => Some(value.clone()),
+            Self::Str => value.is_string().then(|| value.clone()),
+            Self::Int => lax::to_int(value),
+            Self::Float => lax::to_float(value).map(|number| if value.is_number() { value.clone() } else { number.into() }),
+            Self::Bool => lax::to_bool(value).map(Value::from),
+            Self::List => value.is_array().then(|| value.clone()),
+            Self::Dict => value.is_object().then(|| value.clone()),
+            Self::ListOf(inner) => match value {
+                Value::Array(items) => Some(items.iter().map(|item| inner.coerce(item)).collect::<Result<_, _>>()?),
+                _ => None,
+            },
+        };
+        fitting.ok_or_else(|| format!("{} is wanted, {} is given", self.wanted(), kind_of(value)))
+    }
+
+    fn wanted(&self) -> &'static str {
+        match self {
+            Self::Any => "anything",
+            Self::Str => "a text",
+            Self::Int => "a whole number",
+            Self::Float => "a number",
+            Self::Bool => "true or false",
+            Self::List | Self::ListOf(_) => "a list",
+            Self::Dict => "an object",
+        }
+    }
+}
+
+/// What kind of JSON value this is, for error texts; scalars are shown.
+pub(crate) fn kind_of(value: &Value) -> String {
+    match value {
+        Value::Null => "null".into(),
+        Value::Array(_) => "a list".into(),
+        Value::Object(_) => "an object".into(),
+        scalar => {
+            let text = scalar.to_string();
+            let short: String = text.chars().take(40).collect();
+            if short.len() < text.len() { format!("{short}…") } else { short }
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! The services that an invocation works with.
+
+use std::fmt;
+use std::sync::Arc;
+
+
+use pleach_core::{Clock, IdGen};
+
+use pleach_session::SessionService;
+
+use crate::{CredentialService, PluginManager, Provided};
+
+/// Everything an app's invocations share. Made once by the Runner.
+pub struct Services {
+    /// Where sessions and their events are kept.
+    pub sessions: Arc<dyn SessionService>,
+    /// Where files are kept, if anywhere.
+    pub artifacts: Option<Arc<dyn std::any::Any + Send + Sync>>,
+    /// Where earlier sessions are searched, if anywhere.
+    pub memory: Option<Arc<dyn std::any::Any + Send + Sync>>,
+    /// Where credentials are kept, if anywhere.
+    pub credentials: Option<Arc<dyn CredentialService>>,
+    /// The hooks around everything.
+    pub plugins: PluginManager,
+    /// The app's own values.
+    pub provided: Provided,
+    /// The source of time.
+    pub clock: Arc<dyn Clock>,
+    /// The source of ids and randomness.
+    pub ids: Arc<dyn IdGen>,
+}
+
+impl fmt::Debug for Services {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Services").field("sessions", &self.sessions).field("plugins", &self.plugins).finish_non_exhaustive()
+    }
+}

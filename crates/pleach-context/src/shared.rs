@@ -1,0 +1,55 @@
+//! App-provided values that nodes ask for by type: pools, clients, settings.
+
+use std::any::{Any, TypeId};
+use std::fmt;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+/// A type that a node asks for with [`Shared`](crate::Shared).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Need {
+    /// The type.
+    pub type_id: TypeId,
+    /// Its name, for the error when nothing provides it.
+    pub name: &'static str,
+}
+
+impl Need {
+    /// The need for a `T`.
+    #[must_use]
+    pub fn of<T: 'static>() -> Self {
+        Self { type_id: TypeId::of::<T>(), name: std::any::type_name::<T>() }
+    }
+}
+
+/// The values that an app provides to its nodes, one per type.
+#[derive(Clone, Default)]
+pub struct Provided {
+    values: FxHashMap<TypeId, Arc<dyn Any + Send + Sync>>,
+}
+
+impl Provided {
+    /// Adds a value; it replaces an earlier one of the same type.
+    pub fn insert<T: Send + Sync + 'static>(&mut self, value: T) {
+        self.values.insert(TypeId::of::<T>(), Arc::new(value));
+    }
+
+    /// The value of type `T`.
+    #[must_use]
+    pub fn get<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
+        self.values.get(&TypeId::of::<T>()).cloned().and_then(|value| value.downcast().ok())
+    }
+
+    /// Whether a value of the needed type is there.
+    #[must_use]
+    pub fn has(&self, need: &Need) -> bool {
+        self.values.contains_key(&need.type_id)
+    }
+}
+
+impl fmt::Debug for Provided {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Provided({} values)", self.values.len())
+    }
+}
