@@ -3,28 +3,23 @@
 use std::borrow::Borrow;
 use std::cmp::Ordering;
 use std::fmt;
-use std::hash::{Hash, Hasher};
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use uuid::Uuid;
 
-/// Returns the one shared empty text, so that blank ids and paths cost no allocation.
-pub(crate) fn empty() -> Arc<str> {
-    static EMPTY: LazyLock<Arc<str>> = LazyLock::new(|| Arc::from(""));
-    EMPTY.clone()
-}
+use crate::text::Text;
 
 macro_rules! text_id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
-        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(Arc<str>);
+        #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(Text);
 
         impl $name {
             /// Returns the id as text.
             pub fn as_str(&self) -> &str {
-                &self.0
+                self.0.as_str()
             }
 
             /// Tells whether the id is the empty text.
@@ -33,27 +28,21 @@ macro_rules! text_id {
             }
         }
 
-        impl Default for $name {
-            fn default() -> Self {
-                Self(empty())
-            }
-        }
-
         impl From<&str> for $name {
             fn from(text: &str) -> Self {
-                if text.is_empty() { Self::default() } else { Self(Arc::from(text)) }
+                Self(text.into())
             }
         }
 
         impl From<String> for $name {
             fn from(text: String) -> Self {
-                Self(Arc::from(text))
+                Self(text.into())
             }
         }
 
         impl From<Arc<str>> for $name {
             fn from(text: Arc<str>) -> Self {
-                Self(text)
+                Self(text.into())
             }
         }
 
@@ -65,37 +54,37 @@ macro_rules! text_id {
 
         impl Borrow<str> for $name {
             fn borrow(&self) -> &str {
-                &self.0
+                self.0.as_str()
             }
         }
 
         impl AsRef<str> for $name {
             fn as_ref(&self) -> &str {
-                &self.0
+                self.0.as_str()
             }
         }
 
         impl PartialEq<str> for $name {
             fn eq(&self, other: &str) -> bool {
-                &*self.0 == other
+                self.as_str() == other
             }
         }
 
         impl PartialEq<&str> for $name {
             fn eq(&self, other: &&str) -> bool {
-                &*self.0 == *other
+                self.as_str() == *other
             }
         }
 
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
+                f.write_str(self.as_str())
             }
         }
 
         impl Serialize for $name {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.serialize_str(&self.0)
+                serializer.serialize_str(self.as_str())
             }
         }
 
@@ -160,14 +149,14 @@ impl fmt::Display for SessionKey {
 ///
 /// A UUID is kept as its 16 bytes and only printed when needed. Two ids are equal, ordered and hashed by their text,
 /// however they were made.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct EventId(Repr);
 
 // Invariant: `Text` never holds the canonical text of a UUID, so equal texts have equal representations.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Repr {
     Uuid(Uuid),
-    Text(Arc<str>),
+    Text(Text),
 }
 
 impl EventId {
@@ -183,7 +172,7 @@ impl EventId {
                 let mut buffer = Uuid::encode_buffer();
                 read(uuid.hyphenated().encode_lower(&mut buffer))
             }
-            Repr::Text(text) => read(text),
+            Repr::Text(text) => read(text.as_str()),
         }
     }
 
@@ -200,7 +189,7 @@ impl EventId {
 
 impl Default for EventId {
     fn default() -> Self {
-        Self(Repr::Text(empty()))
+        Self(Repr::Text(Text::default()))
     }
 }
 
@@ -212,30 +201,13 @@ impl From<Uuid> for EventId {
 
 impl From<&str> for EventId {
     fn from(text: &str) -> Self {
-        if text.is_empty() {
-            return Self::default();
-        }
-        Self::parse(text).map_or_else(|| Self(Repr::Text(Arc::from(text))), Self::from)
+        Self::parse(text).map_or_else(|| Self(Repr::Text(text.into())), Self::from)
     }
 }
 
 impl From<String> for EventId {
     fn from(text: String) -> Self {
         Self::from(text.as_str())
-    }
-}
-
-impl PartialEq for EventId {
-    fn eq(&self, other: &Self) -> bool {
-        self.0 == other.0
-    }
-}
-
-impl Eq for EventId {}
-
-impl Hash for EventId {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.0.hash(state);
     }
 }
 

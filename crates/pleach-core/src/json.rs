@@ -140,6 +140,7 @@ impl Present for String {}
 impl Present for bool {}
 impl Present for crate::Map {}
 impl Present for crate::NodePath {}
+impl<T> Present for Vec<T> {}
 
 /// Implements [`Fields`] for an enum of field names.
 macro_rules! json_fields {

@@ -23,6 +23,7 @@ mod request_input;
 mod route;
 mod session;
 mod state;
+mod text;
 
 use std::error::Error;
 use std::future::Future;

@@ -2,9 +2,10 @@
 
 use std::fmt;
 use std::fmt::Write as _;
-use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::text::Text;
 
 /// Names one run of a node by the way from the root to it, for example `triage@1/answer@2`.
 ///
@@ -12,8 +13,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// between paths are by whole segments, never by text prefix. Cloning is cheap.
 ///
 /// ADK: `_NodePathBuilder`
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct NodePath(Arc<str>);
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodePath(Text);
 
 impl NodePath {
     /// Makes the empty path, the parent of all.
@@ -23,7 +24,7 @@ impl NodePath {
 
     /// Makes the path of a child run. An empty `run_id` leaves the segment without `@`.
     pub fn child(&self, name: &str, run_id: &str) -> Self {
-        let mut text = String::with_capacity(self.0.len() + name.len() + run_id.len() + 2);
+        let mut text = String::with_capacity(self.as_str().len() + name.len() + run_id.len() + 2);
         self.push_parent(&mut text);
         text.push_str(name);
         if !run_id.is_empty() {
@@ -39,19 +40,19 @@ impl NodePath {
         self.push_parent(buf);
         buf.push_str(name);
         write!(buf, "@{run}").expect("writing to a String cannot fail");
-        Self(Arc::from(buf.as_str()))
+        Self(buf.as_str().into())
     }
 
     fn push_parent(&self, text: &mut String) {
         if !self.is_root() {
-            text.push_str(&self.0);
+            text.push_str(self.as_str());
             text.push('/');
         }
     }
 
     /// Returns the path as text.
     pub fn as_str(&self) -> &str {
-        &self.0
+        self.0.as_str()
     }
 
     /// Tells whether this is the empty path.
@@ -66,11 +67,12 @@ impl NodePath {
 
     /// Iterates over the segments, from the root down.
     pub fn segments(&self) -> impl DoubleEndedIterator<Item = &str> {
-        self.0.split('/').filter(move |_| !self.is_root())
+        self.as_str().split('/').filter(move |_| !self.is_root())
     }
 
     fn leaf(&self) -> &str {
-        self.0.rsplit_once('/').map_or(&*self.0, |(_, leaf)| leaf)
+        let text = self.as_str();
+        text.rsplit_once('/').map_or(text, |(_, leaf)| leaf)
     }
 
     /// Returns the name of the last segment, without its run id; empty for the root.
@@ -90,7 +92,7 @@ impl NodePath {
 
     /// Returns the text of [`parent`](Self::parent) without making a path of it.
     pub fn parent_str(&self) -> Option<&str> {
-        self.0.rsplit_once('/').map(|(parent, _)| parent)
+        self.as_str().rsplit_once('/').map(|(parent, _)| parent)
     }
 
     /// Returns the run id of the parent's segment; `None` without a parent and for a parent without a run id.
@@ -113,14 +115,14 @@ impl NodePath {
     /// Returns what follows `other` and its slash, when this path lies strictly below it.
     pub fn below(&self, other: &Self) -> Option<&str> {
         if other.is_root() {
-            return (!self.is_root()).then_some(&*self.0);
+            return (!self.is_root()).then_some(self.as_str());
         }
-        self.0.strip_prefix(&*other.0)?.strip_prefix('/')
+        self.as_str().strip_prefix(other.as_str())?.strip_prefix('/')
     }
 
     /// Returns the path with the run id taken off every segment: the node's place in the graph.
     pub fn static_path(&self) -> String {
-        let mut text = String::with_capacity(self.0.len());
+        let mut text = String::with_capacity(self.as_str().len());
         for (index, segment) in self.segments().enumerate() {
             if index > 0 {
                 text.push('/');
@@ -138,49 +140,39 @@ fn split_segment(segment: &str) -> (&str, Option<&str>) {
         .map_or((segment, None), |(name, run)| (name, Some(run)))
 }
 
-/// The empty path. All of them share one allocation.
-impl Default for NodePath {
-    fn default() -> Self {
-        Self(crate::ids::empty())
-    }
-}
-
 impl From<&str> for NodePath {
     fn from(text: &str) -> Self {
-        if text.is_empty() {
-            return Self::root();
-        }
-        Self(Arc::from(text))
+        Self(text.into())
     }
 }
 
 impl From<String> for NodePath {
     fn from(text: String) -> Self {
-        Self(Arc::from(text))
+        Self(text.into())
     }
 }
 
 impl AsRef<str> for NodePath {
     fn as_ref(&self) -> &str {
-        &self.0
+        self.0.as_str()
     }
 }
 
 impl std::borrow::Borrow<str> for NodePath {
     fn borrow(&self) -> &str {
-        &self.0
+        self.0.as_str()
     }
 }
 
 impl fmt::Display for NodePath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(self.as_str())
     }
 }
 
 impl Serialize for NodePath {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.0)
+        serializer.serialize_str(self.as_str())
     }
 }
 

@@ -135,12 +135,15 @@ impl Draft {
     fn finish<E: de::Error>(self) -> Result<Event, E> {
         let Self {
             mut event,
-            node_info,
+            mut node_info,
             message,
             state,
             route,
             node_path,
         } = self;
+        if let Some(path) = node_path {
+            node_info.path = path;
+        }
         node_info.put_into(&mut event);
         if let Some(Message(content)) = message {
             if event.content.is_some() {
@@ -153,9 +156,6 @@ impl Draft {
         }
         if route.is_some() {
             event.actions.set_route(route);
-        }
-        if let Some(path) = node_path {
-            event.path = path;
         }
         Ok(event)
     }

@@ -75,9 +75,9 @@ impl Event {
             .is_some_and(|part| part.code_execution_result.is_some())
     }
 
-    /// Tells whether the event is the checkpoint of an agent, or its end mark (R125).
+    /// Tells whether the event is the checkpoint of an agent, or its end mark (R125). An empty state is none (R109).
     pub fn is_checkpoint(&self) -> bool {
-        self.actions.agent_state().is_some() || self.actions.end_of_agent() == Some(true)
+        self.actions.agent_state().is_some_and(|state| !state.is_empty()) || self.actions.end_of_agent() == Some(true)
     }
 
     /// Returns the name of the node that wrote the event; empty for checkpoints (R109).

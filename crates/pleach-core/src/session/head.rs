@@ -1,11 +1,10 @@
-//! A session as the caller holds it.
+//! What an append needs of a session.
 
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::delta::apply;
-use crate::{AppName, Event, Map, SessionId, SessionKey, UserId, micros};
+use crate::SessionKey;
 
 /// Which state of the stored session a caller has seen; an append is refused when the store has moved on.
 ///
@@ -115,80 +114,5 @@ impl PartialEq for SessionHead {
         self.key == other.key
             && self.revision == other.revision
             && self.last_update_time == other.last_update_time
-    }
-}
-
-/// A conversation: its identity, its state and its events, as they were when it was loaded (S1).
-///
-/// A copy: changing it changes nothing stored (S5). The state is the merged view with `app:` and `user:` keys (S20).
-///
-/// JSON: `{id, app_name, user_id, state, events, last_update_time}`, camelCase over HTTP (S2). The revision is not part
-/// of it; a session read from JSON has the revision its `last_update_time` stands for.
-///
-/// ADK: `Session`
-#[derive(Clone, Debug, PartialEq)]
-pub struct Session {
-    /// What an append needs.
-    pub head: SessionHead,
-    /// The merged state.
-    pub state: Map,
-    /// The events, oldest first.
-    pub events: Vec<Arc<Event>>,
-}
-
-impl Session {
-    /// Makes a session without events.
-    pub fn new(head: SessionHead, state: Map) -> Self {
-        Self {
-            head,
-            state,
-            events: Vec::new(),
-        }
-    }
-
-    /// Makes a session by hand; `last_update_time` is in seconds since the epoch.
-    pub fn from_parts(key: SessionKey, state: Map, events: Vec<Arc<Event>>, last_update_time: f64) -> Self {
-        let revision = Revision::new(micros(last_update_time), 0);
-        Self {
-            head: SessionHead::new(key, revision, last_update_time),
-            state,
-            events,
-        }
-    }
-
-    /// Returns the whole identity.
-    pub fn key(&self) -> &SessionKey {
-        self.head.key()
-    }
-
-    /// Returns the application's name.
-    pub fn app_name(&self) -> &AppName {
-        &self.key().app_name
-    }
-
-    /// Returns the user's id.
-    pub fn user_id(&self) -> &UserId {
-        &self.key().user_id
-    }
-
-    /// Returns the session's own id, unique within app and user.
-    pub fn id(&self) -> &SessionId {
-        &self.key().session_id
-    }
-
-    /// Returns the time of the last stored change, in seconds since the epoch.
-    pub fn last_update_time(&self) -> f64 {
-        self.head.last_update_time()
-    }
-
-    /// Returns what the caller has seen of the stored session.
-    pub fn revision(&self) -> Revision {
-        self.head.revision()
-    }
-
-    /// Takes a stored event in: its delta goes into the state and it becomes the newest event (S34).
-    pub fn apply(&mut self, event: &Arc<Event>) {
-        apply(&mut self.state, event.actions().state_delta());
-        self.events.push(Arc::clone(event));
     }
 }

@@ -1,0 +1,131 @@
+//! The session itself and its JSON (S1, S2).
+
+use std::sync::Arc;
+
+use serde::de::Error as _;
+use serde::ser::SerializeStruct as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::{Revision, SessionHead};
+use crate::delta::apply;
+use crate::json::json_object;
+use crate::{AppName, Event, Map, SessionId, SessionKey, UserId, micros};
+
+/// A conversation: its identity, its state and its events, as they were when it was loaded (S1).
+///
+/// A copy: changing it changes nothing stored (S5). The state is the merged view with `app:` and `user:` keys (S20).
+///
+/// JSON: `{id, app_name, user_id, state, events, last_update_time}`, camelCase over HTTP (S2). The revision is not part
+/// of it; a session read from JSON has the revision its `last_update_time` stands for.
+///
+/// ADK: `Session`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Session {
+    /// What an append needs.
+    pub head: SessionHead,
+    /// The merged state.
+    pub state: Map,
+    /// The events, oldest first.
+    pub events: Vec<Arc<Event>>,
+}
+
+impl Session {
+    /// Makes a session without events.
+    pub fn new(head: SessionHead, state: Map) -> Self {
+        Self {
+            head,
+            state,
+            events: Vec::new(),
+        }
+    }
+
+    /// Makes a session by hand; `last_update_time` is in seconds since the epoch.
+    pub fn from_parts(key: SessionKey, state: Map, events: Vec<Arc<Event>>, last_update_time: f64) -> Self {
+        let revision = Revision::new(micros(last_update_time), 0);
+        Self {
+            head: SessionHead::new(key, revision, last_update_time),
+            state,
+            events,
+        }
+    }
+
+    /// Returns the whole identity.
+    pub fn key(&self) -> &SessionKey {
+        self.head.key()
+    }
+
+    /// Returns the application's name.
+    pub fn app_name(&self) -> &AppName {
+        &self.key().app_name
+    }
+
+    /// Returns the user's id.
+    pub fn user_id(&self) -> &UserId {
+        &self.key().user_id
+    }
+
+    /// Returns the session's own id, unique within app and user.
+    pub fn id(&self) -> &SessionId {
+        &self.key().session_id
+    }
+
+    /// Returns the time of the last stored change, in seconds since the epoch.
+    pub fn last_update_time(&self) -> f64 {
+        self.head.last_update_time()
+    }
+
+    /// Returns what the caller has seen of the stored session.
+    pub fn revision(&self) -> Revision {
+        self.head.revision()
+    }
+
+    /// Takes a stored event in: its delta goes into the state and it becomes the newest event (S34).
+    pub fn apply(&mut self, event: &Arc<Event>) {
+        apply(&mut self.state, event.actions().state_delta());
+        self.events.push(Arc::clone(event));
+    }
+}
+
+impl Serialize for Session {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut object = serializer.serialize_struct("Session", 6)?;
+        object.serialize_field("id", self.id())?;
+        object.serialize_field("app_name", self.app_name())?;
+        object.serialize_field("user_id", self.user_id())?;
+        object.serialize_field("state", &self.state)?;
+        object.serialize_field("events", &self.events)?;
+        object.serialize_field("last_update_time", &self.last_update_time())?;
+        object.end()
+    }
+}
+
+json_object! {
+    /// A session as it is read.
+    struct SessionDocument refuse {
+        /// See [`Session::id`].
+        id: Option<SessionId> = "id",
+        /// See [`Session::app_name`].
+        app_name: Option<AppName> = "app_name" | "appName",
+        /// See [`Session::user_id`].
+        user_id: Option<UserId> = "user_id" | "userId",
+        /// See [`Session::state`].
+        state: Map = "state",
+        /// See [`Session::events`].
+        events: Vec<Arc<Event>> = "events",
+        /// See [`Session::last_update_time`].
+        last_update_time: Option<f64> = "last_update_time" | "lastUpdateTime",
+    }
+}
+
+impl<'de> Deserialize<'de> for Session {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let read = SessionDocument::deserialize(deserializer)?;
+        let missing = D::Error::missing_field;
+        let key = SessionKey::new(
+            read.app_name.ok_or_else(|| missing("app_name"))?,
+            read.user_id.ok_or_else(|| missing("user_id"))?,
+            read.id.ok_or_else(|| missing("id"))?,
+        );
+        Ok(Self::from_parts(key, read.state, read.events, read.last_update_time.unwrap_or(0.0)))
+    }
+}

@@ -1,0 +1,7 @@
+//! A session as the caller holds it.
+
+mod data;
+mod head;
+
+pub use data::Session;
+pub use head::{Revision, SessionHead};

@@ -1,0 +1,74 @@
+//! The shared text inside ids and paths.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+/// An immutable text that is cheap to clone.
+///
+/// The empty text is `None` rather than one shared allocation: a counter that every new event touches would be fought
+/// over by all cores.
+#[derive(Clone, Default)]
+pub(crate) struct Text(Option<Arc<str>>);
+
+impl Text {
+    pub(crate) fn as_str(&self) -> &str {
+        self.0.as_deref().unwrap_or("")
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+}
+
+impl From<Arc<str>> for Text {
+    fn from(text: Arc<str>) -> Self {
+        Self((!text.is_empty()).then_some(text))
+    }
+}
+
+impl From<&str> for Text {
+    fn from(text: &str) -> Self {
+        Self((!text.is_empty()).then(|| Arc::from(text)))
+    }
+}
+
+impl From<String> for Text {
+    fn from(text: String) -> Self {
+        Self((!text.is_empty()).then(|| Arc::from(text)))
+    }
+}
+
+// All comparisons are those of the text, as `Borrow<str>` demands of the types built on this one.
+impl PartialEq for Text {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl Eq for Text {}
+
+impl PartialOrd for Text {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Text {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.as_str().cmp(other.as_str())
+    }
+}
+
+impl Hash for Text {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.as_str().hash(state);
+    }
+}
+
+impl fmt::Debug for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_str().fmt(f)
+    }
+}
