@@ -106,3 +106,35 @@ impl<'de> Deserialize<'de> for Branch {
         crate::json::text(deserializer)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Branch;
+
+    /// R150
+    #[test]
+    fn sub_branches() {
+        let first = Branch::child(None, "a", "1");
+        assert_eq!(first.as_str(), "a@1");
+        let second = Branch::child(Some(&first), "b", "2");
+        assert_eq!(second.as_str(), "a@1.b@2");
+        assert_eq!(Branch::child(Some(&first), "b", "").as_str(), "a@1.b");
+        assert_eq!(second.run_ids().collect::<Vec<_>>(), ["1", "2"]);
+    }
+
+    /// R150: the common prefix is by segment.
+    #[test]
+    fn common_prefix() {
+        let check = |branches: &[Option<&str>], expected: Option<&str>| {
+            let branches: Vec<_> = branches.iter().map(|text| text.map(Branch::from)).collect();
+            let common = Branch::common_prefix(branches.iter().map(Option::as_ref));
+            assert_eq!(common.as_ref().map(Branch::as_str), expected);
+        };
+        check(&[Some("a@1.b@1.c@1"), Some("a@1.b@1.d@1")], Some("a@1.b@1"));
+        check(&[Some("a@1"), Some("a@12")], None);
+        check(&[Some("a@1"), None], None);
+        check(&[None, Some("a@1")], None);
+        check(&[Some("a@1.b@1")], Some("a@1.b@1"));
+        check(&[], None);
+    }
+}

@@ -82,6 +82,27 @@ impl Serialize for Bytes {
 impl<'de> Deserialize<'de> for Bytes {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        Self::from_base64(&text).map_err(|error| D::Error::custom(format_args!("not base64: {error}")))
+        Self::from_base64(&text)
+            .map_err(|error| D::Error::custom(format_args!("not base64: {error}")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Bytes;
+
+    /// S8 and edge cases 55, 56: URL-safe with padding out, either alphabet in.
+    #[test]
+    fn either_alphabet_is_read() {
+        let bytes = Bytes(vec![0xff, 0xd8, 0xff, 0xe0]);
+        assert_eq!(bytes.to_base64(), "_9j_4A==");
+        for text in ["_9j_4A==", "/9j/4A==", "_9j_4A", "/9j/4A"] {
+            assert_eq!(Bytes::from_base64(text).unwrap(), bytes);
+        }
+        let all = Bytes((0..=255).collect());
+        assert_eq!(Bytes::from_base64(&all.to_base64()).unwrap(), all);
+        let error = serde_json::from_str::<Bytes>("\"not base64!\"").unwrap_err();
+        assert!(error.to_string().starts_with("not base64: "), "{error}");
+        assert_eq!(format!("{bytes:?}"), "Bytes(4 bytes)");
     }
 }

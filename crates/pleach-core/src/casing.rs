@@ -1,8 +1,8 @@
 //! The change of casing, done once: stored JSON is snake_case, HTTP is camelCase (R120).
 
 use serde::ser::{
-    SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant, SerializeTuple, SerializeTupleStruct,
-    SerializeTupleVariant,
+    SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant, SerializeTuple,
+    SerializeTupleStruct, SerializeTupleVariant,
 };
 use serde::{Serialize, Serializer};
 use serde_json::Value;
@@ -187,7 +187,11 @@ impl<S: Serializer> Serializer for Adaptor<S> {
     }
 
     // A struct of the inner serializer would need `'static` names; a map takes the ones made here.
-    fn serialize_struct(self, _name: &'static str, len: usize) -> Result<Self::SerializeStruct, S::Error> {
+    fn serialize_struct(
+        self,
+        _name: &'static str,
+        len: usize,
+    ) -> Result<Self::SerializeStruct, S::Error> {
         self.0.serialize_map(Some(len)).map(Nested)
     }
 
@@ -328,7 +332,8 @@ impl<S: Serializer> Serializer for KeyAdaptor<S> {
         variant: &'static str,
         value: &T,
     ) -> Result<S::Ok, S::Error> {
-        self.0.serialize_newtype_variant(name, index, variant, value)
+        self.0
+            .serialize_newtype_variant(name, index, variant, value)
     }
 
     fn serialize_seq(self, len: Option<usize>) -> Result<Self::SerializeSeq, S::Error> {
@@ -361,7 +366,11 @@ impl<S: Serializer> Serializer for KeyAdaptor<S> {
         self.0.serialize_map(len)
     }
 
-    fn serialize_struct(self, name: &'static str, len: usize) -> Result<Self::SerializeStruct, S::Error> {
+    fn serialize_struct(
+        self,
+        name: &'static str,
+        len: usize,
+    ) -> Result<Self::SerializeStruct, S::Error> {
         self.0.serialize_struct(name, len)
     }
 
@@ -373,5 +382,50 @@ impl<S: Serializer> Serializer for KeyAdaptor<S> {
         len: usize,
     ) -> Result<Self::SerializeStructVariant, S::Error> {
         self.0.serialize_struct_variant(name, index, variant, len)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{camel_key, snake_key, to_camel};
+
+    #[test]
+    fn keys_change_both_ways() {
+        for (snake, camel) in [
+            ("state_delta", "stateDelta"),
+            ("id", "id"),
+            ("oauth2_x", "oauth2X"),
+        ] {
+            assert_eq!(camel_key(snake), camel);
+            assert_eq!(snake_key(camel).as_deref().unwrap_or(camel), snake);
+        }
+        assert_eq!(camel_key("type_"), "type");
+        let long = "a_field_name_that_is_longer_than_an_inline_text";
+        assert_eq!(snake_key(&camel_key(long)).unwrap(), long);
+    }
+
+    #[test]
+    fn structs_are_renamed_and_maps_are_not() {
+        #[derive(serde::Serialize)]
+        struct Inner {
+            some_field: i32,
+        }
+        #[derive(serde::Serialize)]
+        struct Outer {
+            user_map: serde_json::Value,
+            inner_list: Vec<Option<Inner>>,
+            a_pair: (Inner, char),
+        }
+        let outer = Outer {
+            user_map: json!({"a_b": 1}),
+            inner_list: vec![Some(Inner { some_field: 1 }), None],
+            a_pair: (Inner { some_field: 2 }, 'x'),
+        };
+        let expected = json!({
+            "userMap": {"a_b": 1}, "innerList": [{"someField": 1}, null], "aPair": [{"someField": 2}, "x"],
+        });
+        assert_eq!(to_camel(&outer).unwrap(), expected);
     }
 }

@@ -100,7 +100,10 @@ pub fn check_event(event: &Event) -> Result<(), Unstorable> {
 ///
 /// # Errors
 /// [`Unstorable`] when a text or a key in it contains U+0000.
-pub fn to_storable_json<T: Serialize + ?Sized>(field: &str, value: &T) -> Result<String, Unstorable> {
+pub fn to_storable_json<T: Serialize + ?Sized>(
+    field: &str,
+    value: &T,
+) -> Result<String, Unstorable> {
     let bytes = write_checked(field, value, Vec::with_capacity(512))?;
     Ok(String::from_utf8(bytes).expect("JSON text is UTF-8"))
 }
@@ -120,7 +123,9 @@ where
 /// The slow way, taken only when something is wrong: it knows where.
 fn find<T: Serialize + ?Sized>(field: &str, wrong: &T) -> Unstorable {
     let place = Place::Root(field);
-    let found = serde_json::to_value(wrong).ok().and_then(|json| value(&place, &json).err());
+    let found = serde_json::to_value(wrong)
+        .ok()
+        .and_then(|json| value(&place, &json).err());
     found.unwrap_or_else(|| Unstorable {
         field: field.to_owned(),
         reason: "the value has no JSON form",
@@ -149,5 +154,56 @@ impl Formatter for RefuseNul {
             CharEscape::AsciiControl(code) => return write!(writer, "\\u{code:04x}"),
         };
         writer.write_all(text.as_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{check_event, check_map, check_storable, to_storable_json};
+    use crate::{Event, Part};
+
+    /// S47, edge case 62: the error says where the text stands.
+    #[test]
+    fn nul_is_refused_by_name() {
+        let in_state = Event::new().with_state("note", json!(["a", "b", {"x": "c\0"}]));
+        let in_key = Event::of(json!({"a\0": 1}));
+        let in_text = Event::message(vec![Part::text("ok"), Part::text("\0")]);
+        for (event, field) in [
+            (in_state, "actions.state_delta.note[2].x"),
+            (in_key, "output.a\\0"),
+            (in_text, "content.parts[1].text"),
+            (Event::from_author("\0"), "author"),
+        ] {
+            let error = check_event(&event).unwrap_err();
+            assert_eq!(error.field, field);
+            assert_eq!(to_storable_json("", &event), Err(error));
+        }
+    }
+
+    #[test]
+    fn harmless_texts_pass() {
+        let text = "\\u0000 \"\\\u{1f}\n\t\r\u{8}\u{c} \u{1f600} /";
+        let event = Event::message(text).with_state("k", text);
+        check_event(&event).unwrap();
+        let json = to_storable_json("", &event).unwrap();
+        assert_eq!(json, serde_json::to_string(&event).unwrap());
+        assert_eq!(serde_json::from_str::<Event>(&json).unwrap(), event);
+    }
+
+    #[test]
+    fn values_and_maps_are_named() {
+        assert_eq!(
+            check_storable("output", &json!("\0")).unwrap_err().field,
+            "output"
+        );
+        let state = json!({"a": {"b": "\0"}});
+        let error = check_map("state", state.as_object().unwrap()).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "state.a.b cannot be stored: the text contains the character U+0000"
+        );
+        check_map("state", json!({"a": "b"}).as_object().unwrap()).unwrap();
     }
 }

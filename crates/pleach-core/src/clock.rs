@@ -30,7 +30,10 @@ pub trait IdGen: fmt::Debug + Send + Sync + 'static {
 pub struct RandomIds;
 
 impl IdGen for RandomIds {
-    #[expect(clippy::disallowed_methods, reason = "this is the IdGen the others are told to use")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the IdGen the others are told to use"
+    )]
     fn uuid(&self) -> Uuid {
         Uuid::new_v4()
     }
@@ -50,10 +53,50 @@ impl IdGen for RandomIds {
 pub fn micros(seconds: f64) -> i64 {
     let whole = seconds.trunc();
     let fraction = (seconds.fract() * 1e6).round_ties_even();
-    (whole as i64).saturating_mul(1_000_000).saturating_add(fraction as i64)
+    (whole as i64)
+        .saturating_mul(1_000_000)
+        .saturating_add(fraction as i64)
 }
 
 /// Turns whole microseconds since the epoch back into seconds (S49).
 pub fn seconds(micros: i64) -> f64 {
     micros as f64 / 1e6
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{IdGen, RandomIds, micros, seconds};
+
+    /// S49: half to even on the exact binary value, carry and borrow.
+    #[test]
+    fn micros_round_as_python_does() {
+        for (time, expected) in [
+            (1_760_000_000.123_456_5, 1_760_000_000_123_456),
+            (1_760_000_000.123_456_6, 1_760_000_000_123_457),
+            (1_760_000_000.999_999_6, 1_760_000_001_000_000),
+            (-1.5, -1_500_000),
+            (-0.000_000_4, 0),
+            (0.0, 0),
+            (0.000_000_5, 0),
+            (0.000_001_5, 2),
+            (f64::NAN, 0),
+            (f64::INFINITY, i64::MAX),
+        ] {
+            assert_eq!(micros(time), expected, "{time}");
+        }
+        assert_eq!(seconds(1_760_000_000_123_457), 1_760_000_000.123_457);
+    }
+
+    #[test]
+    fn random_ids_are_version_4_and_differ() {
+        let ids = [RandomIds.uuid(), RandomIds.uuid()];
+        assert_ne!(ids[0], ids[1]);
+        assert!(ids.iter().all(|id| id.get_version_num() == 4));
+        let numbers: Vec<f64> = (0..1000).map(|_| RandomIds.uniform()).collect();
+        assert!(numbers.iter().all(|number| (0.0..1.0).contains(number)));
+        assert!(
+            numbers.iter().any(|number| *number < 0.2)
+                && numbers.iter().any(|number| *number > 0.8)
+        );
+    }
 }

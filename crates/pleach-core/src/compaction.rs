@@ -31,7 +31,7 @@ impl Serialize for EventCompaction {
 
 json_object! {
     /// An [`EventCompaction`] as it is read, before the check that it is whole.
-    struct Document refuse {
+    struct Document refuse as "EventCompaction" {
         /// See [`EventCompaction::start_timestamp`].
         start_timestamp: Option<f64> = "start_timestamp" | "startTimestamp",
         /// See [`EventCompaction::end_timestamp`].

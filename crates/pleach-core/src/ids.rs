@@ -262,3 +262,66 @@ impl<'de> Deserialize<'de> for EventId {
         crate::json::text(deserializer)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeSet, HashMap};
+
+    use super::{AppName, EventId, SessionKey};
+    use crate::Uuid;
+
+    const CANONICAL: &str = "89fe0000-0000-4000-8000-00000000000a";
+
+    #[test]
+    fn event_ids_keep_their_text() {
+        for text in [
+            "",
+            "chat-03",
+            CANONICAL,
+            &CANONICAL.to_uppercase(),
+            &CANONICAL.replace('-', ""),
+        ] {
+            assert_eq!(EventId::from(text).to_string(), text);
+            let json = serde_json::to_string(&EventId::from(text)).unwrap();
+            assert_eq!(
+                serde_json::from_str::<EventId>(&json).unwrap(),
+                EventId::from(text)
+            );
+        }
+    }
+
+    #[test]
+    fn event_ids_compare_by_text() {
+        let uuid = EventId::from(Uuid::parse_str(CANONICAL).unwrap());
+        assert_eq!(uuid, EventId::from(CANONICAL));
+        assert_ne!(uuid, EventId::from(CANONICAL.to_uppercase()));
+        let texts = [
+            "10",
+            "9",
+            CANONICAL,
+            "89fe0000-0000-4000-8000-000000000009",
+            "Zz",
+            "aa",
+            "\u{e4}",
+        ];
+        let sorted: Vec<String> = texts
+            .iter()
+            .map(|text| EventId::from(*text))
+            .collect::<BTreeSet<_>>()
+            .iter()
+            .map(EventId::to_string)
+            .collect();
+        let mut expected = texts;
+        expected.sort_unstable();
+        assert_eq!(sorted, expected);
+        assert!(EventId::default().is_empty() && !uuid.is_empty());
+    }
+
+    #[test]
+    fn ids_are_found_by_text() {
+        let map = HashMap::from([(AppName::from("shop"), 1), (AppName::default(), 2)]);
+        assert_eq!((map.get("shop"), map.get("")), (Some(&1), Some(&2)));
+        assert_eq!(AppName::from(String::new()), AppName::default());
+        assert_eq!(SessionKey::new("a", "u", "s").to_string(), "a/u/s");
+    }
+}

@@ -167,7 +167,8 @@ macro_rules! json_fields {
 
 /// Declares a struct with the JSON habits of this module.
 ///
-/// `keep` adds a public field `extra` for unknown keys, which are written back untouched; `refuse` makes them an error.
+/// `keep` adds a public field `extra` for unknown keys, which are written back untouched; `refuse as "Name"` makes
+/// them an error that names the object so.
 macro_rules! json_object {
     (
         $(#[$doc:meta])*
@@ -213,7 +214,7 @@ macro_rules! json_object {
     };
     (
         $(#[$doc:meta])*
-        $vis:vis struct $object:ident refuse {
+        $vis:vis struct $object:ident refuse as $label:literal {
             $($(#[$field_doc:meta])* $name:ident: $type:ty = $snake:literal $(| $camel:literal)?,)+
         }
     ) => {
@@ -237,8 +238,8 @@ macro_rules! json_object {
             }
         }
 
-        json_object!(@read $object, |_object, name, _map| {
-            return Err($crate::json::unknown(&name, stringify!($object)));
+        json_object!(@read $object, |object, name, map| {
+            return Err($crate::json::unknown(&name, $label));
         }, { $($name = $snake $(| $camel)?,)+ });
     };
     (@read $object:ident, |$this:ident, $key:ident, $map:ident| $unknown:block,

@@ -117,7 +117,9 @@ impl NodePath {
         if other.is_root() {
             return (!self.is_root()).then_some(self.as_str());
         }
-        self.as_str().strip_prefix(other.as_str())?.strip_prefix('/')
+        self.as_str()
+            .strip_prefix(other.as_str())?
+            .strip_prefix('/')
     }
 
     /// Returns the path with the run id taken off every segment: the node's place in the graph.
@@ -179,5 +181,61 @@ impl Serialize for NodePath {
 impl<'de> Deserialize<'de> for NodePath {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         crate::json::text(deserializer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::NodePath;
+
+    fn path(text: &str) -> NodePath {
+        text.into()
+    }
+
+    /// R106: a segment is split at its last `@`.
+    #[test]
+    fn segments_split_at_the_last_at() {
+        let deep = path("wf@1/odd@name@2");
+        assert_eq!(
+            (deep.name(), deep.run_id(), deep.parent_run_id()),
+            ("odd@name", "2", Some("1"))
+        );
+        assert_eq!(deep.parent(), Some(path("wf@1")));
+        assert_eq!(path("wf@1").parent(), None);
+        assert_eq!(deep.static_path(), "wf/odd@name");
+        let root = NodePath::root();
+        assert_eq!(
+            (root.name(), root.run_id(), root.parent_run_id()),
+            ("", "", None)
+        );
+        assert_eq!(root.segments().count(), 0);
+        assert_eq!(deep.segments().collect::<Vec<_>>(), ["wf@1", "odd@name@2"]);
+    }
+
+    #[test]
+    fn children_are_built_alike_both_ways() {
+        let mut buffer = String::from("old");
+        for parent in [NodePath::root(), path("wf@1")] {
+            assert_eq!(
+                parent.child_in(&mut buffer, "a", 12),
+                parent.child("a", "12")
+            );
+        }
+        assert_eq!(path("wf@1").child("a", "").as_str(), "wf@1/a");
+        assert_eq!(NodePath::root().child("wf", "1").as_str(), "wf@1");
+    }
+
+    /// R106: relations are by segment, never by text.
+    #[test]
+    fn relations_are_by_segment() {
+        let wf = path("wf@1");
+        assert!(path("wf@1/a@1").is_direct_child_of(&wf));
+        assert!(path("wf@1/a@1/b@1").is_descendant_of(&wf));
+        assert!(!path("wf@1/a@1/b@1").is_direct_child_of(&wf));
+        assert!(!path("wf@11").is_descendant_of(&wf) && !path("wf@11/a@1").is_descendant_of(&wf));
+        assert!(!wf.is_descendant_of(&wf));
+        assert!(
+            wf.is_direct_child_of(&NodePath::root()) && !NodePath::root().is_descendant_of(&wf)
+        );
     }
 }

@@ -78,8 +78,14 @@ impl<T> RequestInput<T> {
         let args = Map::from_iter([
             ("interruptId".to_owned(), Value::from(id.as_str())),
             ("payload".to_owned(), self.payload.unwrap_or_default()),
-            ("message".to_owned(), self.message.map_or(Value::Null, Value::from)),
-            ("response_schema".to_owned(), self.response_schema.unwrap_or_default()),
+            (
+                "message".to_owned(),
+                self.message.map_or(Value::Null, Value::from),
+            ),
+            (
+                "response_schema".to_owned(),
+                self.response_schema.unwrap_or_default(),
+            ),
         ]);
         let call = Part::function_call(FunctionCall::new(id.as_str(), REQUEST_INPUT, args));
         Event::new()
@@ -144,15 +150,77 @@ impl Event {
     }
 
     fn question(&self, call: &FunctionCall) -> Option<Question> {
-        let argument = |name: &str| call.args.as_ref()?.get(name).filter(|value| !value.is_null());
+        let argument = |name: &str| {
+            call.args
+                .as_ref()?
+                .get(name)
+                .filter(|value| !value.is_null())
+        };
         let text = |name: &str| argument(name).and_then(Value::as_str);
         Some(Question {
-            id: call.id.as_deref().or_else(|| text("interruptId"))?.to_owned(),
+            id: call
+                .id
+                .as_deref()
+                .or_else(|| text("interruptId"))?
+                .to_owned(),
             message: text("message").unwrap_or_default().to_owned(),
             payload: argument("payload").cloned(),
             response_schema: argument("response_schema").cloned(),
             node_path: self.path().clone(),
             invocation_id: self.invocation_id().clone(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{Question, RequestInput};
+    use crate::{Event, to_camel};
+
+    /// R123: the event of a question; the spelling of the arguments never changes.
+    #[test]
+    fn question_becomes_the_event_of_the_reference() {
+        let ask: RequestInput = RequestInput::ask("q1", "m").with_payload(json!({"p_q": 1}));
+        let args = json!({"interruptId": "q1", "payload": {"p_q": 1}, "message": "m", "response_schema": null});
+        let event = ask.into_event("q1");
+        let camel = to_camel(&event).unwrap();
+        let call = json!({"id": "q1", "name": "adk_request_input", "args": args});
+        assert_eq!(
+            camel["content"],
+            json!({"parts": [{"functionCall": call}], "role": "model"})
+        );
+        assert_eq!(camel["longRunningToolIds"], json!(["q1"]));
+        let stored = serde_json::to_value(&event).unwrap();
+        assert_eq!(stored["content"]["parts"][0]["function_call"]["args"], args);
+        assert_eq!(serde_json::from_value::<Event>(camel).unwrap(), event);
+    }
+
+    #[test]
+    fn unset_arguments_are_null() {
+        let event = RequestInput::<i32>::new().into_event("x");
+        let call = event.function_calls().next().unwrap();
+        let args =
+            json!({"interruptId": "x", "payload": null, "message": null, "response_schema": null});
+        assert_eq!(json!(call.args), args);
+    }
+
+    #[test]
+    fn questions_are_read_back() {
+        let schema = json!({"type": "integer"});
+        let ask: RequestInput = RequestInput::ask("q", "How many?").with_schema(schema.clone());
+        let mut event = ask.into_event("q").with_node_path("wf@1/ask@1");
+        event.set_invocation_id("i");
+        let expected = Question {
+            id: "q".into(),
+            message: "How many?".into(),
+            payload: None,
+            response_schema: Some(schema),
+            node_path: "wf@1/ask@1".into(),
+            invocation_id: "i".into(),
+        };
+        assert_eq!(event.questions(), [expected]);
+        assert_eq!(Event::message("x").questions(), []);
     }
 }

@@ -220,3 +220,52 @@ impl<'de> Deserialize<'de> for Route {
         deserializer.deserialize_any(RouteVisitor)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use serde_json::json;
+
+    use super::{DEFAULT_ROUTE, Route, RouteKey};
+
+    /// R624: by value, with true equal to 1 and false to 0, and text equal only to text.
+    #[test]
+    fn keys_compare_by_value() {
+        assert_eq!(RouteKey::from(true), RouteKey::from(1));
+        assert_eq!(RouteKey::from(false), RouteKey::from(0));
+        assert_ne!(RouteKey::from("True"), RouteKey::from(true));
+        assert_ne!(RouteKey::from("1"), RouteKey::from(1));
+        assert_ne!(RouteKey::from(2), RouteKey::from(true));
+        let set = HashSet::from([RouteKey::from(1), RouteKey::from("a")]);
+        assert!(
+            set.contains(&true.into()) && set.contains(&"a".into()) && !set.contains(&false.into())
+        );
+    }
+
+    #[test]
+    fn json_is_the_bare_value() {
+        for (route, json) in [
+            (Route::from("a"), json!("a")),
+            (Route::from(7), json!(7)),
+            (Route::from(false), json!(false)),
+            (Route::from(["a", "b"]), json!(["a", "b"])),
+            (
+                Route::from(vec![RouteKey::from(true), 1.into(), "x".into()]),
+                json!([true, 1, "x"]),
+            ),
+        ] {
+            assert_eq!(serde_json::to_value(&route).unwrap(), json);
+            let read: Route = serde_json::from_value(json.clone()).unwrap();
+            assert_eq!(serde_json::to_value(read).unwrap(), json);
+        }
+        assert!(serde_json::from_value::<Route>(json!({"a": 1})).is_err());
+        assert!(serde_json::from_value::<Route>(json!(u64::MAX)).is_err());
+    }
+
+    #[test]
+    fn default_is_an_ordinary_text() {
+        assert_eq!(RouteKey::DEFAULT, DEFAULT_ROUTE.into());
+        assert_eq!(Route::from("a").keys(), [RouteKey::from("a")]);
+    }
+}

@@ -7,14 +7,19 @@ use pleach_core::{Event, check_event, to_camel, to_storable_json};
 use serde_json::Value;
 
 fn golden() -> Vec<Value> {
-    let fixture: Value = serde_json::from_str(include_str!("fixtures/golden_events.json")).unwrap();
-    let events = fixture["events"].as_array().unwrap().clone();
+    let fixture: Value = serde_json::from_str(include_str!("fixtures/golden_events.json"))
+        .expect("the fixture is an object with events");
+    let events = fixture["events"]
+        .as_array()
+        .expect("the fixture is an object with events")
+        .clone();
     assert_eq!(events.len(), 35, "the fixture lost events");
     events
 }
 
 fn read(document: &Value) -> Event {
-    serde_json::from_str(&document.to_string()).unwrap_or_else(|error| panic!("{error}: {document}"))
+    serde_json::from_str(&document.to_string())
+        .unwrap_or_else(|error| panic!("{error}: {document}"))
 }
 
 #[test]
@@ -42,7 +47,12 @@ fn http_form_is_google_adks() {
             continue;
         }
         let event = read(&golden["event_data"]);
-        assert_eq!(to_camel(&event).unwrap(), golden["camel"], "{}", golden["session"]);
+        assert_eq!(
+            to_camel(&event).unwrap(),
+            golden["camel"],
+            "{}",
+            golden["session"]
+        );
         compared += 1;
     }
     assert_eq!(compared, 35);
@@ -61,17 +71,50 @@ fn http_form_reads_back() {
 #[test]
 fn fields_are_written_in_google_adks_order() {
     const ORDER: &[&str] = &[
-        "model_version", "content", "grounding_metadata", "partial", "turn_complete", "turn_complete_reason",
-        "interaction_status", "finish_reason", "error_code", "error_message", "interrupted", "custom_metadata",
-        "usage_metadata", "live_session_resumption_update", "live_session_id", "go_away", "voice_activity",
-        "input_transcription", "output_transcription", "avg_logprobs", "logprobs_result", "cache_metadata",
-        "citation_metadata", "interaction_id", "environment_id", "invocation_id", "author", "actions", "output",
-        "node_info", "long_running_tool_ids", "branch", "isolation_scope", "id", "timestamp",
+        "model_version",
+        "content",
+        "grounding_metadata",
+        "partial",
+        "turn_complete",
+        "turn_complete_reason",
+        "interaction_status",
+        "finish_reason",
+        "error_code",
+        "error_message",
+        "interrupted",
+        "custom_metadata",
+        "usage_metadata",
+        "live_session_resumption_update",
+        "live_session_id",
+        "go_away",
+        "voice_activity",
+        "input_transcription",
+        "output_transcription",
+        "avg_logprobs",
+        "logprobs_result",
+        "cache_metadata",
+        "citation_metadata",
+        "interaction_id",
+        "environment_id",
+        "invocation_id",
+        "author",
+        "actions",
+        "output",
+        "node_info",
+        "long_running_tool_ids",
+        "branch",
+        "isolation_scope",
+        "id",
+        "timestamp",
     ];
     for golden in golden() {
         let text = serde_json::to_string(&read(&golden["event_data"])).unwrap();
         let keys = top_level_keys(&text);
-        let expected: Vec<&str> = ORDER.iter().copied().filter(|name| keys.iter().any(|key| key == name)).collect();
+        let expected: Vec<&str> = ORDER
+            .iter()
+            .copied()
+            .filter(|name| keys.iter().any(|key| key == name))
+            .collect();
         assert_eq!(keys, expected);
     }
 }
@@ -107,5 +150,24 @@ fn every_golden_event_can_be_stored() {
         check_event(&event).unwrap();
         let text = to_storable_json("event", &event).unwrap();
         assert_eq!(text, serde_json::to_string(&event).unwrap());
+    }
+}
+
+/// The events of recorded HTTP responses, read and written again in camelCase.
+#[test]
+fn recorded_http_events_round_trip() {
+    let fixture: Value =
+        serde_json::from_str(include_str!("fixtures/golden_http_events.json")).unwrap();
+    let events = fixture["events"].as_array().unwrap();
+    assert_eq!(events.len(), 31, "the fixture lost events");
+    for recorded in events {
+        let event = read(&recorded["event"]);
+        assert_eq!(
+            to_camel(&event).unwrap(),
+            recorded["event"],
+            "{}",
+            recorded["recording"]
+        );
+        assert_eq!(read(&serde_json::to_value(&event).unwrap()), event);
     }
 }

@@ -87,7 +87,9 @@ impl EventActions {
 
     /// Returns the artifacts saved, file name to version.
     pub fn artifact_delta(&self) -> &BTreeMap<String, i64> {
-        self.rare.as_ref().map_or(&NO_ARTIFACTS, |rare| &rare.artifact_delta)
+        self.rare
+            .as_ref()
+            .map_or(&NO_ARTIFACTS, |rare| &rare.artifact_delta)
     }
 
     /// Returns the artifacts saved, to be changed.
@@ -97,7 +99,9 @@ impl EventActions {
 
     /// Returns the credentials asked for, by function call id.
     pub fn requested_auth_configs(&self) -> &BTreeMap<String, AuthConfig> {
-        self.rare.as_ref().map_or(&NO_AUTH, |rare| &rare.requested_auth_configs)
+        self.rare
+            .as_ref()
+            .map_or(&NO_AUTH, |rare| &rare.requested_auth_configs)
     }
 
     /// Returns the credentials asked for, to be changed.
@@ -149,7 +153,10 @@ impl EventActions {
     pub fn is_empty(&self) -> bool {
         self.state_delta().is_empty()
             && self.route.is_none()
-            && self.rare.as_ref().is_none_or(|rare| **rare == RareActions::default())
+            && self
+                .rare
+                .as_ref()
+                .is_none_or(|rare| **rare == RareActions::default())
     }
 }
 

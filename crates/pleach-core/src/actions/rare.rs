@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::json::{json_object};
+use crate::json::json_object;
 use crate::{AuthConfig, EventCompaction, Map};
 
 /// Everything of [`EventActions`](super::EventActions) but the state delta and the route.
@@ -27,7 +27,7 @@ pub(crate) struct RareActions {
 
 json_object! {
     /// A question to a person whether a tool may be called, and its answer. ADK: `ToolConfirmation`
-    pub struct ToolConfirmation refuse {
+    pub struct ToolConfirmation refuse as "ToolConfirmation" {
         /// What the person should know.
         hint: String = "hint",
         /// True once the call is allowed.
@@ -39,7 +39,7 @@ json_object! {
 
 json_object! {
     /// Something a user interface shall show beside the text. ADK: `UiWidget`
-    pub struct UiWidget refuse {
+    pub struct UiWidget refuse as "UiWidget" {
         /// Names the widget.
         id: String = "id",
         /// Says how it is rendered, for example `mcp`.

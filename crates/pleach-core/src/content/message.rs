@@ -64,7 +64,9 @@ impl Content {
 
     /// Iterates over the function calls.
     pub fn function_calls(&self) -> impl Iterator<Item = &FunctionCall> {
-        self.parts().iter().filter_map(|part| part.function_call.as_deref())
+        self.parts()
+            .iter()
+            .filter_map(|part| part.function_call.as_deref())
     }
 
     /// Iterates over the function responses.
@@ -101,7 +103,11 @@ impl From<String> for Message {
 
 impl From<Part> for Message {
     fn from(part: Part) -> Self {
-        let role = if part.function_call.is_some() { "model" } else { "user" };
+        let role = if part.function_call.is_some() {
+            "model"
+        } else {
+            "user"
+        };
         Self(Content::new(SmolStr::new_static(role), [part]))
     }
 }
@@ -126,10 +132,16 @@ impl<'de> Deserialize<'de> for Message {
                 })
                 .collect::<Result<Vec<_>, _>>()
                 .map(Self::from),
-            Value::Object(object) if object.contains_key("parts") || object.contains_key("role") => {
-                Content::deserialize(Value::Object(object)).map(Self).map_err(D::Error::custom)
+            Value::Object(object)
+                if object.contains_key("parts") || object.contains_key("role") =>
+            {
+                Content::deserialize(Value::Object(object))
+                    .map(Self)
+                    .map_err(D::Error::custom)
             }
-            part => Part::deserialize(part).map(Self::from).map_err(D::Error::custom),
+            part => Part::deserialize(part)
+                .map(Self::from)
+                .map_err(D::Error::custom),
         }
     }
 }

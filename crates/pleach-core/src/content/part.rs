@@ -1,8 +1,8 @@
 //! One part of a message.
 
 use crate::content::{
-    Blob, CodeExecutionResult, ExecutableCode, FileData, FunctionCall, FunctionResponse, ToolCall, ToolResponse,
-    VideoMetadata,
+    Blob, CodeExecutionResult, ExecutableCode, FileData, FunctionCall, FunctionResponse, ToolCall,
+    ToolResponse, VideoMetadata,
 };
 use crate::json::json_object;
 use crate::{Bytes, Map, Owned};

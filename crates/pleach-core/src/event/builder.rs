@@ -67,7 +67,9 @@ impl Event {
 
     /// Adds one change of state.
     pub fn with_state(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
-        self.actions.state_delta_mut().insert(key.into(), value.into());
+        self.actions
+            .state_delta_mut()
+            .insert(key.into(), value.into());
         self
     }
 
@@ -75,7 +77,11 @@ impl Event {
     ///
     /// # Errors
     /// When the value has none.
-    pub fn try_with_state(self, key: impl Into<String>, value: impl Serialize) -> serde_json::Result<Self> {
+    pub fn try_with_state(
+        self,
+        key: impl Into<String>,
+        value: impl Serialize,
+    ) -> serde_json::Result<Self> {
         Ok(self.with_state(key, serde_json::to_value(value)?))
     }
 

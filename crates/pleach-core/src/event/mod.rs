@@ -7,6 +7,8 @@ mod model;
 mod node_info;
 mod query;
 mod ser;
+#[cfg(test)]
+mod tests;
 
 pub use data::Event;
 pub use model::ModelInfo;

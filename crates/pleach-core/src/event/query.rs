@@ -13,17 +13,23 @@ impl Event {
 
     /// Joins the text of the message, without thoughts; empty when there is none.
     pub fn text(&self) -> String {
-        self.content().map(|content| content.text()).unwrap_or_default()
+        self.content()
+            .map(|content| content.text())
+            .unwrap_or_default()
     }
 
     /// Iterates over the function calls of the message.
     pub fn function_calls(&self) -> impl Iterator<Item = &FunctionCall> {
-        self.content().into_iter().flat_map(|content| content.function_calls())
+        self.content()
+            .into_iter()
+            .flat_map(|content| content.function_calls())
     }
 
     /// Iterates over the function responses of the message.
     pub fn function_responses(&self) -> impl Iterator<Item = &FunctionResponse> {
-        self.content().into_iter().flat_map(|content| content.function_responses())
+        self.content()
+            .into_iter()
+            .flat_map(|content| content.function_responses())
     }
 
     /// Tells whether this event's output is that of the run at `path`.
@@ -40,7 +46,12 @@ impl Event {
     pub fn interrupt_ids(&self) -> BTreeSet<&str> {
         let asked = self
             .function_calls()
-            .filter(|call| matches!(call.name.as_deref(), Some(REQUEST_INPUT | REQUEST_CREDENTIAL)))
+            .filter(|call| {
+                matches!(
+                    call.name.as_deref(),
+                    Some(REQUEST_INPUT | REQUEST_CREDENTIAL)
+                )
+            })
             .filter_map(|call| call.id.as_deref());
         self.long_running_tool_ids()
             .into_iter()
@@ -52,12 +63,16 @@ impl Event {
 
     /// Tells whether the event asks the outside world anything (R141).
     pub fn is_interrupt(&self) -> bool {
-        self.long_running_tool_ids().is_some_and(|ids| !ids.is_empty()) || !self.interrupt_ids().is_empty()
+        self.long_running_tool_ids()
+            .is_some_and(|ids| !ids.is_empty())
+            || !self.interrupt_ids().is_empty()
     }
 
     /// Tells whether the agent that wrote the event has nothing to add to it (R108).
     pub fn is_final_response(&self) -> bool {
-        let waits = self.long_running_tool_ids().is_some_and(|ids| !ids.is_empty());
+        let waits = self
+            .long_running_tool_ids()
+            .is_some_and(|ids| !ids.is_empty());
         if waits || self.actions.skip_summarization() == Some(true) {
             return true;
         }
@@ -77,11 +92,18 @@ impl Event {
 
     /// Tells whether the event is the checkpoint of an agent, or its end mark (R125). An empty state is none (R109).
     pub fn is_checkpoint(&self) -> bool {
-        self.actions.agent_state().is_some_and(|state| !state.is_empty()) || self.actions.end_of_agent() == Some(true)
+        self.actions
+            .agent_state()
+            .is_some_and(|state| !state.is_empty())
+            || self.actions.end_of_agent() == Some(true)
     }
 
     /// Returns the name of the node that wrote the event; empty for checkpoints (R109).
     pub fn node_name(&self) -> &str {
-        if self.is_checkpoint() { "" } else { self.path.name() }
+        if self.is_checkpoint() {
+            ""
+        } else {
+            self.path.name()
+        }
     }
 }

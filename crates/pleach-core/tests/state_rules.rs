@@ -1,0 +1,181 @@
+//! The rules of state: scopes, deltas and what may be stored (R160–R163, S10–S20).
+
+use std::collections::BTreeSet;
+
+use pleach_core::{Map, Scope, State, apply, merge_view, split_delta, take_temp};
+use proptest::collection::btree_map;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+fn map(value: Value) -> Map {
+    value.as_object().expect("the test gives an object").clone()
+}
+
+/// S10, S11 and edge cases 24–28.
+#[test]
+fn prefixes_decide_the_scope() {
+    for (key, expected) in [
+        ("app:theme", (Scope::App, "theme")),
+        ("user:name", (Scope::User, "name")),
+        ("temp:x", (Scope::Temp, "x")),
+        ("app:", (Scope::App, "")),
+        ("user:", (Scope::User, "")),
+        ("temp:", (Scope::Temp, "")),
+        ("app:user:x", (Scope::App, "user:x")),
+        ("app:temp:z", (Scope::App, "temp:z")),
+        ("APP:x", (Scope::Session, "APP:x")),
+        (" app:x", (Scope::Session, " app:x")),
+        ("app", (Scope::Session, "app")),
+        ("custom:k", (Scope::Session, "custom:k")),
+        ("", (Scope::Session, "")),
+    ] {
+        assert_eq!(Scope::split(key), expected, "{key:?}");
+        assert_eq!(expected.0.key(expected.1), key);
+    }
+}
+
+/// S12 and edge cases 20, 21: top-level replace, null is a value.
+#[test]
+fn applying_replaces_whole_values() {
+    let mut state = map(json!({"a": {"x": 1}, "b": 1}));
+    apply(
+        &mut state,
+        &map(json!({"a": {"y": 2}, "b": null, "c": [1]})),
+    );
+    assert_eq!(
+        Value::from(state),
+        json!({"a": {"y": 2}, "b": null, "c": [1]})
+    );
+}
+
+/// S14
+#[test]
+fn temporary_keys_are_taken_out() {
+    let mut delta = map(json!({"temp:t": 2, "k": 1, "app:temp:z": 3}));
+    assert_eq!(take_temp(&mut delta), Some(map(json!({"temp:t": 2}))));
+    assert_eq!(Value::from(delta.clone()), json!({"k": 1, "app:temp:z": 3}));
+    assert_eq!(take_temp(&mut delta), None);
+}
+
+/// S20: a session key that looks prefixed gives way.
+#[test]
+fn app_and_user_values_win_in_the_view() {
+    let view = merge_view(
+        map(json!({"a": 1, "user:n": "old"})),
+        &map(json!({"t": 2})),
+        &map(json!({"n": "new"})),
+    );
+    assert_eq!(
+        Value::from(view),
+        json!({"a": 1, "app:t": 2, "user:n": "new"})
+    );
+}
+
+/// S16, R160, edge case 108.
+#[test]
+fn state_reads_the_delta_first_and_writes_to_both() {
+    let mut state = State::with_delta(map(json!({"k": 1, "old": true})), map(json!({"k": 2})));
+    assert_eq!(state.get::<i64>("k").unwrap(), Some(2));
+    assert_eq!(state.get_or("none", 7).unwrap(), 7);
+    assert!(state.get::<String>("k").is_err());
+    state.set("n", Option::<i32>::None).unwrap();
+    assert!(state.contains("n") && !state.contains("m"));
+    assert_eq!(state.set_default("k", 9).unwrap(), &json!(2));
+    assert_eq!(state.set_default("new", 9).unwrap(), &json!(9));
+    state.update(map(json!({"u": [1]})));
+    assert_eq!(
+        Value::from(state.to_map()),
+        json!({"k": 2, "old": true, "n": null, "new": 9, "u": [1]})
+    );
+    assert_eq!(state.keys().count(), 5);
+    assert_eq!(
+        Value::from(state.take_delta()),
+        json!({"k": 2, "n": null, "new": 9, "u": [1]})
+    );
+    assert!(!state.has_delta());
+    assert_eq!(state.get_value("k"), Some(&json!(2)));
+}
+
+/// R161, edge case 107: a change in place is persisted, a mere look is not.
+#[test]
+fn modifying_in_place_is_recorded() {
+    let mut state = State::new(map(json!({"l": [1]})));
+    assert_eq!(
+        state.modify("l", |value| value.as_array().map(Vec::len)),
+        Some(Some(1))
+    );
+    assert!(!state.has_delta());
+    let push = |value: &mut Value| value.as_array_mut().expect("it is an array").push(json!(2));
+    assert!(state.modify("l", push).is_some());
+    assert_eq!(Value::from(state.delta().clone()), json!({"l": [1, 2]}));
+    assert!(state.modify("none", |_| ()).is_none());
+}
+
+fn any_key() -> impl Strategy<Value = String> {
+    let prefix = prop_oneof![
+        Just(""),
+        Just("app:"),
+        Just("user:"),
+        Just("temp:"),
+        Just("APP:"),
+        Just("app:temp:")
+    ];
+    (prefix, "[a-c]{0,2}").prop_map(|(prefix, name)| format!("{prefix}{name}"))
+}
+
+fn any_map() -> impl Strategy<Value = Map> {
+    let value = prop_oneof![
+        Just(Value::Null),
+        any::<i8>().prop_map(Value::from),
+        "[a-z]{0,3}".prop_map(Value::from),
+        any::<bool>().prop_map(|flag| json!({"flag": [flag]})),
+    ];
+    btree_map(any_key(), value, 0..8).prop_map(|map| map.into_iter().collect())
+}
+
+proptest! {
+    #[test]
+    fn reading_through_a_delta_is_applying_then_reading(base in any_map(), delta in any_map(), key in any_key()) {
+        let mut applied = base.clone();
+        apply(&mut applied, &delta);
+        let mut state = State::with_delta(base, delta);
+        prop_assert_eq!(state.get_value(&key), applied.get(&key));
+        prop_assert_eq!(&state.to_map(), &applied);
+        let keys: BTreeSet<_> = state.keys().collect();
+        prop_assert!(keys.len() == state.keys().count() && keys.into_iter().eq(applied.keys()));
+        state.take_delta();
+        prop_assert_eq!(state.to_map(), applied);
+    }
+
+    #[test]
+    fn writes_are_seen_and_recorded(base in any_map(), changes in any_map()) {
+        let mut state = State::new(base.clone());
+        for (key, value) in &changes {
+            state.set_value(key, value.clone());
+        }
+        let mut applied = base;
+        apply(&mut applied, &changes);
+        prop_assert_eq!(state.to_map(), applied);
+        prop_assert_eq!(state.take_delta(), changes);
+    }
+
+    #[test]
+    fn split_and_merge_are_inverse(mut state in any_map()) {
+        let split = split_delta(state.clone());
+        let view = merge_view(split.session, &split.app, &split.user);
+        let temp = take_temp(&mut state).unwrap_or_default();
+        prop_assert_eq!(&view, &state);
+        prop_assert!(split.temp.into_iter().map(|(key, value)| (Scope::Temp.key(&key), value)).eq(temp));
+    }
+
+    #[test]
+    fn temporary_keys_never_survive(mut delta in any_map()) {
+        let split = split_delta(delta.clone());
+        let is_temp = |key: &String| key.starts_with("temp:");
+        prop_assert!(!split.session.keys().any(is_temp));
+        let view = merge_view(split.session, &split.app, &split.user);
+        prop_assert!(!view.keys().any(is_temp));
+        take_temp(&mut delta);
+        prop_assert!(!delta.keys().any(is_temp));
+    }
+}
