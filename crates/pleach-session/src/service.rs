@@ -94,7 +94,7 @@ pub trait SessionService: fmt::Debug + Send + Sync + 'static {
         Box::pin(std::future::ready(Ok(())))
     }
 
-    /// Finishes pending work and releases files and connections; later calls fail as `Unavailable`.
+    /// Finishes pending work and releases files and connections. A service that had any refuses later calls as `Unavailable`.
     ///
     /// # Errors
     /// Only storage failures.

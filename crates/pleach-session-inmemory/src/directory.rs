@@ -1,0 +1,131 @@
+//! Which sessions exist, and the state their apps and users share.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pleach_core::{AppName, Map, SessionId, SessionKey, UserId, apply, split_delta};
+use pleach_session::{SessionError, SessionResult};
+use rustc_hash::FxHashMap;
+
+use crate::stored::StoredSession;
+
+/// State that several sessions read and write.
+///
+/// Lock order everywhere: directory, one session's log, app state, user state.
+pub(crate) type Shared = Arc<Mutex<Map>>;
+
+/// Nothing panics while a state is locked except for want of memory, so a poisoned one is still whole.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// All apps. An app and a user outlive their sessions, because their state does (S21).
+#[derive(Debug, Default)]
+pub(crate) struct Directory {
+    apps: FxHashMap<AppName, App>,
+}
+
+#[derive(Debug, Default)]
+struct App {
+    state: Shared,
+    users: BTreeMap<UserId, User>,
+}
+
+#[derive(Debug, Default)]
+struct User {
+    state: Shared,
+    sessions: BTreeMap<SessionId, Arc<StoredSession>>,
+}
+
+impl Directory {
+    /// Adds a session that `make` builds from its key, its own part of `state` and the shared ones (S30).
+    pub(crate) fn create(
+        &mut self,
+        key: SessionKey,
+        state: Map,
+        make: impl FnOnce(Arc<SessionKey>, Map, Shared, Shared) -> StoredSession,
+    ) -> SessionResult<Arc<StoredSession>> {
+        let app = self.apps.entry(key.app_name.clone()).or_default();
+        let user = app.users.entry(key.user_id.clone()).or_default();
+        if user.sessions.contains_key(&key.session_id) {
+            return Err(SessionError::AlreadyExists(key));
+        }
+        let delta = split_delta(state);
+        apply(&mut lock(&app.state), &delta.app);
+        apply(&mut lock(&user.state), &delta.user);
+        let id = key.session_id.clone();
+        let stored = Arc::new(make(
+            Arc::new(key),
+            delta.session,
+            app.state.clone(),
+            user.state.clone(),
+        ));
+        user.sessions.insert(id, stored.clone());
+        Ok(stored)
+    }
+
+    pub(crate) fn find(&self, key: &SessionKey) -> Option<Arc<StoredSession>> {
+        self.user(&key.app_name, &key.user_id)?
+            .sessions
+            .get(&key.session_id)
+            .cloned()
+    }
+
+    pub(crate) fn remove(&mut self, key: &SessionKey) -> Option<Arc<StoredSession>> {
+        let app = self.apps.get_mut(&key.app_name)?;
+        app.users
+            .get_mut(&key.user_id)?
+            .sessions
+            .remove(&key.session_id)
+    }
+
+    /// The sessions of the app, or of one user of it.
+    pub(crate) fn sessions(
+        &self,
+        app_name: &AppName,
+        user_id: Option<&UserId>,
+    ) -> Vec<Arc<StoredSession>> {
+        let Some(app) = self.apps.get(app_name) else {
+            return Vec::new();
+        };
+        match user_id {
+            Some(id) => app
+                .users
+                .get(id)
+                .into_iter()
+                .flat_map(|user| user.sessions.values())
+                .cloned()
+                .collect(),
+            None => app
+                .users
+                .values()
+                .flat_map(|user| user.sessions.values())
+                .cloned()
+                .collect(),
+        }
+    }
+
+    /// The keys of the app's sessions with this id, ordered by user.
+    pub(crate) fn keys_with_id(&self, app_name: &AppName, id: &SessionId) -> Vec<SessionKey> {
+        let Some(app) = self.apps.get(app_name) else {
+            return Vec::new();
+        };
+        let owners = app
+            .users
+            .iter()
+            .filter(|(_, user)| user.sessions.contains_key(id));
+        owners
+            .map(|(user_id, _)| SessionKey::new(app_name, user_id, id))
+            .collect()
+    }
+
+    pub(crate) fn user_state(&self, app_name: &AppName, user_id: &UserId) -> Map {
+        self.user(app_name, user_id)
+            .map(|user| lock(&user.state).clone())
+            .unwrap_or_default()
+    }
+
+    fn user(&self, app_name: &AppName, user_id: &UserId) -> Option<&User> {
+        self.apps.get(app_name)?.users.get(user_id)
+    }
+}

@@ -1,0 +1,182 @@
+//! The service: a thin index over the directory and the stored sessions.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use pleach_core::{
+    AppName, BoxFuture, Event, Map, Session, SessionHead, SessionId, SessionKey, UserId,
+};
+use pleach_session::{
+    CreateSession, GetSessionConfig, ListCursor, ListSessions, ListSessionsResponse, SessionError,
+    SessionResult, SessionService, prepare,
+};
+
+use crate::directory::Directory;
+use crate::stored::StoredSession;
+
+/// A session service in process memory. ADK: `InMemorySessionService`.
+///
+/// Unlike google-adk's it refuses stale writers and event ids that are taken by another event.
+#[derive(Debug)]
+pub struct InMemorySessionService {
+    /// Tells this service's sessions from another's, so that a head of one is never used in the other.
+    service: u64,
+    /// Counts creations: a session that is deleted and made again never repeats a revision.
+    generations: AtomicU32,
+    directory: RwLock<Directory>,
+}
+
+impl Default for InMemorySessionService {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl InMemorySessionService {
+    /// An empty service.
+    pub fn new() -> Self {
+        static SERVICES: AtomicU64 = AtomicU64::new(0);
+        Self {
+            service: SERVICES.fetch_add(1, Ordering::Relaxed),
+            generations: AtomicU32::new(0),
+            directory: RwLock::default(),
+        }
+    }
+
+    fn create(&self, request: CreateSession) -> SessionResult<Session> {
+        let create_time = prepare::create_time(&request);
+        let id = prepare::session_id_or_new(request.session_id.as_ref());
+        let key = SessionKey::new(request.app_name, request.user_id, id);
+        prepare::check_new_session(&key, &request.state)?;
+        let generation = self.generations.fetch_add(1, Ordering::Relaxed);
+        let mut directory = write(&self.directory);
+        let stored = directory.create(key, request.state, |key, state, app, user| {
+            StoredSession::new(self.service, generation, key, state, app, user, create_time)
+        })?;
+        drop(directory);
+        Ok(stored.load(&GetSessionConfig::recent(0)))
+    }
+
+    /// The stored session; its id is looked up without blanks around it (S30).
+    fn find(&self, key: &SessionKey) -> Option<Arc<StoredSession>> {
+        let trimmed = prepare::trimmed_key(key);
+        read(&self.directory).find(trimmed.as_ref().unwrap_or(key))
+    }
+
+    fn list(&self, request: &ListSessions) -> ListSessionsResponse {
+        let found = read(&self.directory).sessions(&request.app_name, request.user_id.as_ref());
+        let places = found
+            .into_iter()
+            .map(|stored| (stored.place(), stored))
+            .collect();
+        let (page, next) = ListCursor::page(places, request.after.as_ref(), request.limit);
+        let sessions = page
+            .iter()
+            .map(|(_, stored)| stored.load(&GetSessionConfig::recent(0)))
+            .collect();
+        ListSessionsResponse { sessions, next }
+    }
+
+    fn delete(&self, key: &SessionKey) {
+        let trimmed = prepare::trimmed_key(key);
+        let removed = write(&self.directory).remove(trimmed.as_ref().unwrap_or(key));
+        if let Some(stored) = removed {
+            stored.mark_deleted();
+        }
+    }
+
+    fn append_now(&self, head: &mut SessionHead, event: Arc<Event>) -> SessionResult<Arc<Event>> {
+        if event.is_partial() {
+            return Ok(event);
+        }
+        let event = prepare::event_to_store(head.key(), event)?;
+        if let Some(renewed) = self.append_by_handle(head, &event) {
+            let (revision, update_time) = renewed?;
+            head.advance(revision, update_time);
+            return Ok(event);
+        }
+        let stored = self
+            .find(head.key())
+            .ok_or_else(|| SessionError::NotFound(head.key().clone()))?;
+        let (revision, update_time) = stored
+            .append(head.revision(), &event)
+            .unwrap_or_else(|| Err(SessionError::NotFound(head.key().clone())))?;
+        head.advance(revision, update_time);
+        head.set_handle(Some(stored));
+        Ok(event)
+    }
+
+    /// Appends through the session the head points at; `None` when it points at none that still counts.
+    fn append_by_handle(
+        &self,
+        head: &SessionHead,
+        event: &Arc<Event>,
+    ) -> Option<SessionResult<crate::stored::Renewed>> {
+        let stored = head.handle()?.downcast_ref::<StoredSession>()?;
+        if !stored.is_of(self.service, head.key()) {
+            return None;
+        }
+        stored.append(head.revision(), event)
+    }
+}
+
+impl SessionService for InMemorySessionService {
+    fn create_session(&self, request: CreateSession) -> BoxFuture<'_, SessionResult<Session>> {
+        Box::pin(async move { self.create(request) })
+    }
+
+    fn get_session<'a>(
+        &'a self,
+        key: &'a SessionKey,
+        config: GetSessionConfig,
+    ) -> BoxFuture<'a, SessionResult<Option<Session>>> {
+        Box::pin(async move { Ok(self.find(key).map(|stored| stored.load(&config))) })
+    }
+
+    fn list_sessions(
+        &self,
+        request: ListSessions,
+    ) -> BoxFuture<'_, SessionResult<ListSessionsResponse>> {
+        Box::pin(async move { Ok(self.list(&request)) })
+    }
+
+    fn find_sessions<'a>(
+        &'a self,
+        app_name: &'a AppName,
+        session_id: &'a SessionId,
+    ) -> BoxFuture<'a, SessionResult<Vec<SessionKey>>> {
+        Box::pin(async move { Ok(read(&self.directory).keys_with_id(app_name, session_id)) })
+    }
+
+    fn delete_session<'a>(&'a self, key: &'a SessionKey) -> BoxFuture<'a, SessionResult<()>> {
+        Box::pin(async move {
+            self.delete(key);
+            Ok(())
+        })
+    }
+
+    fn append<'a>(
+        &'a self,
+        head: &'a mut SessionHead,
+        event: Arc<Event>,
+    ) -> BoxFuture<'a, SessionResult<Arc<Event>>> {
+        Box::pin(async move { self.append_now(head, event) })
+    }
+
+    fn user_state<'a>(
+        &'a self,
+        app_name: &'a AppName,
+        user_id: &'a UserId,
+    ) -> BoxFuture<'a, SessionResult<Map>> {
+        Box::pin(async move { Ok(read(&self.directory).user_state(app_name, user_id)) })
+    }
+}
+
+/// Nothing panics while the lock is held except for want of memory, so a poisoned directory is still whole.
+fn read(directory: &RwLock<Directory>) -> RwLockReadGuard<'_, Directory> {
+    directory.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn write(directory: &RwLock<Directory>) -> RwLockWriteGuard<'_, Directory> {
+    directory.write().unwrap_or_else(PoisonError::into_inner)
+}

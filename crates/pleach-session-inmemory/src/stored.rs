@@ -1,0 +1,203 @@
+//! One stored session: its log, its own state and the rules of appending.
+
+use std::collections::hash_map::Entry;
+use std::sync::{Arc, Mutex};
+
+use pleach_core::{
+    Event, EventId, Map, Revision, Scope, Session, SessionHead, SessionKey, merge_view,
+};
+use pleach_session::{GetSessionConfig, ListCursor, SessionError, SessionResult};
+use rustc_hash::FxHashMap;
+
+use crate::directory::{Shared, lock};
+
+/// What an append makes of the caller's head: its new revision and update time.
+pub(crate) type Renewed = (Revision, f64);
+
+/// A session as the service keeps it. Heads point straight at it, so an append looks nothing up.
+#[derive(Debug)]
+pub(crate) struct StoredSession {
+    service: u64,
+    generation: u32,
+    key: Arc<SessionKey>,
+    app: Shared,
+    user: Shared,
+    log: Mutex<Log>,
+}
+
+#[derive(Debug)]
+struct Log {
+    /// Set once the session is no longer in the directory; heads may still point here.
+    deleted: bool,
+    update_time: f64,
+    /// The session's own keys; app and user state are added when it is loaded.
+    state: Map,
+    events: Vec<Arc<Event>>,
+    /// Where each event id stands. Costs a few percent of an append and spares the scan of S34.
+    positions: FxHashMap<EventId, usize>,
+}
+
+impl StoredSession {
+    pub(crate) fn new(
+        service: u64,
+        generation: u32,
+        key: Arc<SessionKey>,
+        state: Map,
+        app: Shared,
+        user: Shared,
+        create_time: f64,
+    ) -> Self {
+        let log = Log {
+            deleted: false,
+            update_time: create_time,
+            state,
+            events: Vec::new(),
+            positions: FxHashMap::default(),
+        };
+        Self {
+            service,
+            generation,
+            key,
+            app,
+            user,
+            log: Mutex::new(log),
+        }
+    }
+
+    /// Tells whether this is the session a head with `key` means in the given service.
+    pub(crate) fn is_of(&self, service: u64, key: &SessionKey) -> bool {
+        self.service == service && (std::ptr::eq(&*self.key, key) || *self.key == *key)
+    }
+
+    pub(crate) fn mark_deleted(&self) {
+        lock(&self.log).deleted = true;
+    }
+
+    /// The session's place in a listing (S32).
+    pub(crate) fn place(&self) -> ListCursor {
+        ListCursor {
+            update_time: lock(&self.log).update_time,
+            user_id: self.key.user_id.clone(),
+            session_id: self.key.session_id.clone(),
+        }
+    }
+
+    /// A session object with merged state (S20) and the wanted events, which it shares with the store.
+    pub(crate) fn load(self: &Arc<Self>, config: &GetSessionConfig) -> Session {
+        let log = lock(&self.log);
+        let events = wanted(&log.events, config).to_vec();
+        let state = merge_view(log.state.clone(), &lock(&self.app), &lock(&self.user));
+        let revision = self.revision(log.events.len());
+        let head = SessionHead::new(self.key.clone(), revision, log.update_time);
+        Session {
+            head: head.with_handle(self.clone()),
+            state,
+            events,
+        }
+    }
+
+    /// Appends behind the revision the caller knows (S34, S35); `None` when the session has been deleted.
+    pub(crate) fn append(
+        &self,
+        ours: Revision,
+        event: &Arc<Event>,
+    ) -> Option<SessionResult<Renewed>> {
+        let mut guard = lock(&self.log);
+        let log = &mut *guard;
+        if log.deleted {
+            return None;
+        }
+        let count = log.events.len();
+        let slot = match log.positions.entry(event.id().clone()) {
+            Entry::Occupied(taken) => {
+                let position = *taken.get();
+                return Some(self.repeated(log, position, ours, event));
+            }
+            Entry::Vacant(slot) => slot,
+        };
+        let stored = self.revision(count);
+        if stored != ours {
+            return Some(Err(SessionError::Stale {
+                key: (*self.key).clone(),
+                stored,
+                ours,
+            }));
+        }
+        slot.insert(count);
+        log.events.push(event.clone());
+        log.update_time = event.timestamp();
+        self.apply_delta(&mut log.state, event.actions().state_delta());
+        Some(Ok((self.revision(count + 1), event.timestamp())))
+    }
+
+    /// An event id that is already in the log: fine when it is the same event, as after a lost answer (S34).
+    fn repeated(
+        &self,
+        log: &Log,
+        position: usize,
+        ours: Revision,
+        event: &Arc<Event>,
+    ) -> SessionResult<Renewed> {
+        let present = &log.events[position];
+        if !Arc::ptr_eq(present, event) && present != event {
+            let key = (*self.key).clone();
+            return Err(SessionError::EventAlreadyExists {
+                key,
+                event: event.id().clone(),
+            });
+        }
+        let behind = self.revision(position + 1);
+        if ours.ties == behind.ties && ours > behind {
+            // The caller has seen later events; going back would make its next append stale for no reason.
+            let known = usize::try_from(ours.micros)
+                .unwrap_or(usize::MAX)
+                .min(log.events.len());
+            let update_time = log.events[known - 1].timestamp();
+            return Ok((ours, update_time));
+        }
+        Ok((behind, present.timestamp()))
+    }
+
+    /// The revision of the log when it holds `count` events.
+    fn revision(&self, count: usize) -> Revision {
+        let micros = i64::try_from(count).expect("no process holds 2^63 events");
+        Revision::new(micros, self.generation)
+    }
+
+    /// Replaces keys of the three states; both shared ones are locked once, so that no reader sees half a delta.
+    fn apply_delta(&self, state: &mut Map, delta: &Map) {
+        let mut shared = None;
+        for (key, value) in delta {
+            let (scope, name) = Scope::split(key);
+            let target = match scope {
+                Scope::Session => &mut *state,
+                // Removed from the event before it came here.
+                Scope::Temp => continue,
+                Scope::App | Scope::User => {
+                    let (app, user) =
+                        shared.get_or_insert_with(|| (lock(&self.app), lock(&self.user)));
+                    if scope == Scope::App {
+                        &mut **app
+                    } else {
+                        &mut **user
+                    }
+                }
+            };
+            target.insert(name.to_owned(), value.clone());
+        }
+    }
+}
+
+/// The tail of the log that `config` asks for: the newest events, cut where time first goes below the limit (S31).
+fn wanted<'a>(events: &'a [Arc<Event>], config: &GetSessionConfig) -> &'a [Arc<Event>] {
+    let count = config.num_recent_events.unwrap_or(events.len());
+    let newest = &events[events.len().saturating_sub(count)..];
+    let Some(limit) = config.after_timestamp else {
+        return newest;
+    };
+    let start = newest
+        .iter()
+        .rposition(|event| event.timestamp() < limit)
+        .map_or(0, |older| older + 1);
+    &newest[start..]
+}

@@ -1,0 +1,83 @@
+//! The session contract, and what only memory does.
+
+use pleach_session_inmemory::InMemorySessionService;
+
+async fn open() -> (InMemorySessionService, ()) {
+    (InMemorySessionService::new(), ())
+}
+
+pleach_testkit::session_contract!(open());
+
+mod memory_only {
+    use std::sync::Arc;
+
+    use pleach_core::SessionKey;
+    use pleach_session::{
+        GetSessionConfig, SessionError, SessionService as _, SessionServiceExt as _,
+    };
+    use pleach_session_inmemory::InMemorySessionService;
+    use pleach_testkit::contract::{CREATED, created, event, ids, loaded};
+    use serde_json::json;
+
+    fn key() -> SessionKey {
+        SessionKey::new("app", "user", "s")
+    }
+
+    #[tokio::test]
+    async fn case_46_events_keep_their_append_order_whatever_their_times() {
+        let service = InMemorySessionService::new();
+        let mut session = created(&service, &key(), json!({})).await;
+        for (id, time) in [("third", 3.0), ("first", 1.0), ("second", 2.0)] {
+            service
+                .append_event(&mut session, event(id, time))
+                .await
+                .unwrap();
+        }
+        let back = loaded(&service, &key()).await;
+        assert_eq!(ids(&back), ["third", "first", "second"]);
+        assert_eq!(back.last_update_time(), CREATED + 2.0);
+        // Walking back from the end stops at the first event that is too old (S31).
+        let config = GetSessionConfig::after(CREATED + 2.0);
+        let cut = service.get_session(&key(), config).await.unwrap().unwrap();
+        assert_eq!(ids(&cut), ["second"]);
+    }
+
+    #[tokio::test]
+    async fn a_load_shares_the_events() {
+        let service = InMemorySessionService::new();
+        let mut session = created(&service, &key(), json!({})).await;
+        let stored = service
+            .append_event(&mut session, event("e1", 1.0))
+            .await
+            .unwrap();
+        assert!(Arc::ptr_eq(
+            &stored,
+            &loaded(&service, &key()).await.events[0]
+        ));
+    }
+
+    #[tokio::test]
+    async fn a_head_of_another_service_is_not_one_of_ours() {
+        let (ours, theirs) = (InMemorySessionService::new(), InMemorySessionService::new());
+        let mut foreign = created(&theirs, &key(), json!({})).await;
+        let error = ours
+            .append_event(&mut foreign, event("e1", 1.0))
+            .await
+            .unwrap_err();
+        assert!(matches!(error, SessionError::NotFound(_)), "{error}");
+        assert!(loaded(&theirs, &key()).await.events.is_empty());
+    }
+
+    #[tokio::test]
+    async fn s33_a_head_of_a_deleted_session_never_fits_its_successor() {
+        let service = InMemorySessionService::new();
+        let mut old = created(&service, &key(), json!({})).await;
+        service.delete_session(&key()).await.unwrap();
+        created(&service, &key(), json!({})).await;
+        let error = service
+            .append_event(&mut old, event("e1", 1.0))
+            .await
+            .unwrap_err();
+        assert!(error.is_stale(), "{error}");
+    }
+}

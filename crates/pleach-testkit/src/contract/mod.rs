@@ -1,0 +1,150 @@
+//! The rules every session service keeps, one async function each, and the macro that turns them into named tests.
+//!
+//! The names begin with the rule (S-number) or the row of the edge-case table they pin. What backends may do
+//! differently (order of equal times, rounding) is tested beside each backend.
+
+#![expect(clippy::unwrap_used, reason = "test code: a panic is how a rule fails")]
+
+mod append;
+mod concurrent;
+mod create;
+mod fence;
+mod load;
+mod state;
+
+pub use append::*;
+pub use concurrent::*;
+pub use create::*;
+pub use fence::*;
+pub use load::*;
+pub use state::*;
+
+use pleach_core::{Event, Map, Session, SessionKey};
+use pleach_session::{CreateSession, GetSessionConfig, SessionService};
+use serde_json::Value;
+
+/// When the contract's sessions are created, in seconds since the epoch.
+pub const CREATED: f64 = 1_760_000_000.0;
+
+/// A complete event as the runtime makes it, at so many seconds after [`CREATED`].
+pub fn event(id: &str, after: f64) -> Event {
+    let mut event = Event::from_author("tester").with_message(format!("event {id}"));
+    event.set_id(id);
+    event.set_invocation_id("inv-1");
+    event.set_timestamp(CREATED + after);
+    event
+}
+
+/// The object in a `json!` value.
+pub fn object(value: Value) -> Map {
+    match value {
+        Value::Object(map) => map,
+        other => panic!("{other} is no object"),
+    }
+}
+
+/// Creates the session `app/user/id` with this state.
+pub async fn created(service: &dyn SessionService, key: &SessionKey, state: Value) -> Session {
+    let request = CreateSession::new(&key.app_name, &key.user_id)
+        .with_session_id(&key.session_id)
+        .with_state(object(state))
+        .with_create_time(CREATED);
+    service
+        .create_session(request)
+        .await
+        .expect("the session is new")
+}
+
+/// Loads a session that must be there, with all events.
+pub async fn loaded(service: &dyn SessionService, key: &SessionKey) -> Session {
+    let session = service.get_session(key, GetSessionConfig::all()).await;
+    session
+        .expect("loading works")
+        .expect("the session is stored")
+}
+
+/// The ids of a session's events, in order.
+pub fn ids(session: &Session) -> Vec<String> {
+    session
+        .events
+        .iter()
+        .map(|event| event.id().to_string())
+        .collect()
+}
+
+/// A key in an app of its own.
+pub(crate) fn key(session_id: &str) -> SessionKey {
+    SessionKey::new("app", "user", session_id)
+}
+
+/// Stamps one named `#[tokio::test]` per rule. `$open` is an expression that evaluates to a future of the service and a
+/// value to keep alive as long as it, such as a temporary folder.
+#[macro_export]
+macro_rules! session_contract {
+    ($open:expr) => {
+        $crate::session_contract! { @rules $open;
+            // create
+            case_1_a_session_without_id_gets_a_uuid,
+            case_2_3_a_blank_id_is_replaced,
+            case_4_5_blanks_around_an_id_are_cut_off,
+            case_6_7_an_id_in_use_is_refused_and_its_state_ignored,
+            case_8_the_same_id_for_others_is_another_session,
+            case_14_16_delete_and_create_again,
+            case_62_create_refuses_nul_and_names_the_field,
+            case_66_any_text_is_an_id,
+            // load
+            s4_s5_what_is_returned_is_a_copy_without_ties,
+            case_11_12_15_what_is_missing_is_no_error,
+            case_13_the_empty_user_is_a_user,
+            case_39_the_newest_events,
+            case_41_42_43_44_events_after_a_time,
+            case_48_sessions_are_listed_oldest_activity_first,
+            s32_a_listing_can_be_paged,
+            case_111_a_long_history_comes_back_in_order,
+            find_sessions_names_every_user_with_that_id,
+            // state
+            case_18_temp_keys_reach_the_object_and_not_the_store,
+            case_19_26_temp_keys_of_a_new_session_are_dropped,
+            case_20_21_a_delta_replaces_whole_values_and_keeps_null,
+            case_22_only_a_delta_changes_the_stored_state,
+            case_24_25_27_28_scopes_go_by_prefix,
+            case_57_integers_of_64_bits_are_exact,
+            case_112_deep_state_survives,
+            s21_app_and_user_state_are_shared_and_stay,
+            // append
+            case_17_a_partial_event_changes_nothing,
+            case_35_appending_to_a_deleted_session_is_not_found,
+            case_36_the_same_event_twice_is_stored_once,
+            case_37_another_event_with_a_taken_id_is_refused,
+            case_38_an_event_may_lack_an_invocation,
+            case_49_51_54_any_finite_time_is_kept_exactly,
+            case_55_all_bytes_survive,
+            case_62_append_refuses_nul_and_stores_nothing,
+            s41_golden_events_come_back_equal,
+            s14_a_failed_append_leaves_the_object_alone,
+            // fence
+            case_29_the_second_writer_is_stale,
+            case_30_31_equal_and_older_times_do_not_hide_a_writer,
+            s35_times_that_return_do_not_repeat_a_revision,
+            s33_a_session_made_again_refuses_old_heads,
+            s34_a_lost_answer_can_be_asked_for_again,
+            // concurrent
+            case_9_of_racing_creates_one_wins,
+            case_10_racing_creates_without_id_all_win,
+            case_71_of_five_copies_one_is_stored,
+            case_72_concurrent_keys_of_shared_state_all_survive,
+            s36_many_sessions_append_at_once,
+            s36_two_writers_of_one_session_land_in_order_or_are_stale,
+            s36_a_dropped_append_is_whole_or_absent,
+        }
+    };
+    (@rules $open:expr; $($rule:ident),* $(,)?) => {
+        $(
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $rule() {
+                let (service, _alive) = $open.await;
+                $crate::contract::$rule(&service).await;
+            }
+        )*
+    };
+}
