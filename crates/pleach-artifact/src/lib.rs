@@ -1,1 +1,20 @@
-//! Artifact services of pleach: versioned files of a session or a user, in memory and on disk.
+//! Artifacts: named files with versions, kept for a session or for a user.
+//!
+//! Owns the [`ArtifactService`] trait and two complete services, [`InMemoryArtifactService`] and
+//! [`FileArtifactService`]. The file service reads and writes the folders of google-adk's own. What an artifact does
+//! to an event (`artifact_delta`) is the engine's business.
+
+mod error;
+mod file;
+mod inmemory;
+mod key;
+mod reference;
+mod service;
+mod validate;
+
+pub use error::{ArtifactError, ArtifactResult};
+pub use file::FileArtifactService;
+pub use inmemory::InMemoryArtifactService;
+pub use key::{ArtifactKey, ArtifactScope, USER_PREFIX};
+pub use reference::{ArtifactReference, rewind_tombstone};
+pub use service::{ArtifactService, ArtifactVersion, SaveArtifact};

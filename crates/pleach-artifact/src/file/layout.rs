@@ -1,0 +1,256 @@
+//! Which folder an artifact lives in. Paths come from names only, never from stored files (S77).
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use crate::validate::{self, has_drive};
+use crate::{ArtifactError, ArtifactKey, ArtifactResult, ArtifactScope, USER_PREFIX};
+
+const VERSIONS: &str = "versions";
+pub(super) const METADATA: &str = "metadata.json";
+
+/// The folder of one artifact.
+#[derive(Debug)]
+pub(super) struct ArtifactFolder {
+    /// The folder that holds all artifacts of the scope; never removed.
+    pub(super) scope: PathBuf,
+    pub(super) path: PathBuf,
+    /// The last part of the name, which is also the name of the file of each version.
+    pub(super) file_name: String,
+}
+
+impl ArtifactFolder {
+    pub(super) fn versions(&self) -> PathBuf {
+        self.path.join(VERSIONS)
+    }
+
+    pub(super) fn version(&self, version: i64) -> PathBuf {
+        self.versions().join(version.to_string())
+    }
+
+    /// Where a version is written before it is published.
+    pub(super) fn pending(&self, version: i64) -> PathBuf {
+        self.versions().join(format!(".{version}.pending"))
+    }
+
+    pub(super) fn payload(&self, version: i64) -> PathBuf {
+        self.version(version).join(&self.file_name)
+    }
+
+    pub(super) fn metadata(&self, version: i64) -> PathBuf {
+        self.version(version).join(METADATA)
+    }
+
+    /// A `file://` URI of a version's file, percent-encoded as Python writes it.
+    pub(super) fn canonical_uri(&self, version: i64) -> String {
+        let mut uri = String::from("file://");
+        for byte in self.payload(version).as_os_str().as_encoded_bytes() {
+            match byte {
+                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'.' | b'-' | b'~' | b'/' => {
+                    uri.push(char::from(*byte));
+                }
+                other => uri.push_str(&format!("%{other:02X}")),
+            }
+        }
+        uri
+    }
+}
+
+/// The folder of the user's own artifacts.
+pub(super) fn user_folder(root: &Path, scope: &ArtifactScope) -> ArtifactResult<PathBuf> {
+    Ok(base(root, scope)?.join("artifacts"))
+}
+
+/// The folder of the session's artifacts, if a session is given.
+pub(super) fn session_folder(
+    root: &Path,
+    scope: &ArtifactScope,
+) -> ArtifactResult<Option<PathBuf>> {
+    let Some(session) = &scope.session_id else {
+        return Ok(None);
+    };
+    validate::session(session)?;
+    let base = base(root, scope)?;
+    Ok(Some(
+        base.join("sessions")
+            .join(session.as_str())
+            .join("artifacts"),
+    ))
+}
+
+fn base(root: &Path, scope: &ArtifactScope) -> ArtifactResult<PathBuf> {
+    validate::app_and_user(&scope.app_name, &scope.user_id)?;
+    let app = root.join("apps").join(scope.app_name.as_str());
+    Ok(app.join("users").join(scope.user_id.as_str()))
+}
+
+/// The folder of an artifact; refuses names that lead out of their scope.
+pub(super) fn artifact_folder(root: &Path, key: &ArtifactKey) -> ArtifactResult<ArtifactFolder> {
+    let session = match key.has_user_prefix() {
+        true => None,
+        false => session_folder(root, &key.scope)?,
+    };
+    let scope = match session {
+        Some(session) => session,
+        None => user_folder(root, &key.scope)?,
+    };
+    let parts = parts(&key.filename)?;
+    let path = parts
+        .iter()
+        .fold(scope.clone(), |path, part| path.join(part));
+    refuse_links_outside(&scope, &path, &key.filename)?;
+    Ok(ArtifactFolder {
+        file_name: parts.last().expect("a name has at least one part").clone(),
+        scope,
+        path,
+    })
+}
+
+/// Refuses to save under a name whose files would collide with those of the layout itself.
+///
+/// Only for saving: whatever is there under such a name can still be read and removed.
+pub(super) fn refuse_reserved(filename: &str) -> ArtifactResult<()> {
+    // Windows drops trailing dots and blanks, and some file systems ignore case.
+    let is = |part: &str, word: &str| part.trim_end_matches([' ', '.']).eq_ignore_ascii_case(word);
+    let parts = parts(filename)?;
+    if parts.last().is_some_and(|last| is(last, METADATA)) {
+        return Err(invalid(
+            filename,
+            "is reserved: the last part must not be `metadata.json`",
+        ));
+    }
+    if parts.iter().any(|part| is(part, VERSIONS)) {
+        return Err(invalid(filename, "is reserved: no part may be `versions`"));
+    }
+    Ok(())
+}
+
+/// The parts of a name: `/` and `\` nest. An empty name stands for `artifact`.
+fn parts(filename: &str) -> ArtifactResult<Vec<String>> {
+    let name = filename
+        .strip_prefix(USER_PREFIX)
+        .unwrap_or(filename)
+        .trim();
+    if name.starts_with(['/', '\\']) || has_drive(name) {
+        return Err(invalid(filename, "must be relative"));
+    }
+    if name.contains('\0') {
+        return Err(invalid(filename, "must not contain NUL"));
+    }
+    let mut parts: Vec<String> = Vec::new();
+    for part in name.split(['/', '\\']) {
+        match part {
+            "" | "." => {}
+            ".." => return Err(invalid(filename, "must not contain `..`")),
+            part => parts.push(part.to_owned()),
+        }
+    }
+    if parts.is_empty() {
+        parts.push("artifact".to_owned());
+    }
+    Ok(parts)
+}
+
+/// Refuses a path that a symbolic link below the scope leads elsewhere.
+fn refuse_links_outside(scope: &Path, path: &Path, filename: &str) -> ArtifactResult<()> {
+    let Some(real_scope) = real(scope)? else {
+        return Ok(());
+    };
+    for existing in path.ancestors().take_while(|a| a.starts_with(scope)) {
+        if let Some(real) = real(existing)? {
+            return if real.starts_with(&real_scope) {
+                Ok(())
+            } else {
+                Err(invalid(filename, "leads out of its folder"))
+            };
+        }
+    }
+    Ok(())
+}
+
+fn real(path: &Path) -> ArtifactResult<Option<PathBuf>> {
+    match fs::canonicalize(path) {
+        Ok(real) => Ok(Some(real)),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            Ok(None)
+        }
+        Err(source) => Err(ArtifactError::Io {
+            path: path.to_owned(),
+            source,
+        }),
+    }
+}
+
+fn invalid(filename: &str, reason: &'static str) -> ArtifactError {
+    ArtifactError::InvalidFilename {
+        filename: filename.to_owned(),
+        reason,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn s77_names_nest_and_do_not_escape() {
+        for (name, expected) in [
+            ("a.txt", "a.txt"),
+            ("user:a.txt", "a.txt"),
+            ("a/b\\c", "a/b/c"),
+            ("./a//b/", "a/b"),
+            (" a b ", "a b"),
+            ("", "artifact"),
+            ("user:", "artifact"),
+            ("a..b", "a..b"),
+        ] {
+            assert_eq!(parts(name).expect(name).join("/"), expected);
+        }
+        for name in [
+            "/a",
+            "\\a",
+            "C:a",
+            "C:\\a",
+            "../a",
+            "a/../b",
+            "a\\..",
+            "user:../a",
+            "user:/a",
+            "a\0b",
+            "..",
+        ] {
+            assert!(parts(name).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn s77_names_of_the_layout_are_reserved() {
+        for name in [
+            "metadata.json",
+            "a/Metadata.JSON",
+            "metadata.json. ",
+            "versions",
+            "a/VERSIONS/b",
+            "versions./a",
+        ] {
+            assert!(refuse_reserved(name).is_err(), "{name}");
+        }
+        for name in ["metadata.json/a", "my-versions", "version"] {
+            assert!(refuse_reserved(name).is_ok(), "{name}");
+        }
+    }
+
+    #[test]
+    fn s77_uris_are_encoded() {
+        let folder = ArtifactFolder {
+            scope: "/r".into(),
+            path: "/r/a b".into(),
+            file_name: "ü.png".into(),
+        };
+        assert_eq!(
+            folder.canonical_uri(2),
+            "file:///r/a%20b/versions/2/%C3%BC.png"
+        );
+    }
+}

@@ -1,0 +1,65 @@
+//! The `metadata.json` beside each version (S77).
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use pleach_core::Map;
+use serde::{Deserialize, Serialize};
+
+use crate::{ArtifactError, ArtifactResult};
+
+/// What is remembered about a version. ADK: `FileArtifactVersion`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Metadata {
+    pub(super) version: i64,
+    #[serde(alias = "canonical_uri", default)]
+    pub(super) canonical_uri: String,
+    #[serde(alias = "custom_metadata", default)]
+    pub(super) custom_metadata: Map,
+    #[serde(
+        alias = "create_time",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub(super) create_time: Option<f64>,
+    /// Its presence says that the file holds bytes, not text.
+    #[serde(alias = "mime_type", default, skip_serializing_if = "Option::is_none")]
+    pub(super) mime_type: Option<String>,
+    #[serde(alias = "file_name", default)]
+    pub(super) file_name: String,
+    #[serde(
+        alias = "display_name",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub(super) display_name: Option<String>,
+}
+
+impl Metadata {
+    /// Reads a file; `None` when it is not there.
+    pub(super) fn read(path: &Path) -> ArtifactResult<Option<Self>> {
+        let bytes = match fs::read(path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(source) => {
+                return Err(ArtifactError::Io {
+                    path: path.to_owned(),
+                    source,
+                });
+            }
+        };
+        serde_json::from_slice(&bytes)
+            .map(Some)
+            .map_err(|error| ArtifactError::Corrupt {
+                path: path.to_owned(),
+                source: error.into(),
+            })
+    }
+
+    /// The media type, when the file holds bytes; an empty one says nothing.
+    pub(super) fn media_type(&self) -> Option<&str> {
+        self.mime_type.as_deref().filter(|mime| !mime.is_empty())
+    }
+}

@@ -1,0 +1,259 @@
+//! Artifacts in the memory of the process.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pleach_core::{BoxFuture, Clock, Part};
+
+use crate::reference::{self, ArtifactReference, MAX_HOPS, ReferencePath, rewind_tombstone};
+use crate::{
+    ArtifactError, ArtifactKey, ArtifactResult, ArtifactScope, ArtifactService, ArtifactVersion,
+    SaveArtifact, validate,
+};
+
+/// Keeps artifacts in memory; they are gone with the process. Safe to share between threads.
+///
+/// Besides bytes and text it takes references to files, and follows those to other artifacts (S74, S75).
+///
+/// ADK: `InMemoryArtifactService`
+#[derive(Debug)]
+pub struct InMemoryArtifactService {
+    clock: Arc<dyn Clock>,
+    scopes: Mutex<HashMap<ArtifactScope, Names>>,
+}
+
+/// The artifacts of one session, or of one user outside of sessions.
+type Names = BTreeMap<String, Vec<Stored>>;
+
+#[derive(Clone, Debug)]
+struct Stored {
+    part: Part,
+    info: ArtifactVersion,
+}
+
+impl InMemoryArtifactService {
+    /// Makes an empty service; `clock` tells when versions are created.
+    pub fn with_clock(clock: Arc<dyn Clock>) -> Self {
+        Self {
+            clock,
+            scopes: Mutex::default(),
+        }
+    }
+
+    fn scopes(&self) -> MutexGuard<'_, HashMap<ArtifactScope, Names>> {
+        // Every change is a single push or remove, so a panic elsewhere leaves nothing half done.
+        self.scopes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn save(&self, req: SaveArtifact) -> ArtifactResult<i64> {
+        let SaveArtifact {
+            key,
+            artifact,
+            custom_metadata,
+        } = req;
+        let scope = scope_of(&key)?;
+        refuse_reserved_session(&scope)?;
+        let mime_type = mime_type(&key, &artifact)?;
+        let create_time = self.clock.now();
+        let mut scopes = self.scopes();
+        let versions = scopes
+            .entry(scope.clone())
+            .or_default()
+            .entry(key.filename.clone())
+            .or_default();
+        let version = versions.len() as i64;
+        let place = ArtifactKey { scope, ..key };
+        versions.push(Stored {
+            part: artifact,
+            info: ArtifactVersion {
+                version,
+                canonical_uri: format!("memory://{}", ReferencePath(&place, version)),
+                custom_metadata,
+                create_time,
+                mime_type,
+            },
+        });
+        Ok(version)
+    }
+
+    /// Loads a version, following references from artifact to artifact.
+    fn load(&self, key: &ArtifactKey, version: Option<i64>) -> ArtifactResult<Option<Part>> {
+        let Some(mut part) = self.find(key, version)?.map(|stored| stored.part) else {
+            return Ok(None);
+        };
+        let mut scope = key.scope.clone();
+        for hop in 0.. {
+            let Some(uri) = reference::of(&part) else {
+                break;
+            };
+            if hop == MAX_HOPS {
+                return Err(reference::refused(
+                    uri,
+                    "is the end of too long a chain of references",
+                ));
+            }
+            let ArtifactReference { key, version } = ArtifactReference::parse_within(uri, &scope)?;
+            match self.find(&key, Some(version))? {
+                Some(stored) => part = stored.part,
+                None => return Ok(None),
+            }
+            scope = key.scope;
+        }
+        Ok((part != rewind_tombstone()).then_some(part))
+    }
+
+    fn find(&self, key: &ArtifactKey, version: Option<i64>) -> ArtifactResult<Option<Stored>> {
+        self.read(key, |versions| {
+            match version {
+                None => versions.last(),
+                Some(version) => usize::try_from(version).ok().and_then(|v| versions.get(v)),
+            }
+            .cloned()
+        })
+    }
+
+    /// Reads something from the versions of an artifact, none when it does not exist.
+    fn read<T>(&self, key: &ArtifactKey, read: impl FnOnce(&[Stored]) -> T) -> ArtifactResult<T> {
+        let scope = scope_of(key)?;
+        let scopes = self.scopes();
+        let versions = scopes
+            .get(&scope)
+            .and_then(|names| names.get(&key.filename));
+        Ok(read(versions.map_or(&[], Vec::as_slice)))
+    }
+
+    fn list_keys(&self, scope: &ArtifactScope) -> ArtifactResult<Vec<String>> {
+        validate::scope(scope)?;
+        let user = ArtifactScope {
+            session_id: None,
+            ..scope.clone()
+        };
+        let scopes = self.scopes();
+        let mut names: Vec<String> = Vec::new();
+        for scope in [Some(&user), scope.session_id.is_some().then_some(scope)] {
+            let found = scope.and_then(|scope| scopes.get(scope));
+            names.extend(found.into_iter().flat_map(|names| names.keys().cloned()));
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    fn delete(&self, key: &ArtifactKey) -> ArtifactResult<()> {
+        let scope = scope_of(key)?;
+        if let Some(names) = self.scopes().get_mut(&scope) {
+            names.remove(&key.filename);
+        }
+        Ok(())
+    }
+}
+
+/// Where an artifact is kept: with its user when its name says so, else with its session (S72, S73).
+fn scope_of(key: &ArtifactKey) -> ArtifactResult<ArtifactScope> {
+    validate::app_and_user(&key.scope.app_name, &key.scope.user_id)?;
+    if key.has_user_prefix() {
+        return Ok(ArtifactScope {
+            session_id: None,
+            ..key.scope.clone()
+        });
+    }
+    match &key.scope.session_id {
+        Some(session) => validate::session(session)?,
+        None => {
+            return Err(ArtifactError::MissingSession {
+                filename: key.filename.clone(),
+            });
+        }
+    }
+    Ok(key.scope.clone())
+}
+
+/// A session called `user` is the user's namespace in the flat layouts of ADK's services (S77).
+fn refuse_reserved_session(scope: &ArtifactScope) -> ArtifactResult<()> {
+    let session = scope.session_id.as_ref().map(|s| s.as_str());
+    match session.and_then(|s| s.split(['/', '\\']).next()) {
+        Some("user") => Err(ArtifactError::InvalidId {
+            field: "session_id",
+            value: session.unwrap_or_default().to_owned(),
+            reason: "must not be or start with the reserved word `user`",
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// The media type to remember; refuses parts without content and references that lead elsewhere (S74).
+fn mime_type(key: &ArtifactKey, part: &Part) -> ArtifactResult<Option<String>> {
+    let reference = reference::of(part);
+    if let Some(uri) = reference {
+        ArtifactReference::parse_within(uri, &key.scope)?;
+    }
+    if let Some(blob) = &part.inline_data {
+        return Ok(blob.mime_type.clone());
+    }
+    if part.text.is_some() {
+        return Ok(Some("text/plain".to_owned()));
+    }
+    match &part.file_data {
+        // What a reference leads to is known when it is followed.
+        Some(_) if reference.is_some() => Ok(None),
+        Some(file) => Ok(file.mime_type.clone()),
+        None => Err(ArtifactError::UnsupportedPart {
+            filename: key.filename.clone(),
+            reason: "has neither inline data nor text nor file data",
+        }),
+    }
+}
+
+impl ArtifactService for InMemoryArtifactService {
+    fn save_artifact(&self, req: SaveArtifact) -> BoxFuture<'_, ArtifactResult<i64>> {
+        Box::pin(async move { self.save(req) })
+    }
+
+    fn load_artifact<'a>(
+        &'a self,
+        key: &'a ArtifactKey,
+        version: Option<i64>,
+    ) -> BoxFuture<'a, ArtifactResult<Option<Part>>> {
+        Box::pin(async move { self.load(key, version) })
+    }
+
+    fn list_artifact_keys<'a>(
+        &'a self,
+        scope: &'a ArtifactScope,
+    ) -> BoxFuture<'a, ArtifactResult<Vec<String>>> {
+        Box::pin(async move { self.list_keys(scope) })
+    }
+
+    fn delete_artifact<'a>(&'a self, key: &'a ArtifactKey) -> BoxFuture<'a, ArtifactResult<()>> {
+        Box::pin(async move { self.delete(key) })
+    }
+
+    fn list_versions<'a>(
+        &'a self,
+        key: &'a ArtifactKey,
+    ) -> BoxFuture<'a, ArtifactResult<Vec<i64>>> {
+        Box::pin(async move {
+            self.read(key, |stored| {
+                stored.iter().map(|s| s.info.version).collect()
+            })
+        })
+    }
+
+    fn list_artifact_versions<'a>(
+        &'a self,
+        key: &'a ArtifactKey,
+    ) -> BoxFuture<'a, ArtifactResult<Vec<ArtifactVersion>>> {
+        Box::pin(async move {
+            self.read(key, |stored| {
+                stored.iter().map(|s| s.info.clone()).collect()
+            })
+        })
+    }
+
+    fn get_artifact_version<'a>(
+        &'a self,
+        key: &'a ArtifactKey,
+        version: Option<i64>,
+    ) -> BoxFuture<'a, ArtifactResult<Option<ArtifactVersion>>> {
+        Box::pin(async move { Ok(self.find(key, version)?.map(|stored| stored.info)) })
+    }
+}

@@ -1,0 +1,79 @@
+//! Where an artifact belongs and how it is called.
+
+use std::fmt;
+
+use pleach_core::{AppName, SessionId, SessionKey, UserId};
+
+/// A name that starts with this belongs to the user, whatever session is given (S72).
+pub const USER_PREFIX: &str = "user:";
+
+/// Whose artifacts are meant: those of a user of an app, or of one of the user's sessions.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ArtifactScope {
+    /// The app.
+    pub app_name: AppName,
+    /// The user of the app.
+    pub user_id: UserId,
+    /// The session of the user, if one is meant.
+    pub session_id: Option<SessionId>,
+}
+
+impl ArtifactScope {
+    /// The artifacts of a user, outside of every session.
+    pub fn user(app_name: impl Into<AppName>, user_id: impl Into<UserId>) -> Self {
+        Self {
+            app_name: app_name.into(),
+            user_id: user_id.into(),
+            session_id: None,
+        }
+    }
+
+    /// The artifacts of a session.
+    pub fn session(key: &SessionKey) -> Self {
+        Self {
+            session_id: Some(key.session_id.clone()),
+            ..Self::user(key.app_name.clone(), key.user_id.clone())
+        }
+    }
+
+    /// The key of one artifact in this scope.
+    pub fn artifact(&self, filename: impl Into<String>) -> ArtifactKey {
+        ArtifactKey {
+            scope: self.clone(),
+            filename: filename.into(),
+        }
+    }
+}
+
+impl From<&SessionKey> for ArtifactScope {
+    fn from(key: &SessionKey) -> Self {
+        Self::session(key)
+    }
+}
+
+/// One artifact: a scope and a name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ArtifactKey {
+    /// Whose artifact it is.
+    pub scope: ArtifactScope,
+    /// Its name; may contain `/`, and `user:` in front puts it into the user's namespace.
+    pub filename: String,
+}
+
+impl ArtifactKey {
+    /// Tells whether the name itself says that the artifact is the user's (S72).
+    pub fn has_user_prefix(&self) -> bool {
+        self.filename.starts_with(USER_PREFIX)
+    }
+}
+
+/// Shows app, user, session and name, for logs.
+impl fmt::Display for ArtifactKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}/", self.scope.app_name, self.scope.user_id)?;
+        if let Some(session) = &self.scope.session_id {
+            write!(f, "{session}/")?;
+        }
+        f.write_str(&self.filename)
+    }
+}

@@ -1,0 +1,179 @@
+//! The contract of every artifact service.
+
+use std::fmt;
+use std::sync::Arc;
+
+use pleach_core::{BoxFuture, Map, Part};
+use serde::{Deserialize, Serialize};
+
+use crate::{ArtifactKey, ArtifactResult, ArtifactScope};
+
+/// Stores artifacts: every save of a name makes a new version of it (S70).
+///
+/// Versions of a name start at 0 and grow with every save; a version that does not exist, a negative one included, is
+/// `None` and not an error (S71).
+///
+/// ADK: `BaseArtifactService`
+pub trait ArtifactService: fmt::Debug + Send + Sync + 'static {
+    /// Stores a new version and returns its number.
+    ///
+    /// # Errors
+    /// `InvalidId`, `InvalidFilename`, `MissingSession`, `UnsupportedPart` or `InvalidReference` when the request cannot
+    /// be stored; `Io` or `Storage` when storing failed.
+    ///
+    /// # Cancel safety
+    /// When the future is dropped the version is stored whole or not at all.
+    fn save_artifact(&self, req: SaveArtifact) -> BoxFuture<'_, ArtifactResult<i64>>;
+
+    /// Returns a version, the newest when none is named; `None` when there is none.
+    ///
+    /// A version that holds the mark of a rewind counts as `None` too (S76).
+    ///
+    /// # Errors
+    /// As for saving, and `Corrupt` when what is stored cannot be read.
+    fn load_artifact<'a>(
+        &'a self,
+        key: &'a ArtifactKey,
+        version: Option<i64>,
+    ) -> BoxFuture<'a, ArtifactResult<Option<Part>>>;
+
+    /// Returns the sorted names in a scope: a session's and its user's, or the user's only (S72).
+    ///
+    /// # Errors
+    /// `InvalidId` for an unusable scope; `Io` or `Storage`.
+    fn list_artifact_keys<'a>(
+        &'a self,
+        scope: &'a ArtifactScope,
+    ) -> BoxFuture<'a, ArtifactResult<Vec<String>>>;
+
+    /// Removes all versions; the next save starts at 0 again. Removing what is not there succeeds (S71).
+    ///
+    /// # Errors
+    /// As for saving.
+    fn delete_artifact<'a>(&'a self, key: &'a ArtifactKey) -> BoxFuture<'a, ArtifactResult<()>>;
+
+    /// Returns the numbers of all versions, smallest first.
+    ///
+    /// # Errors
+    /// As for saving.
+    fn list_versions<'a>(&'a self, key: &'a ArtifactKey)
+    -> BoxFuture<'a, ArtifactResult<Vec<i64>>>;
+
+    /// Returns what is known about every version, smallest first.
+    ///
+    /// # Errors
+    /// As for loading.
+    fn list_artifact_versions<'a>(
+        &'a self,
+        key: &'a ArtifactKey,
+    ) -> BoxFuture<'a, ArtifactResult<Vec<ArtifactVersion>>>;
+
+    /// Returns what is known about a version, the newest when none is named.
+    ///
+    /// # Errors
+    /// As for loading.
+    fn get_artifact_version<'a>(
+        &'a self,
+        key: &'a ArtifactKey,
+        version: Option<i64>,
+    ) -> BoxFuture<'a, ArtifactResult<Option<ArtifactVersion>>>;
+}
+
+impl<S: ArtifactService + ?Sized> ArtifactService for Arc<S> {
+    fn save_artifact(&self, req: SaveArtifact) -> BoxFuture<'_, ArtifactResult<i64>> {
+        (**self).save_artifact(req)
+    }
+
+    fn load_artifact<'a>(
+        &'a self,
+        key: &'a ArtifactKey,
+        version: Option<i64>,
+    ) -> BoxFuture<'a, ArtifactResult<Option<Part>>> {
+        (**self).load_artifact(key, version)
+    }
+
+    fn list_artifact_keys<'a>(
+        &'a self,
+        scope: &'a ArtifactScope,
+    ) -> BoxFuture<'a, ArtifactResult<Vec<String>>> {
+        (**self).list_artifact_keys(scope)
+    }
+
+    fn delete_artifact<'a>(&'a self, key: &'a ArtifactKey) -> BoxFuture<'a, ArtifactResult<()>> {
+        (**self).delete_artifact(key)
+    }
+
+    fn list_versions<'a>(
+        &'a self,
+        key: &'a ArtifactKey,
+    ) -> BoxFuture<'a, ArtifactResult<Vec<i64>>> {
+        (**self).list_versions(key)
+    }
+
+    fn list_artifact_versions<'a>(
+        &'a self,
+        key: &'a ArtifactKey,
+    ) -> BoxFuture<'a, ArtifactResult<Vec<ArtifactVersion>>> {
+        (**self).list_artifact_versions(key)
+    }
+
+    fn get_artifact_version<'a>(
+        &'a self,
+        key: &'a ArtifactKey,
+        version: Option<i64>,
+    ) -> BoxFuture<'a, ArtifactResult<Option<ArtifactVersion>>> {
+        (**self).get_artifact_version(key, version)
+    }
+}
+
+/// A request to store a new version of an artifact.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SaveArtifact {
+    /// Which artifact.
+    pub key: ArtifactKey,
+    /// Its content: inline bytes or text; a service may also take a reference to a file (S74).
+    pub artifact: Part,
+    /// Anything the application wants to find again with the version.
+    pub custom_metadata: Map,
+}
+
+impl SaveArtifact {
+    /// Makes a request without metadata.
+    pub fn new(key: ArtifactKey, artifact: impl Into<Part>) -> Self {
+        Self {
+            key,
+            artifact: artifact.into(),
+            custom_metadata: Map::new(),
+        }
+    }
+
+    /// Sets the application's metadata.
+    pub fn with_custom_metadata(mut self, custom_metadata: Map) -> Self {
+        self.custom_metadata = custom_metadata;
+        self
+    }
+}
+
+/// What is known about one version of an artifact.
+///
+/// JSON: `{version, canonical_uri, custom_metadata, create_time, mime_type}`, camelCase over HTTP, the media type left
+/// out when there is none (S70).
+///
+/// ADK: `ArtifactVersion`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ArtifactVersion {
+    /// The number of the version.
+    pub version: i64,
+    /// Where the service keeps it.
+    #[serde(alias = "canonicalUri")]
+    pub canonical_uri: String,
+    /// What the application gave when saving.
+    #[serde(alias = "customMetadata", default)]
+    pub custom_metadata: Map,
+    /// When it was saved, in seconds since the epoch.
+    #[serde(alias = "createTime")]
+    pub create_time: f64,
+    /// The media type, when the service keeps one.
+    #[serde(alias = "mimeType", default, skip_serializing_if = "Option::is_none")]
+    pub mime_type: Option<String>,
+}

@@ -1,0 +1,104 @@
+//! Which ids may become part of a path or a reference (S77).
+
+use pleach_core::{AppName, SessionId, UserId};
+
+use crate::{ArtifactError, ArtifactResult, ArtifactScope};
+
+/// Words that separate the ids in paths and references.
+pub(crate) const RESERVED: [&str; 5] = ["apps", "users", "sessions", "artifacts", "versions"];
+
+/// Checks the app and the user, and the session if there is one.
+pub(crate) fn scope(scope: &ArtifactScope) -> ArtifactResult<()> {
+    app_and_user(&scope.app_name, &scope.user_id)?;
+    scope.session_id.as_ref().map_or(Ok(()), session)
+}
+
+/// Checks the app and the user.
+pub(crate) fn app_and_user(app_name: &AppName, user_id: &UserId) -> ArtifactResult<()> {
+    id("app_name", app_name.as_str())?;
+    id("user_id", user_id.as_str())
+}
+
+/// Checks the session.
+pub(crate) fn session(session_id: &SessionId) -> ArtifactResult<()> {
+    id("session_id", session_id.as_str())
+}
+
+fn id(field: &'static str, value: &str) -> ArtifactResult<()> {
+    match fault(value) {
+        None => Ok(()),
+        Some(reason) => Err(ArtifactError::InvalidId {
+            field,
+            value: value.to_owned(),
+            reason,
+        }),
+    }
+}
+
+/// What is wrong with an id, if anything.
+fn fault(value: &str) -> Option<&'static str> {
+    if value.trim().is_empty() {
+        return Some("must not be empty");
+    }
+    if value.contains('\0') {
+        return Some("must not contain NUL");
+    }
+    if value.starts_with(['/', '\\']) {
+        return Some("must not start with a slash");
+    }
+    if has_drive(value) {
+        return Some("must not start with a drive letter");
+    }
+    let mut segments = value.split(['/', '\\']);
+    if segments.clone().any(|s| s == "..") {
+        return Some("must not contain `..`");
+    }
+    // `a/`, `a//b` and `a/./b` would be other spellings of another id's folder.
+    if segments.clone().any(|s| s.is_empty() || s == ".") {
+        return Some("must not contain an empty or `.` segment");
+    }
+    let nested = value.contains(['/', '\\']);
+    if nested && segments.any(|s| RESERVED.iter().any(|word| s.eq_ignore_ascii_case(word))) {
+        return Some(
+            "must not contain apps, users, sessions, artifacts or versions between slashes",
+        );
+    }
+    None
+}
+
+/// Whether the text starts like `C:`.
+pub(crate) fn has_drive(value: &str) -> bool {
+    let bytes = value.as_bytes();
+    bytes.first().is_some_and(u8::is_ascii_alphabetic) && bytes.get(1) == Some(&b':')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn s77_ids_that_could_leave_their_folder_are_refused() {
+        for good in ["a", "a b", "a/b", "users", "ü", "a..b", "...", ".a"] {
+            assert_eq!(fault(good), None, "{good}");
+        }
+        for bad in [
+            "",
+            "  ",
+            "a\0",
+            "/a",
+            "\\a",
+            "C:a",
+            "..",
+            "a/../b",
+            "a\\..",
+            ".",
+            "a/",
+            "a//b",
+            "a/./b",
+            "a/users/b",
+            "a/Versions",
+        ] {
+            assert!(fault(bad).is_some(), "{bad}");
+        }
+    }
+}

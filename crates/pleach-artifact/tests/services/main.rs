@@ -1,0 +1,68 @@
+//! The rules S70 to S78 on both artifact services.
+
+mod file;
+mod golden;
+mod inmemory;
+mod shared;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use pleach_artifact::{ArtifactKey, ArtifactScope, ArtifactService, SaveArtifact};
+use pleach_core::{BoxFuture, Clock, Part, SessionKey};
+
+/// Starts at 100 and moves on by a second with every look.
+#[derive(Debug, Default)]
+struct Ticks(AtomicU64);
+
+impl Clock for Ticks {
+    fn now(&self) -> f64 {
+        100.0 + self.0.fetch_add(1, Ordering::Relaxed) as f64
+    }
+
+    fn sleep(&self, _: Duration) -> BoxFuture<'static, ()> {
+        Box::pin(async {})
+    }
+}
+
+fn clock() -> Arc<dyn Clock> {
+    Arc::new(Ticks::default())
+}
+
+fn scope() -> ArtifactScope {
+    ArtifactScope::session(&SessionKey::new("app", "u1", "s1"))
+}
+
+fn other_session() -> ArtifactScope {
+    ArtifactScope::session(&SessionKey::new("app", "u1", "s2"))
+}
+
+fn key(filename: &str) -> ArtifactKey {
+    scope().artifact(filename)
+}
+
+async fn save(service: &dyn ArtifactService, key: &ArtifactKey, part: impl Into<Part>) -> i64 {
+    service
+        .save_artifact(SaveArtifact::new(key.clone(), part))
+        .await
+        .expect("the artifact is stored")
+}
+
+async fn load(service: &dyn ArtifactService, key: &ArtifactKey) -> Option<Part> {
+    service
+        .load_artifact(key, None)
+        .await
+        .expect("the artifact is read")
+}
+
+async fn code(
+    service: &dyn ArtifactService,
+    key: &ArtifactKey,
+    part: impl Into<Part>,
+) -> &'static str {
+    let result = service
+        .save_artifact(SaveArtifact::new(key.clone(), part))
+        .await;
+    result.expect_err("the artifact is refused").code()
+}
