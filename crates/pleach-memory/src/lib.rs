@@ -1,1 +1,17 @@
-//! Memory services of pleach: recall across sessions.
+//! Memory: what was said in earlier sessions, found again by a question.
+//!
+//! Owns the [`MemoryService`] trait and [`InMemoryMemoryService`], which searches by keywords. A memory is recall, not
+//! storage: the events themselves stay with the session service.
+
+mod error;
+mod inmemory;
+mod service;
+mod time;
+mod words;
+
+pub use error::{MemoryError, MemoryResult};
+pub use inmemory::InMemoryMemoryService;
+pub use service::{
+    AddEvents, AddMemory, DeleteMemory, MemoryEntry, MemoryService, SearchMemory,
+    SearchMemoryResponse,
+};

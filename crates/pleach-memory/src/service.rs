@@ -1,0 +1,225 @@
+//! The contract of every memory service.
+
+use std::fmt;
+use std::sync::Arc;
+
+use pleach_core::{AppName, BoxFuture, Content, Event, Map, Session, SessionId, UserId};
+use serde::{Deserialize, Serialize};
+
+use crate::{MemoryError, MemoryResult};
+
+/// Remembers what was said, for a user of an app, across sessions (S80).
+///
+/// Only events whose content has parts are remembered.
+///
+/// ADK: `BaseMemoryService`
+pub trait MemoryService: fmt::Debug + Send + Sync + 'static {
+    /// Remembers a session as it is now, in place of what was held for it before.
+    ///
+    /// # Errors
+    /// `Storage` when the storage failed.
+    fn add_session_to_memory<'a>(&'a self, session: &'a Session)
+    -> BoxFuture<'a, MemoryResult<()>>;
+
+    /// Remembers some more events; those already held are left alone.
+    ///
+    /// # Errors
+    /// `Unsupported` unless the service overrides it; `Storage`.
+    fn add_events_to_memory(&self, req: AddEvents) -> BoxFuture<'_, MemoryResult<()>> {
+        drop(req);
+        unsupported("add_events_to_memory")
+    }
+
+    /// Remembers entries that come from no session.
+    ///
+    /// # Errors
+    /// `Unsupported` unless the service overrides it; `Storage`.
+    fn add_memory(&self, req: AddMemory) -> BoxFuture<'_, MemoryResult<()>> {
+        drop(req);
+        unsupported("add_memory")
+    }
+
+    /// Finds what was said about a question, best match first.
+    ///
+    /// # Errors
+    /// `Storage` when the storage failed.
+    fn search_memory(&self, req: SearchMemory)
+    -> BoxFuture<'_, MemoryResult<SearchMemoryResponse>>;
+
+    /// Forgets one entry, also for later additions of its session; forgetting what is not there succeeds.
+    ///
+    /// # Errors
+    /// `Unsupported` unless the service overrides it; `Storage`.
+    fn delete_memory(&self, req: DeleteMemory) -> BoxFuture<'_, MemoryResult<()>> {
+        drop(req);
+        unsupported("delete_memory")
+    }
+}
+
+fn unsupported(operation: &'static str) -> BoxFuture<'static, MemoryResult<()>> {
+    Box::pin(async move { Err(MemoryError::Unsupported { operation }) })
+}
+
+impl<S: MemoryService + ?Sized> MemoryService for Arc<S> {
+    fn add_session_to_memory<'a>(
+        &'a self,
+        session: &'a Session,
+    ) -> BoxFuture<'a, MemoryResult<()>> {
+        (**self).add_session_to_memory(session)
+    }
+
+    fn add_events_to_memory(&self, req: AddEvents) -> BoxFuture<'_, MemoryResult<()>> {
+        (**self).add_events_to_memory(req)
+    }
+
+    fn add_memory(&self, req: AddMemory) -> BoxFuture<'_, MemoryResult<()>> {
+        (**self).add_memory(req)
+    }
+
+    fn search_memory(
+        &self,
+        req: SearchMemory,
+    ) -> BoxFuture<'_, MemoryResult<SearchMemoryResponse>> {
+        (**self).search_memory(req)
+    }
+
+    fn delete_memory(&self, req: DeleteMemory) -> BoxFuture<'_, MemoryResult<()>> {
+        (**self).delete_memory(req)
+    }
+}
+
+/// A request to remember events.
+#[derive(Clone, Debug)]
+pub struct AddEvents {
+    /// The app.
+    pub app_name: AppName,
+    /// The user whose memory it is.
+    pub user_id: UserId,
+    /// The session they come from, if that is known.
+    pub session_id: Option<SessionId>,
+    /// The events.
+    pub events: Vec<Arc<Event>>,
+    /// Given to every entry made of these events.
+    pub custom_metadata: Map,
+}
+
+impl AddEvents {
+    /// Makes a request without session and metadata.
+    pub fn new(
+        app_name: impl Into<AppName>,
+        user_id: impl Into<UserId>,
+        events: Vec<Arc<Event>>,
+    ) -> Self {
+        Self {
+            app_name: app_name.into(),
+            user_id: user_id.into(),
+            session_id: None,
+            events,
+            custom_metadata: Map::new(),
+        }
+    }
+
+    /// Sets the session the events come from.
+    pub fn with_session(mut self, session_id: impl Into<SessionId>) -> Self {
+        self.session_id = Some(session_id.into());
+        self
+    }
+
+    /// Sets the metadata of the entries.
+    pub fn with_custom_metadata(mut self, custom_metadata: Map) -> Self {
+        self.custom_metadata = custom_metadata;
+        self
+    }
+}
+
+/// A request to remember entries that come from no session.
+#[derive(Clone, Debug)]
+pub struct AddMemory {
+    /// The app.
+    pub app_name: AppName,
+    /// The user whose memory it is.
+    pub user_id: UserId,
+    /// The entries.
+    pub memories: Vec<MemoryEntry>,
+    /// For the service; what it understands is its own matter.
+    pub custom_metadata: Map,
+}
+
+/// A question to a user's memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SearchMemory {
+    /// The app.
+    pub app_name: AppName,
+    /// The user whose memory it is.
+    pub user_id: UserId,
+    /// The question.
+    pub query: String,
+}
+
+impl SearchMemory {
+    /// Makes a request.
+    pub fn new(
+        app_name: impl Into<AppName>,
+        user_id: impl Into<UserId>,
+        query: impl Into<String>,
+    ) -> Self {
+        Self {
+            app_name: app_name.into(),
+            user_id: user_id.into(),
+            query: query.into(),
+        }
+    }
+}
+
+/// A request to forget one entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeleteMemory {
+    /// The app.
+    pub app_name: AppName,
+    /// The user whose memory it is.
+    pub user_id: UserId,
+    /// The id of the entry, as a search gave it.
+    pub memory_id: String,
+}
+
+impl DeleteMemory {
+    /// Makes a request.
+    pub fn new(
+        app_name: impl Into<AppName>,
+        user_id: impl Into<UserId>,
+        memory_id: impl Into<String>,
+    ) -> Self {
+        Self {
+            app_name: app_name.into(),
+            user_id: user_id.into(),
+            memory_id: memory_id.into(),
+        }
+    }
+}
+
+/// What a search found. ADK: `SearchMemoryResponse`
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SearchMemoryResponse {
+    /// The entries, best match first.
+    #[serde(default)]
+    pub memories: Vec<MemoryEntry>,
+}
+
+/// One thing remembered. ADK: `MemoryEntry`
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MemoryEntry {
+    /// What was said.
+    pub content: Content,
+    /// Anything the one who added it wanted to remember with it.
+    #[serde(alias = "customMetadata", default)]
+    pub custom_metadata: Map,
+    /// Names the entry, for forgetting it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// Who said it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub author: Option<String>,
+    /// When it was said: ISO 8601 without zone, in the local time of the machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timestamp: Option<String>,
+}

@@ -1,0 +1,120 @@
+//! Which words a text is found by (S81).
+
+use std::collections::HashSet;
+
+use unicode_normalization::UnicodeNormalization as _;
+
+/// The text in composed form (NFC).
+pub(crate) fn composed(text: &str) -> String {
+    text.nfc().collect()
+}
+
+/// The distinct words of a question, in lower case.
+pub(crate) fn of_query(query: &str) -> HashSet<String> {
+    words(&composed(query))
+}
+
+/// The distinct words a composed text is found by, in lower case.
+///
+/// Scripts written without blanks make one word of a whole sentence. A word that mixes Latin with other letters is
+/// therefore also found by each run of one kind: `私はPythonを使う` by `python`, but not by `thon`.
+pub(crate) fn of_text(composed: &str) -> HashSet<String> {
+    let mut words = words(composed);
+    let runs: Vec<String> = words
+        .iter()
+        .filter(|word| !word.is_ascii())
+        .flat_map(|word| single_script_runs(word))
+        .collect();
+    words.extend(runs);
+    words
+}
+
+fn words(composed: &str) -> HashSet<String> {
+    composed
+        .split(|c: char| !(c.is_alphanumeric() || c == '_'))
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
+        .collect()
+}
+
+fn single_script_runs(word: &str) -> Vec<String> {
+    let mut runs: Vec<(bool, String)> = Vec::new();
+    for c in word.chars() {
+        match runs.last_mut() {
+            Some((latin, run)) if *latin == is_latin(c) => run.push(c),
+            _ => runs.push((is_latin(c), c.to_string())),
+        }
+    }
+    runs.into_iter().map(|(_, run)| run).collect()
+}
+
+fn is_latin(c: char) -> bool {
+    if c.is_ascii() {
+        return c.is_ascii_alphanumeric() || c == '_';
+    }
+    LATIN
+        .iter()
+        .any(|(first, last)| (*first..=*last).contains(&u32::from(c)))
+}
+
+/// The code points beyond ASCII whose Unicode name starts with LATIN (Unicode 14).
+const LATIN: [(u32, u32); 26] = [
+    (0xc0, 0xd6),
+    (0xd8, 0xf6),
+    (0xf8, 0x2af),
+    (0x1d00, 0x1d25),
+    (0x1d62, 0x1d65),
+    (0x1d6b, 0x1d77),
+    (0x1d79, 0x1d9a),
+    (0x1e00, 0x1eff),
+    (0x2090, 0x209c),
+    (0x2184, 0x2184),
+    (0x271d, 0x271d),
+    (0x2c60, 0x2c7c),
+    (0x2c7e, 0x2c7f),
+    (0xa722, 0xa76f),
+    (0xa771, 0xa787),
+    (0xa78b, 0xa7ca),
+    (0xa7d0, 0xa7d1),
+    (0xa7d3, 0xa7d3),
+    (0xa7d5, 0xa7d9),
+    (0xa7f5, 0xa7f7),
+    (0xa7fa, 0xa7ff),
+    (0xab30, 0xab5a),
+    (0xab60, 0xab64),
+    (0xab66, 0xab68),
+    (0xfb00, 0xfb06),
+    (0x1df00, 0x1df1e),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: &[&str]) {
+        let mut words: Vec<String> = of_text(&composed(text)).into_iter().collect();
+        words.sort_unstable();
+        let mut expected = expected.to_vec();
+        expected.sort_unstable();
+        assert_eq!(words, expected, "{text}");
+    }
+
+    #[test]
+    fn s81_words_are_lower_case_and_whole() {
+        check(
+            "The quick, the QUICK snake_case 42!",
+            &["the", "quick", "snake_case", "42"],
+        );
+        check("...", &[]);
+        check("Cafe\u{301}", &["café"]);
+        check("Größe", &["größe"]);
+    }
+
+    #[test]
+    fn s81_mixed_scripts_are_also_split() {
+        check(
+            "私はPythonを使う",
+            &["私はpythonを使う", "私は", "python", "を使う"],
+        );
+    }
+}
