@@ -26,7 +26,7 @@ mod state;
 
 pub use abort::AbortSignal;
 pub use clock::SystemClock;
-pub use context::{ChildSetup, Context, Place, ReadonlyContext, Staged, json_schema_of};
+pub use context::{Carries, ChildSetup, Context, Place, ReadonlyContext, Staged, json_schema_of};
 pub use credential::{AuthCredential, CredentialService, InMemoryCredentialService, SessionStateCredentialService};
 pub use error::{ChildFailure, Fail, NodeError, Result, ResultExt};
 pub use extract::{And, Answers, Extract, Feeds, FromContext, FromState, Input, Nothing, Resume, Shared, Takes, Wants};

@@ -19,13 +19,18 @@ use crate::{NodeError, NodeInput, NodeKind, Yield};
 pub struct Staged {
     /// The event.
     pub event: Arc<Event>,
-    carries: Carries,
+    /// What it means for its run.
+    pub carries: Carries,
 }
 
+/// Which part of a stored event is its run's output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Carries {
+pub enum Carries {
+    /// None.
     Nothing,
+    /// The output.
     Output,
+    /// The message.
     Content,
 }
 
@@ -50,7 +55,7 @@ impl Context {
         }
         let carries = staged.carries;
         let stored = Sending { ctx: self, event: Some(staged.event), ticket: None }.await;
-        self.settle_carried(carries, stored);
+        self.settle(carries, stored);
         Ok(())
     }
 
@@ -214,11 +219,7 @@ impl Context {
     }
 
     /// Records that a staged event is stored: its output is shared with the event from now on. For engines.
-    pub fn settle(&self, staged: &Staged, stored: Arc<Event>) {
-        self.settle_carried(staged.carries, stored);
-    }
-
-    fn settle_carried(&self, carries: Carries, stored: Arc<Event>) {
+    pub fn settle(&self, carries: Carries, stored: Arc<Event>) {
         match carries {
             Carries::Nothing => {}
             Carries::Output => self.cell().output = Output::Stored(NodeInput::Output(stored)),
@@ -226,10 +227,18 @@ impl Context {
         }
     }
 
-    /// The event for what the body left on the context, if anything (R412). For engines.
+    /// Ends the body, and makes the event for what it left on the context, if anything (R412). For engines.
     #[must_use]
-    pub fn stage_rest(&self) -> Option<Staged> {
+    pub fn finish(&self) -> Option<Staged> {
         let mut cell = self.cell();
+        let wakers = cell.end();
+        let rest = self.stage_rest(&mut cell);
+        drop(cell);
+        wakers.into_iter().for_each(std::task::Waker::wake);
+        rest
+    }
+
+    fn stage_rest(&self, cell: &mut RunCell) -> Option<Staged> {
         let deferred = matches!(cell.output, Output::Pending(_)) && !cell.delegated;
         let has_deltas = !cell.actions.state_delta().is_empty() || !cell.actions.artifact_delta().is_empty();
         if !deferred && !has_deltas && !cell.route_pending {
@@ -247,18 +256,21 @@ impl Context {
             event.actions_mut().set_route(cell.route.clone());
             cell.route_pending = false;
         }
-        self.enrich(&mut cell, &mut event);
-        take_deltas(&mut cell, &mut event);
+        self.enrich(cell, &mut event);
+        take_deltas(cell, &mut event);
         Some(Staged { event: Arc::new(event), carries })
     }
 
-    /// The error event of a failed attempt (R415). For engines.
+    /// Ends the body of a failed attempt and makes its error event (R415). For engines.
     #[must_use]
-    pub fn stage_error(&self, error: &NodeError) -> Staged {
+    pub fn fail(&self, error: &NodeError) -> Staged {
         let mut event = Event::new().with_error(error.code(), error.message());
         let mut cell = self.cell();
+        let wakers = cell.end();
         self.enrich(&mut cell, &mut event);
         take_deltas(&mut cell, &mut event);
+        drop(cell);
+        wakers.into_iter().for_each(std::task::Waker::wake);
         Staged { event: Arc::new(event), carries: Carries::Nothing }
     }
 

@@ -19,7 +19,7 @@ use serde_json::Value;
 use smol_str::SmolStr;
 
 pub use children::json_schema_of;
-pub use emit::Staged;
+pub use emit::{Carries, Staged};
 pub use readonly::ReadonlyContext;
 
 use cell::{Output, RunCell};

@@ -4,7 +4,7 @@
 //! and as parked; when every call of a pending body is parked, nothing in this process can move it on.
 
 use std::future::poll_fn;
-use std::task::Poll;
+use std::task::{Poll, Waker};
 
 use super::Context;
 use super::cell::RunCell;
@@ -56,6 +56,13 @@ impl RunCell {
     fn is_parked(&self) -> bool {
         self.parking.parked > 0 && self.parking.parked == self.parking.live
     }
+
+    /// Marks the body as gone: nothing of it may send any more, and parked calls elsewhere, whose wakers these are,
+    /// fail.
+    pub(crate) fn end(&mut self) -> Vec<Waker> {
+        self.parking.ended = true;
+        std::mem::take(&mut self.parking.wakers)
+    }
 }
 
 impl Context {
@@ -63,17 +70,5 @@ impl Context {
     #[must_use]
     pub fn is_parked(&self) -> bool {
         self.cell().is_parked()
-    }
-
-    /// Marks the body as gone: nothing of it may send any more, and parked calls elsewhere fail. For engines.
-    pub fn end(&self) {
-        let wakers = {
-            let mut cell = self.cell();
-            cell.parking.ended = true;
-            std::mem::take(&mut cell.parking.wakers)
-        };
-        for waker in wakers {
-            waker.wake();
-        }
     }
 }

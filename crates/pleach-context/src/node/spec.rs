@@ -13,6 +13,9 @@ pub enum NodeKind {
     /// An ordinary node.
     #[default]
     Plain,
+    /// A wrapped function: state that it changed is told by an event of its own when it gives nothing (R506). ADK:
+    /// `FunctionNode`.
+    Function,
     /// Waits for all its predecessors and gets a map of their outputs. ADK: `JoinNode`.
     Join,
     /// Runs other nodes and decides about each of them on resume. ADK: `Workflow`.

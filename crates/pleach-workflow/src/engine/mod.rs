@@ -1,0 +1,13 @@
+//! The engine: one node run, many runs side by side, dynamic children, and what a resume may skip.
+
+mod dynamic;
+mod node_run;
+mod once;
+mod replay;
+mod run_set;
+
+pub use dynamic::{Engine, RootEnd};
+
+pub(crate) use node_run::{NodeRun, RunSetup};
+pub(crate) use replay::{Decision, ReplayGate, decide};
+pub(crate) use run_set::{Finished, RunSet};

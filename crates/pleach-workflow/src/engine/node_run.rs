@@ -1,0 +1,332 @@
+//! [`NodeRun`]: one run of a node, from its first attempt to its last event. ADK: `NodeRunner`; rules R401–R417.
+
+use std::any::Any;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context as TaskContext, Poll, Wake, Waker, ready};
+
+use futures_util::stream::BoxStream;
+use pleach_context::{
+    Carries, ChildFailure, ChildSetup, Context, Flow, Node, NodeError, NodeInput, NodeKind, Place, Staged, Ticket, Yield,
+};
+use pleach_core::{Branch, BoxFuture, Event, Map, NodePath};
+use smol_str::SmolStr;
+
+/// What a run needs beside its node and its input.
+#[derive(Debug, Default)]
+pub(crate) struct RunSetup {
+    pub(crate) path: NodePath,
+    pub(crate) branch: Option<Branch>,
+    pub(crate) isolation_scope: Option<Arc<str>>,
+    pub(crate) resume_inputs: Option<Arc<Map>>,
+    pub(crate) output_for: Option<Arc<[NodePath]>>,
+    pub(crate) place: Place,
+    /// The node's name in its path, when it is another than the node's own.
+    pub(crate) name: Option<SmolStr>,
+    /// Whether the run checks its own input; the input of children is checked before they start (R305).
+    pub(crate) check_input: bool,
+}
+
+/// One run of a node. A future without a result: what came of the run stands on its context.
+///
+/// Plain data with a hand-written poll: a run without retry and timeout costs one boxed future, the body itself.
+pub(crate) struct NodeRun<'a> {
+    node: &'a dyn Node,
+    parent: Context,
+    setup: RunSetup,
+    input: NodeInput,
+    ctx: Context,
+    phase: Phase<'a>,
+    timer: Option<BoxFuture<'static, ()>>,
+}
+
+enum Phase<'a> {
+    Start,
+    Body(BoxFuture<'a, Result<Flow, NodeError>>),
+    Items(BoxStream<'static, Result<Yield, NodeError>>),
+    Sending { ticket: Ticket, carries: Carries, then: Then },
+    Pause(BoxFuture<'static, ()>),
+    Finished,
+}
+
+/// What comes after an event is stored.
+enum Then {
+    Items(BoxStream<'static, Result<Yield, NodeError>>),
+    Finish,
+    Failed(NodeError),
+    End,
+}
+
+impl<'a> NodeRun<'a> {
+    pub(crate) fn new(node: &'a dyn Node, parent: &Context, input: NodeInput, setup: RunSetup) -> Self {
+        let ctx = first_context(node, parent, &setup);
+        Self { node, parent: parent.clone(), setup, input, ctx, phase: Phase::Start, timer: None }
+    }
+
+    /// The context of the current attempt, or of the last one.
+    pub(crate) fn into_context(self) -> Context {
+        self.ctx
+    }
+
+    fn start(&mut self) -> Result<(), NodeError> {
+        let spec = self.node.spec();
+        let mut input = if spec.retry.is_some() { self.input.clone() } else { std::mem::take(&mut self.input) };
+        if let (true, Some(schema)) = (self.setup.check_input, &spec.input_schema) {
+            input = input.conform(schema)?;
+        }
+        self.timer = spec.timeout.map(|limit| self.ctx.invocation().services().clock.sleep(limit));
+        let (node, ctx) = (self.node, self.ctx.clone());
+        self.phase = Phase::Body(guarded(|| node.run(ctx, input))?);
+        Ok(())
+    }
+
+    /// Hands an event over to the store; `then` follows once it is stored.
+    fn send(&mut self, staged: Staged, then: Then, cx: &TaskContext<'_>) {
+        let ticket = self.ctx.invocation().queue().push(staged.event, cx.waker().clone());
+        self.phase = Phase::Sending { ticket, carries: staged.carries, then };
+    }
+
+    fn take_item(&mut self, item: Yield, then: Then, cx: &TaskContext<'_>) -> Result<(), NodeError> {
+        match self.ctx.stage(item)? {
+            Some(staged) if staged.event.is_partial() => {
+                self.ctx.invocation().queue().push_unwaited(staged.event);
+                self.follow(then, cx);
+            }
+            Some(staged) => self.send(staged, then, cx),
+            None => self.follow(then, cx),
+        }
+        Ok(())
+    }
+
+    fn take_flow(&mut self, flow: Flow, cx: &TaskContext<'_>) -> Result<(), NodeError> {
+        match flow {
+            Flow::Done(Some(item)) => self.take_item(item, Then::Finish, cx)?,
+            Flow::Done(None) => {
+                let quiet = self.node.spec().kind != NodeKind::Function || !self.ctx.has_pending_changes();
+                if quiet {
+                    self.follow(Then::Finish, cx);
+                } else {
+                    self.take_item(Yield::from(Event::new()), Then::Finish, cx)?;
+                }
+            }
+            Flow::Stream(items) => self.phase = Phase::Items(items),
+        }
+        Ok(())
+    }
+
+    fn follow(&mut self, then: Then, cx: &TaskContext<'_>) {
+        match then {
+            Then::Items(items) if self.ctx.is_aborted() => drop(items),
+            Then::Items(items) => {
+                self.phase = Phase::Items(items);
+                return;
+            }
+            Then::Finish => {}
+            Then::Failed(error) => return self.retry_or_end(error.clone(), ChildFailure { error, path: self.ctx.node_path().clone() }),
+            Then::End => {
+                self.phase = Phase::Finished;
+                return;
+            }
+        }
+        self.timer = None;
+        match self.ctx.finish() {
+            Some(rest) => self.send(rest, Then::End, cx),
+            None => self.phase = Phase::Finished,
+        }
+    }
+
+    /// A failed attempt: its error event, then another attempt or the end (R404).
+    fn fail(&mut self, error: NodeError, cx: &TaskContext<'_>) {
+        self.timer = None;
+        // A child's failure is recorded by the child; what fails here is what the child failed with.
+        if let Some(failure) = error.child_failure() {
+            let rest = self.ctx.finish();
+            debug_assert!(rest.is_none() || self.node.spec().kind != NodeKind::Workflow, "a workflow has nothing pending");
+            return self.retry_or_end(failure.error.clone(), failure.clone());
+        }
+        let staged = self.ctx.fail(&error);
+        self.send(staged, Then::Failed(error), cx);
+    }
+
+    fn retry_or_end(&mut self, error: NodeError, failure: ChildFailure) {
+        let spec = self.node.spec();
+        let attempt = self.ctx.attempt_count();
+        match spec.retry.as_ref().filter(|policy| policy.retries(&error, attempt)) {
+            Some(policy) => {
+                let services = self.ctx.invocation().services();
+                let delay = policy.delay(attempt, services.ids.uniform());
+                tracing::warn!(node = %self.ctx.node_path(), attempt, error = %error, "node failed and is tried again");
+                self.phase = Phase::Pause(services.clock.sleep(delay));
+            }
+            None => {
+                self.ctx.set_error(failure);
+                self.phase = Phase::Finished;
+            }
+        }
+    }
+
+    fn next_attempt(&mut self) {
+        let spec = self.node.spec();
+        if spec.rerun_on_resume {
+            // Children that the failed attempt completed are answered from history instead of run again.
+            self.ctx.invocation().read_history();
+        }
+        let attempt = self.ctx.attempt_count() + 1;
+        self.ctx = context(self.node, &self.parent, &self.setup, attempt);
+        self.phase = Phase::Start;
+    }
+
+    fn poll_timer(&mut self, cx: &mut TaskContext<'_>) -> Option<NodeError> {
+        let timer = self.timer.as_mut()?;
+        if timer.as_mut().poll(cx).is_pending() {
+            return None;
+        }
+        self.timer = None;
+        if let Phase::Sending { ticket, .. } = self.phase {
+            self.ctx.invocation().queue().forget(ticket);
+        }
+        let (name, limit) = (self.ctx.node_name(), self.node.spec().timeout.unwrap_or_default().as_secs_f64());
+        Some(NodeError::new("NodeTimeoutError", format!("Node '{name}' timed out after {limit:?} seconds.")))
+    }
+
+    /// A pending body whose every call waits for the outside world is done for now (R414).
+    fn poll_parked(&mut self, cx: &mut TaskContext<'_>) -> Poll<()> {
+        let flag = Arc::new(WokenFlag::default());
+        let waker = Waker::from(Arc::clone(&flag));
+        let again = self.poll_body(&mut TaskContext::from_waker(&waker));
+        match again {
+            Poll::Ready(Ok(())) => {}
+            Poll::Ready(Err(error)) => self.fail(error, cx),
+            Poll::Pending if !flag.0.load(Ordering::Acquire) && self.ctx.is_parked() => self.follow(Then::Finish, cx),
+            Poll::Pending => {
+                // Something else moves it on; it must be polled again with the real waker.
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+        }
+        Poll::Ready(())
+    }
+
+    fn poll_body(&mut self, cx: &mut TaskContext<'_>) -> Poll<Result<(), NodeError>> {
+        match &mut self.phase {
+            Phase::Body(body) => {
+                let flow = match guarded(|| body.as_mut().poll(cx)) {
+                    Ok(polled) => ready!(polled),
+                    Err(panic) => Err(panic),
+                };
+                Poll::Ready(flow.and_then(|flow| self.take_flow(flow, cx)))
+            }
+            Phase::Items(items) => {
+                let next = match guarded(|| items.as_mut().poll_next(cx)) {
+                    Ok(polled) => ready!(polled),
+                    Err(panic) => Some(Err(panic)),
+                };
+                let Phase::Items(items) = std::mem::replace(&mut self.phase, Phase::Finished) else {
+                    return Poll::Ready(Ok(()));
+                };
+                match next {
+                    Some(Ok(item)) => Poll::Ready(self.take_item(item, Then::Items(items), cx)),
+                    Some(Err(error)) => Poll::Ready(Err(error)),
+                    None => {
+                        self.follow(Then::Finish, cx);
+                        Poll::Ready(Ok(()))
+                    }
+                }
+            }
+            _ => Poll::Ready(Ok(())),
+        }
+    }
+}
+
+impl Future for NodeRun<'_> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<()> {
+        let run = &mut *self;
+        loop {
+            match &mut run.phase {
+                Phase::Finished => return Poll::Ready(()),
+                Phase::Start => {
+                    if let Err(error) = run.start() {
+                        run.fail(error, cx);
+                    }
+                    continue;
+                }
+                Phase::Pause(pause) => {
+                    ready!(pause.as_mut().poll(cx));
+                    run.next_attempt();
+                    continue;
+                }
+                Phase::Sending { ticket, carries, .. } => {
+                    if let Poll::Ready(stored) = run.ctx.invocation().queue().poll_stored(*ticket, cx) {
+                        run.ctx.settle(*carries, stored);
+                        if let Phase::Sending { then, .. } = std::mem::replace(&mut run.phase, Phase::Finished) {
+                            run.follow(then, cx);
+                        }
+                        continue;
+                    }
+                }
+                Phase::Body(_) | Phase::Items(_) => match run.poll_body(cx) {
+                    Poll::Ready(Ok(())) => continue,
+                    Poll::Ready(Err(error)) => {
+                        run.fail(error, cx);
+                        continue;
+                    }
+                    Poll::Pending if run.ctx.is_parked() => match run.poll_parked(cx) {
+                        Poll::Ready(()) => continue,
+                        Poll::Pending => {}
+                    },
+                    Poll::Pending => {}
+                },
+            }
+            match run.poll_timer(cx) {
+                Some(timeout) => run.fail(timeout, cx),
+                None => return Poll::Pending,
+            }
+        }
+    }
+}
+
+fn first_context(node: &dyn Node, parent: &Context, setup: &RunSetup) -> Context {
+    context(node, parent, setup, 1)
+}
+
+fn context(node: &dyn Node, parent: &Context, setup: &RunSetup, attempt: u32) -> Context {
+    let spec = node.spec();
+    let child = ChildSetup {
+        path: setup.path.clone(),
+        branch: setup.branch.clone(),
+        isolation_scope: setup.isolation_scope.clone(),
+        attempt,
+        resume_inputs: setup.resume_inputs.clone(),
+        output_for: setup.output_for.clone(),
+        place: setup.place.clone(),
+    };
+    parent.child(spec, setup.name.as_ref().unwrap_or(&spec.name), child)
+}
+
+/// Runs user code; a panic becomes an error of the node.
+fn guarded<T>(code: impl FnOnce() -> T) -> Result<T, NodeError> {
+    catch_unwind(AssertUnwindSafe(code)).map_err(|panic| {
+        let text = panic_text(&*panic);
+        NodeError::new("PanicError", format!("the node panicked: {text}"))
+    })
+}
+
+fn panic_text(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
+}
+
+/// Notes whether a body woke itself.
+#[derive(Default)]
+struct WokenFlag(AtomicBool);
+
+impl Wake for WokenFlag {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Release);
+    }
+}

@@ -1,0 +1,165 @@
+//! [`RunSet`]: the runs of one orchestrator, polled inside its own task.
+//!
+//! Woken runs are polled in the order of their wakes, new ones in the order of their triggers; what completes in one
+//! pass is handed out in schedule order, so that a replay takes the same path (R629). A pass ends when tokio's
+//! cooperative budget is spent: polling on would only make every timer and channel answer "pending".
+
+use std::collections::VecDeque;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context as TaskContext, Poll, Wake, Waker};
+
+use futures_util::task::AtomicWaker;
+use pleach_context::Context;
+
+use super::NodeRun;
+
+/// A run that has ended.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    /// Its place in the order of starts.
+    pub(crate) seq: u64,
+    /// The graph node that ran.
+    pub(crate) node: usize,
+    /// What came of it.
+    pub(crate) ctx: Context,
+}
+
+/// The runs of one orchestrator.
+#[derive(Default)]
+pub(crate) struct RunSet<'a> {
+    slots: Vec<Slot<'a>>,
+    free: Vec<usize>,
+    fresh: VecDeque<usize>,
+    shared: Arc<Shared>,
+    live: usize,
+    finished: Vec<Finished>,
+    polled: Vec<usize>,
+}
+
+struct Slot<'a> {
+    run: Option<Entry<'a>>,
+    signal: Arc<SlotWaker>,
+    waker: Waker,
+}
+
+struct Entry<'a> {
+    seq: u64,
+    node: usize,
+    run: NodeRun<'a>,
+}
+
+/// Which slots want to be polled.
+#[derive(Default)]
+struct Shared {
+    woken: Mutex<Vec<usize>>,
+    parent: AtomicWaker,
+}
+
+/// The waker of one slot, made once and used by every run in it.
+struct SlotWaker {
+    index: usize,
+    queued: AtomicBool,
+    shared: Arc<Shared>,
+}
+
+impl Wake for SlotWaker {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        if !self.queued.swap(true, Ordering::AcqRel) {
+            self.shared.woken.lock().unwrap_or_else(PoisonError::into_inner).push(self.index);
+            self.shared.parent.wake();
+        }
+    }
+}
+
+impl<'a> RunSet<'a> {
+    /// Adds a run; it is polled with the next pass.
+    pub(crate) fn push(&mut self, seq: u64, node: usize, run: NodeRun<'a>) {
+        let index = self.free.pop().unwrap_or_else(|| self.add_slot());
+        self.slots[index].run = Some(Entry { seq, node, run });
+        self.fresh.push_back(index);
+        self.live += 1;
+    }
+
+    fn add_slot(&mut self) -> usize {
+        let index = self.slots.len();
+        let signal = Arc::new(SlotWaker { index, queued: AtomicBool::new(false), shared: Arc::clone(&self.shared) });
+        let waker = Waker::from(Arc::clone(&signal));
+        self.slots.push(Slot { run: None, signal, waker });
+        index
+    }
+
+    /// Whether nothing runs and nothing waits to be handed out.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.live == 0 && self.finished.is_empty()
+    }
+
+    /// Waits until runs have ended and moves them to `batch`, in schedule order.
+    pub(crate) async fn next_batch(&mut self, batch: &mut Vec<Finished>) {
+        poll_fn(|cx| {
+            self.poll_runs(cx);
+            if self.finished.is_empty() { Poll::Pending } else { Poll::Ready(()) }
+        })
+        .await;
+        batch.append(&mut self.finished);
+        batch.sort_unstable_by_key(|finished| finished.seq);
+    }
+
+    /// Waits for `other` while the runs go on.
+    pub(crate) async fn drive_while<F: Future + Unpin>(&mut self, mut other: F) -> F::Output {
+        poll_fn(|cx| {
+            let result = Pin::new(&mut other).poll(cx);
+            if result.is_pending() {
+                self.poll_runs(cx);
+            }
+            result
+        })
+        .await
+    }
+
+    fn poll_runs(&mut self, cx: &mut TaskContext<'_>) {
+        self.shared.parent.register(cx.waker());
+        while let Some(index) = self.fresh.pop_front() {
+            self.poll_slot(index);
+            if !tokio::task::coop::has_budget_remaining() {
+                cx.waker().wake_by_ref();
+                return;
+            }
+        }
+        let mut woken = std::mem::take(&mut self.polled);
+        std::mem::swap(&mut woken, &mut self.shared.woken.lock().unwrap_or_else(PoisonError::into_inner));
+        for (done, &index) in woken.iter().enumerate() {
+            self.poll_slot(index);
+            if !tokio::task::coop::has_budget_remaining() {
+                // The rest keeps its turn: before whatever was woken meanwhile.
+                let mut queue = self.shared.woken.lock().unwrap_or_else(PoisonError::into_inner);
+                queue.splice(0..0, woken[done + 1..].iter().copied());
+                drop(queue);
+                cx.waker().wake_by_ref();
+                break;
+            }
+        }
+        woken.clear();
+        self.polled = woken;
+    }
+
+    fn poll_slot(&mut self, index: usize) {
+        let slot = &mut self.slots[index];
+        slot.signal.queued.store(false, Ordering::Release);
+        let Some(entry) = slot.run.as_mut() else { return };
+        if Pin::new(&mut entry.run).poll(&mut TaskContext::from_waker(&slot.waker)).is_pending() {
+            return;
+        }
+        if let Some(Entry { seq, node, run }) = slot.run.take() {
+            self.finished.push(Finished { seq, node, ctx: run.into_context() });
+            self.free.push(index);
+            self.live -= 1;
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! What makes a function a handler, in two steps, so that the compiler names the part that is wrong.
+
+use std::future::{Future, ready};
+
+use pleach_context::{Context, Extract, Flow, Need, NodeError, NodeInput};
+use pleach_core::BoxFuture;
+use smol_str::SmolStr;
+
+use super::into_yield::IntoYield;
+
+/// A function of these parameters: the outer shape of a handler, without any demand on its types.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a node handler",
+    note = "a node handler is an `async fn` of up to 8 parameters; a closure must be `Fn`, so it may not give away what it captures"
+)]
+pub trait Shape<Args>: Send + Sync + 'static {
+    /// What calling it gives: for a handler, a future.
+    type Ret;
+
+    /// Calls it.
+    fn invoke(&self, args: Args) -> Self::Ret;
+}
+
+macro_rules! shapes {
+    ($(($($name:ident),*))*) => {$(
+        impl<Func, Ret, $($name),*> Shape<($($name,)*)> for Func
+        where
+            Func: Fn($($name),*) -> Ret + Send + Sync + 'static,
+        {
+            type Ret = Ret;
+
+            #[allow(non_snake_case, reason = "the type parameters name the arguments")]
+            fn invoke(&self, ($($name,)*): ($($name,)*)) -> Ret {
+                self($($name),*)
+            }
+        }
+    )*};
+}
+
+shapes! {
+    () (A) (A, B) (A, B, C) (A, B, C, D) (A, B, C, D, E) (A, B, C, D, E, F) (A, B, C, D, E, F, G)
+    (A, B, C, D, E, F, G, H)
+}
+
+/// A function that can be a node: an `async fn` whose parameters are [`FromContext`](pleach_context::FromContext) and
+/// whose result is [`IntoYield`]. The marker `M` is inferred.
+pub trait Handler<M>: Send + Sync + 'static {
+    /// What it takes.
+    type In;
+    /// What it gives.
+    type Out;
+
+    /// Starts a run.
+    fn call(&self, ctx: &Context, input: NodeInput) -> BoxFuture<'static, Result<Flow, NodeError>>;
+
+    /// Adds the app-provided values that it needs.
+    fn needs(&self, needs: &mut Vec<Need>);
+
+    /// Adds the state keys that it reads by declaration.
+    fn state_params(&self, keys: &mut Vec<SmolStr>);
+}
+
+impl<F, Args, RM> Handler<(Args, RM)> for F
+where
+    F: Shape<Args>,
+    Args: Extract,
+    F::Ret: Future + Send + 'static,
+    <F::Ret as Future>::Output: IntoYield<RM>,
+{
+    type In = Args::In;
+    type Out = <<F::Ret as Future>::Output as IntoYield<RM>>::Out;
+
+    fn call(&self, ctx: &Context, mut input: NodeInput) -> BoxFuture<'static, Result<Flow, NodeError>> {
+        match Args::extract(ctx, &mut input) {
+            Ok(args) => {
+                let body = self.invoke(args);
+                Box::pin(async move { body.await.into_flow() })
+            }
+            Err(error) => Box::pin(ready(Err(error))),
+        }
+    }
+
+    fn needs(&self, needs: &mut Vec<Need>) {
+        Args::needs(needs);
+    }
+
+    fn state_params(&self, keys: &mut Vec<SmolStr>) {
+        Args::state_params(keys);
+    }
+}

@@ -1,0 +1,186 @@
+//! What a handler can return.
+
+use std::any::Any;
+
+use futures_util::{Stream, StreamExt as _};
+use pleach_context::{Dynamic, Flow, NodeError, NodeInput, Yield, json_schema_of};
+use pleach_core::{BoxError, Content, Event, RequestInput, Route};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+/// Something that a node handler can return. The marker `M` is inferred.
+///
+/// Implemented for every `Serialize` type (an output; null is none), [`Event`], [`Content`] (a message and no output),
+/// [`Output`] (value, route and state on one event), [`RequestInput`] (a question: the answer becomes the output),
+/// [`Dynamic`], [`Yield`], `Result` of any of them, and streams of any of them.
+#[diagnostic::on_unimplemented(
+    message = "a node handler cannot return `{Self}`",
+    label = "not a handler result",
+    note = "return a type that derives `serde::Serialize`, an `Event`, an `Output<T>`, a `RequestInput<T>` (with `T: JsonSchema`), a `Dynamic`, a `Result` of one of them whose error is `Into<Box<dyn Error + Send + Sync>>`, or a `Stream` of one of them"
+)]
+pub trait IntoYield<M>: 'static {
+    /// What the node gives.
+    type Out;
+
+    /// Turns the result into the end of a run.
+    ///
+    /// # Errors
+    /// The error of a `Result`, or a `ValidationError` for a value that has no JSON form.
+    fn into_flow(self) -> Result<Flow, NodeError>;
+}
+
+/// Markers that keep the implementations of [`IntoYield`] apart.
+pub mod marker {
+    /// A serialisable value, an event or a message.
+    #[derive(Debug)]
+    pub enum Plain {}
+    /// A value with route and state.
+    #[derive(Debug)]
+    pub enum Routed {}
+    /// A question.
+    #[derive(Debug)]
+    pub enum Asks {}
+    /// A value whose type is only known at run time.
+    #[derive(Debug)]
+    pub enum Untyped {}
+    /// Whatever the engine understands.
+    #[derive(Debug)]
+    pub enum Raw {}
+    /// A stream.
+    #[derive(Debug)]
+    pub struct Streaming<M>(std::marker::PhantomData<M>);
+}
+
+/// Marker of results that may be errors.
+#[derive(Debug)]
+pub struct Fallible<M>(std::marker::PhantomData<M>);
+
+impl<T: Serialize + 'static> IntoYield<marker::Plain> for T {
+    type Out = T;
+
+    fn into_flow(self) -> Result<Flow, NodeError> {
+        // `Event` and `Content` are Serialize too: with an implementation of their own the marker could not be
+        // inferred. They are told apart here.
+        let mut value = Some(self);
+        let any: &mut dyn Any = &mut value;
+        if let Some(event) = any.downcast_mut::<Option<Event>>().and_then(Option::take) {
+            return Ok(Flow::Done(Some(Yield::from(event))));
+        }
+        if let Some(content) = any.downcast_mut::<Option<Content>>().and_then(Option::take) {
+            return Ok(Flow::Done(Some(Yield::from(Event::new().with_content(content)))));
+        }
+        if let Some(value) = any.downcast_mut::<Option<Value>>().and_then(Option::take) {
+            return Ok(Flow::output(value));
+        }
+        let value = serde_json::to_value(value).map_err(|error| NodeError::validation(error.to_string()))?;
+        Ok(Flow::output(value))
+    }
+}
+
+impl<T: IntoYield<M>, E: Into<BoxError> + 'static, M: 'static> IntoYield<Fallible<M>> for Result<T, E> {
+    type Out = T::Out;
+
+    fn into_flow(self) -> Result<Flow, NodeError> {
+        self.map_err(NodeError::from_handler)?.into_flow()
+    }
+}
+
+impl<S: Stream + Send + 'static, M: 'static> IntoYield<marker::Streaming<M>> for S
+where
+    S::Item: IntoYield<M>,
+{
+    type Out = <S::Item as IntoYield<M>>::Out;
+
+    fn into_flow(self) -> Result<Flow, NodeError> {
+        let items = self.filter_map(|item| {
+            let item = match item.into_flow() {
+                Ok(Flow::Done(item)) => item.map(Ok),
+                Ok(Flow::Stream(_)) => Some(Err(NodeError::value("a stream of streams cannot be yielded"))),
+                Err(error) => Some(Err(error)),
+            };
+            std::future::ready(item)
+        });
+        Ok(Flow::Stream(items.boxed()))
+    }
+}
+
+impl<T: JsonSchema + 'static> IntoYield<marker::Asks> for RequestInput<T> {
+    type Out = T;
+
+    fn into_flow(mut self) -> Result<Flow, NodeError> {
+        if self.response_schema.is_none() {
+            self.response_schema = json_schema_of::<T>();
+        }
+        Ok(Flow::Done(Some(Yield::from(self))))
+    }
+}
+
+impl IntoYield<marker::Untyped> for Dynamic {
+    type Out = Dynamic;
+
+    fn into_flow(self) -> Result<Flow, NodeError> {
+        Ok(Flow::output(self.0))
+    }
+}
+
+impl IntoYield<marker::Raw> for Yield {
+    type Out = Dynamic;
+
+    fn into_flow(self) -> Result<Flow, NodeError> {
+        Ok(Flow::Done(Some(self)))
+    }
+}
+
+/// An input handed on as the output, without a copy where nobody else holds it.
+impl IntoYield<marker::Raw> for NodeInput {
+    type Out = Dynamic;
+
+    fn into_flow(self) -> Result<Flow, NodeError> {
+        Ok(Flow::output(self.into_value()))
+    }
+}
+
+/// A value together with a route and state changes: one event, one commit.
+#[derive(Clone, Debug)]
+pub struct Output<T> {
+    value: T,
+    event: Event,
+}
+
+impl<T> Output<T> {
+    /// An output value.
+    pub fn of(value: T) -> Self {
+        Self { value, event: Event::new() }
+    }
+
+    /// Sets the route.
+    #[must_use]
+    pub fn route(mut self, route: impl Into<Route>) -> Self {
+        self.event = self.event.with_route(route);
+        self
+    }
+
+    /// Sets a state key.
+    #[must_use]
+    pub fn state(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.event = self.event.with_state(key, value);
+        self
+    }
+
+    /// Adds a message for the user.
+    #[must_use]
+    pub fn message(mut self, message: impl Into<pleach_core::Message>) -> Self {
+        self.event = self.event.with_message(message);
+        self
+    }
+}
+
+impl<T: Serialize + 'static> IntoYield<marker::Routed> for Output<T> {
+    type Out = T;
+
+    fn into_flow(self) -> Result<Flow, NodeError> {
+        let value = serde_json::to_value(self.value).map_err(|error| NodeError::validation(error.to_string()))?;
+        Ok(Flow::Done(Some(Yield::from(self.event.with_output(value)))))
+    }
+}

@@ -1,0 +1,9 @@
+//! Nodes made from handlers: plain `async fn`s whose parameters and result say what they take and give.
+
+mod handler;
+mod into_yield;
+mod node;
+
+pub use handler::{Handler, Shape};
+pub use into_yield::{Fallible, IntoYield, Output, marker};
+pub use node::FunctionNode;

@@ -1,0 +1,318 @@
+//! [`WorkflowBuilder`]: writing a graph down with handles that the compiler checks.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use pleach_context::{Dynamic, Node, NodeKind, NodeSpec, RetryConfig, Schema, TypedNode};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use smol_str::SmolStr;
+
+use super::compiled::{Awaited, Graph, GraphNode, START_NAME};
+use super::edge::{Edge, EdgeRoute};
+use super::error::{BuildError, Fault};
+use super::handle::{End, NodeRef, Source, Sources, Targets};
+use super::validate;
+use crate::{FunctionNode, Handler, JoinNode, Workflow};
+
+/// Writes a workflow down. `W` is what the workflow takes: text and anything else until [`input`](Self::input) says.
+///
+/// Nodes are added first and give handles; edges join handles, and an edge between types that do not fit does not
+/// compile. [`build`](Self::build) reports every other fault at once.
+pub struct WorkflowBuilder<W = Dynamic> {
+    draft: Draft,
+    graph: u64,
+    max_concurrency: Option<usize>,
+    input: PhantomData<fn(W)>,
+}
+
+/// A graph as it was written down.
+pub(crate) struct Draft {
+    pub(crate) spec: NodeSpec,
+    pub(crate) nodes: Vec<Arc<dyn Node>>,
+    pub(crate) links: Vec<Link>,
+    pub(crate) misuses: Vec<Fault>,
+}
+
+/// The edges of a draft by node.
+pub(crate) struct Adjacency<'a> {
+    pub(crate) out: Vec<Vec<&'a Link>>,
+    pub(crate) into: Vec<Vec<&'a Link>>,
+}
+
+/// An edge as it was written down.
+pub(crate) struct Link {
+    pub(crate) from: End,
+    pub(crate) to: End,
+    pub(crate) route: Option<EdgeRoute>,
+}
+
+impl Draft {
+    /// For every node, the edges that leave it and those that lead to it; edges from START only count as leading.
+    pub(crate) fn adjacency(&self) -> Adjacency<'_> {
+        let mut adjacency = Adjacency { out: vec![Vec::new(); self.nodes.len()], into: vec![Vec::new(); self.nodes.len()] };
+        for link in &self.links {
+            if let End::Node { index, .. } = link.from {
+                adjacency.out[index].push(link);
+            }
+            if let End::Node { index, .. } = link.to {
+                adjacency.into[index].push(link);
+            }
+        }
+        adjacency
+    }
+
+    pub(crate) fn name_of(&self, end: End) -> SmolStr {
+        match end {
+            End::Start => START_NAME,
+            End::Node { index, .. } => self.nodes[index].spec().name.clone(),
+        }
+    }
+}
+
+impl WorkflowBuilder<Dynamic> {
+    pub(crate) fn new(name: impl Into<SmolStr>) -> Self {
+        static GRAPHS: AtomicU64 = AtomicU64::new(0);
+        let spec = NodeSpec::new(name).kind(NodeKind::Workflow).rerun_on_resume(true);
+        Self {
+            draft: Draft { spec, nodes: Vec::new(), links: Vec::new(), misuses: Vec::new() },
+            graph: GRAPHS.fetch_add(1, Ordering::Relaxed),
+            max_concurrency: None,
+            input: PhantomData,
+        }
+    }
+}
+
+impl<W> WorkflowBuilder<W> {
+    /// Says what the workflow takes: START gives it to the first nodes.
+    #[must_use]
+    pub fn input<T>(self) -> WorkflowBuilder<T> {
+        WorkflowBuilder { draft: self.draft, graph: self.graph, max_concurrency: self.max_concurrency, input: PhantomData }
+    }
+
+    /// Adds a handler under a name.
+    pub fn node<H, M>(&mut self, name: impl Into<SmolStr>, handler: H) -> NodeRef<H::In, H::Out>
+    where
+        H: Handler<M>,
+        H::In: 'static,
+        H::Out: 'static,
+    {
+        self.add(FunctionNode::new(name, handler))
+    }
+
+    /// Adds a node: a [`FunctionNode`] with settings, a workflow, an agent.
+    pub fn add<N: TypedNode>(&mut self, node: N) -> NodeRef<N::In, N::Out> {
+        self.push(Arc::new(node))
+    }
+
+    /// Adds a node whose types are only known at run time.
+    pub fn add_dynamic(&mut self, node: Arc<dyn Node>) -> NodeRef<Dynamic, Dynamic> {
+        self.push(node)
+    }
+
+    fn push<In, Out>(&mut self, node: Arc<dyn Node>) -> NodeRef<In, Out> {
+        self.draft.nodes.push(node);
+        NodeRef::new(self.graph, self.draft.nodes.len() - 1)
+    }
+
+    /// Adds a node that waits for all of `from` and gives a map of their outputs by name. ADK: `JoinNode`.
+    pub fn join(&mut self, name: impl Into<SmolStr>, from: impl Sources) -> NodeRef<Dynamic, Dynamic> {
+        let join = self.push(Arc::new(JoinNode::new(name)));
+        let mut ends = Vec::new();
+        from.ends(&mut ends);
+        for end in ends {
+            self.link(end, End::Node { graph: join.graph, index: join.index }, None);
+        }
+        join
+    }
+
+    /// Adds a join whose map is read as a `T`: its fields are the names of the joined nodes, which is checked when the
+    /// workflow is built.
+    pub fn join_as<T: DeserializeOwned + JsonSchema>(&mut self, name: impl Into<SmolStr>, from: impl Sources) -> NodeRef<Dynamic, T> {
+        let name = name.into();
+        let mut ends = Vec::new();
+        from.ends(&mut ends);
+        let schema = schemars::schema_for!(T).to_value();
+        let joined: Vec<SmolStr> = ends.iter().filter(|end| self.owns(**end)).map(|end| self.draft.name_of(*end)).collect();
+        for field in schema.get("required").and_then(|fields| fields.as_array()).into_iter().flatten() {
+            let field = field.as_str().unwrap_or_default();
+            if !joined.iter().any(|name| name == field) {
+                let message = format!("join '{name}' has no predecessor '{field}', which its type requires");
+                self.draft.misuses.push(Fault::config("unknown_join_field", message));
+            }
+        }
+        self.join(name, from).gives()
+    }
+
+    /// Adds edges that are always followed.
+    pub fn edge<S: Source<W>, T: Targets<S::Out, M>, M>(&mut self, from: S, to: T) -> &mut Self {
+        self.links(from.end(), to, None)
+    }
+
+    /// Adds edges that are followed when the node gives this route (one of these, for a list). [`DEFAULT`](pleach_core::DEFAULT_ROUTE)
+    /// is followed when no other routed edge is.
+    pub fn route<S: Source<W>, T: Targets<S::Out, M>, M>(&mut self, from: S, route: impl Into<EdgeRoute>, to: T) -> &mut Self {
+        self.links(from.end(), to, Some(route.into()))
+    }
+
+    /// Adds one routed edge per entry of a map; an empty map is a fault. ADK: a routing map in a chain.
+    pub fn routes<S, R, T, M>(&mut self, from: S, map: impl IntoIterator<Item = (R, T)>) -> &mut Self
+    where
+        S: Source<W>,
+        R: Into<EdgeRoute>,
+        T: Targets<S::Out, M>,
+    {
+        let before = self.draft.links.len();
+        for (route, to) in map {
+            self.links(from.end(), to, Some(route.into()));
+        }
+        if self.draft.links.len() == before {
+            let node = if self.owns(from.end()) { self.draft.name_of(from.end()) } else { SmolStr::default() };
+            let message = format!("Routing map must not be empty: node '{node}'.");
+            self.draft.misuses.push(Fault::config("empty_routing_map", message));
+        }
+        self
+    }
+
+    fn links<T: Targets<Out, M>, Out, M>(&mut self, from: End, to: T, route: Option<EdgeRoute>) -> &mut Self {
+        let mut ends = Vec::new();
+        to.ends(&mut ends);
+        for end in ends {
+            self.link(from, end, route.clone());
+        }
+        self
+    }
+
+    fn owns(&self, end: End) -> bool {
+        matches!(end, End::Start) || matches!(end, End::Node { graph, .. } if graph == self.graph)
+    }
+
+    fn link(&mut self, from: End, to: End, route: Option<EdgeRoute>) {
+        if self.owns(from) && self.owns(to) {
+            self.draft.links.push(Link { from, to, route });
+        } else {
+            let message = format!("an edge of workflow '{}' uses a handle of another workflow", self.draft.spec.name);
+            self.draft.misuses.push(Fault::config("foreign_handle", message));
+        }
+    }
+
+    /// Limits how many graph nodes run at the same time; 0 means no limit. Dynamic children do not count (R623).
+    pub fn max_concurrency(&mut self, nodes: usize) -> &mut Self {
+        self.max_concurrency = (nodes > 0).then_some(nodes);
+        self
+    }
+
+    /// Sets what the workflow is for.
+    pub fn description(&mut self, text: impl Into<String>) -> &mut Self {
+        self.draft.spec.description = text.into();
+        self
+    }
+
+    /// Runs the workflow again when it fails; nodes that gave something are not run again (R644).
+    pub fn retry(&mut self, policy: RetryConfig) -> &mut Self {
+        self.draft.spec.retry = Some(policy);
+        self
+    }
+
+    /// Limits how long one attempt of the workflow may take.
+    pub fn timeout(&mut self, limit: Duration) -> &mut Self {
+        self.draft.spec.timeout = Some(limit);
+        self
+    }
+
+    /// Sets the shape of the input.
+    pub fn input_schema(&mut self, schema: Schema) -> &mut Self {
+        self.draft.spec.input_schema = Some(schema);
+        self
+    }
+
+    /// Sets the shape of the output; the stored event keeps what the terminal node gave (R642).
+    pub fn output_schema(&mut self, schema: Schema) -> &mut Self {
+        self.draft.spec.output_schema = Some(schema);
+        self
+    }
+
+    /// Sets the shape of the session state for all nodes of the workflow (R164).
+    pub fn state_schema(&mut self, schema: Schema) -> &mut Self {
+        self.draft.spec.state_schema = Some(schema);
+        self
+    }
+
+    /// Checks the graph and makes the workflow.
+    ///
+    /// # Errors
+    /// Every fault of the graph, by node name.
+    pub fn build(self) -> Result<Workflow<W, Dynamic>, BuildError> {
+        self.finish()
+    }
+
+    /// Checks the graph and makes the workflow, which gives what `last` gives.
+    ///
+    /// # Errors
+    /// As [`build`](Self::build); also when `last` is no terminal node.
+    pub fn build_to<In, Out>(mut self, last: NodeRef<In, Out>) -> Result<Workflow<W, Out>, BuildError> {
+        let end = End::Node { graph: last.graph, index: last.index };
+        let terminal = self.owns(end) && !self.draft.links.iter().any(|link| link.from == end);
+        if !terminal {
+            let message = "the last node of a workflow must be one of its nodes without outgoing edges";
+            self.draft.misuses.push(Fault::config("last_not_terminal", message));
+        }
+        self.finish()
+    }
+
+    fn finish<Out>(self) -> Result<Workflow<W, Out>, BuildError> {
+        let faults = validate::faults(&self.draft);
+        if !faults.is_empty() {
+            return Err(BuildError { name: self.draft.spec.name.to_string(), faults });
+        }
+        let graph = (!self.draft.links.is_empty()).then(|| compile(&self.draft));
+        Ok(Workflow::new(self.draft.spec, graph, self.max_concurrency))
+    }
+}
+
+fn compile(draft: &Draft) -> Graph {
+    let adjacency = draft.adjacency();
+    let nodes = draft.nodes.iter().zip(&adjacency.into);
+    let mut nodes: Vec<GraphNode> = nodes.map(|(node, incoming)| compile_node(draft, node, incoming)).collect();
+    let mut start = Vec::new();
+    for link in &draft.links {
+        let End::Node { index: to, .. } = link.to else { continue };
+        let name = draft.name_of(link.from);
+        let join_slot = nodes[to].awaited.binary_search_by(|awaited| awaited.name.cmp(&name)).unwrap_or(0);
+        let edge = Edge { to, route: link.route.clone(), join_slot };
+        match link.from {
+            End::Start => start.push(edge),
+            End::Node { index, .. } => nodes[index].out.push(edge),
+        }
+    }
+    Graph { nodes, start }
+}
+
+fn compile_node(draft: &Draft, node: &Arc<dyn Node>, incoming: &[&Link]) -> GraphNode {
+    let awaited = |link: &&Link| Awaited {
+        name: draft.name_of(link.from),
+        node: match link.from {
+            End::Start => None,
+            End::Node { index, .. } => Some(index),
+        },
+    };
+    let mut awaited: Vec<Awaited> = incoming.iter().map(awaited).collect();
+    awaited.sort_by(|a, b| a.name.cmp(&b.name));
+    awaited.dedup_by(|a, b| a.node == b.node);
+    let in_nodes = awaited.iter().map(|awaited| awaited.name.clone()).collect();
+    if node.spec().kind != NodeKind::Join {
+        awaited.clear();
+    }
+    let expected = awaited.iter().filter(|awaited| awaited.node.is_some()).count();
+    GraphNode { node: Arc::clone(node), out: Vec::new(), in_nodes, awaited, expected }
+}
+
+impl<W> fmt::Debug for WorkflowBuilder<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let nodes: Vec<&str> = self.draft.nodes.iter().map(|node| node.spec().name.as_str()).collect();
+        f.debug_struct("WorkflowBuilder").field("name", &self.draft.spec.name).field("nodes", &nodes).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,60 @@
+//! The graph as the engine uses it: indices instead of names, fixed when the workflow is built.
+
+use std::fmt;
+use std::sync::Arc;
+
+use pleach_context::Node;
+use pleach_core::Route;
+use smol_str::SmolStr;
+
+use super::edge::{Edge, followed};
+
+/// The name under which START appears to nodes: as predecessor, and as key of a join.
+pub(crate) const START_NAME: SmolStr = SmolStr::new_static("__START__");
+
+/// A checked graph.
+pub(crate) struct Graph {
+    pub(crate) nodes: Vec<GraphNode>,
+    /// The edges out of START, in declaration order.
+    pub(crate) start: Vec<Edge>,
+}
+
+/// A node of a checked graph.
+pub(crate) struct GraphNode {
+    pub(crate) node: Arc<dyn Node>,
+    pub(crate) out: Vec<Edge>,
+    /// The names of all predecessors, START only if it is one.
+    pub(crate) in_nodes: Arc<[SmolStr]>,
+    /// For a join: whom it waits for, sorted by name.
+    pub(crate) awaited: Vec<Awaited>,
+    /// For a join: how many of them run, which START does not.
+    pub(crate) expected: usize,
+}
+
+/// A predecessor that a join waits for.
+pub(crate) struct Awaited {
+    pub(crate) name: SmolStr,
+    /// `None` for START, which has always completed.
+    pub(crate) node: Option<usize>,
+}
+
+impl GraphNode {
+    pub(crate) fn is_terminal(&self) -> bool {
+        self.out.is_empty()
+    }
+
+    pub(crate) fn is_join(&self) -> bool {
+        self.node.spec().kind == pleach_context::NodeKind::Join
+    }
+
+    /// The edges that a completion with this route follows (R624).
+    pub(crate) fn followed<'a>(&'a self, route: Option<&'a Route>) -> impl Iterator<Item = &'a Edge> {
+        followed(&self.out, route)
+    }
+}
+
+impl fmt::Debug for Graph {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.nodes.iter().map(|node| &node.node.spec().name)).finish()
+    }
+}

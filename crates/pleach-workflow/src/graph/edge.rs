@@ -1,0 +1,96 @@
+//! Edges and the routes they are followed on.
+
+use pleach_core::{DEFAULT_ROUTE, Route, RouteKey};
+
+/// The condition of a routed edge: one or several route values, or the default route.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EdgeRoute {
+    /// Followed when one of these is among the routes that the node gave.
+    Keys(Vec<RouteKey>),
+    /// Followed when no other routed edge of the node is.
+    Default,
+}
+
+impl EdgeRoute {
+    fn is_default(key: &RouteKey) -> bool {
+        matches!(key, RouteKey::Str(text) if text == DEFAULT_ROUTE)
+    }
+
+    /// Whether the default route stands among several values, which has no meaning (R610).
+    pub(crate) fn default_in_list(&self) -> bool {
+        matches!(self, Self::Keys(keys) if keys.iter().any(Self::is_default))
+    }
+
+    fn matches(&self, route: Option<&Route>) -> bool {
+        match (self, route) {
+            (Self::Keys(keys), Some(route)) => keys.iter().any(|key| route.keys().contains(key)),
+            _ => false,
+        }
+    }
+
+    /// Whether both edges could be followed on the same route value.
+    pub(crate) fn overlaps(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Keys(a), Self::Keys(b)) => a.iter().any(|key| b.contains(key)),
+            (Self::Default, Self::Default) => true,
+            _ => false,
+        }
+    }
+}
+
+impl<T: Into<Route>> From<T> for EdgeRoute {
+    fn from(route: T) -> Self {
+        match route.into() {
+            Route::One(key) if Self::is_default(&key) => Self::Default,
+            Route::One(key) => Self::Keys(vec![key]),
+            Route::Many(keys) => Self::Keys(keys),
+        }
+    }
+}
+
+/// An edge out of a node.
+#[derive(Clone, Debug)]
+pub(crate) struct Edge {
+    pub(crate) to: usize,
+    pub(crate) route: Option<EdgeRoute>,
+    /// The predecessor's place among those of a join.
+    pub(crate) join_slot: usize,
+}
+
+/// The edges that a completion follows, in declaration order, the default ones last (R624).
+pub(crate) fn followed<'a>(edges: &'a [Edge], route: Option<&'a Route>) -> impl Iterator<Item = &'a Edge> {
+    let specific = edges.iter().any(|edge| edge.route.as_ref().is_some_and(|on| on.matches(route)));
+    let plain = edges.iter().filter(move |edge| edge.route.as_ref().is_none_or(|on| on.matches(route)));
+    let default = edges.iter().filter(move |edge| !specific && edge.route == Some(EdgeRoute::Default));
+    plain.chain(default)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn edges(routes: &[Option<EdgeRoute>]) -> Vec<Edge> {
+        routes.iter().cloned().enumerate().map(|(to, route)| Edge { to, route, join_slot: 0 }).collect()
+    }
+
+    fn targets(edges: &[Edge], route: Option<Route>) -> Vec<usize> {
+        followed(edges, route.as_ref()).map(|edge| edge.to).collect()
+    }
+
+    #[test]
+    fn r624_unconditional_edges_do_not_stand_in_for_a_route() {
+        let edges = edges(&[Some("x".into()), None, Some(EdgeRoute::Default), Some(vec!["x", "y"].into())]);
+        assert_eq!(targets(&edges, Some("x".into())), [0, 1, 3]);
+        assert_eq!(targets(&edges, Some("zz".into())), [1, 2]);
+        assert_eq!(targets(&edges, None), [1, 2]);
+        assert_eq!(targets(&edges, Some(DEFAULT_ROUTE.into())), [1, 2]);
+    }
+
+    #[test]
+    fn e95_true_is_one_and_false_is_zero() {
+        let edges = edges(&[Some(1.into()), Some(false.into())]);
+        assert_eq!(targets(&edges, Some(true.into())), [0]);
+        assert_eq!(targets(&edges, Some(0.into())), [1]);
+        assert_eq!(targets(&edges, Some("True".into())), [] as [usize; 0]);
+    }
+}

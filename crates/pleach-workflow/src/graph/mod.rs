@@ -1,0 +1,15 @@
+//! The graph of a workflow: how it is written down, checked, and looked up.
+
+mod builder;
+mod compiled;
+mod edge;
+mod error;
+mod handle;
+mod validate;
+
+pub use builder::WorkflowBuilder;
+pub use edge::EdgeRoute;
+pub use error::{BuildError, Fault};
+pub use handle::{NodeRef, START, Source, Sources, Start, Targets};
+
+pub(crate) use compiled::{Graph, START_NAME};

@@ -1,0 +1,20 @@
+//! Runs nodes and graphs of nodes.
+//!
+//! This crate owns the engine: [`FunctionNode`] wraps handlers, [`Workflow`] orchestrates a graph, a node runner drives
+//! one run from its first attempt to its last event, and [`Engine`] runs dynamic children and decides what a resume
+//! may skip. It stores nothing: events leave through the invocation's queue.
+
+mod engine;
+mod function;
+mod graph;
+mod join;
+mod workflow;
+
+pub use engine::{Engine, RootEnd};
+pub use function::{Fallible, FunctionNode, Handler, IntoYield, Output, Shape};
+pub use function::marker;
+pub use graph::{
+    BuildError, EdgeRoute, Fault, NodeRef, START, Source, Sources, Start, Targets, WorkflowBuilder,
+};
+pub use join::JoinNode;
+pub use workflow::Workflow;

@@ -1,0 +1,44 @@
+//! The extra events of resumable apps: snapshots of node statuses, echoes of replayed outputs, end marks (R1030–R1033).
+
+use pleach_context::{Context, NodeInput};
+use pleach_core::{Event, Map, NodePath};
+use serde_json::{Value, json};
+
+use super::schedule::{Schedule, Status};
+use crate::graph::Graph;
+
+/// An event of the workflow itself: its author, its branch, no path.
+fn own_event(ctx: &Context) -> Event {
+    let mut event = Event::from_author(ctx.node_name());
+    event.set_invocation_id(ctx.invocation().invocation_id().clone());
+    event.set_branch(ctx.branch());
+    event
+}
+
+/// The statuses of all nodes that have been started in this run.
+pub(crate) fn snapshot(ctx: &Context, graph: &Graph, schedule: &Schedule) -> Event {
+    let started = graph.nodes.iter().zip(&schedule.nodes).filter(|(_, state)| state.status != Status::Inactive);
+    let nodes: Map = started
+        .map(|(node, state)| {
+            let entry = json!({ "status": state.status as u8, "interrupts": state.interrupts });
+            (node.node.spec().name.to_string(), entry)
+        })
+        .collect();
+    let mut event = own_event(ctx);
+    event.actions_mut().set_agent_state(Some(Map::from_iter([("nodes".to_owned(), Value::Object(nodes))])));
+    event
+}
+
+/// The output of a run that was answered from history, told once more.
+pub(crate) fn echo(ctx: &Context, path: NodePath, output: &NodeInput) -> Event {
+    let mut event = own_event(ctx).with_output(output.to_value());
+    event.set_path(path);
+    event
+}
+
+/// The workflow ran to its end.
+pub(crate) fn end_of_agent(ctx: &Context) -> Event {
+    let mut event = own_event(ctx);
+    event.actions_mut().set_end_of_agent(Some(true));
+    event
+}

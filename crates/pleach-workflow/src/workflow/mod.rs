@@ -1,0 +1,76 @@
+//! [`Workflow`]: a graph of nodes that is a node itself.
+
+mod checkpoint;
+mod orchestrate;
+mod schedule;
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use pleach_context::{Context, Dynamic, Flow, Need, Node, NodeError, NodeInput, NodeSpec, TypedNode};
+use pleach_core::BoxFuture;
+use smol_str::SmolStr;
+
+use crate::WorkflowBuilder;
+use crate::graph::Graph;
+use orchestrate::Orchestration;
+
+/// A graph of nodes, run as one node: the root of an app, a node of another workflow, or a dynamic child.
+///
+/// ADK: `Workflow`; rules R601–R645.
+pub struct Workflow<In = Dynamic, Out = Dynamic> {
+    spec: NodeSpec,
+    /// `None` for a workflow without edges: running it does nothing (R605).
+    graph: Option<Graph>,
+    max_concurrency: Option<usize>,
+    types: PhantomData<fn(In) -> Out>,
+}
+
+impl Workflow {
+    /// Starts writing a workflow down.
+    pub fn builder(name: impl Into<SmolStr>) -> WorkflowBuilder<Dynamic> {
+        WorkflowBuilder::new(name)
+    }
+}
+
+impl<In, Out> Workflow<In, Out> {
+    pub(crate) fn new(spec: NodeSpec, graph: Option<Graph>, max_concurrency: Option<usize>) -> Self {
+        Self { spec, graph, max_concurrency, types: PhantomData }
+    }
+
+    /// The name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.spec.name
+    }
+}
+
+impl<In: 'static, Out: 'static> Node for Workflow<In, Out> {
+    fn spec(&self) -> &NodeSpec {
+        &self.spec
+    }
+
+    fn run<'a>(&'a self, ctx: Context, input: NodeInput) -> BoxFuture<'a, Result<Flow, NodeError>> {
+        match &self.graph {
+            Some(graph) => Box::pin(Orchestration::new(graph, &self.spec, self.max_concurrency, ctx).run(input)),
+            None => Box::pin(std::future::ready(Ok(Flow::NOTHING))),
+        }
+    }
+
+    fn needs(&self, needs: &mut Vec<Need>) {
+        for node in self.graph.iter().flat_map(|graph| &graph.nodes) {
+            node.node.needs(needs);
+        }
+    }
+}
+
+impl<In: 'static, Out: 'static> TypedNode for Workflow<In, Out> {
+    type In = In;
+    type Out = Out;
+}
+
+impl<In, Out> fmt::Debug for Workflow<In, Out> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Workflow").field("name", &self.spec.name).field("graph", &self.graph).finish_non_exhaustive()
+    }
+}
