@@ -1,0 +1,18 @@
+//! Sessions in an SQLite file, in the layout google-adk's `SqliteSessionService` reads and writes.
+//!
+//! One thread owns the writing connection and commits the appends of all callers in groups; loads run on a few
+//! connections of their own. Merges work on JSON text, so that what a delta does not name keeps its exact bytes.
+
+mod column;
+mod fault;
+mod list;
+mod load;
+mod options;
+mod patience;
+mod service;
+mod sql;
+mod time;
+mod writer;
+
+pub use options::{SqliteOptions, Synchronous};
+pub use service::SqliteSessionService;

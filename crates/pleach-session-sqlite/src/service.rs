@@ -1,0 +1,249 @@
+//! The service: a thin index over the writer and the reads.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pleach_core::{
+    AppName, BoxFuture, Event, Map, Session, SessionHead, SessionId, SessionKey, UserId, merge_view,
+};
+use pleach_session::raw_state::RawDelta;
+use pleach_session::{
+    CreateSession, GetSessionConfig, ListSessions, ListSessionsResponse, SessionResult,
+    SessionService, prepare,
+};
+use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
+use sqlx::{ConnectOptions as _, SqlitePool};
+
+use crate::fault::File;
+use crate::options::SqliteOptions;
+use crate::writer::{Append, Create, Delete, Message, Renewed, WriterHandle};
+use crate::{list, load};
+
+/// The shortest patience for a free read connection: with all of them busy there is nothing else to wait for.
+const MIN_ACQUIRE: Duration = Duration::from_secs(5);
+
+/// Sessions in an SQLite file. ADK: `SqliteSessionService`.
+///
+/// The file has google-adk's *lite* layout, and google-adk may read and append to it at the same time. Any number of
+/// services, in any number of processes, may have the same file open.
+///
+/// Appends of all callers go through one writer, which commits those that are waiting together; each caller is
+/// answered after its commit. Loads run beside it on connections of their own.
+///
+/// Unlike google-adk's it compares and appends in one transaction and refuses *any* change since the session was
+/// loaded, also one with the same or an older time.
+#[derive(Clone, Debug)]
+pub struct SqliteSessionService {
+    file: File,
+    writer: WriterHandle,
+    readers: SqlitePool,
+}
+
+impl SqliteSessionService {
+    /// Opens a file with the default options, and creates it and its tables when they are not there.
+    ///
+    /// # Errors
+    /// Those of [`open_with`](Self::open_with).
+    pub async fn open(path: impl AsRef<Path>) -> SessionResult<Self> {
+        Self::open_with(path, SqliteOptions::default()).await
+    }
+
+    /// Opens a file, and creates it and its tables when they are not there; switches it to WAL.
+    ///
+    /// # Errors
+    /// `Unsupported` for a file in another layout (v1, v0, another program's) and for SQLite's in-memory names,
+    /// `Corrupt` for what is no database or a damaged one, `Locked` when other processes hold it beyond the busy
+    /// timeout, `Unavailable` when it cannot be opened or written. Each names the file; a refused file is not changed.
+    ///
+    /// # Cancel safety
+    /// When the future is dropped, the file may have been created and its tables too.
+    pub async fn open_with(path: impl AsRef<Path>, options: SqliteOptions) -> SessionResult<Self> {
+        let path = path.as_ref();
+        let file = File::new(path);
+        if path.as_os_str().is_empty() || path.as_os_str() == ":memory:" {
+            let reason = "every connection would see a database of its own; use the in-memory session service";
+            return Err(file.unsupported(reason));
+        }
+        let writer = WriterHandle::open(path, file.clone(), &options).await?;
+        let connect = SqliteConnectOptions::new()
+            .filename(path)
+            .read_only(true)
+            .busy_timeout(options.busy_timeout)
+            .disable_statement_logging();
+        // No timers: a pool outlives the runtime that happened to open it.
+        let readers = SqlitePoolOptions::new()
+            .max_connections(options.read_connections)
+            .test_before_acquire(false)
+            .idle_timeout(None)
+            .max_lifetime(None)
+            .acquire_timeout(options.busy_timeout.max(MIN_ACQUIRE))
+            .connect_lazy_with(connect);
+        Ok(Self {
+            file,
+            writer,
+            readers,
+        })
+    }
+
+    async fn create(&self, request: CreateSession) -> SessionResult<Session> {
+        let time = prepare::create_time(&request);
+        let id = prepare::session_id_or_new(request.session_id.as_ref());
+        let asked_id = request.session_id.as_ref().unwrap_or(&id).to_string();
+        let key = Arc::new(SessionKey::new(request.app_name, request.user_id, id));
+        prepare::check_new_session(&key, &request.state)?;
+        let text = serde_json::to_string(&request.state).map_err(|error| self.unwritable(error))?;
+        prepare::check_depth(&key, "state", &text)?;
+        let state = RawDelta::from_map(&request.state).map_err(|error| self.unwritable(error))?;
+        let created = self
+            .writer
+            .ask(|reply| {
+                let key = key.clone();
+                Message::Create(Box::new(Create {
+                    key,
+                    asked_id,
+                    state,
+                    time,
+                    reply,
+                }))
+            })
+            .await?;
+        let read = |text: &str, whose: &str| {
+            load::state(
+                Some(text),
+                format_args!("the {whose} state of {key}"),
+                &self.file,
+            )
+        };
+        let view = merge_view(
+            read(&created.session, "own")?,
+            &read(&created.app, "app")?,
+            &read(&created.user, "user")?,
+        );
+        let seen = Renewed::new(time, 0);
+        Ok(Session::new(
+            SessionHead::new(key, seen.revision, seen.update_time),
+            view,
+        ))
+    }
+
+    /// Finds a session under its id as given or, failing that, without the blanks around it (S30).
+    async fn get(
+        &self,
+        key: &SessionKey,
+        config: GetSessionConfig,
+    ) -> SessionResult<Option<Session>> {
+        let found = load::session(&self.readers, &self.file, key, &config).await?;
+        match (found, prepare::trimmed_key(key)) {
+            (None, Some(trimmed)) => {
+                load::session(&self.readers, &self.file, &trimmed, &config).await
+            }
+            (found, _) => Ok(found),
+        }
+    }
+
+    async fn append(&self, head: &mut SessionHead, event: Arc<Event>) -> SessionResult<Arc<Event>> {
+        if event.is_partial() {
+            return Ok(event);
+        }
+        let event = prepare::event_to_store(head.key(), event)?;
+        // Written here, on the caller's thread: the writer's time is everybody's.
+        let data = prepare::event_text(head.key(), &event)?;
+        let delta = RawDelta::from_map(event.actions().state_delta());
+        let delta = delta.map_err(|error| self.unwritable(error))?;
+        let (key, seen) = (head.shared_key().clone(), Renewed::seen_by(head));
+        let renewed = self
+            .writer
+            .ask(|reply| {
+                let event = event.clone();
+                Message::Append(Box::new(Append {
+                    key,
+                    seen,
+                    event,
+                    data,
+                    delta,
+                    reply,
+                }))
+            })
+            .await?;
+        head.advance(renewed.revision, renewed.update_time);
+        Ok(event)
+    }
+
+    fn unwritable(&self, error: serde_json::Error) -> pleach_session::SessionError {
+        self.file.fault(sqlx::Error::Encode(Box::new(error)))
+    }
+}
+
+impl SessionService for SqliteSessionService {
+    fn create_session(&self, request: CreateSession) -> BoxFuture<'_, SessionResult<Session>> {
+        Box::pin(self.create(request))
+    }
+
+    fn get_session<'a>(
+        &'a self,
+        key: &'a SessionKey,
+        config: GetSessionConfig,
+    ) -> BoxFuture<'a, SessionResult<Option<Session>>> {
+        Box::pin(self.get(key, config))
+    }
+
+    fn list_sessions(
+        &self,
+        request: ListSessions,
+    ) -> BoxFuture<'_, SessionResult<ListSessionsResponse>> {
+        Box::pin(async move { list::sessions(&self.readers, &self.file, &request).await })
+    }
+
+    fn find_sessions<'a>(
+        &'a self,
+        app_name: &'a AppName,
+        session_id: &'a SessionId,
+    ) -> BoxFuture<'a, SessionResult<Vec<SessionKey>>> {
+        Box::pin(list::find(&self.readers, &self.file, app_name, session_id))
+    }
+
+    fn delete_session<'a>(&'a self, key: &'a SessionKey) -> BoxFuture<'a, SessionResult<()>> {
+        let (key, trimmed) = (key.clone(), prepare::trimmed_key(key));
+        Box::pin(self.writer.ask(|reply| {
+            Message::Delete(Delete {
+                key,
+                trimmed,
+                reply,
+            })
+        }))
+    }
+
+    fn append<'a>(
+        &'a self,
+        head: &'a mut SessionHead,
+        event: Arc<Event>,
+    ) -> BoxFuture<'a, SessionResult<Arc<Event>>> {
+        Box::pin(self.append(head, event))
+    }
+
+    fn user_state<'a>(
+        &'a self,
+        app_name: &'a AppName,
+        user_id: &'a UserId,
+    ) -> BoxFuture<'a, SessionResult<Map>> {
+        Box::pin(list::user_state(
+            &self.readers,
+            &self.file,
+            app_name,
+            user_id,
+        ))
+    }
+
+    fn flush(&self) -> BoxFuture<'_, SessionResult<()>> {
+        Box::pin(self.writer.flush())
+    }
+
+    fn close(&self) -> BoxFuture<'_, SessionResult<()>> {
+        Box::pin(async move {
+            self.readers.close().await;
+            self.writer.close().await;
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,261 @@
+//! Writing a batch of appends: one transaction for all of them, two trips to SQLite when nothing is unusual.
+
+use pleach_session::{SessionError, SessionResult};
+use sqlx::{Row as _, SqliteConnection};
+
+use super::batch::{Append, Batch, Renewed, SessionRow, Verdict};
+use super::{Writer, answer, rows};
+use crate::column;
+use crate::fault::Fault;
+use crate::{sql, time};
+
+type Outcome = SessionResult<Renewed>;
+
+impl Writer {
+    /// Stores the appends and answers each of them, after the commit.
+    pub(super) async fn append_all(&mut self, appends: Vec<Append>) {
+        if appends.is_empty() {
+            return;
+        }
+        if let Err(error) = self.connect().await {
+            let file = self.file().clone();
+            appends
+                .into_iter()
+                .for_each(|append| answer(append.reply, Err(file.retold(&error))));
+            return;
+        }
+        match self.try_append(&appends).await {
+            Ok(outcomes) => {
+                for (append, outcome) in appends.into_iter().zip(outcomes) {
+                    answer(append.reply, outcome);
+                }
+            }
+            // One of them spoils the transaction of all, such as a taken event id: each tries alone.
+            Err(error) if appends.len() > 1 && !Fault::of(&error).is_shared() => {
+                for append in appends {
+                    Box::pin(self.append_all(vec![append])).await;
+                }
+            }
+            Err(error) => self.fail(appends, error).await,
+        }
+    }
+
+    /// Runs the whole transaction, again and again while another process holds the lock.
+    async fn try_append(&mut self, appends: &[Append]) -> sqlx::Result<Vec<Outcome>> {
+        let mut patience = self.settings.patience();
+        loop {
+            let error = match self.transact(appends).await {
+                Ok(outcomes) => return Ok(outcomes),
+                Err(error) => error,
+            };
+            self.roll_back(&error).await;
+            if Fault::of(&error) != Fault::Busy || !patience.wait() {
+                return Err(error);
+            }
+        }
+    }
+
+    async fn transact(&mut self, appends: &[Append]) -> sqlx::Result<Vec<Outcome>> {
+        let file = self.file().clone();
+        let connection = self.connection.as_mut().ok_or(sqlx::Error::WorkerCrashed)?;
+        let mut batch = Batch::new(appends);
+        begin(connection, &mut batch).await?;
+        repair_times(connection, &batch).await?;
+        let mut outcomes = Vec::with_capacity(appends.len());
+        let mut accepted = Vec::with_capacity(appends.len());
+        for (index, append) in appends.iter().enumerate() {
+            let at_time = count_if_needed(connection, &batch, index, append).await?;
+            outcomes.push(match batch.judge(index, append, at_time, &file) {
+                Verdict::Store(renewed) => {
+                    accepted.push(append);
+                    Ok(renewed)
+                }
+                Verdict::Stale(stored) => {
+                    let known = find_event(connection, append).await?;
+                    known.map_or_else(|| Err(stale(append, stored)), |known| known.outcome(append))
+                }
+                Verdict::Refuse(error) => Err(error),
+            });
+        }
+        if accepted.is_empty() {
+            sqlx::query(sql::ROLLBACK).execute(connection).await?;
+        } else {
+            rows::write(connection, &mut self.texts, &batch, &accepted).await?;
+        }
+        Ok(outcomes)
+    }
+
+    /// Answers appends that were not stored.
+    async fn fail(&mut self, appends: Vec<Append>, error: sqlx::Error) {
+        let error = std::sync::Arc::new(error);
+        let file = self.file().clone();
+        for append in appends {
+            let mut outcome = Err(file.shared_fault(&error));
+            // The fence held, so the caller has seen every event; its own may still be among them.
+            if Fault::of(&error) == Fault::Duplicate
+                && let Some(connection) = self.connection.as_mut()
+            {
+                outcome = match find_event(connection, &append).await {
+                    Ok(Some(known)) => known.outcome(&append),
+                    Ok(None) => outcome,
+                    Err(error) => Err(file.fault(error)),
+                };
+            }
+            answer(append.reply, outcome);
+        }
+    }
+}
+
+/// Takes the write lock and reads what the appends are judged by.
+async fn begin(connection: &mut SqliteConnection, batch: &mut Batch) -> sqlx::Result<()> {
+    let encode = |keys: serde_json::Result<String>| {
+        keys.map_err(|error| sqlx::Error::Encode(Box::new(error)))
+    };
+    let found = sqlx::query(sql::BATCH_BEGIN)
+        .bind(encode(batch.session_keys())?)
+        .bind(encode(batch.app_keys())?)
+        .bind(encode(batch.user_keys())?)
+        .fetch_all(connection)
+        .await?;
+    for row in &found {
+        let slot = usize::try_from(row.try_get::<i64, _>("slot")?).unwrap_or(usize::MAX);
+        let state: Option<String> = row.try_get("state")?;
+        match row.try_get::<i64, _>("kind")? {
+            0 => {
+                let updated = column::time(row, "update_time")?;
+                batch.found_session(
+                    slot,
+                    SessionRow {
+                        state,
+                        // No time equals NaN: a session whose time is junk is stale until a load names the fault.
+                        update_time: updated.and_then(|time| time.seconds).unwrap_or(f64::NAN),
+                        ties: column::count(row, "ties")?,
+                        newest: column::time(row, "newest")?.and_then(|time| time.seconds),
+                        text_time: updated.is_some_and(|time| time.is_text),
+                    },
+                );
+            }
+            1 => batch.found_app(slot, state),
+            _ => batch.found_user(slot, state),
+        }
+    }
+    Ok(())
+}
+
+/// Turns the text times of the batch's sessions into numbers (S66.4): text sorts behind every number, so an event
+/// appended behind them would come back in front of them. The session's own time is about to be replaced anyway.
+async fn repair_times(connection: &mut SqliteConnection, batch: &Batch) -> sqlx::Result<()> {
+    let is_text = |row: &SessionRow| row.text_time;
+    for slot in batch
+        .sessions
+        .iter()
+        .filter(|slot| slot.row.as_ref().is_some_and(is_text))
+    {
+        let key = &slot.key;
+        let events = sqlx::query(sql::TEXT_TIMES)
+            .bind(key.app_name.as_str())
+            .bind(key.user_id.as_str())
+            .bind(key.session_id.as_str())
+            .fetch_all(&mut *connection)
+            .await?;
+        for event in &events {
+            let Some(seconds) = exact_time(event)? else {
+                continue;
+            };
+            sqlx::query(sql::REPAIR_TIME)
+                .bind(seconds)
+                .bind(event.try_get::<i64, _>("rowid")?)
+                .execute(&mut *connection)
+                .await?;
+        }
+    }
+    Ok(())
+}
+
+/// The time in the document, which has all its digits; the column's, if the document has none.
+fn exact_time(event: &sqlx::sqlite::SqliteRow) -> sqlx::Result<Option<f64>> {
+    let data: &str = event.try_get("event_data")?;
+    let document: Option<serde_json::Value> = serde_json::from_str(data).ok();
+    let exact = document.and_then(|document| document.get("timestamp")?.as_f64());
+    Ok(exact.or(time::parse(event.try_get("timestamp")?)))
+}
+
+/// How many stored events have the time of this append, where the batch cannot tell by itself.
+async fn count_if_needed(
+    connection: &mut SqliteConnection,
+    batch: &Batch,
+    index: usize,
+    append: &Append,
+) -> sqlx::Result<u32> {
+    let time = append.event.timestamp();
+    if !batch.session_of(index).needs_count(time) {
+        return Ok(0);
+    }
+    let row = sqlx::query(sql::COUNT_AT)
+        .bind(append.key.app_name.as_str())
+        .bind(append.key.user_id.as_str())
+        .bind(append.key.session_id.as_str())
+        .bind(time)
+        .fetch_one(connection)
+        .await?;
+    column::count(&row, "count")
+}
+
+/// A stored event with the id of an append.
+struct KnownEvent {
+    data: String,
+    behind: Renewed,
+}
+
+async fn find_event(
+    connection: &mut SqliteConnection,
+    append: &Append,
+) -> sqlx::Result<Option<KnownEvent>> {
+    let row = sqlx::query(sql::FIND_EVENT)
+        .bind(append.key.app_name.as_str())
+        .bind(append.key.user_id.as_str())
+        .bind(append.key.session_id.as_str())
+        .bind(append.event.id().to_string())
+        .fetch_all(connection)
+        .await?;
+    let Some(row) = row.first() else {
+        return Ok(None);
+    };
+    let update_time = column::time(row, "timestamp")?.and_then(|time| time.seconds);
+    let update_time = update_time.unwrap_or_else(|| append.event.timestamp());
+    let behind = Renewed::new(update_time, column::count(row, "ties")?);
+    Ok(Some(KnownEvent {
+        data: row.try_get("event_data")?,
+        behind,
+    }))
+}
+
+impl KnownEvent {
+    /// A success if it is the same event, as after an answer that was lost (S34).
+    fn outcome(&self, append: &Append) -> Outcome {
+        if !self.is_same(append) {
+            let key = (*append.key).clone();
+            return Err(SessionError::EventAlreadyExists {
+                key,
+                event: append.event.id().clone(),
+            });
+        }
+        // A caller that has seen later events stays where it is.
+        let passed = append.seen.revision >= self.behind.revision;
+        Ok(if passed { append.seen } else { self.behind })
+    }
+
+    fn is_same(&self, append: &Append) -> bool {
+        let parse = |text: &str| serde_json::from_str::<serde_json::Value>(text).ok();
+        self.data == append.data
+            || parse(&self.data).is_some_and(|stored| Some(stored) == parse(&append.data))
+    }
+}
+
+fn stale(append: &Append, stored: pleach_core::Revision) -> SessionError {
+    SessionError::Stale {
+        key: (*append.key).clone(),
+        stored,
+        ours: append.seen.revision,
+    }
+}

@@ -1,0 +1,325 @@
+//! Judging a batch of appends: pure decisions over the rows the transaction has read.
+//!
+//! Appends are judged in the order they came, each against what the ones before it leave behind. A refused append
+//! touches nothing, so it needs no savepoint and its neighbours do not notice it.
+
+use std::sync::Arc;
+
+use pleach_core::{AppName, Event, Revision, SessionHead, SessionKey, UserId, micros};
+use pleach_session::raw_state::{self, RawDelta, RawObject};
+use pleach_session::{SessionError, SessionResult};
+use rustc_hash::FxHashMap;
+
+use super::Reply;
+use crate::fault::File;
+
+/// What a successful append makes of the caller's head.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Renewed {
+    pub(crate) revision: Revision,
+    pub(crate) update_time: f64,
+}
+
+impl Renewed {
+    /// What the owner of a head has seen.
+    pub(crate) fn seen_by(head: &SessionHead) -> Self {
+        Self {
+            revision: head.revision(),
+            update_time: head.last_update_time(),
+        }
+    }
+
+    /// The revision of a session whose last update was at `update_time`, with so many events at exactly that time.
+    ///
+    /// Never the same twice in a session, because every append adds an event at its own time.
+    pub(crate) fn new(update_time: f64, ties: u32) -> Self {
+        Self {
+            revision: Revision::new(micros(update_time), ties),
+            update_time,
+        }
+    }
+}
+
+/// One append, with all that writing it needs.
+pub(crate) struct Append {
+    pub(crate) key: Arc<SessionKey>,
+    /// What the caller has seen; the fence.
+    pub(crate) seen: Renewed,
+    pub(crate) event: Arc<Event>,
+    /// The event as JSON text.
+    pub(crate) data: String,
+    pub(crate) delta: RawDelta,
+    pub(crate) reply: Reply<Renewed>,
+}
+
+/// A session as the batch finds it and changes it.
+pub(super) struct SessionSlot {
+    pub(super) key: Arc<SessionKey>,
+    /// True when some append of the batch changes the session's own state, so that it must be read.
+    wants_state: bool,
+    pub(super) row: Option<SessionRow>,
+    /// The state to write, once some append has changed it.
+    pub(super) new_state: Option<String>,
+    /// Times of the events accepted so far.
+    pub(super) accepted: Vec<f64>,
+}
+
+/// A session's row, and what the fence needs to know of its events.
+pub(super) struct SessionRow {
+    pub(super) state: Option<String>,
+    pub(super) update_time: f64,
+    /// How many events have exactly that time.
+    pub(super) ties: u32,
+    /// The latest time of any event.
+    pub(super) newest: Option<f64>,
+    /// The row's time is text that another layout's writer left; an append repairs it (S66.4).
+    pub(super) text_time: bool,
+}
+
+/// App or user state that some append of the batch changes.
+pub(super) struct StateSlot<K> {
+    pub(super) key: K,
+    /// The stored text; `{}` stands for a row that is not there yet, which an append creates.
+    pub(super) text: String,
+    /// The time to write, once some append has changed it.
+    pub(super) changed: Option<f64>,
+}
+
+/// Which slots an append uses.
+#[derive(Clone, Copy)]
+struct Places {
+    session: usize,
+    app: Option<usize>,
+    user: Option<usize>,
+}
+
+/// What is to become of one append.
+pub(super) enum Verdict {
+    /// Write it.
+    Store(Renewed),
+    /// The fence does not hold; an event with this id may be stored already.
+    Stale(Revision),
+    /// Refuse it.
+    Refuse(SessionError),
+}
+
+/// The distinct rows a batch touches.
+#[derive(Default)]
+pub(super) struct Batch {
+    pub(super) sessions: Vec<SessionSlot>,
+    pub(super) apps: Vec<StateSlot<AppName>>,
+    pub(super) users: Vec<StateSlot<(AppName, UserId)>>,
+    places: Vec<Places>,
+}
+
+impl Batch {
+    pub(super) fn new(appends: &[Append]) -> Self {
+        let mut batch = Self::default();
+        let mut sessions = FxHashMap::default();
+        let mut apps = FxHashMap::default();
+        let mut users = FxHashMap::default();
+        for append in appends {
+            let key = &*append.key;
+            let session = *sessions.entry(key).or_insert_with(|| {
+                batch.sessions.push(SessionSlot::new(append.key.clone()));
+                batch.sessions.len() - 1
+            });
+            batch.sessions[session].wants_state |= !append.delta.session.is_empty();
+            let app = (!append.delta.app.is_empty()).then(|| {
+                *apps
+                    .entry(&key.app_name)
+                    .or_insert_with(|| StateSlot::add(&mut batch.apps, key.app_name.clone()))
+            });
+            let user = (!append.delta.user.is_empty()).then(|| {
+                let owner = (key.app_name.clone(), key.user_id.clone());
+                *users
+                    .entry((&key.app_name, &key.user_id))
+                    .or_insert_with(|| StateSlot::add(&mut batch.users, owner))
+            });
+            batch.places.push(Places { session, app, user });
+        }
+        batch
+    }
+
+    /// The sessions to read, as the JSON array of `[app, user, id, wants state]` that `batch_begin.sql` takes.
+    pub(super) fn session_keys(&self) -> serde_json::Result<String> {
+        let keys = self.sessions.iter().map(|slot| {
+            (
+                &slot.key.app_name,
+                &slot.key.user_id,
+                &slot.key.session_id,
+                slot.wants_state,
+            )
+        });
+        serde_json::to_string(&keys.collect::<Vec<_>>())
+    }
+
+    pub(super) fn app_keys(&self) -> serde_json::Result<String> {
+        serde_json::to_string(&self.apps.iter().map(|slot| &slot.key).collect::<Vec<_>>())
+    }
+
+    pub(super) fn user_keys(&self) -> serde_json::Result<String> {
+        serde_json::to_string(&self.users.iter().map(|slot| &slot.key).collect::<Vec<_>>())
+    }
+
+    pub(super) fn found_session(&mut self, slot: usize, row: SessionRow) {
+        if let Some(slot) = self.sessions.get_mut(slot) {
+            slot.row = Some(row);
+        }
+    }
+
+    pub(super) fn found_app(&mut self, slot: usize, state: Option<String>) {
+        if let (Some(slot), Some(state)) = (self.apps.get_mut(slot), state) {
+            slot.text = state;
+        }
+    }
+
+    pub(super) fn found_user(&mut self, slot: usize, state: Option<String>) {
+        if let (Some(slot), Some(state)) = (self.users.get_mut(slot), state) {
+            slot.text = state;
+        }
+    }
+
+    /// The session slot of the append at `index`.
+    pub(super) fn session_of(&self, index: usize) -> &SessionSlot {
+        &self.sessions[self.places[index].session]
+    }
+
+    /// Judges the append at `index` and, if it is accepted, records its changes.
+    ///
+    /// `stored_at_time` is how many stored events have this event's time; it is asked for only where
+    /// [`SessionSlot::needs_count`] says so.
+    pub(super) fn judge(
+        &mut self,
+        index: usize,
+        append: &Append,
+        stored_at_time: u32,
+        file: &File,
+    ) -> Verdict {
+        let Places { session, app, user } = self.places[index];
+        let SessionSlot {
+            key,
+            row: Some(row),
+            new_state,
+            accepted,
+            ..
+        } = &mut self.sessions[session]
+        else {
+            return Verdict::Refuse(SessionError::NotFound((*append.key).clone()));
+        };
+        if !row.fits(&append.seen) {
+            return Verdict::Stale(row.renewed().revision);
+        }
+        // Everything that can fail comes before the first change.
+        let merged = || -> SessionResult<_> {
+            let stored = new_state
+                .as_deref()
+                .or(row.state.as_deref())
+                .unwrap_or("{}");
+            let session = merge_session(stored, &append.delta.session, key, file)?;
+            let app = app
+                .map(|at| self.apps[at].merge(&append.delta.app, file))
+                .transpose()?;
+            let user = user
+                .map(|at| self.users[at].merge(&append.delta.user, file))
+                .transpose()?;
+            Ok((session, app, user))
+        };
+        let (session_text, app_text, user_text) = match merged() {
+            Ok(merged) => merged,
+            Err(error) => return Verdict::Refuse(error),
+        };
+        let time = append.event.timestamp();
+        let renewed = row.accept(time, stored_at_time, accepted);
+        if session_text.is_some() {
+            *new_state = session_text;
+        }
+        if let (Some(at), Some(text)) = (app, app_text) {
+            self.apps[at].set(text, time);
+        }
+        if let (Some(at), Some(text)) = (user, user_text) {
+            self.users[at].set(text, time);
+        }
+        Verdict::Store(renewed)
+    }
+}
+
+/// The session's new text, or `None` when the delta does not touch it.
+fn merge_session(
+    stored: &str,
+    delta: &RawObject,
+    key: &SessionKey,
+    file: &File,
+) -> SessionResult<Option<String>> {
+    if delta.is_empty() {
+        return Ok(None);
+    }
+    raw_state::merge(stored, delta)
+        .map(Some)
+        .map_err(|error| file.corrupt(format_args!("the state of session {key}"), error))
+}
+
+impl SessionSlot {
+    fn new(key: Arc<SessionKey>) -> Self {
+        Self {
+            key,
+            wants_state: false,
+            row: None,
+            new_state: None,
+            accepted: Vec::new(),
+        }
+    }
+
+    /// True when only the database knows how many events have this time: it lies among or below the stored ones.
+    pub(super) fn needs_count(&self, time: f64) -> bool {
+        self.row.as_ref().is_some_and(|row| {
+            row.update_time != time && row.newest.is_some_and(|newest| time <= newest)
+        })
+    }
+}
+
+impl SessionRow {
+    fn fits(&self, seen: &Renewed) -> bool {
+        self.update_time == seen.update_time && self.ties == seen.revision.ties
+    }
+
+    fn renewed(&self) -> Renewed {
+        Renewed::new(self.update_time, self.ties)
+    }
+
+    /// Takes in an event at `time`, behind the `accepted` ones of the same batch.
+    fn accept(&mut self, time: f64, stored_at_time: u32, accepted: &mut Vec<f64>) -> Renewed {
+        self.ties = if time == self.update_time {
+            self.ties + 1
+        } else {
+            let here = accepted.iter().filter(|&&other| other == time).count();
+            stored_at_time + u32::try_from(here).expect("a batch is far smaller than 2^32") + 1
+        };
+        self.update_time = time;
+        self.newest = Some(self.newest.map_or(time, |newest| newest.max(time)));
+        accepted.push(time);
+        self.renewed()
+    }
+}
+
+impl<K: std::fmt::Debug> StateSlot<K> {
+    fn add(slots: &mut Vec<Self>, key: K) -> usize {
+        slots.push(Self {
+            key,
+            text: "{}".to_owned(),
+            changed: None,
+        });
+        slots.len() - 1
+    }
+
+    fn merge(&self, delta: &RawObject, file: &File) -> SessionResult<String> {
+        raw_state::merge(&self.text, delta).map_err(|error| {
+            file.corrupt(format_args!("the shared state of {:?}", self.key), error)
+        })
+    }
+
+    fn set(&mut self, text: String, time: f64) {
+        self.text = text;
+        self.changed = Some(time);
+    }
+}

@@ -1,0 +1,235 @@
+//! The one writer of a service: a thread that owns the writing connection and commits appends in groups.
+//!
+//! Callers send a message and wait for its answer, so dropping a caller's future never interrupts a statement. The
+//! thread runs its own small runtime: waking it costs less than waking a worker of the caller's.
+
+mod append;
+mod batch;
+mod open;
+mod rows;
+mod session;
+
+use std::thread;
+
+use pleach_session::SessionResult;
+use sqlx::{Connection as _, SqliteConnection};
+use tokio::sync::{mpsc, oneshot};
+
+pub(crate) use self::batch::{Append, Renewed};
+pub(crate) use self::session::{Create, Delete};
+
+use crate::SqliteOptions;
+use crate::fault::{Fault, File};
+use crate::sql::{self, Texts};
+
+/// Messages that wait at most; senders wait beyond that.
+const QUEUE: usize = 1024;
+/// Appends that share a transaction at most.
+const BATCH: usize = 256;
+/// Polls without a new message after which a batch is not expected to grow.
+const IDLE_POLLS: usize = 20;
+
+pub(crate) type Reply<T> = oneshot::Sender<SessionResult<T>>;
+
+pub(crate) enum Message {
+    Append(Box<Append>),
+    Create(Box<Create>),
+    Delete(Delete),
+    Flush(oneshot::Sender<()>),
+    Close(oneshot::Sender<()>),
+}
+
+/// The callers' end of the writer.
+#[derive(Clone, Debug)]
+pub(crate) struct WriterHandle {
+    file: File,
+    inbox: mpsc::Sender<Message>,
+}
+
+impl WriterHandle {
+    /// Starts the thread and opens the file in it.
+    pub(crate) async fn open(
+        path: &std::path::Path,
+        file: File,
+        options: &SqliteOptions,
+    ) -> SessionResult<Self> {
+        let (inbox, messages) = mpsc::channel(QUEUE);
+        let (opened, ready) = oneshot::channel();
+        let mut writer = Writer {
+            settings: open::Settings::new(path, file.clone(), options),
+            connection: None,
+            texts: Texts::default(),
+        };
+        let work = async move {
+            let outcome = writer.connect().await;
+            let running = outcome.is_ok();
+            // When nobody waits any more the handle is gone too, and `run` ends at once.
+            let _ = opened.send(outcome);
+            if running {
+                writer.run(messages).await;
+            }
+        };
+        spawn(work).map_err(|error| file.fault(sqlx::Error::Io(error)))?;
+        ready.await.unwrap_or_else(|_| Err(file.closed()))?;
+        Ok(Self { file, inbox })
+    }
+
+    /// Sends a message made around a reply channel and waits for the answer.
+    pub(crate) async fn ask<T>(
+        &self,
+        message: impl FnOnce(Reply<T>) -> Message,
+    ) -> SessionResult<T> {
+        let (reply, answer) = oneshot::channel();
+        self.inbox
+            .send(message(reply))
+            .await
+            .map_err(|_| self.file.closed())?;
+        answer.await.unwrap_or_else(|_| Err(self.file.closed()))
+    }
+
+    /// Waits until everything sent before is stored.
+    pub(crate) async fn flush(&self) -> SessionResult<()> {
+        self.signal(Message::Flush).await
+    }
+
+    /// Finishes what was sent before and closes the file; closing twice is fine.
+    pub(crate) async fn close(&self) {
+        let _ = self.signal(Message::Close).await;
+    }
+
+    async fn signal(&self, message: fn(oneshot::Sender<()>) -> Message) -> SessionResult<()> {
+        let (done, answer) = oneshot::channel();
+        self.inbox
+            .send(message(done))
+            .await
+            .map_err(|_| self.file.closed())?;
+        answer.await.map_err(|_| self.file.closed())
+    }
+}
+
+fn spawn(work: impl Future<Output = ()> + Send + 'static) -> std::io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    thread::Builder::new()
+        .name("pleach-sqlite-writer".to_owned())
+        .spawn(move || {
+            runtime.block_on(work);
+        })?;
+    Ok(())
+}
+
+/// The thread's end: the connection and what is needed to replace it.
+struct Writer {
+    settings: open::Settings,
+    /// None after a fault that the connection did not survive, until the next message needs one.
+    connection: Option<SqliteConnection>,
+    texts: Texts,
+}
+
+impl Writer {
+    async fn run(mut self, mut inbox: mpsc::Receiver<Message>) {
+        let mut waiting = Vec::with_capacity(BATCH);
+        let mut closing = Vec::new();
+        while inbox.recv_many(&mut waiting, BATCH).await > 0 {
+            linger(&mut inbox, &mut waiting).await;
+            closing.extend(self.serve(waiting.drain(..)).await);
+            if !closing.is_empty() {
+                inbox.close();
+            }
+        }
+        if let Some(connection) = self.connection.take() {
+            // Nothing is left to lose: every answer given was given after its commit.
+            let _ = connection.close().await;
+        }
+        for done in closing {
+            let _ = done.send(());
+        }
+    }
+
+    /// Serves messages in order, neighbouring appends together; returns who asked to close.
+    async fn serve(&mut self, messages: impl Iterator<Item = Message>) -> Vec<oneshot::Sender<()>> {
+        let mut closing = Vec::new();
+        let mut appends = Vec::new();
+        for message in messages {
+            if let Message::Append(append) = message {
+                appends.push(*append);
+                continue;
+            }
+            self.append_all(std::mem::take(&mut appends)).await;
+            match message {
+                Message::Append(_) => {}
+                Message::Create(create) => self.create(*create).await,
+                Message::Delete(delete) => self.delete(delete).await,
+                // A dropped receiver has stopped waiting.
+                Message::Flush(done) => drop(done.send(())),
+                Message::Close(done) => closing.push(done),
+            }
+        }
+        self.append_all(appends).await;
+        closing
+    }
+
+    fn file(&self) -> &File {
+        self.settings.file()
+    }
+
+    /// Opens the connection, unless there is one that was not given up.
+    async fn connect(&mut self) -> SessionResult<()> {
+        if self.connection.is_none() {
+            self.connection = Some(self.settings.open().await?);
+        }
+        Ok(())
+    }
+
+    /// The connection that [`connect`](Self::connect) made sure of.
+    fn open_connection(&mut self) -> sqlx::Result<&mut SqliteConnection> {
+        self.connection.as_mut().ok_or(sqlx::Error::WorkerCrashed)
+    }
+
+    /// Ends a transaction that failed, or gives the connection up if even that fails.
+    async fn roll_back(&mut self, error: &sqlx::Error) {
+        let Some(connection) = self.connection.as_mut() else {
+            return;
+        };
+        if Fault::of(error).is_fatal() {
+            self.connection = None;
+            return;
+        }
+        let ended = sqlx::query(sql::ROLLBACK).execute(connection).await;
+        // A statement that failed at BEGIN, or one SQLite rolled back itself, leaves nothing to end.
+        let sound = match ended {
+            Ok(_) => true,
+            Err(sqlx::Error::Database(error)) => {
+                error.message().contains("no transaction is active")
+            }
+            Err(_) => false,
+        };
+        if !sound {
+            self.connection = None;
+        }
+    }
+}
+
+/// Waits a moment for more appends: closed-loop callers that were just answered are about to send their next one, and
+/// a commit costs the same for all of them. A lone message never waits.
+async fn linger(inbox: &mut mpsc::Receiver<Message>, waiting: &mut Vec<Message>) {
+    if waiting.len() < 2 {
+        return;
+    }
+    let mut idle = 0;
+    while idle < IDLE_POLLS && waiting.len() < BATCH {
+        tokio::task::yield_now().await;
+        match inbox.try_recv() {
+            Ok(message) => {
+                waiting.push(message);
+                idle = 0;
+            }
+            Err(_) => idle += 1,
+        }
+    }
+}
+
+/// Tells a caller that has not given up what became of its request.
+fn answer<T>(reply: Reply<T>, outcome: SessionResult<T>) {
+    // The caller may have dropped its future; what was stored stays stored.
+    let _ = reply.send(outcome);
+}

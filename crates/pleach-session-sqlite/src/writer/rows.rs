@@ -1,0 +1,204 @@
+//! Writing the rows of a judged batch, in as few executes as their numbers allow, and committing.
+
+use std::ops::Range;
+
+use sqlx::sqlite::SqliteArguments;
+use sqlx::{AssertSqlSafe, Sqlite, SqliteConnection};
+
+use super::batch::{Append, Batch, SessionSlot};
+use crate::sql::{self, Shape, Texts};
+
+type Query<'q> = sqlx::query::Query<'q, Sqlite, SqliteArguments>;
+
+/// One execute: ranges into the rows to write.
+#[derive(Debug, Default, PartialEq)]
+struct Step {
+    apps: Range<usize>,
+    users: Range<usize>,
+    sessions: Range<usize>,
+    events: Range<usize>,
+}
+
+/// Writes the changed states, the sessions and the accepted events, and commits.
+pub(super) async fn write(
+    connection: &mut SqliteConnection,
+    texts: &mut Texts,
+    batch: &Batch,
+    accepted: &[&Append],
+) -> sqlx::Result<()> {
+    let apps: Vec<_> = batch
+        .apps
+        .iter()
+        .filter(|slot| slot.changed.is_some())
+        .collect();
+    let users: Vec<_> = batch
+        .users
+        .iter()
+        .filter(|slot| slot.changed.is_some())
+        .collect();
+    let sessions: Vec<_> = batch
+        .sessions
+        .iter()
+        .filter(|slot| !slot.accepted.is_empty())
+        .collect();
+    let steps = plan([apps.len(), users.len(), sessions.len(), accepted.len()]);
+    let last = steps.len() - 1;
+    for (index, step) in steps.into_iter().enumerate() {
+        let text = texts.of(step.shape(index == last));
+        // The text is made of constants and question marks.
+        let mut query = sqlx::query(AssertSqlSafe(text));
+        for slot in &apps[step.apps] {
+            query = query
+                .bind(slot.key.as_str())
+                .bind(slot.text.as_str())
+                .bind(slot.changed);
+        }
+        for slot in &users[step.users] {
+            let (app, user) = &slot.key;
+            query = query.bind(app.as_str()).bind(user.as_str());
+            query = query.bind(slot.text.as_str()).bind(slot.changed);
+        }
+        for slot in &sessions[step.sessions] {
+            query = bind_session(query, slot);
+        }
+        for append in &accepted[step.events] {
+            query = bind_event(query, append);
+        }
+        query.execute(&mut *connection).await?;
+    }
+    Ok(())
+}
+
+fn bind_session<'q>(query: Query<'q>, slot: &'q SessionSlot) -> Query<'q> {
+    let update_time = slot.row.as_ref().map(|row| row.update_time);
+    let query = query.bind(slot.new_state.as_deref()).bind(update_time);
+    let key = &slot.key;
+    query
+        .bind(key.app_name.as_str())
+        .bind(key.user_id.as_str())
+        .bind(key.session_id.as_str())
+}
+
+fn bind_event<'q>(query: Query<'q>, append: &'q Append) -> Query<'q> {
+    let (event, key) = (&append.event, &append.key);
+    let query = query.bind(event.id().to_string());
+    let query = query
+        .bind(key.app_name.as_str())
+        .bind(key.user_id.as_str())
+        .bind(key.session_id.as_str());
+    query
+        .bind(event.invocation_id().as_str())
+        .bind(event.timestamp())
+        .bind(append.data.as_str())
+}
+
+impl Step {
+    fn shape(&self, commit: bool) -> Shape {
+        Shape {
+            apps: self.apps.len(),
+            users: self.users.len(),
+            sessions: self.sessions.len(),
+            events: self.events.len(),
+            commit,
+        }
+    }
+}
+
+/// Cuts the rows of the four tables into steps.
+///
+/// A lone append is one step whatever it changes. Otherwise sessions and events share a step where their ranges are
+/// equally long, which is the usual case of one event a session, and nothing else shares, so that the number of
+/// different texts stays small.
+fn plan(counts: [usize; 4]) -> Vec<Step> {
+    let [apps, users, sessions, events] = counts;
+    if counts.iter().all(|&count| count <= 1) {
+        return vec![Step {
+            apps: 0..apps,
+            users: 0..users,
+            sessions: 0..sessions,
+            events: 0..events,
+        }];
+    }
+    let mut steps: Vec<_> = sql::ranges(apps)
+        .map(|apps| Step {
+            apps,
+            ..Step::default()
+        })
+        .collect();
+    steps.extend(sql::ranges(users).map(|users| Step {
+        users,
+        ..Step::default()
+    }));
+    let (mut sessions, mut events) = (
+        sql::ranges(sessions).peekable(),
+        sql::ranges(events).peekable(),
+    );
+    loop {
+        let (session_rows, event_rows) = (
+            sessions.peek().map_or(0, Range::len),
+            events.peek().map_or(0, Range::len),
+        );
+        if session_rows == 0 && event_rows == 0 {
+            return steps;
+        }
+        steps.push(Step {
+            sessions: sessions
+                .next_if(|_| session_rows >= event_rows)
+                .unwrap_or_default(),
+            events: events
+                .next_if(|_| event_rows >= session_rows)
+                .unwrap_or_default(),
+            ..Step::default()
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(counts: [usize; 4], expected: &[[usize; 4]]) {
+        let steps = plan(counts);
+        let shapes: Vec<_> = steps
+            .iter()
+            .map(|step| {
+                [
+                    step.apps.len(),
+                    step.users.len(),
+                    step.sessions.len(),
+                    step.events.len(),
+                ]
+            })
+            .collect();
+        assert_eq!(shapes, expected);
+        assert_eq!(
+            steps.iter().map(|step| step.events.end).max(),
+            Some(counts[3])
+        );
+    }
+
+    #[test]
+    fn usual_batches_take_few_steps() {
+        check([0, 0, 1, 1], &[[0, 0, 1, 1]]);
+        check([1, 1, 1, 1], &[[1, 1, 1, 1]]);
+        check([0, 0, 64, 64], &[[0, 0, 64, 64]]);
+        check(
+            [0, 0, 200, 200],
+            &[[0, 0, 64, 64], [0, 0, 64, 64], [0, 0, 64, 64], [0, 0, 8, 8]],
+        );
+    }
+
+    #[test]
+    fn unequal_rows_go_in_steps_of_their_own() {
+        check(
+            [1, 2, 3, 6],
+            &[
+                [1, 0, 0, 0],
+                [0, 2, 0, 0],
+                [0, 0, 0, 4],
+                [0, 0, 2, 2],
+                [0, 0, 1, 0],
+            ],
+        );
+    }
+}

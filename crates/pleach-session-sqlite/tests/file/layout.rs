@@ -1,0 +1,173 @@
+//! Which files are opened, and what is in a new one (S60–S66).
+
+use pleach_session::{SessionError, SessionService as _, SessionServiceExt as _};
+use pleach_session_sqlite::{SqliteOptions, SqliteSessionService, Synchronous};
+use pleach_testkit::contract::{created, event, loaded};
+use serde_json::json;
+
+use super::{Place, key};
+
+const V1: &str = "CREATE TABLE adk_internal_metadata (\"key\" VARCHAR(128) NOT NULL, value VARCHAR(256) NOT NULL, PRIMARY KEY (\"key\"));
+    INSERT INTO adk_internal_metadata VALUES ('schema_version', '1');
+    CREATE TABLE sessions (app_name VARCHAR(128) NOT NULL, user_id VARCHAR(128) NOT NULL, id VARCHAR(128) NOT NULL, state TEXT NOT NULL,
+        create_time DATETIME NOT NULL, update_time DATETIME NOT NULL, PRIMARY KEY (app_name, user_id, id));
+    CREATE TABLE events (id VARCHAR(128) NOT NULL, app_name VARCHAR(128) NOT NULL, user_id VARCHAR(128) NOT NULL, session_id VARCHAR(128) NOT NULL,
+        invocation_id VARCHAR(256) NOT NULL, timestamp DATETIME NOT NULL, event_data TEXT, PRIMARY KEY (id, app_name, user_id, session_id));";
+
+const V0: &str = "CREATE TABLE sessions (app_name VARCHAR(128) NOT NULL, user_id VARCHAR(128) NOT NULL, id VARCHAR(128) NOT NULL, state TEXT NOT NULL,
+        create_time DATETIME NOT NULL, update_time DATETIME NOT NULL, PRIMARY KEY (app_name, user_id, id));
+    CREATE TABLE events (id VARCHAR(128) NOT NULL, app_name VARCHAR(128) NOT NULL, user_id VARCHAR(128) NOT NULL, session_id VARCHAR(128) NOT NULL,
+        invocation_id VARCHAR(256) NOT NULL, author VARCHAR(256), actions BLOB NOT NULL, timestamp DATETIME NOT NULL);";
+
+async fn refused(sql: &str) -> String {
+    let place = Place::new();
+    place.run(sql).await;
+    let before = std::fs::read(place.path()).unwrap();
+    let error = SqliteSessionService::open(place.path()).await.unwrap_err();
+    let SessionError::Unsupported { what, reason } = error else {
+        panic!("{error}")
+    };
+    assert!(what.contains("sessions.db"), "{what}");
+    assert_eq!(
+        std::fs::read(place.path()).unwrap(),
+        before,
+        "a refused file must not change"
+    );
+    reason
+}
+
+#[tokio::test]
+async fn s66_3_a_v1_file_is_refused_and_named() {
+    let reason = refused(V1).await;
+    assert!(
+        reason.contains("v1 layout") && reason.contains("DatabaseSessionService"),
+        "{reason}"
+    );
+}
+
+#[tokio::test]
+async fn s64a_a_v0_file_is_refused_with_what_to_do() {
+    let reason = refused(V0).await;
+    assert!(
+        reason.contains("version 0") && reason.contains("adk migrate session"),
+        "{reason}"
+    );
+}
+
+#[tokio::test]
+async fn a_file_of_another_program_is_refused() {
+    let reason = refused("CREATE TABLE sessions (id TEXT, cookie TEXT)").await;
+    assert!(reason.contains("another program"), "{reason}");
+    let reason = refused("CREATE TABLE sessions (id TEXT, update_time BLOB)").await;
+    assert!(reason.contains("BLOB"), "{reason}");
+}
+
+#[tokio::test]
+async fn names_that_mean_memory_are_refused() {
+    for name in [":memory:", ""] {
+        let error = SqliteSessionService::open(name).await.unwrap_err();
+        assert!(
+            matches!(&error, SessionError::Unsupported { reason, .. } if reason.contains("in-memory")),
+            "{error}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn s60_a_new_file_has_the_lite_layout_and_one_index() {
+    let place = Place::new();
+    let service = place.open().await;
+    service.close().await.unwrap();
+    let objects = "SELECT group_concat(name, ' ') FROM (SELECT name FROM sqlite_master
+        WHERE name NOT LIKE 'sqlite_%' ORDER BY name)";
+    assert_eq!(
+        place.text(objects).await,
+        "app_states events idx_events_app_user_session_ts_id sessions user_states"
+    );
+    let types = "SELECT group_concat(name || ' ' || type, ', ') FROM pragma_table_info('sessions')";
+    assert_eq!(
+        place.text(types).await,
+        "app_name TEXT, user_id TEXT, id TEXT, state TEXT, create_time REAL, update_time REAL"
+    );
+    assert_eq!(
+        place
+            .text("SELECT CAST(user_version AS TEXT) FROM pragma_user_version")
+            .await,
+        "0"
+    );
+    assert_eq!(
+        place
+            .text("SELECT journal_mode FROM pragma_journal_mode")
+            .await,
+        "wal"
+    );
+}
+
+#[tokio::test]
+async fn s65_case_96_a_lite_file_with_the_metadata_table_is_still_lite() {
+    let place = Place::new();
+    created(&place.open().await, &key("s"), json!({"a": 1})).await;
+    place.run("CREATE TABLE adk_internal_metadata (\"key\" TEXT, value TEXT);
+        INSERT INTO adk_internal_metadata VALUES ('schema_version', '1'); ALTER TABLE events ADD COLUMN extra TEXT").await;
+    let service = place.open().await;
+    let mut session = loaded(&service, &key("s")).await;
+    service
+        .append_event(&mut session, event("e1", 1.0))
+        .await
+        .unwrap();
+    assert_eq!(loaded(&service, &key("s")).await, session);
+}
+
+#[tokio::test]
+async fn case_94_a_missing_index_or_table_is_made_at_open() {
+    let place = Place::new();
+    created(&place.open().await, &key("s"), json!({"a": 1})).await;
+    place
+        .run("DROP INDEX idx_events_app_user_session_ts_id; DROP TABLE user_states")
+        .await;
+    let service = place.open().await;
+    assert_eq!(loaded(&service, &key("s")).await.state.len(), 1);
+    let index = "SELECT name FROM sqlite_master WHERE type = 'index' AND name LIKE 'idx%'";
+    assert_eq!(place.text(index).await, "idx_events_app_user_session_ts_id");
+}
+
+#[tokio::test]
+async fn an_empty_file_is_a_new_one_and_an_odd_name_is_a_name() {
+    let place = Place::new();
+    std::fs::write(place.path(), b"").unwrap();
+    created(&place.open().await, &key("s"), json!({})).await;
+    let odd = place.folder.path().join("a b%20?x=1&ü#.db");
+    let service = SqliteSessionService::open(&odd).await.unwrap();
+    created(&service, &key("s"), json!({})).await;
+    assert!(odd.exists());
+}
+
+#[tokio::test]
+async fn reopening_gives_the_same_content() {
+    let place = Place::new();
+    let service = place.open().await;
+    let mut session = created(
+        &service,
+        &key("s"),
+        json!({"a": 1, "app:x": 1.5, "user:y": null}),
+    )
+    .await;
+    for number in 0..20 {
+        let event = event(&format!("e{number}"), f64::from(number)).with_state("n", number);
+        service.append_event(&mut session, event).await.unwrap();
+    }
+    drop(service);
+    let options = SqliteOptions::new()
+        .with_synchronous(Synchronous::Normal)
+        .with_read_connections(1);
+    let service = SqliteSessionService::open_with(place.path(), options)
+        .await
+        .unwrap();
+    assert_eq!(loaded(&service, &key("s")).await, session);
+    service
+        .append_event(&mut session, event("last", 30.0))
+        .await
+        .unwrap();
+    service.close().await.unwrap();
+    assert_eq!(loaded(&place.open().await, &key("s")).await, session);
+}

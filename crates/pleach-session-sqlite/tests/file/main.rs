@@ -1,0 +1,78 @@
+//! What only a file can show: layouts, faults, other programs' rows, other processes' locks.
+
+mod faults;
+mod layout;
+mod rows;
+mod sharing;
+
+use pleach_core::SessionKey;
+use pleach_session_sqlite::SqliteSessionService;
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{AssertSqlSafe, ConnectOptions as _, Row as _, SqliteConnection};
+use tempfile::TempDir;
+
+/// A folder with the name of a file in it that is not there yet.
+struct Place {
+    folder: TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        Self {
+            folder: TempDir::new().unwrap(),
+        }
+    }
+
+    fn path(&self) -> std::path::PathBuf {
+        self.folder.path().join("sessions.db")
+    }
+
+    async fn open(&self) -> SqliteSessionService {
+        SqliteSessionService::open(self.path()).await.unwrap()
+    }
+
+    /// A plain connection, as another program has it.
+    async fn raw(&self) -> SqliteConnection {
+        let options = SqliteConnectOptions::new()
+            .filename(self.path())
+            .create_if_missing(true);
+        options.connect().await.unwrap()
+    }
+
+    /// Runs statements as another program would.
+    async fn run(&self, sql: &str) {
+        let mut connection = self.raw().await;
+        sqlx::raw_sql(AssertSqlSafe(sql))
+            .execute(&mut connection)
+            .await
+            .unwrap();
+        sqlx::Connection::close(connection).await.unwrap();
+    }
+
+    /// The single text a query gives; every column is cast by the query itself.
+    async fn text(&self, sql: &str) -> String {
+        let mut connection = self.raw().await;
+        let row = sqlx::query(AssertSqlSafe(sql))
+            .fetch_one(&mut connection)
+            .await
+            .unwrap();
+        row.try_get::<Option<String>, _>(0)
+            .unwrap()
+            .unwrap_or_default()
+    }
+}
+
+fn key(id: &str) -> SessionKey {
+    SessionKey::new("app", "user", id)
+}
+
+/// An error with all its causes, as a log shows it.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(inner) = source {
+        text = format!("{text}: {inner}");
+        source = inner.source();
+    }
+    text
+}

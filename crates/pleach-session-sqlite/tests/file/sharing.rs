@@ -1,0 +1,148 @@
+//! Several services on one file, as several processes have it, and appends that share a transaction.
+
+use futures_util::future::join_all;
+use pleach_core::SessionKey;
+use pleach_session::{SessionError, SessionService as _, SessionServiceExt as _};
+use pleach_session_sqlite::SqliteSessionService;
+use pleach_testkit::contract::{created, event, ids, loaded};
+use serde_json::json;
+
+use super::{Place, key};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn s60_a_new_file_can_be_opened_by_many_at_once() {
+    let place = Place::new();
+    let opened = join_all((0..8).map(|_| SqliteSessionService::open(place.path()))).await;
+    for (number, service) in opened.into_iter().enumerate() {
+        created(&service.unwrap(), &key(&format!("s{number}")), json!({})).await;
+    }
+}
+
+#[tokio::test]
+async fn s35_a_writer_in_another_service_is_noticed() {
+    let place = Place::new();
+    let (ours, theirs) = (place.open().await, place.open().await);
+    let mut mine = created(&ours, &key("s"), json!({})).await;
+    let mut foreign = loaded(&theirs, &key("s")).await;
+    theirs
+        .append_event(&mut foreign, event("e1", 0.0))
+        .await
+        .unwrap();
+    assert!(
+        ours.append_event(&mut mine, event("e2", 1.0))
+            .await
+            .unwrap_err()
+            .is_stale()
+    );
+    mine = loaded(&ours, &key("s")).await;
+    ours.append_event(&mut mine, event("e2", 1.0))
+        .await
+        .unwrap();
+    assert_eq!(ids(&loaded(&theirs, &key("s")).await), ["e1", "e2"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn s66_6_services_on_one_file_wait_for_each_other() {
+    let place = Place::new();
+    let services = join_all((0..4).map(|_| place.open())).await;
+    join_all(services.iter().enumerate().flat_map(|(owner, service)| {
+        (0..4).map(move |writer| async move {
+            let key = SessionKey::new("app", format!("u{owner}"), format!("s{writer}"));
+            let mut session = created(service, &key, json!({})).await;
+            for number in 0..20 {
+                let event = event(&format!("e{number}"), f64::from(number))
+                    .with_state(format!("app:{owner}-{writer}"), number);
+                service.append_event(&mut session, event).await.unwrap();
+            }
+        })
+    }))
+    .await;
+    let state = loaded(&services[0], &SessionKey::new("app", "u0", "s0"))
+        .await
+        .state;
+    assert_eq!(state.len(), 16);
+    assert!(state.values().all(|value| *value == 19), "{state:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_refused_append_does_not_hurt_those_it_shares_a_transaction_with() {
+    let place = Place::new();
+    let service = place.open().await;
+    let mut sessions = Vec::new();
+    for number in 0..40 {
+        let mut session = created(&service, &key(&format!("s{number}")), json!({})).await;
+        service
+            .append_event(&mut session, event("first", 1.0))
+            .await
+            .unwrap();
+        sessions.push(session);
+    }
+    // Every fourth has a taken id, every fourth an equal one, every fourth is stale.
+    let outcomes = join_all(sessions.iter_mut().enumerate().map(|(number, session)| {
+        let service = &service;
+        async move {
+            match number % 4 {
+                0 => service.append_event(session, event("first", 9.0)).await,
+                1 => service.append_event(session, event("first", 1.0)).await,
+                2 => {
+                    let mut head = session.head.clone();
+                    head.advance(pleach_core::Revision::new(0, 0), 0.0);
+                    service.append(&mut head, event("stale", 2.0).into()).await
+                }
+                _ => {
+                    service
+                        .append_event(session, event("good", 2.0).with_state("user:n", number))
+                        .await
+                }
+            }
+        }
+    }))
+    .await;
+    for (number, outcome) in outcomes.into_iter().enumerate() {
+        let expected: &[&str] = match number % 4 {
+            0 => {
+                assert!(
+                    matches!(outcome, Err(SessionError::EventAlreadyExists { .. })),
+                    "{outcome:?}"
+                );
+                &["first"]
+            }
+            1 => {
+                outcome.unwrap();
+                &["first"]
+            }
+            2 => {
+                assert!(outcome.unwrap_err().is_stale());
+                &["first"]
+            }
+            _ => {
+                outcome.unwrap();
+                &["first", "good"]
+            }
+        };
+        assert_eq!(
+            ids(&loaded(&service, &key(&format!("s{number}"))).await),
+            expected
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn neighbours_in_a_batch_may_be_of_one_session() {
+    let place = Place::new();
+    let service = place.open().await;
+    let session = created(&service, &key("s"), json!({})).await;
+    // All carry the same fence, so one is stored; the others are judged against it inside the same batch.
+    let outcomes = join_all((0..50).map(|number| {
+        let mut head = session.head.clone();
+        let service = &service;
+        async move {
+            service
+                .append(&mut head, event(&format!("e{number}"), 1.0).into())
+                .await
+        }
+    }))
+    .await;
+    assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 1);
+    assert_eq!(loaded(&service, &key("s")).await.events.len(), 1);
+}
