@@ -1,5 +1,7 @@
 //! The session contract on an SQLite file.
 
+#![expect(clippy::unwrap_used, reason = "test code: a panic is how a rule fails")]
+
 use pleach_session_sqlite::SqliteSessionService;
 use tempfile::TempDir;
 

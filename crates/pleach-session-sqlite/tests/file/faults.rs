@@ -71,7 +71,9 @@ async fn a_missing_folder_or_a_folder_is_not_available() {
 #[tokio::test]
 async fn a_read_only_file_is_not_available() {
     let place = Place::new();
-    created(&place.open().await, &key("s"), json!({})).await;
+    let service = place.open().await;
+    created(&service, &key("s"), json!({})).await;
+    service.close().await.unwrap();
     place
         .run("PRAGMA journal_mode = DELETE; DROP INDEX idx_events_app_user_session_ts_id")
         .await;

@@ -1,5 +1,7 @@
 //! What only a file can show: layouts, faults, other programs' rows, other processes' locks.
 
+#![expect(clippy::unwrap_used, reason = "test code: a panic is how a rule fails")]
+
 mod faults;
 mod layout;
 mod rows;
