@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use pleach_core::{AppName, Content, Event, InvocationId, Map, SessionId, SessionKey, UserId};
 use smol_str::SmolStr;
@@ -21,6 +21,7 @@ pub struct InvocationContext {
     has_history: AtomicBool,
     llm_calls: AtomicU32,
     metadata: Mutex<Map>,
+    user_event: OnceLock<Arc<Event>>,
 }
 
 /// What the Runner makes an [`InvocationContext`] from.
@@ -30,8 +31,6 @@ pub struct InvocationSetup {
     pub session_key: Arc<SessionKey>,
     /// The id that all events of the invocation carry.
     pub invocation_id: InvocationId,
-    /// The event of the user's message that started the invocation, also when it is resumed.
-    pub user_event: Option<Arc<Event>>,
     /// The name of the root agent; `unknown` when the root is no agent.
     pub agent_name: SmolStr,
     /// The settings.
@@ -71,6 +70,7 @@ impl InvocationContext {
             has_history: AtomicBool::new(false),
             llm_calls: AtomicU32::new(0),
             metadata: Mutex::new(metadata),
+            user_event: OnceLock::new(),
         }
     }
 
@@ -107,13 +107,18 @@ impl InvocationContext {
     /// The user's message that started the invocation, also on resume (E183).
     #[must_use]
     pub fn user_content(&self) -> Option<&Content> {
-        self.setup.user_event.as_ref().and_then(|event| event.content())
+        self.user_event.get().and_then(|event| event.content())
     }
 
     /// The event of the message that started the invocation.
     #[must_use]
     pub fn user_event(&self) -> Option<&Arc<Event>> {
-        self.setup.user_event.as_ref()
+        self.user_event.get()
+    }
+
+    /// Says which message started the invocation; only the first call counts. For the Runner.
+    pub fn set_user_event(&self, event: Arc<Event>) {
+        let _ = self.user_event.set(event);
     }
 
     /// The name of the root agent; `unknown` when the root is no agent (R204).
@@ -244,6 +249,13 @@ impl InvocationContext {
     #[must_use]
     pub fn custom_metadata(&self) -> Map {
         lock(&self.metadata).clone()
+    }
+
+    /// The same, or `None` when there is none.
+    #[must_use]
+    pub fn custom_metadata_if_any(&self) -> Option<Map> {
+        let metadata = lock(&self.metadata);
+        (!metadata.is_empty()).then(|| metadata.clone())
     }
 
     /// Changes the metadata that is put on every later event of the invocation.

@@ -29,6 +29,7 @@ pub use clock::SystemClock;
 pub use context::{Carries, ChildSetup, Context, Place, ReadonlyContext, Staged, json_schema_of};
 pub use credential::{AuthCredential, CredentialService, InMemoryCredentialService, SessionStateCredentialService};
 pub use error::{ChildFailure, Fail, NodeError, Result, ResultExt};
+pub use extract::fit;
 pub use extract::{And, Answers, Extract, Feeds, FromContext, FromState, Input, Nothing, Resume, Shared, Takes, Wants};
 pub use history::{History, RunRecord, live_events};
 pub use invocation::{InvocationContext, InvocationSetup};

@@ -3,9 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-
+use pleach_artifact::ArtifactService;
 use pleach_core::{Clock, IdGen};
-
+use pleach_memory::MemoryService;
 use pleach_session::SessionService;
 
 use crate::{CredentialService, PluginManager, Provided};
@@ -15,9 +15,9 @@ pub struct Services {
     /// Where sessions and their events are kept.
     pub sessions: Arc<dyn SessionService>,
     /// Where files are kept, if anywhere.
-    pub artifacts: Option<Arc<dyn std::any::Any + Send + Sync>>,
+    pub artifacts: Option<Arc<dyn ArtifactService>>,
     /// Where earlier sessions are searched, if anywhere.
-    pub memory: Option<Arc<dyn std::any::Any + Send + Sync>>,
+    pub memory: Option<Arc<dyn MemoryService>>,
     /// Where credentials are kept, if anywhere.
     pub credentials: Option<Arc<dyn CredentialService>>,
     /// The hooks around everything.

@@ -240,7 +240,7 @@ impl Context {
 
     fn stage_rest(&self, cell: &mut RunCell) -> Option<Staged> {
         let deferred = matches!(cell.output, Output::Pending(_)) && !cell.delegated;
-        let has_deltas = !cell.actions.state_delta().is_empty() || !cell.actions.artifact_delta().is_empty();
+        let has_deltas = has_changes(cell);
         if !deferred && !has_deltas && !cell.route_pending {
             return None;
         }
@@ -277,9 +277,18 @@ impl Context {
     /// Whether the body changed state or saved files that stand on no event yet.
     #[must_use]
     pub fn has_pending_changes(&self) -> bool {
-        let cell = self.cell();
-        !cell.actions.state_delta().is_empty() || !cell.actions.artifact_delta().is_empty()
+        has_changes(&self.cell())
     }
+}
+
+fn has_changes(cell: &RunCell) -> bool {
+    let actions = &cell.actions;
+    !actions.is_empty()
+        && (!actions.state_delta().is_empty()
+            || !actions.artifact_delta().is_empty()
+            || !actions.requested_auth_configs().is_empty()
+            || !actions.requested_tool_confirmations().is_empty()
+            || actions.render_ui_widgets().is_some())
 }
 
 impl RunCell {
@@ -300,9 +309,26 @@ fn take_deltas(cell: &mut RunCell, event: &mut Event) {
             pleach_core::apply(target, &delta);
         }
     }
-    if !cell.actions.artifact_delta().is_empty() {
-        let files = std::mem::take(cell.actions.artifact_delta_mut());
-        event.actions_mut().artifact_delta_mut().extend(files);
+    if !cell.actions.is_empty() {
+        take_rare(cell, event);
+    }
+}
+
+/// The same for what few runs ask for: files, widgets, credentials and confirmations.
+fn take_rare(cell: &mut RunCell, event: &mut Event) {
+    let (pending, target) = (&mut cell.actions, event.actions_mut());
+    if !pending.artifact_delta().is_empty() {
+        target.artifact_delta_mut().extend(std::mem::take(pending.artifact_delta_mut()));
+    }
+    if !pending.requested_auth_configs().is_empty() {
+        target.requested_auth_configs_mut().extend(std::mem::take(pending.requested_auth_configs_mut()));
+    }
+    if !pending.requested_tool_confirmations().is_empty() {
+        target.requested_tool_confirmations_mut().extend(std::mem::take(pending.requested_tool_confirmations_mut()));
+    }
+    if let Some(widgets) = pending.render_ui_widgets().map(<[_]>::to_vec) {
+        pending.set_render_ui_widgets(None);
+        target.set_render_ui_widgets(Some(widgets));
     }
 }
 

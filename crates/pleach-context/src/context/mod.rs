@@ -9,7 +9,7 @@ mod children;
 mod emit;
 mod park;
 mod readonly;
-//mod services;
+mod services;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -5,7 +5,7 @@ mod from_state;
 mod input;
 mod wants;
 
-pub use feeds::Feeds;
+pub use feeds::{Feeds, fit};
 pub use from_state::FromState;
 pub use input::{Answers, Input, Resume, Shared};
 pub use wants::{And, Nothing, Takes, Wants};

@@ -31,6 +31,11 @@ impl Fault {
         Self { rule, class: "GraphValidationError", message: message.into() }
     }
 
+    /// A value that does not fit.
+    pub fn value(rule: &'static str, message: impl Into<String>) -> Self {
+        Self { rule, class: "ValueError", message: message.into() }
+    }
+
     /// A fault of a declaration.
     pub fn config(rule: &'static str, message: impl Into<String>) -> Self {
         Self { rule, class: "WorkflowConfigurationError", message: message.into() }

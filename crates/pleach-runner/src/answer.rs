@@ -1,0 +1,115 @@
+//! Answers to questions: finding what they answer, and checking them before anything is stored. Rules R903–R907.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use pleach_context::{check_answer, live_events, unwrap_response};
+use pleach_core::{Branch, Content, Event, FunctionCall, FunctionResponse, InvocationId, Map, Part, REQUEST_INPUT};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::RunError;
+
+/// What a message's function responses answer.
+#[derive(Debug)]
+pub(crate) struct Answered {
+    /// The invocation that asked.
+    pub(crate) invocation_id: InvocationId,
+    /// The branch and scope of the question, which the stored answer gets, too.
+    pub(crate) branch: Option<Branch>,
+    pub(crate) isolation_scope: Option<Arc<str>>,
+}
+
+/// The part that answers a question.
+///
+/// # Errors
+/// An answer that has no JSON form.
+pub(crate) fn response_part(question: &str, answer: impl Serialize) -> Result<Part, RunError> {
+    let answer = serde_json::to_value(answer)
+        .map_err(|error| RunError::Answer { id: question.to_owned(), reason: error.to_string() })?;
+    let response = match answer {
+        Value::Object(map) if map.len() != 1 || !map.contains_key("result") => map,
+        // A text in `result` is read as JSON where it is JSON: a text that looks like it is sent as a JSON text.
+        Value::String(text) if serde_json::from_str::<Value>(&text).is_ok() => result(Value::from(Value::from(text).to_string())),
+        other => result(other),
+    };
+    Ok(Part::function_response(FunctionResponse::new(question, REQUEST_INPUT, response)))
+}
+
+fn result(value: Value) -> Map {
+    Map::from_iter([("result".to_owned(), value)])
+}
+
+/// Checks a message and finds what it answers; `None` for an ordinary message.
+///
+/// # Errors
+/// A message that mixes answers with text or calls functions, answers to unknown calls or to several invocations, an
+/// answer that does not fit its question.
+pub(crate) fn resolve(content: &Content, events: &[Arc<Event>], named: Option<&InvocationId>) -> Result<Option<Answered>, RunError> {
+    if content.function_calls().next().is_some() {
+        return Err(RunError::Message("User message cannot contain function calls.".into()));
+    }
+    let responses: Vec<&FunctionResponse> = content.function_responses().collect();
+    if responses.is_empty() {
+        return Ok(None);
+    }
+    if content.parts().iter().any(|part| part.text.is_some()) {
+        let message = "Message cannot contain both function responses and text: an answer resumes an invocation, a text starts one.";
+        return Err(RunError::Message(message.into()));
+    }
+    let identified: Vec<(&str, &FunctionResponse)> =
+        responses.iter().filter_map(|response| Some((response.id.as_deref()?, *response))).collect();
+    if identified.is_empty() {
+        return match named {
+            Some(_) => Err(RunError::Message("Function response id is required to resume an invocation.".into())),
+            None => Ok(None),
+        };
+    }
+    let live = live_events(events);
+    let mut calls = Vec::new();
+    let mut unknown = BTreeSet::new();
+    for (id, response) in identified {
+        match find_call(&live, id) {
+            Some((event, call)) => calls.push((id, response, event, call)),
+            None => {
+                unknown.insert(id);
+            }
+        }
+    }
+    if !unknown.is_empty() {
+        let ids: Vec<String> = unknown.iter().map(|id| format!("'{id}'")).collect();
+        return Err(RunError::Message(format!("Function call not found for function response ids: {{{}}}.", ids.join(", "))));
+    }
+    let Some((_, _, first, _)) = calls.first() else { return Ok(None) };
+    if calls.iter().any(|(_, _, event, _)| event.invocation_id() != first.invocation_id()) {
+        let message = "Function responses resolve to multiple invocations: answer them one invocation at a time.";
+        return Err(RunError::Message(message.into()));
+    }
+    for (id, response, _, call) in &calls {
+        check(id, response, call)?;
+    }
+    Ok(Some(Answered {
+        invocation_id: first.invocation_id().clone(),
+        branch: first.branch().cloned(),
+        isolation_scope: first.isolation_scope().map(Arc::from),
+    }))
+}
+
+/// The newest call with this id (R905).
+fn find_call<'a>(live: &[&'a Arc<Event>], id: &str) -> Option<(&'a Event, &'a FunctionCall)> {
+    live.iter().rev().find_map(|event| {
+        let call = event.function_calls().find(|call| call.id.as_deref() == Some(id))?;
+        Some((&***event, call))
+    })
+}
+
+fn check(id: &str, response: &FunctionResponse, call: &FunctionCall) -> Result<(), RunError> {
+    let schema = call.args.as_ref().and_then(|args| args.get("response_schema"));
+    let Some(schema) = schema.filter(|schema| schema.is_object() && call.name.as_deref() == Some(REQUEST_INPUT)) else {
+        return Ok(());
+    };
+    let empty = Map::new();
+    let answer = unwrap_response(response.response.as_ref().unwrap_or(&empty));
+    check_answer(schema, answer).map_err(|reason| RunError::Answer { id: id.to_owned(), reason })?;
+    Ok(())
+}

@@ -1,0 +1,56 @@
+//! [`App`]: a root node with its name and what belongs to it.
+
+use std::sync::Arc;
+
+use pleach_context::{Node, Plugin};
+use pleach_core::AppName;
+use pleach_workflow::{BuildError, Fault};
+
+/// A root node under a checked name, with its plugins. ADK: `App`; rule R1102.
+pub struct App {
+    pub(crate) name: AppName,
+    pub(crate) root: Arc<dyn Node>,
+    pub(crate) plugins: Vec<Arc<dyn Plugin>>,
+    pub(crate) resumable: bool,
+}
+
+impl App {
+    /// An app of this name.
+    ///
+    /// # Errors
+    /// A name that is not a letter followed by letters, digits, `_` and `-`, or that is `user`.
+    pub fn new(name: impl Into<AppName>, root: impl Node) -> Result<Self, BuildError> {
+        let name = name.into();
+        let mut letters = name.as_str().chars();
+        let first = letters.next().is_some_and(|letter| letter.is_ascii_alphabetic());
+        let valid = first && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-');
+        let fault = |rule, message: String| BuildError { name: name.to_string(), faults: vec![Fault::config(rule, message)] };
+        if !valid {
+            return Err(fault("invalid_app_name", format!("Invalid app name '{name}': a letter, then letters, digits, '_' and '-'.")));
+        }
+        if name.as_str() == "user" {
+            return Err(fault("reserved_app_name", "App name cannot be 'user': it is the author of user messages.".into()));
+        }
+        Ok(Self { name, root: Arc::new(root), plugins: Vec::new(), resumable: false })
+    }
+
+    /// Adds a plugin; hooks are called in the order of registration.
+    #[must_use]
+    pub fn plugin(mut self, plugin: impl Plugin) -> Self {
+        self.plugins.push(Arc::new(plugin));
+        self
+    }
+
+    /// Whether checkpoints and end marks are recorded (R1030). ADK: `ResumabilityConfig`.
+    #[must_use]
+    pub fn resumable(mut self, yes: bool) -> Self {
+        self.resumable = yes;
+        self
+    }
+}
+
+impl std::fmt::Debug for App {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("App").field("name", &self.name).field("root", &self.root.spec().name).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,190 @@
+//! [`RunnerBuilder`]: putting a Runner together.
+
+use std::fmt;
+use std::sync::Arc;
+
+use pleach_artifact::ArtifactService;
+use pleach_context::{CredentialService, Node, Plugin, PluginManager, Provided, Services, SystemClock};
+use pleach_core::{AppName, Clock, IdGen, RandomIds};
+use pleach_memory::MemoryService;
+use pleach_session::SessionService;
+use pleach_workflow::{BuildError, Fault};
+
+use crate::runner::{Runner, RunnerParts};
+use crate::App;
+
+/// Puts a [`Runner`] together.
+pub struct RunnerBuilder {
+    name: AppName,
+    root: Option<Arc<dyn Node>>,
+    sessions: Option<Arc<dyn SessionService>>,
+    artifacts: Option<Arc<dyn ArtifactService>>,
+    memory: Option<Arc<dyn MemoryService>>,
+    credentials: Option<Arc<dyn CredentialService>>,
+    plugins: Vec<Arc<dyn Plugin>>,
+    provided: Provided,
+    clock: Arc<dyn Clock>,
+    ids: Arc<dyn IdGen>,
+    auto_create_session: bool,
+    resumable: bool,
+}
+
+impl RunnerBuilder {
+    /// Starts with the app's name.
+    pub fn new(app_name: impl Into<AppName>) -> Self {
+        Self {
+            name: app_name.into(),
+            root: None,
+            sessions: None,
+            artifacts: None,
+            memory: None,
+            credentials: None,
+            plugins: Vec::new(),
+            provided: Provided::default(),
+            clock: Arc::new(SystemClock),
+            ids: Arc::new(RandomIds),
+            auto_create_session: true,
+            resumable: false,
+        }
+    }
+
+    /// Starts with an app: its name, root node, plugins and settings.
+    #[must_use]
+    pub fn app(app: App) -> Self {
+        Self { root: Some(app.root), plugins: app.plugins, resumable: app.resumable, ..Self::new(app.name) }
+    }
+
+    /// Sets the root node: a workflow, a function node, an agent.
+    #[must_use]
+    pub fn root(mut self, node: impl Node) -> Self {
+        self.root = Some(Arc::new(node));
+        self
+    }
+
+    /// Sets where sessions are kept.
+    #[must_use]
+    pub fn sessions(mut self, service: impl SessionService) -> Self {
+        self.sessions = Some(Arc::new(service));
+        self
+    }
+
+    /// Sets where files are kept.
+    #[must_use]
+    pub fn artifacts(mut self, service: impl ArtifactService) -> Self {
+        self.artifacts = Some(Arc::new(service));
+        self
+    }
+
+    /// Sets where earlier sessions are searched.
+    #[must_use]
+    pub fn memory(mut self, service: impl MemoryService) -> Self {
+        self.memory = Some(Arc::new(service));
+        self
+    }
+
+    /// Sets where credentials are kept.
+    #[must_use]
+    pub fn credentials(mut self, service: impl CredentialService) -> Self {
+        self.credentials = Some(Arc::new(service));
+        self
+    }
+
+    /// Adds a plugin; hooks are called in the order of registration.
+    #[must_use]
+    pub fn plugin(mut self, plugin: impl Plugin) -> Self {
+        self.plugins.push(Arc::new(plugin));
+        self
+    }
+
+    /// Provides a value that handlers ask for with `Shared<T>`.
+    #[must_use]
+    pub fn provide<T: Send + Sync + 'static>(mut self, value: T) -> Self {
+        self.provided.insert(value);
+        self
+    }
+
+    /// Sets the source of time; tests use a clock that stands still.
+    #[must_use]
+    pub fn clock(mut self, clock: impl Clock) -> Self {
+        self.clock = Arc::new(clock);
+        self
+    }
+
+    /// Sets the source of ids and randomness; tests use one that counts.
+    #[must_use]
+    pub fn ids(mut self, ids: impl IdGen) -> Self {
+        self.ids = Arc::new(ids);
+        self
+    }
+
+    /// Whether a missing session is created by the first run; it is unless told otherwise.
+    #[must_use]
+    pub fn auto_create_session(mut self, yes: bool) -> Self {
+        self.auto_create_session = yes;
+        self
+    }
+
+    /// Whether checkpoints and end marks are recorded (R1030).
+    #[must_use]
+    pub fn resumable(mut self, yes: bool) -> Self {
+        self.resumable = yes;
+        self
+    }
+
+    /// Checks that everything is there and makes the Runner.
+    ///
+    /// # Errors
+    /// No root node, no session service, a fault in the root node's declaration, two plugins of one name, or a value
+    /// that a handler needs and nothing provides; all at once.
+    pub fn build(self) -> Result<Runner, BuildError> {
+        let mut faults = Vec::new();
+        if self.name.is_empty() {
+            faults.push(Fault::config("no_app_name", "an app needs a name"));
+        }
+        if self.root.is_none() {
+            faults.push(Fault::config("no_root", format!("app '{}' has no root node", self.name)));
+        }
+        if self.sessions.is_none() {
+            faults.push(Fault::config("no_sessions", format!("app '{}' has no session service", self.name)));
+        }
+        let plugins = PluginManager::new(self.plugins).unwrap_or_else(|error| {
+            faults.push(Fault::value("duplicate_plugin", error.message()));
+            PluginManager::default()
+        });
+        let mut needs = Vec::new();
+        if let Some(root) = &self.root {
+            faults.extend(root.spec().faults.iter().map(Fault::from));
+            root.needs(&mut needs);
+        }
+        for need in needs.iter().filter(|need| !self.provided.has(need)) {
+            let message = format!("a node asks for `Shared<{}>`, which nothing provides: call `.provide(…)`", need.name);
+            faults.push(Fault::config("not_provided", message));
+        }
+        let (Some(root), Some(sessions), true) = (self.root, self.sessions, faults.is_empty()) else {
+            return Err(BuildError { name: self.name.to_string(), faults });
+        };
+        let services = Services {
+            sessions,
+            artifacts: self.artifacts,
+            memory: self.memory,
+            credentials: self.credentials,
+            plugins,
+            provided: self.provided,
+            clock: self.clock,
+            ids: self.ids,
+        };
+        Ok(Runner::from_parts(RunnerParts {
+            app_name: self.name,
+            root,
+            services: Arc::new(services),
+            auto_create_session: self.auto_create_session,
+            resumable: self.resumable,
+        }))
+    }
+}
+
+impl fmt::Debug for RunnerBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunnerBuilder").field("name", &self.name).finish_non_exhaustive()
+    }
+}

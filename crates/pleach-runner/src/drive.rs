@@ -1,0 +1,108 @@
+//! Driving the root node inside the caller's own task.
+
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context as TaskContext, Poll, Wake, Waker};
+
+use futures_util::task::AtomicWaker;
+use pleach_context::{ChildFailure, InvocationContext};
+use pleach_core::BoxFuture;
+use pleach_workflow::RootEnd;
+
+/// How the root node ended.
+pub(crate) type Ended = Result<RootEnd, ChildFailure>;
+
+/// The root node of an invocation, under way.
+///
+/// Acknowledging an event wakes the node that sent it. That wake reaches the caller's task only while it sleeps: awake,
+/// the Runner polls the root anyway.
+pub(crate) struct Drive<'a> {
+    root: BoxFuture<'a, Ended>,
+    ended: Option<Ended>,
+    signal: Arc<Signal>,
+    waker: Waker,
+}
+
+#[derive(Default)]
+struct Signal {
+    woken: AtomicBool,
+    sleeper: AtomicWaker,
+}
+
+impl Wake for Signal {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        if !self.woken.swap(true, Ordering::AcqRel) {
+            self.sleeper.wake();
+        }
+    }
+}
+
+impl<'a> Drive<'a> {
+    pub(crate) fn new(root: BoxFuture<'a, Ended>) -> Self {
+        let signal = Arc::new(Signal::default());
+        let waker = Waker::from(Arc::clone(&signal));
+        Self { root, ended: None, signal, waker }
+    }
+
+    /// Goes on until the root has sent an event, has ended, or is asked to stop.
+    pub(crate) async fn step(&mut self, ic: &InvocationContext) {
+        let mut aborted = pin!(ic.abort_signal().aborted());
+        poll_fn(|cx| {
+            if aborted.as_mut().poll(cx).is_ready() {
+                return Poll::Ready(());
+            }
+            self.poll_root(cx, || ic.queue().has_events())
+        })
+        .await;
+    }
+
+    /// Waits for `other`, an append for example, while the root goes on.
+    pub(crate) async fn drive_while<F: Future>(&mut self, other: F) -> F::Output {
+        let mut other = pin!(other);
+        poll_fn(|cx| {
+            let result = other.as_mut().poll(cx);
+            if result.is_pending() && self.ended.is_none() {
+                let _ = self.poll_root(cx, || false);
+            }
+            result
+        })
+        .await
+    }
+
+    /// How the root ended, once it has.
+    pub(crate) fn take_end(&mut self) -> Option<Ended> {
+        self.ended.take()
+    }
+
+    fn poll_root(&mut self, cx: &mut TaskContext<'_>, enough: impl Fn() -> bool) -> Poll<()> {
+        loop {
+            if self.ended.is_some() {
+                return Poll::Ready(());
+            }
+            self.signal.sleeper.take();
+            self.signal.woken.store(false, Ordering::Release);
+            if let Poll::Ready(end) = Pin::new(&mut self.root).poll(&mut TaskContext::from_waker(&self.waker)) {
+                self.ended = Some(end);
+                return Poll::Ready(());
+            }
+            if enough() {
+                return Poll::Ready(());
+            }
+            self.signal.sleeper.register(cx.waker());
+            // A wake between the poll and the registration only set the flag.
+            if !self.signal.woken.load(Ordering::Acquire) {
+                return Poll::Pending;
+            }
+            if !tokio::task::coop::has_budget_remaining() {
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Why a run ended without its result.
+
+use pleach_context::NodeError;
+use pleach_core::{NodePath, Question, SessionKey};
+use pleach_session::SessionError;
+
+/// Why a run ended without its result. Everything that was handed out before is stored.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// There is no such session, and it is not created on demand.
+    #[error("session not found: {0}")]
+    SessionNotFound(SessionKey),
+    /// Sessions of several users have this id: name the user, too.
+    #[error("session id '{id}' is ambiguous: users {users:?} have one")]
+    AmbiguousSession {
+        /// The session id.
+        id: String,
+        /// The users.
+        users: Vec<String>,
+    },
+    /// No user of the app has a session with this id.
+    #[error("app '{app}' has no session with the id '{id}'")]
+    UnknownSession {
+        /// The app.
+        app: String,
+        /// The session id.
+        id: String,
+    },
+    /// The message cannot be taken; nothing was stored (R904, R1104).
+    #[error("{0}")]
+    Message(String),
+    /// An answer does not fit its question; nothing was stored and the question stays open (R907).
+    #[error("validation failed for interrupt {id}: {reason}")]
+    Answer {
+        /// The question's id.
+        id: String,
+        /// What does not fit.
+        reason: String,
+    },
+    /// The session service failed; the event it was given is not stored unless the error says so.
+    #[error("session service failed")]
+    Session(#[from] SessionError),
+    /// A plugin's hook failed.
+    #[error("{}", .0.message())]
+    Plugin(NodeError),
+    /// A node failed; its error event is stored.
+    #[error("{}", .error.message())]
+    Node {
+        /// What it failed with.
+        #[source]
+        error: NodeError,
+        /// The run that failed.
+        path: NodePath,
+    },
+    /// The run waits for a person: these questions are open.
+    #[error("the run waits for answers to {}", ids(.0))]
+    Waiting(Vec<Question>),
+    /// The run's output is not of the wanted type.
+    #[error("the output of the run does not fit: {}", .0.message())]
+    Output(NodeError),
+    /// The run was stopped before it ended.
+    #[error("the run was aborted")]
+    Aborted,
+}
+
+fn ids(questions: &[Question]) -> String {
+    let ids: Vec<&str> = questions.iter().map(|question| question.id.as_str()).collect();
+    ids.join(", ")
+}
+
+impl RunError {
+    /// The class of the error: ADK's name for it, or that of the failed node's error.
+    #[must_use]
+    pub fn code(&self) -> &str {
+        match self {
+            Self::SessionNotFound(_) | Self::UnknownSession { .. } => "SessionNotFoundError",
+            Self::AmbiguousSession { .. } | Self::Message(_) => "ValueError",
+            Self::Answer { .. } => "WorkflowDataError",
+            Self::Session(error) => error.code(),
+            Self::Plugin(error) | Self::Node { error, .. } | Self::Output(error) => error.class(),
+            Self::Waiting(_) => "NodeInterruptedError",
+            Self::Aborted => "INVOCATION_ABORTED",
+        }
+    }
+
+    /// The error as plugins see it.
+    pub(crate) fn to_node_error(&self) -> NodeError {
+        match self {
+            Self::Plugin(error) | Self::Node { error, .. } | Self::Output(error) => error.clone(),
+            other => NodeError::new(other.code().to_owned(), other.to_string()),
+        }
+    }
+}

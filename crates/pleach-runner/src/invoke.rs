@@ -1,0 +1,148 @@
+//! The beginning of an invocation: session, message, history. Rules R1103–R1106.
+
+use std::sync::Arc;
+
+use pleach_context::{InvocationContext, InvocationSetup, NodeInput};
+use pleach_core::{Content, Event, InvocationId, Map, Session, SessionKey};
+use pleach_session::CreateSession;
+use pleach_workflow::Engine;
+use smol_str::SmolStr;
+
+use crate::answer::{Answered, resolve};
+use crate::run::report;
+use crate::runner::RunnerParts;
+use crate::store::Store;
+use crate::{RunError, RunRequest};
+
+/// An invocation that is ready to run its root node.
+pub(crate) struct Invocation {
+    pub(crate) ic: Arc<InvocationContext>,
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) store: Store,
+    pub(crate) input: NodeInput,
+    /// The stored event of the message, when the caller wants to see it.
+    pub(crate) user_event: Option<Arc<Event>>,
+}
+
+impl RunnerParts {
+    /// Loads the session, stores the message and gathers what the root node needs.
+    ///
+    /// # Errors
+    /// No such session, a message that cannot be taken, an answer that does not fit, a failing plugin or session
+    /// service. Nothing is stored then.
+    pub(crate) async fn open(&self, request: RunRequest) -> Result<Invocation, RunError> {
+        let key = self.session_key(&request.session).await?;
+        let session = self.load(&key, &request).await?;
+        let message = request.message.clone().map(as_user);
+        let answered = match &message {
+            Some(message) => resolve(message, &session.events, request.invocation_id.as_ref())?,
+            None => None,
+        };
+        if let (Some(answered), Some(named)) = (&answered, &request.invocation_id) {
+            if answered.invocation_id != *named {
+                tracing::warn!(%named, asked = %answered.invocation_id, "the answer belongs to another invocation, which goes on");
+            }
+        }
+        let known = answered.as_ref().map(|answered| answered.invocation_id.clone()).or_else(|| request.invocation_id.clone());
+        let original = known.as_ref().and_then(|id| first_message(&session.events, id));
+        let resumes = known.as_ref().is_some_and(|id| session.events.iter().any(|event| event.invocation_id() == id));
+        let invocation_id = known.unwrap_or_else(|| InvocationId::from(format!("e-{}", self.services.ids.uuid())));
+
+        let engine = Arc::new(Engine::new());
+        let mut store = Store::new(session.head);
+        let ic = Arc::new(InvocationContext::new(InvocationSetup {
+            session_key: Arc::new(key),
+            invocation_id,
+            agent_name: SmolStr::new_static("unknown"),
+            run_config: Arc::new(request.config.clone()),
+            resumable: self.resumable,
+            services: Arc::clone(&self.services),
+            scheduler: Arc::clone(&engine) as _,
+            abort: request.abort.clone(),
+            state: session.state,
+            events: session.events,
+        }));
+        let takes_message = answered.is_some() || original.is_none();
+        let stored = match message {
+            Some(message) if takes_message => match self.store_message(&ic, &mut store, message, answered, &request).await {
+                Ok(event) => Some(event),
+                Err(error) => return Err(report(&ic, error).await),
+            },
+            _ if !request.state_delta.is_empty() => {
+                let event = Event::from_author("user").with_state_map(request.state_delta.clone());
+                store_user_event(&ic, &mut store, event).await?;
+                None
+            }
+            _ => None,
+        };
+        let input_event = original.or_else(|| stored.clone());
+        if let Some(event) = &input_event {
+            ic.set_user_event(Arc::clone(event));
+        }
+        if resumes {
+            ic.read_history();
+        }
+        let input = input_event.map_or(NodeInput::Null, NodeInput::Content);
+        let user_event = stored.filter(|_| request.yield_user_message);
+        Ok(Invocation { ic, engine, store, input, user_event })
+    }
+
+    async fn load(&self, key: &SessionKey, request: &RunRequest) -> Result<Session, RunError> {
+        let sessions = &self.services.sessions;
+        if let Some(session) = sessions.get_session(key, request.config.get_session_config.clone()).await? {
+            return Ok(session);
+        }
+        if !self.auto_create_session {
+            return Err(RunError::SessionNotFound(key.clone()));
+        }
+        let create = CreateSession::new(key.app_name.clone(), key.user_id.clone())
+            .with_session_id(key.session_id.clone())
+            .with_create_time(self.services.clock.now());
+        Ok(sessions.create_session(create).await?)
+    }
+
+    async fn store_message(
+        &self,
+        ic: &InvocationContext,
+        store: &mut Store,
+        mut message: Content,
+        mut answered: Option<Answered>,
+        request: &RunRequest,
+    ) -> Result<Arc<Event>, RunError> {
+        if let Some(replaced) = ic.services().plugins.on_user_message(ic, &message).await.map_err(RunError::Plugin)? {
+            message = as_user(replaced);
+            if answered.is_some() {
+                answered = ic.with_events(|events| resolve(&message, events, request.invocation_id.as_ref()))?;
+            }
+        }
+        let mut event = Event::from_author("user").with_content(message).with_state_map(request.state_delta.clone());
+        if let Some(answered) = answered {
+            event.set_branch(answered.branch);
+            event.set_isolation_scope(answered.isolation_scope);
+        }
+        store_user_event(ic, store, event).await
+    }
+}
+
+/// A user's event is stored without the on_event hooks (R1107).
+async fn store_user_event(ic: &InvocationContext, store: &mut Store, mut event: Event) -> Result<Arc<Event>, RunError> {
+    event.set_invocation_id(ic.invocation_id().clone());
+    let metadata: Map = ic.custom_metadata();
+    if !metadata.is_empty() {
+        event.set_custom_metadata(Some(metadata));
+    }
+    store.stamp(ic, &mut event);
+    store.append(ic, Arc::new(event)).await
+}
+
+/// Whatever a caller says, a user's message has the role `user` (R1103).
+fn as_user(mut content: Content) -> Content {
+    content.role = Some("user".into());
+    content
+}
+
+/// The message that started an invocation: its first user event with content that answers nothing.
+fn first_message(events: &[Arc<Event>], invocation: &InvocationId) -> Option<Arc<Event>> {
+    let mut own = events.iter().filter(|event| event.invocation_id() == invocation && event.author() == "user");
+    own.find(|event| event.content().is_some() && event.function_responses().next().is_none()).cloned()
+}

@@ -1,0 +1,27 @@
+//! Drives invocations: loads the session, stores the user's message, runs the root node, stores and hands out its
+//! events.
+//!
+//! This crate owns the order of things in one invocation ([`Runner`], [`Run`]): persist, then yield, then let the node
+//! go on. It runs no node itself (that is `pleach-workflow`) and stores nothing itself (that is a session service).
+
+mod answer;
+mod app;
+mod builder;
+mod drive;
+mod error;
+mod invoke;
+mod message;
+mod overlay;
+mod request;
+mod run;
+mod runner;
+mod seal;
+mod store;
+
+pub use app::App;
+pub use builder::RunnerBuilder;
+pub use error::RunError;
+pub use message::Message;
+pub use request::{RunRequest, SessionRef};
+pub use run::{Detached, Run, RunEvent};
+pub use runner::Runner;

@@ -1,0 +1,116 @@
+//! What a caller asks a Runner for.
+
+use pleach_context::{AbortSignal, RunConfig};
+use pleach_core::{Content, InvocationId, Map, SessionId, UserId};
+
+use crate::Message;
+
+/// Everything that starting or resuming an invocation can be given. ADK: the arguments of `run_async`.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct RunRequest {
+    /// The session.
+    pub session: SessionRef,
+    /// The user's message, or answers to questions.
+    pub message: Option<Content>,
+    /// The invocation to resume, or the id of a new one.
+    pub invocation_id: Option<InvocationId>,
+    /// State that is set with the message.
+    pub state_delta: Map,
+    /// The settings.
+    pub config: RunConfig,
+    /// Whether the stored event of the message is handed out, too.
+    pub yield_user_message: bool,
+    /// How the caller can stop the invocation.
+    pub abort: AbortSignal,
+}
+
+impl RunRequest {
+    /// A request for a session, without a message.
+    pub fn new(session: impl Into<SessionRef>) -> Self {
+        Self {
+            session: session.into(),
+            message: None,
+            invocation_id: None,
+            state_delta: Map::new(),
+            config: RunConfig::default(),
+            yield_user_message: false,
+            abort: AbortSignal::new(),
+        }
+    }
+
+    /// Sets the user's message.
+    #[must_use]
+    pub fn message(mut self, message: impl Into<Message>) -> Self {
+        self.message = Some(message.into().into_content());
+        self
+    }
+
+    /// Names the invocation to resume, or gives a new one its id.
+    #[must_use]
+    pub fn invocation_id(mut self, id: impl Into<InvocationId>) -> Self {
+        self.invocation_id = Some(id.into());
+        self
+    }
+
+    /// Sets state with the message.
+    #[must_use]
+    pub fn state_delta(mut self, delta: Map) -> Self {
+        self.state_delta = delta;
+        self
+    }
+
+    /// Sets the settings.
+    #[must_use]
+    pub fn config(mut self, config: RunConfig) -> Self {
+        self.config = config;
+        self
+    }
+
+    /// Hands out the stored event of the message, too.
+    #[must_use]
+    pub fn yield_user_message(mut self, yes: bool) -> Self {
+        self.yield_user_message = yes;
+        self
+    }
+
+    /// Sets how the caller can stop the invocation.
+    #[must_use]
+    pub fn abort_signal(mut self, signal: AbortSignal) -> Self {
+        self.abort = signal;
+        self
+    }
+}
+
+/// A session, by user and id, or by id alone where only one user has such a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SessionRef {
+    /// The session of this user.
+    Of(UserId, SessionId),
+    /// The one session with this id.
+    Only(SessionId),
+}
+
+impl From<&str> for SessionRef {
+    fn from(id: &str) -> Self {
+        Self::Only(id.into())
+    }
+}
+
+impl From<String> for SessionRef {
+    fn from(id: String) -> Self {
+        Self::Only(id.into())
+    }
+}
+
+impl From<SessionId> for SessionRef {
+    fn from(id: SessionId) -> Self {
+        Self::Only(id)
+    }
+}
+
+impl<U: Into<UserId>, S: Into<SessionId>> From<(U, S)> for SessionRef {
+    fn from((user, session): (U, S)) -> Self {
+        Self::Of(user.into(), session.into())
+    }
+}

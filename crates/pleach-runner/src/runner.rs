@@ -1,0 +1,131 @@
+//! [`Runner`]: starts and resumes invocations of an app.
+
+use std::fmt;
+use std::sync::Arc;
+
+use pleach_context::{Node, NodeError, Services};
+use pleach_core::{AppName, InvocationId, SessionId, SessionKey, UserId};
+use pleach_session::SessionService;
+use serde::Serialize;
+
+use crate::answer::response_part;
+use crate::message::of_parts;
+use crate::run::Run;
+use crate::{Message, RunError, RunRequest, RunnerBuilder, SessionRef};
+
+/// Starts and resumes invocations of an app. Cheap to clone; one serves any number of sessions at once.
+///
+/// ADK: `Runner`; rules R1101–R1116.
+#[derive(Clone)]
+pub struct Runner {
+    parts: Arc<RunnerParts>,
+}
+
+pub(crate) struct RunnerParts {
+    pub(crate) app_name: AppName,
+    pub(crate) root: Arc<dyn Node>,
+    pub(crate) services: Arc<Services>,
+    pub(crate) auto_create_session: bool,
+    pub(crate) resumable: bool,
+}
+
+impl Runner {
+    pub(crate) fn from_parts(parts: RunnerParts) -> Self {
+        Self { parts: Arc::new(parts) }
+    }
+
+    /// A builder that starts with an app.
+    #[must_use]
+    pub fn app(app: crate::App) -> RunnerBuilder {
+        RunnerBuilder::app(app)
+    }
+
+    /// The app's name.
+    #[must_use]
+    pub fn app_name(&self) -> &AppName {
+        &self.parts.app_name
+    }
+
+    /// Where the app's sessions are kept.
+    #[must_use]
+    pub fn sessions(&self) -> &Arc<dyn SessionService> {
+        &self.parts.services.sessions
+    }
+
+    /// Sends a user's message to a session. The run starts when it is first polled; dropping it cancels it.
+    pub fn run(&self, user: impl Into<UserId>, session: impl Into<SessionId>, message: impl Into<Message>) -> Run {
+        self.start(RunRequest::new((user, session)).message(message))
+    }
+
+    /// Starts or resumes what the request says. The run starts when it is first polled; dropping it cancels it.
+    #[must_use]
+    pub fn start(&self, request: RunRequest) -> Run {
+        Run::new(Arc::clone(&self.parts), request)
+    }
+
+    /// Answers a question of a session, in any process and on any day; the invocation that asked goes on.
+    ///
+    /// The session is named by user and id, or by its id alone. The answer is checked against the question when the run
+    /// starts: one that does not fit, and an unknown question, are errors, and nothing is stored.
+    ///
+    /// # Errors
+    /// An answer that has no JSON form.
+    pub fn answer(&self, session: impl Into<SessionRef>, question: &str, answer: impl Serialize) -> Result<Run, RunError> {
+        self.answer_all(session, [(question, answer)])
+    }
+
+    /// Answers several questions of one invocation at once. See [`Runner::answer`].
+    ///
+    /// # Errors
+    /// An answer that has no JSON form.
+    pub fn answer_all<'q>(
+        &self,
+        session: impl Into<SessionRef>,
+        answers: impl IntoIterator<Item = (&'q str, impl Serialize)>,
+    ) -> Result<Run, RunError> {
+        let part = |(question, answer)| response_part(question, answer);
+        let parts = answers.into_iter().map(part).collect::<Result<Vec<_>, _>>()?;
+        Ok(self.start(RunRequest::new(session).message(of_parts(parts))))
+    }
+
+    /// Goes on with an invocation that failed or was cut off: finished nodes are not run again (R1025).
+    pub fn resume(&self, user: impl Into<UserId>, session: impl Into<SessionId>, invocation: impl Into<InvocationId>) -> Run {
+        self.start(RunRequest::new((user, session)).invocation_id(invocation))
+    }
+
+    /// Closes the plugins and the session service.
+    ///
+    /// # Errors
+    /// The plugins that could not be closed, or what the session service said.
+    pub async fn close(&self) -> Result<(), RunError> {
+        let plugins: Result<(), NodeError> = self.parts.services.plugins.close().await;
+        self.parts.services.sessions.flush().await?;
+        self.parts.services.sessions.close().await?;
+        plugins.map_err(RunError::Plugin)
+    }
+}
+
+impl RunnerParts {
+    /// Finds the session that a request names.
+    pub(crate) async fn session_key(&self, session: &SessionRef) -> Result<SessionKey, RunError> {
+        let id = match session {
+            SessionRef::Of(user, id) => return Ok(SessionKey::new(self.app_name.clone(), user.clone(), id.clone())),
+            SessionRef::Only(id) => id,
+        };
+        let mut found = self.services.sessions.find_sessions(&self.app_name, id).await?;
+        match found.len() {
+            0 => Err(RunError::UnknownSession { app: self.app_name.to_string(), id: id.to_string() }),
+            1 => Ok(found.remove(0)),
+            _ => {
+                let users = found.iter().map(|key| key.user_id.to_string()).collect();
+                Err(RunError::AmbiguousSession { id: id.to_string(), users })
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Runner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Runner").field("app", &self.parts.app_name).field("root", &self.parts.root.spec().name).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,47 @@
+//! Closing an aborted invocation, so that its history is well formed: rules R128, R1130.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use pleach_context::InvocationContext;
+use pleach_core::{Branch, Content, Event, FunctionResponse, Map, Part};
+use serde_json::Value;
+
+const CODE: &str = "INVOCATION_ABORTED";
+const TEXT: &str = "Invocation was aborted by client.";
+
+/// The events that close an aborted invocation: an answer for every open call, one event per author, branch and scope,
+/// or a single error event of the root when nothing is open.
+pub(crate) fn seals(ic: &InvocationContext, root: &str) -> Vec<Event> {
+    let events: Vec<Arc<Event>> =
+        ic.events().into_iter().filter(|event| event.invocation_id() == ic.invocation_id()).collect();
+    let answered = |id: &str| {
+        events.iter().any(|event| event.function_responses().any(|response| response.id.as_deref() == Some(id)))
+    };
+    let mut groups: BTreeMap<(String, Option<Branch>, Option<String>), Vec<Part>> = BTreeMap::new();
+    for event in &events {
+        for call in event.function_calls() {
+            let Some(id) = call.id.as_deref().filter(|id| !answered(id)) else { continue };
+            let group = (event.author().to_owned(), event.branch().cloned(), event.isolation_scope().map(str::to_owned));
+            let response = Map::from_iter([("error".to_owned(), Value::from(TEXT))]);
+            let name = call.name.clone().unwrap_or_default();
+            groups.entry(group).or_default().push(Part::function_response(FunctionResponse::new(id, name, response)));
+        }
+    }
+    if groups.is_empty() {
+        return vec![sealed(ic, Event::from_author(root))];
+    }
+    let close = |((author, branch, scope), parts): ((String, Option<Branch>, Option<String>), Vec<Part>)| {
+        let mut event = Event::from_author(author).with_content(Content::new("user", parts));
+        event.set_branch(branch);
+        event.set_isolation_scope(scope.map(Arc::from));
+        sealed(ic, event)
+    };
+    groups.into_iter().map(close).collect()
+}
+
+fn sealed(ic: &InvocationContext, event: Event) -> Event {
+    let mut event = event.with_error(CODE, TEXT);
+    event.set_invocation_id(ic.invocation_id().clone());
+    event
+}

@@ -1,0 +1,89 @@
+//! From an event that a node has sent to one that is stored: rule R1107.
+
+use std::sync::Arc;
+
+use pleach_context::InvocationContext;
+use pleach_core::{Event, EventId, SessionHead, micros, seconds, take_temp};
+
+use crate::RunError;
+use crate::overlay::overlay;
+
+/// Stores the events of one invocation, in order.
+#[derive(Debug)]
+pub(crate) struct Store {
+    pub(crate) head: SessionHead,
+    /// The time of the last event in whole microseconds: events of a session never share one (S48).
+    last: i64,
+}
+
+/// What came of an event.
+pub(crate) struct Stored {
+    /// What the caller gets.
+    pub(crate) shown: Arc<Event>,
+    /// What the node gets back: the event as it sent it, also when a plugin changed what is stored (R1110).
+    pub(crate) original: Arc<Event>,
+}
+
+impl Store {
+    pub(crate) fn new(head: SessionHead) -> Self {
+        let last = micros(head.last_update_time());
+        Self { head, last }
+    }
+
+    /// Takes an event through metadata, plugins and the session service.
+    ///
+    /// # Errors
+    /// What a plugin or the session service said; the event is not stored then.
+    pub(crate) async fn take(&mut self, ic: &InvocationContext, mut event: Arc<Event>) -> Result<Stored, RunError> {
+        let metadata = ic.custom_metadata_if_any();
+        if let Some(mut merged) = metadata {
+            let event = Arc::make_mut(&mut event);
+            merged.extend(event.custom_metadata().cloned().unwrap_or_default());
+            event.set_custom_metadata(Some(merged));
+        }
+        self.stamp(ic, Arc::make_mut(&mut event));
+        let mut original = None;
+        if !ic.services().plugins.is_empty() {
+            let change = ic.services().plugins.on_event(ic, &event).await.map_err(RunError::Plugin)?;
+            if let Some(change) = change {
+                original = Some(Arc::clone(&event));
+                overlay(Arc::make_mut(&mut event), change);
+            }
+        }
+        let shown = if event.is_partial() { event } else { self.append(ic, event).await? };
+        let original = original.unwrap_or_else(|| Arc::clone(&shown));
+        Ok(Stored { shown, original })
+    }
+
+    /// Stores a complete event and makes it part of the invocation.
+    ///
+    /// # Errors
+    /// What the session service said; nothing is stored then.
+    pub(crate) async fn append(&mut self, ic: &InvocationContext, mut event: Arc<Event>) -> Result<Arc<Event>, RunError> {
+        if event.message_as_output() == Some(true) && event.output().is_some() {
+            Arc::make_mut(&mut event).take_output();
+        }
+        let mut temp = None;
+        if !event.actions().state_delta().is_empty() {
+            temp = take_temp(Arc::make_mut(&mut event).actions_mut().state_delta_mut());
+        }
+        let stored = ic.services().sessions.append(&mut self.head, event).await?;
+        if let Some(temp) = temp {
+            ic.apply_temp(&temp);
+        }
+        ic.record(&stored);
+        Ok(stored)
+    }
+
+    /// Gives an event its id and its time.
+    pub(crate) fn stamp(&mut self, ic: &InvocationContext, event: &mut Event) {
+        let services = ic.services();
+        if event.id().is_empty() {
+            event.set_id(EventId::from(services.ids.uuid()));
+        }
+        let given = event.timestamp();
+        let time = micros(if given > 0.0 { given } else { services.clock.now() });
+        self.last = time.max(self.last + 1);
+        event.set_timestamp(seconds(self.last));
+    }
+}

@@ -1,0 +1,75 @@
+//! The ADK 2.x agent runtime in Rust.
+//!
+//! Workflows of nodes whose every step is an event in a session, so that a run streams, pauses for a person, survives a
+//! crash and goes on in another process.
+//!
+//! ```
+//! use pleach::prelude::*;
+//!
+//! async fn greet(Input(name): Input<String>) -> String {
+//!     format!("Hello, {name}!")
+//! }
+//!
+//! #[tokio::main(flavor = "current_thread")]
+//! async fn main() -> Result<()> {
+//!     let mut wf = Workflow::builder("hello");
+//!     let greet = wf.node("greet", greet);
+//!     wf.edge(START, greet);
+//!     let runner = Runner::builder("demo").root(wf.build()?).build()?;
+//!     assert_eq!(runner.run("ana", "s1", "Otter").output::<String>().await?, "Hello, Otter!");
+//!     Ok(())
+//! }
+//! ```
+//!
+//! This crate only gathers: everything is defined in the crates below it, and only this one knows them all.
+//!
+//! | feature | what it adds |
+//! | --- | --- |
+//! | `inmemory` (default) | sessions in process memory |
+//! | `sqlite` | sessions in an SQLite file, which google-adk reads and writes, too |
+//! | `full` | all of them |
+
+mod connect;
+#[cfg(feature = "inmemory")]
+mod runner_ext;
+
+pub mod prelude;
+
+pub use connect::{ConnectError, connect};
+#[cfg(feature = "inmemory")]
+pub use runner_ext::RunnerExt;
+
+pub use pleach_artifact::{
+    ArtifactError, ArtifactKey, ArtifactScope, ArtifactService, ArtifactVersion, FileArtifactService,
+    InMemoryArtifactService, SaveArtifact,
+};
+pub use pleach_context::{
+    AbortSignal, Answers, AuthCredential, ChildEnd, Context, CredentialService, Decode, Dynamic, EventQueue, Extract, Fail,
+    Feeds, Field, FieldType, Flow, FromContext, FromState, History, Hook, InMemoryCredentialService, Input,
+    InvocationContext, Key, Need, Node, NodeError, NodeInput, NodeKind, NodeScheduler, NodeSpec, Plugin, PluginManager,
+    ReadonlyContext, Result, ResultExt, Resume, RetryConfig, RunConfig, RunOptions, Schema,
+    SessionStateCredentialService, Shared, State, StreamingMode, SystemClock, TypedNode, Yield, fit, json_or_text,
+};
+pub use pleach_core::{
+    AppName, AuthConfig, Blob, BoxError, BoxFuture, Branch, CamelCase, Clock, Content, DEFAULT_ROUTE, Event, EventActions,
+    EventCompaction, EventId, FileData, FunctionCall, FunctionResponse, IdGen, InvocationId, Map, ModelInfo, NodeInfo,
+    NodePath, Part, Question, RandomIds, RequestInput, Revision, Route, RouteKey, Session, SessionHead, SessionId,
+    SessionKey, ToolConfirmation, UiWidget, UserId, Uuid, to_camel,
+};
+pub use pleach_memory::{InMemoryMemoryService, MemoryEntry, MemoryError, MemoryService, SearchMemory};
+pub use pleach_runner::{App, Detached, Message, Run, RunError, RunEvent, RunRequest, Runner, RunnerBuilder, SessionRef};
+pub use pleach_session::{
+    CreateSession, GetSessionConfig, ListCursor, ListSessions, ListSessionsResponse, SessionError, SessionService,
+    SessionServiceExt,
+};
+#[cfg(feature = "inmemory")]
+pub use pleach_session_inmemory::InMemorySessionService;
+#[cfg(feature = "sqlite")]
+pub use pleach_session_sqlite::{SqliteOptions, SqliteSessionService, Synchronous};
+pub use pleach_workflow::{
+    BuildError, EdgeRoute, Fault, FunctionNode, Handler, IntoYield, JoinNode, NodeRef, Output, START, Source, Sources,
+    Start, Targets, Workflow, WorkflowBuilder,
+};
+
+/// The default route: `wf.route(check, DEFAULT, other)`.
+pub const DEFAULT: EdgeRoute = EdgeRoute::Default;
