@@ -54,54 +54,28 @@ impl Directory {
         apply(&mut lock(&app.state), &delta.app);
         apply(&mut lock(&user.state), &delta.user);
         let id = key.session_id.clone();
-        let stored = Arc::new(make(
-            Arc::new(key),
-            delta.session,
-            app.state.clone(),
-            user.state.clone(),
-        ));
+        let stored = Arc::new(make(Arc::new(key), delta.session, app.state.clone(), user.state.clone()));
         user.sessions.insert(id, stored.clone());
         Ok(stored)
     }
 
     pub(crate) fn find(&self, key: &SessionKey) -> Option<Arc<StoredSession>> {
-        self.user(&key.app_name, &key.user_id)?
-            .sessions
-            .get(&key.session_id)
-            .cloned()
+        self.user(&key.app_name, &key.user_id)?.sessions.get(&key.session_id).cloned()
     }
 
     pub(crate) fn remove(&mut self, key: &SessionKey) -> Option<Arc<StoredSession>> {
         let app = self.apps.get_mut(&key.app_name)?;
-        app.users
-            .get_mut(&key.user_id)?
-            .sessions
-            .remove(&key.session_id)
+        app.users.get_mut(&key.user_id)?.sessions.remove(&key.session_id)
     }
 
     /// The sessions of the app, or of one user of it.
-    pub(crate) fn sessions(
-        &self,
-        app_name: &AppName,
-        user_id: Option<&UserId>,
-    ) -> Vec<Arc<StoredSession>> {
+    pub(crate) fn sessions(&self, app_name: &AppName, user_id: Option<&UserId>) -> Vec<Arc<StoredSession>> {
         let Some(app) = self.apps.get(app_name) else {
             return Vec::new();
         };
         match user_id {
-            Some(id) => app
-                .users
-                .get(id)
-                .into_iter()
-                .flat_map(|user| user.sessions.values())
-                .cloned()
-                .collect(),
-            None => app
-                .users
-                .values()
-                .flat_map(|user| user.sessions.values())
-                .cloned()
-                .collect(),
+            Some(id) => app.users.get(id).into_iter().flat_map(|user| user.sessions.values()).cloned().collect(),
+            None => app.users.values().flat_map(|user| user.sessions.values()).cloned().collect(),
         }
     }
 
@@ -110,19 +84,12 @@ impl Directory {
         let Some(app) = self.apps.get(app_name) else {
             return Vec::new();
         };
-        let owners = app
-            .users
-            .iter()
-            .filter(|(_, user)| user.sessions.contains_key(id));
-        owners
-            .map(|(user_id, _)| SessionKey::new(app_name, user_id, id))
-            .collect()
+        let owners = app.users.iter().filter(|(_, user)| user.sessions.contains_key(id));
+        owners.map(|(user_id, _)| SessionKey::new(app_name, user_id, id)).collect()
     }
 
     pub(crate) fn user_state(&self, app_name: &AppName, user_id: &UserId) -> Map {
-        self.user(app_name, user_id)
-            .map(|user| lock(&user.state).clone())
-            .unwrap_or_default()
+        self.user(app_name, user_id).map(|user| lock(&user.state).clone()).unwrap_or_default()
     }
 
     fn user(&self, app_name: &AppName, user_id: &UserId) -> Option<&User> {

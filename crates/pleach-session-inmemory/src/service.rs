@@ -3,12 +3,10 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use pleach_core::{
-    AppName, BoxFuture, Event, Map, Session, SessionHead, SessionId, SessionKey, UserId,
-};
+use pleach_core::{AppName, BoxFuture, Event, Map, Session, SessionHead, SessionId, SessionKey, UserId};
 use pleach_session::{
-    CreateSession, GetSessionConfig, ListCursor, ListSessions, ListSessionsResponse, SessionError,
-    SessionResult, SessionService, prepare,
+    CreateSession, GetSessionConfig, ListCursor, ListSessions, ListSessionsResponse, SessionError, SessionResult,
+    SessionService, prepare,
 };
 
 use crate::directory::Directory;
@@ -65,15 +63,9 @@ impl InMemorySessionService {
 
     fn list(&self, request: &ListSessions) -> ListSessionsResponse {
         let found = read(&self.directory).sessions(&request.app_name, request.user_id.as_ref());
-        let places = found
-            .into_iter()
-            .map(|stored| (stored.place(), stored))
-            .collect();
+        let places = found.into_iter().map(|stored| (stored.place(), stored)).collect();
         let (page, next) = ListCursor::page(places, request.after.as_ref(), request.limit);
-        let sessions = page
-            .iter()
-            .map(|(_, stored)| stored.load(&GetSessionConfig::recent(0)))
-            .collect();
+        let sessions = page.iter().map(|(_, stored)| stored.load(&GetSessionConfig::recent(0))).collect();
         ListSessionsResponse { sessions, next }
     }
 
@@ -95,9 +87,7 @@ impl InMemorySessionService {
             head.advance(revision, update_time);
             return Ok(event);
         }
-        let stored = self
-            .find(head.key())
-            .ok_or_else(|| SessionError::NotFound(head.key().clone()))?;
+        let stored = self.find(head.key()).ok_or_else(|| SessionError::NotFound(head.key().clone()))?;
         let (revision, update_time) = stored
             .append(head.revision(), &event)
             .unwrap_or_else(|| Err(SessionError::NotFound(head.key().clone())))?;
@@ -133,10 +123,7 @@ impl SessionService for InMemorySessionService {
         Box::pin(async move { Ok(self.find(key).map(|stored| stored.load(&config))) })
     }
 
-    fn list_sessions(
-        &self,
-        request: ListSessions,
-    ) -> BoxFuture<'_, SessionResult<ListSessionsResponse>> {
+    fn list_sessions(&self, request: ListSessions) -> BoxFuture<'_, SessionResult<ListSessionsResponse>> {
         Box::pin(async move { Ok(self.list(&request)) })
     }
 
@@ -155,19 +142,11 @@ impl SessionService for InMemorySessionService {
         })
     }
 
-    fn append<'a>(
-        &'a self,
-        head: &'a mut SessionHead,
-        event: Arc<Event>,
-    ) -> BoxFuture<'a, SessionResult<Arc<Event>>> {
+    fn append<'a>(&'a self, head: &'a mut SessionHead, event: Arc<Event>) -> BoxFuture<'a, SessionResult<Arc<Event>>> {
         Box::pin(async move { self.append_now(head, event) })
     }
 
-    fn user_state<'a>(
-        &'a self,
-        app_name: &'a AppName,
-        user_id: &'a UserId,
-    ) -> BoxFuture<'a, SessionResult<Map>> {
+    fn user_state<'a>(&'a self, app_name: &'a AppName, user_id: &'a UserId) -> BoxFuture<'a, SessionResult<Map>> {
         Box::pin(async move { Ok(read(&self.directory).user_state(app_name, user_id)) })
     }
 }

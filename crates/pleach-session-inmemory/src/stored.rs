@@ -3,9 +3,7 @@
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex};
 
-use pleach_core::{
-    Event, EventId, Map, Revision, Scope, Session, SessionHead, SessionKey, merge_view,
-};
+use pleach_core::{Event, EventId, Map, Revision, Scope, Session, SessionHead, SessionKey, merge_view};
 use pleach_session::{GetSessionConfig, ListCursor, SessionError, SessionResult};
 use rustc_hash::FxHashMap;
 
@@ -54,14 +52,7 @@ impl StoredSession {
             events: Vec::new(),
             positions: FxHashMap::default(),
         };
-        Self {
-            service,
-            generation,
-            key,
-            app,
-            user,
-            log: Mutex::new(log),
-        }
+        Self { service, generation, key, app, user, log: Mutex::new(log) }
     }
 
     /// Tells whether this is the session a head with `key` means in the given service.
@@ -89,19 +80,11 @@ impl StoredSession {
         let state = merge_view(log.state.clone(), &lock(&self.app), &lock(&self.user));
         let revision = self.revision(log.events.len());
         let head = SessionHead::new(self.key.clone(), revision, log.update_time);
-        Session {
-            head: head.with_handle(self.clone()),
-            state,
-            events,
-        }
+        Session { head: head.with_handle(self.clone()), state, events }
     }
 
     /// Appends behind the revision the caller knows (S34, S35); `None` when the session has been deleted.
-    pub(crate) fn append(
-        &self,
-        ours: Revision,
-        event: &Arc<Event>,
-    ) -> Option<SessionResult<Renewed>> {
+    pub(crate) fn append(&self, ours: Revision, event: &Arc<Event>) -> Option<SessionResult<Renewed>> {
         let mut guard = lock(&self.log);
         let log = &mut *guard;
         if log.deleted {
@@ -117,11 +100,7 @@ impl StoredSession {
         };
         let stored = self.revision(count);
         if stored != ours {
-            return Some(Err(SessionError::Stale {
-                key: (*self.key).clone(),
-                stored,
-                ours,
-            }));
+            return Some(Err(SessionError::Stale { key: (*self.key).clone(), stored, ours }));
         }
         slot.insert(count);
         log.events.push(event.clone());
@@ -131,27 +110,16 @@ impl StoredSession {
     }
 
     /// An event id that is already in the log: fine when it is the same event, as after a lost answer (S34).
-    fn repeated(
-        &self,
-        log: &Log,
-        position: usize,
-        ours: Revision,
-        event: &Arc<Event>,
-    ) -> SessionResult<Renewed> {
+    fn repeated(&self, log: &Log, position: usize, ours: Revision, event: &Arc<Event>) -> SessionResult<Renewed> {
         let present = &log.events[position];
         if !Arc::ptr_eq(present, event) && present != event {
             let key = (*self.key).clone();
-            return Err(SessionError::EventAlreadyExists {
-                key,
-                event: event.id().clone(),
-            });
+            return Err(SessionError::EventAlreadyExists { key, event: event.id().clone() });
         }
         let behind = self.revision(position + 1);
         if ours.ties == behind.ties && ours > behind {
             // The caller has seen later events; going back would make its next append stale for no reason.
-            let known = usize::try_from(ours.micros)
-                .unwrap_or(usize::MAX)
-                .min(log.events.len());
+            let known = usize::try_from(ours.micros).unwrap_or(usize::MAX).min(log.events.len());
             let update_time = log.events[known - 1].timestamp();
             return Ok((ours, update_time));
         }
@@ -174,13 +142,8 @@ impl StoredSession {
                 // Removed from the event before it came here.
                 Scope::Temp => continue,
                 Scope::App | Scope::User => {
-                    let (app, user) =
-                        shared.get_or_insert_with(|| (lock(&self.app), lock(&self.user)));
-                    if scope == Scope::App {
-                        &mut **app
-                    } else {
-                        &mut **user
-                    }
+                    let (app, user) = shared.get_or_insert_with(|| (lock(&self.app), lock(&self.user)));
+                    if scope == Scope::App { &mut **app } else { &mut **user }
                 }
             };
             target.insert(name.to_owned(), value.clone());
@@ -195,9 +158,6 @@ fn wanted<'a>(events: &'a [Arc<Event>], config: &GetSessionConfig) -> &'a [Arc<E
     let Some(limit) = config.after_timestamp else {
         return newest;
     };
-    let start = newest
-        .iter()
-        .rposition(|event| event.timestamp() < limit)
-        .map_or(0, |older| older + 1);
+    let start = newest.iter().rposition(|event| event.timestamp() < limit).map_or(0, |older| older + 1);
     &newest[start..]
 }

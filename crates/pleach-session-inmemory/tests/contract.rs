@@ -12,9 +12,7 @@ mod memory_only {
     use std::sync::Arc;
 
     use pleach_core::SessionKey;
-    use pleach_session::{
-        GetSessionConfig, SessionError, SessionService as _, SessionServiceExt as _,
-    };
+    use pleach_session::{GetSessionConfig, SessionError, SessionService as _, SessionServiceExt as _};
     use pleach_session_inmemory::InMemorySessionService;
     use pleach_testkit::contract::{CREATED, created, event, ids, loaded};
     use serde_json::json;
@@ -28,10 +26,7 @@ mod memory_only {
         let service = InMemorySessionService::new();
         let mut session = created(&service, &key(), json!({})).await;
         for (id, time) in [("third", 3.0), ("first", 1.0), ("second", 2.0)] {
-            service
-                .append_event(&mut session, event(id, time))
-                .await
-                .unwrap();
+            service.append_event(&mut session, event(id, time)).await.unwrap();
         }
         let back = loaded(&service, &key()).await;
         assert_eq!(ids(&back), ["third", "first", "second"]);
@@ -46,24 +41,15 @@ mod memory_only {
     async fn a_load_shares_the_events() {
         let service = InMemorySessionService::new();
         let mut session = created(&service, &key(), json!({})).await;
-        let stored = service
-            .append_event(&mut session, event("e1", 1.0))
-            .await
-            .unwrap();
-        assert!(Arc::ptr_eq(
-            &stored,
-            &loaded(&service, &key()).await.events[0]
-        ));
+        let stored = service.append_event(&mut session, event("e1", 1.0)).await.unwrap();
+        assert!(Arc::ptr_eq(&stored, &loaded(&service, &key()).await.events[0]));
     }
 
     #[tokio::test]
     async fn a_head_of_another_service_is_not_one_of_ours() {
         let (ours, theirs) = (InMemorySessionService::new(), InMemorySessionService::new());
         let mut foreign = created(&theirs, &key(), json!({})).await;
-        let error = ours
-            .append_event(&mut foreign, event("e1", 1.0))
-            .await
-            .unwrap_err();
+        let error = ours.append_event(&mut foreign, event("e1", 1.0)).await.unwrap_err();
         assert!(matches!(error, SessionError::NotFound(_)), "{error}");
         assert!(loaded(&theirs, &key()).await.events.is_empty());
     }
@@ -74,10 +60,7 @@ mod memory_only {
         let mut old = created(&service, &key(), json!({})).await;
         service.delete_session(&key()).await.unwrap();
         created(&service, &key(), json!({})).await;
-        let error = service
-            .append_event(&mut old, event("e1", 1.0))
-            .await
-            .unwrap_err();
+        let error = service.append_event(&mut old, event("e1", 1.0)).await.unwrap_err();
         assert!(error.is_stale(), "{error}");
     }
 }

@@ -20,11 +20,8 @@ pub(crate) fn time(row: &SqliteRow, column: &str) -> sqlx::Result<Option<Time>> 
         return Ok(None);
     }
     let is_text = value.type_info().name() == "TEXT";
-    let seconds = if is_text {
-        time::parse(row.try_get_unchecked(column)?)
-    } else {
-        Some(row.try_get_unchecked(column)?)
-    };
+    let seconds =
+        if is_text { time::parse(row.try_get_unchecked(column)?) } else { Some(row.try_get_unchecked(column)?) };
     Ok(Some(Time { seconds, is_text }))
 }
 

@@ -30,10 +30,7 @@ impl File {
             Fault::Busy => SessionError::Locked { what, source },
             Fault::Damaged => SessionError::Corrupt { what, source },
             Fault::Unavailable => SessionError::Unavailable { what, source },
-            Fault::Duplicate | Fault::Other => SessionError::Storage {
-                backend: BACKEND,
-                source,
-            },
+            Fault::Duplicate | Fault::Other => SessionError::Storage { backend: BACKEND, source },
         }
     }
 
@@ -45,38 +42,22 @@ impl File {
             text = format!("{text}: {inner}");
             source = inner.source();
         }
-        SessionError::Unavailable {
-            what: self.to_string(),
-            source: text.into(),
-        }
+        SessionError::Unavailable { what: self.to_string(), source: text.into() }
     }
 
     /// A stored value that cannot be read; `place` says where it stands.
-    pub(crate) fn corrupt(
-        &self,
-        place: impl fmt::Display,
-        source: impl Into<BoxError>,
-    ) -> SessionError {
-        SessionError::Corrupt {
-            what: format!("{place} in {self}"),
-            source: source.into(),
-        }
+    pub(crate) fn corrupt(&self, place: impl fmt::Display, source: impl Into<BoxError>) -> SessionError {
+        SessionError::Corrupt { what: format!("{place} in {self}"), source: source.into() }
     }
 
     pub(crate) fn unsupported(&self, reason: impl Into<String>) -> SessionError {
-        SessionError::Unsupported {
-            what: self.to_string(),
-            reason: reason.into(),
-        }
+        SessionError::Unsupported { what: self.to_string(), reason: reason.into() }
     }
 
     /// The service was closed, or its writer is gone.
     pub(crate) fn closed(&self) -> SessionError {
         let source = BoxError::from("the session service is closed");
-        SessionError::Unavailable {
-            what: self.to_string(),
-            source,
-        }
+        SessionError::Unavailable { what: self.to_string(), source }
     }
 }
 
@@ -116,10 +97,7 @@ impl Fault {
             return Self::Duplicate;
         }
         // The low byte of an extended result code is the primary one.
-        let code = error
-            .code()
-            .and_then(|code| code.parse::<i32>().ok())
-            .unwrap_or(1);
+        let code = error.code().and_then(|code| code.parse::<i32>().ok()).unwrap_or(1);
         match code & 0xff {
             5 | 6 => Self::Busy,
             8 | 10 | 13 | 14 | 15 | 23 => Self::Unavailable,

@@ -24,67 +24,34 @@ pub(crate) async fn sessions(
     let app = &request.app_name;
     let user = request.user_id.as_ref().map(UserId::as_str);
     let rows = sqlx::query(sql::LIST_PLACES).bind(app.as_str()).bind(user);
-    let rows = rows
-        .fetch_all(pool)
-        .await
-        .map_err(|error| file.fault(error))?;
-    let places = rows
-        .iter()
-        .map(|row| place(row, file))
-        .collect::<SessionResult<Vec<_>>>()?;
+    let rows = rows.fetch_all(pool).await.map_err(|error| file.fault(error))?;
+    let places = rows.iter().map(|row| place(row, file)).collect::<SessionResult<Vec<_>>>()?;
     let (page, next) = ListCursor::page(places, request.after.as_ref(), request.limit);
-    let ids: Vec<_> = page
-        .iter()
-        .map(|(place, _)| (&place.user_id, &place.session_id))
-        .collect();
+    let ids: Vec<_> = page.iter().map(|(place, _)| (&place.user_id, &place.session_id)).collect();
     let ids = serde_json::to_string(&ids).expect("texts can always be written as JSON");
-    let rows = sqlx::query(sql::LIST_STATES)
-        .bind(app.as_str())
-        .bind(ids)
-        .bind(user);
-    let rows = rows
-        .fetch_all(pool)
-        .await
-        .map_err(|error| file.fault(error))?;
+    let rows = sqlx::query(sql::LIST_STATES).bind(app.as_str()).bind(ids).bind(user);
+    let rows = rows.fetch_all(pool).await.map_err(|error| file.fault(error))?;
     let states = States::read(&rows, app, file)?;
-    let sessions = page
-        .into_iter()
-        .enumerate()
-        .filter_map(|(slot, (place, seen))| {
-            // A session that was deleted between the two reads is not listed.
-            let own = states.own.get(&slot)?;
-            let key = SessionKey::new(app, &place.user_id, &place.session_id);
-            Some(states.session(own, key, seen, file))
-        });
-    Ok(ListSessionsResponse {
-        sessions: sessions.collect::<SessionResult<_>>()?,
-        next,
-    })
+    let sessions = page.into_iter().enumerate().filter_map(|(slot, (place, seen))| {
+        // A session that was deleted between the two reads is not listed.
+        let own = states.own.get(&slot)?;
+        let key = SessionKey::new(app, &place.user_id, &place.session_id);
+        Some(states.session(own, key, seen, file))
+    });
+    Ok(ListSessionsResponse { sessions: sessions.collect::<SessionResult<_>>()?, next })
 }
 
 fn place(row: &SqliteRow, file: &File) -> SessionResult<(ListCursor, Renewed)> {
     let read = || -> sqlx::Result<_> {
         let (user_id, id): (String, String) = (row.try_get("user_id")?, row.try_get("id")?);
         let updated = column::time(row, "update_time")?.and_then(|time| time.seconds);
-        Ok((
-            UserId::from(user_id),
-            SessionId::from(id),
-            updated,
-            column::count(row, "ties")?,
-        ))
+        Ok((UserId::from(user_id), SessionId::from(id), updated, column::count(row, "ties")?))
     };
     let (user_id, session_id, updated, ties) = read().map_err(|error| file.fault(error))?;
     let update_time = updated.ok_or_else(|| {
-        file.corrupt(
-            format_args!("the update time of session {user_id}/{session_id}"),
-            "it is no time",
-        )
+        file.corrupt(format_args!("the update time of session {user_id}/{session_id}"), "it is no time")
     })?;
-    let place = ListCursor {
-        update_time,
-        user_id,
-        session_id,
-    };
+    let place = ListCursor { update_time, user_id, session_id };
     Ok((place, Renewed::new(update_time, ties)))
 }
 
@@ -102,23 +69,12 @@ impl<'r> States<'r> {
         let mut states = Self::default();
         for row in rows {
             let read = || -> sqlx::Result<(i64, i64, Option<&str>, &str)> {
-                Ok((
-                    row.try_get("kind")?,
-                    row.try_get("slot")?,
-                    row.try_get("user_id")?,
-                    row.try_get("state")?,
-                ))
+                Ok((row.try_get("kind")?, row.try_get("slot")?, row.try_get("user_id")?, row.try_get("state")?))
             };
             let (kind, slot, user, text) = read().map_err(|error| file.fault(error))?;
             match (kind, user) {
-                (0, _) => drop(
-                    states
-                        .own
-                        .insert(usize::try_from(slot).unwrap_or(usize::MAX), text),
-                ),
-                (_, None) => {
-                    states.app = state(Some(text), format_args!("the state of app {app}"), file)?
-                }
+                (0, _) => drop(states.own.insert(usize::try_from(slot).unwrap_or(usize::MAX), text)),
+                (_, None) => states.app = state(Some(text), format_args!("the state of app {app}"), file)?,
                 (_, Some(user)) => {
                     let place = format_args!("the state of user {app}/{user}");
                     states.users.insert(user, state(Some(text), place, file)?);
@@ -128,21 +84,12 @@ impl<'r> States<'r> {
         Ok(states)
     }
 
-    fn session(
-        &self,
-        own: &str,
-        key: SessionKey,
-        seen: Renewed,
-        file: &File,
-    ) -> SessionResult<Session> {
+    fn session(&self, own: &str, key: SessionKey, seen: Renewed, file: &File) -> SessionResult<Session> {
         let own = state(Some(own), format_args!("the state of session {key}"), file)?;
         let none = Map::new();
         let user = self.users.get(key.user_id.as_str()).unwrap_or(&none);
         let merged = merge_view(own, &self.app, user);
-        Ok(Session::new(
-            SessionHead::new(key, seen.revision, seen.update_time),
-            merged,
-        ))
+        Ok(Session::new(SessionHead::new(key, seen.revision, seen.update_time), merged))
     }
 }
 
@@ -153,13 +100,8 @@ pub(crate) async fn find(
     app: &AppName,
     id: &SessionId,
 ) -> SessionResult<Vec<SessionKey>> {
-    let rows = sqlx::query(sql::FIND_SESSIONS)
-        .bind(app.as_str())
-        .bind(id.as_str());
-    let rows = rows
-        .fetch_all(pool)
-        .await
-        .map_err(|error| file.fault(error))?;
+    let rows = sqlx::query(sql::FIND_SESSIONS).bind(app.as_str()).bind(id.as_str());
+    let rows = rows.fetch_all(pool).await.map_err(|error| file.fault(error))?;
     let key = |row: &SqliteRow| {
         let user: String = row.try_get("user_id").map_err(|error| file.fault(error))?;
         Ok(SessionKey::new(app, user, id))
@@ -168,26 +110,12 @@ pub(crate) async fn find(
 }
 
 /// The user's state, without prefixes.
-pub(crate) async fn user_state(
-    pool: &SqlitePool,
-    file: &File,
-    app: &AppName,
-    user: &UserId,
-) -> SessionResult<Map> {
-    let row = sqlx::query(sql::USER_STATE)
-        .bind(app.as_str())
-        .bind(user.as_str());
-    let row = row
-        .fetch_optional(pool)
-        .await
-        .map_err(|error| file.fault(error))?;
+pub(crate) async fn user_state(pool: &SqlitePool, file: &File, app: &AppName, user: &UserId) -> SessionResult<Map> {
+    let row = sqlx::query(sql::USER_STATE).bind(app.as_str()).bind(user.as_str());
+    let row = row.fetch_optional(pool).await.map_err(|error| file.fault(error))?;
     let Some(row) = row else {
         return Ok(Map::new());
     };
     let text: &str = row.try_get("state").map_err(|error| file.fault(error))?;
-    state(
-        Some(text),
-        format_args!("the state of user {app}/{user}"),
-        file,
-    )
+    state(Some(text), format_args!("the state of user {app}/{user}"), file)
 }

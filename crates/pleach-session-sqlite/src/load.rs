@@ -51,20 +51,12 @@ pub(crate) async fn session(
     if events.iter().any(|event| lacks_columns(event)) {
         events = events_with_columns(pool, file, key, &filter).await?;
     }
-    Ok(Some(Session {
-        head,
-        state,
-        events,
-    }))
+    Ok(Some(Session { head, state, events }))
 }
 
 fn read_head(row: &SqliteRow, key: &SessionKey, file: &File) -> SessionResult<(SessionHead, Map)> {
     let read = || -> sqlx::Result<_> {
-        let states = (
-            row.try_get("data")?,
-            row.try_get("app_state")?,
-            row.try_get("user_state")?,
-        );
+        let states = (row.try_get("data")?, row.try_get("app_state")?, row.try_get("user_state")?);
         let updated = column::time(row, "update_time")?.and_then(|time| time.seconds);
         Ok((states, updated, column::count(row, "ties")?))
     };
@@ -73,46 +65,25 @@ fn read_head(row: &SqliteRow, key: &SessionKey, file: &File) -> SessionResult<(S
     let state = merge_view(
         state(own, format_args!("the state of session {key}"), file)?,
         &state(app, format_args!("the state of app {}", key.app_name), file)?,
-        &state(
-            user,
-            format_args!("the state of user {}/{}", key.app_name, key.user_id),
-            file,
-        )?,
+        &state(user, format_args!("the state of user {}/{}", key.app_name, key.user_id), file)?,
     );
-    let updated = updated.ok_or_else(|| {
-        file.corrupt(
-            format_args!("the update time of session {key}"),
-            "it is no time",
-        )
-    })?;
+    let updated =
+        updated.ok_or_else(|| file.corrupt(format_args!("the update time of session {key}"), "it is no time"))?;
     let seen = Renewed::new(updated, ties);
-    Ok((
-        SessionHead::new(key.clone(), seen.revision, seen.update_time),
-        state,
-    ))
+    Ok((SessionHead::new(key.clone(), seen.revision, seen.update_time), state))
 }
 
 /// Reads a state column; a missing row is an empty state.
-pub(crate) fn state(
-    text: Option<&str>,
-    place: std::fmt::Arguments<'_>,
-    file: &File,
-) -> SessionResult<Map> {
-    text.map_or_else(
-        || Ok(Map::new()),
-        |text| raw_state::decode(text).map_err(|error| file.corrupt(place, error)),
-    )
+pub(crate) fn state(text: Option<&str>, place: std::fmt::Arguments<'_>, file: &File) -> SessionResult<Map> {
+    text.map_or_else(|| Ok(Map::new()), |text| raw_state::decode(text).map_err(|error| file.corrupt(place, error)))
 }
 
 fn parse_chunk(text: &str, key: &SessionKey, file: &File) -> SessionResult<Vec<Arc<Event>>> {
-    text.split(SEPARATOR)
-        .map(|document| parse(document, key, file).map(Arc::new))
-        .collect()
+    text.split(SEPARATOR).map(|document| parse(document, key, file).map(Arc::new)).collect()
 }
 
 fn parse(document: &str, key: &SessionKey, file: &File) -> SessionResult<Event> {
-    serde_json::from_str(document)
-        .map_err(|error| file.corrupt(format_args!("an event of session {key}"), error))
+    serde_json::from_str(document).map_err(|error| file.corrupt(format_args!("an event of session {key}"), error))
 }
 
 /// A document another program left without an id or a time; ours never do.
@@ -128,15 +99,8 @@ async fn events_with_columns(
     key: &SessionKey,
     filter: &Filter,
 ) -> SessionResult<Vec<Arc<Event>>> {
-    let rows = filter
-        .rows_query(key)
-        .fetch_all(pool)
-        .await
-        .map_err(|error| file.fault(error))?;
-    rows.iter()
-        .rev()
-        .map(|row| event_of_row(row, key, file).map(Arc::new))
-        .collect()
+    let rows = filter.rows_query(key).fetch_all(pool).await.map_err(|error| file.fault(error))?;
+    rows.iter().rev().map(|row| event_of_row(row, key, file).map(Arc::new)).collect()
 }
 
 fn event_of_row(row: &SqliteRow, key: &SessionKey, file: &File) -> SessionResult<Event> {
@@ -166,9 +130,7 @@ impl Filter {
         let after = config.after_timestamp.filter(|&after| after != 0.0);
         Self {
             after: after.map(|after| (after, time::to_text(after))),
-            newest: config
-                .num_recent_events
-                .map(|count| i64::try_from(count).unwrap_or(i64::MAX)),
+            newest: config.num_recent_events.map(|count| i64::try_from(count).unwrap_or(i64::MAX)),
         }
     }
 
@@ -200,8 +162,5 @@ impl Filter {
 }
 
 fn bind_key<'q>(query: Query<'q>, key: &'q SessionKey) -> Query<'q> {
-    query
-        .bind(key.app_name.as_str())
-        .bind(key.user_id.as_str())
-        .bind(key.session_id.as_str())
+    query.bind(key.app_name.as_str()).bind(key.user_id.as_str()).bind(key.session_id.as_str())
 }

@@ -23,11 +23,7 @@ pub struct SqliteOptions {
 
 impl Default for SqliteOptions {
     fn default() -> Self {
-        Self {
-            busy_timeout: Duration::from_secs(10),
-            synchronous: Synchronous::Full,
-            read_connections: 4,
-        }
+        Self { busy_timeout: Duration::from_secs(10), synchronous: Synchronous::Full, read_connections: 4 }
     }
 }
 

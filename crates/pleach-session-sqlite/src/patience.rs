@@ -19,10 +19,7 @@ pub(crate) struct Patience {
 
 impl Patience {
     pub(crate) fn new(limit: Duration) -> Self {
-        Self {
-            left: limit,
-            pause: FIRST_PAUSE,
-        }
+        Self { left: limit, pause: FIRST_PAUSE }
     }
 
     /// Blocks the calling thread for the next pause; false when the limit is reached. Only for the writer's own thread.

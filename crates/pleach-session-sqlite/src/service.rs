@@ -4,13 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pleach_core::{
-    AppName, BoxFuture, Event, Map, Session, SessionHead, SessionId, SessionKey, UserId, merge_view,
-};
+use pleach_core::{AppName, BoxFuture, Event, Map, Session, SessionHead, SessionId, SessionKey, UserId, merge_view};
 use pleach_session::raw_state::RawDelta;
 use pleach_session::{
-    CreateSession, GetSessionConfig, ListSessions, ListSessionsResponse, SessionResult,
-    SessionService, prepare,
+    CreateSession, GetSessionConfig, ListSessions, ListSessionsResponse, SessionResult, SessionService, prepare,
 };
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
 use sqlx::{ConnectOptions as _, SqlitePool};
@@ -30,6 +27,8 @@ const MIN_ACQUIRE: Duration = Duration::from_secs(5);
 ///
 /// Appends of all callers go through one writer, which commits those that are waiting together; each caller is
 /// answered after its commit. Loads run beside it on connections of their own.
+///
+/// Loads need a Tokio runtime with its time driver on; appends run on the writer's own.
 ///
 /// Unlike google-adk's it compares and appends in one transaction and refuses *any* change since the session was
 /// loaded, also one with the same or an older time.
@@ -79,11 +78,7 @@ impl SqliteSessionService {
             .max_lifetime(None)
             .acquire_timeout(options.busy_timeout.max(MIN_ACQUIRE))
             .connect_lazy_with(connect);
-        Ok(Self {
-            file,
-            writer,
-            readers,
-        })
+        Ok(Self { file, writer, readers })
     }
 
     async fn create(&self, request: CreateSession) -> SessionResult<Session> {
@@ -99,45 +94,22 @@ impl SqliteSessionService {
             .writer
             .ask(|reply| {
                 let key = key.clone();
-                Message::Create(Box::new(Create {
-                    key,
-                    asked_id,
-                    state,
-                    time,
-                    reply,
-                }))
+                Message::Create(Box::new(Create { key, asked_id, state, time, reply }))
             })
             .await?;
-        let read = |text: &str, whose: &str| {
-            load::state(
-                Some(text),
-                format_args!("the {whose} state of {key}"),
-                &self.file,
-            )
-        };
-        let view = merge_view(
-            read(&created.session, "own")?,
-            &read(&created.app, "app")?,
-            &read(&created.user, "user")?,
-        );
+        let read =
+            |text: &str, whose: &str| load::state(Some(text), format_args!("the {whose} state of {key}"), &self.file);
+        let view =
+            merge_view(read(&created.session, "own")?, &read(&created.app, "app")?, &read(&created.user, "user")?);
         let seen = Renewed::new(time, 0);
-        Ok(Session::new(
-            SessionHead::new(key, seen.revision, seen.update_time),
-            view,
-        ))
+        Ok(Session::new(SessionHead::new(key, seen.revision, seen.update_time), view))
     }
 
     /// Finds a session under its id as given or, failing that, without the blanks around it (S30).
-    async fn get(
-        &self,
-        key: &SessionKey,
-        config: GetSessionConfig,
-    ) -> SessionResult<Option<Session>> {
+    async fn get(&self, key: &SessionKey, config: GetSessionConfig) -> SessionResult<Option<Session>> {
         let found = load::session(&self.readers, &self.file, key, &config).await?;
         match (found, prepare::trimmed_key(key)) {
-            (None, Some(trimmed)) => {
-                load::session(&self.readers, &self.file, &trimmed, &config).await
-            }
+            (None, Some(trimmed)) => load::session(&self.readers, &self.file, &trimmed, &config).await,
             (found, _) => Ok(found),
         }
     }
@@ -156,14 +128,7 @@ impl SqliteSessionService {
             .writer
             .ask(|reply| {
                 let event = event.clone();
-                Message::Append(Box::new(Append {
-                    key,
-                    seen,
-                    event,
-                    data,
-                    delta,
-                    reply,
-                }))
+                Message::Append(Box::new(Append { key, seen, event, data, delta, reply }))
             })
             .await?;
         head.advance(renewed.revision, renewed.update_time);
@@ -188,10 +153,7 @@ impl SessionService for SqliteSessionService {
         Box::pin(self.get(key, config))
     }
 
-    fn list_sessions(
-        &self,
-        request: ListSessions,
-    ) -> BoxFuture<'_, SessionResult<ListSessionsResponse>> {
+    fn list_sessions(&self, request: ListSessions) -> BoxFuture<'_, SessionResult<ListSessionsResponse>> {
         Box::pin(async move { list::sessions(&self.readers, &self.file, &request).await })
     }
 
@@ -205,34 +167,15 @@ impl SessionService for SqliteSessionService {
 
     fn delete_session<'a>(&'a self, key: &'a SessionKey) -> BoxFuture<'a, SessionResult<()>> {
         let (key, trimmed) = (key.clone(), prepare::trimmed_key(key));
-        Box::pin(self.writer.ask(|reply| {
-            Message::Delete(Delete {
-                key,
-                trimmed,
-                reply,
-            })
-        }))
+        Box::pin(self.writer.ask(|reply| Message::Delete(Delete { key, trimmed, reply })))
     }
 
-    fn append<'a>(
-        &'a self,
-        head: &'a mut SessionHead,
-        event: Arc<Event>,
-    ) -> BoxFuture<'a, SessionResult<Arc<Event>>> {
+    fn append<'a>(&'a self, head: &'a mut SessionHead, event: Arc<Event>) -> BoxFuture<'a, SessionResult<Arc<Event>>> {
         Box::pin(self.append(head, event))
     }
 
-    fn user_state<'a>(
-        &'a self,
-        app_name: &'a AppName,
-        user_id: &'a UserId,
-    ) -> BoxFuture<'a, SessionResult<Map>> {
-        Box::pin(list::user_state(
-            &self.readers,
-            &self.file,
-            app_name,
-            user_id,
-        ))
+    fn user_state<'a>(&'a self, app_name: &'a AppName, user_id: &'a UserId) -> BoxFuture<'a, SessionResult<Map>> {
+        Box::pin(list::user_state(&self.readers, &self.file, app_name, user_id))
     }
 
     fn flush(&self) -> BoxFuture<'_, SessionResult<()>> {

@@ -11,40 +11,25 @@ use rustc_hash::FxHashMap;
 
 pub(crate) const DETECT: &str = include_str!("../schema/detect.sql");
 pub(crate) const WAL: &str = "PRAGMA journal_mode = WAL";
-pub(crate) const CREATE_TABLES: &str = concat!(
-    "BEGIN IMMEDIATE;\n",
-    include_str!("../schema/create.sql"),
-    "COMMIT"
-);
+pub(crate) const CREATE_TABLES: &str = concat!("BEGIN IMMEDIATE;\n", include_str!("../schema/create.sql"), "COMMIT");
 
 const LOAD_HEAD: &str = include_str!("../schema/load_head.sql");
 pub(crate) const LOAD_NONE: &str = LOAD_HEAD;
-pub(crate) const LOAD_ALL: &str = concat!(
-    include_str!("../schema/load_head.sql"),
-    include_str!("../schema/load_all.sql")
-);
-pub(crate) const LOAD_AFTER: &str = concat!(
-    include_str!("../schema/load_head.sql"),
-    include_str!("../schema/load_after.sql")
-);
-pub(crate) const LOAD_NEWEST: &str = concat!(
-    include_str!("../schema/load_head.sql"),
-    include_str!("../schema/load_newest.sql")
-);
-pub(crate) const LOAD_NEWEST_AFTER: &str = concat!(
-    include_str!("../schema/load_head.sql"),
-    include_str!("../schema/load_newest_after.sql")
-);
+pub(crate) const LOAD_ALL: &str =
+    concat!(include_str!("../schema/load_head.sql"), include_str!("../schema/load_all.sql"));
+pub(crate) const LOAD_AFTER: &str =
+    concat!(include_str!("../schema/load_head.sql"), include_str!("../schema/load_after.sql"));
+pub(crate) const LOAD_NEWEST: &str =
+    concat!(include_str!("../schema/load_head.sql"), include_str!("../schema/load_newest.sql"));
+pub(crate) const LOAD_NEWEST_AFTER: &str =
+    concat!(include_str!("../schema/load_head.sql"), include_str!("../schema/load_newest_after.sql"));
 pub(crate) const LOAD_ROWS: &str = include_str!("../schema/load_rows.sql");
 
 pub(crate) const LIST_PLACES: &str = include_str!("../schema/list_places.sql");
 pub(crate) const LIST_STATES: &str = include_str!("../schema/list_states.sql");
-pub(crate) const FIND_SESSIONS: &str =
-    "SELECT user_id FROM sessions WHERE app_name = ?1 AND id = ?2 ORDER BY user_id";
-pub(crate) const USER_STATE: &str =
-    "SELECT state FROM user_states WHERE app_name = ?1 AND user_id = ?2";
-pub(crate) const SESSION_EXISTS: &str =
-    "SELECT 1 FROM sessions WHERE app_name = ?1 AND user_id = ?2 AND id = ?3";
+pub(crate) const FIND_SESSIONS: &str = "SELECT user_id FROM sessions WHERE app_name = ?1 AND id = ?2 ORDER BY user_id";
+pub(crate) const USER_STATE: &str = "SELECT state FROM user_states WHERE app_name = ?1 AND user_id = ?2";
+pub(crate) const SESSION_EXISTS: &str = "SELECT 1 FROM sessions WHERE app_name = ?1 AND user_id = ?2 AND id = ?3";
 
 pub(crate) const CREATE_BEGIN: &str = include_str!("../schema/create_begin.sql");
 pub(crate) const INSERT_SESSION: &str = "INSERT INTO sessions \
@@ -120,10 +105,7 @@ pub(crate) struct Texts {
 
 impl Texts {
     pub(crate) fn of(&mut self, shape: Shape) -> Arc<str> {
-        self.made
-            .entry(shape)
-            .or_insert_with(|| make(shape))
-            .clone()
+        self.made.entry(shape).or_insert_with(|| make(shape)).clone()
     }
 }
 

@@ -30,23 +30,13 @@ pub(crate) fn to_text(time: f64) -> String {
 
 fn parse_date_time(text: &[u8]) -> Option<i64> {
     let separators = [(4, b"-"), (7, b"-"), (13, b":"), (16, b":")];
-    if separators
-        .iter()
-        .any(|&(at, mark)| text.get(at) != mark.first())
+    if separators.iter().any(|&(at, mark)| text.get(at) != mark.first())
         || !matches!(text.get(10), Some(b' ' | b'T' | b't'))
     {
         return None;
     }
-    let days = days_of(
-        digits(text, 0..4)?,
-        digits(text, 5..7)?,
-        digits(text, 8..10)?,
-    )?;
-    let (hour, minute, second) = (
-        digits(text, 11..13)?,
-        digits(text, 14..16)?,
-        digits(text, 17..19)?,
-    );
+    let days = days_of(digits(text, 0..4)?, digits(text, 5..7)?, digits(text, 8..10)?)?;
+    let (hour, minute, second) = (digits(text, 11..13)?, digits(text, 14..16)?, digits(text, 17..19)?);
     if hour > 23 || minute > 59 || second > 59 {
         return None;
     }
@@ -56,10 +46,9 @@ fn parse_date_time(text: &[u8]) -> Option<i64> {
 }
 
 fn digits(text: &[u8], range: std::ops::Range<usize>) -> Option<i64> {
-    text.get(range)?.iter().try_fold(0, |number, byte| {
-        byte.is_ascii_digit()
-            .then(|| number * 10 + i64::from(byte - b'0'))
-    })
+    text.get(range)?
+        .iter()
+        .try_fold(0, |number, byte| byte.is_ascii_digit().then(|| number * 10 + i64::from(byte - b'0')))
 }
 
 /// The microseconds behind the point, and what follows them; further digits are dropped.
@@ -108,16 +97,11 @@ fn days_of(year: i64, month: i64, day: i64) -> Option<i64> {
 fn date_of(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let march_month = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * march_month + 2) / 5 + 1;
-    let month = if march_month < 10 {
-        march_month + 3
-    } else {
-        march_month - 9
-    };
+    let month = if march_month < 10 { march_month + 3 } else { march_month - 9 };
     (year_of_era + era * 400 + i64::from(month <= 2), month, day)
 }
 
@@ -143,14 +127,7 @@ mod tests {
 
     #[test]
     fn case_90_junk_is_no_time() {
-        for text in [
-            "junk",
-            "",
-            "2025-13-01 00:00:00",
-            "2025-10-09",
-            "2025-10-09 08:53:21.",
-            "2025-10-09 08:53:21x",
-        ] {
+        for text in ["junk", "", "2025-13-01 00:00:00", "2025-10-09", "2025-10-09 08:53:21.", "2025-10-09 08:53:21x"] {
             assert_eq!(parse(text), None, "{text}");
         }
     }

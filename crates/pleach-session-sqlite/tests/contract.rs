@@ -7,9 +7,7 @@ use tempfile::TempDir;
 
 async fn open() -> (SqliteSessionService, TempDir) {
     let folder = TempDir::new().unwrap();
-    let service = SqliteSessionService::open(folder.path().join("sessions.db"))
-        .await
-        .unwrap();
+    let service = SqliteSessionService::open(folder.path().join("sessions.db")).await.unwrap();
     (service, folder)
 }
 

@@ -13,7 +13,5 @@ mod service;
 
 pub use error::{SessionError, SessionResult};
 pub use ext::SessionServiceExt;
-pub use request::{
-    CreateSession, GetSessionConfig, ListCursor, ListSessions, ListSessionsResponse,
-};
+pub use request::{CreateSession, GetSessionConfig, ListCursor, ListSessions, ListSessionsResponse};
 pub use service::SessionService;

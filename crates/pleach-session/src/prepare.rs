@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use pleach_core::{
-    Event, IdGen as _, Map, RandomIds, Scope, SessionId, SessionKey, Unstorable, check_event,
-    check_map, micros, seconds, take_temp,
+    Event, IdGen as _, Map, RandomIds, Scope, SessionId, SessionKey, Unstorable, check_event, check_map, micros,
+    seconds, take_temp,
 };
 
 use crate::{CreateSession, SessionError, SessionResult};
@@ -22,13 +22,7 @@ pub fn event_to_store(key: &SessionKey, mut event: Arc<Event>) -> SessionResult<
     }
     if !event.timestamp().is_finite() {
         let reason = "the time is not a finite number";
-        return Err(refused(
-            key,
-            Unstorable {
-                field: "timestamp".to_owned(),
-                reason,
-            },
-        ));
+        return Err(refused(key, Unstorable { field: "timestamp".to_owned(), reason }));
     }
     check_event(&event).map_err(|fault| refused(key, fault))?;
     Ok(event)
@@ -46,13 +40,7 @@ pub fn check_new_session(key: &SessionKey, state: &Map) -> SessionResult<()> {
     ];
     if let Some((field, _)) = names.into_iter().find(|(_, text)| text.contains('\0')) {
         let reason = "the text contains the character U+0000";
-        return Err(refused(
-            key,
-            Unstorable {
-                field: field.to_owned(),
-                reason,
-            },
-        ));
+        return Err(refused(key, Unstorable { field: field.to_owned(), reason }));
     }
     check_map("state", state).map_err(|fault| refused(key, fault))
 }
@@ -83,13 +71,7 @@ pub fn check_depth(key: &SessionKey, field: &str, text: &str) -> SessionResult<(
         return Ok(());
     }
     let reason = "its values are nested more than 127 levels deep";
-    Err(refused(
-        key,
-        Unstorable {
-            field: field.to_owned(),
-            reason,
-        },
-    ))
+    Err(refused(key, Unstorable { field: field.to_owned(), reason }))
 }
 
 /// How deep the brackets of a JSON text nest.
@@ -142,9 +124,7 @@ pub fn create_time(request: &CreateSession) -> f64 {
 )]
 fn system_time() -> f64 {
     // A clock before 1970 is broken beyond what a session can mend; zero is as good as any answer then.
-    let since = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     seconds(micros(since.as_secs_f64()))
 }
 
@@ -153,11 +133,7 @@ fn has_temp(delta: &Map) -> bool {
 }
 
 fn refused(key: &SessionKey, fault: Unstorable) -> SessionError {
-    SessionError::Unstorable {
-        key: key.clone(),
-        field: fault.field,
-        reason: fault.reason,
-    }
+    SessionError::Unstorable { key: key.clone(), field: fault.field, reason: fault.reason }
 }
 
 #[cfg(test)]
@@ -166,12 +142,8 @@ mod tests {
 
     #[test]
     fn depth_counts_brackets_outside_strings() {
-        for (text, expected) in [
-            ("1", 0),
-            ("{}", 1),
-            (r#"{"a":[1,{"b":"]}{[\"{["}],"c":[]}"#, 3),
-            (r#"["\\",[]]"#, 2),
-        ] {
+        for (text, expected) in [("1", 0), ("{}", 1), (r#"{"a":[1,{"b":"]}{[\"{["}],"c":[]}"#, 3), (r#"["\\",[]]"#, 2)]
+        {
             assert_eq!(depth(text), expected, "{text}");
         }
     }

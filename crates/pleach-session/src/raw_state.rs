@@ -153,7 +153,8 @@ mod tests {
 
     #[test]
     fn s47_untouched_values_keep_their_text() {
-        let stored = r#"{"big":1000000000000000000000000000000,"one":1.0,"zero":-0.0,"max":1.7976931348623157e308,"e":1e-07}"#;
+        let stored =
+            r#"{"big":1000000000000000000000000000000,"one":1.0,"zero":-0.0,"max":1.7976931348623157e308,"e":1e-07}"#;
         let got = merged(stored, json!({"k": 2}));
         for exact in [
             r#""big":1000000000000000000000000000000"#,
@@ -170,26 +171,19 @@ mod tests {
     #[test]
     fn s12_merge_replaces_at_the_top_level_and_keeps_null() {
         assert_eq!(
-            merged(
-                r#"{"a": {"x": 1}, "b": 1}"#,
-                json!({"a": {"y": 2}, "b": null})
-            ),
+            merged(r#"{"a": {"x": 1}, "b": 1}"#, json!({"a": {"y": 2}, "b": null})),
             r#"{"a":{"y":2},"b":null}"#
         );
     }
 
     #[test]
     fn s47_escaped_keys_meet_their_plain_spelling_and_duplicates_collapse() {
-        assert_eq!(
-            merged(r#"{"\u00e9": 1, "a": 1, "a": 2}"#, json!({"é": 3})),
-            r#"{"a":2,"é":3}"#
-        );
+        assert_eq!(merged(r#"{"\u00e9": 1, "a": 1, "a": 2}"#, json!({"é": 3})), r#"{"a":2,"é":3}"#);
     }
 
     #[test]
     fn s11_a_delta_is_split_and_loses_one_prefix() {
-        let delta =
-            json!({"app:a": 1, "user:b": 2, "temp:c": 3, "d": 4, "app:user:x": 5, "app:": 6});
+        let delta = json!({"app:a": 1, "user:b": 2, "temp:c": 3, "d": 4, "app:user:x": 5, "app:": 6});
         let split = RawDelta::from_map(delta.as_object().unwrap()).unwrap();
         assert_eq!(to_text(&split.app).unwrap(), r#"{"":6,"a":1,"user:x":5}"#);
         assert_eq!(to_text(&split.user).unwrap(), r#"{"b":2}"#);

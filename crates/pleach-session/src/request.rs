@@ -66,18 +66,12 @@ impl GetSessionConfig {
 
     /// The newest `count` events.
     pub fn recent(count: usize) -> Self {
-        Self {
-            num_recent_events: Some(count),
-            ..Self::default()
-        }
+        Self { num_recent_events: Some(count), ..Self::default() }
     }
 
     /// The events at `seconds` since the epoch or later.
     pub fn after(seconds: f64) -> Self {
-        Self {
-            after_timestamp: Some(seconds),
-            ..Self::default()
-        }
+        Self { after_timestamp: Some(seconds), ..Self::default() }
     }
 
     /// Limits the answer to the newest `count` events.
@@ -103,12 +97,7 @@ pub struct ListSessions {
 impl ListSessions {
     /// Every session of the app.
     pub fn new(app_name: impl Into<AppName>) -> Self {
-        Self {
-            app_name: app_name.into(),
-            user_id: None,
-            after: None,
-            limit: None,
-        }
+        Self { app_name: app_name.into(), user_id: None, after: None, limit: None }
     }
 
     /// Lists only this user's sessions.
@@ -166,11 +155,7 @@ impl ListCursor {
         let limit = limit.unwrap_or(usize::MAX);
         let more = items.len() > limit;
         items.truncate(limit);
-        let next = if more {
-            items.last().map(|(place, _)| place.clone())
-        } else {
-            None
-        };
+        let next = if more { items.last().map(|(place, _)| place.clone()) } else { None };
         (items, next)
     }
 }

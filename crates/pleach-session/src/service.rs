@@ -3,9 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use pleach_core::{
-    AppName, BoxFuture, Event, Map, Session, SessionHead, SessionId, SessionKey, UserId,
-};
+use pleach_core::{AppName, BoxFuture, Event, Map, Session, SessionHead, SessionId, SessionKey, UserId};
 
 use crate::{CreateSession, GetSessionConfig, ListSessions, ListSessionsResponse, SessionResult};
 
@@ -34,10 +32,7 @@ pub trait SessionService: fmt::Debug + Send + Sync + 'static {
     ///
     /// # Errors
     /// `Corrupt` when the stored data cannot be read.
-    fn list_sessions(
-        &self,
-        request: ListSessions,
-    ) -> BoxFuture<'_, SessionResult<ListSessionsResponse>>;
+    fn list_sessions(&self, request: ListSessions) -> BoxFuture<'_, SessionResult<ListSessionsResponse>>;
 
     /// The keys of all sessions of the app with this id, one per user that has one, ordered by user.
     ///
@@ -70,21 +65,13 @@ pub trait SessionService: fmt::Debug + Send + Sync + 'static {
     ///
     /// # Cancel safety
     /// When the future is dropped the event is stored whole or not at all, and `head` is unchanged.
-    fn append<'a>(
-        &'a self,
-        head: &'a mut SessionHead,
-        event: Arc<Event>,
-    ) -> BoxFuture<'a, SessionResult<Arc<Event>>>;
+    fn append<'a>(&'a self, head: &'a mut SessionHead, event: Arc<Event>) -> BoxFuture<'a, SessionResult<Arc<Event>>>;
 
     /// The user's state across sessions, keys without the `user:` prefix (S38). ADK: `get_user_state`.
     ///
     /// # Errors
     /// `Corrupt` when the stored data cannot be read.
-    fn user_state<'a>(
-        &'a self,
-        app_name: &'a AppName,
-        user_id: &'a UserId,
-    ) -> BoxFuture<'a, SessionResult<Map>>;
+    fn user_state<'a>(&'a self, app_name: &'a AppName, user_id: &'a UserId) -> BoxFuture<'a, SessionResult<Map>>;
 
     /// Waits until everything handed over before is stored.
     ///
@@ -116,10 +103,7 @@ impl<S: SessionService + ?Sized> SessionService for Arc<S> {
         (**self).get_session(key, config)
     }
 
-    fn list_sessions(
-        &self,
-        request: ListSessions,
-    ) -> BoxFuture<'_, SessionResult<ListSessionsResponse>> {
+    fn list_sessions(&self, request: ListSessions) -> BoxFuture<'_, SessionResult<ListSessionsResponse>> {
         (**self).list_sessions(request)
     }
 
@@ -135,19 +119,11 @@ impl<S: SessionService + ?Sized> SessionService for Arc<S> {
         (**self).delete_session(key)
     }
 
-    fn append<'a>(
-        &'a self,
-        head: &'a mut SessionHead,
-        event: Arc<Event>,
-    ) -> BoxFuture<'a, SessionResult<Arc<Event>>> {
+    fn append<'a>(&'a self, head: &'a mut SessionHead, event: Arc<Event>) -> BoxFuture<'a, SessionResult<Arc<Event>>> {
         (**self).append(head, event)
     }
 
-    fn user_state<'a>(
-        &'a self,
-        app_name: &'a AppName,
-        user_id: &'a UserId,
-    ) -> BoxFuture<'a, SessionResult<Map>> {
+    fn user_state<'a>(&'a self, app_name: &'a AppName, user_id: &'a UserId) -> BoxFuture<'a, SessionResult<Map>> {
         (**self).user_state(app_name, user_id)
     }
 

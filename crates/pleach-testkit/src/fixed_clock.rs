@@ -16,9 +16,7 @@ pub struct FixedClock {
 impl FixedClock {
     /// A clock that shows `seconds` since the epoch.
     pub fn at(seconds: f64) -> Self {
-        Self {
-            now: std::sync::Arc::new(Mutex::new(seconds)),
-        }
+        Self { now: std::sync::Arc::new(Mutex::new(seconds)) }
     }
 
     /// Moves the clock on.

@@ -19,9 +19,7 @@ impl Writer {
         }
         if let Err(error) = self.connect().await {
             let file = self.file().clone();
-            appends
-                .into_iter()
-                .for_each(|append| answer(append.reply, Err(file.retold(&error))));
+            appends.into_iter().for_each(|append| answer(append.reply, Err(file.retold(&error))));
             return;
         }
         match self.try_append(&appends).await {
@@ -108,9 +106,7 @@ impl Writer {
 
 /// Takes the write lock and reads what the appends are judged by.
 async fn begin(connection: &mut SqliteConnection, batch: &mut Batch) -> sqlx::Result<()> {
-    let encode = |keys: serde_json::Result<String>| {
-        keys.map_err(|error| sqlx::Error::Encode(Box::new(error)))
-    };
+    let encode = |keys: serde_json::Result<String>| keys.map_err(|error| sqlx::Error::Encode(Box::new(error)));
     let found = sqlx::query(sql::BATCH_BEGIN)
         .bind(encode(batch.session_keys())?)
         .bind(encode(batch.app_keys())?)
@@ -146,11 +142,7 @@ async fn begin(connection: &mut SqliteConnection, batch: &mut Batch) -> sqlx::Re
 /// appended behind them would come back in front of them. The session's own time is about to be replaced anyway.
 async fn repair_times(connection: &mut SqliteConnection, batch: &Batch) -> sqlx::Result<()> {
     let is_text = |row: &SessionRow| row.text_time;
-    for slot in batch
-        .sessions
-        .iter()
-        .filter(|slot| slot.row.as_ref().is_some_and(is_text))
-    {
+    for slot in batch.sessions.iter().filter(|slot| slot.row.as_ref().is_some_and(is_text)) {
         let key = &slot.key;
         let events = sqlx::query(sql::TEXT_TIMES)
             .bind(key.app_name.as_str())
@@ -207,10 +199,7 @@ struct KnownEvent {
     behind: Renewed,
 }
 
-async fn find_event(
-    connection: &mut SqliteConnection,
-    append: &Append,
-) -> sqlx::Result<Option<KnownEvent>> {
+async fn find_event(connection: &mut SqliteConnection, append: &Append) -> sqlx::Result<Option<KnownEvent>> {
     let row = sqlx::query(sql::FIND_EVENT)
         .bind(append.key.app_name.as_str())
         .bind(append.key.user_id.as_str())
@@ -224,10 +213,7 @@ async fn find_event(
     let update_time = column::time(row, "timestamp")?.and_then(|time| time.seconds);
     let update_time = update_time.unwrap_or_else(|| append.event.timestamp());
     let behind = Renewed::new(update_time, column::count(row, "ties")?);
-    Ok(Some(KnownEvent {
-        data: row.try_get("event_data")?,
-        behind,
-    }))
+    Ok(Some(KnownEvent { data: row.try_get("event_data")?, behind }))
 }
 
 impl KnownEvent {
@@ -235,10 +221,7 @@ impl KnownEvent {
     fn outcome(&self, append: &Append) -> Outcome {
         if !self.is_same(append) {
             let key = (*append.key).clone();
-            return Err(SessionError::EventAlreadyExists {
-                key,
-                event: append.event.id().clone(),
-            });
+            return Err(SessionError::EventAlreadyExists { key, event: append.event.id().clone() });
         }
         // A caller that has seen later events stays where it is.
         let passed = append.seen.revision >= self.behind.revision;
@@ -247,15 +230,10 @@ impl KnownEvent {
 
     fn is_same(&self, append: &Append) -> bool {
         let parse = |text: &str| serde_json::from_str::<serde_json::Value>(text).ok();
-        self.data == append.data
-            || parse(&self.data).is_some_and(|stored| Some(stored) == parse(&append.data))
+        self.data == append.data || parse(&self.data).is_some_and(|stored| Some(stored) == parse(&append.data))
     }
 }
 
 fn stale(append: &Append, stored: pleach_core::Revision) -> SessionError {
-    SessionError::Stale {
-        key: (*append.key).clone(),
-        stored,
-        ours: append.seen.revision,
-    }
+    SessionError::Stale { key: (*append.key).clone(), stored, ours: append.seen.revision }
 }

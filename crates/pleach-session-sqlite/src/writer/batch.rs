@@ -23,20 +23,14 @@ pub(crate) struct Renewed {
 impl Renewed {
     /// What the owner of a head has seen.
     pub(crate) fn seen_by(head: &SessionHead) -> Self {
-        Self {
-            revision: head.revision(),
-            update_time: head.last_update_time(),
-        }
+        Self { revision: head.revision(), update_time: head.last_update_time() }
     }
 
     /// The revision of a session whose last update was at `update_time`, with so many events at exactly that time.
     ///
     /// Never the same twice in a session, because every append adds an event at its own time.
     pub(crate) fn new(update_time: f64, ties: u32) -> Self {
-        Self {
-            revision: Revision::new(micros(update_time), ties),
-            update_time,
-        }
+        Self { revision: Revision::new(micros(update_time), ties), update_time }
     }
 }
 
@@ -126,15 +120,11 @@ impl Batch {
             });
             batch.sessions[session].wants_state |= !append.delta.session.is_empty();
             let app = (!append.delta.app.is_empty()).then(|| {
-                *apps
-                    .entry(&key.app_name)
-                    .or_insert_with(|| StateSlot::add(&mut batch.apps, key.app_name.clone()))
+                *apps.entry(&key.app_name).or_insert_with(|| StateSlot::add(&mut batch.apps, key.app_name.clone()))
             });
             let user = (!append.delta.user.is_empty()).then(|| {
                 let owner = (key.app_name.clone(), key.user_id.clone());
-                *users
-                    .entry((&key.app_name, &key.user_id))
-                    .or_insert_with(|| StateSlot::add(&mut batch.users, owner))
+                *users.entry((&key.app_name, &key.user_id)).or_insert_with(|| StateSlot::add(&mut batch.users, owner))
             });
             batch.places.push(Places { session, app, user });
         }
@@ -143,14 +133,10 @@ impl Batch {
 
     /// The sessions to read, as the JSON array of `[app, user, id, wants state]` that `batch_begin.sql` takes.
     pub(super) fn session_keys(&self) -> serde_json::Result<String> {
-        let keys = self.sessions.iter().map(|slot| {
-            (
-                &slot.key.app_name,
-                &slot.key.user_id,
-                &slot.key.session_id,
-                slot.wants_state,
-            )
-        });
+        let keys = self
+            .sessions
+            .iter()
+            .map(|slot| (&slot.key.app_name, &slot.key.user_id, &slot.key.session_id, slot.wants_state));
         serde_json::to_string(&keys.collect::<Vec<_>>())
     }
 
@@ -189,22 +175,9 @@ impl Batch {
     ///
     /// `stored_at_time` is how many stored events have this event's time; it is asked for only where
     /// [`SessionSlot::needs_count`] says so.
-    pub(super) fn judge(
-        &mut self,
-        index: usize,
-        append: &Append,
-        stored_at_time: u32,
-        file: &File,
-    ) -> Verdict {
+    pub(super) fn judge(&mut self, index: usize, append: &Append, stored_at_time: u32, file: &File) -> Verdict {
         let Places { session, app, user } = self.places[index];
-        let SessionSlot {
-            key,
-            row: Some(row),
-            new_state,
-            accepted,
-            ..
-        } = &mut self.sessions[session]
-        else {
+        let SessionSlot { key, row: Some(row), new_state, accepted, .. } = &mut self.sessions[session] else {
             return Verdict::Refuse(SessionError::NotFound((*append.key).clone()));
         };
         if !row.fits(&append.seen) {
@@ -212,17 +185,10 @@ impl Batch {
         }
         // Everything that can fail comes before the first change.
         let merged = || -> SessionResult<_> {
-            let stored = new_state
-                .as_deref()
-                .or(row.state.as_deref())
-                .unwrap_or("{}");
+            let stored = new_state.as_deref().or(row.state.as_deref()).unwrap_or("{}");
             let session = merge_session(stored, &append.delta.session, key, file)?;
-            let app = app
-                .map(|at| self.apps[at].merge(&append.delta.app, file))
-                .transpose()?;
-            let user = user
-                .map(|at| self.users[at].merge(&append.delta.user, file))
-                .transpose()?;
+            let app = app.map(|at| self.apps[at].merge(&append.delta.app, file)).transpose()?;
+            let user = user.map(|at| self.users[at].merge(&append.delta.user, file)).transpose()?;
             Ok((session, app, user))
         };
         let (session_text, app_text, user_text) = match merged() {
@@ -245,12 +211,7 @@ impl Batch {
 }
 
 /// The session's new text, or `None` when the delta does not touch it.
-fn merge_session(
-    stored: &str,
-    delta: &RawObject,
-    key: &SessionKey,
-    file: &File,
-) -> SessionResult<Option<String>> {
+fn merge_session(stored: &str, delta: &RawObject, key: &SessionKey, file: &File) -> SessionResult<Option<String>> {
     if delta.is_empty() {
         return Ok(None);
     }
@@ -261,20 +222,12 @@ fn merge_session(
 
 impl SessionSlot {
     fn new(key: Arc<SessionKey>) -> Self {
-        Self {
-            key,
-            wants_state: false,
-            row: None,
-            new_state: None,
-            accepted: Vec::new(),
-        }
+        Self { key, wants_state: false, row: None, new_state: None, accepted: Vec::new() }
     }
 
     /// True when only the database knows how many events have this time: it lies among or below the stored ones.
     pub(super) fn needs_count(&self, time: f64) -> bool {
-        self.row.as_ref().is_some_and(|row| {
-            row.update_time != time && row.newest.is_some_and(|newest| time <= newest)
-        })
+        self.row.as_ref().is_some_and(|row| row.update_time != time && row.newest.is_some_and(|newest| time <= newest))
     }
 }
 
@@ -304,18 +257,13 @@ impl SessionRow {
 
 impl<K: std::fmt::Debug> StateSlot<K> {
     fn add(slots: &mut Vec<Self>, key: K) -> usize {
-        slots.push(Self {
-            key,
-            text: "{}".to_owned(),
-            changed: None,
-        });
+        slots.push(Self { key, text: "{}".to_owned(), changed: None });
         slots.len() - 1
     }
 
     fn merge(&self, delta: &RawObject, file: &File) -> SessionResult<String> {
-        raw_state::merge(&self.text, delta).map_err(|error| {
-            file.corrupt(format_args!("the shared state of {:?}", self.key), error)
-        })
+        raw_state::merge(&self.text, delta)
+            .map_err(|error| file.corrupt(format_args!("the shared state of {:?}", self.key), error))
     }
 
     fn set(&mut self, text: String, time: f64) {

@@ -48,11 +48,7 @@ pub(crate) struct WriterHandle {
 
 impl WriterHandle {
     /// Starts the thread and opens the file in it.
-    pub(crate) async fn open(
-        path: &std::path::Path,
-        file: File,
-        options: &SqliteOptions,
-    ) -> SessionResult<Self> {
+    pub(crate) async fn open(path: &std::path::Path, file: File, options: &SqliteOptions) -> SessionResult<Self> {
         let (inbox, messages) = mpsc::channel(QUEUE);
         let (opened, ready) = oneshot::channel();
         let mut writer = Writer {
@@ -75,15 +71,9 @@ impl WriterHandle {
     }
 
     /// Sends a message made around a reply channel and waits for the answer.
-    pub(crate) async fn ask<T>(
-        &self,
-        message: impl FnOnce(Reply<T>) -> Message,
-    ) -> SessionResult<T> {
+    pub(crate) async fn ask<T>(&self, message: impl FnOnce(Reply<T>) -> Message) -> SessionResult<T> {
         let (reply, answer) = oneshot::channel();
-        self.inbox
-            .send(message(reply))
-            .await
-            .map_err(|_| self.file.closed())?;
+        self.inbox.send(message(reply)).await.map_err(|_| self.file.closed())?;
         answer.await.unwrap_or_else(|_| Err(self.file.closed()))
     }
 
@@ -99,21 +89,16 @@ impl WriterHandle {
 
     async fn signal(&self, message: fn(oneshot::Sender<()>) -> Message) -> SessionResult<()> {
         let (done, answer) = oneshot::channel();
-        self.inbox
-            .send(message(done))
-            .await
-            .map_err(|_| self.file.closed())?;
+        self.inbox.send(message(done)).await.map_err(|_| self.file.closed())?;
         answer.await.map_err(|_| self.file.closed())
     }
 }
 
 fn spawn(work: impl Future<Output = ()> + Send + 'static) -> std::io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
-    thread::Builder::new()
-        .name("pleach-sqlite-writer".to_owned())
-        .spawn(move || {
-            runtime.block_on(work);
-        })?;
+    thread::Builder::new().name("pleach-sqlite-writer".to_owned()).spawn(move || {
+        runtime.block_on(work);
+    })?;
     Ok(())
 }
 
@@ -198,9 +183,7 @@ impl Writer {
         // A statement that failed at BEGIN, or one SQLite rolled back itself, leaves nothing to end.
         let sound = match ended {
             Ok(_) => true,
-            Err(sqlx::Error::Database(error)) => {
-                error.message().contains("no transaction is active")
-            }
+            Err(sqlx::Error::Database(error)) => error.message().contains("no transaction is active"),
             Err(_) => false,
         };
         if !sound {

@@ -33,11 +33,7 @@ impl Settings {
             // The writer waits on its own terms: see `Patience`.
             .busy_timeout(std::time::Duration::ZERO)
             .disable_statement_logging();
-        Self {
-            file,
-            options: options.clone(),
-            connect,
-        }
+        Self { file, options: options.clone(), connect }
     }
 
     pub(super) fn file(&self) -> &File {
@@ -72,9 +68,7 @@ impl Settings {
         // Only now: a file we refuse must not be changed, and the journal mode is a property of the file.
         sqlx::query(sql::WAL).fetch_all(&mut connection).await?;
         if !layout.is_complete() {
-            sqlx::query(sql::CREATE_TABLES)
-                .execute(&mut connection)
-                .await?;
+            sqlx::query(sql::CREATE_TABLES).execute(&mut connection).await?;
             // Another program may have created its own layout since we looked.
             if let Err(reason) = Layout::of(&mut connection).await?.check() {
                 return Ok(Err(self.file.unsupported(reason)));
@@ -127,9 +121,9 @@ impl Layout {
                      reads and writes only the lite layout of SqliteSessionService"
                     .to_owned())
             }
-            Some(other) => Err(format!(
-                "its table sessions has an update_time of type {other:?}, which no known layout has"
-            )),
+            Some(other) => {
+                Err(format!("its table sessions has an update_time of type {other:?}, which no known layout has"))
+            }
             None => Err("its table sessions has no column update_time; it was made by another program".to_owned()),
         }
     }

@@ -26,21 +26,9 @@ pub(super) async fn write(
     batch: &Batch,
     accepted: &[&Append],
 ) -> sqlx::Result<()> {
-    let apps: Vec<_> = batch
-        .apps
-        .iter()
-        .filter(|slot| slot.changed.is_some())
-        .collect();
-    let users: Vec<_> = batch
-        .users
-        .iter()
-        .filter(|slot| slot.changed.is_some())
-        .collect();
-    let sessions: Vec<_> = batch
-        .sessions
-        .iter()
-        .filter(|slot| !slot.accepted.is_empty())
-        .collect();
+    let apps: Vec<_> = batch.apps.iter().filter(|slot| slot.changed.is_some()).collect();
+    let users: Vec<_> = batch.users.iter().filter(|slot| slot.changed.is_some()).collect();
+    let sessions: Vec<_> = batch.sessions.iter().filter(|slot| !slot.accepted.is_empty()).collect();
     let steps = plan([apps.len(), users.len(), sessions.len(), accepted.len()]);
     let last = steps.len() - 1;
     for (index, step) in steps.into_iter().enumerate() {
@@ -48,10 +36,7 @@ pub(super) async fn write(
         // The text is made of constants and question marks.
         let mut query = sqlx::query(AssertSqlSafe(text));
         for slot in &apps[step.apps] {
-            query = query
-                .bind(slot.key.as_str())
-                .bind(slot.text.as_str())
-                .bind(slot.changed);
+            query = query.bind(slot.key.as_str()).bind(slot.text.as_str()).bind(slot.changed);
         }
         for slot in &users[step.users] {
             let (app, user) = &slot.key;
@@ -73,23 +58,14 @@ fn bind_session<'q>(query: Query<'q>, slot: &'q SessionSlot) -> Query<'q> {
     let update_time = slot.row.as_ref().map(|row| row.update_time);
     let query = query.bind(slot.new_state.as_deref()).bind(update_time);
     let key = &slot.key;
-    query
-        .bind(key.app_name.as_str())
-        .bind(key.user_id.as_str())
-        .bind(key.session_id.as_str())
+    query.bind(key.app_name.as_str()).bind(key.user_id.as_str()).bind(key.session_id.as_str())
 }
 
 fn bind_event<'q>(query: Query<'q>, append: &'q Append) -> Query<'q> {
     let (event, key) = (&append.event, &append.key);
     let query = query.bind(event.id().to_string());
-    let query = query
-        .bind(key.app_name.as_str())
-        .bind(key.user_id.as_str())
-        .bind(key.session_id.as_str());
-    query
-        .bind(event.invocation_id().as_str())
-        .bind(event.timestamp())
-        .bind(append.data.as_str())
+    let query = query.bind(key.app_name.as_str()).bind(key.user_id.as_str()).bind(key.session_id.as_str());
+    query.bind(event.invocation_id().as_str()).bind(event.timestamp()).bind(append.data.as_str())
 }
 
 impl Step {
@@ -112,42 +88,19 @@ impl Step {
 fn plan(counts: [usize; 4]) -> Vec<Step> {
     let [apps, users, sessions, events] = counts;
     if counts.iter().all(|&count| count <= 1) {
-        return vec![Step {
-            apps: 0..apps,
-            users: 0..users,
-            sessions: 0..sessions,
-            events: 0..events,
-        }];
+        return vec![Step { apps: 0..apps, users: 0..users, sessions: 0..sessions, events: 0..events }];
     }
-    let mut steps: Vec<_> = sql::ranges(apps)
-        .map(|apps| Step {
-            apps,
-            ..Step::default()
-        })
-        .collect();
-    steps.extend(sql::ranges(users).map(|users| Step {
-        users,
-        ..Step::default()
-    }));
-    let (mut sessions, mut events) = (
-        sql::ranges(sessions).peekable(),
-        sql::ranges(events).peekable(),
-    );
+    let mut steps: Vec<_> = sql::ranges(apps).map(|apps| Step { apps, ..Step::default() }).collect();
+    steps.extend(sql::ranges(users).map(|users| Step { users, ..Step::default() }));
+    let (mut sessions, mut events) = (sql::ranges(sessions).peekable(), sql::ranges(events).peekable());
     loop {
-        let (session_rows, event_rows) = (
-            sessions.peek().map_or(0, Range::len),
-            events.peek().map_or(0, Range::len),
-        );
+        let (session_rows, event_rows) = (sessions.peek().map_or(0, Range::len), events.peek().map_or(0, Range::len));
         if session_rows == 0 && event_rows == 0 {
             return steps;
         }
         steps.push(Step {
-            sessions: sessions
-                .next_if(|_| session_rows >= event_rows)
-                .unwrap_or_default(),
-            events: events
-                .next_if(|_| event_rows >= session_rows)
-                .unwrap_or_default(),
+            sessions: sessions.next_if(|_| session_rows >= event_rows).unwrap_or_default(),
+            events: events.next_if(|_| event_rows >= session_rows).unwrap_or_default(),
             ..Step::default()
         });
     }
@@ -161,20 +114,10 @@ mod tests {
         let steps = plan(counts);
         let shapes: Vec<_> = steps
             .iter()
-            .map(|step| {
-                [
-                    step.apps.len(),
-                    step.users.len(),
-                    step.sessions.len(),
-                    step.events.len(),
-                ]
-            })
+            .map(|step| [step.apps.len(), step.users.len(), step.sessions.len(), step.events.len()])
             .collect();
         assert_eq!(shapes, expected);
-        assert_eq!(
-            steps.iter().map(|step| step.events.end).max(),
-            Some(counts[3])
-        );
+        assert_eq!(steps.iter().map(|step| step.events.end).max(), Some(counts[3]));
     }
 
     #[test]
@@ -182,23 +125,11 @@ mod tests {
         check([0, 0, 1, 1], &[[0, 0, 1, 1]]);
         check([1, 1, 1, 1], &[[1, 1, 1, 1]]);
         check([0, 0, 64, 64], &[[0, 0, 64, 64]]);
-        check(
-            [0, 0, 200, 200],
-            &[[0, 0, 64, 64], [0, 0, 64, 64], [0, 0, 64, 64], [0, 0, 8, 8]],
-        );
+        check([0, 0, 200, 200], &[[0, 0, 64, 64], [0, 0, 64, 64], [0, 0, 64, 64], [0, 0, 8, 8]]);
     }
 
     #[test]
     fn unequal_rows_go_in_steps_of_their_own() {
-        check(
-            [1, 2, 3, 6],
-            &[
-                [1, 0, 0, 0],
-                [0, 2, 0, 0],
-                [0, 0, 0, 4],
-                [0, 0, 2, 2],
-                [0, 0, 1, 0],
-            ],
-        );
+        check([1, 2, 3, 6], &[[1, 0, 0, 0], [0, 2, 0, 0], [0, 0, 0, 4], [0, 0, 2, 2], [0, 0, 1, 0]]);
     }
 }

@@ -70,9 +70,7 @@ impl Writer {
         let states = match new_states(&found, create, self.file()) {
             Ok(states) => states,
             Err(error) => {
-                sqlx::query(sql::ROLLBACK)
-                    .execute(self.open_connection()?)
-                    .await?;
+                sqlx::query(sql::ROLLBACK).execute(self.open_connection()?).await?;
                 return Ok(Err(error));
             }
         };
@@ -80,18 +78,11 @@ impl Writer {
         let write_app = found.app.is_none() || !create.state.app.is_empty();
         let write_user = found.user.is_none() || !create.state.user.is_empty();
         if write_app || write_user {
-            let shape = Shape {
-                apps: usize::from(write_app),
-                users: usize::from(write_user),
-                ..Shape::default()
-            };
+            let shape = Shape { apps: usize::from(write_app), users: usize::from(write_user), ..Shape::default() };
             let text = self.texts.of(shape);
             let mut query = sqlx::query(AssertSqlSafe(text));
             if write_app {
-                query = query
-                    .bind(key.app_name.as_str())
-                    .bind(&states.app)
-                    .bind(create.time);
+                query = query.bind(key.app_name.as_str()).bind(&states.app).bind(create.time);
             }
             if write_user {
                 query = query.bind(key.app_name.as_str()).bind(key.user_id.as_str());
@@ -176,11 +167,7 @@ impl Writer {
 fn new_states(found: &Found, create: &Create, file: &File) -> SessionResult<Created> {
     let key = &create.key;
     if found.taken || found.padded_taken {
-        let id = if found.taken {
-            key.session_id.as_str()
-        } else {
-            &create.asked_id
-        };
+        let id = if found.taken { key.session_id.as_str() } else { &create.asked_id };
         let taken = SessionKey::new(&key.app_name, &key.user_id, id);
         return Err(SessionError::AlreadyExists(taken));
     }

@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use pleach_core::Map;
-use pleach_session::{
-    CreateSession, GetSessionConfig, SessionError, SessionService as _, SessionServiceExt as _,
-};
+use pleach_session::{CreateSession, GetSessionConfig, SessionError, SessionService as _, SessionServiceExt as _};
 use pleach_session_sqlite::{SqliteOptions, SqliteSessionService};
 use pleach_testkit::contract::{created, event, loaded};
 use serde_json::{Value, json};
@@ -17,15 +15,8 @@ async fn what_is_no_database_is_damaged_and_named() {
     let place = Place::new();
     std::fs::write(place.path(), vec![b'x'; 8192]).unwrap();
     let error = SqliteSessionService::open(place.path()).await.unwrap_err();
-    assert!(
-        matches!(&error, SessionError::Corrupt { what, .. } if what.contains("sessions.db")),
-        "{error}"
-    );
-    assert!(
-        chain(&error).contains("not a database"),
-        "{}",
-        chain(&error)
-    );
+    assert!(matches!(&error, SessionError::Corrupt { what, .. } if what.contains("sessions.db")), "{error}");
+    assert!(chain(&error).contains("not a database"), "{}", chain(&error));
 }
 
 #[tokio::test]
@@ -34,37 +25,22 @@ async fn a_truncated_file_is_damaged_and_named() {
     let service = place.open().await;
     created(&service, &key("s"), json!({"pad": "x".repeat(50_000)})).await;
     service.close().await.unwrap();
-    let file = std::fs::OpenOptions::new()
-        .write(true)
-        .open(place.path())
-        .unwrap();
+    let file = std::fs::OpenOptions::new().write(true).open(place.path()).unwrap();
     file.set_len(6000).unwrap();
     let error = match SqliteSessionService::open(place.path()).await {
         Err(error) => error,
-        Ok(service) => service
-            .get_session(&key("s"), GetSessionConfig::all())
-            .await
-            .unwrap_err(),
+        Ok(service) => service.get_session(&key("s"), GetSessionConfig::all()).await.unwrap_err(),
     };
-    assert!(
-        matches!(&error, SessionError::Corrupt { what, .. } if what.contains("sessions.db")),
-        "{error}"
-    );
+    assert!(matches!(&error, SessionError::Corrupt { what, .. } if what.contains("sessions.db")), "{error}");
 }
 
 #[tokio::test]
 async fn a_missing_folder_or_a_folder_is_not_available() {
     let place = Place::new();
-    for path in [
-        place.folder.path().join("none").join("x.db"),
-        place.folder.path().to_owned(),
-    ] {
+    for path in [place.folder.path().join("none").join("x.db"), place.folder.path().to_owned()] {
         let error = SqliteSessionService::open(&path).await.unwrap_err();
         let named = path.display().to_string();
-        assert!(
-            matches!(&error, SessionError::Unavailable { what, .. } if what.contains(&named)),
-            "{error}"
-        );
+        assert!(matches!(&error, SessionError::Unavailable { what, .. } if what.contains(&named)), "{error}");
     }
 }
 
@@ -74,64 +50,38 @@ async fn a_read_only_file_is_not_available() {
     let service = place.open().await;
     created(&service, &key("s"), json!({})).await;
     service.close().await.unwrap();
-    place
-        .run("PRAGMA journal_mode = DELETE; DROP INDEX idx_events_app_user_session_ts_id")
-        .await;
+    place.run("PRAGMA journal_mode = DELETE; DROP INDEX idx_events_app_user_session_ts_id").await;
     let mut permissions = std::fs::metadata(place.path()).unwrap().permissions();
     permissions.set_readonly(true);
     std::fs::set_permissions(place.path(), permissions).unwrap();
-    if std::fs::OpenOptions::new()
-        .write(true)
-        .open(place.path())
-        .is_ok()
-    {
+    if std::fs::OpenOptions::new().write(true).open(place.path()).is_ok() {
         eprintln!("SKIPPED: this user may write to read-only files");
         return;
     }
     let error = SqliteSessionService::open(place.path()).await.unwrap_err();
-    assert!(
-        matches!(&error, SessionError::Unavailable { what, .. } if what.contains("sessions.db")),
-        "{error}"
-    );
+    assert!(matches!(&error, SessionError::Unavailable { what, .. } if what.contains("sessions.db")), "{error}");
 }
 
 #[tokio::test]
 async fn s66_6_a_lock_is_waited_for_until_the_deadline() {
     let place = Place::new();
     let options = SqliteOptions::new().with_busy_timeout(Duration::from_millis(100));
-    let impatient = SqliteSessionService::open_with(place.path(), options)
-        .await
-        .unwrap();
+    let impatient = SqliteSessionService::open_with(place.path(), options).await.unwrap();
     let mut session = created(&impatient, &key("s"), json!({})).await;
     let mut other = place.raw().await;
-    sqlx::raw_sql("BEGIN IMMEDIATE")
-        .execute(&mut other)
-        .await
-        .unwrap();
+    sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut other).await.unwrap();
     let before = session.clone();
-    let error = impatient
-        .append_event(&mut session, event("e1", 1.0))
-        .await
-        .unwrap_err();
-    assert!(
-        matches!(&error, SessionError::Locked { what, .. } if what.contains("sessions.db")),
-        "{error}"
-    );
+    let error = impatient.append_event(&mut session, event("e1", 1.0)).await.unwrap_err();
+    assert!(matches!(&error, SessionError::Locked { what, .. } if what.contains("sessions.db")), "{error}");
     assert_eq!(session, before);
     // Loads are not kept waiting by a writer.
     assert_eq!(loaded(&impatient, &key("s")).await, before);
-    let error = impatient
-        .create_session(CreateSession::new("app", "user"))
-        .await
-        .unwrap_err();
+    let error = impatient.create_session(CreateSession::new("app", "user")).await.unwrap_err();
     assert_eq!(error.code(), "StorageLockedError");
 
     let patient = place.open().await;
     let waiting = async {
-        patient
-            .append_event(&mut session, event("e1", 1.0))
-            .await
-            .unwrap();
+        patient.append_event(&mut session, event("e1", 1.0)).await.unwrap();
     };
     let release = async {
         tokio::time::sleep(Duration::from_millis(50)).await;
@@ -149,15 +99,9 @@ async fn a_closed_service_says_so() {
     service.flush().await.unwrap();
     service.close().await.unwrap();
     service.close().await.unwrap();
-    let error = service
-        .append_event(&mut session, event("e1", 1.0))
-        .await
-        .unwrap_err();
+    let error = service.append_event(&mut session, event("e1", 1.0)).await.unwrap_err();
     assert!(matches!(error, SessionError::Unavailable { .. }), "{error}");
-    let error = service
-        .get_session(&key("s"), GetSessionConfig::all())
-        .await
-        .unwrap_err();
+    let error = service.get_session(&key("s"), GetSessionConfig::all()).await.unwrap_err();
     assert!(matches!(error, SessionError::Unavailable { .. }), "{error}");
     assert!(service.flush().await.is_err());
 }
@@ -171,28 +115,12 @@ async fn what_no_reader_could_parse_is_refused() {
     let place = Place::new();
     let service = place.open().await;
     let mut session = created(&service, &key("s"), json!({})).await;
-    let error = service.append_event(
-        &mut session,
-        event("e1", 1.0).with_state("deep", nested(200)),
-    );
-    assert!(matches!(
-        error.await.unwrap_err(),
-        SessionError::Unstorable { .. }
-    ));
+    let error = service.append_event(&mut session, event("e1", 1.0).with_state("deep", nested(200)));
+    assert!(matches!(error.await.unwrap_err(), SessionError::Unstorable { .. }));
     let state: Map = [("deep".to_owned(), nested(200))].into_iter().collect();
-    let error = service
-        .create_session(CreateSession::new("app", "user").with_state(state))
-        .await;
-    assert!(
-        matches!(error.unwrap_err(), SessionError::Unstorable { field, .. } if field == "state")
-    );
-    service
-        .append_event(
-            &mut session,
-            event("e1", 1.0).with_state("deep", nested(120)),
-        )
-        .await
-        .unwrap();
+    let error = service.create_session(CreateSession::new("app", "user").with_state(state)).await;
+    assert!(matches!(error.unwrap_err(), SessionError::Unstorable { field, .. } if field == "state"));
+    service.append_event(&mut session, event("e1", 1.0).with_state("deep", nested(120))).await.unwrap();
     assert_eq!(loaded(&service, &key("s")).await, session);
 }
 
@@ -203,19 +131,9 @@ async fn case_88_a_state_that_is_no_object_is_damaged_and_named() {
         let service = place.open().await;
         let mut session = created(&service, &key("s"), json!({})).await;
         let mut other = created(&service, &key("other"), json!({})).await;
-        place
-            .run(&format!(
-                "UPDATE sessions SET state = '{bad}' WHERE id = 's'"
-            ))
-            .await;
-        let error = service
-            .get_session(&key("s"), GetSessionConfig::all())
-            .await
-            .unwrap_err();
-        assert!(
-            matches!(&error, SessionError::Corrupt { what, .. } if what.contains("app/user/s")),
-            "{error}"
-        );
+        place.run(&format!("UPDATE sessions SET state = '{bad}' WHERE id = 's'")).await;
+        let error = service.get_session(&key("s"), GetSessionConfig::all()).await.unwrap_err();
+        assert!(matches!(&error, SessionError::Corrupt { what, .. } if what.contains("app/user/s")), "{error}");
         // Appends of others share the transaction and do not notice.
         let (broken, sound) = tokio::join!(
             service.append_event(&mut session, event("e1", 1.0).with_state("k", 1)),
@@ -231,35 +149,12 @@ async fn case_85_90_damaged_events_and_times_are_named() {
     let place = Place::new();
     let service = place.open().await;
     let mut session = created(&service, &key("s"), json!({})).await;
-    service
-        .append_event(&mut session, event("e1", 1.0))
-        .await
-        .unwrap();
+    service.append_event(&mut session, event("e1", 1.0)).await.unwrap();
     place.run("UPDATE sessions SET update_time = 'junk'").await;
-    let error = service
-        .get_session(&key("s"), GetSessionConfig::all())
-        .await
-        .unwrap_err();
-    assert!(
-        chain(&error).contains("update time of session app/user/s"),
-        "{}",
-        chain(&error)
-    );
-    assert!(
-        service
-            .append_event(&mut session, event("e2", 2.0))
-            .await
-            .unwrap_err()
-            .is_stale()
-    );
+    let error = service.get_session(&key("s"), GetSessionConfig::all()).await.unwrap_err();
+    assert!(chain(&error).contains("update time of session app/user/s"), "{}", chain(&error));
+    assert!(service.append_event(&mut session, event("e2", 2.0)).await.unwrap_err().is_stale());
     place.run("UPDATE sessions SET update_time = 1.0; UPDATE events SET event_data = '{\"actions\": null}'").await;
-    let error = service
-        .get_session(&key("s"), GetSessionConfig::all())
-        .await
-        .unwrap_err();
-    assert!(
-        chain(&error).contains("an event of session app/user/s"),
-        "{}",
-        chain(&error)
-    );
+    let error = service.get_session(&key("s"), GetSessionConfig::all()).await.unwrap_err();
+    assert!(chain(&error).contains("an event of session app/user/s"), "{}", chain(&error));
 }

@@ -24,34 +24,22 @@ async fn refused(sql: &str) -> String {
     place.run(sql).await;
     let before = std::fs::read(place.path()).unwrap();
     let error = SqliteSessionService::open(place.path()).await.unwrap_err();
-    let SessionError::Unsupported { what, reason } = error else {
-        panic!("{error}")
-    };
+    let SessionError::Unsupported { what, reason } = error else { panic!("{error}") };
     assert!(what.contains("sessions.db"), "{what}");
-    assert_eq!(
-        std::fs::read(place.path()).unwrap(),
-        before,
-        "a refused file must not change"
-    );
+    assert_eq!(std::fs::read(place.path()).unwrap(), before, "a refused file must not change");
     reason
 }
 
 #[tokio::test]
 async fn s66_3_a_v1_file_is_refused_and_named() {
     let reason = refused(V1).await;
-    assert!(
-        reason.contains("v1 layout") && reason.contains("DatabaseSessionService"),
-        "{reason}"
-    );
+    assert!(reason.contains("v1 layout") && reason.contains("DatabaseSessionService"), "{reason}");
 }
 
 #[tokio::test]
 async fn s64a_a_v0_file_is_refused_with_what_to_do() {
     let reason = refused(V0).await;
-    assert!(
-        reason.contains("version 0") && reason.contains("adk migrate session"),
-        "{reason}"
-    );
+    assert!(reason.contains("version 0") && reason.contains("adk migrate session"), "{reason}");
 }
 
 #[tokio::test]
@@ -66,10 +54,7 @@ async fn a_file_of_another_program_is_refused() {
 async fn names_that_mean_memory_are_refused() {
     for name in [":memory:", ""] {
         let error = SqliteSessionService::open(name).await.unwrap_err();
-        assert!(
-            matches!(&error, SessionError::Unsupported { reason, .. } if reason.contains("in-memory")),
-            "{error}"
-        );
+        assert!(matches!(&error, SessionError::Unsupported { reason, .. } if reason.contains("in-memory")), "{error}");
     }
 }
 
@@ -80,41 +65,29 @@ async fn s60_a_new_file_has_the_lite_layout_and_one_index() {
     service.close().await.unwrap();
     let objects = "SELECT group_concat(name, ' ') FROM (SELECT name FROM sqlite_master
         WHERE name NOT LIKE 'sqlite_%' ORDER BY name)";
-    assert_eq!(
-        place.text(objects).await,
-        "app_states events idx_events_app_user_session_ts_id sessions user_states"
-    );
+    assert_eq!(place.text(objects).await, "app_states events idx_events_app_user_session_ts_id sessions user_states");
     let types = "SELECT group_concat(name || ' ' || type, ', ') FROM pragma_table_info('sessions')";
     assert_eq!(
         place.text(types).await,
         "app_name TEXT, user_id TEXT, id TEXT, state TEXT, create_time REAL, update_time REAL"
     );
-    assert_eq!(
-        place
-            .text("SELECT CAST(user_version AS TEXT) FROM pragma_user_version")
-            .await,
-        "0"
-    );
-    assert_eq!(
-        place
-            .text("SELECT journal_mode FROM pragma_journal_mode")
-            .await,
-        "wal"
-    );
+    assert_eq!(place.text("SELECT CAST(user_version AS TEXT) FROM pragma_user_version").await, "0");
+    assert_eq!(place.text("SELECT journal_mode FROM pragma_journal_mode").await, "wal");
 }
 
 #[tokio::test]
 async fn s65_case_96_a_lite_file_with_the_metadata_table_is_still_lite() {
     let place = Place::new();
     created(&place.open().await, &key("s"), json!({"a": 1})).await;
-    place.run("CREATE TABLE adk_internal_metadata (\"key\" TEXT, value TEXT);
-        INSERT INTO adk_internal_metadata VALUES ('schema_version', '1'); ALTER TABLE events ADD COLUMN extra TEXT").await;
+    place
+        .run(
+            "CREATE TABLE adk_internal_metadata (\"key\" TEXT, value TEXT);
+        INSERT INTO adk_internal_metadata VALUES ('schema_version', '1'); ALTER TABLE events ADD COLUMN extra TEXT",
+        )
+        .await;
     let service = place.open().await;
     let mut session = loaded(&service, &key("s")).await;
-    service
-        .append_event(&mut session, event("e1", 1.0))
-        .await
-        .unwrap();
+    service.append_event(&mut session, event("e1", 1.0)).await.unwrap();
     assert_eq!(loaded(&service, &key("s")).await, session);
 }
 
@@ -122,9 +95,7 @@ async fn s65_case_96_a_lite_file_with_the_metadata_table_is_still_lite() {
 async fn case_94_a_missing_index_or_table_is_made_at_open() {
     let place = Place::new();
     created(&place.open().await, &key("s"), json!({"a": 1})).await;
-    place
-        .run("DROP INDEX idx_events_app_user_session_ts_id; DROP TABLE user_states")
-        .await;
+    place.run("DROP INDEX idx_events_app_user_session_ts_id; DROP TABLE user_states").await;
     let service = place.open().await;
     assert_eq!(loaded(&service, &key("s")).await.state.len(), 1);
     let index = "SELECT name FROM sqlite_master WHERE type = 'index' AND name LIKE 'idx%'";
@@ -146,28 +117,16 @@ async fn an_empty_file_is_a_new_one_and_an_odd_name_is_a_name() {
 async fn reopening_gives_the_same_content() {
     let place = Place::new();
     let service = place.open().await;
-    let mut session = created(
-        &service,
-        &key("s"),
-        json!({"a": 1, "app:x": 1.5, "user:y": null}),
-    )
-    .await;
+    let mut session = created(&service, &key("s"), json!({"a": 1, "app:x": 1.5, "user:y": null})).await;
     for number in 0..20 {
         let event = event(&format!("e{number}"), f64::from(number)).with_state("n", number);
         service.append_event(&mut session, event).await.unwrap();
     }
     drop(service);
-    let options = SqliteOptions::new()
-        .with_synchronous(Synchronous::Normal)
-        .with_read_connections(1);
-    let service = SqliteSessionService::open_with(place.path(), options)
-        .await
-        .unwrap();
+    let options = SqliteOptions::new().with_synchronous(Synchronous::Normal).with_read_connections(1);
+    let service = SqliteSessionService::open_with(place.path(), options).await.unwrap();
     assert_eq!(loaded(&service, &key("s")).await, session);
-    service
-        .append_event(&mut session, event("last", 30.0))
-        .await
-        .unwrap();
+    service.append_event(&mut session, event("last", 30.0)).await.unwrap();
     service.close().await.unwrap();
     assert_eq!(loaded(&place.open().await, &key("s")).await, session);
 }

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "test code: a panic is how a rule fails")]
 
 mod faults;
+mod golden;
 mod layout;
 mod rows;
 mod sharing;
@@ -20,9 +21,7 @@ struct Place {
 
 impl Place {
     fn new() -> Self {
-        Self {
-            folder: TempDir::new().unwrap(),
-        }
+        Self { folder: TempDir::new().unwrap() }
     }
 
     fn path(&self) -> std::path::PathBuf {
@@ -35,32 +34,22 @@ impl Place {
 
     /// A plain connection, as another program has it.
     async fn raw(&self) -> SqliteConnection {
-        let options = SqliteConnectOptions::new()
-            .filename(self.path())
-            .create_if_missing(true);
+        let options = SqliteConnectOptions::new().filename(self.path()).create_if_missing(true);
         options.connect().await.unwrap()
     }
 
     /// Runs statements as another program would.
     async fn run(&self, sql: &str) {
         let mut connection = self.raw().await;
-        sqlx::raw_sql(AssertSqlSafe(sql))
-            .execute(&mut connection)
-            .await
-            .unwrap();
+        sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut connection).await.unwrap();
         sqlx::Connection::close(connection).await.unwrap();
     }
 
     /// The single text a query gives; every column is cast by the query itself.
     async fn text(&self, sql: &str) -> String {
         let mut connection = self.raw().await;
-        let row = sqlx::query(AssertSqlSafe(sql))
-            .fetch_one(&mut connection)
-            .await
-            .unwrap();
-        row.try_get::<Option<String>, _>(0)
-            .unwrap()
-            .unwrap_or_default()
+        let row = sqlx::query(AssertSqlSafe(sql)).fetch_one(&mut connection).await.unwrap();
+        row.try_get::<Option<String>, _>(0).unwrap().unwrap_or_default()
     }
 }
 

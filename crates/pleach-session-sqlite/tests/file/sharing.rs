@@ -24,20 +24,10 @@ async fn s35_a_writer_in_another_service_is_noticed() {
     let (ours, theirs) = (place.open().await, place.open().await);
     let mut mine = created(&ours, &key("s"), json!({})).await;
     let mut foreign = loaded(&theirs, &key("s")).await;
-    theirs
-        .append_event(&mut foreign, event("e1", 0.0))
-        .await
-        .unwrap();
-    assert!(
-        ours.append_event(&mut mine, event("e2", 1.0))
-            .await
-            .unwrap_err()
-            .is_stale()
-    );
+    theirs.append_event(&mut foreign, event("e1", 0.0)).await.unwrap();
+    assert!(ours.append_event(&mut mine, event("e2", 1.0)).await.unwrap_err().is_stale());
     mine = loaded(&ours, &key("s")).await;
-    ours.append_event(&mut mine, event("e2", 1.0))
-        .await
-        .unwrap();
+    ours.append_event(&mut mine, event("e2", 1.0)).await.unwrap();
     assert_eq!(ids(&loaded(&theirs, &key("s")).await), ["e1", "e2"]);
 }
 
@@ -50,16 +40,14 @@ async fn s66_6_services_on_one_file_wait_for_each_other() {
             let key = SessionKey::new("app", format!("u{owner}"), format!("s{writer}"));
             let mut session = created(service, &key, json!({})).await;
             for number in 0..20 {
-                let event = event(&format!("e{number}"), f64::from(number))
-                    .with_state(format!("app:{owner}-{writer}"), number);
+                let event =
+                    event(&format!("e{number}"), f64::from(number)).with_state(format!("app:{owner}-{writer}"), number);
                 service.append_event(&mut session, event).await.unwrap();
             }
         })
     }))
     .await;
-    let state = loaded(&services[0], &SessionKey::new("app", "u0", "s0"))
-        .await
-        .state;
+    let state = loaded(&services[0], &SessionKey::new("app", "u0", "s0")).await.state;
     assert_eq!(state.len(), 16);
     assert!(state.values().all(|value| *value == 19), "{state:?}");
 }
@@ -71,10 +59,7 @@ async fn a_refused_append_does_not_hurt_those_it_shares_a_transaction_with() {
     let mut sessions = Vec::new();
     for number in 0..40 {
         let mut session = created(&service, &key(&format!("s{number}")), json!({})).await;
-        service
-            .append_event(&mut session, event("first", 1.0))
-            .await
-            .unwrap();
+        service.append_event(&mut session, event("first", 1.0)).await.unwrap();
         sessions.push(session);
     }
     // Every fourth has a taken id, every fourth an equal one, every fourth is stale.
@@ -89,11 +74,7 @@ async fn a_refused_append_does_not_hurt_those_it_shares_a_transaction_with() {
                     head.advance(pleach_core::Revision::new(0, 0), 0.0);
                     service.append(&mut head, event("stale", 2.0).into()).await
                 }
-                _ => {
-                    service
-                        .append_event(session, event("good", 2.0).with_state("user:n", number))
-                        .await
-                }
+                _ => service.append_event(session, event("good", 2.0).with_state("user:n", number)).await,
             }
         }
     }))
@@ -101,10 +82,7 @@ async fn a_refused_append_does_not_hurt_those_it_shares_a_transaction_with() {
     for (number, outcome) in outcomes.into_iter().enumerate() {
         let expected: &[&str] = match number % 4 {
             0 => {
-                assert!(
-                    matches!(outcome, Err(SessionError::EventAlreadyExists { .. })),
-                    "{outcome:?}"
-                );
+                assert!(matches!(outcome, Err(SessionError::EventAlreadyExists { .. })), "{outcome:?}");
                 &["first"]
             }
             1 => {
@@ -120,10 +98,7 @@ async fn a_refused_append_does_not_hurt_those_it_shares_a_transaction_with() {
                 &["first", "good"]
             }
         };
-        assert_eq!(
-            ids(&loaded(&service, &key(&format!("s{number}"))).await),
-            expected
-        );
+        assert_eq!(ids(&loaded(&service, &key(&format!("s{number}"))).await), expected);
     }
 }
 
@@ -136,11 +111,7 @@ async fn neighbours_in_a_batch_may_be_of_one_session() {
     let outcomes = join_all((0..50).map(|number| {
         let mut head = session.head.clone();
         let service = &service;
-        async move {
-            service
-                .append(&mut head, event(&format!("e{number}"), 1.0).into())
-                .await
-        }
+        async move { service.append(&mut head, event(&format!("e{number}"), 1.0).into()).await }
     }))
     .await;
     assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 1);

@@ -12,19 +12,10 @@ use super::{CREATED, created, event, ids, key, loaded, object};
 pub async fn case_17_a_partial_event_changes_nothing(service: &dyn SessionService) {
     let mut session = created(service, &key("s"), json!({"a": 1})).await;
     let before = session.clone();
-    let partial = event("e1", 1.0)
-        .with_state("a", 2)
-        .with_state("temp:t", 1)
-        .with_partial(true);
-    let returned = service
-        .append_event(&mut session, partial.clone())
-        .await
-        .unwrap();
+    let partial = event("e1", 1.0).with_state("a", 2).with_state("temp:t", 1).with_partial(true);
+    let returned = service.append_event(&mut session, partial.clone()).await.unwrap();
     assert_eq!(*returned, partial);
-    let returned = service
-        .append(&mut session.head, Arc::new(partial.clone()))
-        .await
-        .unwrap();
+    let returned = service.append(&mut session.head, Arc::new(partial.clone())).await.unwrap();
     assert_eq!(*returned, partial);
     assert_eq!(session, before);
     assert_eq!(loaded(service, &key("s")).await, before);
@@ -35,46 +26,26 @@ pub async fn case_35_appending_to_a_deleted_session_is_not_found(service: &dyn S
     let mut session = created(service, &key("s"), json!({})).await;
     service.delete_session(&key("s")).await.unwrap();
     let before = session.clone();
-    let error = service
-        .append_event(&mut session, event("e1", 1.0).with_state("user:x", 1))
-        .await;
+    let error = service.append_event(&mut session, event("e1", 1.0).with_state("user:x", 1)).await;
     let error = error.unwrap_err();
-    assert!(
-        matches!(&error, SessionError::NotFound(gone) if *gone == key("s")),
-        "{error}"
-    );
+    assert!(matches!(&error, SessionError::NotFound(gone) if *gone == key("s")), "{error}");
     assert_eq!(error.code(), "SessionNotFoundError");
     assert_eq!(session, before);
-    assert!(
-        service
-            .user_state(&"app".into(), &"user".into())
-            .await
-            .unwrap()
-            .is_empty()
-    );
+    assert!(service.user_state(&"app".into(), &"user".into()).await.unwrap().is_empty());
 }
 
 /// The improvement S34 allows: an equal event is "already stored", not an error.
 pub async fn case_36_the_same_event_twice_is_stored_once(service: &dyn SessionService) {
     let mut session = created(service, &key("s"), json!({"n": 0})).await;
     let first = event("e1", 1.0).with_state("n", 1);
-    service
-        .append_event(&mut session, first.clone())
-        .await
-        .unwrap();
-    service
-        .append_event(&mut session, first.clone())
-        .await
-        .unwrap();
+    service.append_event(&mut session, first.clone()).await.unwrap();
+    service.append_event(&mut session, first.clone()).await.unwrap();
     let second = event("e2", 2.0).with_state("n", 2);
     service.append_event(&mut session, second).await.unwrap();
     service.append_event(&mut session, first).await.unwrap();
     assert_eq!(ids(&session), ["e1", "e2"]);
     assert_eq!(loaded(service, &key("s")).await, session);
-    service
-        .append_event(&mut session, event("e3", 3.0))
-        .await
-        .unwrap();
+    service.append_event(&mut session, event("e3", 3.0)).await.unwrap();
     assert_eq!(ids(&loaded(service, &key("s")).await), ["e1", "e2", "e3"]);
     assert_eq!(session.state, object(json!({"n": 2})));
 }
@@ -82,17 +53,11 @@ pub async fn case_36_the_same_event_twice_is_stored_once(service: &dyn SessionSe
 /// Nothing changes, stored or not.
 pub async fn case_37_another_event_with_a_taken_id_is_refused(service: &dyn SessionService) {
     let mut session = created(service, &key("s"), json!({})).await;
-    service
-        .append_event(&mut session, event("e1", 1.0))
-        .await
-        .unwrap();
+    service.append_event(&mut session, event("e1", 1.0)).await.unwrap();
     let before = session.clone();
     let other = event("e1", 2.0).with_state("app:x", 1);
     let error = service.append_event(&mut session, other).await.unwrap_err();
-    assert!(
-        matches!(&error, SessionError::EventAlreadyExists { event, .. } if *event == "e1"),
-        "{error}"
-    );
+    assert!(matches!(&error, SessionError::EventAlreadyExists { event, .. } if *event == "e1"), "{error}");
     assert_eq!(session, before);
     assert_eq!(loaded(service, &key("s")).await, before);
 }
@@ -102,24 +67,13 @@ pub async fn case_38_an_event_may_lack_an_invocation(service: &dyn SessionServic
     let mut session = created(service, &key("s"), json!({})).await;
     let mut bare = event("e1", 1.0);
     bare.set_invocation_id("");
-    service
-        .append_event(&mut session, bare.clone())
-        .await
-        .unwrap();
+    service.append_event(&mut session, bare.clone()).await.unwrap();
     assert_eq!(*loaded(service, &key("s")).await.events[0], bare);
 }
 
 /// Beyond the microsecond, before 1970 and far beyond any calendar; only what is no number is refused.
 pub async fn case_49_51_54_any_finite_time_is_kept_exactly(service: &dyn SessionService) {
-    let times = [
-        1_760_000_000.123_456_7,
-        1_760_000_000.999_999_6,
-        -1.5,
-        0.0,
-        7_258_118_400.0,
-        -62_135_596_800.0,
-        1e12,
-    ];
+    let times = [1_760_000_000.123_456_7, 1_760_000_000.999_999_6, -1.5, 0.0, 7_258_118_400.0, -62_135_596_800.0, 1e12];
     for (number, time) in times.into_iter().enumerate() {
         let key = key(&format!("s{number}"));
         let mut session = created(service, &key, json!({})).await;
@@ -127,20 +81,14 @@ pub async fn case_49_51_54_any_finite_time_is_kept_exactly(service: &dyn Session
         event.set_timestamp(time);
         service.append_event(&mut session, event).await.unwrap();
         let back = loaded(service, &key).await;
-        assert_eq!(
-            (back.events[0].timestamp(), back.last_update_time()),
-            (time, time)
-        );
+        assert_eq!((back.events[0].timestamp(), back.last_update_time()), (time, time));
         assert_eq!(back, session);
     }
     let mut session = loaded(service, &key("s0")).await;
     let mut event = event("e2", 0.0);
     event.set_timestamp(f64::NAN);
     let error = service.append_event(&mut session, event).await.unwrap_err();
-    assert!(
-        matches!(&error, SessionError::Unstorable { field, .. } if field == "timestamp"),
-        "{error}"
-    );
+    assert!(matches!(&error, SessionError::Unstorable { field, .. } if field == "timestamp"), "{error}");
 }
 
 /// 256 byte values.
@@ -157,14 +105,9 @@ pub async fn case_55_all_bytes_survive(service: &dyn SessionService) {
 pub async fn case_62_append_refuses_nul_and_stores_nothing(service: &dyn SessionService) {
     let mut session = created(service, &key("s"), json!({})).await;
     let before = session.clone();
-    let delta = event("e1", 1.0)
-        .with_state("user:x", 1)
-        .with_state("bad", "a\u{0}b");
+    let delta = event("e1", 1.0).with_state("user:x", 1).with_state("bad", "a\u{0}b");
     let error = service.append_event(&mut session, delta).await.unwrap_err();
-    assert!(
-        matches!(&error, SessionError::Unstorable { field, .. } if field == "actions.state_delta.bad"),
-        "{error}"
-    );
+    assert!(matches!(&error, SessionError::Unstorable { field, .. } if field == "actions.state_delta.bad"), "{error}");
     let text = event("e2", 1.0).with_message("a\u{0}");
     assert!(service.append_event(&mut session, text).await.is_err());
     assert_eq!(session, before);
@@ -184,10 +127,7 @@ pub async fn s41_golden_events_come_back_equal(service: &dyn SessionService) {
     assert_eq!(back.events.len(), session.events.len());
     for (back, sent) in back.events.iter().zip(&session.events) {
         assert_eq!(back, sent);
-        assert_eq!(
-            serde_json::to_string(&**back).unwrap(),
-            serde_json::to_string(&**sent).unwrap()
-        );
+        assert_eq!(serde_json::to_string(&**back).unwrap(), serde_json::to_string(&**sent).unwrap());
     }
     assert_eq!(back.state, session.state);
 }
@@ -196,10 +136,7 @@ pub async fn s41_golden_events_come_back_equal(service: &dyn SessionService) {
 pub async fn s14_a_failed_append_leaves_the_object_alone(service: &dyn SessionService) {
     let mut ours = created(service, &key("s"), json!({})).await;
     let mut theirs = ours.clone();
-    service
-        .append_event(&mut theirs, event("e1", 1.0))
-        .await
-        .unwrap();
+    service.append_event(&mut theirs, event("e1", 1.0)).await.unwrap();
     let before = ours.clone();
     let event = event("e2", 2.0).with_state("temp:t", 1).with_state("k", 1);
     assert!(service.append_event(&mut ours, event).await.is_err());

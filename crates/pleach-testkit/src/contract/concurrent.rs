@@ -11,8 +11,7 @@ use super::{created, event, ids, key, loaded, object};
 
 /// One session, the others are told.
 pub async fn case_9_of_racing_creates_one_wins(service: &dyn SessionService) {
-    let racers = (0..6)
-        .map(|_| service.create_session(CreateSession::new("app", "user").with_session_id("s")));
+    let racers = (0..6).map(|_| service.create_session(CreateSession::new("app", "user").with_session_id("s")));
     let outcomes = join_all(racers).await;
     assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 1);
     for error in outcomes.into_iter().filter_map(Result::err) {
@@ -26,11 +25,7 @@ pub async fn case_10_racing_creates_without_id_all_win(service: &dyn SessionServ
         let state = object(json!({ format!("app:{number}"): number }));
         service.create_session(CreateSession::new("app", "user").with_state(state))
     });
-    let sessions: Vec<Session> = join_all(racers)
-        .await
-        .into_iter()
-        .map(Result::unwrap)
-        .collect();
+    let sessions: Vec<Session> = join_all(racers).await.into_iter().map(Result::unwrap).collect();
     assert_eq!(loaded(service, sessions[0].key()).await.state.len(), 6);
 }
 
@@ -39,20 +34,11 @@ pub async fn case_71_of_five_copies_one_is_stored(service: &dyn SessionService) 
     let session = created(service, &key("s"), json!({})).await;
     let outcomes = join_all((0..5).map(|number| {
         let mut copy = session.clone();
-        async move {
-            service
-                .append_event(&mut copy, event(&format!("e{number}"), 1.0))
-                .await
-        }
+        async move { service.append_event(&mut copy, event(&format!("e{number}"), 1.0)).await }
     }))
     .await;
     assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 1);
-    assert!(
-        outcomes
-            .iter()
-            .filter_map(|outcome| outcome.as_ref().err())
-            .all(SessionError::is_stale)
-    );
+    assert!(outcomes.iter().filter_map(|outcome| outcome.as_ref().err()).all(SessionError::is_stale));
     assert_eq!(loaded(service, &key("s")).await.events.len(), 1);
 }
 
@@ -77,12 +63,7 @@ pub async fn case_72_concurrent_keys_of_shared_state_all_survive(service: &dyn S
 pub async fn s36_many_sessions_append_at_once(service: &dyn SessionService) {
     let expected: Vec<_> = (0..50).map(|number| format!("e{number}")).collect();
     join_all((0..64).map(|writer| async move {
-        let mut session = created(
-            service,
-            &SessionKey::new("app", format!("u{writer}"), "s"),
-            json!({}),
-        )
-        .await;
+        let mut session = created(service, &SessionKey::new("app", format!("u{writer}"), "s"), json!({})).await;
         for number in 0..50 {
             let event = event(&format!("e{number}"), f64::from(number)).with_state("n", number);
             service.append_event(&mut session, event).await.unwrap();
@@ -97,9 +78,7 @@ pub async fn s36_many_sessions_append_at_once(service: &dyn SessionService) {
 }
 
 /// Two writers with copies of their own: what is stored is exactly what was acknowledged, in order of the answers.
-pub async fn s36_two_writers_of_one_session_land_in_order_or_are_stale(
-    service: &dyn SessionService,
-) {
+pub async fn s36_two_writers_of_one_session_land_in_order_or_are_stale(service: &dyn SessionService) {
     created(service, &key("s"), json!({})).await;
     let stored = join_all((0..2).map(|writer| async move {
         let mut stored = Vec::new();
@@ -107,10 +86,7 @@ pub async fn s36_two_writers_of_one_session_land_in_order_or_are_stale(
         for number in 0..40 {
             let seen = session.events.len() as f64;
             let id = format!("w{writer}-{number}");
-            match service
-                .append_event(&mut session, event(&id, 1.0 + seen))
-                .await
-            {
+            match service.append_event(&mut session, event(&id, 1.0 + seen)).await {
                 Ok(_) => stored.push(id),
                 Err(error) => {
                     assert!(error.is_stale(), "{error}");
@@ -125,11 +101,7 @@ pub async fn s36_two_writers_of_one_session_land_in_order_or_are_stale(
     let history = ids(&loaded(service, &key("s")).await);
     for (writer, stored) in stored.iter().enumerate() {
         let prefix = format!("w{writer}-");
-        let own: Vec<_> = history
-            .iter()
-            .filter(|id| id.starts_with(&prefix))
-            .cloned()
-            .collect();
+        let own: Vec<_> = history.iter().filter(|id| id.starts_with(&prefix)).cloned().collect();
         assert_eq!(own, *stored);
     }
     assert_eq!(history.len(), stored.iter().map(Vec::len).sum::<usize>());
@@ -142,9 +114,8 @@ pub async fn s36_a_dropped_append_is_whole_or_absent(service: &dyn SessionServic
         let mut session = loaded(service, &key("s")).await;
         let before = session.clone();
         let id = format!("e{polls}");
-        let event = event(&id, 1.0 + f64::from(polls))
-            .with_state("last", id.clone())
-            .with_state("app:last", id.clone());
+        let event =
+            event(&id, 1.0 + f64::from(polls)).with_state("last", id.clone()).with_state("app:last", id.clone());
         let mut head = session.head.clone();
         {
             let mut append = service.append(&mut head, Arc::new(event.clone()));
@@ -164,10 +135,7 @@ pub async fn s36_a_dropped_append_is_whole_or_absent(service: &dyn SessionServic
             continue;
         }
         session.apply(&Arc::new(event.clone()));
-        assert_eq!(
-            (&after.events, &after.state),
-            (&session.events, &session.state)
-        );
+        assert_eq!((&after.events, &after.state), (&session.events, &session.state));
         // The same append again finds it stored.
         service.append_event(&mut session, event).await.unwrap();
     }

@@ -11,28 +11,12 @@ use super::{CREATED, created, event, ids, key, loaded};
 pub async fn case_29_the_second_writer_is_stale(service: &dyn SessionService) {
     let mut first = created(service, &key("s"), json!({})).await;
     let mut second = loaded(service, &key("s")).await;
-    service
-        .append_event(&mut first, event("e1", 1.0))
-        .await
-        .unwrap();
+    service.append_event(&mut first, event("e1", 1.0)).await.unwrap();
     let before = second.clone();
     let late = event("e2", 2.0).with_state("app:x", 1).with_state("k", 1);
-    let error = service
-        .append_event(&mut second, late.clone())
-        .await
-        .unwrap_err();
-    let SessionError::Stale {
-        key: stale,
-        stored,
-        ours,
-    } = &error
-    else {
-        panic!("{error}")
-    };
-    assert_eq!(
-        (stale, *stored, *ours),
-        (&key("s"), first.revision(), before.revision())
-    );
+    let error = service.append_event(&mut second, late.clone()).await.unwrap_err();
+    let SessionError::Stale { key: stale, stored, ours } = &error else { panic!("{error}") };
+    assert_eq!((stale, *stored, *ours), (&key("s"), first.revision(), before.revision()));
     assert_eq!(error.code(), "StaleSessionError");
     assert_eq!(second, before);
     assert_eq!(loaded(service, &key("s")).await, first);
@@ -47,24 +31,12 @@ pub async fn case_30_31_equal_and_older_times_do_not_hide_a_writer(service: &dyn
         let key = key(&format!("s{number}"));
         let mut first = created(service, &key, json!({})).await;
         let mut second = loaded(service, &key).await;
-        service
-            .append_event(&mut first, event("e1", time))
-            .await
-            .unwrap();
-        let error = service
-            .append_event(&mut second, event("e2", 1.0))
-            .await
-            .unwrap_err();
+        service.append_event(&mut first, event("e1", time)).await.unwrap();
+        let error = service.append_event(&mut second, event("e2", 1.0)).await.unwrap_err();
         assert!(error.is_stale(), "{error}");
         let mut second = loaded(service, &key).await;
-        service
-            .append_event(&mut first, event("e3", time))
-            .await
-            .unwrap();
-        let error = service
-            .append_event(&mut second, event("e4", 1.0))
-            .await
-            .unwrap_err();
+        service.append_event(&mut first, event("e3", time)).await.unwrap();
+        let error = service.append_event(&mut second, event("e4", 1.0)).await.unwrap_err();
         assert!(error.is_stale(), "{error}");
     }
 }
@@ -73,25 +45,12 @@ pub async fn case_30_31_equal_and_older_times_do_not_hide_a_writer(service: &dyn
 pub async fn s35_times_that_return_do_not_repeat_a_revision(service: &dyn SessionService) {
     let mut session = created(service, &key("s"), json!({})).await;
     let mut seen = vec![session.revision()];
-    for (number, time) in [3.0, 1.0, 3.0, 2.0, 3.0, 0.0, 1.0, 0.0, 0.0]
-        .into_iter()
-        .enumerate()
-    {
-        service
-            .append_event(&mut session, event(&format!("e{number}"), time))
-            .await
-            .unwrap();
-        assert!(
-            !seen.contains(&session.revision()),
-            "{} in {seen:?}",
-            session.revision()
-        );
+    for (number, time) in [3.0, 1.0, 3.0, 2.0, 3.0, 0.0, 1.0, 0.0, 0.0].into_iter().enumerate() {
+        service.append_event(&mut session, event(&format!("e{number}"), time)).await.unwrap();
+        assert!(!seen.contains(&session.revision()), "{} in {seen:?}", session.revision());
         seen.push(session.revision());
         let back = loaded(service, &key("s")).await;
-        assert_eq!(
-            (back.revision(), back.last_update_time()),
-            (session.revision(), CREATED + time)
-        );
+        assert_eq!((back.revision(), back.last_update_time()), (session.revision(), CREATED + time));
     }
     let stored = loaded(service, &key("s")).await.events.len();
     assert_eq!(stored, seen.len() - 1);
@@ -101,14 +60,9 @@ pub async fn s35_times_that_return_do_not_repeat_a_revision(service: &dyn Sessio
 pub async fn s33_a_session_made_again_refuses_old_heads(service: &dyn SessionService) {
     let mut old = created(service, &key("s"), json!({})).await;
     service.delete_session(&key("s")).await.unwrap();
-    let request = CreateSession::new("app", "user")
-        .with_session_id("s")
-        .with_create_time(CREATED + 1.0);
+    let request = CreateSession::new("app", "user").with_session_id("s").with_create_time(CREATED + 1.0);
     service.create_session(request).await.unwrap();
-    let error = service
-        .append_event(&mut old, event("e1", 2.0))
-        .await
-        .unwrap_err();
+    let error = service.append_event(&mut old, event("e1", 2.0)).await.unwrap_err();
     assert!(error.is_stale(), "{error}");
     assert!(loaded(service, &key("s")).await.events.is_empty());
 }
@@ -122,17 +76,11 @@ pub async fn s34_a_lost_answer_can_be_asked_for_again(service: &dyn SessionServi
     let mut again = session.head.clone();
     let stored = service.append(&mut again, sent.clone()).await.unwrap();
     assert_eq!((stored, again.revision()), (sent.clone(), lost.revision()));
-    service
-        .append(&mut again, Arc::new(event("e2", 2.0)))
-        .await
-        .unwrap();
+    service.append(&mut again, Arc::new(event("e2", 2.0))).await.unwrap();
     let mut third = session.head.clone();
     service.append(&mut third, sent).await.unwrap();
     assert_eq!(third.revision(), lost.revision());
-    let error = service
-        .append(&mut third, Arc::new(event("e3", 3.0)))
-        .await
-        .unwrap_err();
+    let error = service.append(&mut third, Arc::new(event("e3", 3.0))).await.unwrap_err();
     assert!(error.is_stale(), "{error}");
     assert_eq!(ids(&loaded(service, &key("s")).await), ["e1", "e2"]);
 }

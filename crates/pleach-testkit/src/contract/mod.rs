@@ -49,27 +49,18 @@ pub async fn created(service: &dyn SessionService, key: &SessionKey, state: Valu
         .with_session_id(&key.session_id)
         .with_state(object(state))
         .with_create_time(CREATED);
-    service
-        .create_session(request)
-        .await
-        .expect("the session is new")
+    service.create_session(request).await.expect("the session is new")
 }
 
 /// Loads a session that must be there, with all events.
 pub async fn loaded(service: &dyn SessionService, key: &SessionKey) -> Session {
     let session = service.get_session(key, GetSessionConfig::all()).await;
-    session
-        .expect("loading works")
-        .expect("the session is stored")
+    session.expect("loading works").expect("the session is stored")
 }
 
 /// The ids of a session's events, in order.
 pub fn ids(session: &Session) -> Vec<String> {
-    session
-        .events
-        .iter()
-        .map(|event| event.id().to_string())
-        .collect()
+    session.events.iter().map(|event| event.id().to_string()).collect()
 }
 
 /// A key in an app of its own.

@@ -20,12 +20,7 @@ pub async fn case_18_temp_keys_reach_the_object_and_not_the_store(service: &dyn 
     let only_temp = event("e2", 2.0).with_state("temp:t", 3);
     service.append_event(&mut session, only_temp).await.unwrap();
     assert_eq!(session.state, object(json!({"temp:t": 3, "k": 1})));
-    assert!(
-        loaded(service, &key("s")).await.events[1]
-            .actions()
-            .state_delta()
-            .is_empty()
-    );
+    assert!(loaded(service, &key("s")).await.events[1].actions().state_delta().is_empty());
 }
 
 /// S13.
@@ -37,12 +32,7 @@ pub async fn case_19_26_temp_keys_of_a_new_session_are_dropped(service: &dyn Ses
 
 /// S12.
 pub async fn case_20_21_a_delta_replaces_whole_values_and_keeps_null(service: &dyn SessionService) {
-    let mut session = created(
-        service,
-        &key("s"),
-        json!({"a": {"x": 1}, "list": [1, 2], "b": 1}),
-    )
-    .await;
+    let mut session = created(service, &key("s"), json!({"a": {"x": 1}, "list": [1, 2], "b": 1})).await;
     let delta = json!({"a": {"y": 2}, "list": [3], "b": null, "user:b": null});
     let event = event("e1", 1.0).with_state_map(object(delta.clone()));
     service.append_event(&mut session, event).await.unwrap();
@@ -54,10 +44,7 @@ pub async fn case_20_21_a_delta_replaces_whole_values_and_keeps_null(service: &d
 pub async fn case_22_only_a_delta_changes_the_stored_state(service: &dyn SessionService) {
     let mut session = created(service, &key("s"), json!({})).await;
     session.state.insert("d".to_owned(), json!(1));
-    service
-        .append_event(&mut session, event("e1", 1.0))
-        .await
-        .unwrap();
+    service.append_event(&mut session, event("e1", 1.0)).await.unwrap();
     assert!(loaded(service, &key("s")).await.state.is_empty());
 }
 
@@ -72,14 +59,8 @@ pub async fn case_24_25_27_28_scopes_go_by_prefix(service: &dyn SessionService) 
     service.append_event(&mut session, event).await.unwrap();
     assert_eq!(loaded(service, &key("s")).await.state, object(delta));
     let other_user = created(service, &SessionKey::new("app", "other", "s"), json!({})).await;
-    assert_eq!(
-        other_user.state,
-        object(json!({"app:": 2, "app:user:x": 8, "app:temp:z": 9}))
-    );
-    let user_state = service
-        .user_state(&"app".into(), &"user".into())
-        .await
-        .unwrap();
+    assert_eq!(other_user.state, object(json!({"app:": 2, "app:user:x": 8, "app:temp:z": 9})));
+    let user_state = service.user_state(&"app".into(), &"user".into()).await.unwrap();
     assert_eq!(user_state, object(json!({"": 3, "a": 10})));
 }
 
@@ -90,10 +71,7 @@ pub async fn case_57_integers_of_64_bits_are_exact(service: &dyn SessionService)
         "float": 1.0, "small": 1e-7, "huge": f64::MAX, "third": 0.1 + 0.2,
     });
     let mut session = created(service, &key("s"), numbers.clone()).await;
-    service
-        .append_event(&mut session, event("e1", 1.0).with_state("k", 1))
-        .await
-        .unwrap();
+    service.append_event(&mut session, event("e1", 1.0).with_state("k", 1)).await.unwrap();
     let mut expected = object(numbers);
     expected.insert("k".to_owned(), json!(1));
     assert_eq!(loaded(service, &key("s")).await.state, expected);
@@ -110,19 +88,11 @@ pub async fn case_112_deep_state_survives(service: &dyn SessionService) {
 pub async fn s21_app_and_user_state_are_shared_and_stay(service: &dyn SessionService) {
     let mut first = created(service, &key("one"), json!({"app:a": 1, "user:u": 1})).await;
     let second = created(service, &key("two"), json!({"user:v": 1})).await;
-    assert_eq!(
-        second.state,
-        object(json!({"app:a": 1, "user:u": 1, "user:v": 1}))
-    );
-    let delta = event("e1", 1.0)
-        .with_state("app:a", 2)
-        .with_state("user:w", Value::Null);
+    assert_eq!(second.state, object(json!({"app:a": 1, "user:u": 1, "user:v": 1})));
+    let delta = event("e1", 1.0).with_state("app:a", 2).with_state("user:w", Value::Null);
     service.append_event(&mut first, delta).await.unwrap();
     // What others changed is not in the object: S21.
-    assert_eq!(
-        first.state,
-        object(json!({"app:a": 2, "user:u": 1, "user:w": null}))
-    );
+    assert_eq!(first.state, object(json!({"app:a": 2, "user:u": 1, "user:w": null})));
     service.delete_session(&key("one")).await.unwrap();
     let expected = object(json!({"app:a": 2, "user:u": 1, "user:v": 1, "user:w": null}));
     assert_eq!(loaded(service, &key("two")).await.state, expected);
