@@ -65,11 +65,7 @@ pub trait CredentialService: fmt::Debug + Send + Sync + 'static {
     ) -> BoxFuture<'a, Result<Option<AuthCredential>, NodeError>>;
 
     /// Keeps the config's `exchanged_auth_credential` under its key; without one nothing happens.
-    fn save_credential<'a>(
-        &'a self,
-        config: &'a AuthConfig,
-        ctx: &'a Context,
-    ) -> BoxFuture<'a, Result<(), NodeError>>;
+    fn save_credential<'a>(&'a self, config: &'a AuthConfig, ctx: &'a Context) -> BoxFuture<'a, Result<(), NodeError>>;
 }
 
 /// Keeps credentials in memory, per app and user. ADK: `InMemoryCredentialService`.

@@ -45,8 +45,12 @@ pub struct ChildFailure {
 /// The ancestor class names that a retry policy may name instead of the class itself (R408, R415).
 fn ancestors_of(class: &str) -> &'static [&'static str] {
     match class {
-        "WorkflowConfigurationError" | "WorkflowDataError" | "GraphValidationError" | "ValidationError"
-        | "SessionNotFoundError" | "StaleSessionError" => &["ValueError", "Exception"],
+        "WorkflowConfigurationError"
+        | "WorkflowDataError"
+        | "GraphValidationError"
+        | "ValidationError"
+        | "SessionNotFoundError"
+        | "StaleSessionError" => &["ValueError", "Exception"],
         "InvocationNotFoundError" => &["NotFoundError", "ValueError", "Exception"],
         "WorkflowInvariantError" => &["RuntimeError", "Exception"],
         "StateSchemaError" => &["TypeError", "Exception"],
@@ -61,7 +65,15 @@ impl NodeError {
     pub fn new(class: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
         let class = class.into();
         let ancestors = Cow::Borrowed(ancestors_of(&class));
-        Self::from_record(Record { class, status: None, message: message.into(), ancestors, source: None, child: None, me: Weak::new() })
+        Self::from_record(Record {
+            class,
+            status: None,
+            message: message.into(),
+            ancestors,
+            source: None,
+            child: None,
+            me: Weak::new(),
+        })
     }
 
     /// A `ValueError`: a value that does not fit.
@@ -109,7 +121,15 @@ impl NodeError {
         let message = error.to_string();
         let class = class.map_or(Cow::Borrowed("Exception"), |name| Cow::Owned(name.to_owned()));
         let ancestors = Cow::Borrowed(ancestors_of(&class));
-        Self::from_record(Record { class, status: None, message, ancestors, source: Some(error), child: None, me: Weak::new() })
+        Self::from_record(Record {
+            class,
+            status: None,
+            message,
+            ancestors,
+            source: Some(error),
+            child: None,
+            me: Weak::new(),
+        })
     }
 
     fn from_record(record: Record) -> Self {

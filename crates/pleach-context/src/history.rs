@@ -152,10 +152,11 @@ impl History {
         let interrupts = event.interrupt_ids();
         for call in event.function_calls() {
             let schema = call.args.as_ref().and_then(|args| args.get("response_schema"));
-            if let (Some(id), Some(schema)) = (&call.id, schema.filter(|schema| schema.is_object())) {
-                if interrupts.contains(id.as_str()) && call.name.as_deref() == Some(pleach_core::REQUEST_INPUT) {
-                    self.schemas.insert(id.clone(), schema.clone());
-                }
+            if let (Some(id), Some(schema)) = (&call.id, schema.filter(|schema| schema.is_object()))
+                && interrupts.contains(id.as_str())
+                && call.name.as_deref() == Some(pleach_core::REQUEST_INPUT)
+            {
+                self.schemas.insert(id.clone(), schema.clone());
             }
         }
         for id in &interrupts {
@@ -259,9 +260,10 @@ pub fn live_events(events: &[Arc<Event>]) -> Vec<&Arc<Event>> {
     let mut end = events.len();
     while let Some(index) = end.checked_sub(1) {
         let event = &events[index];
-        let start = event.actions().rewind_before_invocation_id().and_then(|target| {
-            events[..index].iter().position(|earlier| earlier.invocation_id().as_str() == target)
-        });
+        let start = event
+            .actions()
+            .rewind_before_invocation_id()
+            .and_then(|target| events[..index].iter().position(|earlier| earlier.invocation_id().as_str() == target));
         match start {
             Some(start) => end = start,
             None => {

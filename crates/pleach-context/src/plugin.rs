@@ -82,7 +82,11 @@ impl PluginManager {
     ///
     /// # Errors
     /// A `RuntimeError` that names the plugin whose hook failed.
-    pub async fn on_user_message(&self, ic: &InvocationContext, message: &Content) -> Result<Option<Content>, NodeError> {
+    pub async fn on_user_message(
+        &self,
+        ic: &InvocationContext,
+        message: &Content,
+    ) -> Result<Option<Content>, NodeError> {
         self.first("on_user_message_callback", |plugin| plugin.on_user_message(ic, message)).await
     }
 
@@ -118,10 +122,10 @@ impl PluginManager {
     /// Tells all plugins that the run has failed; failures of the hooks are logged.
     pub async fn on_run_error(&self, ic: &InvocationContext, error: &NodeError) {
         for plugin in &*self.plugins {
-            if let Some(hook) = plugin.on_run_error(ic, error) {
-                if let Err(failure) = hook.await {
-                    tracing::warn!(plugin = plugin.name(), error = %failure, "on_run_error hook failed");
-                }
+            if let Some(hook) = plugin.on_run_error(ic, error)
+                && let Err(failure) = hook.await
+            {
+                tracing::warn!(plugin = plugin.name(), error = %failure, "on_run_error hook failed");
             }
         }
     }
@@ -133,10 +137,10 @@ impl PluginManager {
     pub async fn close(&self) -> Result<(), NodeError> {
         let mut failed = Vec::new();
         for plugin in &*self.plugins {
-            if let Some(hook) = plugin.close() {
-                if let Err(error) = hook.await {
-                    failed.push(format!("'{}': {error}", plugin.name()));
-                }
+            if let Some(hook) = plugin.close()
+                && let Err(error) = hook.await
+            {
+                failed.push(format!("'{}': {error}", plugin.name()));
             }
         }
         if failed.is_empty() {

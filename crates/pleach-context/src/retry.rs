@@ -32,7 +32,14 @@ pub struct RetryConfig {
 
 impl Default for RetryConfig {
     fn default() -> Self {
-        Self { max_attempts: 5, initial_delay: 1.0, max_delay: 60.0, backoff_factor: 2.0, jitter: 1.0, exceptions: None }
+        Self {
+            max_attempts: 5,
+            initial_delay: 1.0,
+            max_delay: 60.0,
+            backoff_factor: 2.0,
+            jitter: 1.0,
+            exceptions: None,
+        }
     }
 }
 

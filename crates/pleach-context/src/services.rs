@@ -32,6 +32,9 @@ pub struct Services {
 
 impl fmt::Debug for Services {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Services").field("sessions", &self.sessions).field("plugins", &self.plugins).finish_non_exhaustive()
+        f.debug_struct("Services")
+            .field("sessions", &self.sessions)
+            .field("plugins", &self.plugins)
+            .finish_non_exhaustive()
     }
 }

@@ -30,7 +30,9 @@ pub(crate) fn response_part(question: &str, answer: impl Serialize) -> Result<Pa
     let response = match answer {
         Value::Object(map) if map.len() != 1 || !map.contains_key("result") => map,
         // A text in `result` is read as JSON where it is JSON: a text that looks like it is sent as a JSON text.
-        Value::String(text) if serde_json::from_str::<Value>(&text).is_ok() => result(Value::from(Value::from(text).to_string())),
+        Value::String(text) if serde_json::from_str::<Value>(&text).is_ok() => {
+            result(Value::from(Value::from(text).to_string()))
+        }
         other => result(other),
     };
     Ok(Part::function_response(FunctionResponse::new(question, REQUEST_INPUT, response)))
@@ -45,7 +47,11 @@ fn result(value: Value) -> Map {
 /// # Errors
 /// A message that mixes answers with text or calls functions, answers to unknown calls or to several invocations, an
 /// answer that does not fit its question.
-pub(crate) fn resolve(content: &Content, events: &[Arc<Event>], named: Option<&InvocationId>) -> Result<Option<Answered>, RunError> {
+pub(crate) fn resolve(
+    content: &Content,
+    events: &[Arc<Event>],
+    named: Option<&InvocationId>,
+) -> Result<Option<Answered>, RunError> {
     if content.function_calls().next().is_some() {
         return Err(RunError::Message("User message cannot contain function calls.".into()));
     }
@@ -78,7 +84,10 @@ pub(crate) fn resolve(content: &Content, events: &[Arc<Event>], named: Option<&I
     }
     if !unknown.is_empty() {
         let ids: Vec<String> = unknown.iter().map(|id| format!("'{id}'")).collect();
-        return Err(RunError::Message(format!("Function call not found for function response ids: {{{}}}.", ids.join(", "))));
+        return Err(RunError::Message(format!(
+            "Function call not found for function response ids: {{{}}}.",
+            ids.join(", ")
+        )));
     }
     let Some((_, _, first, _)) = calls.first() else { return Ok(None) };
     if calls.iter().any(|(_, _, event, _)| event.invocation_id() != first.invocation_id()) {

@@ -24,12 +24,19 @@ impl App {
         let mut letters = name.as_str().chars();
         let first = letters.next().is_some_and(|letter| letter.is_ascii_alphabetic());
         let valid = first && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-');
-        let fault = |rule, message: String| BuildError { name: name.to_string(), faults: vec![Fault::config(rule, message)] };
+        let fault =
+            |rule, message: String| BuildError { name: name.to_string(), faults: vec![Fault::config(rule, message)] };
         if !valid {
-            return Err(fault("invalid_app_name", format!("Invalid app name '{name}': a letter, then letters, digits, '_' and '-'.")));
+            return Err(fault(
+                "invalid_app_name",
+                format!("Invalid app name '{name}': a letter, then letters, digits, '_' and '-'."),
+            ));
         }
         if name.as_str() == "user" {
-            return Err(fault("reserved_app_name", "App name cannot be 'user': it is the author of user messages.".into()));
+            return Err(fault(
+                "reserved_app_name",
+                "App name cannot be 'user': it is the author of user messages.".into(),
+            ));
         }
         Ok(Self { name, root: Arc::new(root), plugins: Vec::new(), resumable: false })
     }

@@ -10,8 +10,8 @@ use pleach_memory::MemoryService;
 use pleach_session::SessionService;
 use pleach_workflow::{BuildError, Fault};
 
-use crate::runner::{Runner, RunnerParts};
 use crate::App;
+use crate::runner::{Runner, RunnerParts};
 
 /// Puts a [`Runner`] together.
 pub struct RunnerBuilder {
@@ -157,7 +157,8 @@ impl RunnerBuilder {
             root.needs(&mut needs);
         }
         for need in needs.iter().filter(|need| !self.provided.has(need)) {
-            let message = format!("a node asks for `Shared<{}>`, which nothing provides: call `.provide(…)`", need.name);
+            let message =
+                format!("a node asks for `Shared<{}>`, which nothing provides: call `.provide(…)`", need.name);
             faults.push(Fault::config("not_provided", message));
         }
         let (Some(root), Some(sessions), true) = (self.root, self.sessions, faults.is_empty()) else {

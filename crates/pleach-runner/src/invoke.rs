@@ -38,12 +38,13 @@ impl RunnerParts {
             Some(message) => resolve(message, &session.events, request.invocation_id.as_ref())?,
             None => None,
         };
-        if let (Some(answered), Some(named)) = (&answered, &request.invocation_id) {
-            if answered.invocation_id != *named {
-                tracing::warn!(%named, asked = %answered.invocation_id, "the answer belongs to another invocation, which goes on");
-            }
+        if let (Some(answered), Some(named)) = (&answered, &request.invocation_id)
+            && answered.invocation_id != *named
+        {
+            tracing::warn!(%named, asked = %answered.invocation_id, "the answer belongs to another invocation, which goes on");
         }
-        let known = answered.as_ref().map(|answered| answered.invocation_id.clone()).or_else(|| request.invocation_id.clone());
+        let known =
+            answered.as_ref().map(|answered| answered.invocation_id.clone()).or_else(|| request.invocation_id.clone());
         let original = known.as_ref().and_then(|id| first_message(&session.events, id));
         let resumes = known.as_ref().is_some_and(|id| session.events.iter().any(|event| event.invocation_id() == id));
         let invocation_id = known.unwrap_or_else(|| InvocationId::from(format!("e-{}", self.services.ids.uuid())));
@@ -64,10 +65,12 @@ impl RunnerParts {
         }));
         let takes_message = answered.is_some() || original.is_none();
         let stored = match message {
-            Some(message) if takes_message => match self.store_message(&ic, &mut store, message, answered, &request).await {
-                Ok(event) => Some(event),
-                Err(error) => return Err(report(&ic, error).await),
-            },
+            Some(message) if takes_message => {
+                match self.store_message(&ic, &mut store, message, answered, &request).await {
+                    Ok(event) => Some(event),
+                    Err(error) => return Err(report(&ic, error).await),
+                }
+            }
             _ if !request.state_delta.is_empty() => {
                 let event = Event::from_author("user").with_state_map(request.state_delta.clone());
                 store_user_event(&ic, &mut store, event).await?;
@@ -89,7 +92,7 @@ impl RunnerParts {
 
     async fn load(&self, key: &SessionKey, request: &RunRequest) -> Result<Session, RunError> {
         let sessions = &self.services.sessions;
-        if let Some(session) = sessions.get_session(key, request.config.get_session_config.clone()).await? {
+        if let Some(session) = sessions.get_session(key, request.config.get_session_config).await? {
             return Ok(session);
         }
         if !self.auto_create_session {

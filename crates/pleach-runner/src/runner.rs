@@ -70,7 +70,12 @@ impl Runner {
     ///
     /// # Errors
     /// An answer that has no JSON form.
-    pub fn answer(&self, session: impl Into<SessionRef>, question: &str, answer: impl Serialize) -> Result<Run, RunError> {
+    pub fn answer(
+        &self,
+        session: impl Into<SessionRef>,
+        question: &str,
+        answer: impl Serialize,
+    ) -> Result<Run, RunError> {
         self.answer_all(session, [(question, answer)])
     }
 
@@ -89,7 +94,12 @@ impl Runner {
     }
 
     /// Goes on with an invocation that failed or was cut off: finished nodes are not run again (R1025).
-    pub fn resume(&self, user: impl Into<UserId>, session: impl Into<SessionId>, invocation: impl Into<InvocationId>) -> Run {
+    pub fn resume(
+        &self,
+        user: impl Into<UserId>,
+        session: impl Into<SessionId>,
+        invocation: impl Into<InvocationId>,
+    ) -> Run {
         self.start(RunRequest::new((user, session)).invocation_id(invocation))
     }
 
@@ -126,6 +136,9 @@ impl RunnerParts {
 
 impl fmt::Debug for Runner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Runner").field("app", &self.parts.app_name).field("root", &self.parts.root.spec().name).finish_non_exhaustive()
+        f.debug_struct("Runner")
+            .field("app", &self.parts.app_name)
+            .field("root", &self.parts.root.spec().name)
+            .finish_non_exhaustive()
     }
 }

@@ -22,7 +22,8 @@ pub(crate) fn seals(ic: &InvocationContext, root: &str) -> Vec<Event> {
     for event in &events {
         for call in event.function_calls() {
             let Some(id) = call.id.as_deref().filter(|id| !answered(id)) else { continue };
-            let group = (event.author().to_owned(), event.branch().cloned(), event.isolation_scope().map(str::to_owned));
+            let group =
+                (event.author().to_owned(), event.branch().cloned(), event.isolation_scope().map(str::to_owned));
             let response = Map::from_iter([("error".to_owned(), Value::from(TEXT))]);
             let name = call.name.clone().unwrap_or_default();
             groups.entry(group).or_default().push(Part::function_response(FunctionResponse::new(id, name, response)));

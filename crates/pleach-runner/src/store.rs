@@ -59,7 +59,11 @@ impl Store {
     ///
     /// # Errors
     /// What the session service said; nothing is stored then.
-    pub(crate) async fn append(&mut self, ic: &InvocationContext, mut event: Arc<Event>) -> Result<Arc<Event>, RunError> {
+    pub(crate) async fn append(
+        &mut self,
+        ic: &InvocationContext,
+        mut event: Arc<Event>,
+    ) -> Result<Arc<Event>, RunError> {
         if event.message_as_output() == Some(true) && event.output().is_some() {
             Arc::make_mut(&mut event).take_output();
         }

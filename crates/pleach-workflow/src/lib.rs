@@ -11,10 +11,8 @@ mod join;
 mod workflow;
 
 pub use engine::{Engine, RootEnd};
-pub use function::{Fallible, FunctionNode, Handler, IntoYield, Output, Shape};
 pub use function::marker;
-pub use graph::{
-    BuildError, EdgeRoute, Fault, NodeRef, START, Source, Sources, Start, Targets, WorkflowBuilder,
-};
+pub use function::{Fallible, FunctionNode, Handler, IntoYield, Output, Shape};
+pub use graph::{BuildError, EdgeRoute, Fault, NodeRef, START, Source, Sources, Start, Targets, WorkflowBuilder};
 pub use join::JoinNode;
 pub use workflow::Workflow;

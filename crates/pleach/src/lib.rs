@@ -44,20 +44,22 @@ pub use pleach_artifact::{
     InMemoryArtifactService, SaveArtifact,
 };
 pub use pleach_context::{
-    AbortSignal, Answers, AuthCredential, ChildEnd, Context, CredentialService, Decode, Dynamic, EventQueue, Extract, Fail,
-    Feeds, Field, FieldType, Flow, FromContext, FromState, History, Hook, InMemoryCredentialService, Input,
+    AbortSignal, Answers, AuthCredential, ChildEnd, Context, CredentialService, Decode, Dynamic, EventQueue, Extract,
+    Fail, Feeds, Field, FieldType, Flow, FromContext, FromState, History, Hook, InMemoryCredentialService, Input,
     InvocationContext, Key, Need, Node, NodeError, NodeInput, NodeKind, NodeScheduler, NodeSpec, Plugin, PluginManager,
     ReadonlyContext, Result, ResultExt, Resume, RetryConfig, RunConfig, RunOptions, Schema,
     SessionStateCredentialService, Shared, State, StreamingMode, SystemClock, TypedNode, Yield, fit, json_or_text,
 };
 pub use pleach_core::{
-    AppName, AuthConfig, Blob, BoxError, BoxFuture, Branch, CamelCase, Clock, Content, DEFAULT_ROUTE, Event, EventActions,
-    EventCompaction, EventId, FileData, FunctionCall, FunctionResponse, IdGen, InvocationId, Map, ModelInfo, NodeInfo,
-    NodePath, Part, Question, RandomIds, RequestInput, Revision, Route, RouteKey, Session, SessionHead, SessionId,
-    SessionKey, ToolConfirmation, UiWidget, UserId, Uuid, to_camel,
+    AppName, AuthConfig, Blob, BoxError, BoxFuture, Branch, CamelCase, Clock, Content, DEFAULT_ROUTE, Event,
+    EventActions, EventCompaction, EventId, FileData, FunctionCall, FunctionResponse, IdGen, InvocationId, Map,
+    ModelInfo, NodeInfo, NodePath, Part, Question, RandomIds, RequestInput, Revision, Route, RouteKey, Session,
+    SessionHead, SessionId, SessionKey, ToolConfirmation, UiWidget, UserId, Uuid, to_camel,
 };
 pub use pleach_memory::{InMemoryMemoryService, MemoryEntry, MemoryError, MemoryService, SearchMemory};
-pub use pleach_runner::{App, Detached, Message, Run, RunError, RunEvent, RunRequest, Runner, RunnerBuilder, SessionRef};
+pub use pleach_runner::{
+    App, Detached, Message, Run, RunError, RunEvent, RunRequest, Runner, RunnerBuilder, SessionRef,
+};
 pub use pleach_session::{
     CreateSession, GetSessionConfig, ListCursor, ListSessions, ListSessionsResponse, SessionError, SessionService,
     SessionServiceExt,

@@ -30,7 +30,11 @@ impl Context {
     /// Dropping the future cancels the child.
     ///
     /// ADK: `Context.run_node`; rules R701–R710.
-    pub fn run<'a, N, X, M, D>(&'a self, node: &'a N, input: X) -> BoxFuture<'a, Result<<N::Out as Decode<D>>::Value, NodeError>>
+    pub fn run<'a, N, X, M, D>(
+        &'a self,
+        node: &'a N,
+        input: X,
+    ) -> BoxFuture<'a, Result<<N::Out as Decode<D>>::Value, NodeError>>
     where
         N: TypedNode,
         N::Out: Decode<D>,
@@ -94,7 +98,10 @@ impl Context {
         if options.use_as_output {
             let mut cell = self.cell();
             if cell.has_delegate {
-                return Err(NodeError::value(format!("Node {} already has a use_as_output delegate.", self.node_path())));
+                return Err(NodeError::value(format!(
+                    "Node {} already has a use_as_output delegate.",
+                    self.node_path()
+                )));
             }
             cell.has_delegate = true;
             cell.delegated = true;
@@ -109,7 +116,11 @@ impl Context {
     ///
     /// # Errors
     /// A `ValueError` when this node has no `rerun_on_resume`, a `ValidationError` when a stored answer is no `T`.
-    pub async fn ask<T: DeserializeOwned + JsonSchema>(&self, id: &str, message: impl Into<String>) -> Result<T, NodeError> {
+    pub async fn ask<T: DeserializeOwned + JsonSchema>(
+        &self,
+        id: &str,
+        message: impl Into<String>,
+    ) -> Result<T, NodeError> {
         let mut question = RequestInput::ask(id, message);
         if let Some(schema) = json_schema_of::<T>() {
             question = question.with_schema(schema);

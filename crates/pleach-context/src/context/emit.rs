@@ -70,7 +70,8 @@ impl Context {
             Yield::Output(value) => Event::new().with_output(value),
             Yield::Event(event) => *event,
             Yield::Ask(ask) => {
-                let id = ask.interrupt_id.clone().unwrap_or_else(|| self.invocation().services().ids.uuid().to_string());
+                let id =
+                    ask.interrupt_id.clone().unwrap_or_else(|| self.invocation().services().ids.uuid().to_string());
                 ask.into_event(id)
             }
             Yield::Delegated(output) => {
@@ -191,10 +192,11 @@ impl Context {
         };
         let own = std::iter::once(self.node_path());
         event.set_output_for(OutputFor::Paths(own.chain(ancestors.iter()).cloned().collect()));
-        if self.inner.claimed && event.function_responses().next().is_none() {
-            if let Some(branch) = self.claimer_branch(cell.branch.as_ref()) {
-                event.set_branch(branch);
-            }
+        if self.inner.claimed
+            && event.function_responses().next().is_none()
+            && let Some(branch) = self.claimer_branch(cell.branch.as_ref())
+        {
+            event.set_branch(branch);
         }
     }
 
@@ -246,11 +248,9 @@ impl Context {
         }
         let mut event = Event::new();
         let mut carries = Carries::Nothing;
-        if deferred {
-            if let Output::Pending(value) = std::mem::replace(&mut cell.output, Output::Sending) {
-                event.set_output(Some(value));
-                carries = Carries::Output;
-            }
+        if deferred && let Output::Pending(value) = std::mem::replace(&mut cell.output, Output::Sending) {
+            event.set_output(Some(value));
+            carries = Carries::Output;
         }
         if cell.route_pending {
             event.actions_mut().set_route(cell.route.clone());

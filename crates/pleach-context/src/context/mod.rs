@@ -365,6 +365,9 @@ impl Context {
 
 impl fmt::Debug for Context {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Context").field("path", &self.inner.path).field("attempt", &self.inner.attempt).finish_non_exhaustive()
+        f.debug_struct("Context")
+            .field("path", &self.inner.path)
+            .field("attempt", &self.inner.attempt)
+            .finish_non_exhaustive()
     }
 }

@@ -36,7 +36,12 @@ impl Context {
     ///
     /// # Errors
     /// As [`Context::save_artifact`].
-    pub async fn save_artifact_with(&self, filename: &str, artifact: impl Into<Part>, metadata: Map) -> Result<i64, NodeError> {
+    pub async fn save_artifact_with(
+        &self,
+        filename: &str,
+        artifact: impl Into<Part>,
+        metadata: Map,
+    ) -> Result<i64, NodeError> {
         let (service, key) = self.artifact(filename)?;
         let request = SaveArtifact::new(key, artifact).with_custom_metadata(metadata);
         let version = service.save_artifact(request).await.map_err(artifact_error)?;
@@ -66,7 +71,11 @@ impl Context {
     ///
     /// # Errors
     /// A `ValueError` without an artifact service; what the service refuses.
-    pub async fn get_artifact_version(&self, filename: &str, version: Option<i64>) -> Result<Option<ArtifactVersion>, NodeError> {
+    pub async fn get_artifact_version(
+        &self,
+        filename: &str,
+        version: Option<i64>,
+    ) -> Result<Option<ArtifactVersion>, NodeError> {
         let (service, key) = self.artifact(filename)?;
         service.get_artifact_version(&key, version).await.map_err(artifact_error)
     }
@@ -103,7 +112,8 @@ impl Context {
     /// A `ValueError` without a memory service; what the service refuses.
     pub async fn add_events_to_memory(&self, events: Vec<Arc<pleach_core::Event>>) -> Result<(), NodeError> {
         let key = self.invocation().session_key();
-        let request = AddEvents::new(key.app_name.clone(), key.user_id.clone(), events).with_session(key.session_id.clone());
+        let request =
+            AddEvents::new(key.app_name.clone(), key.user_id.clone(), events).with_session(key.session_id.clone());
         self.memory()?.add_events_to_memory(request).await.map_err(memory_error)
     }
 

@@ -22,12 +22,12 @@ impl<T: DeserializeOwned + 'static> FromContext for Input<T> {
 
     fn from_context(_: &Context, input: &mut NodeInput) -> Result<Self, NodeError> {
         let input = std::mem::take(input);
-        if TypeId::of::<T>() == TypeId::of::<Content>() {
-            if let Some(content) = input.content() {
-                let content: Box<dyn Any> = Box::new(content.clone());
-                if let Ok(content) = content.downcast::<T>() {
-                    return Ok(Self(*content));
-                }
+        if TypeId::of::<T>() == TypeId::of::<Content>()
+            && let Some(content) = input.content()
+        {
+            let content: Box<dyn Any> = Box::new(content.clone());
+            if let Ok(content) = content.downcast::<T>() {
+                return Ok(Self(*content));
             }
         }
         input.parse().map(Self)

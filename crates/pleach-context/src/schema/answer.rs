@@ -84,7 +84,10 @@ mod tests {
         assert_eq!(check(json!({"type": "integer"}), json!("7")), Some(json!(7)));
         assert_eq!(check(json!({"type": "integer"}), json!("abc")), None);
         assert_eq!(check(json!({"type": "string"}), json!(5)), None);
-        assert_eq!(check(json!({"type": "array", "items": {"type": "integer"}}), json!([1, "2"])), Some(json!([1, "2"])));
+        assert_eq!(
+            check(json!({"type": "array", "items": {"type": "integer"}}), json!([1, "2"])),
+            Some(json!([1, "2"]))
+        );
         let object = json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]});
         assert_eq!(check(object.clone(), json!({"n": "3", "extra": 1})), Some(json!({"n": 3})));
         assert_eq!(check(object, json!({})), None);

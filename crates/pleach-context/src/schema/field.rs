@@ -81,7 +81,9 @@ impl FieldType {
             Self::Any => Some(value.clone()),
             Self::Str => value.is_string().then(|| value.clone()),
             Self::Int => lax::to_int(value),
-            Self::Float => lax::to_float(value).map(|number| if value.is_number() { value.clone() } else { number.into() }),
+            Self::Float => {
+                lax::to_float(value).map(|number| if value.is_number() { value.clone() } else { number.into() })
+            }
             Self::Bool => lax::to_bool(value).map(Value::from),
             Self::List => value.is_array().then(|| value.clone()),
             Self::Dict => value.is_object().then(|| value.clone()),

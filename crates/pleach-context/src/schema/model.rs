@@ -34,8 +34,17 @@ pub struct Field {
 
 enum Shape {
     Json(Value),
-    Model { name: String, fields: Vec<Field> },
-    Rust { type_id: TypeId, name: &'static str, json: Value, fields: Vec<Field>, convert: fn(&Value) -> Result<Value, NodeError> },
+    Model {
+        name: String,
+        fields: Vec<Field>,
+    },
+    Rust {
+        type_id: TypeId,
+        name: &'static str,
+        json: Value,
+        fields: Vec<Field>,
+        convert: fn(&Value) -> Result<Value, NodeError>,
+    },
 }
 
 impl Field {
@@ -146,10 +155,10 @@ impl Schema {
     /// A `ValidationError` that names the schema and the field.
     pub fn apply_content(&self, content: &Content) -> Result<Value, NodeError> {
         let text = content.text();
-        if let Shape::Rust { json, .. } = &*self.0 {
-            if json.get("type").and_then(Value::as_str) == Some("string") {
-                return self.apply(&Value::String(text));
-            }
+        if let Shape::Rust { json, .. } = &*self.0
+            && json.get("type").and_then(Value::as_str) == Some("string")
+        {
+            return self.apply(&Value::String(text));
         }
         self.apply(&lax::json_or_text(&text))
     }
@@ -165,7 +174,8 @@ impl Schema {
         let Some(field) = self.fields().iter().find(|field| field.name == key) else {
             let mut declared: Vec<&str> = self.fields().iter().map(|field| field.name.as_str()).collect();
             declared.sort_unstable();
-            let message = format!("Key '{key}' is not declared in state schema '{}'. Declared fields: {declared:?}", self.name());
+            let message =
+                format!("Key '{key}' is not declared in state schema '{}'. Declared fields: {declared:?}", self.name());
             return Err(NodeError::new("StateSchemaError", message));
         };
         if field.optional && value.is_null() {
@@ -173,7 +183,8 @@ impl Schema {
         }
         let fits = field.kind.coerce(value).map(drop);
         fits.map_err(|reason| {
-            let message = format!("Value for '{key}' does not satisfy field of state schema '{}': {reason}", self.name());
+            let message =
+                format!("Value for '{key}' does not satisfy field of state schema '{}': {reason}", self.name());
             NodeError::new("StateSchemaError", message)
         })
     }
@@ -223,8 +234,11 @@ fn model_json(name: &str, fields: &[Field]) -> Value {
 
 /// The top-level fields that a JSON schema declares.
 fn fields_of(json: &Value) -> Vec<Field> {
-    let required: Vec<&str> =
-        json.get("required").and_then(Value::as_array).map(|names| names.iter().filter_map(Value::as_str).collect()).unwrap_or_default();
+    let required: Vec<&str> = json
+        .get("required")
+        .and_then(Value::as_array)
+        .map(|names| names.iter().filter_map(Value::as_str).collect())
+        .unwrap_or_default();
     let Some(properties) = json.get("properties").and_then(Value::as_object) else { return Vec::new() };
     let field = |(name, property): (&String, &Value)| Field {
         name: name.clone(),

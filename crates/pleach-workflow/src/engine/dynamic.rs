@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pleach_context::{
     ChildEnd, ChildFailure, Context, Node, NodeError, NodeInput, NodeScheduler, NodeSpec, RunOptions,
 };
-use pleach_core::{Branch, BoxFuture, NodePath};
+use pleach_core::{BoxFuture, Branch, NodePath};
 
 use super::once::{Claim, Once};
 use super::replay::{Decision, Replayed, decide};
@@ -49,7 +49,8 @@ impl Engine {
     /// Dropping the future cancels everything that runs.
     pub async fn run_root(&self, root: &Context, node: &dyn Node, input: NodeInput) -> Result<RootEnd, ChildFailure> {
         let spec = node.spec();
-        let setup = RunSetup { path: root.node_path().child(&spec.name, "1"), check_input: true, ..RunSetup::default() };
+        let setup =
+            RunSetup { path: root.node_path().child(&spec.name, "1"), check_input: true, ..RunSetup::default() };
         let end = run(root, node, input, setup, false).await?;
         Ok(match end {
             RunEnd::Done(output) => RootEnd::Done(output),

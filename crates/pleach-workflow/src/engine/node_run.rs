@@ -10,9 +10,10 @@ use std::task::{Context as TaskContext, Poll, Wake, Waker, ready};
 
 use futures_util::stream::BoxStream;
 use pleach_context::{
-    Carries, ChildFailure, ChildSetup, Context, Flow, Node, NodeError, NodeInput, NodeKind, Place, Staged, Ticket, Yield,
+    Carries, ChildFailure, ChildSetup, Context, Flow, Node, NodeError, NodeInput, NodeKind, Place, Staged, Ticket,
+    Yield,
 };
-use pleach_core::{Branch, BoxFuture, Event, Map, NodePath};
+use pleach_core::{BoxFuture, Branch, Event, Map, NodePath};
 use smol_str::SmolStr;
 
 /// What a run needs beside its node and its input.
@@ -125,7 +126,9 @@ impl<'a> NodeRun<'a> {
                 return;
             }
             Then::Finish => {}
-            Then::Failed(error) => return self.retry_or_end(error.clone(), ChildFailure { error, path: self.ctx.node_path().clone() }),
+            Then::Failed(error) => {
+                return self.retry_or_end(error.clone(), ChildFailure { error, path: self.ctx.node_path().clone() });
+            }
             Then::End => {
                 self.phase = Phase::Finished;
                 return;
@@ -144,7 +147,10 @@ impl<'a> NodeRun<'a> {
         // A child's failure is recorded by the child; what fails here is what the child failed with.
         if let Some(failure) = error.child_failure() {
             let rest = self.ctx.finish();
-            debug_assert!(rest.is_none() || self.node.spec().kind != NodeKind::Workflow, "a workflow has nothing pending");
+            debug_assert!(
+                rest.is_none() || self.node.spec().kind != NodeKind::Workflow,
+                "a workflow has nothing pending"
+            );
             return self.retry_or_end(failure.error.clone(), failure.clone());
         }
         let staged = self.ctx.fail(&error);

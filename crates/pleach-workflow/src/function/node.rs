@@ -119,7 +119,12 @@ impl<In: 'static, Out: 'static> TypedNode for FunctionNode<In, Out> {
 
 impl<In, Out> Clone for FunctionNode<In, Out> {
     fn clone(&self) -> Self {
-        Self { spec: Arc::clone(&self.spec), needs: Arc::clone(&self.needs), call: Arc::clone(&self.call), types: PhantomData }
+        Self {
+            spec: Arc::clone(&self.spec),
+            needs: Arc::clone(&self.needs),
+            call: Arc::clone(&self.call),
+            types: PhantomData,
+        }
     }
 }
 

@@ -53,7 +53,8 @@ pub(crate) struct Link {
 impl Draft {
     /// For every node, the edges that leave it and those that lead to it; edges from START only count as leading.
     pub(crate) fn adjacency(&self) -> Adjacency<'_> {
-        let mut adjacency = Adjacency { out: vec![Vec::new(); self.nodes.len()], into: vec![Vec::new(); self.nodes.len()] };
+        let mut adjacency =
+            Adjacency { out: vec![Vec::new(); self.nodes.len()], into: vec![Vec::new(); self.nodes.len()] };
         for link in &self.links {
             if let End::Node { index, .. } = link.from {
                 adjacency.out[index].push(link);
@@ -90,7 +91,12 @@ impl<W> WorkflowBuilder<W> {
     /// Says what the workflow takes: START gives it to the first nodes.
     #[must_use]
     pub fn input<T>(self) -> WorkflowBuilder<T> {
-        WorkflowBuilder { draft: self.draft, graph: self.graph, max_concurrency: self.max_concurrency, input: PhantomData }
+        WorkflowBuilder {
+            draft: self.draft,
+            graph: self.graph,
+            max_concurrency: self.max_concurrency,
+            input: PhantomData,
+        }
     }
 
     /// Adds a handler under a name.
@@ -131,12 +137,17 @@ impl<W> WorkflowBuilder<W> {
 
     /// Adds a join whose map is read as a `T`: its fields are the names of the joined nodes, which is checked when the
     /// workflow is built.
-    pub fn join_as<T: DeserializeOwned + JsonSchema>(&mut self, name: impl Into<SmolStr>, from: impl Sources) -> NodeRef<Dynamic, T> {
+    pub fn join_as<T: DeserializeOwned + JsonSchema>(
+        &mut self,
+        name: impl Into<SmolStr>,
+        from: impl Sources,
+    ) -> NodeRef<Dynamic, T> {
         let name = name.into();
         let mut ends = Vec::new();
         from.ends(&mut ends);
         let schema = schemars::schema_for!(T).to_value();
-        let joined: Vec<SmolStr> = ends.iter().filter(|end| self.owns(**end)).map(|end| self.draft.name_of(*end)).collect();
+        let joined: Vec<SmolStr> =
+            ends.iter().filter(|end| self.owns(**end)).map(|end| self.draft.name_of(*end)).collect();
         for field in schema.get("required").and_then(|fields| fields.as_array()).into_iter().flatten() {
             let field = field.as_str().unwrap_or_default();
             if !joined.iter().any(|name| name == field) {
@@ -154,7 +165,12 @@ impl<W> WorkflowBuilder<W> {
 
     /// Adds edges that are followed when the node gives this route (one of these, for a list). [`DEFAULT`](pleach_core::DEFAULT_ROUTE)
     /// is followed when no other routed edge is.
-    pub fn route<S: Source<W>, T: Targets<S::Out, M>, M>(&mut self, from: S, route: impl Into<EdgeRoute>, to: T) -> &mut Self {
+    pub fn route<S: Source<W>, T: Targets<S::Out, M>, M>(
+        &mut self,
+        from: S,
+        route: impl Into<EdgeRoute>,
+        to: T,
+    ) -> &mut Self {
         self.links(from.end(), to, Some(route.into()))
     }
 
@@ -313,6 +329,9 @@ fn compile_node(draft: &Draft, node: &Arc<dyn Node>, incoming: &[&Link]) -> Grap
 impl<W> fmt::Debug for WorkflowBuilder<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let nodes: Vec<&str> = self.draft.nodes.iter().map(|node| node.spec().name.as_str()).collect();
-        f.debug_struct("WorkflowBuilder").field("name", &self.draft.spec.name).field("nodes", &nodes).finish_non_exhaustive()
+        f.debug_struct("WorkflowBuilder")
+            .field("name", &self.draft.spec.name)
+            .field("nodes", &nodes)
+            .finish_non_exhaustive()
     }
 }

@@ -41,13 +41,18 @@ fn duplicate_names(draft: &Draft) -> Vec<Fault> {
     if doubled.is_empty() {
         return Vec::new();
     }
-    let message = format!("Duplicate node names found: {}. Names are stored in paths and must differ.", quoted(&doubled));
+    let message =
+        format!("Duplicate node names found: {}. Names are stored in paths and must differ.", quoted(&doubled));
     vec![Fault::graph("duplicate_node_names", message)]
 }
 
 fn missing_start(draft: &Draft) -> Vec<Fault> {
     let found = draft.links.iter().any(|link| link.from == End::Start || link.to == End::Start);
-    if found { Vec::new() } else { vec![Fault::graph("missing_start", "START node (name: '__START__') not found in graph nodes.")] }
+    if found {
+        Vec::new()
+    } else {
+        vec![Fault::graph("missing_start", "START node (name: '__START__') not found in graph nodes.")]
+    }
 }
 
 fn routed_start(draft: &Draft) -> Vec<Fault> {
@@ -73,12 +78,16 @@ fn unreachable(draft: &Draft) -> Vec<Fault> {
     if lost.is_empty() {
         return Vec::new();
     }
-    vec![Fault::graph("unreachable_node", format!("The following nodes are unreachable from START: {}.", quoted(&lost)))]
+    vec![Fault::graph(
+        "unreachable_node",
+        format!("The following nodes are unreachable from START: {}.", quoted(&lost)),
+    )]
 }
 
 fn start_incoming(draft: &Draft) -> Vec<Fault> {
     let back = draft.links.iter().filter(|link| link.to == End::Start);
-    let fault = |link: &Link| format!("START node must not have incoming edges: {} -> START.", draft.name_of(link.from));
+    let fault =
+        |link: &Link| format!("START node must not have incoming edges: {} -> START.", draft.name_of(link.from));
     back.map(|link| Fault::graph("start_incoming_edge", fault(link))).collect()
 }
 
@@ -127,7 +136,8 @@ fn unconditional_cycle(draft: &Draft) -> Vec<Fault> {
     for start in 0..next.len() {
         if let Some(cycle) = find_cycle(&next, &mut seen, start) {
             let names: Vec<&str> = cycle.iter().map(|index| draft.nodes[*index].spec().name.as_str()).collect();
-            let message = format!("Unconditional cycle detected: {}. Put a route on one of its edges.", names.join(" -> "));
+            let message =
+                format!("Unconditional cycle detected: {}. Put a route on one of its edges.", names.join(" -> "));
             return vec![Fault::graph("unconditional_cycle", message)];
         }
     }
@@ -183,7 +193,9 @@ fn schema_mismatch(draft: &Draft) -> Vec<Fault> {
 
 /// Every declared state parameter of a node must be a field of the workflow's state schema (R164).
 fn undeclared_params(draft: &Draft) -> Vec<Fault> {
-    let Some(schema) = draft.spec.state_schema.as_ref().filter(|schema| schema.is_enforced()) else { return Vec::new() };
+    let Some(schema) = draft.spec.state_schema.as_ref().filter(|schema| schema.is_enforced()) else {
+        return Vec::new();
+    };
     let mut faults = Vec::new();
     for node in &draft.nodes {
         for key in node.spec().state_params.iter().filter(|key| !key.contains(':')) {

@@ -6,9 +6,7 @@
 use std::future::poll_fn;
 use std::sync::Arc;
 
-use pleach_context::{
-    ChildFailure, Context, Flow, History, NodeError, NodeInput, NodeSpec, Place, Yield,
-};
+use pleach_context::{ChildFailure, Context, Flow, History, NodeError, NodeInput, NodeSpec, Place, Yield};
 use pleach_core::{Branch, Event, NodePath, Route};
 
 use super::checkpoint;
@@ -160,7 +158,9 @@ impl<'a> Orchestration<'a> {
             return Ok(());
         }
         let awaited = self.gate.awaited().map_or("", |path| path.as_str());
-        let message = format!("Replay divergence detected: history continues with '{awaited}', which this workflow does not reach.");
+        let message = format!(
+            "Replay divergence detected: history continues with '{awaited}', which this workflow does not reach."
+        );
         Err(NodeError::new("WorkflowInvariantError", message))
     }
 
@@ -243,7 +243,8 @@ impl<'a> Orchestration<'a> {
         self.runs
             .drive_while(poll_fn(|cx| {
                 let queue = ctx.invocation().queue();
-                let ticket = *ticket.get_or_insert_with(|| queue.push(event.take().unwrap_or_default(), cx.waker().clone()));
+                let ticket =
+                    *ticket.get_or_insert_with(|| queue.push(event.take().unwrap_or_default(), cx.waker().clone()));
                 queue.poll_stored(ticket, cx)
             }))
             .await;

@@ -71,7 +71,10 @@ impl NodeState {
 impl Schedule {
     /// Starts a run: START triggers its successors with the workflow's input (R621).
     pub(crate) fn new(graph: &Graph, limit: Option<usize>, input: NodeInput, branch: Option<Branch>) -> Self {
-        let nodes = graph.nodes.iter().map(|node| NodeState { arrived: vec![false; node.awaited.len()], ..NodeState::default() });
+        let nodes = graph
+            .nodes
+            .iter()
+            .map(|node| NodeState { arrived: vec![false; node.awaited.len()], ..NodeState::default() });
         let mut schedule = Self {
             nodes: nodes.collect(),
             ready: BTreeSet::new(),
@@ -170,7 +173,8 @@ impl Schedule {
             } else {
                 // A run that ended on the root branch leaves the choice to the workflow's own branch, as ADK does.
                 let branch = branch.clone().map(Some);
-                let trigger = Trigger { input: output.clone(), use_sub_branch: followers > 1, branch, by: name.clone() };
+                let trigger =
+                    Trigger { input: output.clone(), use_sub_branch: followers > 1, branch, by: name.clone() };
                 self.push(edge.to, trigger);
             }
         }
