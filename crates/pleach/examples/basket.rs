@@ -1,4 +1,5 @@
 //! Dynamic children: `cargo run --example basket`.
+#![expect(clippy::print_stdout, reason = "examples print what they do")]
 
 use pleach::prelude::*;
 

@@ -1,4 +1,5 @@
 //! A chain, a route and a loop: `cargo run --example hello`.
+#![expect(clippy::print_stdout, reason = "examples print what they do")]
 
 use pleach::prelude::*;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,5 @@
 //! Fan-out, join, state, progress: `cargo run --example lookup`.
+#![expect(clippy::print_stdout, reason = "examples print what they do")]
 
 use pleach::prelude::*;
 use schemars::JsonSchema;

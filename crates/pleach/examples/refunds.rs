@@ -1,4 +1,5 @@
 //! A person in the loop, both ways: `cargo run --features sqlite --example refunds`.
+#![expect(clippy::print_stdout, reason = "examples print what they do")]
 
 use pleach::prelude::*;
 use schemars::JsonSchema;

@@ -42,6 +42,8 @@ pub(crate) struct NodeRun<'a> {
     ctx: Context,
     phase: Phase<'a>,
     timer: Option<BoxFuture<'static, ()>>,
+    /// One turn of the executor, given to a body that seems to be parked.
+    turn: Option<BoxFuture<'static, ()>>,
 }
 
 enum Phase<'a> {
@@ -64,7 +66,7 @@ enum Then {
 impl<'a> NodeRun<'a> {
     pub(crate) fn new(node: &'a dyn Node, parent: &Context, input: NodeInput, setup: RunSetup) -> Self {
         let ctx = first_context(node, parent, &setup);
-        Self { node, parent: parent.clone(), setup, input, ctx, phase: Phase::Start, timer: None }
+        Self { node, parent: parent.clone(), setup, input, ctx, phase: Phase::Start, timer: None, turn: None }
     }
 
     /// The context of the current attempt, or of the last one.
@@ -199,7 +201,13 @@ impl<'a> NodeRun<'a> {
     }
 
     /// A pending body whose every call waits for the outside world is done for now (R414).
+    ///
+    /// Parts of it may wait for nothing but their turn: a `yield_now` wakes only when the executor gets control. So the
+    /// body is given one turn first, and then a last poll that notes whether it wakes itself.
     fn poll_parked(&mut self, cx: &mut TaskContext<'_>) -> Poll<()> {
+        let turn = self.turn.get_or_insert_with(|| Box::pin(tokio::task::yield_now()));
+        ready!(turn.as_mut().poll(cx));
+        self.turn = None;
         let flag = Arc::new(WokenFlag::default());
         let waker = Waker::from(Arc::clone(&flag));
         let again = self.poll_body(&mut TaskContext::from_waker(&waker));
@@ -285,7 +293,7 @@ impl Future for NodeRun<'_> {
                         Poll::Ready(()) => continue,
                         Poll::Pending => {}
                     },
-                    Poll::Pending => {}
+                    Poll::Pending => run.turn = None,
                 },
             }
             match run.poll_timer(cx) {

@@ -1,0 +1,11 @@
+//! The runtime through its public API: graphs, failures, questions, resume, plugins.
+//!
+//! Scenarios recorded from google-adk cover the common paths (`cargo xtask conformance`); here stands what they cannot
+//! say: Rust's own API, cancellation, parking, panics, and where pleach is deliberately better.
+
+mod failures;
+mod graph;
+mod lifecycle;
+mod questions;
+mod support;
+mod typed;

@@ -1,0 +1,75 @@
+//! What the tests share.
+
+use std::sync::Arc;
+
+use pleach::prelude::*;
+use pleach::{BoxFuture, Clock, InMemorySessionService, Node, Run, SessionKey};
+use pleach_testkit::SeqIds;
+
+/// A Runner over `root` with sessions in memory, a clock that stands still and ids that count.
+pub(crate) fn runner(root: impl Node) -> (Runner, Arc<InMemorySessionService>) {
+    let sessions = Arc::new(InMemorySessionService::new());
+    let runner = Runner::builder("t").root(root).sessions(Arc::clone(&sessions)).clock(StillClock).ids(SeqIds::new());
+    (runner.build().unwrap(), sessions)
+}
+
+/// One line per event, `path: what it says`; then the error, if the run ended with one.
+pub(crate) async fn trace(mut run: Run) -> Vec<String> {
+    let mut lines = Vec::new();
+    while let Some(item) = run.next().await {
+        lines.push(match item {
+            Ok(event) => line(&event),
+            Err(error) => format!("! {}: {error}", error.code()),
+        });
+    }
+    lines
+}
+
+fn line(event: &Event) -> String {
+    let mut what = Vec::new();
+    if let Some(output) = event.output() {
+        what.push(output.to_string());
+    }
+    if let Some(route) = event.actions().route() {
+        what.push(format!("route {}", serde_json::to_string(route).unwrap()));
+    }
+    if !event.actions().state_delta().is_empty() {
+        what.push(format!("state {}", serde_json::to_string(event.actions().state_delta()).unwrap()));
+    }
+    for question in event.questions() {
+        what.push(format!("asks {}", question.id));
+    }
+    if let (Some(code), Some(message)) = (event.error_code(), event.error_message()) {
+        what.push(format!("{code}: {message}"));
+    }
+    if what.is_empty() {
+        what.push(format!("says {}", event.text()));
+    }
+    let branch = event.branch().map(|branch| format!(" [{branch}]")).unwrap_or_default();
+    format!("{}{branch}: {}", event.path(), what.join(", "))
+}
+
+/// The stored events of the session `s1` of `ana`, one line each.
+pub(crate) async fn stored(sessions: &InMemorySessionService) -> Vec<String> {
+    let session = sessions.get_session(&key(), Default::default()).await.unwrap().unwrap();
+    session.events.iter().filter(|event| event.author() != "user").map(|event| line(event)).collect()
+}
+
+/// The session that the tests use.
+pub(crate) fn key() -> SessionKey {
+    SessionKey::new("t", "ana", "s1")
+}
+
+/// Time stands still and every sleep ends at once, after one turn of the executor.
+#[derive(Debug)]
+struct StillClock;
+
+impl Clock for StillClock {
+    fn now(&self) -> f64 {
+        1_800_000_000.0
+    }
+
+    fn sleep(&self, _: std::time::Duration) -> BoxFuture<'static, ()> {
+        Box::pin(tokio::task::yield_now())
+    }
+}
