@@ -1,0 +1,88 @@
+//! The command line. What is not understood is an error, never ignored.
+
+use crate::workloads::{self, Row};
+
+pub(crate) const USAGE: &str = "usage: bench [--only W1,W5] [--row PARAM] [--json]";
+
+/// What a call asks for.
+#[derive(Debug)]
+pub(crate) struct Args {
+    /// The rows to measure, in the order of the table.
+    pub(crate) rows: Vec<Row>,
+    /// One JSON line per measurement instead of a table.
+    pub(crate) json: bool,
+    row_named: bool,
+}
+
+impl Args {
+    /// Reads the arguments after the program's name.
+    ///
+    /// # Errors
+    /// An unknown flag, a flag without its value, a workload or a row that does not exist.
+    pub(crate) fn parse(args: impl IntoIterator<Item = String>) -> Result<Self, String> {
+        let mut args = args.into_iter();
+        let (mut only, mut row, mut json) = (None, None, false);
+        while let Some(flag) = args.next() {
+            let mut value = || args.next().ok_or_else(|| format!("{flag} needs a value"));
+            match flag.as_str() {
+                "--only" => only = Some(value()?),
+                "--row" => row = Some(value()?),
+                "--json" => json = true,
+                _ => return Err(format!("unknown argument '{flag}'")),
+            }
+        }
+        let mut rows = match only {
+            Some(names) => named(&names)?,
+            None => workloads::all(),
+        };
+        let row_named = row.is_some();
+        if let Some(param) = row {
+            rows.retain(|row| row.param == param);
+            if rows.is_empty() {
+                return Err(format!("no workload of this call has a row '{param}'"));
+            }
+        }
+        Ok(Self { rows, json, row_named })
+    }
+
+    /// Whether the call names one row, which is then measured in this process.
+    pub(crate) fn is_single_row(&self) -> bool {
+        self.row_named && self.rows.len() == 1
+    }
+}
+
+fn named(names: &str) -> Result<Vec<Row>, String> {
+    let mut rows = workloads::all();
+    let names: Vec<&str> = names.split(',').map(str::trim).collect();
+    if let Some(unknown) = names.iter().find(|name| !rows.iter().any(|row| row.workload == **name)) {
+        let mut known: Vec<&str> = rows.iter().map(|row| row.workload).collect();
+        known.dedup();
+        return Err(format!("unknown workload '{unknown}': there are {}", known.join(", ")));
+    }
+    rows.retain(|row| names.contains(&row.workload));
+    Ok(rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(args: &str) -> Result<Vec<String>, String> {
+        let args = Args::parse(args.split_whitespace().map(str::to_owned))?;
+        Ok(args.rows.iter().map(|row| format!("{} {}", row.workload, row.param)).collect())
+    }
+
+    #[test]
+    fn only_and_row_select() {
+        assert_eq!(rows("--only W3 --json").unwrap(), ["W3 rounds=50", "W3 rounds=500"]);
+        assert_eq!(rows("--only W3,W1 --row N=10").unwrap(), ["W1 N=10"]);
+        assert!(rows("").unwrap().len() > 10);
+    }
+
+    #[test]
+    fn what_is_unknown_is_refused() {
+        for args in ["--only W99", "--only", "--only W1,", "--fast", "W1", "--only W1 --row K=10"] {
+            assert!(rows(args).is_err(), "{args}");
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! `bench`: how fast pleach is at the work that other runtimes have been measured with.
+//!
+//! `bench [--only W1,W5] [--row N=10] [--json]` prints one measurement per line. Every row runs in a process of its own,
+//! so that no row inherits a warm allocator or the peak memory of another; a call that names a single workload and row
+//! (`--only W1 --row N=10`) measures in its own process, which is what a profiler wants.
+//!
+//! Workloads use the public API and a current-thread runtime, one invocation at a time unless the row says otherwise.
+
+mod args;
+mod events;
+mod isolate;
+mod measure;
+mod report;
+mod runs;
+mod stores;
+mod workloads;
+
+use std::process::ExitCode;
+
+use args::Args;
+use pleach::BoxError;
+use report::{Measurement, Report};
+use workloads::Row;
+
+fn main() -> ExitCode {
+    let args = match Args::parse(std::env::args().skip(1)) {
+        Ok(args) => args,
+        Err(error) => {
+            eprintln!("bench: {error}\n{}", args::USAGE);
+            return ExitCode::from(2);
+        }
+    };
+    match run(args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("bench: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: Args) -> Result<(), BoxError> {
+    let mut report = Report::new(args.json);
+    let single = args.is_single_row();
+    for row in args.rows {
+        let place = format!("{} {}", row.workload, row.param);
+        let measured = if single { measure_here(row) } else { isolate::measure(&row) };
+        for measurement in measured.map_err(|error| format!("{place}: {error}"))? {
+            report.add(&measurement)?;
+        }
+    }
+    Ok(())
+}
+
+fn measure_here(row: Row) -> Result<Vec<Measurement>, BoxError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let metrics = runtime.block_on(row.run)?;
+    Ok(metrics.into_iter().map(|metric| Measurement::new(row.workload, &row.param, metric)).collect())
+}

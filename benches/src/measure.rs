@@ -1,0 +1,134 @@
+//! The clock, sampling and what is made of samples.
+
+use std::time::{Duration, Instant};
+
+use pleach::BoxError;
+
+/// The most samples of a row; what is longer than [`TIME_LIMIT`] gets fewer.
+const MAX_SAMPLES: usize = 200;
+/// The fewest, however long they take.
+const MIN_SAMPLES: usize = 5;
+/// How long a row is sampled, the untimed parts included.
+const TIME_LIMIT: Duration = Duration::from_secs(1);
+/// The most untimed runs before the first sample, and how long they may take.
+const WARM_UP_RUNS: usize = 50;
+const WARM_UP_TIME: Duration = Duration::from_millis(200);
+
+/// One number of a row.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Metric {
+    pub(crate) name: &'static str,
+    pub(crate) value: f64,
+    pub(crate) unit: &'static str,
+}
+
+impl Metric {
+    /// A time in microseconds.
+    pub(crate) fn micros(name: &'static str, value: f64) -> Self {
+        Self { name, value: rounded(value), unit: "µs" }
+    }
+
+    /// Events in a second.
+    pub(crate) fn per_second(name: &'static str, value: f64) -> Self {
+        Self { name, value: value.round(), unit: "events/s" }
+    }
+
+    pub(crate) fn count(name: &'static str, value: usize) -> Self {
+        Self { name, value: value as f64, unit: "count" }
+    }
+
+    /// The most memory that this process has had in RAM so far.
+    ///
+    /// # Errors
+    /// The system does not say (`/proc/self/status` has no `VmHWM`).
+    pub(crate) fn peak_rss() -> Result<Self, BoxError> {
+        let status = std::fs::read_to_string("/proc/self/status")?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kib = line.and_then(|line| line.trim().strip_suffix(" kB")).ok_or("no VmHWM in /proc/self/status")?;
+        let mib = kib.trim().parse::<f64>()? / 1024.0;
+        Ok(Self { name: "peak_rss", value: rounded(mib), unit: "MiB" })
+    }
+}
+
+/// Nanoseconds are the clock's resolution: more digits would be noise.
+fn rounded(value: f64) -> f64 {
+    (value * 1_000.0).round() / 1_000.0
+}
+
+/// What the clock says now.
+#[expect(clippy::disallowed_methods, reason = "a benchmark measures real time, not an invocation's")]
+pub(crate) fn now() -> Instant {
+    Instant::now()
+}
+
+pub(crate) fn micros(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e6
+}
+
+/// Samples of `N` times each, taken by calling `once` after a warm-up: 200 of them, or as many as fit into a second.
+///
+/// # Errors
+/// The first error of `once`.
+pub(crate) async fn sample<const N: usize>(
+    mut once: impl AsyncFnMut() -> Result<[Duration; N], BoxError>,
+) -> Result<[Samples; N], BoxError> {
+    let begin = now();
+    for _ in 0..WARM_UP_RUNS {
+        once().await?;
+        if begin.elapsed() > WARM_UP_TIME {
+            break;
+        }
+    }
+    let mut samples = [(); N].map(|()| Samples::default());
+    let begin = now();
+    while samples[0].0.len() < MAX_SAMPLES && (samples[0].0.len() < MIN_SAMPLES || begin.elapsed() < TIME_LIMIT) {
+        for (samples, time) in samples.iter_mut().zip(once().await?) {
+            samples.0.push(micros(time));
+        }
+    }
+    Ok(samples)
+}
+
+/// Numbers whose order does not matter.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Samples(Vec<f64>);
+
+impl Samples {
+    pub(crate) fn extend(&mut self, values: impl IntoIterator<Item = f64>) {
+        self.0.extend(values);
+    }
+
+    pub(crate) fn push(&mut self, value: f64) {
+        self.0.push(value);
+    }
+
+    pub(crate) fn median(&self) -> f64 {
+        self.quantile(0.5)
+    }
+
+    /// The value below which this share of the samples lies; 0 without samples.
+    pub(crate) fn quantile(&self, share: f64) -> f64 {
+        let mut sorted = self.0.clone();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let last = sorted.len().saturating_sub(1);
+        sorted.get((last as f64 * share).round() as usize).copied().unwrap_or(0.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_samples() {
+        let mut samples = Samples::default();
+        assert_eq!(samples.median(), 0.0);
+        samples.extend([9.0, 1.0, 5.0]);
+        assert_eq!((samples.median(), samples.quantile(0.99), samples.quantile(0.0)), (5.0, 9.0, 1.0));
+    }
+
+    #[test]
+    fn a_process_has_used_memory() {
+        assert!(Metric::peak_rss().unwrap().value > 0.1);
+    }
+}

@@ -1,0 +1,96 @@
+//! Timing whole invocations: a fresh session each, every event stored and handed out.
+
+use std::time::Duration;
+
+use pleach::prelude::*;
+use pleach::{BoxError, GetSessionConfig, SessionId, SessionKey};
+use serde_json::Value;
+
+use crate::measure::{Metric, now, sample};
+
+const APP: &str = "bench";
+const USER: &str = "ana";
+
+/// What every invocation of a row must give; a benchmark of wrong results is worth nothing.
+#[derive(Debug)]
+pub(crate) struct Expected {
+    /// How many events it hands out.
+    pub(crate) events: usize,
+    /// The output of the last one.
+    pub(crate) output: Value,
+}
+
+/// Starts invocations of one root node, one after the other.
+#[derive(Debug)]
+pub(crate) struct Invocations {
+    runner: Runner,
+    expected: Expected,
+    started: u64,
+}
+
+impl Invocations {
+    /// Sessions are kept in memory.
+    ///
+    /// # Errors
+    /// What is wrong with the node.
+    pub(crate) fn new(root: impl pleach::Node, expected: Expected) -> Result<Self, BoxError> {
+        let runner = Runner::builder(APP).root(root).build()?;
+        Ok(Self { runner, expected, started: 0 })
+    }
+
+    /// Measures invocations, each begun with the message `0`; `parts` is how many nodes, branches or children one has.
+    ///
+    /// # Errors
+    /// A failing invocation, or one that gives something else than expected.
+    pub(crate) async fn measure(mut self, parts: usize) -> Result<Vec<Metric>, BoxError> {
+        self.check().await?;
+        let [times] = sample(async || Ok([self.time().await?])).await?;
+        let invocation = times.median();
+        Ok(vec![
+            Metric::micros("per_node_median", invocation / parts as f64),
+            Metric::micros("invocation_median", invocation),
+            Metric::peak_rss()?,
+        ])
+    }
+
+    /// Times an invocation from the call to the end of its stream, the creation of its session included. The session is
+    /// deleted afterwards, untimed: what thousands of kept sessions do to a machine's memory is another question.
+    async fn time(&mut self) -> Result<Duration, BoxError> {
+        let session = self.next_session();
+        let id = session.session_id.clone();
+        let message = Message::data(0);
+        let start = now();
+        let mut run = self.runner.run(USER, id, message);
+        let (mut events, mut last) = (0, None);
+        while let Some(event) = run.next().await {
+            last = Some(event?);
+            events += 1;
+        }
+        drop(run);
+        let time = start.elapsed();
+        let output = last.as_ref().and_then(|event| event.output());
+        if events != self.expected.events || output != Some(&self.expected.output) {
+            return Err(format!("{events} events, at last {output:?}, instead of {:?}", self.expected).into());
+        }
+        self.runner.sessions().delete_session(&session).await?;
+        Ok(time)
+    }
+
+    /// Every event handed out is stored, after that of the message.
+    async fn check(&mut self) -> Result<(), BoxError> {
+        let key = self.next_session();
+        self.runner.run(USER, key.session_id.clone(), Message::data(0)).output::<Value>().await?;
+        let session = self.runner.sessions().get_session(&key, GetSessionConfig::all()).await?;
+        let stored = session.map_or(0, |session| session.events.len());
+        if stored != self.expected.events + 1 {
+            return Err(format!("{stored} events stored, {} expected", self.expected.events + 1).into());
+        }
+        self.runner.sessions().delete_session(&key).await?;
+        Ok(())
+    }
+
+    fn next_session(&mut self) -> SessionKey {
+        self.started += 1;
+        SessionKey::new(APP, USER, SessionId::from(format!("s{}", self.started)))
+    }
+}

@@ -1,0 +1,57 @@
+//! The workloads, one module each, and the table of their rows. W7 and W9 need a model and are not here yet.
+
+mod w1_chain;
+mod w2_fan_out;
+mod w3_loop;
+mod w4_children;
+mod w5_append;
+mod w6_get;
+mod w8_resume;
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+
+use pleach::BoxError;
+
+use crate::measure::Metric;
+
+type Measuring = Pin<Box<dyn Future<Output = Result<Vec<Metric>, BoxError>>>>;
+
+/// A workload with one parameter.
+pub(crate) struct Row {
+    pub(crate) workload: &'static str,
+    pub(crate) param: String,
+    /// Measures it. Nothing happens before it is polled.
+    pub(crate) run: Measuring,
+}
+
+impl Row {
+    fn new(
+        workload: &'static str,
+        param: impl Into<String>,
+        run: impl Future<Output = Result<Vec<Metric>, BoxError>> + 'static,
+    ) -> Self {
+        Self { workload, param: param.into(), run: Box::pin(run) }
+    }
+}
+
+impl fmt::Debug for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Row").field("workload", &self.workload).field("param", &self.param).finish_non_exhaustive()
+    }
+}
+
+/// Every row, in order.
+pub(crate) fn all() -> Vec<Row> {
+    let workloads: [fn() -> Vec<Row>; 7] = [
+        w1_chain::rows,
+        w2_fan_out::rows,
+        w3_loop::rows,
+        w4_children::rows,
+        w5_append::rows,
+        w6_get::rows,
+        w8_resume::rows,
+    ];
+    workloads.iter().flat_map(|rows| rows()).collect()
+}
