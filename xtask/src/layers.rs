@@ -132,6 +132,12 @@ pub(crate) const LAYERS: &[Row] = &[
         may_use: &["pleach", TESTKIT],
     },
     Row {
+        name: "pleach-examples",
+        layer: 8,
+        role: Role::Tooling,
+        may_use: &["pleach"],
+    },
+    Row {
         name: "pleach-benches",
         layer: 8,
         role: Role::Tooling,

@@ -1,0 +1,184 @@
+//! The desk: the sessions of the tickets. One ticket is one session, so a ticket's history says how it stands.
+
+use std::path::Path;
+use std::time::Duration;
+
+use pleach::prelude::*;
+use pleach::{
+    GetSessionConfig, InvocationId, ListSessions, Question, Run, Session, SessionError, SessionKey, SqliteOptions,
+    SqliteSessionService,
+};
+
+use crate::args::Args;
+use crate::fault::Fault;
+use crate::flow::{Approval, REPLY, Reply, flow};
+use crate::screen::Screen;
+use crate::shop::Shop;
+use crate::tickets::Ticket;
+
+const APP: &str = "support_desk";
+
+/// How long to wait for another process that holds the database, before saying so.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Runs the workflow and keeps its sessions.
+#[derive(Debug)]
+pub(crate) struct Desk {
+    runner: Runner,
+}
+
+/// How a ticket stands.
+#[derive(Debug)]
+pub(crate) enum Standing {
+    /// Nothing is stored.
+    New,
+    /// It waits for a person.
+    Waiting(Case),
+    /// All is done.
+    Closed(Reply),
+    /// The process that worked on it is gone.
+    CutOff(InvocationId),
+}
+
+/// An open question, and the session that it stands in.
+#[derive(Debug)]
+pub(crate) struct Case {
+    pub(crate) session: SessionKey,
+    pub(crate) question: Question,
+}
+
+impl Case {
+    /// What the customer wrote: the question carries it for the person who answers.
+    pub(crate) fn ticket_text(&self) -> &str {
+        self.question.payload.as_ref().and_then(|payload| payload.as_str()).unwrap_or_default()
+    }
+}
+
+impl Desk {
+    /// Opens the database, and makes it if it is not there.
+    pub(crate) async fn open(args: &Args) -> Result<Self, Fault> {
+        Self::open_file(&args.db).await
+    }
+
+    /// Opens a database that an earlier run has made.
+    pub(crate) async fn open_existing(args: &Args) -> Result<Self, Fault> {
+        match args.db.try_exists() {
+            Ok(true) => Self::open_file(&args.db).await,
+            Ok(false) => Err(Fault::NoDatabase(args.db.clone())),
+            Err(source) => Err(Fault::Unreadable { name: args.db.display().to_string(), source }),
+        }
+    }
+
+    async fn open_file(db: &Path) -> Result<Self, Fault> {
+        let sessions = SqliteSessionService::open_with(db, SqliteOptions::new().with_busy_timeout(PATIENCE)).await?;
+        let runner = Runner::builder(APP).root(flow()?).sessions(sessions).provide(Shop::open()).build()?;
+        Ok(Self { runner })
+    }
+
+    pub(crate) async fn close(self) -> Result<(), Fault> {
+        self.runner.close().await.map_err(|error| Fault::run("closing the database", error))
+    }
+
+    /// Starts with a ticket.
+    pub(crate) async fn begin(&self, ticket: &Ticket, screen: &mut Screen) -> Result<Standing, Fault> {
+        let run = self.runner.run(ticket.user.as_str(), ticket.id.as_str(), Message::data(ticket));
+        follow(run, &key_of(ticket), screen).await
+    }
+
+    /// Goes on with a ticket where a process stopped; what has finished is not run again.
+    pub(crate) async fn go_on(
+        &self,
+        ticket: &Ticket,
+        invocation: &InvocationId,
+        screen: &mut Screen,
+    ) -> Result<Standing, Fault> {
+        let run = self.runner.resume(ticket.user.as_str(), ticket.id.as_str(), invocation);
+        follow(run, &key_of(ticket), screen).await
+    }
+
+    /// Goes on with a ticket that waited.
+    pub(crate) async fn answer(&self, case: &Case, approval: Approval, screen: &mut Screen) -> Result<Standing, Fault> {
+        let session = (&case.session.user_id, &case.session.session_id);
+        let run = self.runner.answer(session, &case.question.id, approval);
+        let run = run.map_err(|error| Fault::run(&case.session.session_id, error))?;
+        follow(run, &case.session, screen).await
+    }
+
+    /// Reads how a ticket stands.
+    pub(crate) async fn standing(&self, ticket: &Ticket) -> Result<Standing, Fault> {
+        let session = self.runner.sessions().get_session(&key_of(ticket), GetSessionConfig::all()).await?;
+        session.as_ref().map_or(Ok(Standing::New), standing)
+    }
+
+    /// Finds an open question in any session.
+    pub(crate) async fn open_question(&self, id: &str) -> Result<Case, Fault> {
+        let mut open = Vec::new();
+        for session in self.sessions().await? {
+            if let Standing::Waiting(case) = standing(&session)? {
+                if case.question.id == id {
+                    return Ok(case);
+                }
+                open.push(case.question.id);
+            }
+        }
+        Err(Fault::NotOpen { id: id.to_owned(), open })
+    }
+
+    /// All sessions with their events, by ticket.
+    pub(crate) async fn sessions(&self) -> Result<Vec<Session>, Fault> {
+        let service = self.runner.sessions();
+        let mut heads = service.list_sessions(ListSessions::new(APP)).await?.sessions;
+        heads.sort_by(|a, b| (a.id(), a.user_id()).cmp(&(b.id(), b.user_id())));
+        let mut sessions = Vec::new();
+        for head in heads {
+            sessions.extend(service.get_session(head.key(), GetSessionConfig::all()).await?);
+        }
+        Ok(sessions)
+    }
+}
+
+fn key_of(ticket: &Ticket) -> SessionKey {
+    SessionKey::new(APP, ticket.user.as_str(), ticket.id.as_str())
+}
+
+/// Shows what a run says until it ends or waits.
+async fn follow(mut run: Run, session: &SessionKey, screen: &mut Screen) -> Result<Standing, Fault> {
+    let fault = |error| Fault::run(&session.session_id, error);
+    while let Some(event) = run.next().await {
+        let text = event.map_err(fault)?.text();
+        if !text.is_empty() {
+            screen.step(&text)?;
+        }
+    }
+    match run.output::<Reply>().await {
+        Ok(reply) => Ok(Standing::Closed(reply)),
+        Err(RunError::Waiting(mut questions)) if !questions.is_empty() => {
+            Ok(Standing::Waiting(Case { session: session.clone(), question: questions.remove(0) }))
+        }
+        Err(error) => Err(fault(error)),
+    }
+}
+
+/// How the ticket of a session stands, by its history alone.
+pub(crate) fn standing(session: &Session) -> Result<Standing, Fault> {
+    if let Some(reply) = session.state.get(REPLY.name()) {
+        let reply = serde_json::from_value(reply.clone());
+        return reply.map(Standing::Closed).map_err(|source| Fault::Foreign { session: session.key().clone(), source });
+    }
+    let answered = |id: &str| session.events.iter().any(|event| answers(event, id));
+    let question = session.events.iter().flat_map(|event| event.questions()).find(|question| !answered(&question.id));
+    if let Some(question) = question {
+        return Ok(Standing::Waiting(Case { session: session.key().clone(), question }));
+    }
+    let last = session.events.last();
+    Ok(last.map_or(Standing::New, |event| Standing::CutOff(event.invocation_id().clone())))
+}
+
+fn answers(event: &Event, question: &str) -> bool {
+    event.function_responses().any(|response| response.id.as_deref() == Some(question))
+}
+
+/// Whether a run failed because another process works on the same session.
+pub(crate) fn is_elsewhere(error: &RunError) -> bool {
+    matches!(error, RunError::Session(SessionError::Stale { .. } | SessionError::AlreadyExists(_)))
+}

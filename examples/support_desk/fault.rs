@@ -1,0 +1,79 @@
+//! What can stop the program, and how it says so.
+
+use std::error::Error;
+use std::io;
+use std::path::PathBuf;
+
+use pleach::{BuildError, RunError, SessionError, SessionKey};
+
+use crate::desk::is_elsewhere;
+
+/// Why the program stops early. What was stored before stays stored.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Fault {
+    #[error("{0}; `--help` shows what there is")]
+    Usage(String),
+    #[error("cannot read {name}")]
+    Unreadable { name: String, source: io::Error },
+    #[error("{name}, line {line}: {reason}; nothing was stored")]
+    Ticket { name: String, line: usize, reason: String },
+    #[error("{name} holds no tickets")]
+    NoTickets { name: String },
+    #[error("there is no database {}: nothing has been run with it yet", .0.display())]
+    NoDatabase(PathBuf),
+    #[error("no question {id:?} is open; open are: {}", listed(.open))]
+    NotOpen { id: String, open: Vec<String> },
+    #[error("ticket {ticket}: another process is working on it")]
+    Elsewhere { ticket: String },
+    #[error("session {session} was not written by this program")]
+    Foreign { session: SessionKey, source: serde_json::Error },
+    #[error(transparent)]
+    Sessions(#[from] SessionError),
+    #[error("{during}")]
+    Run { during: String, source: RunError },
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    #[error("cannot write to the terminal")]
+    Terminal(#[from] io::Error),
+}
+
+impl Fault {
+    pub(crate) fn run(during: impl ToString, error: RunError) -> Self {
+        match error {
+            error if is_elsewhere(&error) => Self::Elsewhere { ticket: during.to_string() },
+            RunError::Session(error) => Self::Sessions(error),
+            source => Self::Run { during: during.to_string(), source },
+        }
+    }
+
+    /// The exit status: 1 when the workflow itself failed, 2 for what the caller can do something about.
+    pub(crate) fn status(&self) -> u8 {
+        match self {
+            Self::Run { .. } | Self::Build(_) => 1,
+            _ => 2,
+        }
+    }
+
+    /// Whether the reader of our output has gone, as `head` does: no reason to complain.
+    pub(crate) fn is_closed_pipe(&self) -> bool {
+        matches!(self, Self::Terminal(error) if error.kind() == io::ErrorKind::BrokenPipe)
+    }
+
+    /// The message, followed by what caused it.
+    pub(crate) fn with_causes(&self) -> String {
+        let mut text = self.to_string();
+        let mut cause = self.source();
+        while let Some(error) = cause {
+            // A driver's error says what its cause says.
+            if !text.ends_with(&error.to_string()) {
+                text = format!("{text}: {error}");
+            }
+            cause = error.source();
+        }
+        text
+    }
+}
+
+fn listed(ids: &[String]) -> String {
+    if ids.is_empty() { "none".to_owned() } else { ids.join(", ") }
+}

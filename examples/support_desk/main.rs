@@ -1,0 +1,129 @@
+//! A support desk: `cargo run --example support_desk`.
+//!
+//! It classifies tickets, looks things up, pays small refunds and asks a person about the others. Every step is an event
+//! in an SQLite file, so the program may be stopped at any point, also with `kill -9`, and goes on where it was.
+//!
+//! Read [`flow`] first: it is the workflow. The rest is a program around it.
+
+mod args;
+mod desk;
+mod fault;
+mod flow;
+mod screen;
+mod shop;
+mod tickets;
+mod trace;
+
+use std::io::{self, IsTerminal as _};
+use std::process::ExitCode;
+
+use args::{Action, Args, Source};
+use desk::{Case, Desk, Standing};
+use fault::Fault;
+use flow::Approval;
+use screen::Screen;
+use tickets::Ticket;
+
+// One thread is enough: the nodes of a workflow take turns in the task that runs it.
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> ExitCode {
+    match run().await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(fault) if fault.is_closed_pipe() => ExitCode::SUCCESS,
+        Err(fault) => {
+            eprintln!("support_desk: {}", fault.with_causes());
+            ExitCode::from(fault.status())
+        }
+    }
+}
+
+async fn run() -> Result<(), Fault> {
+    let args = Args::parse(std::env::args_os().skip(1))?;
+    let mut screen = Screen::new();
+    match &args.action {
+        Action::Help => screen.line(args::HELP),
+        Action::Work(source) => work(&args, source, &mut screen).await,
+        Action::Answer(question, approval) => answer(&args, question, *approval, &mut screen).await,
+        Action::Trace => {
+            let desk = Desk::open_existing(&args).await?;
+            let sessions = desk.sessions().await?;
+            desk.close().await?;
+            screen.line(trace::of(&sessions).trim_end())
+        }
+    }
+}
+
+/// Works on all tickets, then asks what is to be asked.
+async fn work(args: &Args, source: &Source, screen: &mut Screen) -> Result<(), Fault> {
+    // The whole file is checked before the first ticket is stored.
+    let tickets = tickets::read(source)?;
+    let desk = Desk::open(args).await?;
+    let noun = if tickets.len() == 1 { "ticket" } else { "tickets" };
+    screen.line(&format!("{} {noun}, kept in {}\n", tickets.len(), args.db.display()))?;
+    screen.start(tickets.len());
+    let mut open = Vec::new();
+    for ticket in &tickets {
+        screen.ticket(ticket)?;
+        match work_on(&desk, ticket, screen).await? {
+            Standing::Waiting(case) => open.push(case),
+            standing => debug_assert!(matches!(standing, Standing::Closed(_)), "a run ends closed or waiting"),
+        }
+        screen.next();
+    }
+    screen.finish();
+    if *source != Source::Stdin && io::stdin().is_terminal() && io::stdout().is_terminal() {
+        open = ask(&desk, open, screen).await?;
+    }
+    screen.summary(args, tickets.len() - open.len(), &open)?;
+    desk.close().await
+}
+
+/// Does for one ticket what is left to do, and shows how it stands then.
+async fn work_on(desk: &Desk, ticket: &Ticket, screen: &mut Screen) -> Result<Standing, Fault> {
+    let before = desk.standing(ticket).await?;
+    let after = match before {
+        Standing::Closed(reply) => {
+            screen.reply(&reply, " (closed before)")?;
+            return Ok(Standing::Closed(reply));
+        }
+        Standing::Waiting(_) => before,
+        Standing::New => desk.begin(ticket, screen).await?,
+        Standing::CutOff(invocation) => {
+            screen.step("going on where the last run stopped")?;
+            desk.go_on(ticket, &invocation, screen).await?
+        }
+    };
+    screen.standing(&after)?;
+    Ok(after)
+}
+
+/// Asks the person at the terminal; gives back the questions that stay open.
+async fn ask(desk: &Desk, open: Vec<Case>, screen: &mut Screen) -> Result<Vec<Case>, Fault> {
+    let mut left = Vec::new();
+    for case in open {
+        let Some(approval) = screen.ask(&case)? else {
+            left.push(case);
+            continue;
+        };
+        // Another process may have answered while this one waited at the prompt.
+        match desk.open_question(&case.question.id).await {
+            Ok(case) => {
+                let standing = desk.answer(&case, approval, screen).await?;
+                screen.standing(&standing)?;
+            }
+            Err(Fault::NotOpen { .. }) => screen.line("    This question was answered elsewhere in the meantime.")?,
+            Err(fault) => return Err(fault),
+        }
+    }
+    Ok(left)
+}
+
+/// Answers a question of an earlier run.
+async fn answer(args: &Args, question: &str, approval: Approval, screen: &mut Screen) -> Result<(), Fault> {
+    let desk = Desk::open_existing(args).await?;
+    let case = desk.open_question(question).await?;
+    screen.line(&format!("{}  {}", case.session.session_id, case.question.message))?;
+    let standing = desk.answer(&case, approval, screen).await?;
+    screen.standing(&standing)?;
+    desk.close().await
+}
