@@ -28,16 +28,11 @@ fn run() -> anyhow::Result<bool> {
     let folder = corpus::folder();
     let scenarios = corpus::load(&folder.join("scenarios"))?;
     let list = folder.join("expected_failures.txt");
-    let list = std::fs::read_to_string(&list)
-        .with_context(|| format!("cannot read {}", list.display()))?;
+    let list = std::fs::read_to_string(&list).with_context(|| format!("cannot read {}", list.display()))?;
     let expected = ExpectedFailures::parse(&list, &scenarios);
 
     let cases = options.cases(&scenarios);
-    ensure!(
-        !cases.is_empty(),
-        "no scenario matches `{}`",
-        options.filter
-    );
+    ensure!(!cases.is_empty(), "no scenario matches `{}`", options.filter);
     let found = corpus::run_all(&program, &cases);
     let results: Vec<_> = cases
         .into_iter()
@@ -76,17 +71,12 @@ impl Options {
             None if reopen => bail!("--reopen needs --backend"),
             None => Lane::local(),
         };
-        Ok(Self {
-            filter: filter.unwrap_or_default(),
-            lanes,
-        })
+        Ok(Self { filter: filter.unwrap_or_default(), lanes })
     }
 
     fn cases<'a>(&'a self, scenarios: &'a [Scenario]) -> Vec<Case<'a>> {
         let wanted = scenarios.iter().filter(|s| s.matches(&self.filter));
-        wanted
-            .flat_map(|scenario| self.lanes.iter().map(move |lane| Case { scenario, lane }))
-            .collect()
+        wanted.flat_map(|scenario| self.lanes.iter().map(move |lane| Case { scenario, lane })).collect()
     }
 }
 
@@ -94,10 +84,6 @@ impl Options {
 fn sibling(name: &str) -> anyhow::Result<PathBuf> {
     let here = std::env::current_exe().context("cannot find this program's own file")?;
     let path = here.with_file_name(format!("{name}{}", std::env::consts::EXE_SUFFIX));
-    ensure!(
-        path.is_file(),
-        "{} is missing; build it with `cargo build -p pleach-tests --bins`",
-        path.display()
-    );
+    ensure!(path.is_file(), "{} is missing; build it with `cargo build -p pleach-tests --bins`", path.display());
     Ok(path)
 }

@@ -39,9 +39,7 @@ pub fn run_all(program: &Path, cases: &[Case<'_>]) -> Vec<Vec<Difference>> {
             });
         }
     });
-    results
-        .into_inner()
-        .expect("a worker that panicked has ended the scope already")
+    results.into_inner().expect("a worker that panicked has ended the scope already")
 }
 
 fn take<'c, 'a>(next: &AtomicUsize, cases: &'c [Case<'a>]) -> Option<(usize, &'c Case<'a>)> {
@@ -52,11 +50,7 @@ fn take<'c, 'a>(next: &AtomicUsize, cases: &'c [Case<'a>]) -> Option<(usize, &'c
 fn run_one(program: &Path, case: &Case<'_>) -> Vec<Difference> {
     match play(program, case) {
         Ok(trace) => compare(&case.scenario.golden, &trace),
-        Err(what) => vec![Difference {
-            path: "$".into(),
-            golden: "a trace".into(),
-            actual: what,
-        }],
+        Err(what) => vec![Difference { path: "$".into(), golden: "a trace".into(), actual: what }],
     }
 }
 

@@ -44,8 +44,7 @@ impl ExpectedFailures {
             .iter()
             .find(|entry| {
                 let backend = entry.backend.as_deref();
-                entry.name == case.scenario.name
-                    && backend.is_none_or(|backend| backend == case.lane.backend)
+                entry.name == case.scenario.name && backend.is_none_or(|backend| backend == case.lane.backend)
             })
             .map(|entry| entry.reason.as_str())
     }
@@ -62,11 +61,7 @@ impl Entry {
             Some((name, backend)) => (name, Some(backend.to_owned())),
             None => (case, None),
         };
-        Ok(Self {
-            name: name.to_owned(),
-            backend,
-            reason: reason.to_owned(),
-        })
+        Ok(Self { name: name.to_owned(), backend, reason: reason.to_owned() })
     }
 
     fn checked(self, corpus: &[Scenario]) -> Result<Self, String> {

@@ -39,11 +39,7 @@ pub struct Scenario {
 
 impl Scenario {
     fn load(path: PathBuf) -> anyhow::Result<Self> {
-        let name = path
-            .file_stem()
-            .context("a scenario without a name")?
-            .to_string_lossy()
-            .into_owned();
+        let name = path.file_stem().context("a scenario without a name")?.to_string_lossy().into_owned();
         let golden = read_json(&path.with_extension("golden.json"))?;
         let mut features: Vec<String> = read_json(&path)?["features"]
             .as_array()
@@ -54,12 +50,7 @@ impl Scenario {
         if features.is_empty() {
             features.push("other".into());
         }
-        Ok(Self {
-            name,
-            features,
-            path,
-            golden,
-        })
+        Ok(Self { name, features, path, golden })
     }
 
     /// Whether the name or a feature contains the text; the empty text matches all.
@@ -83,12 +74,7 @@ impl Lane {
 
     /// The lanes that need no server: memory, and SQLite opened anew after every turn.
     pub fn local() -> Vec<Self> {
-        [("memory", false), ("sqlite", true)]
-            .map(|(backend, reopen)| Self {
-                backend: backend.into(),
-                reopen,
-            })
-            .into()
+        [("memory", false), ("sqlite", true)].map(|(backend, reopen)| Self { backend: backend.into(), reopen }).into()
     }
 }
 
@@ -112,8 +98,7 @@ impl std::fmt::Display for Case<'_> {
 /// # Errors
 /// A file cannot be read, is not JSON, or has no golden file beside it.
 pub fn load(folder: &Path) -> anyhow::Result<Vec<Scenario>> {
-    let entries =
-        std::fs::read_dir(folder).with_context(|| format!("cannot list {}", folder.display()))?;
+    let entries = std::fs::read_dir(folder).with_context(|| format!("cannot list {}", folder.display()))?;
     let mut paths = Vec::new();
     for entry in entries {
         let path = entry?.path();
@@ -127,8 +112,7 @@ pub fn load(folder: &Path) -> anyhow::Result<Vec<Scenario>> {
 }
 
 fn read_json(path: &Path) -> anyhow::Result<Value> {
-    let text =
-        std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     serde_json::from_str(&text).with_context(|| format!("{} is not JSON", path.display()))
 }
 

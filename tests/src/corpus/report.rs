@@ -30,11 +30,7 @@ impl Summary {
 ///
 /// # Errors
 /// The output cannot be written.
-pub fn write_report(
-    out: &mut impl Write,
-    results: &[(Case<'_>, Verdict)],
-    faults: &[String],
-) -> io::Result<Summary> {
+pub fn write_report(out: &mut impl Write, results: &[(Case<'_>, Verdict)], faults: &[String]) -> io::Result<Summary> {
     let mut total = Summary::default();
     let mut features: BTreeMap<&str, Summary> = BTreeMap::new();
     for fault in faults {
@@ -49,23 +45,11 @@ pub fn write_report(
         write_verdict(out, case, verdict)?;
     }
     let width = features.keys().map(|f| f.len()).max().unwrap_or(0).max(7);
-    writeln!(
-        out,
-        "{:<width$} {:>7} {:>7} {:>7}",
-        "feature", "passed", "failed", "skipped"
-    )?;
+    writeln!(out, "{:<width$} {:>7} {:>7} {:>7}", "feature", "passed", "failed", "skipped")?;
     for (feature, sum) in features {
-        writeln!(
-            out,
-            "{feature:<width$} {:>7} {:>7} {:>7}",
-            sum.passed, sum.failed, sum.skipped
-        )?;
+        writeln!(out, "{feature:<width$} {:>7} {:>7} {:>7}", sum.passed, sum.failed, sum.skipped)?;
     }
-    writeln!(
-        out,
-        "{} passed, {} failed, {} skipped",
-        total.passed, total.failed, total.skipped
-    )?;
+    writeln!(out, "{} passed, {} failed, {} skipped", total.passed, total.failed, total.skipped)?;
     Ok(total)
 }
 
@@ -73,10 +57,9 @@ fn write_verdict(out: &mut impl Write, case: &Case<'_>, verdict: &Verdict) -> io
     match verdict {
         Verdict::Passed => Ok(()),
         Verdict::Known(reason) => writeln!(out, "known {case}: {reason}"),
-        Verdict::Unlisted(reason) => writeln!(
-            out,
-            "FAIL {case}: it passes; take it off expected_failures.txt ({reason})"
-        ),
+        Verdict::Unlisted(reason) => {
+            writeln!(out, "FAIL {case}: it passes; take it off expected_failures.txt ({reason})")
+        }
         Verdict::Failed(found) => {
             writeln!(out, "FAIL {case}")?;
             for difference in found {

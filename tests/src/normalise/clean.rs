@@ -21,12 +21,7 @@ const VOLATILE: &[&str] = &[
 ];
 
 /// Maps of `actions` that are always written, and mean nothing when empty.
-const ACTION_MAPS: &[&str] = &[
-    "stateDelta",
-    "artifactDelta",
-    "requestedAuthConfigs",
-    "requestedToolConfirmations",
-];
+const ACTION_MAPS: &[&str] = &["stateDelta", "artifactDelta", "requestedAuthConfigs", "requestedToolConfirmations"];
 
 /// Fields of an event whose empty text is the same as their absence.
 const EMPTY_TEXT: &[&str] = &["author", "branch", "isolationScope", "invocationId"];
@@ -53,11 +48,7 @@ fn field(key: &str, value: &Value, partial: bool, errors: Errors) -> Result<Opti
         "actions" => actions(object(value, "actions")?, partial)?,
         "nodeInfo" => node_info(object(value, "nodeInfo")?, partial),
         "longRunningToolIds" => long_running(value)?,
-        "customMetadata" => filled(
-            object(value, "customMetadata")?
-                .iter()
-                .filter(|(key, _)| !key.starts_with("_adk")),
-        ),
+        "customMetadata" => filled(object(value, "customMetadata")?.iter().filter(|(key, _)| !key.starts_with("_adk"))),
         "errorMessage" if errors == Errors::Type => None,
         _ if EMPTY_TEXT.contains(&key) && value == "" => None,
         _ => Some(value.clone()),
@@ -67,9 +58,7 @@ fn field(key: &str, value: &Value, partial: bool, errors: Errors) -> Result<Opti
 
 fn long_running(ids: &Value) -> Result<Option<Value>> {
     if ids.is_number() || ids.is_boolean() {
-        return Err(Malformed(format!(
-            "longRunningToolIds is not a list: {ids}"
-        )));
+        return Err(Malformed(format!("longRunningToolIds is not a list: {ids}")));
     }
     let sorted = sorted_texts(items(Some(ids), "longRunningToolIds")?)?;
     Ok((!sorted.is_empty()).then_some(Value::Array(sorted)))
@@ -82,8 +71,7 @@ fn has_meaning(content: &Value) -> bool {
 
 fn actions(actions: &Map<String, Value>, partial: bool) -> Result<Option<Value>> {
     let Some(mut kept) = filled(actions.iter().filter(|(key, value)| {
-        let empty =
-            ACTION_MAPS.contains(&key.as_str()) && value.as_object().is_some_and(Map::is_empty);
+        let empty = ACTION_MAPS.contains(&key.as_str()) && value.as_object().is_some_and(Map::is_empty);
         let pending = partial && *key == "stateDelta";
         !(value.is_null() || empty || pending)
     })) else {
@@ -111,8 +99,7 @@ fn sort_interrupts(state: &mut Value) -> Result<()> {
 fn node_info(info: &Map<String, Value>, partial: bool) -> Option<Value> {
     filled(info.iter().filter(|(key, value)| {
         let is_message = *key == "messageAsOutput";
-        let empty =
-            value.is_null() || *value == "" || (is_message && value == &&Value::Bool(false));
+        let empty = value.is_null() || *value == "" || (is_message && value == &&Value::Bool(false));
         !empty && !(partial && (is_message || *key == "outputFor"))
     }))
 }
@@ -124,10 +111,7 @@ pub(super) fn content(content: &Value) -> Result<Value> {
     if let Some(role) = content.get("role").filter(|role| !role.is_null()) {
         out.insert("role".into(), role.clone());
     }
-    let parts = items(content.get("parts"), "parts")?
-        .iter()
-        .map(part)
-        .collect::<Result<Vec<Value>>>()?;
+    let parts = items(content.get("parts"), "parts")?.iter().map(part).collect::<Result<Vec<Value>>>()?;
     out.insert("parts".into(), Value::Array(parts));
     Ok(Value::Object(out))
 }
@@ -163,20 +147,14 @@ fn function(call: &mut Map<String, Value>, is_call: bool) {
 
 /// The members as an object, or `None` when there is none.
 fn filled<'a>(members: impl Iterator<Item = (&'a String, &'a Value)>) -> Option<Value> {
-    let out: Map<String, Value> = members
-        .map(|(key, value)| (key.clone(), value.clone()))
-        .collect();
+    let out: Map<String, Value> = members.map(|(key, value)| (key.clone(), value.clone())).collect();
     (!out.is_empty()).then_some(Value::Object(out))
 }
 
 fn sorted_texts(values: &[Value]) -> Result<Vec<Value>> {
     let mut texts = values
         .iter()
-        .map(|value| {
-            value
-                .as_str()
-                .ok_or_else(|| Malformed(format!("an id is not a text: {value}")))
-        })
+        .map(|value| value.as_str().ok_or_else(|| Malformed(format!("an id is not a text: {value}"))))
         .collect::<Result<Vec<&str>>>()?;
     texts.sort_unstable();
     Ok(texts.into_iter().map(Value::from).collect())

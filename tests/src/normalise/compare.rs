@@ -85,9 +85,8 @@ impl Finder {
     /// Turns first: what happened explains what was stored.
     fn objects(&mut self, path: &str, golden: &Map<String, Value>, actual: &Map<String, Value>) {
         let keys: BTreeSet<&String> = golden.keys().chain(actual.keys()).collect();
-        let (first, rest): (Vec<&String>, Vec<&String>) = keys
-            .into_iter()
-            .partition(|key| *key == "turns" || *key == "construction_error");
+        let (first, rest): (Vec<&String>, Vec<&String>) =
+            keys.into_iter().partition(|key| *key == "turns" || *key == "construction_error");
         for key in first.into_iter().rev().chain(rest) {
             self.pair(&format!("{path}.{key}"), golden.get(key), actual.get(key));
         }
@@ -95,11 +94,7 @@ impl Finder {
 
     fn lists(&mut self, path: &str, golden: &[Value], actual: &[Value]) {
         for index in 0..golden.len().max(actual.len()) {
-            self.pair(
-                &format!("{path}[{index}]"),
-                golden.get(index),
-                actual.get(index),
-            );
+            self.pair(&format!("{path}[{index}]"), golden.get(index), actual.get(index));
         }
     }
 
@@ -114,20 +109,16 @@ impl Finder {
 }
 
 /// Equality by rule N4: numbers by value and with tolerance, `true` is not 1.
-fn same(a: &Value, b: &Value) -> bool {
+pub(crate) fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(x), Value::Number(y)) => match (x.as_f64(), y.as_f64()) {
             _ if x == y => true,
             (Some(x), Some(y)) => (x - y).abs() <= TOLERANCE * x.abs().max(y.abs()),
             _ => false,
         },
-        (Value::Array(x), Value::Array(y)) => {
-            x.len() == y.len() && x.iter().zip(y).all(|(x, y)| same(x, y))
-        }
+        (Value::Array(x), Value::Array(y)) => x.len() == y.len() && x.iter().zip(y).all(|(x, y)| same(x, y)),
         (Value::Object(x), Value::Object(y)) => {
-            x.len() == y.len()
-                && x.iter()
-                    .all(|(key, x)| y.get(key).is_some_and(|y| same(x, y)))
+            x.len() == y.len() && x.iter().all(|(key, x)| y.get(key).is_some_and(|y| same(x, y)))
         }
         _ => a == b,
     }

@@ -17,23 +17,11 @@ pub(super) struct Style {
 
 impl Style {
     /// No blanks, characters as they are: the canonical form of rule N5.
-    pub(super) const COMPACT: Self = Self {
-        comma: ",",
-        colon: ":",
-        ascii: false,
-    };
+    pub(super) const COMPACT: Self = Self { comma: ",", colon: ":", ascii: false };
     /// Blanks after separators, characters as they are: for people.
-    pub(super) const READABLE: Self = Self {
-        comma: ", ",
-        colon: ": ",
-        ascii: false,
-    };
+    pub(super) const READABLE: Self = Self { comma: ", ", colon: ": ", ascii: false };
     /// Blanks after separators, ASCII only: the sort key of log lines (rule N7).
-    pub(super) const SORT_KEY: Self = Self {
-        comma: ", ",
-        colon: ": ",
-        ascii: true,
-    };
+    pub(super) const SORT_KEY: Self = Self { comma: ", ", colon: ": ", ascii: true };
 }
 
 /// The value as JSON text with sorted keys.
@@ -109,11 +97,7 @@ fn float_text(float: f64) -> String {
     let exponent: i32 = exponent.parse().unwrap_or_default();
     if (-4..16).contains(&exponent) {
         let fixed = format!("{float}");
-        return if fixed.contains('.') {
-            fixed
-        } else {
-            fixed + ".0"
-        };
+        return if fixed.contains('.') { fixed } else { fixed + ".0" };
     }
     let sign = if exponent < 0 { '-' } else { '+' };
     format!("{mantissa}e{sign}{:02}", exponent.unsigned_abs())
@@ -145,14 +129,8 @@ mod tests {
     #[test]
     fn styles_differ_in_blanks_and_escapes() {
         let value = json!({"b": [1, "ü\u{1}"], "a": null});
-        assert_eq!(
-            dumps(&value, Style::COMPACT),
-            "{\"a\":null,\"b\":[1,\"ü\\u0001\"]}"
-        );
-        assert_eq!(
-            dumps(&value, Style::SORT_KEY),
-            "{\"a\": null, \"b\": [1, \"\\u00fc\\u0001\"]}"
-        );
+        assert_eq!(dumps(&value, Style::COMPACT), "{\"a\":null,\"b\":[1,\"ü\\u0001\"]}");
+        assert_eq!(dumps(&value, Style::SORT_KEY), "{\"a\": null, \"b\": [1, \"\\u00fc\\u0001\"]}");
         assert_eq!(dumps(&json!("😀"), Style::SORT_KEY), "\"\\ud83d\\ude00\"");
     }
 }

@@ -19,12 +19,9 @@ pub(super) fn whole_numbers(value: Value) -> Value {
             _ => Value::Number(n),
         },
         Value::Array(items) => items.into_iter().map(whole_numbers).collect(),
-        Value::Object(members) => Value::Object(
-            members
-                .into_iter()
-                .map(|(key, member)| (key, whole_numbers(member)))
-                .collect(),
-        ),
+        Value::Object(members) => {
+            Value::Object(members.into_iter().map(|(key, member)| (key, whole_numbers(member))).collect())
+        }
         other => other,
     }
 }
@@ -55,9 +52,7 @@ fn regroup(parent: &mut Map<String, Value>, field: &str, group_of: fn(&Value) ->
     };
     let mut groups = Map::new();
     for item in items {
-        let group = groups
-            .entry(group_of(&item))
-            .or_insert_with(|| Value::Array(Vec::new()));
+        let group = groups.entry(group_of(&item)).or_insert_with(|| Value::Array(Vec::new()));
         if let Value::Array(group) = group {
             group.push(item);
         }
@@ -68,10 +63,7 @@ fn regroup(parent: &mut Map<String, Value>, field: &str, group_of: fn(&Value) ->
 fn node_of(event: &Value) -> String {
     match event.pointer("/nodeInfo/path").filter(|p| is_true(p)) {
         Some(path) => text_of(path),
-        None => format!(
-            "author:{}",
-            event.get("author").map(text_of).unwrap_or_default()
-        ),
+        None => format!("author:{}", event.get("author").map(text_of).unwrap_or_default()),
     }
 }
 
@@ -80,7 +72,5 @@ fn agent_of(request: &Value) -> String {
 }
 
 fn text_of(value: &Value) -> String {
-    value
-        .as_str()
-        .map_or_else(|| value.to_string(), str::to_owned)
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

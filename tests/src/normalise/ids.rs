@@ -22,11 +22,7 @@ pub(super) struct Ids {
 
 impl Ids {
     pub(super) fn new(order: Order) -> Self {
-        Self {
-            names: HashMap::new(),
-            last: HashMap::new(),
-            numbered: order == Order::Ordered,
-        }
+        Self { names: HashMap::new(), last: HashMap::new(), numbered: order == Order::Ordered }
     }
 
     /// Names the ids of one event: its own, its invocation's, those of its calls.
@@ -43,10 +39,7 @@ impl Ids {
 
     fn see(&mut self, id: Option<&Value>, class: &'static str) {
         if let Some(id) = id.and_then(Value::as_str) {
-            let whole = candidates(id.as_bytes(), 0)
-                .into_iter()
-                .flatten()
-                .any(|end| end == id.len());
+            let whole = candidates(id.as_bytes(), 0).into_iter().flatten().any(|end| end == id.len());
             if whole {
                 self.name(id, class);
             }
@@ -77,10 +70,8 @@ impl Ids {
                 // By key: the numbers of ids without a class depend on the order of the walk.
                 let mut sorted: Vec<_> = members.iter().collect();
                 sorted.sort_unstable_by_key(|(key, _)| *key);
-                let renamed: Map<String, Value> = sorted
-                    .into_iter()
-                    .map(|(key, value)| (self.replace(key), self.apply(value)))
-                    .collect();
+                let renamed: Map<String, Value> =
+                    sorted.into_iter().map(|(key, value)| (self.replace(key), self.apply(value))).collect();
                 Value::Object(renamed)
             }
             other => other.clone(),
@@ -115,10 +106,7 @@ fn candidates(bytes: &[u8], at: usize) -> [Option<usize>; 2] {
 /// The position after `word-`: a letter, up to eleven word characters, a dash.
 fn prefix_end(bytes: &[u8], at: usize) -> Option<usize> {
     bytes.get(at).filter(|b| b.is_ascii_alphabetic())?;
-    let word = bytes[at..]
-        .iter()
-        .take_while(|b| b.is_ascii_alphanumeric() || **b == b'_')
-        .count();
+    let word = bytes[at..].iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
     (word <= MAX_PREFIX && bytes.get(at + word) == Some(&b'-')).then_some(at + word + 1)
 }
 

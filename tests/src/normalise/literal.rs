@@ -75,21 +75,13 @@ impl Reader<'_> {
     }
 
     fn word(&mut self) -> Option<Value> {
-        let words = [
-            ("True", Value::Bool(true)),
-            ("False", Value::Bool(false)),
-            ("None", Value::Null),
-        ];
-        words
-            .into_iter()
-            .find_map(|(word, value)| self.take(word).then_some(value))
+        let words = [("True", Value::Bool(true)), ("False", Value::Bool(false)), ("None", Value::Null)];
+        words.into_iter().find_map(|(word, value)| self.take(word).then_some(value))
     }
 
     fn number(&mut self) -> Option<Value> {
-        let end = self
-            .rest
-            .find(|c: char| !(c.is_ascii_alphanumeric() || "+-._".contains(c)))
-            .unwrap_or(self.rest.len());
+        let end =
+            self.rest.find(|c: char| !(c.is_ascii_alphanumeric() || "+-._".contains(c))).unwrap_or(self.rest.len());
         let (digits, rest) = self.rest.split_at(end);
         self.rest = rest;
         if let Ok(whole) = digits.parse::<i64>() {
@@ -165,24 +157,12 @@ mod tests {
             Some(json!({"a": null, "b": [true, false, 1.5, -3], "c": [1], "2": {}})),
         );
         check("[1e+16]", Some(json!([1e16])));
-        check(
-            r"['it\'s', 'a\nb', '\xfc\u2026']",
-            Some(json!(["it's", "a\nb", "ü…"])),
-        );
+        check(r"['it\'s', 'a\nb', '\xfc\u2026']", Some(json!(["it's", "a\nb", "ü…"])));
     }
 
     #[test]
     fn other_text_is_refused() {
-        for text in [
-            "{1, 2}",
-            "[a]",
-            "[1",
-            "{'a' 1}",
-            "[1] x",
-            "[nan]",
-            "{'a': b'x'}",
-            r"['\x1']",
-        ] {
+        for text in ["{1, 2}", "[a]", "[1", "{'a' 1}", "[1] x", "[nan]", "{'a': b'x'}", r"['\x1']"] {
             check(text, None);
         }
     }

@@ -17,6 +17,7 @@ mod trace;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use compare::same;
 pub use compare::{Difference, compare};
 pub use trace::normalise;
 
@@ -58,9 +59,7 @@ type Result<T> = std::result::Result<T, Malformed>;
 
 /// The members of an object, or what was found in its place.
 fn object<'a>(value: &'a Value, what: &str) -> Result<&'a Map<String, Value>> {
-    value
-        .as_object()
-        .ok_or_else(|| Malformed(format!("{what} is not an object: {value}")))
+    value.as_object().ok_or_else(|| Malformed(format!("{what} is not an object: {value}")))
 }
 
 /// The items of an optional list; an empty or null value stands for an empty list.

@@ -13,8 +13,7 @@ fn trace_of(events: Value) -> Value {
 
 /// The normal form of a single yielded event.
 fn event(event: Value) -> Value {
-    let trace = normalise(&trace_of(json!([event])), Order::Ordered, Errors::Full)
-        .expect("a well formed trace");
+    let trace = normalise(&trace_of(json!([event])), Order::Ordered, Errors::Full).expect("a well formed trace");
     trace["turns"][0]["yielded"][0].clone()
 }
 
@@ -117,13 +116,8 @@ fn n5_json_for_the_model_compares_as_json() {
     };
     assert_eq!(request(r#"{"b": 1, "a": [1.0]}"#), r#"{"a":[1.0],"b":1}"#);
     assert_eq!(request("{not json}"), "{not json}");
-    let quoted = |body: &str| {
-        format!("x <<<BEGIN_QUOTED_AGENT_CONTENT>>>\n{body}\n<<<END_QUOTED_AGENT_CONTENT>>> y")
-    };
-    assert_eq!(
-        request(&quoted("{'a': None, 'b': True}")),
-        quoted(r#"{"a":null,"b":true}"#)
-    );
+    let quoted = |body: &str| format!("x <<<BEGIN_QUOTED_AGENT_CONTENT>>>\n{body}\n<<<END_QUOTED_AGENT_CONTENT>>> y");
+    assert_eq!(request(&quoted("{'a': None, 'b': True}")), quoted(r#"{"a":null,"b":true}"#));
     assert_eq!(request(&quoted("plain {text}")), quoted("plain {text}"));
 }
 
@@ -133,13 +127,8 @@ fn n6_messages_of_errors_may_be_left_out() {
         "yielded": [{"errorCode": "E", "errorMessage": "m"}],
         "error": {"type": "E", "message": "m"},
     }]});
-    let turn = |errors| {
-        normalise(&raw, Order::Ordered, errors).expect("a well formed trace")["turns"][0].clone()
-    };
-    assert_eq!(
-        turn(Errors::Type),
-        json!({"yielded": [{"errorCode": "E"}], "error": {"type": "E"}})
-    );
+    let turn = |errors| normalise(&raw, Order::Ordered, errors).expect("a well formed trace")["turns"][0].clone();
+    assert_eq!(turn(Errors::Type), json!({"yielded": [{"errorCode": "E"}], "error": {"type": "E"}}));
     assert_eq!(turn(Errors::Full)["error"]["message"], "m");
 }
 
@@ -163,16 +152,12 @@ fn n7_events_are_grouped_by_node() {
             "log": ["a", "b"],
         })
     );
-    assert_eq!(
-        trace["sessions"]["s1"],
-        json!({"events": {"author:user": [{"author": "user"}]}, "state": {}})
-    );
+    assert_eq!(trace["sessions"]["s1"], json!({"events": {"author:user": [{"author": "user"}]}, "state": {}}));
 }
 
 #[test]
 fn construction_errors_keep_type_and_rule() {
-    let raw =
-        json!({"scenario": "s", "construction_error": {"type": "T", "rule": "r", "message": "m"}});
+    let raw = json!({"scenario": "s", "construction_error": {"type": "T", "rule": "r", "message": "m"}});
     assert_eq!(
         normalise(&raw, Order::Ordered, Errors::Full).expect("a well formed trace"),
         json!({"scenario": "s", "construction_error": {"type": "T", "rule": "r"}})
@@ -183,27 +168,17 @@ fn construction_errors_keep_type_and_rule() {
 fn differences_name_the_place_and_both_values() {
     let golden = json!({"trace": trace_of(json!([{"author": "a"}, {"author": "b"}]))});
     let found = compare(&golden, &trace_of(json!([{"author": "x"}])));
-    let lines: Vec<String> = found
-        .iter()
-        .map(|d| format!("{}: {} / {}", d.path, d.golden, d.actual))
-        .collect();
+    let lines: Vec<String> = found.iter().map(|d| format!("{}: {} / {}", d.path, d.golden, d.actual)).collect();
     assert_eq!(
         lines,
-        [
-            "$.turns[0].yielded[0].author: \"a\" / \"x\"",
-            "$.turns[0].yielded[1]: {\"author\": \"b\"} / (absent)",
-        ]
+        ["$.turns[0].yielded[0].author: \"a\" / \"x\"", "$.turns[0].yielded[1]: {\"author\": \"b\"} / (absent)",]
     );
 }
 
 #[test]
 fn a_malformed_trace_is_a_difference() {
     let golden = json!({"trace": trace_of(json!([]))});
-    for raw in [
-        json!("x"),
-        json!({"turns": 3}),
-        json!({"turns": [{"yielded": ["x"]}]}),
-    ] {
+    for raw in [json!("x"), json!({"turns": 3}), json!({"turns": [{"yielded": ["x"]}]})] {
         assert_eq!(compare(&golden, &raw).len(), 1, "{raw}");
     }
 }

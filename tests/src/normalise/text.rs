@@ -55,7 +55,5 @@ fn quoted_value(body: &str) -> Option<Value> {
     if !body.starts_with(['{', '[']) {
         return None;
     }
-    serde_json::from_str(body)
-        .ok()
-        .or_else(|| literal::parse(body))
+    serde_json::from_str(body).ok().or_else(|| literal::parse(body))
 }

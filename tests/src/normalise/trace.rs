@@ -22,10 +22,8 @@ pub fn normalise(trace: &Value, order: Order, errors: Errors) -> Result<Value> {
     }
     let mut out = Map::new();
     out.insert("scenario".into(), scenario);
-    let turns = items(raw.get("turns"), "turns")?
-        .iter()
-        .map(|raw| turn(raw, errors))
-        .collect::<Result<Vec<Value>>>()?;
+    let turns =
+        items(raw.get("turns"), "turns")?.iter().map(|raw| turn(raw, errors)).collect::<Result<Vec<Value>>>()?;
     out.insert("turns".into(), Value::Array(turns));
     out.insert("sessions".into(), sessions(raw.get("sessions"), errors)?);
     if let Some(counters) = raw.get("counters").filter(|c| is_true(c)) {
@@ -55,10 +53,8 @@ fn turn(raw: &Value, errors: Errors) -> Result<Value> {
         }
         out.insert("error".into(), Value::Object(kept));
     }
-    let requests = items(raw.get("llm_requests"), "llm_requests")?
-        .iter()
-        .map(request)
-        .collect::<Result<Vec<Value>>>()?;
+    let requests =
+        items(raw.get("llm_requests"), "llm_requests")?.iter().map(request).collect::<Result<Vec<Value>>>()?;
     if !requests.is_empty() {
         out.insert("llm_requests".into(), Value::Array(requests));
     }
@@ -106,10 +102,7 @@ fn sessions(raw: Option<&Value>, errors: Errors) -> Result<Value> {
 }
 
 fn events(raw: Option<&Value>, errors: Errors) -> Result<Value> {
-    items(raw, "events")?
-        .iter()
-        .map(|event| clean::event(event, errors))
-        .collect()
+    items(raw, "events")?.iter().map(|event| clean::event(event, errors)).collect()
 }
 
 /// Names ids in the order of rule N2: yielded events by turn, then stored ones by session.

@@ -1,0 +1,57 @@
+//! Plays one conformance scenario and prints its trace.
+//!
+//! `conformance SCENARIO.json [--backend memory|sqlite|postgres] [--reopen]`: the trace goes to standard output as
+//! JSON, not normalised. `--reopen` drops the Runner and the session service after every turn and opens the stored
+//! session anew (sessions in memory cannot be: there only the Runner is built anew). Exit status 1 and a message on
+//! standard error when there is no trace.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context as _, bail, ensure};
+use pleach_tests::corpus::Lane;
+use pleach_tests::scenario::play;
+use serde_json::Value;
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("conformance: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> anyhow::Result<()> {
+    let (path, lane) = arguments(std::env::args().skip(1))?;
+    let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let scenario: Value = serde_json::from_str(&text).with_context(|| format!("{} is not JSON", path.display()))?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        // In memory nothing waits for the machine: sleeps take no time and their order is exact.
+        .start_paused(lane.backend == "memory")
+        .build()?;
+    let trace = runtime.block_on(play(&scenario, &lane))?;
+    let mut out = std::io::stdout().lock();
+    serde_json::to_writer_pretty(&mut out, &trace)?;
+    writeln!(out)?;
+    Ok(())
+}
+
+fn arguments(mut args: impl Iterator<Item = String>) -> anyhow::Result<(PathBuf, Lane)> {
+    let (mut path, mut lane) = (None, Lane { backend: "memory".into(), reopen: false });
+    while let Some(arg) = args.next() {
+        match arg.as_str() {
+            "--backend" => lane.backend = args.next().context("--backend needs a name")?,
+            "--reopen" => lane.reopen = true,
+            option if option.starts_with('-') => bail!("unknown option `{option}`"),
+            _ if path.is_some() => bail!("more than one scenario: `{arg}`"),
+            _ => path = Some(PathBuf::from(arg)),
+        }
+    }
+    let backends = Lane::BACKENDS;
+    ensure!(backends.contains(&lane.backend.as_str()), "unknown backend `{}`: one of {backends:?}", lane.backend);
+    Ok((path.context("usage: conformance SCENARIO.json [--backend memory|sqlite|postgres] [--reopen]")?, lane))
+}

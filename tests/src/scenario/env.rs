@@ -1,0 +1,176 @@
+//! What one body sees: its variables, its input and the run that it belongs to.
+
+use std::sync::Arc;
+
+use pleach::{Context, InvocationContext, NodeError};
+use serde_json::{Map, Value};
+
+use super::expr::{self, ExprError, Scope};
+use super::value::{content_value, text_of, walk};
+use super::world::World;
+
+/// The class of the error that stands for a fault of the scenario itself.
+const FAULT: &str = "ScenarioError";
+
+/// What one body sees.
+pub(crate) struct Env {
+    pub(crate) world: Arc<World>,
+    vars: Map<String, Value>,
+    input: Value,
+    place: Place,
+}
+
+/// Where a body runs.
+#[derive(Clone)]
+enum Place {
+    /// In a run of a node.
+    Run(Context),
+    /// In a hook of a plugin, which sees the state as it was when the hook was called.
+    Hook { state: Map<String, Value> },
+}
+
+/// Why a body cannot go on.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) error: NodeError,
+    /// Whether `try` may catch it. Errors of the engine about what a body yielded are not raised inside of the body.
+    pub(crate) catchable: bool,
+}
+
+impl Failure {
+    /// An error that the body does not see: the engine refused what it yielded.
+    pub(crate) fn of_engine(error: NodeError) -> Self {
+        Self { error, catchable: false }
+    }
+}
+
+impl From<NodeError> for Failure {
+    fn from(error: NodeError) -> Self {
+        Self { error, catchable: true }
+    }
+}
+
+impl Env {
+    /// For the body of a node.
+    pub(crate) fn of_run(world: Arc<World>, ctx: Context, input: Value) -> Self {
+        Self { world, vars: Map::new(), input, place: Place::Run(ctx) }
+    }
+
+    /// For the body of a plugin's hook.
+    pub(crate) fn of_hook(world: Arc<World>, ic: &InvocationContext, vars: Map<String, Value>) -> Self {
+        let state = ic.with_state(Map::clone);
+        Self { world, vars, input: Value::Null, place: Place::Hook { state } }
+    }
+
+    /// The same place with one more variable.
+    pub(crate) fn with_var(&self, name: &str, value: Value) -> Self {
+        let mut vars = self.vars.clone();
+        vars.insert(name.to_owned(), value);
+        Self { world: Arc::clone(&self.world), vars, input: self.input.clone(), place: self.place.clone() }
+    }
+
+    /// The run of the node; hooks of plugins have none.
+    pub(crate) fn ctx(&self) -> Result<&Context, Failure> {
+        match &self.place {
+            Place::Run(ctx) => Ok(ctx),
+            Place::Hook { .. } => Err(self.fault("a hook of a plugin has no run of its own")),
+        }
+    }
+
+    /// Sets a variable, if a name was given.
+    pub(crate) fn keep(&mut self, name: Option<&String>, value: Value) {
+        if let Some(name) = name {
+            self.vars.insert(name.clone(), value);
+        }
+    }
+
+    /// Evaluates an expression.
+    pub(crate) fn eval(&self, expr: &Value) -> Result<Value, Failure> {
+        expr::eval(expr, self).map_err(|error| self.failure(error))
+    }
+
+    /// Evaluates every value of a map.
+    pub(crate) fn entries(&self, map: &Map<String, Value>) -> Result<Map<String, Value>, Failure> {
+        expr::entries(map, self).map_err(|error| self.failure(error))
+    }
+
+    fn failure(&self, error: ExprError) -> Failure {
+        match error {
+            ExprError::Type(message) => NodeError::new("TypeError", message).into(),
+            ExprError::Scenario(message) => self.fault(&message),
+        }
+    }
+
+    /// The scenario itself is wrong: noted, so that no trace is printed.
+    pub(crate) fn fault(&self, what: &str) -> Failure {
+        self.world.set_fault(what);
+        Failure { error: NodeError::new(FAULT, what), catchable: false }
+    }
+
+    fn run(&self) -> Result<&Context, ExprError> {
+        self.ctx().map_err(|failure| ExprError::Scenario(failure.error.message().to_owned()))
+    }
+
+    fn state(&self, key: &str) -> Option<Value> {
+        match &self.place {
+            Place::Run(ctx) => ctx.state().value(key),
+            Place::Hook { state } => state.get(key).cloned(),
+        }
+    }
+}
+
+impl Scope for Env {
+    fn path(&self, path: &str) -> Result<Value, ExprError> {
+        let (head, rest) = path.split_once('.').unwrap_or((path, ""));
+        let mut segments = rest.split('.').filter(|_| !rest.is_empty());
+        Ok(match head {
+            "input" => walk(&self.input, segments),
+            "state" => self.state(rest).unwrap_or_default(),
+            "var" => {
+                let name = segments.next().unwrap_or_default();
+                self.vars.get(name).map_or(Value::Null, |value| walk(value, segments))
+            }
+            "resume" => self.run()?.resume_inputs().get(rest).cloned().unwrap_or_default(),
+            "resume_ids" => self.run()?.resume_inputs().keys().cloned().collect(),
+            "counter" => self.world.counter(rest).into(),
+            "ctx" => {
+                of_context(self.run()?, rest).ok_or_else(|| ExprError::Scenario(format!("unknown path `{path}`")))?
+            }
+            _ => return Err(ExprError::Scenario(format!("unknown path `{path}`"))),
+        })
+    }
+
+    fn has_state(&self, key: &str) -> Result<bool, ExprError> {
+        Ok(self.state(key).is_some())
+    }
+
+    fn has_resume(&self, id: &str) -> Result<bool, ExprError> {
+        Ok(self.run()?.resume_inputs().contains_key(id))
+    }
+}
+
+/// `{"$": "ctx.FIELD"}`; `None` for a field that there is not.
+fn of_context(ctx: &Context, field: &str) -> Option<Value> {
+    Some(match field {
+        "node_path" => ctx.node_path().as_str().into(),
+        "run_id" => ctx.run_id().into(),
+        "attempt_count" => ctx.attempt_count().into(),
+        "retry_count" => ctx.retry_count().into(),
+        "session_id" => ctx.session().session_id().as_str().into(),
+        "user_id" => ctx.user_id().into(),
+        "app_name" => ctx.session().app_name().as_str().into(),
+        "agent_name" => ctx.agent_name().into(),
+        "branch" => ctx.branch().map_or(Value::Null, |branch| branch.as_str().into()),
+        "invocation_id" => ctx.invocation_id().into(),
+        "user_text" => ctx.user_content().map_or_else(String::new, |said| text_of(&content_value(said))).into(),
+        "output" => ctx.output().unwrap_or_default(),
+        "route" => serde_json::to_value(ctx.route()).expect("a route is texts, numbers and flags"),
+        "interrupt_ids" => {
+            let mut ids = ctx.interrupt_ids();
+            ids.sort_unstable();
+            ids.into()
+        }
+        "has_function_call_id" => ctx.function_call_id().is_some().into(),
+        _ => return None,
+    })
+}

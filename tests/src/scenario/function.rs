@@ -1,0 +1,159 @@
+//! Function nodes: the handler that binds a node's parameters and plays its steps.
+
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use pleach::{
+    Context, Dynamic, FieldType, Flow, FunctionNode, Input, IntoYield, Node, NodeError, NodeInput, Yield, json_or_text,
+};
+use serde_json::Value;
+
+use super::env::{Env, Failure};
+use super::nodes::{Described, Refusal};
+use super::run::{End, play};
+use super::step::{Step, emits, steps};
+use super::value::input_value;
+use super::world::World;
+
+/// What every run of a function node needs.
+struct Body {
+    world: Arc<World>,
+    name: String,
+    steps: Vec<Step>,
+    emits: bool,
+    input_type: Option<FieldType>,
+    params: Vec<Param>,
+}
+
+/// A parameter that is read from the state.
+struct Param {
+    name: String,
+    kind: Option<FieldType>,
+    default: Option<Value>,
+}
+
+/// What a body gave at last. A plain function that gives nothing is not the same as a generator that ends.
+enum Ending {
+    Plain(Option<Yield>),
+    Emitting(Option<Yield>),
+}
+
+/// Marker of [`Ending`] among the results of handlers.
+enum Ended {}
+
+impl IntoYield<Ended> for Ending {
+    type Out = Dynamic;
+
+    fn into_flow(self) -> Result<Flow, NodeError> {
+        Ok(Flow::Done(match self {
+            Self::Plain(last) => last,
+            Self::Emitting(last) => last.or(Some(Yield::Output(Value::Null))),
+        }))
+    }
+}
+
+/// Builds a function node.
+pub(super) fn build(described: &Described<'_>, world: &Arc<World>) -> Result<Arc<dyn Node>, Refusal> {
+    for later in ["parallel_worker", "max_parallel_workers", "require_confirmation"] {
+        if described.has(later) {
+            return Err(Refusal::NotYet(format!("`{later}` of function nodes")));
+        }
+    }
+    let body = Arc::new(Body::read(described, world)?);
+    let names: Vec<String> = body.params.iter().map(|param| param.name.clone()).collect();
+    let handler = move |ctx: Context, Input(input): Input<NodeInput>| Arc::clone(&body).run(ctx, input);
+    let mut node = FunctionNode::new(described.name(), handler).state_params(names);
+    if let Some(rerun) = described.flag("rerun_on_resume")? {
+        node = node.rerun_on_resume(rerun);
+    }
+    if let Some(wait) = described.flag("wait_for_output")? {
+        node = node.wait_for_output(wait);
+    }
+    if let Some(policy) = described.retry()? {
+        node = node.retry(policy);
+    }
+    if let Some(limit) = described.timeout()? {
+        node = node.timeout(limit);
+    }
+    if let Some(schema) = described.schema("input_schema")? {
+        node = node.input_schema(schema);
+    }
+    if let Some(schema) = described.schema("output_schema")? {
+        node = node.output_schema(schema);
+    }
+    if let Some(schema) = described.schema("state_schema")? {
+        node = node.state_schema(schema);
+    }
+    Ok(Arc::new(node))
+}
+
+impl Body {
+    fn read(described: &Described<'_>, world: &Arc<World>) -> Result<Self, Refusal> {
+        let steps = described.get("steps").map_or_else(|| Ok(Vec::new()), steps)?;
+        let params = described.get("params").and_then(Value::as_array).into_iter().flatten();
+        Ok(Self {
+            world: Arc::clone(world),
+            name: described.name().to_owned(),
+            emits: emits(&steps),
+            steps,
+            input_type: described.get("input_type").map(field_type).transpose()?,
+            params: params.map(Param::read).collect::<Result<_, _>>()?,
+        })
+    }
+
+    async fn run(self: Arc<Self>, ctx: Context, input: NodeInput) -> Result<Ending, NodeError> {
+        let mut env = Env::of_run(Arc::clone(&self.world), ctx.clone(), self.bind_input(&input)?);
+        for param in &self.params {
+            env.keep(Some(&param.name), param.bind(&ctx, &self.name)?);
+        }
+        let end = play(&self.steps, &mut env).await.map_err(|Failure { error, .. }| error)?;
+        let last = match end {
+            End::Through | End::Stopped | End::Returned(Value::Null) => None,
+            End::Returned(value) => Some(Yield::Output(value)),
+            End::ReturnedEvent(event) => Some(Yield::Event(event)),
+        };
+        Ok(if self.emits { Ending::Emitting(last) } else { Ending::Plain(last) })
+    }
+
+    /// The node input, coerced to its declared type (R504).
+    fn bind_input(&self, input: &NodeInput) -> Result<Value, NodeError> {
+        let Some(kind) = &self.input_type else { return Ok(input_value(input)) };
+        let given = match (input.content(), kind) {
+            (Some(content), FieldType::Str) => Value::String(content.text()),
+            (Some(content), _) => json_or_text(&content.text()),
+            (None, _) => input.to_value(),
+        };
+        kind.coerce(&given).map_err(|reason| NodeError::validation(format!("node_input: {reason}")))
+    }
+}
+
+impl Param {
+    fn read(value: &Value) -> anyhow::Result<Self> {
+        let name =
+            value.get("name").and_then(Value::as_str).with_context(|| format!("parameter {value} has no name"))?;
+        Ok(Self {
+            name: name.to_owned(),
+            kind: value.get("type").map(field_type).transpose()?,
+            default: value.get("default").cloned(),
+        })
+    }
+
+    /// The value from the state, coerced; else the default as it is (R502).
+    fn bind(&self, ctx: &Context, function: &str) -> Result<Value, NodeError> {
+        let name = &self.name;
+        match (ctx.state().value(name), &self.kind, &self.default) {
+            (Some(value), Some(kind), _) => {
+                kind.coerce(&value).map_err(|reason| NodeError::validation(format!("{name}: {reason}")))
+            }
+            (Some(value), None, _) => Ok(value),
+            (None, _, Some(default)) => Ok(default.clone()),
+            (None, _, None) => Err(NodeError::data(format!(
+                "Missing value for parameter \"{name}\" of function \"{function}\". It was not found in state and has no default value."
+            ))),
+        }
+    }
+}
+
+fn field_type(value: &Value) -> anyhow::Result<FieldType> {
+    value.as_str().and_then(FieldType::parse).with_context(|| format!("unknown type {value}"))
+}

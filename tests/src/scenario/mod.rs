@@ -1,0 +1,24 @@
+//! The interpreter of the conformance scenarios, over the public API of pleach.
+//!
+//! A scenario describes nodes whose bodies are small programs, and the turns of a user. This module builds the nodes,
+//! plays the turns and writes down what can be seen from outside: the events, the errors, the stored sessions. What is
+//! right and what is wrong is not its business (that is [`crate::normalise`] and the recorded traces). Entries of one
+//! object are evaluated in the order of their keys.
+
+mod backend;
+mod calls;
+mod env;
+mod event;
+mod expr;
+mod function;
+mod graph;
+mod hooks;
+mod nodes;
+mod play;
+mod run;
+mod step;
+mod turn;
+mod value;
+mod world;
+
+pub use play::play;

@@ -1,0 +1,207 @@
+//! Plays the turns of a scenario and writes down its trace.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail, ensure};
+use pleach::{
+    App, ArtifactKey, ArtifactScope, ArtifactService as _, CreateSession, Event, GetSessionConfig,
+    InMemoryArtifactService, Map, Node, Part, RunError, RunRequest, Runner, SaveArtifact, SessionKey, SystemClock,
+    to_camel,
+};
+use serde_json::{Value, json};
+
+use super::backend::Backend;
+use super::hooks::ScriptedPlugin;
+use super::nodes::{self, Refusal, not_yet};
+use super::turn::Turn;
+use super::world::World;
+use crate::corpus::Lane;
+
+/// How long a turn may take before it counts as hanging, unless the scenario says otherwise.
+const HANG_LIMIT_SECONDS: u64 = 15;
+
+/// Plays a scenario and gives its trace as it is, not normalised.
+///
+/// # Errors
+/// A scenario that is wrong, that hangs, that needs what pleach cannot do, or that should be refused and is not.
+pub async fn play(scenario: &Value, lane: &Lane) -> anyhow::Result<Value> {
+    let name = scenario.get("name").and_then(Value::as_str).context("a scenario has a `name`")?;
+    let expects_refusal = scenario.get("expect_construction_error").and_then(Value::as_bool) == Some(true);
+    let backend = Backend::new(lane).await?;
+    let stage = match Stage::build(scenario, &backend).await {
+        Ok(stage) => stage,
+        Err(Refusal::Construction { class, rule, .. }) if expects_refusal => {
+            return Ok(json!({ "scenario": name, "construction_error": { "type": class, "rule": rule } }));
+        }
+        Err(Refusal::Construction { class, message, .. }) => bail!("{class}: {message}"),
+        Err(Refusal::NotYet(what)) => bail!(not_yet(&what)),
+        Err(Refusal::Scenario(error)) => return Err(error),
+    };
+    ensure!(!expects_refusal, "a construction error is expected, but the graph was accepted");
+    stage.play(name, scenario, &backend).await
+}
+
+/// A scenario that is set up.
+struct Stage {
+    world: Arc<World>,
+    app_name: String,
+    user: String,
+    root: Arc<dyn Node>,
+    plugins: Vec<ScriptedPlugin>,
+    resumable: bool,
+    artifacts: Arc<InMemoryArtifactService>,
+    runner: Option<Runner>,
+    /// Every event that was handed out.
+    seen: Vec<Arc<Event>>,
+}
+
+impl Stage {
+    async fn build(scenario: &Value, backend: &Backend) -> Result<Self, Refusal> {
+        let library = scenario.get("library").and_then(Value::as_object).cloned().unwrap_or_default();
+        let world = Arc::new(World::new(library));
+        let app = scenario.get("app").unwrap_or(&Value::Null);
+        let text =
+            |of: &Value, key: &str, default: &str| of.get(key).and_then(Value::as_str).unwrap_or(default).to_owned();
+        let plugins = app.get("plugins").and_then(Value::as_array).into_iter().flatten();
+        let mut stage = Self {
+            app_name: text(app, "name", "conf_app"),
+            user: text(scenario, "user_id", "user_1"),
+            root: nodes::build(scenario.get("root").context("a scenario has a `root`")?, None, &world)?,
+            plugins: plugins.map(|plugin| ScriptedPlugin::read(plugin, &world)).collect::<Result<_, _>>()?,
+            resumable: app.get("resumable").and_then(Value::as_bool).unwrap_or(false),
+            artifacts: Arc::new(InMemoryArtifactService::with_clock(Arc::new(SystemClock))),
+            runner: None,
+            seen: Vec::new(),
+            world,
+        };
+        stage.runner = Some(stage.open(backend).await?);
+        Ok(stage)
+    }
+
+    /// Makes a Runner over a freshly opened session service.
+    async fn open(&self, backend: &Backend) -> Result<Runner, Refusal> {
+        let mut app = App::new(self.app_name.as_str(), Arc::clone(&self.root))?.resumable(self.resumable);
+        for plugin in &self.plugins {
+            app = app.plugin(plugin.clone());
+        }
+        let runner = Runner::app(app).sessions(backend.open().await?).artifacts(Arc::clone(&self.artifacts));
+        Ok(runner.auto_create_session(false).build()?)
+    }
+
+    async fn runner(&mut self, backend: &Backend) -> anyhow::Result<Runner> {
+        if let Some(runner) = &self.runner {
+            return Ok(runner.clone());
+        }
+        let runner =
+            self.open(backend).await.map_err(|refusal| anyhow::anyhow!("cannot build it again: {refusal:?}"))?;
+        self.runner = Some(runner.clone());
+        Ok(runner)
+    }
+
+    fn key(&self, session: &str) -> SessionKey {
+        SessionKey::new(self.app_name.as_str(), self.user.as_str(), session)
+    }
+
+    async fn play(mut self, name: &str, scenario: &Value, backend: &Backend) -> anyhow::Result<Value> {
+        let first = scenario.pointer("/session/id").and_then(Value::as_str).unwrap_or("s1");
+        let mut sessions = vec![first];
+        let state = scenario.pointer("/session/state").and_then(Value::as_object).cloned().unwrap_or_default();
+        self.create_session(first, state, backend).await?;
+        self.save_artifacts(first, scenario).await?;
+        let limit = scenario.get("hang_limit_s").and_then(Value::as_u64).unwrap_or(HANG_LIMIT_SECONDS);
+        let mut turns = Vec::new();
+        for turn in scenario.get("turns").and_then(Value::as_array).into_iter().flatten().map(Turn) {
+            let session = turn.session().unwrap_or(first);
+            if !sessions.contains(&session) {
+                self.create_session(session, Map::new(), backend).await?;
+                sessions.push(session);
+            }
+            let played = tokio::time::timeout(Duration::from_secs(limit), self.turn(turn, session, backend)).await;
+            turns.push(played.with_context(|| format!("turn {} hangs", turns.len() + 1))??);
+            if backend.reopens() {
+                self.runner = None;
+            }
+        }
+        let sessions = self.read_sessions(&sessions, backend).await?;
+        let mut trace = json!({ "scenario": name, "turns": turns, "sessions": sessions });
+        let counters = self.world.counters();
+        if !counters.is_empty() {
+            trace["counters"] = serde_json::to_value(counters)?;
+        }
+        match self.world.fault() {
+            Some(fault) => bail!(fault),
+            None => Ok(trace),
+        }
+    }
+
+    async fn create_session(&mut self, id: &str, state: Map, backend: &Backend) -> anyhow::Result<()> {
+        let request = CreateSession::new(self.app_name.as_str(), self.user.as_str()).with_session_id(id);
+        let runner = self.runner(backend).await?;
+        runner.sessions().create_session(request.with_state(state)).await.context("cannot create a session")?;
+        Ok(())
+    }
+
+    async fn save_artifacts(&self, session: &str, scenario: &Value) -> anyhow::Result<()> {
+        for (file, text) in scenario.get("artifacts").and_then(Value::as_object).into_iter().flatten() {
+            let key: ArtifactKey = ArtifactScope::session(&self.key(session)).artifact(file.as_str());
+            let text = text.as_str().with_context(|| format!("artifact `{file}` is no text"))?;
+            self.artifacts.save_artifact(SaveArtifact::new(key, Part::text(text))).await?;
+        }
+        Ok(())
+    }
+
+    /// Plays one turn and gives its record.
+    async fn turn(&mut self, turn: Turn<'_>, session: &str, backend: &Backend) -> anyhow::Result<Value> {
+        let request = turn.request(&self.user, session, &self.seen)?;
+        let runner = self.runner(backend).await?;
+        let mut yielded = Vec::new();
+        let ended = self.drive(&runner, request, turn.close_after(), &mut yielded).await;
+        let mut record = json!({ "yielded": yielded });
+        if let Err(error) = ended {
+            record["error"] = json!({ "type": error.code(), "message": error.to_string() });
+        }
+        let log = self.world.take_log();
+        if !log.is_empty() {
+            record["log"] = log.into();
+        }
+        Ok(record)
+    }
+
+    /// Reads the run's events until it ends, or until the caller has had enough.
+    async fn drive(
+        &mut self,
+        runner: &Runner,
+        request: RunRequest,
+        close_after: Option<usize>,
+        yielded: &mut Vec<Value>,
+    ) -> Result<(), RunError> {
+        let mut run = runner.start(request);
+        while let Some(event) = run.next().await {
+            let event = event?.event;
+            yielded.push(event_value(&event));
+            self.seen.push(event);
+            if close_after == Some(yielded.len()) {
+                return run.close().await;
+            }
+        }
+        Ok(())
+    }
+
+    async fn read_sessions(&mut self, ids: &[&str], backend: &Backend) -> anyhow::Result<Value> {
+        let runner = self.runner(backend).await?;
+        let mut read = Map::new();
+        for id in ids {
+            let stored = runner.sessions().get_session(&self.key(id), GetSessionConfig::all()).await?;
+            let stored = stored.with_context(|| format!("session `{id}` is gone"))?;
+            let events: Vec<Value> = stored.events.iter().map(|event| event_value(event)).collect();
+            read.insert((*id).to_owned(), json!({ "events": events, "state": stored.state }));
+        }
+        Ok(read.into())
+    }
+}
+
+/// An event in the form of the HTTP API.
+fn event_value(event: &Event) -> Value {
+    to_camel(event).expect("an event has string keys only")
+}

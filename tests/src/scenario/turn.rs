@@ -1,0 +1,100 @@
+//! What the user does in one turn.
+
+use std::sync::Arc;
+
+use anyhow::{Context as _, bail};
+use pleach::{Content, Event, FunctionResponse, Map, Part, RunConfig, RunRequest, StreamingMode};
+use serde_json::Value;
+
+/// A turn of the user.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Turn<'a>(pub(super) &'a Value);
+
+impl<'a> Turn<'a> {
+    /// The session of the turn, unless it is the first one.
+    pub(super) fn session(&self) -> Option<&'a str> {
+        self.0.get("session_id")?.as_str()
+    }
+
+    /// After how many events the caller closes the stream.
+    pub(super) fn close_after(&self) -> Option<usize> {
+        self.0.get("close_after")?.as_u64().and_then(|events| usize::try_from(events).ok())
+    }
+
+    /// What the Runner is asked for. `seen` are all events that were handed out so far.
+    pub(super) fn request(&self, user: &str, session: &str, seen: &[Arc<Event>]) -> anyhow::Result<RunRequest> {
+        let mut request = RunRequest::new((user, session)).config(self.config()?);
+        if let Some(message) = self.message(seen)? {
+            request = request.message(message);
+        }
+        if let Some(delta) = self.0.get("state_delta") {
+            request = request.state_delta(delta.as_object().context("`state_delta` is an object")?.clone());
+        }
+        if self.0.get("invocation").and_then(Value::as_str) == Some("same") {
+            let last = seen.last().context("there is no invocation to go on with")?;
+            request = request.invocation_id(last.invocation_id().clone());
+        }
+        Ok(request)
+    }
+
+    fn message(&self, seen: &[Arc<Event>]) -> anyhow::Result<Option<Content>> {
+        let (mut role, mut parts) = ("user", Vec::new());
+        match self.0.get("message") {
+            None | Some(Value::Null) => {}
+            Some(Value::String(text)) => parts.push(Part::text(text.as_str())),
+            Some(message) => {
+                role = message.get("role").and_then(Value::as_str).unwrap_or(role);
+                let given = message.get("parts").context("a message has `parts`")?;
+                parts = serde_json::from_value(given.clone()).context("the parts of a message")?;
+            }
+        }
+        for answer in self.0.get("answers").and_then(Value::as_array).into_iter().flatten() {
+            parts.push(Part::function_response(response(answer, seen)?));
+        }
+        Ok((!parts.is_empty()).then(|| Content::new(role, parts)))
+    }
+
+    fn config(&self) -> anyhow::Result<RunConfig> {
+        let mut config = RunConfig::default();
+        for (key, value) in self.0.get("run_config").and_then(Value::as_object).into_iter().flatten() {
+            config = match (key.as_str(), value) {
+                ("streaming", Value::String(mode)) if mode == "sse" => config.streaming(StreamingMode::Sse),
+                ("max_llm_calls", Value::Number(calls)) => {
+                    let calls = calls.as_u64().and_then(|calls| u32::try_from(calls).ok());
+                    config.max_llm_calls(calls.context("`max_llm_calls` is a number of calls")?)
+                }
+                ("custom_metadata", Value::Object(metadata)) => config.custom_metadata(metadata.clone()),
+                _ => bail!("unknown setting of a run: `{key}`: {value}"),
+            };
+        }
+        Ok(config)
+    }
+}
+
+/// `{"id", "response", "name"?}`: an answer to a question or a call.
+fn response(answer: &Value, seen: &[Arc<Event>]) -> anyhow::Result<FunctionResponse> {
+    let id = answer.get("id").context("an answer has an `id`")?;
+    let (id, default_name) = match id {
+        Value::String(id) => (id.clone(), "adk_request_input".to_owned()),
+        id => {
+            let name = id.get("last_call").and_then(Value::as_str).with_context(|| format!("{id} is no id"))?;
+            let back = id.get("back").and_then(Value::as_u64).unwrap_or_default();
+            (last_call(name, back, seen)?, name.to_owned())
+        }
+    };
+    let name = answer.get("name").and_then(Value::as_str).map_or(default_name, str::to_owned);
+    let response = match answer.get("response").context("an answer has a `response`")? {
+        Value::Object(response) => response.clone(),
+        other => Map::from_iter([("result".to_owned(), other.clone())]),
+    };
+    Ok(FunctionResponse::new(id, name, response))
+}
+
+/// The id of the last complete call of this function that was handed out, or of one further back.
+fn last_call(name: &str, back: u64, seen: &[Arc<Event>]) -> anyhow::Result<String> {
+    let complete = seen.iter().rev().filter(|event| !event.is_partial());
+    let calls = complete.flat_map(|event| event.function_calls().collect::<Vec<_>>().into_iter().rev());
+    let mut named = calls.filter(|call| call.name.as_deref() == Some(name));
+    let call = named.nth(usize::try_from(back)?).with_context(|| format!("nobody has called `{name}`"))?;
+    call.id.clone().with_context(|| format!("the call of `{name}` has no id"))
+}

@@ -1,0 +1,83 @@
+//! What all runs of a scenario share, outside of the runtime: counters, the log, the library of nodes.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pleach::Node;
+use serde_json::{Map, Value};
+
+/// What all runs of a scenario share. Nothing of it is ever replayed or rolled back.
+#[derive(Default)]
+pub(crate) struct World {
+    library: Map<String, Value>,
+    shared: Mutex<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    built: BTreeMap<String, Arc<dyn Node>>,
+    counters: BTreeMap<String, i64>,
+    log: Vec<Value>,
+    fault: Option<String>,
+}
+
+impl World {
+    /// A world with this library of node descriptions.
+    pub(crate) fn new(library: Map<String, Value>) -> Self {
+        Self { library, shared: Mutex::default() }
+    }
+
+    fn shared(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The description of a library node.
+    pub(crate) fn described(&self, key: &str) -> Option<&Value> {
+        self.library.get(key)
+    }
+
+    /// A library node that was built before.
+    pub(crate) fn built(&self, key: &str) -> Option<Arc<dyn Node>> {
+        self.shared().built.get(key).cloned()
+    }
+
+    /// Keeps a library node; all users share it.
+    pub(crate) fn keep(&self, key: &str, node: Arc<dyn Node>) {
+        self.shared().built.insert(key.to_owned(), node);
+    }
+
+    /// Adds 1 to a counter.
+    pub(crate) fn count(&self, name: String) {
+        *self.shared().counters.entry(name).or_default() += 1;
+    }
+
+    /// The value of a counter, 0 when it was never counted.
+    pub(crate) fn counter(&self, name: &str) -> i64 {
+        self.shared().counters.get(name).copied().unwrap_or_default()
+    }
+
+    /// All counters.
+    pub(crate) fn counters(&self) -> BTreeMap<String, i64> {
+        self.shared().counters.clone()
+    }
+
+    /// Appends to the log of the turn.
+    pub(crate) fn log(&self, value: Value) {
+        self.shared().log.push(value);
+    }
+
+    /// Takes the log of the turn.
+    pub(crate) fn take_log(&self) -> Vec<Value> {
+        std::mem::take(&mut self.shared().log)
+    }
+
+    /// Notes that the scenario itself is wrong, or asks for what this program cannot do: it then has no trace.
+    pub(crate) fn set_fault(&self, what: &str) {
+        self.shared().fault.get_or_insert_with(|| what.to_owned());
+    }
+
+    /// What is wrong with the scenario, as far as it was played.
+    pub(crate) fn fault(&self) -> Option<String> {
+        self.shared().fault.clone()
+    }
+}
