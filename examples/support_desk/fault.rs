@@ -29,8 +29,8 @@ pub(crate) enum Fault {
     Foreign { session: SessionKey, source: serde_json::Error },
     #[error(transparent)]
     Sessions(#[from] SessionError),
-    #[error("{during}")]
-    Run { during: String, source: RunError },
+    #[error("{during}: {}", told(.error))]
+    Run { during: String, error: RunError },
     #[error(transparent)]
     Build(#[from] BuildError),
     #[error("cannot write to the terminal")]
@@ -42,7 +42,7 @@ impl Fault {
         match error {
             error if is_elsewhere(&error) => Self::Elsewhere { ticket: during.to_string() },
             RunError::Session(error) => Self::Sessions(error),
-            source => Self::Run { during: during.to_string(), source },
+            error => Self::Run { during: during.to_string(), error },
         }
     }
 
@@ -71,6 +71,14 @@ impl Fault {
             cause = error.source();
         }
         text
+    }
+}
+
+/// A failed run with the node that failed, if one did; a started session goes on there next time.
+fn told(error: &RunError) -> String {
+    match error {
+        RunError::Node { error, path } => format!("{path} failed with {}: {}", error.class(), error.message()),
+        error => error.to_string(),
     }
 }
 
