@@ -21,6 +21,7 @@ pub struct InvocationContext {
     has_history: AtomicBool,
     llm_calls: AtomicU32,
     metadata: Mutex<Map>,
+    has_metadata: AtomicBool,
     user_event: OnceLock<Arc<Event>>,
 }
 
@@ -61,6 +62,7 @@ impl InvocationContext {
         let state = std::mem::take(&mut setup.state);
         let events = std::mem::take(&mut setup.events);
         let metadata = setup.run_config.custom_metadata.clone();
+        let has_metadata = AtomicBool::new(!metadata.is_empty());
         Self {
             setup,
             queue: EventQueue::default(),
@@ -70,6 +72,7 @@ impl InvocationContext {
             has_history: AtomicBool::new(false),
             llm_calls: AtomicU32::new(0),
             metadata: Mutex::new(metadata),
+            has_metadata,
             user_event: OnceLock::new(),
         }
     }
@@ -254,13 +257,13 @@ impl InvocationContext {
     /// The same, or `None` when there is none.
     #[must_use]
     pub fn custom_metadata_if_any(&self) -> Option<Map> {
-        let metadata = lock(&self.metadata);
-        (!metadata.is_empty()).then(|| metadata.clone())
+        self.has_metadata.load(Ordering::Acquire).then(|| self.custom_metadata())
     }
 
     /// Changes the metadata that is put on every later event of the invocation.
     pub fn set_custom_metadata(&self, key: impl Into<String>, value: impl Into<serde_json::Value>) {
         lock(&self.metadata).insert(key.into(), value.into());
+        self.has_metadata.store(true, Ordering::Release);
     }
 }
 

@@ -26,7 +26,9 @@ mod state;
 
 pub use abort::AbortSignal;
 pub use clock::SystemClock;
-pub use context::{Carries, ChildSetup, Context, Place, ReadonlyContext, Staged, json_schema_of};
+pub use context::{
+    Carries, ChildSetup, Context, GraphNames, Place, ReadonlyContext, RunOutcome, Staged, json_schema_of,
+};
 pub use credential::{AuthCredential, CredentialService, InMemoryCredentialService, SessionStateCredentialService};
 pub use error::{ChildFailure, Fail, NodeError, Result, ResultExt};
 pub use extract::fit;

@@ -39,11 +39,7 @@ impl Branch {
         let mut branches = branches.into_iter();
         let mut common: Vec<&str> = branches.next()??.segments().collect();
         for branch in branches {
-            let shared = common
-                .iter()
-                .zip(branch?.segments())
-                .take_while(|(ours, theirs)| **ours == *theirs)
-                .count();
+            let shared = common.iter().zip(branch?.segments()).take_while(|(ours, theirs)| **ours == *theirs).count();
             common.truncate(shared);
         }
         (!common.is_empty()).then(|| Self(common.join(".").into()))
@@ -56,8 +52,7 @@ impl Branch {
 
     /// Iterates over the texts after the last `@` of every segment that has one.
     pub fn run_ids(&self) -> impl Iterator<Item = &str> {
-        self.segments()
-            .filter_map(|segment| segment.rsplit_once('@').map(|(_, run)| run))
+        self.segments().filter_map(|segment| segment.rsplit_once('@').map(|(_, run)| run))
     }
 
     /// Returns the branch as text.

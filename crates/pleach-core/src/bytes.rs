@@ -82,8 +82,7 @@ impl Serialize for Bytes {
 impl<'de> Deserialize<'de> for Bytes {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        Self::from_base64(&text)
-            .map_err(|error| D::Error::custom(format_args!("not base64: {error}")))
+        Self::from_base64(&text).map_err(|error| D::Error::custom(format_args!("not base64: {error}")))
     }
 }
 

@@ -1,8 +1,8 @@
 //! The change of casing, done once: stored JSON is snake_case, HTTP is camelCase (R120).
 
 use serde::ser::{
-    SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant, SerializeTuple,
-    SerializeTupleStruct, SerializeTupleVariant,
+    SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant, SerializeTuple, SerializeTupleStruct,
+    SerializeTupleVariant,
 };
 use serde::{Serialize, Serializer};
 use serde_json::Value;
@@ -135,11 +135,7 @@ impl<S: Serializer> Serializer for Adaptor<S> {
         self.0.serialize_some(&CamelCase(value))
     }
 
-    fn serialize_newtype_struct<T: Serialize + ?Sized>(
-        self,
-        name: &'static str,
-        value: &T,
-    ) -> Result<S::Ok, S::Error> {
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, name: &'static str, value: &T) -> Result<S::Ok, S::Error> {
         self.0.serialize_newtype_struct(name, &CamelCase(value))
     }
 
@@ -150,8 +146,7 @@ impl<S: Serializer> Serializer for Adaptor<S> {
         variant: &'static str,
         value: &T,
     ) -> Result<S::Ok, S::Error> {
-        self.0
-            .serialize_newtype_variant(name, index, variant, &CamelCase(value))
+        self.0.serialize_newtype_variant(name, index, variant, &CamelCase(value))
     }
 
     fn serialize_seq(self, len: Option<usize>) -> Result<Self::SerializeSeq, S::Error> {
@@ -162,11 +157,7 @@ impl<S: Serializer> Serializer for Adaptor<S> {
         self.0.serialize_tuple(len).map(Nested)
     }
 
-    fn serialize_tuple_struct(
-        self,
-        name: &'static str,
-        len: usize,
-    ) -> Result<Self::SerializeTupleStruct, S::Error> {
+    fn serialize_tuple_struct(self, name: &'static str, len: usize) -> Result<Self::SerializeTupleStruct, S::Error> {
         self.0.serialize_tuple_struct(name, len).map(Nested)
     }
 
@@ -177,9 +168,7 @@ impl<S: Serializer> Serializer for Adaptor<S> {
         variant: &'static str,
         len: usize,
     ) -> Result<Self::SerializeTupleVariant, S::Error> {
-        self.0
-            .serialize_tuple_variant(name, index, variant, len)
-            .map(Nested)
+        self.0.serialize_tuple_variant(name, index, variant, len).map(Nested)
     }
 
     fn serialize_map(self, len: Option<usize>) -> Result<Self::SerializeMap, S::Error> {
@@ -187,11 +176,7 @@ impl<S: Serializer> Serializer for Adaptor<S> {
     }
 
     // A struct of the inner serializer would need `'static` names; a map takes the ones made here.
-    fn serialize_struct(
-        self,
-        _name: &'static str,
-        len: usize,
-    ) -> Result<Self::SerializeStruct, S::Error> {
+    fn serialize_struct(self, _name: &'static str, len: usize) -> Result<Self::SerializeStruct, S::Error> {
         self.0.serialize_map(Some(len)).map(Nested)
     }
 
@@ -202,9 +187,7 @@ impl<S: Serializer> Serializer for Adaptor<S> {
         variant: &'static str,
         len: usize,
     ) -> Result<Self::SerializeStructVariant, S::Error> {
-        self.0
-            .serialize_struct_variant(name, index, variant, len)
-            .map(Nested)
+        self.0.serialize_struct_variant(name, index, variant, len).map(Nested)
     }
 }
 
@@ -265,13 +248,8 @@ impl<C: SerializeMap> SerializeStruct for Nested<C> {
     type Ok = C::Ok;
     type Error = C::Error;
 
-    fn serialize_field<T: Serialize + ?Sized>(
-        &mut self,
-        name: &'static str,
-        value: &T,
-    ) -> Result<(), C::Error> {
-        self.0
-            .serialize_entry(camel_key(name).as_str(), &CamelCase(value))
+    fn serialize_field<T: Serialize + ?Sized>(&mut self, name: &'static str, value: &T) -> Result<(), C::Error> {
+        self.0.serialize_entry(camel_key(name).as_str(), &CamelCase(value))
     }
 
     fn end(self) -> Result<C::Ok, C::Error> {
@@ -310,11 +288,7 @@ impl<S: Serializer> Serializer for KeyAdaptor<S> {
         self.0.serialize_str(key)
     }
 
-    fn serialize_newtype_struct<T: Serialize + ?Sized>(
-        self,
-        name: &'static str,
-        value: &T,
-    ) -> Result<S::Ok, S::Error> {
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, name: &'static str, value: &T) -> Result<S::Ok, S::Error> {
         if name == FIELD {
             return value.serialize(KeyAdaptor(self.0, true));
         }
@@ -332,8 +306,7 @@ impl<S: Serializer> Serializer for KeyAdaptor<S> {
         variant: &'static str,
         value: &T,
     ) -> Result<S::Ok, S::Error> {
-        self.0
-            .serialize_newtype_variant(name, index, variant, value)
+        self.0.serialize_newtype_variant(name, index, variant, value)
     }
 
     fn serialize_seq(self, len: Option<usize>) -> Result<Self::SerializeSeq, S::Error> {
@@ -344,11 +317,7 @@ impl<S: Serializer> Serializer for KeyAdaptor<S> {
         self.0.serialize_tuple(len)
     }
 
-    fn serialize_tuple_struct(
-        self,
-        name: &'static str,
-        len: usize,
-    ) -> Result<Self::SerializeTupleStruct, S::Error> {
+    fn serialize_tuple_struct(self, name: &'static str, len: usize) -> Result<Self::SerializeTupleStruct, S::Error> {
         self.0.serialize_tuple_struct(name, len)
     }
 
@@ -366,11 +335,7 @@ impl<S: Serializer> Serializer for KeyAdaptor<S> {
         self.0.serialize_map(len)
     }
 
-    fn serialize_struct(
-        self,
-        name: &'static str,
-        len: usize,
-    ) -> Result<Self::SerializeStruct, S::Error> {
+    fn serialize_struct(self, name: &'static str, len: usize) -> Result<Self::SerializeStruct, S::Error> {
         self.0.serialize_struct(name, len)
     }
 
@@ -393,11 +358,7 @@ mod tests {
 
     #[test]
     fn keys_change_both_ways() {
-        for (snake, camel) in [
-            ("state_delta", "stateDelta"),
-            ("id", "id"),
-            ("oauth2_x", "oauth2X"),
-        ] {
+        for (snake, camel) in [("state_delta", "stateDelta"), ("id", "id"), ("oauth2_x", "oauth2X")] {
             assert_eq!(camel_key(snake), camel);
             assert_eq!(snake_key(camel).as_deref().unwrap_or(camel), snake);
         }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::ser::{CharEscape, Formatter, Serializer};
 
-use crate::{Event, Map};
+use crate::{Content, Event, Map, Part, RouteKey};
 
 /// Says which text of an event or a state cannot be stored, and why.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -44,10 +44,7 @@ fn text(place: &Place<'_>, text: &str) -> Result<(), Unstorable> {
     if !text.as_bytes().contains(&0) {
         return Ok(());
     }
-    Err(Unstorable {
-        field: place.to_string(),
-        reason: NUL,
-    })
+    Err(Unstorable { field: place.to_string(), reason: NUL })
 }
 
 fn map(place: &Place<'_>, map: &Map) -> Result<(), Unstorable> {
@@ -61,10 +58,9 @@ fn map(place: &Place<'_>, map: &Map) -> Result<(), Unstorable> {
 fn value(place: &Place<'_>, checked: &Value) -> Result<(), Unstorable> {
     match checked {
         Value::String(string) => text(place, string),
-        Value::Array(items) => items
-            .iter()
-            .enumerate()
-            .try_for_each(|(index, item)| value(&Place::Index(place, index), item)),
+        Value::Array(items) => {
+            items.iter().enumerate().try_for_each(|(index, item)| value(&Place::Index(place, index), item))
+        }
         Value::Object(object) => map(place, object),
         Value::Null | Value::Bool(_) | Value::Number(_) => Ok(()),
     }
@@ -91,7 +87,47 @@ pub fn check_map(field: &str, checked: &Map) -> Result<(), Unstorable> {
 /// # Errors
 /// [`Unstorable`] when a text or a key in it contains U+0000.
 pub fn check_event(event: &Event) -> Result<(), Unstorable> {
+    if is_plainly_storable(event) {
+        return Ok(());
+    }
     write_checked("", event, io::sink()).map(drop)
+}
+
+/// A quick look at what most events consist of. `false` only means that the thorough check has to decide.
+fn is_plainly_storable(event: &Event) -> bool {
+    let clean = |text: &str| !text.as_bytes().contains(&0);
+    event.has_only_common_parts()
+        && event.id().with_text(clean)
+        && clean(event.invocation_id().as_str())
+        && clean(event.author())
+        && clean(event.path().as_str())
+        && event.branch().is_none_or(|branch| clean(branch.as_str()))
+        && event.output().is_none_or(is_clean)
+        && event.node_info().output_for().is_none_or(|paths| paths.iter().all(|path| clean(path.as_str())))
+        && event.content().is_none_or(is_clean_text)
+        && event.actions().route().is_none_or(|route| route.keys().iter().all(is_clean_key))
+        && event.actions().state_delta().iter().all(|(key, value)| clean(key) && is_clean(value))
+}
+
+fn is_clean_key(key: &RouteKey) -> bool {
+    !matches!(key, RouteKey::Str(text) if text.as_bytes().contains(&0))
+}
+
+/// A message of nothing but clean text.
+fn is_clean_text(content: &Content) -> bool {
+    let clean = |text: &str| !text.as_bytes().contains(&0);
+    let only_text = |part: &Part| part.as_plain_text().is_some_and(clean);
+    content.extra.is_none() && content.role.as_deref().is_none_or(clean) && content.parts().iter().all(only_text)
+}
+
+fn is_clean(value: &Value) -> bool {
+    let clean = |text: &str| !text.as_bytes().contains(&0);
+    match value {
+        Value::String(text) => clean(text),
+        Value::Array(items) => items.iter().all(is_clean),
+        Value::Object(map) => map.iter().all(|(key, value)| clean(key) && is_clean(value)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => true,
+    }
 }
 
 /// Writes a value as compact JSON text and checks it on the way: what a store does before an insert, in one pass.
@@ -100,10 +136,7 @@ pub fn check_event(event: &Event) -> Result<(), Unstorable> {
 ///
 /// # Errors
 /// [`Unstorable`] when a text or a key in it contains U+0000.
-pub fn to_storable_json<T: Serialize + ?Sized>(
-    field: &str,
-    value: &T,
-) -> Result<String, Unstorable> {
+pub fn to_storable_json<T: Serialize + ?Sized>(field: &str, value: &T) -> Result<String, Unstorable> {
     let bytes = write_checked(field, value, Vec::with_capacity(512))?;
     Ok(String::from_utf8(bytes).expect("JSON text is UTF-8"))
 }
@@ -123,24 +156,15 @@ where
 /// The slow way, taken only when something is wrong: it knows where.
 fn find<T: Serialize + ?Sized>(field: &str, wrong: &T) -> Unstorable {
     let place = Place::Root(field);
-    let found = serde_json::to_value(wrong)
-        .ok()
-        .and_then(|json| value(&place, &json).err());
-    found.unwrap_or_else(|| Unstorable {
-        field: field.to_owned(),
-        reason: "the value has no JSON form",
-    })
+    let found = serde_json::to_value(wrong).ok().and_then(|json| value(&place, &json).err());
+    found.unwrap_or_else(|| Unstorable { field: field.to_owned(), reason: "the value has no JSON form" })
 }
 
 /// The compact form, except that U+0000 is an error.
 struct RefuseNul;
 
 impl Formatter for RefuseNul {
-    fn write_char_escape<W: io::Write + ?Sized>(
-        &mut self,
-        writer: &mut W,
-        escape: CharEscape,
-    ) -> io::Result<()> {
+    fn write_char_escape<W: io::Write + ?Sized>(&mut self, writer: &mut W, escape: CharEscape) -> io::Result<()> {
         let text = match escape {
             CharEscape::Quote => "\\\"",
             CharEscape::ReverseSolidus => "\\\\",
@@ -194,16 +218,10 @@ mod tests {
 
     #[test]
     fn values_and_maps_are_named() {
-        assert_eq!(
-            check_storable("output", &json!("\0")).unwrap_err().field,
-            "output"
-        );
+        assert_eq!(check_storable("output", &json!("\0")).unwrap_err().field, "output");
         let state = json!({"a": {"b": "\0"}});
         let error = check_map("state", state.as_object().unwrap()).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "state.a.b cannot be stored: the text contains the character U+0000"
-        );
+        assert_eq!(error.to_string(), "state.a.b cannot be stored: the text contains the character U+0000");
         check_map("state", json!({"a": "b"}).as_object().unwrap()).unwrap();
     }
 }

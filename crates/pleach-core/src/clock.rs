@@ -30,10 +30,7 @@ pub trait IdGen: fmt::Debug + Send + Sync + 'static {
 pub struct RandomIds;
 
 impl IdGen for RandomIds {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "this is the IdGen the others are told to use"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "this is the IdGen the others are told to use")]
     fn uuid(&self) -> Uuid {
         Uuid::new_v4()
     }
@@ -53,9 +50,7 @@ impl IdGen for RandomIds {
 pub fn micros(seconds: f64) -> i64 {
     let whole = seconds.trunc();
     let fraction = (seconds.fract() * 1e6).round_ties_even();
-    (whole as i64)
-        .saturating_mul(1_000_000)
-        .saturating_add(fraction as i64)
+    (whole as i64).saturating_mul(1_000_000).saturating_add(fraction as i64)
 }
 
 /// Turns whole microseconds since the epoch back into seconds (S49).
@@ -94,9 +89,6 @@ mod tests {
         assert!(ids.iter().all(|id| id.get_version_num() == 4));
         let numbers: Vec<f64> = (0..1000).map(|_| RandomIds.uniform()).collect();
         assert!(numbers.iter().all(|number| (0.0..1.0).contains(number)));
-        assert!(
-            numbers.iter().any(|number| *number < 0.2)
-                && numbers.iter().any(|number| *number > 0.8)
-        );
+        assert!(numbers.iter().any(|number| *number < 0.2) && numbers.iter().any(|number| *number > 0.8));
     }
 }

@@ -74,9 +74,7 @@ pub fn take_temp(delta: &mut Map) -> Option<Map> {
     if !delta.keys().any(|key| is_temp(key)) {
         return None;
     }
-    let (temp, kept) = std::mem::take(delta)
-        .into_iter()
-        .partition(|(key, _)| is_temp(key));
+    let (temp, kept) = std::mem::take(delta).into_iter().partition(|(key, _)| is_temp(key));
     *delta = kept;
     Some(temp)
 }

@@ -37,17 +37,15 @@ pub use check::{Unstorable, check_event, check_map, check_storable, to_storable_
 pub use clock::{Clock, IdGen, RandomIds, micros, seconds};
 pub use compaction::EventCompaction;
 pub use content::{
-    Blob, CodeExecutionResult, Content, ExecutableCode, FileData, FunctionCall, FunctionResponse,
-    FunctionResponsePart, Message, Part, ToolCall, ToolResponse, VideoMetadata,
+    Blob, CodeExecutionResult, Content, ExecutableCode, FileData, FunctionCall, FunctionResponse, FunctionResponsePart,
+    Message, Part, ToolCall, ToolResponse, VideoMetadata,
 };
 pub use delta::{ScopedDelta, apply, merge_view, split_delta, take_temp};
 pub use event::{Event, ModelInfo, NodeInfo, OutputFor};
 pub use ids::{AppName, EventId, InvocationId, SessionId, SessionKey, UserId};
 pub use owned::{AuthConfig, Owned};
 pub use path::NodePath;
-pub use request_input::{
-    Question, REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, REQUEST_INPUT, RequestInput,
-};
+pub use request_input::{Question, REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, REQUEST_INPUT, RequestInput};
 pub use route::{DEFAULT_ROUTE, Route, RouteKey};
 pub use session::{Revision, Session, SessionHead};
 pub use state::{Scope, State};

@@ -131,16 +131,11 @@ fn to_snake(value: &mut Value, place: Place) {
 fn map_to_snake(map: &mut Map, place: Place) {
     // Usually nothing has to be renamed; then the members are only visited.
     if map.keys().any(|key| place.kept_name(key).is_some()) {
-        let (renamed, right): (Vec<_>, Vec<_>) = mem::take(map)
-            .into_iter()
-            .partition(|(key, _)| place.kept_name(key).is_some());
+        let (renamed, right): (Vec<_>, Vec<_>) =
+            mem::take(map).into_iter().partition(|(key, _)| place.kept_name(key).is_some());
         map.extend(right);
         // Last, because the camelCase member wins over its snake_case twin (S45).
-        map.extend(
-            renamed
-                .into_iter()
-                .map(|(key, value)| (place.kept_name(&key).unwrap_or(key), value)),
-        );
+        map.extend(renamed.into_iter().map(|(key, value)| (place.kept_name(&key).unwrap_or(key), value)));
     }
     for (key, value) in map {
         to_snake(value, place.inside(key));
@@ -167,9 +162,7 @@ impl Serialize for View<'_> {
                 }
                 map.end()
             }
-            Value::Array(items) => {
-                serializer.collect_seq(items.iter().map(|item| View(item, place)))
-            }
+            Value::Array(items) => serializer.collect_seq(items.iter().map(|item| View(item, place))),
             plain => plain.serialize(serializer),
         }
     }
@@ -184,50 +177,31 @@ mod tests {
 
     #[test]
     fn framework_keys_are_kept_in_snake_case() {
-        let owned =
-            Owned::new(json!({"promptTokenCount": 1, "cache_tokens_details": [{"tokenCount": 2}]}));
+        let owned = Owned::new(json!({"promptTokenCount": 1, "cache_tokens_details": [{"tokenCount": 2}]}));
         let snake = json!({"prompt_token_count": 1, "cache_tokens_details": [{"token_count": 2}]});
         assert_eq!(owned.as_value(), &snake);
         assert_eq!(serde_json::to_value(&owned).unwrap(), snake);
         let camel = json!({"promptTokenCount": 1, "cacheTokensDetails": [{"tokenCount": 2}]});
         assert_eq!(to_camel(&owned).unwrap(), camel);
-        assert_eq!(
-            Owned::new(json!({"aB": 1, "a_b": 2})).get("a_b"),
-            Some(&json!(1))
-        );
+        assert_eq!(Owned::new(json!({"aB": 1, "a_b": 2})).get("a_b"), Some(&json!(1)));
     }
 
     /// S43 and what google-adk 2.13.0 writes for the same configuration.
     #[test]
     fn auth_schemes_keep_openapis_keys() {
-        let flows =
-            json!({"authorizationCode": {"tokenUrl": "http://b", "scopes": {"readAll": "x"}}});
+        let flows = json!({"authorizationCode": {"tokenUrl": "http://b", "scopes": {"readAll": "x"}}});
         let headers = json!({"X-Key": "1", "someHeader": "2"});
-        let config =
-            |scheme: &str, kind: &str, raw: &str, auth: &str, extra: &str, key: &str| -> Value {
-                json!({
-                    scheme: {kind: "oauth2", "flows": flows},
-                    raw: {auth: "http", "http": {extra: headers}},
-                    key: "k",
-                })
-            };
-        let names = [
-            "authScheme",
-            "type",
-            "rawAuthCredential",
-            "authType",
-            "additionalHeaders",
-            "credentialKey",
-        ];
+        let config = |scheme: &str, kind: &str, raw: &str, auth: &str, extra: &str, key: &str| -> Value {
+            json!({
+                scheme: {kind: "oauth2", "flows": flows},
+                raw: {auth: "http", "http": {extra: headers}},
+                key: "k",
+            })
+        };
+        let names = ["authScheme", "type", "rawAuthCredential", "authType", "additionalHeaders", "credentialKey"];
         let camel = config(names[0], names[1], names[2], names[3], names[4], names[5]);
-        let names = [
-            "auth_scheme",
-            "type_",
-            "raw_auth_credential",
-            "auth_type",
-            "additional_headers",
-            "credential_key",
-        ];
+        let names =
+            ["auth_scheme", "type_", "raw_auth_credential", "auth_type", "additional_headers", "credential_key"];
         let snake = config(names[0], names[1], names[2], names[3], names[4], names[5]);
         let auth = AuthConfig::new(camel.clone());
         assert_eq!(serde_json::to_value(&auth).unwrap(), snake);

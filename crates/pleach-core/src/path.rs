@@ -117,9 +117,7 @@ impl NodePath {
         if other.is_root() {
             return (!self.is_root()).then_some(self.as_str());
         }
-        self.as_str()
-            .strip_prefix(other.as_str())?
-            .strip_prefix('/')
+        self.as_str().strip_prefix(other.as_str())?.strip_prefix('/')
     }
 
     /// Returns the path with the run id taken off every segment: the node's place in the graph.
@@ -137,9 +135,7 @@ impl NodePath {
 
 /// Splits `name@run_id` at the last `@`.
 fn split_segment(segment: &str) -> (&str, Option<&str>) {
-    segment
-        .rsplit_once('@')
-        .map_or((segment, None), |(name, run)| (name, Some(run)))
+    segment.rsplit_once('@').map_or((segment, None), |(name, run)| (name, Some(run)))
 }
 
 impl From<&str> for NodePath {
@@ -196,18 +192,12 @@ mod tests {
     #[test]
     fn segments_split_at_the_last_at() {
         let deep = path("wf@1/odd@name@2");
-        assert_eq!(
-            (deep.name(), deep.run_id(), deep.parent_run_id()),
-            ("odd@name", "2", Some("1"))
-        );
+        assert_eq!((deep.name(), deep.run_id(), deep.parent_run_id()), ("odd@name", "2", Some("1")));
         assert_eq!(deep.parent(), Some(path("wf@1")));
         assert_eq!(path("wf@1").parent(), None);
         assert_eq!(deep.static_path(), "wf/odd@name");
         let root = NodePath::root();
-        assert_eq!(
-            (root.name(), root.run_id(), root.parent_run_id()),
-            ("", "", None)
-        );
+        assert_eq!((root.name(), root.run_id(), root.parent_run_id()), ("", "", None));
         assert_eq!(root.segments().count(), 0);
         assert_eq!(deep.segments().collect::<Vec<_>>(), ["wf@1", "odd@name@2"]);
     }
@@ -216,10 +206,7 @@ mod tests {
     fn children_are_built_alike_both_ways() {
         let mut buffer = String::from("old");
         for parent in [NodePath::root(), path("wf@1")] {
-            assert_eq!(
-                parent.child_in(&mut buffer, "a", 12),
-                parent.child("a", "12")
-            );
+            assert_eq!(parent.child_in(&mut buffer, "a", 12), parent.child("a", "12"));
         }
         assert_eq!(path("wf@1").child("a", "").as_str(), "wf@1/a");
         assert_eq!(NodePath::root().child("wf", "1").as_str(), "wf@1");
@@ -234,8 +221,6 @@ mod tests {
         assert!(!path("wf@1/a@1/b@1").is_direct_child_of(&wf));
         assert!(!path("wf@11").is_descendant_of(&wf) && !path("wf@11/a@1").is_descendant_of(&wf));
         assert!(!wf.is_descendant_of(&wf));
-        assert!(
-            wf.is_direct_child_of(&NodePath::root()) && !NodePath::root().is_descendant_of(&wf)
-        );
+        assert!(wf.is_direct_child_of(&NodePath::root()) && !NodePath::root().is_descendant_of(&wf));
     }
 }

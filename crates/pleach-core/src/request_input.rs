@@ -32,13 +32,7 @@ pub struct RequestInput<T = Value> {
 impl<T> RequestInput<T> {
     /// Makes a question that says nothing yet.
     pub fn new() -> Self {
-        Self {
-            interrupt_id: None,
-            message: None,
-            payload: None,
-            response_schema: None,
-            answer: PhantomData,
-        }
+        Self { interrupt_id: None, message: None, payload: None, response_schema: None, answer: PhantomData }
     }
 
     /// Makes a question with its id and its text.
@@ -78,19 +72,11 @@ impl<T> RequestInput<T> {
         let args = Map::from_iter([
             ("interruptId".to_owned(), Value::from(id.as_str())),
             ("payload".to_owned(), self.payload.unwrap_or_default()),
-            (
-                "message".to_owned(),
-                self.message.map_or(Value::Null, Value::from),
-            ),
-            (
-                "response_schema".to_owned(),
-                self.response_schema.unwrap_or_default(),
-            ),
+            ("message".to_owned(), self.message.map_or(Value::Null, Value::from)),
+            ("response_schema".to_owned(), self.response_schema.unwrap_or_default()),
         ]);
         let call = Part::function_call(FunctionCall::new(id.as_str(), REQUEST_INPUT, args));
-        Event::new()
-            .with_content(Content::new("model", [call]))
-            .with_long_running([id])
+        Event::new().with_content(Content::new("model", [call])).with_long_running([id])
     }
 }
 
@@ -150,19 +136,10 @@ impl Event {
     }
 
     fn question(&self, call: &FunctionCall) -> Option<Question> {
-        let argument = |name: &str| {
-            call.args
-                .as_ref()?
-                .get(name)
-                .filter(|value| !value.is_null())
-        };
+        let argument = |name: &str| call.args.as_ref()?.get(name).filter(|value| !value.is_null());
         let text = |name: &str| argument(name).and_then(Value::as_str);
         Some(Question {
-            id: call
-                .id
-                .as_deref()
-                .or_else(|| text("interruptId"))?
-                .to_owned(),
+            id: call.id.as_deref().or_else(|| text("interruptId"))?.to_owned(),
             message: text("message").unwrap_or_default().to_owned(),
             payload: argument("payload").cloned(),
             response_schema: argument("response_schema").cloned(),
@@ -187,10 +164,7 @@ mod tests {
         let event = ask.into_event("q1");
         let camel = to_camel(&event).unwrap();
         let call = json!({"id": "q1", "name": "adk_request_input", "args": args});
-        assert_eq!(
-            camel["content"],
-            json!({"parts": [{"functionCall": call}], "role": "model"})
-        );
+        assert_eq!(camel["content"], json!({"parts": [{"functionCall": call}], "role": "model"}));
         assert_eq!(camel["longRunningToolIds"], json!(["q1"]));
         let stored = serde_json::to_value(&event).unwrap();
         assert_eq!(stored["content"]["parts"][0]["function_call"]["args"], args);
@@ -201,8 +175,7 @@ mod tests {
     fn unset_arguments_are_null() {
         let event = RequestInput::<i32>::new().into_event("x");
         let call = event.function_calls().next().unwrap();
-        let args =
-            json!({"interruptId": "x", "payload": null, "message": null, "response_schema": null});
+        let args = json!({"interruptId": "x", "payload": null, "message": null, "response_schema": null});
         assert_eq!(json!(call.args), args);
     }
 

@@ -169,9 +169,7 @@ impl Visitor<'_> for KeyVisitor {
     }
 
     fn visit_u64<E: de::Error>(self, number: u64) -> Result<RouteKey, E> {
-        i64::try_from(number)
-            .map(RouteKey::Int)
-            .map_err(|_| E::invalid_value(de::Unexpected::Unsigned(number), &self))
+        i64::try_from(number).map(RouteKey::Int).map_err(|_| E::invalid_value(de::Unexpected::Unsigned(number), &self))
     }
 }
 
@@ -238,9 +236,7 @@ mod tests {
         assert_ne!(RouteKey::from("1"), RouteKey::from(1));
         assert_ne!(RouteKey::from(2), RouteKey::from(true));
         let set = HashSet::from([RouteKey::from(1), RouteKey::from("a")]);
-        assert!(
-            set.contains(&true.into()) && set.contains(&"a".into()) && !set.contains(&false.into())
-        );
+        assert!(set.contains(&true.into()) && set.contains(&"a".into()) && !set.contains(&false.into()));
     }
 
     #[test]
@@ -250,10 +246,7 @@ mod tests {
             (Route::from(7), json!(7)),
             (Route::from(false), json!(false)),
             (Route::from(["a", "b"]), json!(["a", "b"])),
-            (
-                Route::from(vec![RouteKey::from(true), 1.into(), "x".into()]),
-                json!([true, 1, "x"]),
-            ),
+            (Route::from(vec![RouteKey::from(true), 1.into(), "x".into()]), json!([true, 1, "x"])),
         ] {
             assert_eq!(serde_json::to_value(&route).unwrap(), json);
             let read: Route = serde_json::from_value(json.clone()).unwrap();

@@ -116,17 +116,11 @@ impl State {
     ///
     /// # Errors
     /// When the key is absent and `default` has no JSON form.
-    pub fn set_default(
-        &mut self,
-        key: &str,
-        default: impl Serialize,
-    ) -> serde_json::Result<&Value> {
+    pub fn set_default(&mut self, key: &str, default: impl Serialize) -> serde_json::Result<&Value> {
         if !self.contains(key) {
             self.set(key, default)?;
         }
-        Ok(self
-            .get_value(key)
-            .expect("the key was present or has just been set"))
+        Ok(self.get_value(key).expect("the key was present or has just been set"))
     }
 
     /// Changes a value in place and records the key as changed if it did. Gives `None` for an absent key (R161).
@@ -146,10 +140,7 @@ impl State {
 
     /// Iterates over all keys, each once, sorted within the stored and within the pending ones.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
-        let pending = self
-            .delta
-            .keys()
-            .filter(|key| !self.value.contains_key(*key));
+        let pending = self.delta.keys().filter(|key| !self.value.contains_key(*key));
         self.value.keys().chain(pending).map(String::as_str)
     }
 

@@ -9,17 +9,13 @@ use serde_json::Value;
 fn golden() -> Vec<Value> {
     let fixture: Value = serde_json::from_str(include_str!("fixtures/golden_events.json"))
         .expect("the fixture is an object with events");
-    let events = fixture["events"]
-        .as_array()
-        .expect("the fixture is an object with events")
-        .clone();
+    let events = fixture["events"].as_array().expect("the fixture is an object with events").clone();
     assert_eq!(events.len(), 35, "the fixture lost events");
     events
 }
 
 fn read(document: &Value) -> Event {
-    serde_json::from_str(&document.to_string())
-        .unwrap_or_else(|error| panic!("{error}: {document}"))
+    serde_json::from_str(&document.to_string()).unwrap_or_else(|error| panic!("{error}: {document}"))
 }
 
 #[test]
@@ -47,12 +43,7 @@ fn http_form_is_google_adks() {
             continue;
         }
         let event = read(&golden["event_data"]);
-        assert_eq!(
-            to_camel(&event).unwrap(),
-            golden["camel"],
-            "{}",
-            golden["session"]
-        );
+        assert_eq!(to_camel(&event).unwrap(), golden["camel"], "{}", golden["session"]);
         compared += 1;
     }
     assert_eq!(compared, 35);
@@ -110,11 +101,7 @@ fn fields_are_written_in_google_adks_order() {
     for golden in golden() {
         let text = serde_json::to_string(&read(&golden["event_data"])).unwrap();
         let keys = top_level_keys(&text);
-        let expected: Vec<&str> = ORDER
-            .iter()
-            .copied()
-            .filter(|name| keys.iter().any(|key| key == name))
-            .collect();
+        let expected: Vec<&str> = ORDER.iter().copied().filter(|name| keys.iter().any(|key| key == name)).collect();
         assert_eq!(keys, expected);
     }
 }
@@ -156,18 +143,12 @@ fn every_golden_event_can_be_stored() {
 /// The events of recorded HTTP responses, read and written again in camelCase.
 #[test]
 fn recorded_http_events_round_trip() {
-    let fixture: Value =
-        serde_json::from_str(include_str!("fixtures/golden_http_events.json")).unwrap();
+    let fixture: Value = serde_json::from_str(include_str!("fixtures/golden_http_events.json")).unwrap();
     let events = fixture["events"].as_array().unwrap();
     assert_eq!(events.len(), 31, "the fixture lost events");
     for recorded in events {
         let event = read(&recorded["event"]);
-        assert_eq!(
-            to_camel(&event).unwrap(),
-            recorded["event"],
-            "{}",
-            recorded["recording"]
-        );
+        assert_eq!(to_camel(&event).unwrap(), recorded["event"], "{}", recorded["recording"]);
         assert_eq!(read(&serde_json::to_value(&event).unwrap()), event);
     }
 }

@@ -38,14 +38,8 @@ fn prefixes_decide_the_scope() {
 #[test]
 fn applying_replaces_whole_values() {
     let mut state = map(json!({"a": {"x": 1}, "b": 1}));
-    apply(
-        &mut state,
-        &map(json!({"a": {"y": 2}, "b": null, "c": [1]})),
-    );
-    assert_eq!(
-        Value::from(state),
-        json!({"a": {"y": 2}, "b": null, "c": [1]})
-    );
+    apply(&mut state, &map(json!({"a": {"y": 2}, "b": null, "c": [1]})));
+    assert_eq!(Value::from(state), json!({"a": {"y": 2}, "b": null, "c": [1]}));
 }
 
 /// S14
@@ -60,15 +54,8 @@ fn temporary_keys_are_taken_out() {
 /// S20: a session key that looks prefixed gives way.
 #[test]
 fn app_and_user_values_win_in_the_view() {
-    let view = merge_view(
-        map(json!({"a": 1, "user:n": "old"})),
-        &map(json!({"t": 2})),
-        &map(json!({"n": "new"})),
-    );
-    assert_eq!(
-        Value::from(view),
-        json!({"a": 1, "app:t": 2, "user:n": "new"})
-    );
+    let view = merge_view(map(json!({"a": 1, "user:n": "old"})), &map(json!({"t": 2})), &map(json!({"n": "new"})));
+    assert_eq!(Value::from(view), json!({"a": 1, "app:t": 2, "user:n": "new"}));
 }
 
 /// S16, R160, edge case 108.
@@ -83,15 +70,9 @@ fn state_reads_the_delta_first_and_writes_to_both() {
     assert_eq!(state.set_default("k", 9).unwrap(), &json!(2));
     assert_eq!(state.set_default("new", 9).unwrap(), &json!(9));
     state.update(map(json!({"u": [1]})));
-    assert_eq!(
-        Value::from(state.to_map()),
-        json!({"k": 2, "old": true, "n": null, "new": 9, "u": [1]})
-    );
+    assert_eq!(Value::from(state.to_map()), json!({"k": 2, "old": true, "n": null, "new": 9, "u": [1]}));
     assert_eq!(state.keys().count(), 5);
-    assert_eq!(
-        Value::from(state.take_delta()),
-        json!({"k": 2, "n": null, "new": 9, "u": [1]})
-    );
+    assert_eq!(Value::from(state.take_delta()), json!({"k": 2, "n": null, "new": 9, "u": [1]}));
     assert!(!state.has_delta());
     assert_eq!(state.get_value("k"), Some(&json!(2)));
 }
@@ -100,10 +81,7 @@ fn state_reads_the_delta_first_and_writes_to_both() {
 #[test]
 fn modifying_in_place_is_recorded() {
     let mut state = State::new(map(json!({"l": [1]})));
-    assert_eq!(
-        state.modify("l", |value| value.as_array().map(Vec::len)),
-        Some(Some(1))
-    );
+    assert_eq!(state.modify("l", |value| value.as_array().map(Vec::len)), Some(Some(1)));
     assert!(!state.has_delta());
     let push = |value: &mut Value| value.as_array_mut().expect("it is an array").push(json!(2));
     assert!(state.modify("l", push).is_some());
@@ -112,14 +90,7 @@ fn modifying_in_place_is_recorded() {
 }
 
 fn any_key() -> impl Strategy<Value = String> {
-    let prefix = prop_oneof![
-        Just(""),
-        Just("app:"),
-        Just("user:"),
-        Just("temp:"),
-        Just("APP:"),
-        Just("app:temp:")
-    ];
+    let prefix = prop_oneof![Just(""), Just("app:"), Just("user:"), Just("temp:"), Just("APP:"), Just("app:temp:")];
     (prefix, "[a-c]{0,2}").prop_map(|(prefix, name)| format!("{prefix}{name}"))
 }
 

@@ -54,10 +54,11 @@ impl<'a> Drive<'a> {
     pub(crate) async fn step(&mut self, ic: &InvocationContext) {
         let mut aborted = pin!(ic.abort_signal().aborted());
         poll_fn(|cx| {
-            if aborted.as_mut().poll(cx).is_ready() {
+            if ic.is_aborted() || self.poll_root(cx, || ic.queue().has_events()).is_ready() {
                 return Poll::Ready(());
             }
-            self.poll_root(cx, || ic.queue().has_events())
+            // Only a run that waits needs to hear of an abort; registering costs a lock.
+            aborted.as_mut().poll(cx)
         })
         .await;
     }

@@ -12,7 +12,7 @@ mod readonly;
 mod services;
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use pleach_core::{Branch, Content, Map, NodePath, Route};
 use serde_json::Value;
@@ -24,7 +24,7 @@ pub use readonly::ReadonlyContext;
 
 use cell::{Output, RunCell};
 
-use crate::{InvocationContext, NodeError, NodeInput, NodeKind, NodeSpec, RunConfig, Schema, State};
+use crate::{ChildFailure, InvocationContext, NodeError, NodeInput, NodeKind, NodeSpec, RunConfig, Schema, State};
 
 /// The context of one node run. Cheap to clone: clones are the same run.
 ///
@@ -47,19 +47,29 @@ struct ContextInner {
     output_schema: Option<Schema>,
     state_schema: Option<Schema>,
     resume_inputs: Option<Arc<Map>>,
-    place: Place,
+    place: Option<Place>,
+    graph: OnceLock<Arc<GraphNames>>,
     output_for: Option<Arc<[NodePath]>>,
     claimed: bool,
     cell: Mutex<RunCell>,
 }
 
-/// Where in a graph a run stands; empty for dynamic and root runs.
-#[derive(Clone, Debug, Default)]
+/// Where in its workflow's graph a run stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The predecessor whose completion queued the run, `__START__` for the first nodes.
-    pub triggered_by: SmolStr,
-    /// The names of all predecessors.
-    pub in_nodes: Option<Arc<[SmolStr]>>,
+    /// The node.
+    pub node: u32,
+    /// The predecessor whose completion queued the run; `None` for the first nodes.
+    pub by: Option<u32>,
+}
+
+/// The names in a workflow's graph, for contexts to show. A workflow run shares one with the runs below it.
+#[derive(Debug, Default)]
+pub struct GraphNames {
+    /// The nodes.
+    pub nodes: Vec<SmolStr>,
+    /// For every node, the names of all its predecessors.
+    pub predecessors: Vec<Vec<SmolStr>>,
 }
 
 /// What a child context is made from, beside its node and its parent (R203).
@@ -71,14 +81,30 @@ pub struct ChildSetup {
     pub branch: Option<Branch>,
     /// The isolation scope; `None` inherits the parent's.
     pub isolation_scope: Option<Arc<str>>,
-    /// Which attempt this is, from 1.
-    pub attempt: u32,
     /// The answers to the run's questions.
     pub resume_inputs: Option<Arc<Map>>,
     /// The ancestors whose output this run's output is too, nearest first.
     pub output_for: Option<Arc<[NodePath]>>,
-    /// Where in a graph the run stands.
-    pub place: Place,
+    /// Where in its workflow's graph the run stands; `None` for dynamic and root runs.
+    pub place: Option<Place>,
+}
+
+/// What came of a run.
+#[derive(Clone, Debug)]
+pub enum RunOutcome {
+    /// It completed, or waits for more input when it gave nothing.
+    Done {
+        /// What it gave.
+        output: NodeInput,
+        /// The route it chose.
+        route: Option<Route>,
+        /// The branch it ended on.
+        branch: Option<Branch>,
+    },
+    /// It waits for answers to these questions.
+    Interrupted(Vec<String>),
+    /// It failed, or a run below it did.
+    Failed(Box<ChildFailure>),
 }
 
 impl Context {
@@ -99,7 +125,8 @@ impl Context {
                 output_schema: None,
                 state_schema: None,
                 resume_inputs: None,
-                place: Place::default(),
+                place: None,
+                graph: OnceLock::new(),
                 output_for: None,
                 claimed: false,
                 cell: Mutex::default(),
@@ -126,14 +153,42 @@ impl Context {
                 child_author,
                 kind: spec.kind,
                 rerun_on_resume: spec.rerun_on_resume,
-                attempt: setup.attempt,
+                attempt: 1,
                 output_schema: spec.output_schema.clone().filter(|_| !is_workflow),
                 state_schema: spec.state_schema.clone().or_else(|| parent.state_schema.clone()),
                 resume_inputs: setup.resume_inputs,
                 place: setup.place,
+                graph: OnceLock::new(),
                 output_for: setup.output_for,
                 claimed,
                 cell: Mutex::new(RunCell { branch: setup.branch, isolation_scope, ..RunCell::default() }),
+            }),
+        }
+    }
+
+    /// The context of the next attempt of this run, on the branch and in the scope that the first one had. For engines.
+    #[must_use]
+    pub fn next_attempt(&self, branch: Option<Branch>, isolation_scope: Option<Arc<str>>) -> Self {
+        let this = &*self.inner;
+        Self {
+            inner: Arc::new(ContextInner {
+                invocation: Arc::clone(&this.invocation),
+                parent: this.parent.clone(),
+                path: this.path.clone(),
+                name: this.name.clone(),
+                author: this.author.clone(),
+                child_author: this.child_author.clone(),
+                kind: this.kind,
+                rerun_on_resume: this.rerun_on_resume,
+                attempt: this.attempt + 1,
+                output_schema: this.output_schema.clone(),
+                state_schema: this.state_schema.clone(),
+                resume_inputs: this.resume_inputs.clone(),
+                place: this.place,
+                graph: OnceLock::new(),
+                output_for: this.output_for.clone(),
+                claimed: this.claimed,
+                cell: Mutex::new(RunCell { branch, isolation_scope, ..RunCell::default() }),
             }),
         }
     }
@@ -201,13 +256,28 @@ impl Context {
     /// runs.
     #[must_use]
     pub fn triggered_by(&self) -> &str {
-        &self.inner.place.triggered_by
+        match (self.inner.place, self.names()) {
+            (Some(Place { by: Some(by), .. }), Some(names)) => names.nodes.get(by as usize).map_or("", SmolStr::as_str),
+            (Some(Place { by: None, .. }), _) => "__START__",
+            _ => "",
+        }
     }
 
     /// The names of all predecessors in the graph; empty for dynamic and root runs.
     #[must_use]
     pub fn in_nodes(&self) -> &[SmolStr] {
-        self.inner.place.in_nodes.as_deref().unwrap_or_default()
+        let place = self.inner.place;
+        let known = place.zip(self.names()).and_then(|(place, names)| names.predecessors.get(place.node as usize));
+        known.map(Vec::as_slice).unwrap_or_default()
+    }
+
+    fn names(&self) -> Option<&GraphNames> {
+        self.parent()?.inner.graph.get().map(|names| &**names)
+    }
+
+    /// Says which names the runs below this one can show; only the first call counts. For engines.
+    pub fn set_graph_names(&self, names: Arc<GraphNames>) {
+        let _ = self.inner.graph.set(names);
     }
 
     /// The id that all events of the invocation carry.
@@ -351,15 +421,22 @@ impl Context {
         }
     }
 
-    /// The final output, for the orchestrator; taken once.
+    /// What came of the run, for its orchestrator; output and route are taken, so ask once.
     #[must_use]
-    pub fn take_output(&self) -> NodeInput {
+    pub fn take_outcome(&self) -> RunOutcome {
         let mut cell = self.cell();
-        match std::mem::take(&mut cell.output) {
+        if let Some(failure) = &cell.error {
+            return RunOutcome::Failed(failure.clone());
+        }
+        if !cell.interrupts.is_empty() {
+            return RunOutcome::Interrupted(cell.interrupts.clone());
+        }
+        let output = match std::mem::take(&mut cell.output) {
             Output::Unset | Output::Sending => cell.claimed_output.take().unwrap_or_default(),
             Output::Pending(value) => NodeInput::json(value),
             Output::Stored(output) => output,
-        }
+        };
+        RunOutcome::Done { output, route: cell.route.take(), branch: cell.branch.clone() }
     }
 }
 

@@ -29,11 +29,7 @@ json_fields!(Field {
 
 const FIELDS: usize = 15;
 
-fn optional<S, T>(
-    object: &mut S,
-    name: &'static str,
-    value: Option<&Option<T>>,
-) -> Result<(), S::Error>
+fn optional<S, T>(object: &mut S, name: &'static str, value: Option<&Option<T>>) -> Result<(), S::Error>
 where
     S: SerializeStruct,
     T: Serialize,
@@ -58,10 +54,7 @@ impl Serialize for EventActions {
         object.serialize_field("artifact_delta", self.artifact_delta())?;
         write_rare!(transfer_to_agent transfer_reason escalate);
         object.serialize_field("requested_auth_configs", self.requested_auth_configs())?;
-        object.serialize_field(
-            "requested_tool_confirmations",
-            self.requested_tool_confirmations(),
-        )?;
+        object.serialize_field("requested_tool_confirmations", self.requested_tool_confirmations())?;
         write_rare!(compaction end_of_agent agent_state rewind_before_invocation_id);
         if let Some(route) = self.route() {
             object.serialize_field("route", route)?;
@@ -74,11 +67,7 @@ impl Serialize for EventActions {
 struct ActionsVisitor;
 
 impl ActionsVisitor {
-    fn read<'de, A: MapAccess<'de>>(
-        actions: &mut EventActions,
-        field: Field,
-        map: &mut A,
-    ) -> Result<(), A::Error> {
+    fn read<'de, A: MapAccess<'de>>(actions: &mut EventActions, field: Field, map: &mut A) -> Result<(), A::Error> {
         macro_rules! read {
             ($name:ident: maybe) => {{
                 let value = json::value::<Option<_>, A>(map, stringify!($name))?;

@@ -87,9 +87,7 @@ impl EventActions {
 
     /// Returns the artifacts saved, file name to version.
     pub fn artifact_delta(&self) -> &BTreeMap<String, i64> {
-        self.rare
-            .as_ref()
-            .map_or(&NO_ARTIFACTS, |rare| &rare.artifact_delta)
+        self.rare.as_ref().map_or(&NO_ARTIFACTS, |rare| &rare.artifact_delta)
     }
 
     /// Returns the artifacts saved, to be changed.
@@ -99,9 +97,7 @@ impl EventActions {
 
     /// Returns the credentials asked for, by function call id.
     pub fn requested_auth_configs(&self) -> &BTreeMap<String, AuthConfig> {
-        self.rare
-            .as_ref()
-            .map_or(&NO_AUTH, |rare| &rare.requested_auth_configs)
+        self.rare.as_ref().map_or(&NO_AUTH, |rare| &rare.requested_auth_configs)
     }
 
     /// Returns the credentials asked for, to be changed.
@@ -111,9 +107,7 @@ impl EventActions {
 
     /// Returns the confirmations asked for, by function call id.
     pub fn requested_tool_confirmations(&self) -> &BTreeMap<String, ToolConfirmation> {
-        self.rare
-            .as_ref()
-            .map_or(&NO_CONFIRMATIONS, |rare| &rare.requested_tool_confirmations)
+        self.rare.as_ref().map_or(&NO_CONFIRMATIONS, |rare| &rare.requested_tool_confirmations)
     }
 
     /// Returns the confirmations asked for, to be changed.
@@ -149,14 +143,16 @@ impl EventActions {
         self.rare.get_or_insert_default()
     }
 
+    /// Tells whether the actions have nothing beyond state and route.
+    pub(crate) fn has_only_common_parts(&self) -> bool {
+        self.rare.is_none()
+    }
+
     /// Tells whether nothing at all is done.
     pub fn is_empty(&self) -> bool {
         self.state_delta().is_empty()
             && self.route.is_none()
-            && self
-                .rare
-                .as_ref()
-                .is_none_or(|rare| **rare == RareActions::default())
+            && self.rare.as_ref().is_none_or(|rare| **rare == RareActions::default())
     }
 }
 

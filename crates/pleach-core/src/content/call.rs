@@ -23,12 +23,7 @@ json_object! {
 impl FunctionCall {
     /// Makes a call with an id and arguments.
     pub fn new(id: impl Into<String>, name: impl Into<String>, args: Map) -> Self {
-        Self {
-            id: Some(id.into()),
-            name: Some(name.into()),
-            args: Some(args),
-            ..Self::default()
-        }
+        Self { id: Some(id.into()), name: Some(name.into()), args: Some(args), ..Self::default() }
     }
 }
 
@@ -53,12 +48,7 @@ json_object! {
 impl FunctionResponse {
     /// Makes the response to the call `id` of the function `name`.
     pub fn new(id: impl Into<String>, name: impl Into<String>, response: Map) -> Self {
-        Self {
-            id: Some(id.into()),
-            name: Some(name.into()),
-            response: Some(response),
-            ..Self::default()
-        }
+        Self { id: Some(id.into()), name: Some(name.into()), response: Some(response), ..Self::default() }
     }
 }
 

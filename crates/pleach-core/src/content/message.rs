@@ -21,11 +21,7 @@ json_object! {
 impl Content {
     /// Makes a message of several parts.
     pub fn new(role: impl Into<SmolStr>, parts: impl IntoIterator<Item = Part>) -> Self {
-        Self {
-            parts: Some(parts.into_iter().collect()),
-            role: Some(role.into()),
-            extra: None,
-        }
+        Self { parts: Some(parts.into_iter().collect()), role: Some(role.into()), extra: None }
     }
 
     /// Makes a text said by the user.
@@ -55,25 +51,17 @@ impl Content {
 
     /// Joins the text of all parts that are not thoughts.
     pub fn text(&self) -> String {
-        self.parts()
-            .iter()
-            .filter(|part| !part.is_thought())
-            .filter_map(|part| part.text.as_deref())
-            .collect()
+        self.parts().iter().filter(|part| !part.is_thought()).filter_map(|part| part.text.as_deref()).collect()
     }
 
     /// Iterates over the function calls.
     pub fn function_calls(&self) -> impl Iterator<Item = &FunctionCall> {
-        self.parts()
-            .iter()
-            .filter_map(|part| part.function_call.as_deref())
+        self.parts().iter().filter_map(|part| part.function_call.as_deref())
     }
 
     /// Iterates over the function responses.
     pub fn function_responses(&self) -> impl Iterator<Item = &FunctionResponse> {
-        self.parts()
-            .iter()
-            .filter_map(|part| part.function_response.as_deref())
+        self.parts().iter().filter_map(|part| part.function_response.as_deref())
     }
 }
 
@@ -103,11 +91,7 @@ impl From<String> for Message {
 
 impl From<Part> for Message {
     fn from(part: Part) -> Self {
-        let role = if part.function_call.is_some() {
-            "model"
-        } else {
-            "user"
-        };
+        let role = if part.function_call.is_some() { "model" } else { "user" };
         Self(Content::new(SmolStr::new_static(role), [part]))
     }
 }
@@ -132,16 +116,10 @@ impl<'de> Deserialize<'de> for Message {
                 })
                 .collect::<Result<Vec<_>, _>>()
                 .map(Self::from),
-            Value::Object(object)
-                if object.contains_key("parts") || object.contains_key("role") =>
-            {
-                Content::deserialize(Value::Object(object))
-                    .map(Self)
-                    .map_err(D::Error::custom)
+            Value::Object(object) if object.contains_key("parts") || object.contains_key("role") => {
+                Content::deserialize(Value::Object(object)).map(Self).map_err(D::Error::custom)
             }
-            part => Part::deserialize(part)
-                .map(Self::from)
-                .map_err(D::Error::custom),
+            part => Part::deserialize(part).map(Self::from).map_err(D::Error::custom),
         }
     }
 }

@@ -1,8 +1,8 @@
 //! One part of a message.
 
 use crate::content::{
-    Blob, CodeExecutionResult, ExecutableCode, FileData, FunctionCall, FunctionResponse, ToolCall,
-    ToolResponse, VideoMetadata,
+    Blob, CodeExecutionResult, ExecutableCode, FileData, FunctionCall, FunctionResponse, ToolCall, ToolResponse,
+    VideoMetadata,
 };
 use crate::json::json_object;
 use crate::{Bytes, Map, Owned};
@@ -50,39 +50,52 @@ json_object! {
 impl Part {
     /// Makes a text part.
     pub fn text(text: impl Into<String>) -> Self {
-        Self {
-            text: Some(text.into()),
-            ..Self::default()
-        }
+        Self { text: Some(text.into()), ..Self::default() }
     }
 
     /// Makes a part with media of the given type.
     pub fn bytes(mime_type: impl Into<String>, data: impl Into<Bytes>) -> Self {
-        let blob = Blob {
-            data: Some(data.into()),
-            mime_type: Some(mime_type.into()),
-            ..Blob::default()
-        };
-        Self {
-            inline_data: Some(Box::new(blob)),
-            ..Self::default()
-        }
+        let blob = Blob { data: Some(data.into()), mime_type: Some(mime_type.into()), ..Blob::default() };
+        Self { inline_data: Some(Box::new(blob)), ..Self::default() }
     }
 
     /// Makes a part that calls a function.
     pub fn function_call(call: FunctionCall) -> Self {
-        Self {
-            function_call: Some(Box::new(call)),
-            ..Self::default()
-        }
+        Self { function_call: Some(Box::new(call)), ..Self::default() }
     }
 
     /// Makes a part that answers a call.
     pub fn function_response(response: FunctionResponse) -> Self {
-        Self {
-            function_response: Some(Box::new(response)),
-            ..Self::default()
-        }
+        Self { function_response: Some(Box::new(response)), ..Self::default() }
+    }
+
+    /// Returns the text of a part that is nothing but text.
+    pub(crate) fn as_plain_text(&self) -> Option<&str> {
+        // Every field is named, so that a new one cannot be forgotten.
+        let Self {
+            text,
+            media_resolution: None,
+            code_execution_result: None,
+            executable_code: None,
+            file_data: None,
+            function_call: None,
+            function_response: None,
+            inline_data: None,
+            thought: None,
+            thought_signature: None,
+            video_metadata: None,
+            tool_call: None,
+            tool_response: None,
+            part_metadata: None,
+            audio_transcription: None,
+            media_processing: None,
+            speech_metadata: None,
+            extra: None,
+        } = self
+        else {
+            return None;
+        };
+        text.as_deref()
     }
 
     /// Tells whether the part is a model's thinking.

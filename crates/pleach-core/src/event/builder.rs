@@ -14,10 +14,7 @@ impl Event {
 
     /// Makes an event that says who speaks.
     pub fn from_author(author: impl Into<SmolStr>) -> Self {
-        Self {
-            author: author.into(),
-            ..Self::default()
-        }
+        Self { author: author.into(), ..Self::default() }
     }
 
     /// Makes an event that says something: a text, a part, several parts (all with the role `user`) or a
@@ -67,9 +64,7 @@ impl Event {
 
     /// Adds one change of state.
     pub fn with_state(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
-        self.actions
-            .state_delta_mut()
-            .insert(key.into(), value.into());
+        self.actions.state_delta_mut().insert(key.into(), value.into());
         self
     }
 
@@ -77,11 +72,7 @@ impl Event {
     ///
     /// # Errors
     /// When the value has none.
-    pub fn try_with_state(
-        self,
-        key: impl Into<String>,
-        value: impl Serialize,
-    ) -> serde_json::Result<Self> {
+    pub fn try_with_state(self, key: impl Into<String>, value: impl Serialize) -> serde_json::Result<Self> {
         Ok(self.with_state(key, serde_json::to_value(value)?))
     }
 

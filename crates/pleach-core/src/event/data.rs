@@ -30,10 +30,7 @@ pub struct Event {
     pub(super) output: Option<Value>,
     pub(super) content: Option<Box<Content>>,
     pub(super) actions: EventActions,
-    #[expect(
-        clippy::box_collection,
-        reason = "rare, and one pointer in line is a third of the set"
-    )]
+    #[expect(clippy::box_collection, reason = "rare, and one pointer in line is a third of the set")]
     pub(super) long_running_tool_ids: Option<Box<BTreeSet<String>>>,
     pub(super) output_for: OutputFor,
     pub(super) rare: Option<Box<Rare>>,
@@ -251,10 +248,7 @@ impl Event {
 
     /// Returns top-level keys this version does not know; they are written back untouched.
     pub fn extra(&self) -> Option<&Map> {
-        self.rare
-            .as_ref()
-            .map(|rare| &rare.extra)
-            .filter(|extra| !extra.is_empty())
+        self.rare.as_ref().map(|rare| &rare.extra).filter(|extra| !extra.is_empty())
     }
 
     pub(super) fn rare_mut(&mut self) -> &mut Rare {

@@ -133,23 +133,14 @@ impl Draft {
     }
 
     fn finish<E: de::Error>(self) -> Result<Event, E> {
-        let Self {
-            mut event,
-            mut node_info,
-            message,
-            state,
-            route,
-            node_path,
-        } = self;
+        let Self { mut event, mut node_info, message, state, route, node_path } = self;
         if let Some(path) = node_path {
             node_info.path = path;
         }
         node_info.put_into(&mut event);
         if let Some(Message(content)) = message {
             if event.content.is_some() {
-                return Err(E::custom(
-                    "'message' and 'content' are mutually exclusive: give only one of them",
-                ));
+                return Err(E::custom("'message' and 'content' are mutually exclusive: give only one of them"));
             }
             event.set_content(Some(content));
         }
@@ -190,14 +181,8 @@ impl<'de> Deserialize<'de> for Seconds {
             }
 
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Seconds, E> {
-                let number = text
-                    .trim()
-                    .parse()
-                    .ok()
-                    .filter(|number: &f64| number.is_finite());
-                number
-                    .map(Seconds)
-                    .ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self))
+                let number = text.trim().parse().ok().filter(|number: &f64| number.is_finite());
+                number.map(Seconds).ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self))
             }
         }
 
@@ -219,9 +204,7 @@ impl<'de> Visitor<'de> for EventVisitor {
         let mut seen = Seen::default();
         while let Some(key) = map.next_key::<Key<Field>>()? {
             match key {
-                Key::Known(field, camel) if seen.accepts(field, camel) => {
-                    draft.read(field, &mut map)?
-                }
+                Key::Known(field, camel) if seen.accepts(field, camel) => draft.read(field, &mut map)?,
                 Key::Known(..) => json::ignore(&mut map)?,
                 Key::Unknown(name) => {
                     let value = map.next_value()?;

@@ -88,9 +88,7 @@ impl NodeInfoDocument {
         let legacy = [("run_id", self.run_id), ("execution_id", self.execution_id)];
         for (name, value) in legacy {
             if let Some(value) = value {
-                self.extra
-                    .get_or_insert_default()
-                    .insert(name.to_owned(), value);
+                self.extra.get_or_insert_default().insert(name.to_owned(), value);
             }
         }
         if let Some(extra) = self.extra {

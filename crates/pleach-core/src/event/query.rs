@@ -6,6 +6,11 @@ use crate::request_input::{REQUEST_CREDENTIAL, REQUEST_INPUT};
 use crate::{Event, FunctionCall, FunctionResponse, NodePath, OutputFor};
 
 impl Event {
+    /// Tells whether the event has nothing beyond ids, path, output, message, route and state: what most events are.
+    pub(crate) fn has_only_common_parts(&self) -> bool {
+        self.rare.is_none() && self.long_running_tool_ids.is_none() && self.actions.has_only_common_parts()
+    }
+
     /// Tells whether this is a streamed fragment.
     pub fn is_partial(&self) -> bool {
         self.partial == Some(true)
@@ -13,23 +18,17 @@ impl Event {
 
     /// Joins the text of the message, without thoughts; empty when there is none.
     pub fn text(&self) -> String {
-        self.content()
-            .map(|content| content.text())
-            .unwrap_or_default()
+        self.content().map(|content| content.text()).unwrap_or_default()
     }
 
     /// Iterates over the function calls of the message.
     pub fn function_calls(&self) -> impl Iterator<Item = &FunctionCall> {
-        self.content()
-            .into_iter()
-            .flat_map(|content| content.function_calls())
+        self.content().into_iter().flat_map(|content| content.function_calls())
     }
 
     /// Iterates over the function responses of the message.
     pub fn function_responses(&self) -> impl Iterator<Item = &FunctionResponse> {
-        self.content()
-            .into_iter()
-            .flat_map(|content| content.function_responses())
+        self.content().into_iter().flat_map(|content| content.function_responses())
     }
 
     /// Tells whether this event's output is that of the run at `path`.
@@ -46,33 +45,19 @@ impl Event {
     pub fn interrupt_ids(&self) -> BTreeSet<&str> {
         let asked = self
             .function_calls()
-            .filter(|call| {
-                matches!(
-                    call.name.as_deref(),
-                    Some(REQUEST_INPUT | REQUEST_CREDENTIAL)
-                )
-            })
+            .filter(|call| matches!(call.name.as_deref(), Some(REQUEST_INPUT | REQUEST_CREDENTIAL)))
             .filter_map(|call| call.id.as_deref());
-        self.long_running_tool_ids()
-            .into_iter()
-            .flatten()
-            .map(String::as_str)
-            .chain(asked)
-            .collect()
+        self.long_running_tool_ids().into_iter().flatten().map(String::as_str).chain(asked).collect()
     }
 
     /// Tells whether the event asks the outside world anything (R141).
     pub fn is_interrupt(&self) -> bool {
-        self.long_running_tool_ids()
-            .is_some_and(|ids| !ids.is_empty())
-            || !self.interrupt_ids().is_empty()
+        self.long_running_tool_ids().is_some_and(|ids| !ids.is_empty()) || !self.interrupt_ids().is_empty()
     }
 
     /// Tells whether the agent that wrote the event has nothing to add to it (R108).
     pub fn is_final_response(&self) -> bool {
-        let waits = self
-            .long_running_tool_ids()
-            .is_some_and(|ids| !ids.is_empty());
+        let waits = self.long_running_tool_ids().is_some_and(|ids| !ids.is_empty());
         if waits || self.actions.skip_summarization() == Some(true) {
             return true;
         }
@@ -92,18 +77,11 @@ impl Event {
 
     /// Tells whether the event is the checkpoint of an agent, or its end mark (R125). An empty state is none (R109).
     pub fn is_checkpoint(&self) -> bool {
-        self.actions
-            .agent_state()
-            .is_some_and(|state| !state.is_empty())
-            || self.actions.end_of_agent() == Some(true)
+        self.actions.agent_state().is_some_and(|state| !state.is_empty()) || self.actions.end_of_agent() == Some(true)
     }
 
     /// Returns the name of the node that wrote the event; empty for checkpoints (R109).
     pub fn node_name(&self) -> &str {
-        if self.is_checkpoint() {
-            ""
-        } else {
-            self.path.name()
-        }
+        if self.is_checkpoint() { "" } else { self.path.name() }
     }
 }

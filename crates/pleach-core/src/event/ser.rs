@@ -12,23 +12,11 @@ use crate::{Event, Map};
 trait Target {
     type Error;
 
-    fn put<T: Serialize + ?Sized>(
-        &mut self,
-        name: &'static str,
-        value: &T,
-    ) -> Result<(), Self::Error>;
+    fn put<T: Serialize + ?Sized>(&mut self, name: &'static str, value: &T) -> Result<(), Self::Error>;
 
     /// Leaves `None` out.
-    fn put_some<T: Serialize>(
-        &mut self,
-        name: &'static str,
-        value: &Option<T>,
-    ) -> Result<(), Self::Error> {
-        if value.is_present() {
-            self.put(name, value)
-        } else {
-            Ok(())
-        }
+    fn put_some<T: Serialize>(&mut self, name: &'static str, value: &Option<T>) -> Result<(), Self::Error> {
+        if value.is_present() { self.put(name, value) } else { Ok(()) }
     }
 }
 
@@ -37,11 +25,7 @@ struct AsStruct<S>(S);
 impl<S: SerializeStruct> Target for AsStruct<S> {
     type Error = S::Error;
 
-    fn put<T: Serialize + ?Sized>(
-        &mut self,
-        name: &'static str,
-        value: &T,
-    ) -> Result<(), S::Error> {
+    fn put<T: Serialize + ?Sized>(&mut self, name: &'static str, value: &T) -> Result<(), S::Error> {
         self.0.serialize_field(name, value)
     }
 }
@@ -51,11 +35,7 @@ struct AsMap<M>(M);
 impl<M: SerializeMap> Target for AsMap<M> {
     type Error = M::Error;
 
-    fn put<T: Serialize + ?Sized>(
-        &mut self,
-        name: &'static str,
-        value: &T,
-    ) -> Result<(), M::Error> {
+    fn put<T: Serialize + ?Sized>(&mut self, name: &'static str, value: &T) -> Result<(), M::Error> {
         self.0.serialize_entry(&FieldName(name), value)
     }
 }
@@ -67,11 +47,7 @@ trait Members {
 
     fn write<W: Target>(&self, out: &mut W) -> Result<(), W::Error>;
 
-    fn serialize_with<S: Serializer>(
-        &self,
-        serializer: S,
-        extra: Option<&Map>,
-    ) -> Result<S::Ok, S::Error> {
+    fn serialize_with<S: Serializer>(&self, serializer: S, extra: Option<&Map>) -> Result<S::Ok, S::Error> {
         match extra.filter(|extra| !extra.is_empty()) {
             None => {
                 let mut out = AsStruct(serializer.serialize_struct(Self::NAME, Self::COUNT)?);
@@ -153,10 +129,7 @@ struct NodeInfoJson<'a>(&'a Event);
 
 impl Serialize for NodeInfoJson<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.serialize_with(
-            serializer,
-            self.0.rare.as_ref().map(|rare| &rare.node_extra),
-        )
+        self.serialize_with(serializer, self.0.rare.as_ref().map(|rare| &rare.node_extra))
     }
 }
 

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::OutputFor;
 use crate::{
-    Content, Event, EventActions, FunctionCall, FunctionResponse, Map, ModelInfo, NodePath, Part,
-    RouteKey, Uuid, to_camel,
+    Content, Event, EventActions, FunctionCall, FunctionResponse, Map, ModelInfo, NodePath, Part, RouteKey, Uuid,
+    to_camel,
 };
 
 fn read(json: Value) -> Event {
@@ -30,9 +30,7 @@ fn event_is_small() {
 #[test]
 fn output_event_has_nothing_behind_pointers() {
     let event = Event::of(1);
-    assert!(
-        event.rare.is_none() && event.content.is_none() && event.long_running_tool_ids.is_none()
-    );
+    assert!(event.rare.is_none() && event.content.is_none() && event.long_running_tool_ids.is_none());
     assert_eq!(event.output_for, OutputFor::None);
 }
 
@@ -54,15 +52,9 @@ fn terminal_output_is_written_as_google_adk_does() {
     let mut event = Event::of("BA");
     event.set_path("wf@1/b@1".into());
     event.set_output_for(OutputFor::Own);
-    assert_eq!(
-        written(&event)["node_info"],
-        json!({"path": "wf@1/b@1", "output_for": ["wf@1/b@1"]})
-    );
+    assert_eq!(written(&event)["node_info"], json!({"path": "wf@1/b@1", "output_for": ["wf@1/b@1"]}));
     event.set_output_for(OutputFor::Paths(["wf@1/b@1".into(), "wf@1".into()].into()));
-    assert_eq!(
-        written(&event)["node_info"]["output_for"],
-        json!(["wf@1/b@1", "wf@1"])
-    );
+    assert_eq!(written(&event)["node_info"]["output_for"], json!(["wf@1/b@1", "wf@1"]));
     assert_eq!(read(written(&event)), event);
     assert!(event.is_output_for(&"wf@1".into()) && !event.is_output_for(&"wf@2".into()));
 }
@@ -72,10 +64,7 @@ fn own_output_is_recognised_wherever_it_stands() {
     let event = read(json!({"node_info": {"output_for": ["a@1"], "path": "a@1"}}));
     assert_eq!(event.output_for, OutputFor::Own);
     assert_eq!(event.node_info().output_for(), Some(&["a@1".into()][..]));
-    assert_eq!(
-        read(json!({"node_info": {"output_for": []}})).output_for,
-        OutputFor::Paths([].into())
-    );
+    assert_eq!(read(json!({"node_info": {"output_for": []}})).output_for, OutputFor::Paths([].into()));
 }
 
 /// E240
@@ -87,17 +76,11 @@ fn casings_may_be_mixed() {
         "longRunningToolIds": [], "content": {"parts": [{"functionCall": {"willContinue": true}}]},
     }));
     assert_eq!(event.invocation_id(), &"i");
-    assert_eq!(
-        (event.error_code(), event.error_message()),
-        (Some("E"), Some("m"))
-    );
+    assert_eq!((event.error_code(), event.error_message()), (Some("E"), Some("m")));
     assert_eq!(event.node_info().message_as_output(), Some(true));
     assert_eq!(event.actions().state_delta()["aB"], 1);
     assert_eq!(event.actions().artifact_delta()["f"], 2);
-    assert_eq!(
-        event.function_calls().next().unwrap().will_continue,
-        Some(true)
-    );
+    assert_eq!(event.function_calls().next().unwrap().will_continue, Some(true));
 }
 
 /// S45: when both spellings of a key stand, the camelCase one wins, in either order and at every level.
@@ -139,32 +122,20 @@ fn unknown_keys_in_actions_are_refused() {
         let error = try_read(json!({"actions": actions})).unwrap_err();
         assert!(error.starts_with(expected), "{error}");
     };
-    check(
-        json!({"foo": 1}),
-        "actions: unknown field `foo` in EventActions",
-    );
+    check(json!({"foo": 1}), "actions: unknown field `foo` in EventActions");
     check(
         json!({"requested_tool_confirmations": {"c": {"hint": "", "x": 1}}}),
         "actions: requested_tool_confirmations: unknown field `x` in ToolConfirmation",
     );
-    check(
-        json!({"render_ui_widgets": [{"z": 1}]}),
-        "actions: render_ui_widgets: unknown field `z` in UiWidget",
-    );
-    check(
-        json!({"compaction": {"start_timestamp": 1}}),
-        "actions: compaction: missing field `end_timestamp`",
-    );
+    check(json!({"render_ui_widgets": [{"z": 1}]}), "actions: render_ui_widgets: unknown field `z` in UiWidget");
+    check(json!({"compaction": {"start_timestamp": 1}}), "actions: compaction: missing field `end_timestamp`");
 }
 
 /// E243
 #[test]
 fn long_running_ids_are_sorted() {
     let event = read(json!({"long_running_tool_ids": ["c", "a", "b"]}));
-    assert_eq!(
-        written(&event)["long_running_tool_ids"],
-        json!(["a", "b", "c"])
-    );
+    assert_eq!(written(&event)["long_running_tool_ids"], json!(["a", "b", "c"]));
     let empty = Event::new().with_long_running(Vec::<String>::new());
     assert_eq!(written(&empty)["long_running_tool_ids"], json!([]));
 }
@@ -173,10 +144,7 @@ fn long_running_ids_are_sorted() {
 #[test]
 fn message_and_content_exclude_each_other() {
     let error = try_read(json!({"message": "x", "content": {"parts": []}})).unwrap_err();
-    assert!(
-        error.starts_with("'message' and 'content' are mutually exclusive"),
-        "{error}"
-    );
+    assert!(error.starts_with("'message' and 'content' are mutually exclusive"), "{error}");
 }
 
 /// E245, R107
@@ -184,13 +152,7 @@ fn message_and_content_exclude_each_other() {
 fn message_becomes_content() {
     let said = json!({"parts": [{"text": "x"}], "role": "user"});
     assert_eq!(written(&Event::message("x"))["content"], said);
-    for message in [
-        json!("x"),
-        json!(["x"]),
-        json!({"text": "x"}),
-        json!([{"text": "x"}]),
-        said.clone(),
-    ] {
+    for message in [json!("x"), json!(["x"]), json!({"text": "x"}), json!([{"text": "x"}]), said.clone()] {
         assert_eq!(written(&read(json!({"message": message})))["content"], said);
     }
     let call = Event::message(Part::function_call(FunctionCall::new("1", "f", Map::new())));
@@ -200,37 +162,24 @@ fn message_becomes_content() {
 /// E246
 #[test]
 fn state_replaces_the_delta_only() {
-    let event =
-        read(json!({"actions": {"state_delta": {"z": 1}, "escalate": true}, "state": {"a": 2}}));
-    assert_eq!(
-        Value::from(event.actions().state_delta().clone()),
-        json!({"a": 2})
-    );
+    let event = read(json!({"actions": {"state_delta": {"z": 1}, "escalate": true}, "state": {"a": 2}}));
+    assert_eq!(Value::from(event.actions().state_delta().clone()), json!({"a": 2}));
     assert_eq!(event.actions().escalate(), Some(true));
     let delta = Map::from_iter([("a".to_owned(), json!(2))]);
     let mut actions = EventActions::new();
     actions.set_escalate(Some(true));
     actions.state_delta_mut().insert("z".into(), json!(1));
-    assert_eq!(
-        Event::new().with_actions(actions).with_state_map(delta),
-        event
-    );
+    assert_eq!(Event::new().with_actions(actions).with_state_map(delta), event);
 }
 
 /// E247: `false` and `0` are routes, and `false` is an output.
 #[test]
 fn falsy_values_are_kept() {
     let event = read(json!({"actions": {"route": false}, "output": false, "partial": false}));
-    assert_eq!(
-        event.actions().route().unwrap().keys(),
-        [RouteKey::Bool(false)]
-    );
+    assert_eq!(event.actions().route().unwrap().keys(), [RouteKey::Bool(false)]);
     let json = written(&event);
     assert_eq!(json["actions"]["route"], false);
-    assert_eq!(
-        (&json["output"], &json["partial"]),
-        (&json!(false), &json!(false))
-    );
+    assert_eq!((&json["output"], &json["partial"]), (&json!(false), &json!(false)));
     assert!(written(&Event::of(Value::Null)).get("output").is_none());
 }
 
@@ -239,16 +188,10 @@ fn falsy_values_are_kept() {
 fn node_info_is_derived_from_the_path() {
     let event = Event::new().with_node_path("a@1/b@2");
     let info = event.node_info();
-    assert_eq!(
-        (info.run_id(), info.parent_run_id(), info.name()),
-        ("2", Some("1"), "b")
-    );
+    assert_eq!((info.run_id(), info.parent_run_id(), info.name()), ("2", Some("1"), "b"));
     let event = Event::new().with_node_path("a/b");
     let info = event.node_info();
-    assert_eq!(
-        (info.run_id(), info.parent_run_id(), info.name()),
-        ("", None, "b")
-    );
+    assert_eq!((info.run_id(), info.parent_run_id(), info.name()), ("", None, "b"));
 }
 
 /// E249, R108
@@ -256,20 +199,13 @@ fn node_info_is_derived_from_the_path() {
 fn final_response() {
     let call = || Part::function_call(FunctionCall::new("1", "f", Map::new()));
     let response = || Part::function_response(FunctionResponse::new("1", "f", Map::new()));
-    let ran = Part {
-        code_execution_result: Some(Box::default()),
-        ..Part::default()
-    };
+    let ran = Part { code_execution_result: Some(Box::default()), ..Part::default() };
     let mut ended = Event::new();
     ended.actions_mut().set_end_of_agent(Some(true));
     let mut skipping = Event::message(response());
     skipping.actions_mut().set_skip_summarization(Some(true));
     let cases = [
-        (
-            "interrupt",
-            Event::message(call()).with_long_running(["1"]),
-            true,
-        ),
+        ("interrupt", Event::message(call()).with_long_running(["1"]), true),
         ("partial", Event::message("x").with_partial(true), false),
         ("text", Event::message("x"), true),
         ("output", Event::of(1), true),
@@ -281,21 +217,9 @@ fn final_response() {
         ("response", Event::message(response()), false),
         ("skipped response", skipping, true),
         ("code result", Event::message(ran), false),
-        (
-            "error with call",
-            Event::message(call()).with_error("E", "m"),
-            false,
-        ),
-        (
-            "error with response",
-            Event::message(response()).with_error("E", "m"),
-            true,
-        ),
-        (
-            "partial error",
-            Event::new().with_error("E", "m").with_partial(true),
-            false,
-        ),
+        ("error with call", Event::message(call()).with_error("E", "m"), false),
+        ("error with response", Event::message(response()).with_error("E", "m"), true),
+        ("partial error", Event::new().with_error("E", "m").with_partial(true), false),
     ];
     for (name, event, expected) in cases {
         assert_eq!(event.is_final_response(), expected, "{name}");
@@ -310,32 +234,12 @@ fn legacy_run_ids_join_the_path() {
         assert_eq!(event.path().as_str(), path);
         assert_eq!(written(&event)["node_info"], written_back);
     };
-    check(
-        json!({"path": "wf/a", "run_id": "2"}),
-        "wf/a@2",
-        json!({"path": "wf/a@2"}),
-    );
-    check(
-        json!({"path": "wf/a", "executionId": 3}),
-        "wf/a@3",
-        json!({"path": "wf/a@3"}),
-    );
-    check(
-        json!({"path": "a", "runId": "2"}),
-        "a@2",
-        json!({"path": "a@2"}),
-    );
+    check(json!({"path": "wf/a", "run_id": "2"}), "wf/a@2", json!({"path": "wf/a@2"}));
+    check(json!({"path": "wf/a", "executionId": 3}), "wf/a@3", json!({"path": "wf/a@3"}));
+    check(json!({"path": "a", "runId": "2"}), "a@2", json!({"path": "a@2"}));
     check(json!({"path": "wf/a"}), "wf/a", json!({"path": "wf/a"}));
-    check(
-        json!({"path": "a@1", "runId": "2"}),
-        "a@1",
-        json!({"path": "a@1", "run_id": "2"}),
-    );
-    check(
-        json!({"path": "", "runId": "2"}),
-        "",
-        json!({"path": "", "run_id": "2"}),
-    );
+    check(json!({"path": "a@1", "runId": "2"}), "a@1", json!({"path": "a@1", "run_id": "2"}));
+    check(json!({"path": "", "runId": "2"}), "", json!({"path": "", "run_id": "2"}));
 }
 
 /// S45, edge cases 78, 84, 85: what is refused, and that the text names the field.
@@ -348,19 +252,13 @@ fn wrong_types_name_the_field() {
         (json!({"error_code": 5}), "error_code: "),
         (json!({"custom_metadata": [1]}), "custom_metadata: "),
         (json!({"nodeInfo": {"path": 1}}), "node_info: path: "),
-        (
-            json!({"content": {"parts": [{"text": 1}]}}),
-            "content: parts: text: ",
-        ),
+        (json!({"content": {"parts": [{"text": 1}]}}), "content: parts: text: "),
         (json!({"actions": {"route": {"a": 1}}}), "actions: route: "),
     ] {
         let error = try_read(json).unwrap_err();
         assert!(error.starts_with(expected), "{error}");
     }
-    assert_eq!(
-        read(json!({"timestamp": " 1760000000.5 "})).timestamp(),
-        1_760_000_000.5
-    );
+    assert_eq!(read(json!({"timestamp": " 1760000000.5 "})).timestamp(), 1_760_000_000.5);
     assert_eq!(read(json!({"timestamp": 3})).timestamp(), 3.0);
 }
 
@@ -372,10 +270,7 @@ fn nulls_in_user_data_are_kept() {
         {"a": null}}}]}, "output": {"x": null}, "state": {"k": null}, "custom_metadata": {"m": null},
     }));
     let json = written(&event);
-    assert_eq!(
-        json["content"],
-        json!({"parts": [{"function_call": {"name": "f", "args": {"a": null}}}]})
-    );
+    assert_eq!(json["content"], json!({"parts": [{"function_call": {"name": "f", "args": {"a": null}}}]}));
     assert_eq!(json["output"], json!({"x": null}));
     assert_eq!(json["actions"]["state_delta"], json!({"k": null}));
     assert_eq!(json["custom_metadata"], json!({"m": null}));
@@ -391,12 +286,8 @@ fn only_the_frameworks_keys_change_casing() {
         "usage_metadata": {"promptTokenCount": 1, "prompt_tokens_details": [{"token_count": 2}]},
         "content": {"parts": [{"function_call": {"args": user, "partial_args": [{"json_path": "a"}]}}]},
     }));
-    event
-        .actions_mut()
-        .set_agent_state(user.as_object().cloned());
-    event
-        .actions_mut()
-        .set_set_model_response(Some(user.clone()));
+    event.actions_mut().set_agent_state(user.as_object().cloned());
+    event.actions_mut().set_set_model_response(Some(user.clone()));
     let camel = to_camel(&event).unwrap();
     assert_eq!(camel["output"], user);
     assert_eq!(camel["customMetadata"], user);
@@ -416,19 +307,11 @@ fn only_the_frameworks_keys_change_casing() {
 #[test]
 fn interrupt_ids() {
     let call = |id, name| Part::function_call(FunctionCall::new(id, name, Map::new()));
-    let parts = vec![
-        call("q", "adk_request_input"),
-        call("c", "adk_request_credential"),
-        call("f", "other"),
-    ];
+    let parts = vec![call("q", "adk_request_input"), call("c", "adk_request_credential"), call("f", "other")];
     let event = Event::message(parts).with_long_running(["t"]);
     assert!(event.interrupt_ids().iter().eq(&["c", "q", "t"]));
     assert!(event.is_interrupt());
-    assert!(
-        !Event::message("x")
-            .with_long_running(Vec::<String>::new())
-            .is_interrupt()
-    );
+    assert!(!Event::message("x").with_long_running(Vec::<String>::new()).is_interrupt());
 }
 
 /// R109
@@ -446,9 +329,7 @@ fn checkpoints_have_no_node_name() {
 #[test]
 fn every_setter_is_read_back() {
     let uuid = Uuid::from_u128(7);
-    let mut event = Event::from_author("a")
-        .with_branch("b@1")
-        .with_content(Content::model("hi"));
+    let mut event = Event::from_author("a").with_branch("b@1").with_content(Content::model("hi"));
     event.set_id(uuid);
     event.set_timestamp(1.5);
     event.set_invocation_id("i");
@@ -467,10 +348,7 @@ fn every_setter_is_read_back() {
     assert_eq!(again.id(), &uuid.to_string().as_str());
     assert_eq!(again.isolation_scope(), Some("scope"));
     assert_eq!(again.turn_complete(), Some(false));
-    assert_eq!(
-        again.model().unwrap().finish_reason.as_deref(),
-        Some("STOP")
-    );
+    assert_eq!(again.model().unwrap().finish_reason.as_deref(), Some("STOP"));
     assert_eq!(read(to_camel(&event).unwrap()), event);
     event.set_model(None);
     assert!(event.model().is_none());
@@ -478,12 +356,6 @@ fn every_setter_is_read_back() {
 
 #[test]
 fn text_leaves_thoughts_out() {
-    let thought = Part {
-        thought: Some(true),
-        ..Part::text("hm")
-    };
-    assert_eq!(
-        Event::message(vec![Part::text("a"), thought, Part::text("b")]).text(),
-        "ab"
-    );
+    let thought = Part { thought: Some(true), ..Part::text("hm") };
+    assert_eq!(Event::message(vec![Part::text("a"), thought, Part::text("b")]).text(), "ab");
 }

@@ -32,26 +32,13 @@ pub struct Session {
 impl Session {
     /// Makes a session without events.
     pub fn new(head: SessionHead, state: Map) -> Self {
-        Self {
-            head,
-            state,
-            events: Vec::new(),
-        }
+        Self { head, state, events: Vec::new() }
     }
 
     /// Makes a session by hand; `last_update_time` is in seconds since the epoch.
-    pub fn from_parts(
-        key: SessionKey,
-        state: Map,
-        events: Vec<Arc<Event>>,
-        last_update_time: f64,
-    ) -> Self {
+    pub fn from_parts(key: SessionKey, state: Map, events: Vec<Arc<Event>>, last_update_time: f64) -> Self {
         let revision = Revision::new(micros(last_update_time), 0);
-        Self {
-            head: SessionHead::new(key, revision, last_update_time),
-            state,
-            events,
-        }
+        Self { head: SessionHead::new(key, revision, last_update_time), state, events }
     }
 
     /// Returns the whole identity.
@@ -131,12 +118,7 @@ impl<'de> Deserialize<'de> for Session {
             read.user_id.ok_or_else(|| missing("user_id"))?,
             read.id.ok_or_else(|| missing("id"))?,
         );
-        Ok(Self::from_parts(
-            key,
-            read.state,
-            read.events,
-            read.last_update_time.unwrap_or(0.0),
-        ))
+        Ok(Self::from_parts(key, read.state, read.events, read.last_update_time.unwrap_or(0.0)))
     }
 }
 
@@ -161,42 +143,26 @@ mod tests {
         session.apply(&Arc::new(Event::message("hi").with_state("k", json!(null))));
         let camel = to_camel(&session).unwrap();
         assert_eq!(camel["state"], json!({"k": null, "some_key": 1}));
-        assert_eq!(
-            (&camel["appName"], &camel["lastUpdateTime"]),
-            (&json!("a"), &json!(1.5))
-        );
+        assert_eq!((&camel["appName"], &camel["lastUpdateTime"]), (&json!("a"), &json!(1.5)));
         assert_eq!(camel["events"][0]["invocationId"], "");
         assert_eq!(serde_json::from_value::<Session>(camel).unwrap(), session);
         let snake = serde_json::to_string(&session).unwrap();
-        assert!(
-            snake.starts_with(r#"{"id":"s","app_name":"a","user_id":"u","state":{"#),
-            "{snake}"
-        );
+        assert!(snake.starts_with(r#"{"id":"s","app_name":"a","user_id":"u","state":{"#), "{snake}");
         assert_eq!(serde_json::from_str::<Session>(&snake).unwrap(), session);
         assert_eq!(session.revision(), Revision::new(1_500_000, 0));
     }
 
     #[test]
     fn unknown_and_missing_fields_are_errors() {
-        let read = |json: serde_json::Value| {
-            serde_json::from_value::<Session>(json)
-                .unwrap_err()
-                .to_string()
-        };
-        assert_eq!(
-            read(json!({"id": "s", "foo": 1})),
-            "unknown field `foo` in Session"
-        );
-        assert_eq!(
-            read(json!({"id": "s", "appName": "a"})),
-            "missing field `user_id`"
-        );
+        let read = |json: serde_json::Value| serde_json::from_value::<Session>(json).unwrap_err().to_string();
+        assert_eq!(read(json!({"id": "s", "foo": 1})), "unknown field `foo` in Session");
+        assert_eq!(read(json!({"id": "s", "appName": "a"})), "missing field `user_id`");
     }
 
     #[test]
     fn head_advances_and_hides_its_handle() {
-        let mut head = SessionHead::new(SessionKey::new("a", "u", "s"), Revision::new(1, 0), 1e-6)
-            .with_handle(Arc::new(5));
+        let mut head =
+            SessionHead::new(SessionKey::new("a", "u", "s"), Revision::new(1, 0), 1e-6).with_handle(Arc::new(5));
         assert_eq!(head.handle().unwrap().downcast_ref::<i32>(), Some(&5));
         assert!(!format!("{head:?}").contains("handle"));
         head.advance(Revision::new(2, 1), 2e-6);

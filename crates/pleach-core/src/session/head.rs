@@ -47,12 +47,7 @@ pub struct SessionHead {
 impl SessionHead {
     /// Puts a head together; `last_update_time` is in seconds since the epoch.
     pub fn new(key: impl Into<Arc<SessionKey>>, revision: Revision, last_update_time: f64) -> Self {
-        Self {
-            key: key.into(),
-            revision,
-            last_update_time,
-            handle: None,
-        }
+        Self { key: key.into(), revision, last_update_time, handle: None }
     }
 
     /// Adds a backend's own short cut to its row. It is neither printed nor serialised.
@@ -111,8 +106,6 @@ impl fmt::Debug for SessionHead {
 impl PartialEq for SessionHead {
     /// Compares what is said, not the backend's short cut.
     fn eq(&self, other: &Self) -> bool {
-        self.key == other.key
-            && self.revision == other.revision
-            && self.last_update_time == other.last_update_time
+        self.key == other.key && self.revision == other.revision && self.last_update_time == other.last_update_time
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pleach_context::{
-    ChildEnd, ChildFailure, Context, Node, NodeError, NodeInput, NodeScheduler, NodeSpec, RunOptions,
+    ChildEnd, ChildFailure, Context, Node, NodeError, NodeInput, NodeScheduler, NodeSpec, RunOptions, RunOutcome,
 };
 use pleach_core::{BoxFuture, Branch, NodePath};
 
@@ -83,20 +83,16 @@ async fn run(
     }
     let mut run = NodeRun::new(node, parent, input, setup);
     (&mut run).await;
-    outcome(spec, &run.into_context())
+    end_of(spec, &run.into_context())
 }
 
-fn outcome(spec: &NodeSpec, ctx: &Context) -> Result<RunEnd, ChildFailure> {
-    if let (Some(error), Some(path)) = (ctx.error(), ctx.error_node_path()) {
-        return Err(ChildFailure { error, path });
+fn end_of(spec: &NodeSpec, ctx: &Context) -> Result<RunEnd, ChildFailure> {
+    match ctx.take_outcome() {
+        RunOutcome::Failed(failure) => Err(*failure),
+        RunOutcome::Interrupted(ids) => Ok(RunEnd::Interrupted(ids)),
+        RunOutcome::Done { output, route: None, .. } if spec.wait_for_output && output.is_null() => Ok(RunEnd::Waiting),
+        RunOutcome::Done { output, .. } => Ok(RunEnd::Done(output)),
     }
-    let ids = ctx.interrupt_ids();
-    if !ids.is_empty() {
-        return Ok(RunEnd::Interrupted(ids));
-    }
-    let output = ctx.take_output();
-    let waits = spec.wait_for_output && output.is_null() && ctx.route().is_none();
-    Ok(if waits { RunEnd::Waiting } else { RunEnd::Done(output) })
 }
 
 /// The branch that a child starts on (R402).

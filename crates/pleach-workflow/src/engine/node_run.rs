@@ -24,7 +24,7 @@ pub(crate) struct RunSetup {
     pub(crate) isolation_scope: Option<Arc<str>>,
     pub(crate) resume_inputs: Option<Arc<Map>>,
     pub(crate) output_for: Option<Arc<[NodePath]>>,
-    pub(crate) place: Place,
+    pub(crate) place: Option<Place>,
     /// The node's name in its path, when it is another than the node's own.
     pub(crate) name: Option<SmolStr>,
     /// Whether the run checks its own input; the input of children is checked before they start (R305).
@@ -36,21 +36,34 @@ pub(crate) struct RunSetup {
 /// Plain data with a hand-written poll: a run without retry and timeout costs one boxed future, the body itself.
 pub(crate) struct NodeRun<'a> {
     node: &'a dyn Node,
-    parent: Context,
-    setup: RunSetup,
     input: NodeInput,
     ctx: Context,
     phase: Phase<'a>,
+    check_input: bool,
+    /// Where a further attempt starts; only runs that may be tried again keep it.
+    start: Option<Box<Start>>,
     timer: Option<BoxFuture<'static, ()>>,
     /// One turn of the executor, given to a body that seems to be parked.
     turn: Option<BoxFuture<'static, ()>>,
+}
+
+/// The branch and the scope that a run starts in: its events may move it elsewhere.
+struct Start {
+    branch: Option<Branch>,
+    isolation_scope: Option<Arc<str>>,
 }
 
 enum Phase<'a> {
     Start,
     Body(BoxFuture<'a, Result<Flow, NodeError>>),
     Items(BoxStream<'static, Result<Yield, NodeError>>),
-    Sending { ticket: Ticket, carries: Carries, then: Then },
+    Sending {
+        ticket: Ticket,
+        carries: Carries,
+        then: Then,
+        /// Just handed over, with this poll's waker: there is nothing to look at yet.
+        fresh: bool,
+    },
     Pause(BoxFuture<'static, ()>),
     Finished,
 }
@@ -65,8 +78,21 @@ enum Then {
 
 impl<'a> NodeRun<'a> {
     pub(crate) fn new(node: &'a dyn Node, parent: &Context, input: NodeInput, setup: RunSetup) -> Self {
-        let ctx = first_context(node, parent, &setup);
-        Self { node, parent: parent.clone(), setup, input, ctx, phase: Phase::Start, timer: None, turn: None }
+        let spec = node.spec();
+        let retries = spec.retry.is_some();
+        let start = || Box::new(Start { branch: setup.branch.clone(), isolation_scope: setup.isolation_scope.clone() });
+        let start = retries.then(start);
+        let check_input = setup.check_input;
+        let child = ChildSetup {
+            path: setup.path,
+            branch: setup.branch,
+            isolation_scope: setup.isolation_scope,
+            resume_inputs: setup.resume_inputs,
+            output_for: setup.output_for,
+            place: setup.place,
+        };
+        let ctx = parent.child(spec, setup.name.as_ref().unwrap_or(&spec.name), child);
+        Self { node, input, ctx, phase: Phase::Start, check_input, start, timer: None, turn: None }
     }
 
     /// The context of the current attempt, or of the last one.
@@ -77,7 +103,7 @@ impl<'a> NodeRun<'a> {
     fn start(&mut self) -> Result<(), NodeError> {
         let spec = self.node.spec();
         let mut input = if spec.retry.is_some() { self.input.clone() } else { std::mem::take(&mut self.input) };
-        if let (true, Some(schema)) = (self.setup.check_input, &spec.input_schema) {
+        if let (true, Some(schema)) = (self.check_input, &spec.input_schema) {
             input = input.conform(schema)?;
         }
         self.timer = spec.timeout.map(|limit| self.ctx.invocation().services().clock.sleep(limit));
@@ -89,7 +115,7 @@ impl<'a> NodeRun<'a> {
     /// Hands an event over to the store; `then` follows once it is stored.
     fn send(&mut self, staged: Staged, then: Then, cx: &TaskContext<'_>) {
         let ticket = self.ctx.invocation().queue().push(staged.event, cx.waker().clone());
-        self.phase = Phase::Sending { ticket, carries: staged.carries, then };
+        self.phase = Phase::Sending { ticket, carries: staged.carries, then, fresh: true };
     }
 
     fn take_item(&mut self, item: Yield, then: Then, cx: &TaskContext<'_>) -> Result<(), NodeError> {
@@ -182,8 +208,8 @@ impl<'a> NodeRun<'a> {
             // Children that the failed attempt completed are answered from history instead of run again.
             self.ctx.invocation().read_history();
         }
-        let attempt = self.ctx.attempt_count() + 1;
-        self.ctx = context(self.node, &self.parent, &self.setup, attempt);
+        let Start { branch, isolation_scope } = self.start.as_deref().unwrap_or(&Start::ROOT);
+        self.ctx = self.ctx.next_attempt(branch.clone(), isolation_scope.clone());
         self.phase = Phase::Start;
     }
 
@@ -274,6 +300,7 @@ impl Future for NodeRun<'_> {
                     run.next_attempt();
                     continue;
                 }
+                Phase::Sending { fresh, .. } if *fresh => *fresh = false,
                 Phase::Sending { ticket, carries, .. } => {
                     if let Poll::Ready(stored) = run.ctx.invocation().queue().poll_stored(*ticket, cx) {
                         run.ctx.settle(*carries, stored);
@@ -304,22 +331,8 @@ impl Future for NodeRun<'_> {
     }
 }
 
-fn first_context(node: &dyn Node, parent: &Context, setup: &RunSetup) -> Context {
-    context(node, parent, setup, 1)
-}
-
-fn context(node: &dyn Node, parent: &Context, setup: &RunSetup, attempt: u32) -> Context {
-    let spec = node.spec();
-    let child = ChildSetup {
-        path: setup.path.clone(),
-        branch: setup.branch.clone(),
-        isolation_scope: setup.isolation_scope.clone(),
-        attempt,
-        resume_inputs: setup.resume_inputs.clone(),
-        output_for: setup.output_for.clone(),
-        place: setup.place.clone(),
-    };
-    parent.child(spec, setup.name.as_ref().unwrap_or(&spec.name), child)
+impl Start {
+    const ROOT: Self = Self { branch: None, isolation_scope: None };
 }
 
 /// Runs user code; a panic becomes an error of the node.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use pleach_context::{Dynamic, Node, NodeKind, NodeSpec, RetryConfig, Schema, TypedNode};
+use pleach_context::{Dynamic, GraphNames, Node, NodeKind, NodeSpec, RetryConfig, Schema, TypedNode};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use smol_str::SmolStr;
@@ -304,7 +304,26 @@ fn compile(draft: &Draft) -> Graph {
             End::Node { index, .. } => nodes[index].out.push(edge),
         }
     }
-    Graph { nodes, start }
+    let terminal = (0..nodes.len()).filter(|node| nodes[*node].is_terminal()).collect();
+    for node in 0..nodes.len() {
+        nodes[node].keeps_output =
+            nodes[node].is_terminal() || nodes[node].out.iter().any(|edge| nodes[edge.to].is_join());
+    }
+    let names = Arc::new(names(draft, &adjacency));
+    Graph { nodes, start, terminal, names }
+}
+
+fn names(draft: &Draft, adjacency: &Adjacency<'_>) -> GraphNames {
+    let predecessors = |incoming: &Vec<&Link>| {
+        let mut names: Vec<SmolStr> = incoming.iter().map(|link| draft.name_of(link.from)).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    };
+    GraphNames {
+        nodes: draft.nodes.iter().map(|node| node.spec().name.clone()).collect(),
+        predecessors: adjacency.into.iter().map(predecessors).collect(),
+    }
 }
 
 fn compile_node(draft: &Draft, node: &Arc<dyn Node>, incoming: &[&Link]) -> GraphNode {
@@ -315,15 +334,12 @@ fn compile_node(draft: &Draft, node: &Arc<dyn Node>, incoming: &[&Link]) -> Grap
             End::Node { index, .. } => Some(index),
         },
     };
-    let mut awaited: Vec<Awaited> = incoming.iter().map(awaited).collect();
+    let is_join = node.spec().kind == NodeKind::Join;
+    let mut awaited: Vec<Awaited> = incoming.iter().filter(|_| is_join).map(awaited).collect();
     awaited.sort_by(|a, b| a.name.cmp(&b.name));
     awaited.dedup_by(|a, b| a.node == b.node);
-    let in_nodes = awaited.iter().map(|awaited| awaited.name.clone()).collect();
-    if node.spec().kind != NodeKind::Join {
-        awaited.clear();
-    }
     let expected = awaited.iter().filter(|awaited| awaited.node.is_some()).count();
-    GraphNode { node: Arc::clone(node), out: Vec::new(), in_nodes, awaited, expected }
+    GraphNode { node: Arc::clone(node), out: Vec::new(), awaited, expected, keeps_output: false }
 }
 
 impl<W> fmt::Debug for WorkflowBuilder<W> {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use pleach_context::Node;
+use pleach_context::{GraphNames, Node};
 use pleach_core::Route;
 use smol_str::SmolStr;
 
@@ -17,18 +17,21 @@ pub(crate) struct Graph {
     pub(crate) nodes: Vec<GraphNode>,
     /// The edges out of START, in declaration order.
     pub(crate) start: Vec<Edge>,
+    /// The nodes without outgoing edges.
+    pub(crate) terminal: Vec<usize>,
+    pub(crate) names: Arc<GraphNames>,
 }
 
 /// A node of a checked graph.
 pub(crate) struct GraphNode {
     pub(crate) node: Arc<dyn Node>,
     pub(crate) out: Vec<Edge>,
-    /// The names of all predecessors, START only if it is one.
-    pub(crate) in_nodes: Arc<[SmolStr]>,
     /// For a join: whom it waits for, sorted by name.
     pub(crate) awaited: Vec<Awaited>,
     /// For a join: how many of them run, which START does not.
     pub(crate) expected: usize,
+    /// Whether the last output is asked for later: by a join, or as the workflow's output.
+    pub(crate) keeps_output: bool,
 }
 
 /// A predecessor that a join waits for.

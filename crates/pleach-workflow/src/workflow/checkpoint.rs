@@ -17,13 +17,11 @@ fn own_event(ctx: &Context) -> Event {
 
 /// The statuses of all nodes that have been started in this run.
 pub(crate) fn snapshot(ctx: &Context, graph: &Graph, schedule: &Schedule) -> Event {
-    let started = graph.nodes.iter().zip(&schedule.nodes).filter(|(_, state)| state.status != Status::Inactive);
-    let nodes: Map = started
-        .map(|(node, state)| {
-            let entry = json!({ "status": state.status as u8, "interrupts": state.interrupts });
-            (node.node.spec().name.to_string(), entry)
-        })
-        .collect();
+    let entry = |(node, status, interrupts): (usize, Status, &[String])| {
+        let entry = json!({ "status": status as u8, "interrupts": interrupts });
+        (graph.names.nodes[node].to_string(), entry)
+    };
+    let nodes: Map = schedule.started().map(entry).collect();
     let mut event = own_event(ctx);
     event.actions_mut().set_agent_state(Some(Map::from_iter([("nodes".to_owned(), Value::Object(nodes))])));
     event

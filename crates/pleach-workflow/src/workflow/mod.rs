@@ -3,6 +3,7 @@
 mod checkpoint;
 mod orchestrate;
 mod schedule;
+mod triggers;
 
 use std::fmt;
 use std::marker::PhantomData;

@@ -6,11 +6,12 @@
 use std::future::poll_fn;
 use std::sync::Arc;
 
-use pleach_context::{ChildFailure, Context, Flow, History, NodeError, NodeInput, NodeSpec, Place, Yield};
+use pleach_context::{ChildFailure, Context, Flow, History, NodeError, NodeInput, NodeSpec, Place, RunOutcome, Yield};
 use pleach_core::{Branch, Event, NodePath, Route};
 
 use super::checkpoint;
-use super::schedule::{Schedule, Trigger};
+use super::schedule::Schedule;
+use super::triggers::Trigger;
 use crate::engine::{Decision, Finished, NodeRun, ReplayGate, RunSet, RunSetup, decide};
 use crate::graph::Graph;
 
@@ -21,6 +22,7 @@ pub(super) struct Orchestration<'a> {
     limit: Option<usize>,
     ctx: Context,
     runs: RunSet<'a>,
+    finished: Vec<Finished>,
     history: Option<Arc<History>>,
     gate: ReplayGate<Completion>,
     /// Completions that need no run: answered from history, or still waiting for a person.
@@ -55,6 +57,7 @@ impl<'a> Orchestration<'a> {
             spec,
             limit,
             runs: RunSet::default(),
+            finished: Vec::new(),
             history,
             gate,
             replayed: Vec::new(),
@@ -66,6 +69,7 @@ impl<'a> Orchestration<'a> {
     }
 
     pub(super) async fn run(mut self, input: NodeInput) -> Result<Flow, NodeError> {
+        self.ctx.set_graph_names(Arc::clone(&self.graph.names));
         let mut schedule = Schedule::new(self.graph, self.limit, input, self.ctx.branch());
         let mut batch = Vec::new();
         loop {
@@ -127,7 +131,7 @@ impl<'a> Orchestration<'a> {
         let input = conform(spec, trigger.input)?;
         setup.path = path;
         setup.output_for = graph_node.is_terminal().then(|| Arc::clone(&self.claims));
-        setup.place = Place { triggered_by: trigger.by, in_nodes: Some(Arc::clone(&graph_node.in_nodes)) };
+        setup.place = u32::try_from(node).ok().map(|node| Place { node, by: trigger.by });
         self.runs.push(seq, node, NodeRun::new(&*graph_node.node, &self.ctx, input, setup));
         Ok(true)
     }
@@ -141,10 +145,9 @@ impl<'a> Orchestration<'a> {
     /// Waits until something has ended; replayed ends come in their historical order, the others as they were started.
     async fn next_batch(&mut self, batch: &mut Vec<Completion>) {
         if self.replayed.is_empty() {
-            let mut finished = Vec::new();
-            self.runs.next_batch(&mut finished).await;
+            self.runs.next_batch(&mut self.finished).await;
             let graph = self.graph;
-            batch.extend(finished.into_iter().map(|finished| completion(graph, finished)));
+            batch.extend(self.finished.drain(..).map(|finished| completion(graph, finished)));
         }
         batch.append(&mut self.replayed);
         if self.history.is_some() {
@@ -253,24 +256,17 @@ impl<'a> Orchestration<'a> {
 
 fn completion(graph: &Graph, finished: Finished) -> Completion {
     let Finished { seq, node, ctx } = finished;
-    let path = ctx.node_path().clone();
-    let end = match (ctx.error(), ctx.error_node_path()) {
-        (Some(error), Some(path)) => End::Failed(ChildFailure { error, path }),
-        _ => end_of(graph.nodes[node].node.spec(), &ctx),
+    let end = match ctx.take_outcome() {
+        RunOutcome::Failed(failure) => End::Failed(*failure),
+        RunOutcome::Interrupted(ids) => End::Interrupted(ids),
+        RunOutcome::Done { output, route: None, .. }
+            if output.is_null() && graph.nodes[node].node.spec().wait_for_output =>
+        {
+            End::Waiting
+        }
+        RunOutcome::Done { output, route, branch } => End::Done { output, route, branch, replayed: false },
     };
-    Completion { seq, node, path, end }
-}
-
-fn end_of(spec: &NodeSpec, ctx: &Context) -> End {
-    let ids = ctx.interrupt_ids();
-    if !ids.is_empty() {
-        return End::Interrupted(ids);
-    }
-    let (output, route) = (ctx.take_output(), ctx.route());
-    if spec.wait_for_output && output.is_null() && route.is_none() {
-        return End::Waiting;
-    }
-    End::Done { output, route, branch: ctx.branch(), replayed: false }
+    Completion { seq, node, path: ctx.node_path().clone(), end }
 }
 
 /// A node's input is checked before it starts; what does not fit is the workflow's failure (R305).

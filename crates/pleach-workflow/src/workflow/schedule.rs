@@ -1,13 +1,15 @@
 //! Which graph node runs next: pure decisions over plain data, tested without a runtime. Rules R621–R628.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 use pleach_context::NodeInput;
 use pleach_core::{Branch, Map, Route};
+use rustc_hash::FxHashMap;
 use serde_json::Value;
-use smol_str::SmolStr;
 
-use crate::graph::{Graph, START_NAME};
+use super::triggers::{Queue, Trigger, Triggers};
+use crate::graph::Graph;
 
 /// Where a node of the graph stands. The numbers are those of checkpoints (R1030).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,76 +22,68 @@ pub(crate) enum Status {
     Failed = 5,
 }
 
-/// A reason for a node to run.
-#[derive(Clone, Debug)]
-pub(crate) struct Trigger {
-    pub(crate) input: NodeInput,
-    pub(crate) use_sub_branch: bool,
-    /// The branch to start from; `None` is the workflow's own, `Some(None)` the root.
-    pub(crate) branch: Option<Option<Branch>>,
-    pub(crate) by: SmolStr,
-}
-
 /// The state of one workflow run.
 #[derive(Debug)]
 pub(crate) struct Schedule {
-    pub(crate) nodes: Vec<NodeState>,
+    nodes: Vec<NodeState>,
+    triggers: Triggers,
     /// The nodes that may start now, in the order in which they first got a pending trigger.
-    ready: BTreeSet<(u64, usize)>,
+    ready: BinaryHeap<Reverse<(u64, usize)>>,
     next_order: u64,
     running: usize,
     limit: Option<usize>,
+    /// The questions that waiting nodes wait for.
+    interrupts: FxHashMap<usize, Vec<String>>,
     start_input: NodeInput,
     start_branch: Option<Branch>,
 }
 
-/// The state of one graph node.
+/// The state of one graph node: small, since a run makes one for every node of its graph.
 #[derive(Debug, Default)]
-pub(crate) struct NodeState {
-    pub(crate) status: Status,
+struct NodeState {
+    status: Status,
     /// How often it has been started.
-    pub(crate) runs: u32,
-    /// The questions that it waits for.
-    pub(crate) interrupts: Vec<String>,
-    /// What its last completed run gave.
-    pub(crate) output: NodeInput,
-    branch: Option<Branch>,
-    triggers: VecDeque<Trigger>,
+    runs: u32,
+    pending: Queue,
     order: u64,
-    /// For a join: which predecessors have completed since it last fired.
-    arrived: Vec<bool>,
-    arrivals: usize,
+    /// What its last completed run gave, for those who ask later.
+    output: NodeInput,
+    branch: Option<Branch>,
+    join: Option<Box<Arrivals>>,
 }
 
-impl NodeState {
-    fn may_start(&self) -> bool {
-        let busy = self.status == Status::Running || (self.status == Status::Waiting && !self.interrupts.is_empty());
-        !busy && !self.triggers.is_empty()
-    }
+/// Which predecessors of a join have completed since it last fired.
+#[derive(Debug)]
+struct Arrivals {
+    arrived: Vec<bool>,
+    count: usize,
 }
 
 impl Schedule {
     /// Starts a run: START triggers its successors with the workflow's input (R621).
     pub(crate) fn new(graph: &Graph, limit: Option<usize>, input: NodeInput, branch: Option<Branch>) -> Self {
+        let join = |awaited: usize| Box::new(Arrivals { arrived: vec![false; awaited], count: 0 });
         let nodes = graph
             .nodes
             .iter()
-            .map(|node| NodeState { arrived: vec![false; node.awaited.len()], ..NodeState::default() });
+            .map(|node| NodeState { join: node.is_join().then(|| join(node.awaited.len())), ..NodeState::default() });
         let mut schedule = Self {
             nodes: nodes.collect(),
-            ready: BTreeSet::new(),
+            triggers: Triggers::default(),
+            ready: BinaryHeap::new(),
             next_order: 0,
             running: 0,
             limit,
+            interrupts: FxHashMap::default(),
             start_input: input.clone(),
             start_branch: branch,
         };
         let use_sub_branch = graph.start.len() > 1;
         for edge in &graph.start {
             if graph.nodes[edge.to].is_join() {
-                schedule.fire_join(graph, edge.to, &START_NAME);
+                schedule.fire_join(graph, edge.to, None);
             } else {
-                schedule.push(edge.to, Trigger { input: input.clone(), use_sub_branch, branch: None, by: START_NAME });
+                schedule.push(edge.to, Trigger { input: input.clone(), use_sub_branch, branch: None, by: None });
             }
         }
         schedule
@@ -97,13 +91,26 @@ impl Schedule {
 
     fn push(&mut self, node: usize, trigger: Trigger) {
         let state = &mut self.nodes[node];
-        if state.triggers.is_empty() {
+        if state.pending.is_empty() {
             state.order = self.next_order;
             self.next_order += 1;
+            self.triggers.push(&mut state.pending, trigger);
+            self.offer(node);
+        } else {
+            self.triggers.push(&mut state.pending, trigger);
         }
-        state.triggers.push_back(trigger);
-        if state.may_start() {
-            self.ready.insert((state.order, node));
+    }
+
+    /// Lets a node start when it has a trigger, does not run and waits for no answer (R622).
+    fn offer(&mut self, node: usize) {
+        let state = &self.nodes[node];
+        let busy = match state.status {
+            Status::Running => true,
+            Status::Waiting => self.interrupts.contains_key(&node),
+            _ => false,
+        };
+        if !busy && !state.pending.is_empty() {
+            self.ready.push(Reverse((state.order, node)));
         }
     }
 
@@ -112,11 +119,10 @@ impl Schedule {
         if self.limit.is_some_and(|limit| self.running >= limit) {
             return None;
         }
-        let (_, node) = self.ready.pop_first()?;
+        let Reverse((_, node)) = self.ready.pop()?;
         let state = &mut self.nodes[node];
-        let trigger = state.triggers.pop_front()?;
+        let trigger = self.triggers.pop(&mut state.pending)?;
         state.status = Status::Running;
-        state.interrupts.clear();
         state.runs += 1;
         self.running += 1;
         Some((node, trigger, state.runs))
@@ -124,11 +130,8 @@ impl Schedule {
 
     fn stop(&mut self, node: usize, status: Status) {
         self.running -= 1;
-        let state = &mut self.nodes[node];
-        state.status = status;
-        if state.may_start() {
-            self.ready.insert((state.order, node));
-        }
+        self.nodes[node].status = status;
+        self.offer(node);
     }
 
     /// A run failed.
@@ -138,7 +141,7 @@ impl Schedule {
 
     /// A run waits for answers; the node is not started again before they come (R622).
     pub(crate) fn interrupted(&mut self, node: usize, ids: Vec<String>) {
-        self.nodes[node].interrupts = ids;
+        self.interrupts.insert(node, ids);
         self.stop(node, Status::Waiting);
     }
 
@@ -156,33 +159,33 @@ impl Schedule {
         route: Option<&Route>,
         branch: Option<Branch>,
     ) {
-        self.nodes[node].output = output.clone();
-        self.nodes[node].branch = branch.clone();
-        self.stop(node, Status::Completed);
         let graph_node = &graph.nodes[node];
-        let name = &graph_node.node.spec().name;
+        if graph_node.keeps_output {
+            self.nodes[node].output = output.clone();
+            self.nodes[node].branch = branch.clone();
+        }
+        self.stop(node, Status::Completed);
         let followers = graph_node.followed(route).count();
         if followers == 0 && !graph_node.is_terminal() {
-            tracing::warn!(node = %name, ?route, "no edge matches the route; the branch ends");
+            tracing::warn!(node = %graph_node.node.spec().name, ?route, "no edge matches the route; the branch ends");
         }
+        let by = u32::try_from(node).ok();
         for edge in graph_node.followed(route) {
-            if graph.nodes[edge.to].is_join() {
-                let join = &mut self.nodes[edge.to];
-                join.arrivals += usize::from(!std::mem::replace(&mut join.arrived[edge.join_slot], true));
-                self.fire_join(graph, edge.to, name);
+            if let Some(join) = &mut self.nodes[edge.to].join {
+                join.count += usize::from(!std::mem::replace(&mut join.arrived[edge.join_slot], true));
+                self.fire_join(graph, edge.to, by);
             } else {
                 // A run that ended on the root branch leaves the choice to the workflow's own branch, as ADK does.
                 let branch = branch.clone().map(Some);
-                let trigger =
-                    Trigger { input: output.clone(), use_sub_branch: followers > 1, branch, by: name.clone() };
-                self.push(edge.to, trigger);
+                self.push(edge.to, Trigger { input: output.clone(), use_sub_branch: followers > 1, branch, by });
             }
         }
     }
 
     /// Triggers a join once all its predecessors have completed since it last fired (R628).
-    fn fire_join(&mut self, graph: &Graph, join: usize, by: &SmolStr) {
-        if self.nodes[join].arrivals < graph.nodes[join].expected {
+    fn fire_join(&mut self, graph: &Graph, join: usize, by: Option<u32>) {
+        let arrived = self.nodes[join].join.as_ref().map_or(0, |arrivals| arrivals.count);
+        if arrived < graph.nodes[join].expected {
             return;
         }
         let awaited = &graph.nodes[join].awaited;
@@ -201,17 +204,27 @@ impl Schedule {
             branches.push(branch);
         }
         let branch = Some(Branch::common_prefix(branches));
-        let state = &mut self.nodes[join];
-        state.arrived.fill(false);
-        state.arrivals = 0;
+        if let Some(arrivals) = &mut self.nodes[join].join {
+            arrivals.arrived.fill(false);
+            arrivals.count = 0;
+        }
         let input = NodeInput::json(Value::Object(outputs));
-        self.push(join, Trigger { input, use_sub_branch: false, branch, by: by.clone() });
+        self.push(join, Trigger { input, use_sub_branch: false, branch, by });
+    }
+
+    /// The nodes that have been started, with their status and the questions that they wait for.
+    pub(crate) fn started(&self) -> impl Iterator<Item = (usize, Status, &[String])> {
+        let nodes = self.nodes.iter().enumerate().filter(|(_, state)| state.status != Status::Inactive);
+        nodes.map(|(node, state)| {
+            let waits = state.status == Status::Waiting;
+            let ids = self.interrupts.get(&node).filter(|_| waits);
+            (node, state.status, ids.map(Vec::as_slice).unwrap_or_default())
+        })
     }
 
     /// The questions that nodes of the run wait for.
     pub(crate) fn interrupts(&self) -> Vec<String> {
-        let waiting = self.nodes.iter().filter(|state| state.status == Status::Waiting);
-        let mut ids: Vec<String> = waiting.flat_map(|state| state.interrupts.iter().cloned()).collect();
+        let mut ids: Vec<String> = self.interrupts.values().flatten().cloned().collect();
         ids.sort_unstable();
         ids.dedup();
         ids
@@ -219,7 +232,7 @@ impl Schedule {
 
     /// The outputs of the terminal nodes.
     pub(crate) fn terminal_outputs(&self, graph: &Graph) -> Vec<NodeInput> {
-        let terminal = graph.nodes.iter().zip(&self.nodes).filter(|(node, _)| node.is_terminal());
-        terminal.filter(|(_, state)| !state.output.is_null()).map(|(_, state)| state.output.clone()).collect()
+        let outputs = graph.terminal.iter().map(|node| &self.nodes[*node].output);
+        outputs.filter(|output| !output.is_null()).cloned().collect()
     }
 }
