@@ -36,7 +36,11 @@ async fn e53_retries_record_every_failed_attempt_and_number_them() {
     let lines = trace(runner.run("ana", "s1", "go")).await;
     assert_eq!(
         lines,
-        ["a@1: state {\"tried\":1}, PayError: refused", "a@1: state {\"tried\":2}, PayError: refused", "a@1: 2, state {\"tried\":3}"]
+        [
+            "a@1: state {\"tried\":1}, PayError: refused",
+            "a@1: state {\"tried\":2}, PayError: refused",
+            "a@1: 2, state {\"tried\":3}"
+        ]
     );
 }
 
@@ -95,7 +99,8 @@ async fn e128_a_failed_child_can_be_caught_and_the_parent_goes_on() {
 
 #[tokio::test]
 async fn e63_a_timeout_ends_the_attempt() {
-    let slow = FunctionNode::new("slow", async || std::future::pending::<()>().await).timeout(Duration::from_millis(50));
+    let slow =
+        FunctionNode::new("slow", async || std::future::pending::<()>().await).timeout(Duration::from_millis(50));
     let (runner, _) = runner(slow);
     let lines = trace(runner.run("ana", "s1", "go")).await;
     let message = "NodeTimeoutError: Node 'slow' timed out after 0.05 seconds.";

@@ -35,10 +35,7 @@ async fn e106_without_a_join_the_successor_runs_once_per_lane() {
     wf.edge(START, (a, b)).edge(a, z).edge(b, z);
     let (runner, _) = runner(wf.build_to(z).unwrap());
     let lines = trace(runner.run("ana", "s1", "go")).await;
-    assert_eq!(
-        lines,
-        ["wf@1/a@1 [a@1]: 1", "wf@1/b@1 [b@1]: 2", "wf@1/z@1 [a@1]: 10", "wf@1/z@2 [b@1]: 20"]
-    );
+    assert_eq!(lines, ["wf@1/a@1 [a@1]: 1", "wf@1/b@1 [b@1]: 2", "wf@1/z@1 [a@1]: 10", "wf@1/z@2 [b@1]: 20"]);
 }
 
 #[tokio::test]
@@ -48,7 +45,10 @@ async fn e99_two_terminal_outputs_are_an_error_of_the_workflow() {
     wf.edge(START, (a, b));
     let (runner, _) = runner(wf.build().unwrap());
     let lines = trace(runner.run("ana", "s1", "go")).await;
-    assert!(lines[2].starts_with("wf@1: WorkflowConfigurationError: Workflow wf: multiple terminal nodes"), "{lines:?}");
+    assert!(
+        lines[2].starts_with("wf@1: WorkflowConfigurationError: Workflow wf: multiple terminal nodes"),
+        "{lines:?}"
+    );
     assert!(lines[3].starts_with("! WorkflowConfigurationError"), "{lines:?}");
 }
 
@@ -92,8 +92,10 @@ async fn r645_a_nested_workflow_is_a_node_and_its_last_event_is_the_outer_output
     outer.edge(START, inner);
     let (runner, sessions) = runner(outer.build_to(inner).unwrap());
     assert_eq!(runner.run("ana", "s1", "41").output::<i64>().await.unwrap(), 42);
-    let session =
-        pleach::SessionService::get_session(&*sessions, &crate::support::key(), Default::default()).await.unwrap().unwrap();
+    let session = pleach::SessionService::get_session(&*sessions, &crate::support::key(), Default::default())
+        .await
+        .unwrap()
+        .unwrap();
     let last = session.events.last().unwrap();
     assert_eq!(last.author(), "inner");
     let paths: Vec<&str> = last.node_info().output_for().unwrap().iter().map(|path| path.as_str()).collect();

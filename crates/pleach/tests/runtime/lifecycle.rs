@@ -209,7 +209,10 @@ async fn r1108_partial_events_are_handed_out_and_not_stored() {
         Ok("done")
     });
     let (runner, sessions) = runner(node);
-    assert_eq!(trace(runner.run("ana", "s1", "go")).await, ["node@1: says fr", "node@1: says frag", "node@1: \"done\""]);
+    assert_eq!(
+        trace(runner.run("ana", "s1", "go")).await,
+        ["node@1: says fr", "node@1: says frag", "node@1: \"done\""]
+    );
     assert_eq!(stored(&sessions).await, ["node@1: \"done\""]);
 }
 

@@ -1,7 +1,7 @@
 //! Handlers: parameters, results, shared values.
 
 use pleach::prelude::*;
-use pleach::{FieldType, Field, Schema};
+use pleach::{Field, FieldType, Schema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
