@@ -27,17 +27,22 @@ pub(crate) struct Desk {
     runner: Runner,
 }
 
-/// How a ticket stands.
+/// How a ticket stands before it is worked on.
 #[derive(Debug)]
 pub(crate) enum Standing {
     /// Nothing is stored.
     New,
-    /// It waits for a person.
-    Waiting(Case),
-    /// All is done.
-    Closed(Reply),
     /// The process that worked on it is gone.
     CutOff(InvocationId),
+    /// There is nothing to do without a person, or at all.
+    Ended(Outcome),
+}
+
+/// How a run ends.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    Closed(Reply),
+    Waiting(Case),
 }
 
 /// An open question, and the session that it stands in.
@@ -79,8 +84,19 @@ impl Desk {
         self.runner.close().await.map_err(|error| Fault::run("closing the database", error))
     }
 
+    /// Checks that no ticket has the id of another user's: a question is named by its ticket, so an answer must find one.
+    pub(crate) async fn check_owners(&self, tickets: &[Ticket]) -> Result<(), Fault> {
+        for ticket in tickets {
+            let known = self.runner.sessions().find_sessions(&APP.into(), &ticket.id.as_str().into()).await?;
+            if let Some(other) = known.iter().find(|key| key.user_id.as_str() != ticket.user) {
+                return Err(Fault::OtherOwner { ticket: ticket.id.clone(), owner: other.user_id.to_string() });
+            }
+        }
+        Ok(())
+    }
+
     /// Starts with a ticket.
-    pub(crate) async fn begin(&self, ticket: &Ticket, screen: &mut Screen) -> Result<Standing, Fault> {
+    pub(crate) async fn begin(&self, ticket: &Ticket, screen: &mut Screen) -> Result<Outcome, Fault> {
         let run = self.runner.run(ticket.user.as_str(), ticket.id.as_str(), Message::data(ticket));
         follow(run, &key_of(ticket), screen).await
     }
@@ -91,13 +107,13 @@ impl Desk {
         ticket: &Ticket,
         invocation: &InvocationId,
         screen: &mut Screen,
-    ) -> Result<Standing, Fault> {
+    ) -> Result<Outcome, Fault> {
         let run = self.runner.resume(ticket.user.as_str(), ticket.id.as_str(), invocation);
         follow(run, &key_of(ticket), screen).await
     }
 
     /// Goes on with a ticket that waited.
-    pub(crate) async fn answer(&self, case: &Case, approval: Approval, screen: &mut Screen) -> Result<Standing, Fault> {
+    pub(crate) async fn answer(&self, case: &Case, approval: Approval, screen: &mut Screen) -> Result<Outcome, Fault> {
         let session = (&case.session.user_id, &case.session.session_id);
         let run = self.runner.answer(session, &case.question.id, approval);
         let run = run.map_err(|error| Fault::run(&case.session.session_id, error))?;
@@ -114,7 +130,7 @@ impl Desk {
     pub(crate) async fn open_question(&self, id: &str) -> Result<Case, Fault> {
         let mut open = Vec::new();
         for session in self.sessions().await? {
-            if let Standing::Waiting(case) = standing(&session)? {
+            if let Standing::Ended(Outcome::Waiting(case)) = standing(&session)? {
                 if case.question.id == id {
                     return Ok(case);
                 }
@@ -142,7 +158,7 @@ fn key_of(ticket: &Ticket) -> SessionKey {
 }
 
 /// Shows what a run says until it ends or waits.
-async fn follow(mut run: Run, session: &SessionKey, screen: &mut Screen) -> Result<Standing, Fault> {
+async fn follow(mut run: Run, session: &SessionKey, screen: &mut Screen) -> Result<Outcome, Fault> {
     let fault = |error| Fault::run(&session.session_id, error);
     while let Some(event) = run.next().await {
         let text = event.map_err(fault)?.text();
@@ -151,9 +167,10 @@ async fn follow(mut run: Run, session: &SessionKey, screen: &mut Screen) -> Resu
         }
     }
     match run.output::<Reply>().await {
-        Ok(reply) => Ok(Standing::Closed(reply)),
+        Ok(reply) => Ok(Outcome::Closed(reply)),
         Err(RunError::Waiting(mut questions)) if !questions.is_empty() => {
-            Ok(Standing::Waiting(Case { session: session.clone(), question: questions.remove(0) }))
+            // The workflow asks one thing at a time.
+            Ok(Outcome::Waiting(Case { session: session.clone(), question: questions.remove(0) }))
         }
         Err(error) => Err(fault(error)),
     }
@@ -163,12 +180,13 @@ async fn follow(mut run: Run, session: &SessionKey, screen: &mut Screen) -> Resu
 pub(crate) fn standing(session: &Session) -> Result<Standing, Fault> {
     if let Some(reply) = session.state.get(REPLY.name()) {
         let reply = serde_json::from_value(reply.clone());
-        return reply.map(Standing::Closed).map_err(|source| Fault::Foreign { session: session.key().clone(), source });
+        let reply = reply.map_err(|source| Fault::Foreign { session: session.key().clone(), source })?;
+        return Ok(Standing::Ended(Outcome::Closed(reply)));
     }
     let answered = |id: &str| session.events.iter().any(|event| answers(event, id));
     let question = session.events.iter().flat_map(|event| event.questions()).find(|question| !answered(&question.id));
     if let Some(question) = question {
-        return Ok(Standing::Waiting(Case { session: session.key().clone(), question }));
+        return Ok(Standing::Ended(Outcome::Waiting(Case { session: session.key().clone(), question })));
     }
     let last = session.events.last();
     Ok(last.map_or(Standing::New, |event| Standing::CutOff(event.invocation_id().clone())))

@@ -21,6 +21,8 @@ pub(crate) enum Fault {
     NoTickets { name: String },
     #[error("there is no database {}: nothing has been run with it yet", .0.display())]
     NoDatabase(PathBuf),
+    #[error("ticket {ticket} is stored as a ticket of {owner} already; nothing was stored")]
+    OtherOwner { ticket: String, owner: String },
     #[error("no question {id:?} is open; open are: {}", listed(.open))]
     NotOpen { id: String, open: Vec<String> },
     #[error("ticket {ticket}: another process is working on it")]

@@ -18,7 +18,7 @@ use std::io::{self, IsTerminal as _};
 use std::process::ExitCode;
 
 use args::{Action, Args, Source};
-use desk::{Case, Desk, Standing};
+use desk::{Case, Desk, Outcome, Standing};
 use fault::Fault;
 use flow::Approval;
 use screen::Screen;
@@ -55,18 +55,18 @@ async fn run() -> Result<(), Fault> {
 
 /// Works on all tickets, then asks what is to be asked.
 async fn work(args: &Args, source: &Source, screen: &mut Screen) -> Result<(), Fault> {
-    // The whole file is checked before the first ticket is stored.
+    // All tickets are checked before the first one is stored.
     let tickets = tickets::read(source)?;
     let desk = Desk::open(args).await?;
+    desk.check_owners(&tickets).await?;
     let noun = if tickets.len() == 1 { "ticket" } else { "tickets" };
     screen.line(&format!("{} {noun}, kept in {}\n", tickets.len(), args.db.display()))?;
     screen.start(tickets.len());
     let mut open = Vec::new();
     for ticket in &tickets {
         screen.ticket(ticket)?;
-        match work_on(&desk, ticket, screen).await? {
-            Standing::Waiting(case) => open.push(case),
-            standing => debug_assert!(matches!(standing, Standing::Closed(_)), "a run ends closed or waiting"),
+        if let Outcome::Waiting(case) = work_on(&desk, ticket, screen).await? {
+            open.push(case);
         }
         screen.next();
     }
@@ -78,23 +78,22 @@ async fn work(args: &Args, source: &Source, screen: &mut Screen) -> Result<(), F
     desk.close().await
 }
 
-/// Does for one ticket what is left to do, and shows how it stands then.
-async fn work_on(desk: &Desk, ticket: &Ticket, screen: &mut Screen) -> Result<Standing, Fault> {
-    let before = desk.standing(ticket).await?;
-    let after = match before {
-        Standing::Closed(reply) => {
+/// Does for one ticket what is left to do, and shows what comes of it.
+async fn work_on(desk: &Desk, ticket: &Ticket, screen: &mut Screen) -> Result<Outcome, Fault> {
+    let outcome = match desk.standing(ticket).await? {
+        Standing::Ended(Outcome::Closed(reply)) => {
             screen.reply(&reply, " (closed before)")?;
-            return Ok(Standing::Closed(reply));
+            return Ok(Outcome::Closed(reply));
         }
-        Standing::Waiting(_) => before,
+        Standing::Ended(waiting) => waiting,
         Standing::New => desk.begin(ticket, screen).await?,
         Standing::CutOff(invocation) => {
             screen.step("going on where the last run stopped")?;
             desk.go_on(ticket, &invocation, screen).await?
         }
     };
-    screen.standing(&after)?;
-    Ok(after)
+    screen.outcome(&outcome)?;
+    Ok(outcome)
 }
 
 /// Asks the person at the terminal; gives back the questions that stay open.
@@ -108,8 +107,8 @@ async fn ask(desk: &Desk, open: Vec<Case>, screen: &mut Screen) -> Result<Vec<Ca
         // Another process may have answered while this one waited at the prompt.
         match desk.open_question(&case.question.id).await {
             Ok(case) => {
-                let standing = desk.answer(&case, approval, screen).await?;
-                screen.standing(&standing)?;
+                let outcome = desk.answer(&case, approval, screen).await?;
+                screen.outcome(&outcome)?;
             }
             Err(Fault::NotOpen { .. }) => screen.line("    This question was answered elsewhere in the meantime.")?,
             Err(fault) => return Err(fault),
@@ -123,7 +122,7 @@ async fn answer(args: &Args, question: &str, approval: Approval, screen: &mut Sc
     let desk = Desk::open_existing(args).await?;
     let case = desk.open_question(question).await?;
     screen.line(&format!("{}  {}", case.session.session_id, case.question.message))?;
-    let standing = desk.answer(&case, approval, screen).await?;
-    screen.standing(&standing)?;
+    let outcome = desk.answer(&case, approval, screen).await?;
+    screen.outcome(&outcome)?;
     desk.close().await
 }

@@ -5,7 +5,7 @@ use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::args::Args;
-use crate::desk::{Case, Standing};
+use crate::desk::{Case, Outcome};
 use crate::fault::Fault;
 use crate::flow::{Approval, Reply};
 use crate::tickets::Ticket;
@@ -61,12 +61,11 @@ impl Screen {
         if self.lines { self.line(&format!("    {text}")) } else { Ok(()) }
     }
 
-    /// Shows how a ticket stands after its run.
-    pub(crate) fn standing(&self, standing: &Standing) -> Result<(), Fault> {
-        match standing {
-            Standing::Closed(reply) => self.reply(reply, ""),
-            Standing::Waiting(case) => self.line(&format!(" ?  {}", case.question.message)),
-            Standing::New | Standing::CutOff(_) => Ok(()),
+    /// Shows what came of a ticket.
+    pub(crate) fn outcome(&self, outcome: &Outcome) -> Result<(), Fault> {
+        match outcome {
+            Outcome::Closed(reply) => self.reply(reply, ""),
+            Outcome::Waiting(case) => self.line(&format!(" ?  {}", case.question.message)),
         }
     }
 

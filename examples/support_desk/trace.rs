@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pleach::{Event, NodePath, Session};
 
-use crate::desk::{Standing, standing};
+use crate::desk::{Outcome, Standing, standing};
 
 /// Draws every session: one branch per node run, below it what its events say, in order.
 pub(crate) fn of(sessions: &[Session]) -> String {
@@ -25,8 +25,10 @@ pub(crate) fn of(sessions: &[Session]) -> String {
 fn heading(session: &Session) -> String {
     let events = session.events.len();
     match standing(session) {
-        Ok(Standing::Closed(_)) => format!("closed, {events} events"),
-        Ok(Standing::Waiting(case)) => format!("waits for an answer to {}, {events} events", case.question.id),
+        Ok(Standing::Ended(Outcome::Closed(_))) => format!("closed, {events} events"),
+        Ok(Standing::Ended(Outcome::Waiting(case))) => {
+            format!("waits for an answer to {}, {events} events", case.question.id)
+        }
         Ok(Standing::New | Standing::CutOff(_)) => format!("stopped midway, {events} events"),
         Err(fault) => fault.with_causes(),
     }

@@ -37,6 +37,17 @@ fn a_bad_ticket_is_named_by_file_line_and_field_and_nothing_is_stored() {
 }
 
 #[test]
+fn a_ticket_id_belongs_to_one_user() {
+    let desk = Desk::in_empty_folder("two_owners");
+    desk.run(&[]);
+    let before = desk.run(&["--trace"]).stdout;
+    let lines = "{\"id\":\"new\",\"user\":\"eva\",\"text\":\"hello\"}\n{\"id\":\"T-102\",\"user\":\"eva\",\"text\":\"hello\"}\n";
+    let told = "support_desk: ticket T-102 is stored as a ticket of ben already; nothing was stored\n";
+    check(&desk.run_with_input(&["-"], lines), 2, "", told);
+    assert_eq!(desk.run(&["--trace"]).stdout, before);
+}
+
+#[test]
 fn a_file_that_is_no_database_is_refused_and_left_alone() {
     let desk = Desk::in_empty_folder("corrupt");
     let content = "this is no database, and long enough for its first bytes to be looked at. ".repeat(40);

@@ -69,7 +69,7 @@ fn tickets_may_come_from_a_file_or_from_standard_input() {
             "1 ticket, kept in my.db\n\n{id}  eva: \"hello\"\n => A colleague will write to you today.\n\n1 closed.\n\nWhat is stored, step by step: cargo run --example support_desk -- --db my.db --trace\n"
         )
     };
-    desk.write("mine.jsonl", &ticket("A"));
+    desk.write("mine.jsonl", ticket("A"));
     check(&desk.run(&["--db", "my.db", "mine.jsonl"]), 0, &told("A"), "");
     check(&desk.run_with_input(&["-", "--db", "my.db"], &ticket("B")), 0, &told("B"), "");
 }
