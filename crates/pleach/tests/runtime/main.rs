@@ -3,6 +3,8 @@
 //! Scenarios recorded from google-adk cover the common paths (`cargo xtask conformance`); here stands what they cannot
 //! say: Rust's own API, cancellation, parking, panics, and where pleach is deliberately better.
 
+#![expect(clippy::unwrap_used, reason = "a test that panics says what is wrong")]
+
 mod failures;
 mod graph;
 mod lifecycle;
