@@ -75,3 +75,8 @@ pub use pleach_workflow::{
 
 /// The default route: `wf.route(check, DEFAULT, other)`.
 pub const DEFAULT: EdgeRoute = EdgeRoute::Default;
+
+/// Compiles and runs the programs of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

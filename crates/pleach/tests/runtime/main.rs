@@ -9,5 +9,6 @@ mod failures;
 mod graph;
 mod lifecycle;
 mod questions;
+mod state_rules;
 mod support;
 mod typed;
