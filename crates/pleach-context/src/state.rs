@@ -107,13 +107,16 @@ impl<'a> State<'a> {
 
     /// Changes a value in place: what Python code does with `state["list"].append(x)` (R161, S16).
     ///
-    /// An absent key starts as null.
+    /// An absent key starts as null; a value that stays as it was is not recorded as a change.
     ///
     /// # Errors
     /// A `StateSchemaError` when the state schema refuses the key.
     pub fn modify<R>(&self, key: &str, change: impl FnOnce(&mut Value) -> R) -> Result<R, NodeError> {
         let mut value = self.value(key).unwrap_or(Value::Null);
         let result = change(&mut value);
+        if self.read(key, |old| *old == value) == Some(true) {
+            return Ok(result);
+        }
         self.ctx.check_state_entry(key, &value)?;
         self.write(key.to_owned(), value);
         Ok(result)

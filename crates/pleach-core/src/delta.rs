@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::Map;
-use crate::state::Scope;
+use crate::scope::Scope;
 
 /// A delta taken apart by scope; keys have lost their prefix (S11).
 #[derive(Clone, Debug, Default, PartialEq)]

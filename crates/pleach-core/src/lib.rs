@@ -1,7 +1,7 @@
 //! Plain data and pure rules of the pleach agent runtime.
 //!
 //! This crate owns the record of a run ([`Event`], [`EventActions`], [`Content`]), the session it is kept in
-//! ([`Session`], [`State`]), the names by which everything is found again ([`NodePath`], [`Branch`], the ids) and the
+//! ([`Session`], [`Scope`]), the names by which everything is found again ([`NodePath`], [`Branch`], the ids) and the
 //! JSON of all of them. It starts no task, reads no clock and does no I/O: time and ids come in through [`Clock`] and
 //! [`IdGen`].
 
@@ -21,8 +21,8 @@ mod owned;
 mod path;
 mod request_input;
 mod route;
+mod scope;
 mod session;
-mod state;
 mod text;
 
 use std::error::Error;
@@ -47,8 +47,8 @@ pub use owned::{AuthConfig, Owned};
 pub use path::NodePath;
 pub use request_input::{Question, REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, REQUEST_INPUT, RequestInput};
 pub use route::{DEFAULT_ROUTE, Route, RouteKey};
+pub use scope::Scope;
 pub use session::{Revision, Session, SessionHead};
-pub use state::{Scope, State};
 pub use uuid::Uuid;
 
 /// A JSON object; its keys are kept sorted.

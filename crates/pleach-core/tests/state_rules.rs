@@ -1,8 +1,6 @@
 //! The rules of state: scopes, deltas and what may be stored (R160–R163, S10–S20).
 
-use std::collections::BTreeSet;
-
-use pleach_core::{Map, Scope, State, apply, merge_view, split_delta, take_temp};
+use pleach_core::{Map, Scope, apply, merge_view, split_delta, take_temp};
 use proptest::collection::btree_map;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -58,37 +56,6 @@ fn app_and_user_values_win_in_the_view() {
     assert_eq!(Value::from(view), json!({"a": 1, "app:t": 2, "user:n": "new"}));
 }
 
-/// S16, R160, edge case 108.
-#[test]
-fn state_reads_the_delta_first_and_writes_to_both() {
-    let mut state = State::with_delta(map(json!({"k": 1, "old": true})), map(json!({"k": 2})));
-    assert_eq!(state.get::<i64>("k").unwrap(), Some(2));
-    assert_eq!(state.get_or("none", 7).unwrap(), 7);
-    assert!(state.get::<String>("k").is_err());
-    state.set("n", Option::<i32>::None).unwrap();
-    assert!(state.contains("n") && !state.contains("m"));
-    assert_eq!(state.set_default("k", 9).unwrap(), &json!(2));
-    assert_eq!(state.set_default("new", 9).unwrap(), &json!(9));
-    state.update(map(json!({"u": [1]})));
-    assert_eq!(Value::from(state.to_map()), json!({"k": 2, "old": true, "n": null, "new": 9, "u": [1]}));
-    assert_eq!(state.keys().count(), 5);
-    assert_eq!(Value::from(state.take_delta()), json!({"k": 2, "n": null, "new": 9, "u": [1]}));
-    assert!(!state.has_delta());
-    assert_eq!(state.get_value("k"), Some(&json!(2)));
-}
-
-/// R161, edge case 107: a change in place is persisted, a mere look is not.
-#[test]
-fn modifying_in_place_is_recorded() {
-    let mut state = State::new(map(json!({"l": [1]})));
-    assert_eq!(state.modify("l", |value| value.as_array().map(Vec::len)), Some(Some(1)));
-    assert!(!state.has_delta());
-    let push = |value: &mut Value| value.as_array_mut().expect("it is an array").push(json!(2));
-    assert!(state.modify("l", push).is_some());
-    assert_eq!(Value::from(state.delta().clone()), json!({"l": [1, 2]}));
-    assert!(state.modify("none", |_| ()).is_none());
-}
-
 fn any_key() -> impl Strategy<Value = String> {
     let prefix = prop_oneof![Just(""), Just("app:"), Just("user:"), Just("temp:"), Just("APP:"), Just("app:temp:")];
     (prefix, "[a-c]{0,2}").prop_map(|(prefix, name)| format!("{prefix}{name}"))
@@ -105,31 +72,6 @@ fn any_map() -> impl Strategy<Value = Map> {
 }
 
 proptest! {
-    #[test]
-    fn reading_through_a_delta_is_applying_then_reading(base in any_map(), delta in any_map(), key in any_key()) {
-        let mut applied = base.clone();
-        apply(&mut applied, &delta);
-        let mut state = State::with_delta(base, delta);
-        prop_assert_eq!(state.get_value(&key), applied.get(&key));
-        prop_assert_eq!(&state.to_map(), &applied);
-        let keys: BTreeSet<_> = state.keys().collect();
-        prop_assert!(keys.len() == state.keys().count() && keys.into_iter().eq(applied.keys()));
-        state.take_delta();
-        prop_assert_eq!(state.to_map(), applied);
-    }
-
-    #[test]
-    fn writes_are_seen_and_recorded(base in any_map(), changes in any_map()) {
-        let mut state = State::new(base.clone());
-        for (key, value) in &changes {
-            state.set_value(key, value.clone());
-        }
-        let mut applied = base;
-        apply(&mut applied, &changes);
-        prop_assert_eq!(state.to_map(), applied);
-        prop_assert_eq!(state.take_delta(), changes);
-    }
-
     #[test]
     fn split_and_merge_are_inverse(mut state in any_map()) {
         let split = split_delta(state.clone());
