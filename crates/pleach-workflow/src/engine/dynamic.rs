@@ -51,7 +51,7 @@ impl Engine {
         let spec = node.spec();
         let setup =
             RunSetup { path: root.node_path().child(&spec.name, "1"), check_input: true, ..RunSetup::default() };
-        let end = run(root, node, input, setup, false).await?;
+        let end = run(root, node, input, setup).await?;
         Ok(match end {
             RunEnd::Done(output) => RootEnd::Done(output),
             RunEnd::Interrupted(ids) => RootEnd::Waiting(ids),
@@ -61,17 +61,12 @@ impl Engine {
 }
 
 /// Runs one node outside of a graph, as history allows.
-async fn run(
-    parent: &Context,
-    node: &dyn Node,
-    input: NodeInput,
-    mut setup: RunSetup,
-    dynamic: bool,
-) -> Result<RunEnd, ChildFailure> {
+async fn run(parent: &Context, node: &dyn Node, input: NodeInput, mut setup: RunSetup) -> Result<RunEnd, ChildFailure> {
     let spec = node.spec();
     if let Some(history) = parent.invocation().history() {
         let record = history.run(&setup.path);
-        let decision = decide(spec, record, dynamic);
+        // The root counts as a dynamic run: without an outcome it runs again (R1010).
+        let decision = decide(spec, record, true);
         match decision.map_err(|error| ChildFailure { error, path: setup.path.clone() })? {
             Decision::Run(answers) => setup.resume_inputs = answers,
             Decision::FastForward(Replayed { output, .. }) => return Ok(RunEnd::Done(output)),
@@ -135,12 +130,12 @@ impl NodeScheduler for Engine {
             };
             let failed = |failure| NodeError::child(&name, failure);
             if !shared {
-                return Ok(run(parent, node, input, setup, true).await.map_err(failed)?.into());
+                return Ok(run(parent, node, input, setup).await.map_err(failed)?.into());
             }
             match self.once.claim(&setup.path).await {
                 Claim::Ended(end) => Ok(end),
                 Claim::Mine(guard) => {
-                    let end: ChildEnd = run(parent, node, input, setup, true).await.map_err(failed)?.into();
+                    let end: ChildEnd = run(parent, node, input, setup).await.map_err(failed)?.into();
                     guard.finish(end.clone());
                     Ok(end)
                 }
