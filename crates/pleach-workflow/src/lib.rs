@@ -8,6 +8,7 @@ mod engine;
 mod function;
 mod graph;
 mod join;
+mod parallel_worker;
 mod workflow;
 
 pub use engine::{Engine, RootEnd};
@@ -15,4 +16,5 @@ pub use function::marker;
 pub use function::{Fallible, FunctionNode, Handler, IntoYield, Output, Shape};
 pub use graph::{BuildError, EdgeRoute, Fault, NodeRef, START, Source, Sources, Start, Targets, WorkflowBuilder};
 pub use join::JoinNode;
+pub use parallel_worker::ParallelWorker;
 pub use workflow::Workflow;

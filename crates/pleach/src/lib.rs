@@ -69,8 +69,8 @@ pub use pleach_session_inmemory::InMemorySessionService;
 #[cfg(feature = "sqlite")]
 pub use pleach_session_sqlite::{SqliteOptions, SqliteSessionService, Synchronous};
 pub use pleach_workflow::{
-    BuildError, EdgeRoute, Fault, FunctionNode, Handler, IntoYield, JoinNode, NodeRef, Output, START, Source, Sources,
-    Start, Targets, Workflow, WorkflowBuilder,
+    BuildError, EdgeRoute, Fault, FunctionNode, Handler, IntoYield, JoinNode, NodeRef, Output, ParallelWorker, START,
+    Source, Sources, Start, Targets, Workflow, WorkflowBuilder,
 };
 
 /// The default route: `wf.route(check, DEFAULT, other)`.

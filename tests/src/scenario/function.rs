@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use pleach::{
-    Context, Dynamic, FieldType, Flow, FunctionNode, Input, IntoYield, Node, NodeError, NodeInput, Yield, json_or_text,
+    Context, Dynamic, FieldType, Flow, FunctionNode, Input, IntoYield, Node, NodeError, NodeInput, ParallelWorker, Yield, json_or_text,
 };
 use serde_json::Value;
 
@@ -54,17 +54,15 @@ impl IntoYield<Ended> for Ending {
 
 /// Builds a function node.
 pub(super) fn build(described: &Described<'_>, world: &Arc<World>) -> Result<Arc<dyn Node>, Refusal> {
-    for later in ["parallel_worker", "max_parallel_workers", "require_confirmation"] {
-        if described.has(later) {
-            return Err(Refusal::NotYet(format!("`{later}` of function nodes")));
-        }
-    }
     let body = Arc::new(Body::read(described, world)?);
     let names: Vec<String> = body.params.iter().map(|param| param.name.clone()).collect();
     let handler = move |ctx: Context, Input(input): Input<NodeInput>| Arc::clone(&body).run(ctx, input);
     let mut node = FunctionNode::new(described.name(), handler).state_params(names);
     if let Some(rerun) = described.flag("rerun_on_resume")? {
         node = node.rerun_on_resume(rerun);
+    }
+    if described.has("require_confirmation") {
+        node = node.require_confirmation();
     }
     if let Some(wait) = described.flag("wait_for_output")? {
         node = node.wait_for_output(wait);
@@ -84,7 +82,14 @@ pub(super) fn build(described: &Described<'_>, world: &Arc<World>) -> Result<Arc
     if let Some(schema) = described.schema("state_schema")? {
         node = node.state_schema(schema);
     }
-    Ok(Arc::new(node))
+    if !described.has("parallel_worker") {
+        return Ok(Arc::new(node));
+    }
+    let worker = ParallelWorker::new(node);
+    Ok(match described.get("max_parallel_workers").and_then(Value::as_u64) {
+        Some(workers) => Arc::new(worker.max_workers(usize::try_from(workers).unwrap_or(usize::MAX))),
+        None => Arc::new(worker),
+    })
 }
 
 impl Body {

@@ -14,6 +14,8 @@ use crate::{ChildFailure, NodeError, NodeInput};
 #[derive(Debug, Default)]
 pub(crate) struct RunCell {
     pub(crate) output: Output,
+    /// The body has sent an event.
+    pub(crate) sent: bool,
     /// An event that another run sent, or will send, is this run's output event (R706, R411).
     pub(crate) delegated: bool,
     /// A child was asked to give this run's output.

@@ -65,10 +65,11 @@ impl Context {
     /// # Errors
     /// As [`Context::emit`].
     pub fn stage(&self, item: Yield) -> Result<Option<Staged>, NodeError> {
+        let checked = !matches!(item, Yield::Unchecked(_));
         let mut event = match item {
             Yield::Output(Value::Null) => return Ok(None),
             Yield::Output(value) => Event::new().with_output(value),
-            Yield::Event(event) => *event,
+            Yield::Event(event) | Yield::Unchecked(event) => *event,
             Yield::Ask(ask) => {
                 let id =
                     ask.interrupt_id.clone().unwrap_or_else(|| self.invocation().services().ids.uuid().to_string());
@@ -86,7 +87,9 @@ impl Context {
                 return Ok(None);
             }
         };
-        self.conform_output(&mut event)?;
+        if checked {
+            self.conform_output(&mut event)?;
+        }
         for (key, value) in event.actions().state_delta() {
             self.check_state_entry(key, value)?;
         }
@@ -102,6 +105,7 @@ impl Context {
             event.take_output();
         }
         self.enrich(&mut cell, &mut event);
+        cell.sent = true;
         if !event.is_partial() {
             take_deltas(&mut cell, &mut event);
         }
@@ -272,6 +276,12 @@ impl Context {
         drop(cell);
         wakers.into_iter().for_each(std::task::Waker::wake);
         Staged { event: Arc::new(event), carries: Carries::Nothing }
+    }
+
+    /// Whether the body has sent anything yet.
+    #[must_use]
+    pub fn has_sent(&self) -> bool {
+        self.cell().sent
     }
 
     /// Whether the body changed state or saved files that stand on no event yet.

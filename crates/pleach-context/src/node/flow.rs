@@ -16,6 +16,8 @@ pub enum Yield {
     Output(Value),
     /// An event.
     Event(Box<Event>),
+    /// An event whose output is not checked against the node's schema: a result that is not the body's own (R510).
+    Unchecked(Box<Event>),
     /// A question to the outside world.
     Ask(Box<RequestInput>),
     /// An output that another event already carries: a workflow's terminal output, or a claimed child's.

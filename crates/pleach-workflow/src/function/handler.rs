@@ -53,6 +53,12 @@ pub trait Handler<M>: Send + Sync + 'static {
     /// Starts a run.
     fn call(&self, ctx: &Context, input: NodeInput) -> BoxFuture<'static, Result<Flow, NodeError>>;
 
+    /// Gets the parameters without calling the function.
+    ///
+    /// # Errors
+    /// What is missing or does not fit.
+    fn check(&self, ctx: &Context, input: NodeInput) -> Result<(), NodeError>;
+
     /// Adds the app-provided values that it needs.
     fn needs(&self, needs: &mut Vec<Need>);
 
@@ -78,6 +84,10 @@ where
             }
             Err(error) => Box::pin(ready(Err(error))),
         }
+    }
+
+    fn check(&self, ctx: &Context, mut input: NodeInput) -> Result<(), NodeError> {
+        Args::extract(ctx, &mut input).map(drop)
     }
 
     fn needs(&self, needs: &mut Vec<Need>) {

@@ -6,20 +6,29 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pleach_context::{
-    Context, Flow, Need, Node, NodeError, NodeInput, NodeKind, NodeSpec, RetryConfig, Schema, TypedNode,
+    Context, Flow, Need, Node, NodeError, NodeFault, NodeInput, NodeKind, NodeSpec, RetryConfig, Schema, TypedNode,
+    Yield,
 };
-use pleach_core::BoxFuture;
+use pleach_core::{BoxFuture, Event};
+use serde_json::Value;
 use smol_str::SmolStr;
 
 use super::Handler;
+use super::confirm::{Condition, Gate, gate};
 
 type Call = dyn Fn(&Context, NodeInput) -> BoxFuture<'static, Result<Flow, NodeError>> + Send + Sync;
+
+type Check = dyn Fn(&Context, NodeInput) -> Result<(), NodeError> + Send + Sync;
 
 /// A node made from a handler. Cheap to clone: clones are the same node. ADK: `FunctionNode`; rules R501–R511.
 pub struct FunctionNode<In, Out> {
     spec: Arc<NodeSpec>,
     needs: Arc<[Need]>,
     call: Arc<Call>,
+    check: Arc<Check>,
+    confirm: Option<Condition>,
+    /// What the caller said about `rerun_on_resume`; a gate needs it and turns it on where nothing was said.
+    rerun: Option<bool>,
     types: PhantomData<fn(In) -> Out>,
 }
 
@@ -33,8 +42,17 @@ impl<In, Out> FunctionNode<In, Out> {
         let mut needs = Vec::new();
         handler.needs(&mut needs);
         handler.state_params(&mut spec.state_params);
-        let call = Arc::new(move |ctx: &Context, input| handler.call(ctx, input));
-        Self { spec: Arc::new(spec), needs: needs.into(), call, types: PhantomData }
+        let handler = Arc::new(handler);
+        let checked = Arc::clone(&handler);
+        Self {
+            spec: Arc::new(spec),
+            needs: needs.into(),
+            call: Arc::new(move |ctx: &Context, input| handler.call(ctx, input)),
+            check: Arc::new(move |ctx: &Context, input| checked.check(ctx, input)),
+            confirm: None,
+            rerun: None,
+            types: PhantomData,
+        }
     }
 
     fn set(mut self, change: impl FnOnce(&mut NodeSpec)) -> Self {
@@ -51,8 +69,52 @@ impl<In, Out> FunctionNode<In, Out> {
     /// Sets whether an answered question runs the node again from its start; nodes that run other nodes or ask in the
     /// middle need it. Otherwise the answer is the node's output.
     #[must_use]
-    pub fn rerun_on_resume(self, rerun: bool) -> Self {
-        self.set(|spec| spec.rerun_on_resume = rerun)
+    pub fn rerun_on_resume(mut self, rerun: bool) -> Self {
+        self.rerun = Some(rerun);
+        self.set(|spec| spec.rerun_on_resume = rerun).with_gate()
+    }
+
+    /// Asks a person to approve every call before the body runs (R510). Turns `rerun_on_resume` on unless it was
+    /// switched off, which is a fault of the graph.
+    #[must_use]
+    pub fn require_confirmation(self) -> Self {
+        self.confirm_if(|_, _| true)
+    }
+
+    /// Asks a person to approve the calls for which `condition` is true. See [`FunctionNode::require_confirmation`].
+    #[must_use]
+    pub fn confirm_if(mut self, condition: impl Fn(&Context, &NodeInput) -> bool + Send + Sync + 'static) -> Self {
+        self.confirm = Some(Arc::new(condition));
+        self.with_gate()
+    }
+
+    fn with_gate(self) -> Self {
+        let (gated, rerun) = (self.confirm.is_some(), self.rerun);
+        self.set(|spec| {
+            spec.faults.retain(|fault| fault.rule != "confirmation_needs_rerun");
+            spec.rerun_on_resume = rerun.unwrap_or(gated);
+            if gated && rerun == Some(false) {
+                let message =
+                    format!("FunctionNode '{}' with require_confirmation requires rerun_on_resume=True.", spec.name);
+                spec.faults.push(NodeFault { rule: "confirmation_needs_rerun", message });
+            }
+        })
+    }
+
+    async fn run_gated(&self, condition: &Condition, ctx: Context, input: NodeInput) -> Result<Flow, NodeError> {
+        (self.check)(&ctx, input.clone())?;
+        let resumed = match gate(condition, &self.spec, &ctx, &input)? {
+            Gate::Ask(question) => return Ok(Flow::Done(Some(Yield::Ask(question)))),
+            Gate::Rejected(event) => return Ok(Flow::Done(Some(Yield::Unchecked(Box::new(event))))),
+            Gate::Open { resumed } => resumed,
+        };
+        match (self.call)(&ctx, input).await? {
+            // Without an event a replay would not see that the approved call has been made.
+            Flow::Done(None | Some(Yield::Output(Value::Null))) if resumed && !ctx.has_sent() => {
+                Ok(Flow::Done(Some(Yield::from(Event::new()))))
+            }
+            flow => Ok(flow),
+        }
     }
 
     /// Sets whether a run without output and route leaves the node waiting for another trigger (R307).
@@ -104,7 +166,10 @@ impl<In: 'static, Out: 'static> Node for FunctionNode<In, Out> {
     }
 
     fn run<'a>(&'a self, ctx: Context, input: NodeInput) -> BoxFuture<'a, Result<Flow, NodeError>> {
-        (self.call)(&ctx, input)
+        match &self.confirm {
+            None => (self.call)(&ctx, input),
+            Some(condition) => Box::pin(self.run_gated(condition, ctx, input)),
+        }
     }
 
     fn needs(&self, needs: &mut Vec<Need>) {
@@ -123,6 +188,9 @@ impl<In, Out> Clone for FunctionNode<In, Out> {
             spec: Arc::clone(&self.spec),
             needs: Arc::clone(&self.needs),
             call: Arc::clone(&self.call),
+            check: Arc::clone(&self.check),
+            confirm: self.confirm.clone(),
+            rerun: self.rerun,
             types: PhantomData,
         }
     }

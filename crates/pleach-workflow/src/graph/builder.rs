@@ -16,7 +16,7 @@ use super::edge::{Edge, EdgeRoute};
 use super::error::{BuildError, Fault};
 use super::handle::{End, NodeRef, Source, Sources, Targets};
 use super::validate;
-use crate::{FunctionNode, Handler, JoinNode, Workflow};
+use crate::{FunctionNode, Handler, JoinNode, ParallelWorker, Workflow};
 
 /// Writes a workflow down. `W` is what the workflow takes: text and anything else until [`input`](Self::input) says.
 ///
@@ -112,6 +112,12 @@ impl<W> WorkflowBuilder<W> {
     /// Adds a node: a [`FunctionNode`] with settings, a workflow, an agent.
     pub fn add<N: TypedNode>(&mut self, node: N) -> NodeRef<N::In, N::Out> {
         self.push(Arc::new(node))
+    }
+
+    /// Adds a node that runs once per item of its input, side by side, and gives the list of outputs. For limits and
+    /// retries make a [`ParallelWorker`] and [`add`](Self::add) it.
+    pub fn parallel<N: TypedNode>(&mut self, node: N) -> NodeRef<Vec<N::In>, Vec<N::Out>> {
+        self.add(ParallelWorker::new(node))
     }
 
     /// Adds a node whose types are only known at run time.

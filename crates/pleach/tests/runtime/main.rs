@@ -12,3 +12,4 @@ mod questions;
 mod state_rules;
 mod support;
 mod typed;
+mod workers;

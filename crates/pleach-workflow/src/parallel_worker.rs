@@ -1,0 +1,124 @@
+//! [`ParallelWorker`]: runs a node once per item of its input.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use futures_util::stream::{FuturesUnordered, StreamExt as _};
+use pleach_context::{
+    Context, Flow, Need, Node, NodeError, NodeFault, NodeInput, NodeSpec, RetryConfig, RunOptions, TypedNode,
+    json_or_text,
+};
+use pleach_core::BoxFuture;
+use serde_json::Value;
+
+/// Runs a node once per item of its input and gives the list of its outputs, in the order of the items.
+///
+/// The items run as dynamic children side by side, each on a sub-branch of its own. A single value counts as a list of
+/// one. When an item asks a question, no further ones are started, those under way finish, and the worker waits; on
+/// resume only what is left runs. The first failing item fails the worker and cancels the others.
+///
+/// ADK: `ParallelWorker`; rules R801–R807.
+#[derive(Clone, Debug)]
+pub struct ParallelWorker<N> {
+    spec: NodeSpec,
+    node: Arc<N>,
+    max_workers: Option<usize>,
+}
+
+impl<N: Node> ParallelWorker<N> {
+    /// A worker of the node's own name.
+    pub fn new(node: N) -> Self {
+        let mut spec = NodeSpec::new(node.spec().name.clone()).rerun_on_resume(true);
+        spec.description.clone_from(&node.spec().description);
+        spec.faults.clone_from(&node.spec().faults);
+        Self { spec, node: Arc::new(node), max_workers: None }
+    }
+
+    /// Limits how many items run at the same time; fewer than one is a fault of the graph.
+    #[must_use]
+    pub fn max_workers(mut self, workers: usize) -> Self {
+        if workers < 1 {
+            let message = format!("max_parallel_workers of '{}' must be greater than or equal to 1.", self.spec.name);
+            self.spec.faults.push(NodeFault { rule: "max_workers_below_one", message });
+        }
+        self.max_workers = Some(workers);
+        self
+    }
+
+    /// Sets when a failed attempt is tried again; items that completed are not run again (R807).
+    #[must_use]
+    pub fn retry(mut self, policy: RetryConfig) -> Self {
+        self.spec.retry = Some(policy);
+        self
+    }
+
+    /// Limits how long one attempt over all items may take.
+    #[must_use]
+    pub fn timeout(mut self, limit: Duration) -> Self {
+        self.spec.timeout = Some(limit);
+        self
+    }
+
+    async fn work(&self, ctx: &Context, items: Vec<Value>) -> Result<Vec<Value>, NodeError> {
+        let limit = self.max_workers.unwrap_or(usize::MAX);
+        let mut outputs = vec![Value::Null; items.len()];
+        let mut waiting = items.into_iter().enumerate();
+        let mut running = FuturesUnordered::new();
+        loop {
+            // A question stops the hand-out; what is under way goes on (R806).
+            while running.len() < limit && ctx.interrupt_ids().is_empty() {
+                let Some((index, item)) = waiting.next() else { break };
+                let run = ctx.run_node(&*self.node, item, RunOptions::default().use_sub_branch(true));
+                running.push(async move { (index, run.await) });
+            }
+            let Some(first) = running.next().await else { return Ok(outputs) };
+            let mut ended = vec![first];
+            while let Some(Some(next)) = running.next().now_or_never() {
+                ended.push(next);
+            }
+            ended.sort_unstable_by_key(|(index, _)| *index);
+            let mut failure = None;
+            for (index, result) in ended {
+                match result {
+                    Ok(output) => outputs[index] = output.into_value(),
+                    Err(error) => failure = failure.or(Some(error)),
+                }
+            }
+            if let Some(failure) = failure {
+                return Err(failure);
+            }
+        }
+    }
+}
+
+/// The items of an input: those of a list, also of a message that holds one as JSON, else the input itself (R802).
+fn items(input: NodeInput) -> Vec<Value> {
+    let value = match input.content() {
+        Some(content) => json_or_text(&content.text()),
+        None => input.into_value(),
+    };
+    match value {
+        Value::Array(items) => items,
+        single => vec![single],
+    }
+}
+
+impl<N: Node> Node for ParallelWorker<N> {
+    fn spec(&self) -> &NodeSpec {
+        &self.spec
+    }
+
+    fn run<'a>(&'a self, ctx: Context, input: NodeInput) -> BoxFuture<'a, Result<Flow, NodeError>> {
+        Box::pin(async move { Ok(Flow::output(Value::Array(self.work(&ctx, items(input)).await?))) })
+    }
+
+    fn needs(&self, needs: &mut Vec<Need>) {
+        self.node.needs(needs);
+    }
+}
+
+impl<N: TypedNode> TypedNode for ParallelWorker<N> {
+    type In = Vec<N::In>;
+    type Out = Vec<N::Out>;
+}
