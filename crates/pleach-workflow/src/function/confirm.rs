@@ -14,7 +14,7 @@ pub(crate) enum Gate {
     /// The body runs; `resumed` says that a person has approved it.
     Open { resumed: bool },
     /// The call was rejected: this is its output.
-    Rejected(Event),
+    Rejected(Box<Event>),
     /// The question must be answered first.
     Ask(Box<RequestInput>),
 }
@@ -49,7 +49,7 @@ pub(crate) fn gate(
         return Ok(if is_confirmed(answer)? {
             Gate::Open { resumed: true }
         } else {
-            Gate::Rejected(Event::of(json!({"error": "This tool call is rejected."})))
+            Gate::Rejected(Box::new(Event::of(json!({"error": "This tool call is rejected."}))))
         });
     }
     if !condition(ctx, input) {

@@ -105,7 +105,7 @@ impl<In, Out> FunctionNode<In, Out> {
         (self.check)(&ctx, input.clone())?;
         let resumed = match gate(condition, &self.spec, &ctx, &input)? {
             Gate::Ask(question) => return Ok(Flow::Done(Some(Yield::Ask(question)))),
-            Gate::Rejected(event) => return Ok(Flow::Done(Some(Yield::Unchecked(Box::new(event))))),
+            Gate::Rejected(event) => return Ok(Flow::Done(Some(Yield::Unchecked(event)))),
             Gate::Open { resumed } => resumed,
         };
         match (self.call)(&ctx, input).await? {
