@@ -8,8 +8,8 @@
 //!                  └ anything else: forward ────────────────────────────────────────────────────┘
 //! ```
 
+use pleach::Route;
 use pleach::prelude::*;
-use pleach::{Handler, Route};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -88,11 +88,11 @@ struct Drafted {
 pub(crate) fn flow() -> Result<Workflow<Ticket, Reply>, BuildError> {
     let mut wf = Workflow::builder("desk").input::<Ticket>();
     let classify = wf.node("classify", classify);
-    let (order, customer) = (wf.add(talking("order", order)), wf.add(talking("customer", customer)));
+    let (order, customer) = (wf.node("order", order), wf.node("customer", customer));
     let facts = wf.join_as::<Facts>("facts", (order, customer));
     let decide = wf.node("decide", decide);
     let (approve, settle) = (wf.node("approve", approve), wf.node("settle", settle));
-    let pay = wf.add(talking("pay", pay));
+    let pay = wf.node("pay", pay);
     let (reset, forward) = (wf.node("reset", reset), wf.node("forward", forward));
     let close = wf.node("close", close);
 
@@ -112,12 +112,6 @@ pub(crate) fn flow() -> Result<Workflow<Ticket, Reply>, BuildError> {
         .edge(reset, close)
         .edge(forward, close);
     wf.build_to(close)
-}
-
-/// A node that says something before it is done. Killed in between it has a history but no result, which counts as done
-/// unless the node is known to give one: `wait_for_output` makes it run again.
-fn talking<H: Handler<M>, M>(name: &str, handler: H) -> FunctionNode<H::In, H::Out> {
-    FunctionNode::new(name, handler).wait_for_output(true)
 }
 
 async fn classify(ctx: Context, Input(ticket): Input<Ticket>) -> Result<Output<Ticket>> {

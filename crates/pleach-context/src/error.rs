@@ -258,9 +258,10 @@ impl fmt::Debug for Record {
     }
 }
 
+/// The class in brackets: as a link of the chain it says what the message above it does not.
 impl fmt::Display for Record {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.class)
+        write!(f, "({})", self.class)
     }
 }
 

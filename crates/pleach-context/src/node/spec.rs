@@ -36,6 +36,8 @@ pub struct NodeSpec {
     pub rerun_on_resume: bool,
     /// Whether a run without output and route leaves the node waiting for another trigger (R307).
     pub wait_for_output: bool,
+    /// Whether every completed run gives an output: a run without one was cut off, and runs again on resume.
+    pub always_gives: bool,
     /// When a failed attempt is tried again.
     pub retry: Option<RetryConfig>,
     /// How long one attempt may take.
@@ -72,6 +74,7 @@ impl NodeSpec {
             kind: NodeKind::Plain,
             rerun_on_resume: false,
             wait_for_output: false,
+            always_gives: false,
             retry: None,
             timeout: None,
             input_schema: None,

@@ -54,10 +54,11 @@ pub(crate) fn decide(spec: &NodeSpec, record: Option<&RunRecord>, dynamic: bool)
         if !spec.rerun_on_resume {
             return Ok(fast_forward(answer_as_output(record)));
         }
-        let done = record.finished && !spec.wait_for_output;
+        let done = record.finished && !spec.wait_for_output && !spec.always_gives;
         return Ok(if done { fast_forward(NodeInput::Null) } else { rerun() });
     }
-    let run = spec.wait_for_output || if spec.rerun_on_resume { !record.finished } else { dynamic };
+    let outcome_is_due = spec.wait_for_output || spec.always_gives;
+    let run = outcome_is_due || if spec.rerun_on_resume { !record.finished } else { dynamic };
     Ok(if run { rerun() } else { fast_forward(NodeInput::Null) })
 }
 

@@ -1,15 +1,16 @@
 //! [`FunctionNode`]: a handler with a name and settings.
 
+use std::any::{TypeId, type_name};
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
 use pleach_context::{
-    Context, Flow, Need, Node, NodeError, NodeFault, NodeInput, NodeKind, NodeSpec, RetryConfig, Schema, TypedNode,
-    Yield,
+    Context, Dynamic, Flow, Need, Node, NodeError, NodeFault, NodeInput, NodeKind, NodeSpec, RetryConfig, Schema,
+    TypedNode, Yield,
 };
-use pleach_core::{BoxFuture, Event};
+use pleach_core::{BoxFuture, Content, Event};
 use serde_json::Value;
 use smol_str::SmolStr;
 
@@ -37,8 +38,10 @@ impl<In, Out> FunctionNode<In, Out> {
     pub fn new<H, M>(name: impl Into<SmolStr>, handler: H) -> Self
     where
         H: Handler<M, In = In, Out = Out>,
+        Out: 'static,
     {
         let mut spec = NodeSpec::new(name).kind(NodeKind::Function);
+        spec.always_gives = always_gives::<Out>();
         let mut needs = Vec::new();
         handler.needs(&mut needs);
         handler.state_params(&mut spec.state_params);
@@ -158,6 +161,21 @@ impl<In, Out> FunctionNode<In, Out> {
     pub fn state_params<S: Into<SmolStr>>(self, keys: impl IntoIterator<Item = S>) -> Self {
         self.set(|spec| spec.state_params.extend(keys.into_iter().map(Into::into)))
     }
+}
+
+/// Whether a handler of this result type gives an output whenever it completes.
+///
+/// A type that may be null gives none then; for the types not known here "it may" would only mean that a cut-off run
+/// counts as complete, so the name of `Option` is as good a test as any.
+fn always_gives<Out: 'static>() -> bool {
+    let may_be_null = [
+        TypeId::of::<()>(),
+        TypeId::of::<Value>(),
+        TypeId::of::<Dynamic>(),
+        TypeId::of::<Event>(),
+        TypeId::of::<Content>(),
+    ];
+    !may_be_null.contains(&TypeId::of::<Out>()) && !type_name::<Out>().starts_with("core::option::Option<")
 }
 
 impl<In: 'static, Out: 'static> Node for FunctionNode<In, Out> {

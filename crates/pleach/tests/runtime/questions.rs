@@ -192,6 +192,26 @@ async fn e188_an_invocation_that_failed_goes_on_by_its_id() {
 }
 
 #[tokio::test]
+async fn a_typed_node_cut_off_after_a_message_runs_again() {
+    let mut wf = Workflow::builder("wf");
+    let says = wf.node("says", async |ctx: Context| -> Result<u32> {
+        ctx.emit(Event::message("working")).await?;
+        Ok(1)
+    });
+    let next = wf.node("next", async |Input(n): Input<u32>| n + 1);
+    wf.edge(START, says).edge(says, next);
+    let (runner, sessions) = runner(wf.build_to(next).unwrap());
+    let mut run = runner.run("ana", "s1", "go");
+    let invocation = run.next().await.unwrap().unwrap().invocation_id().clone();
+    drop(run);
+    assert_eq!(runner.resume("ana", "s1", invocation).output::<u32>().await.unwrap(), 2);
+    assert_eq!(
+        stored(&sessions).await,
+        ["wf@1/says@1: says working", "wf@1/says@1: says working", "wf@1/says@1: 1", "wf@1/next@1: 2"]
+    );
+}
+
+#[tokio::test]
 async fn a_session_id_of_two_users_must_be_named_with_its_user() {
     let (runner, _) = simple(&Arc::default());
     trace(runner.run("ana", "s1", "go")).await;
