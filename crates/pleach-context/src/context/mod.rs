@@ -15,6 +15,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use pleach_core::{Branch, Content, Map, NodePath, Route};
+use rustc_hash::FxHashMap;
 use serde_json::Value;
 use smol_str::SmolStr;
 
@@ -51,6 +52,8 @@ struct ContextInner {
     graph: OnceLock<Arc<GraphNames>>,
     output_for: Option<Arc<[NodePath]>>,
     claimed: bool,
+    /// How many children of each name earlier attempts of this run have started.
+    earlier_children: Option<Box<FxHashMap<SmolStr, u32>>>,
     cell: Mutex<RunCell>,
 }
 
@@ -129,6 +132,7 @@ impl Context {
                 graph: OnceLock::new(),
                 output_for: None,
                 claimed: false,
+                earlier_children: None,
                 cell: Mutex::default(),
             }),
         }
@@ -161,15 +165,20 @@ impl Context {
                 graph: OnceLock::new(),
                 output_for: setup.output_for,
                 claimed,
+                earlier_children: None,
                 cell: Mutex::new(RunCell { branch: setup.branch, isolation_scope, ..RunCell::default() }),
             }),
         }
     }
 
     /// The context of the next attempt of this run, on the branch and in the scope that the first one had. For engines.
+    ///
+    /// The run ids of children go on behind those of the failed attempt; `rewind` starts them where that attempt began,
+    /// so that its finished children are found again (R404).
     #[must_use]
-    pub fn next_attempt(&self, branch: Option<Branch>, isolation_scope: Option<Arc<str>>) -> Self {
+    pub fn next_attempt(&self, branch: Option<Branch>, isolation_scope: Option<Arc<str>>, rewind: bool) -> Self {
         let this = &*self.inner;
+        let children = if rewind { this.earlier_children.clone() } else { self.cell().children.clone() };
         Self {
             inner: Arc::new(ContextInner {
                 invocation: Arc::clone(&this.invocation),
@@ -188,7 +197,8 @@ impl Context {
                 graph: OnceLock::new(),
                 output_for: this.output_for.clone(),
                 claimed: this.claimed,
-                cell: Mutex::new(RunCell { branch, isolation_scope, ..RunCell::default() }),
+                earlier_children: children.clone(),
+                cell: Mutex::new(RunCell { branch, isolation_scope, children, ..RunCell::default() }),
             }),
         }
     }

@@ -64,7 +64,11 @@ enum Phase<'a> {
         /// Just handed over, with this poll's waker: there is nothing to look at yet.
         fresh: bool,
     },
-    Pause(BoxFuture<'static, ()>),
+    Pause {
+        pause: BoxFuture<'static, ()>,
+        /// The next attempt looks for the children of this one (R404).
+        rewind: bool,
+    },
     Finished,
 }
 
@@ -193,7 +197,8 @@ impl<'a> NodeRun<'a> {
                 let services = self.ctx.invocation().services();
                 let delay = policy.delay(attempt, services.ids.uniform());
                 tracing::warn!(node = %self.ctx.node_path(), attempt, error = %error, "node failed and is tried again");
-                self.phase = Phase::Pause(services.clock.sleep(delay));
+                let rewind = failure.path != *self.ctx.node_path();
+                self.phase = Phase::Pause { pause: services.clock.sleep(delay), rewind };
             }
             None => {
                 self.ctx.set_error(failure);
@@ -202,14 +207,14 @@ impl<'a> NodeRun<'a> {
         }
     }
 
-    fn next_attempt(&mut self) {
+    fn next_attempt(&mut self, rewind: bool) {
         let spec = self.node.spec();
         if spec.rerun_on_resume {
-            // Children that the failed attempt completed are answered from history instead of run again.
+            // Children that the failed attempt completed and that are asked for again are answered from history.
             self.ctx.invocation().read_history();
         }
         let Start { branch, isolation_scope } = self.start.as_deref().unwrap_or(&Start::ROOT);
-        self.ctx = self.ctx.next_attempt(branch.clone(), isolation_scope.clone());
+        self.ctx = self.ctx.next_attempt(branch.clone(), isolation_scope.clone(), rewind);
         self.phase = Phase::Start;
     }
 
@@ -295,9 +300,10 @@ impl Future for NodeRun<'_> {
                     }
                     continue;
                 }
-                Phase::Pause(pause) => {
+                Phase::Pause { pause, rewind } => {
                     ready!(pause.as_mut().poll(cx));
-                    run.next_attempt();
+                    let rewind = *rewind;
+                    run.next_attempt(rewind);
                     continue;
                 }
                 Phase::Sending { fresh, .. } if *fresh => *fresh = false,
