@@ -32,6 +32,16 @@ impl Branch {
         Self(text.into())
     }
 
+    /// Makes the sub-branch of `parent` for the run with this last path segment.
+    pub fn below(parent: Option<&Self>, segment: &str) -> Self {
+        let Some(parent) = parent.filter(|parent| !parent.is_empty()) else { return Self(segment.into()) };
+        let mut text = String::with_capacity(parent.as_str().len() + segment.len() + 1);
+        text.push_str(parent.as_str());
+        text.push('.');
+        text.push_str(segment);
+        Self(text.into())
+    }
+
     /// Returns the longest branch that all given ones start with, by whole segments.
     ///
     /// `None` (the root) when they share nothing, when one of them is the root, and for no branches at all.

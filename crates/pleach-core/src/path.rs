@@ -1,7 +1,6 @@
 //! Node paths: where in the tree of runs an event or a context belongs (R105, R106).
 
 use std::fmt;
-use std::fmt::Write as _;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -39,7 +38,8 @@ impl NodePath {
         buf.clear();
         self.push_parent(buf);
         buf.push_str(name);
-        write!(buf, "@{run}").expect("writing to a String cannot fail");
+        buf.push('@');
+        buf.push_str(itoa::Buffer::new().format(run));
         Self(buf.as_str().into())
     }
 
@@ -70,7 +70,8 @@ impl NodePath {
         self.as_str().split('/').filter(move |_| !self.is_root())
     }
 
-    fn leaf(&self) -> &str {
+    /// Returns the last segment, run id and all; empty for the root.
+    pub fn leaf(&self) -> &str {
         let text = self.as_str();
         text.rsplit_once('/').map_or(text, |(_, leaf)| leaf)
     }

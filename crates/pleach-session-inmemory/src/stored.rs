@@ -146,7 +146,12 @@ impl StoredSession {
                     if scope == Scope::App { &mut **app } else { &mut **user }
                 }
             };
-            target.insert(name.to_owned(), value.clone());
+            match target.get_mut(name) {
+                Some(known) => known.clone_from(value),
+                None => {
+                    target.insert(name.to_owned(), value.clone());
+                }
+            }
         }
     }
 }

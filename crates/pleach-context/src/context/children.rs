@@ -1,7 +1,5 @@
 //! Running other nodes from inside a node, and asking questions in the middle of one.
 
-use std::fmt::Write as _;
-
 use pleach_core::{BoxFuture, NodePath, RequestInput};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -167,9 +165,8 @@ impl Context {
             *counter += 1;
             *counter
         };
-        let mut id = String::with_capacity(4);
-        let _ = write!(id, "{run}");
-        self.node_path().child(name, &id)
+        let mut text = String::with_capacity(self.node_path().as_str().len() + name.len() + 12);
+        self.node_path().child_in(&mut text, name, run)
     }
 
     /// The ancestors whose output a child that is to give this run's output gives as well. For engines.

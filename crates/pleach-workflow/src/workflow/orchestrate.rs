@@ -139,7 +139,7 @@ impl<'a> Orchestration<'a> {
     /// The branch that a run starts on (R402, R626).
     fn branch(&self, trigger: &Trigger, path: &NodePath) -> Option<Branch> {
         let base = trigger.branch.clone().unwrap_or_else(|| self.ctx.branch());
-        if trigger.use_sub_branch { Some(Branch::child(base.as_ref(), path.name(), path.run_id())) } else { base }
+        if trigger.use_sub_branch { Some(Branch::below(base.as_ref(), path.leaf())) } else { base }
     }
 
     /// Waits until something has ended; replayed ends come in their historical order, the others as they were started.

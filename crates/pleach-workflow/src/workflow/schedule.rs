@@ -193,14 +193,14 @@ impl Schedule {
         if !awaited.iter().filter_map(|awaited| awaited.node).all(complete) {
             return;
         }
-        let mut outputs = Map::new();
+        let mut outputs = Vec::with_capacity(awaited.len());
         let mut branches = Vec::with_capacity(awaited.len());
         for predecessor in awaited {
             let (output, branch) = match predecessor.node {
                 Some(node) => (&self.nodes[node].output, self.nodes[node].branch.as_ref()),
                 None => (&self.start_input, self.start_branch.as_ref()),
             };
-            outputs.insert(predecessor.name.to_string(), output.to_value());
+            outputs.push((String::from(predecessor.name.as_str()), output.to_value()));
             branches.push(branch);
         }
         let branch = Some(Branch::common_prefix(branches));
@@ -208,7 +208,7 @@ impl Schedule {
             arrivals.arrived.fill(false);
             arrivals.count = 0;
         }
-        let input = NodeInput::json(Value::Object(outputs));
+        let input = NodeInput::json(Value::Object(Map::from_iter(outputs)));
         self.push(join, Trigger { input, use_sub_branch: false, branch, by });
     }
 
