@@ -21,19 +21,14 @@ pub(crate) fn cargo<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Comma
 
 /// Runs a command to its end; true when it succeeded.
 pub(crate) fn succeeds(command: &mut Command) -> anyhow::Result<bool> {
-    let status = command
-        .status()
-        .with_context(|| format!("cannot run {command:?}"))?;
+    let status = command.status().with_context(|| format!("cannot run {command:?}"))?;
     Ok(status.success())
 }
 
 /// Runs a command, passing its standard output on line by line while adding up the
 /// test results it reports.
 pub(crate) fn counted(command: &mut Command) -> anyhow::Result<(bool, Counts)> {
-    let mut child = command
-        .stdout(Stdio::piped())
-        .spawn()
-        .with_context(|| format!("cannot run {command:?}"))?;
+    let mut child = command.stdout(Stdio::piped()).spawn().with_context(|| format!("cannot run {command:?}"))?;
     let stdout = child.stdout.take().context("the child has no output")?;
     let mut counts = Counts::default();
     for line in BufReader::new(stdout).split(b'\n') {

@@ -25,27 +25,15 @@ pub(crate) fn run(args: &[String]) -> anyhow::Result<bool> {
 }
 
 /// Builds the programs and plays the scenarios; false when one fails.
-pub(crate) fn play(
-    workspace: &Workspace,
-    build: Build,
-    args: &[String],
-) -> anyhow::Result<(bool, Counts)> {
-    let package = workspace
-        .package(PACKAGE)
-        .with_context(|| format!("this workspace has no package `{PACKAGE}`"))?;
+pub(crate) fn play(workspace: &Workspace, build: Build, args: &[String]) -> anyhow::Result<(bool, Counts)> {
+    let package = workspace.package(PACKAGE).with_context(|| format!("this workspace has no package `{PACKAGE}`"))?;
     anyhow::ensure!(
         package.has_target("bin", "conformance"),
         "`{PACKAGE}` has no program `conformance`, which plays one scenario"
     );
     let mut command = match build {
         Build::Package => cargo(["build", "-p", PACKAGE, "--bins"]),
-        Build::Workspace => cargo([
-            "build",
-            "--workspace",
-            "--all-features",
-            "--bins",
-            "--tests",
-        ]),
+        Build::Workspace => cargo(["build", "--workspace", "--all-features", "--bins", "--tests"]),
     };
     if !succeeds(&mut command)? {
         return Ok((false, Counts::default()));

@@ -31,13 +31,7 @@ pub(crate) const TESTKIT: &str = "pleach-testkit";
 
 const L1: &[&str] = &["pleach-core"];
 const BACKEND: &[&str] = &["pleach-core", "pleach-session"];
-const NECK: &[&str] = &[
-    "pleach-core",
-    "pleach-session",
-    "pleach-artifact",
-    "pleach-memory",
-    "pleach-model",
-];
+const NECK: &[&str] = &["pleach-core", "pleach-session", "pleach-artifact", "pleach-memory", "pleach-model"];
 
 pub(crate) const LAYERS: &[Row] = &[
     library("pleach-core", 0, &[]),
@@ -50,16 +44,7 @@ pub(crate) const LAYERS: &[Row] = &[
     library("pleach-session-postgres", 2, BACKEND),
     library("pleach-context", 2, NECK),
     library("pleach-workflow", 3, &["pleach-core", "pleach-context"]),
-    library(
-        "pleach-agent",
-        4,
-        &[
-            "pleach-core",
-            "pleach-model",
-            "pleach-context",
-            "pleach-workflow",
-        ],
-    ),
+    library("pleach-agent", 4, &["pleach-core", "pleach-model", "pleach-context", "pleach-workflow"]),
     library(
         "pleach-runner",
         4,
@@ -106,12 +91,7 @@ pub(crate) const LAYERS: &[Row] = &[
             "pleach-server",
         ],
     },
-    Row {
-        name: "pleach-cli",
-        layer: 7,
-        role: Role::Program,
-        may_use: &["pleach"],
-    },
+    Row { name: "pleach-cli", layer: 7, role: Role::Program, may_use: &["pleach"] },
     Row {
         name: TESTKIT,
         layer: 3,
@@ -125,39 +105,14 @@ pub(crate) const LAYERS: &[Row] = &[
             "pleach-context",
         ],
     },
-    Row {
-        name: "pleach-tests",
-        layer: 8,
-        role: Role::Tooling,
-        may_use: &["pleach", TESTKIT],
-    },
-    Row {
-        name: "pleach-examples",
-        layer: 8,
-        role: Role::Tooling,
-        may_use: &["pleach"],
-    },
-    Row {
-        name: "pleach-benches",
-        layer: 8,
-        role: Role::Tooling,
-        may_use: &["pleach", TESTKIT],
-    },
-    Row {
-        name: "xtask",
-        layer: 8,
-        role: Role::Tooling,
-        may_use: &[],
-    },
+    Row { name: "pleach-tests", layer: 8, role: Role::Tooling, may_use: &["pleach", TESTKIT] },
+    Row { name: "pleach-examples", layer: 8, role: Role::Tooling, may_use: &["pleach"] },
+    Row { name: "pleach-benches", layer: 8, role: Role::Tooling, may_use: &["pleach", TESTKIT] },
+    Row { name: "xtask", layer: 8, role: Role::Tooling, may_use: &[] },
 ];
 
 const fn library(name: &'static str, layer: u8, may_use: &'static [&'static str]) -> Row {
-    Row {
-        name,
-        layer,
-        role: Role::Library,
-        may_use,
-    }
+    Row { name, layer, role: Role::Library, may_use }
 }
 
 pub(crate) fn row(name: &str) -> Option<&'static Row> {
@@ -173,12 +128,7 @@ mod tests {
         for row in LAYERS {
             for used in row.may_use {
                 let target = super::row(used).expect("a row may only name crates of the table");
-                assert!(
-                    target.layer < row.layer,
-                    "{} → {} does not point down",
-                    row.name,
-                    used
-                );
+                assert!(target.layer < row.layer, "{} → {} does not point down", row.name, used);
             }
         }
     }

@@ -3,13 +3,5 @@
 use crate::cargo::{cargo, succeeds};
 
 pub(crate) fn run() -> anyhow::Result<bool> {
-    succeeds(&mut cargo([
-        "clippy",
-        "--workspace",
-        "--all-targets",
-        "--all-features",
-        "--",
-        "-D",
-        "warnings",
-    ]))
+    succeeds(&mut cargo(["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"]))
 }

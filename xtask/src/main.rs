@@ -3,10 +3,7 @@
 //! Owns the order of the checks and how their results are reported. It depends on
 //! no pleach crate, so it still runs when the workspace does not compile.
 
-#![expect(
-    clippy::print_stdout,
-    reason = "a command line tool talks on standard output"
-)]
+#![expect(clippy::print_stdout, reason = "a command line tool talks on standard output")]
 #![expect(
     clippy::disallowed_methods,
     reason = "the tool measures its own steps; there is no invocation whose clock it could use"

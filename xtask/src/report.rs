@@ -28,11 +28,7 @@ impl Counts {
             let (number, rest) = fields.next()?.split_once(' ')?;
             (rest == word).then(|| number.parse().ok())?
         };
-        Some(Self {
-            passed: field("passed")?,
-            failed: field("failed")?,
-            skipped: field(skipped_word)?,
-        })
+        Some(Self { passed: field("passed")?, failed: field("failed")?, skipped: field(skipped_word)? })
     }
 
     pub(crate) fn add(&mut self, other: Self) {
@@ -48,11 +44,7 @@ impl Counts {
 
 impl std::fmt::Display for Counts {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "{} passed, {} failed, {} skipped",
-            self.passed, self.failed, self.skipped
-        )
+        write!(f, "{} passed, {} failed, {} skipped", self.passed, self.failed, self.skipped)
     }
 }
 
@@ -78,19 +70,10 @@ impl StepReport {
     /// so does a failure that no test accounts for, such as code that does not compile.
     fn counts(&self) -> Counts {
         match &self.outcome {
-            Outcome::Passed(counts) if counts.is_empty() => Counts {
-                passed: 1,
-                ..Counts::default()
-            },
+            Outcome::Passed(counts) if counts.is_empty() => Counts { passed: 1, ..Counts::default() },
             Outcome::Passed(counts) => *counts,
-            Outcome::Failed(counts) => Counts {
-                failed: counts.failed.max(1),
-                ..*counts
-            },
-            Outcome::Skipped(_) => Counts {
-                skipped: 1,
-                ..Counts::default()
-            },
+            Outcome::Failed(counts) => Counts { failed: counts.failed.max(1), ..*counts },
+            Outcome::Skipped(_) => Counts { skipped: 1, ..Counts::default() },
         }
     }
 }
@@ -106,33 +89,21 @@ pub(crate) fn total(steps: &[StepReport]) -> Counts {
 
 /// The closing table: step, result, time, counts.
 pub(crate) fn table(steps: &[StepReport]) -> String {
-    let mut out = format!(
-        "{:<14} {:<8} {:>8}  {}\n",
-        "step", "result", "time", "tests"
-    );
+    let mut out = format!("{:<14} {:<8} {:>8}  {}\n", "step", "result", "time", "tests");
     for step in steps {
         let (result, detail) = match &step.outcome {
             Outcome::Passed(counts) => ("ok", detail(*counts)),
             Outcome::Failed(counts) => ("FAILED", detail(*counts)),
             Outcome::Skipped(reason) => ("SKIPPED", reason.clone()),
         };
-        let line = format!(
-            "{:<14} {:<8} {:>7.1}s  {detail}",
-            step.name,
-            result,
-            step.time.as_secs_f64()
-        );
+        let line = format!("{:<14} {:<8} {:>7.1}s  {detail}", step.name, result, step.time.as_secs_f64());
         let _ = writeln!(out, "{}", line.trim_end());
     }
     out
 }
 
 fn detail(counts: Counts) -> String {
-    if counts.is_empty() {
-        String::new()
-    } else {
-        counts.to_string()
-    }
+    if counts.is_empty() { String::new() } else { counts.to_string() }
 }
 
 #[cfg(test)]
@@ -140,11 +111,7 @@ mod tests {
     use super::*;
 
     fn check(line: &str, expected: Option<(usize, usize, usize)>) {
-        let expected = expected.map(|(passed, failed, skipped)| Counts {
-            passed,
-            failed,
-            skipped,
-        });
+        let expected = expected.map(|(passed, failed, skipped)| Counts { passed, failed, skipped });
         assert_eq!(Counts::parse(line), expected, "{line}");
     }
 
@@ -154,10 +121,7 @@ mod tests {
             "test result: ok. 12 passed; 0 failed; 3 ignored; 0 measured; 1 filtered out; finished in 0.02s",
             Some((12, 0, 3)),
         );
-        check(
-            "test result: FAILED. 1 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out",
-            Some((1, 2, 0)),
-        );
+        check("test result: FAILED. 1 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out", Some((1, 2, 0)));
         check("200 passed, 0 failed, 2 skipped", Some((200, 0, 2)));
         check("test foo ... ok", None);
         check("12 passed", None);
@@ -166,29 +130,14 @@ mod tests {
 
     #[test]
     fn a_failure_without_a_failed_test_counts_as_one() {
-        let step = |outcome| StepReport {
-            name: "x",
-            outcome,
-            time: Duration::ZERO,
-        };
+        let step = |outcome| StepReport { name: "x", outcome, time: Duration::ZERO };
         let steps = [
             step(Outcome::Failed(Counts::default())),
             step(Outcome::Passed(Counts::default())),
             step(Outcome::Skipped("no server".into())),
-            step(Outcome::Passed(Counts {
-                passed: 5,
-                failed: 0,
-                skipped: 1,
-            })),
+            step(Outcome::Passed(Counts { passed: 5, failed: 0, skipped: 1 })),
         ];
-        assert_eq!(
-            total(&steps),
-            Counts {
-                passed: 6,
-                failed: 1,
-                skipped: 2
-            }
-        );
+        assert_eq!(total(&steps), Counts { passed: 6, failed: 1, skipped: 2 });
         assert!(table(&steps).contains("no server"));
     }
 }

@@ -49,9 +49,7 @@ impl Package {
     }
 
     pub(crate) fn has_target(&self, kind: &str, name: &str) -> bool {
-        self.targets
-            .iter()
-            .any(|t| t.name == name && t.kind.iter().any(|k| k == kind))
+        self.targets.iter().any(|t| t.name == name && t.kind.iter().any(|k| k == kind))
     }
 }
 

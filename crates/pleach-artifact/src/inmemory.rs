@@ -7,8 +7,7 @@ use pleach_core::{BoxFuture, Clock, Part};
 
 use crate::reference::{self, ArtifactReference, MAX_HOPS, ReferencePath, rewind_tombstone};
 use crate::{
-    ArtifactError, ArtifactKey, ArtifactResult, ArtifactScope, ArtifactService, ArtifactVersion,
-    SaveArtifact, validate,
+    ArtifactError, ArtifactKey, ArtifactResult, ArtifactScope, ArtifactService, ArtifactVersion, SaveArtifact, validate,
 };
 
 /// Keeps artifacts in memory; they are gone with the process. Safe to share between threads.
@@ -34,10 +33,7 @@ struct Stored {
 impl InMemoryArtifactService {
     /// Makes an empty service; `clock` tells when versions are created.
     pub fn with_clock(clock: Arc<dyn Clock>) -> Self {
-        Self {
-            clock,
-            scopes: Mutex::default(),
-        }
+        Self { clock, scopes: Mutex::default() }
     }
 
     fn scopes(&self) -> MutexGuard<'_, HashMap<ArtifactScope, Names>> {
@@ -46,21 +42,13 @@ impl InMemoryArtifactService {
     }
 
     fn save(&self, req: SaveArtifact) -> ArtifactResult<i64> {
-        let SaveArtifact {
-            key,
-            artifact,
-            custom_metadata,
-        } = req;
+        let SaveArtifact { key, artifact, custom_metadata } = req;
         let scope = scope_of(&key)?;
         refuse_reserved_session(&scope)?;
         let mime_type = mime_type(&key, &artifact)?;
         let create_time = self.clock.now();
         let mut scopes = self.scopes();
-        let versions = scopes
-            .entry(scope.clone())
-            .or_default()
-            .entry(key.filename.clone())
-            .or_default();
+        let versions = scopes.entry(scope.clone()).or_default().entry(key.filename.clone()).or_default();
         let version = versions.len() as i64;
         let place = ArtifactKey { scope, ..key };
         versions.push(Stored {
@@ -87,10 +75,7 @@ impl InMemoryArtifactService {
                 break;
             };
             if hop == MAX_HOPS {
-                return Err(reference::refused(
-                    uri,
-                    "is the end of too long a chain of references",
-                ));
+                return Err(reference::refused(uri, "is the end of too long a chain of references"));
             }
             let ArtifactReference { key, version } = ArtifactReference::parse_within(uri, &scope)?;
             match self.find(&key, Some(version))? {
@@ -116,18 +101,13 @@ impl InMemoryArtifactService {
     fn read<T>(&self, key: &ArtifactKey, read: impl FnOnce(&[Stored]) -> T) -> ArtifactResult<T> {
         let scope = scope_of(key)?;
         let scopes = self.scopes();
-        let versions = scopes
-            .get(&scope)
-            .and_then(|names| names.get(&key.filename));
+        let versions = scopes.get(&scope).and_then(|names| names.get(&key.filename));
         Ok(read(versions.map_or(&[], Vec::as_slice)))
     }
 
     fn list_keys(&self, scope: &ArtifactScope) -> ArtifactResult<Vec<String>> {
         validate::scope(scope)?;
-        let user = ArtifactScope {
-            session_id: None,
-            ..scope.clone()
-        };
+        let user = ArtifactScope { session_id: None, ..scope.clone() };
         let scopes = self.scopes();
         let mut names: Vec<String> = Vec::new();
         for scope in [Some(&user), scope.session_id.is_some().then_some(scope)] {
@@ -151,17 +131,12 @@ impl InMemoryArtifactService {
 fn scope_of(key: &ArtifactKey) -> ArtifactResult<ArtifactScope> {
     validate::app_and_user(&key.scope.app_name, &key.scope.user_id)?;
     if key.has_user_prefix() {
-        return Ok(ArtifactScope {
-            session_id: None,
-            ..key.scope.clone()
-        });
+        return Ok(ArtifactScope { session_id: None, ..key.scope.clone() });
     }
     match &key.scope.session_id {
         Some(session) => validate::session(session)?,
         None => {
-            return Err(ArtifactError::MissingSession {
-                filename: key.filename.clone(),
-            });
+            return Err(ArtifactError::MissingSession { filename: key.filename.clone() });
         }
     }
     Ok(key.scope.clone())
@@ -216,10 +191,7 @@ impl ArtifactService for InMemoryArtifactService {
         Box::pin(async move { self.load(key, version) })
     }
 
-    fn list_artifact_keys<'a>(
-        &'a self,
-        scope: &'a ArtifactScope,
-    ) -> BoxFuture<'a, ArtifactResult<Vec<String>>> {
+    fn list_artifact_keys<'a>(&'a self, scope: &'a ArtifactScope) -> BoxFuture<'a, ArtifactResult<Vec<String>>> {
         Box::pin(async move { self.list_keys(scope) })
     }
 
@@ -227,26 +199,15 @@ impl ArtifactService for InMemoryArtifactService {
         Box::pin(async move { self.delete(key) })
     }
 
-    fn list_versions<'a>(
-        &'a self,
-        key: &'a ArtifactKey,
-    ) -> BoxFuture<'a, ArtifactResult<Vec<i64>>> {
-        Box::pin(async move {
-            self.read(key, |stored| {
-                stored.iter().map(|s| s.info.version).collect()
-            })
-        })
+    fn list_versions<'a>(&'a self, key: &'a ArtifactKey) -> BoxFuture<'a, ArtifactResult<Vec<i64>>> {
+        Box::pin(async move { self.read(key, |stored| stored.iter().map(|s| s.info.version).collect()) })
     }
 
     fn list_artifact_versions<'a>(
         &'a self,
         key: &'a ArtifactKey,
     ) -> BoxFuture<'a, ArtifactResult<Vec<ArtifactVersion>>> {
-        Box::pin(async move {
-            self.read(key, |stored| {
-                stored.iter().map(|s| s.info.clone()).collect()
-            })
-        })
+        Box::pin(async move { self.read(key, |stored| stored.iter().map(|s| s.info.clone()).collect()) })
     }
 
     fn get_artifact_version<'a>(

@@ -21,27 +21,17 @@ pub struct ArtifactScope {
 impl ArtifactScope {
     /// The artifacts of a user, outside of every session.
     pub fn user(app_name: impl Into<AppName>, user_id: impl Into<UserId>) -> Self {
-        Self {
-            app_name: app_name.into(),
-            user_id: user_id.into(),
-            session_id: None,
-        }
+        Self { app_name: app_name.into(), user_id: user_id.into(), session_id: None }
     }
 
     /// The artifacts of a session.
     pub fn session(key: &SessionKey) -> Self {
-        Self {
-            session_id: Some(key.session_id.clone()),
-            ..Self::user(key.app_name.clone(), key.user_id.clone())
-        }
+        Self { session_id: Some(key.session_id.clone()), ..Self::user(key.app_name.clone(), key.user_id.clone()) }
     }
 
     /// The key of one artifact in this scope.
     pub fn artifact(&self, filename: impl Into<String>) -> ArtifactKey {
-        ArtifactKey {
-            scope: self.clone(),
-            filename: filename.into(),
-        }
+        ArtifactKey { scope: self.clone(), filename: filename.into() }
     }
 }
 

@@ -54,14 +54,8 @@ impl ArtifactReference {
         if filename.is_empty() || !digits || uri.contains('\n') {
             return None;
         }
-        let scope = ArtifactScope {
-            session_id: session_id.map(Into::into),
-            ..ArtifactScope::user(app_name, user_id)
-        };
-        Some(Self {
-            key: scope.artifact(filename),
-            version: version.parse().ok()?,
-        })
+        let scope = ArtifactScope { session_id: session_id.map(Into::into), ..ArtifactScope::user(app_name, user_id) };
+        Some(Self { key: scope.artifact(filename), version: version.parse().ok()? })
     }
 
     /// Reads a reference held by an artifact of `from`, and makes sure it stays with the same user and, if it names a
@@ -102,28 +96,18 @@ impl fmt::Display for ReferencePath<'_> {
 
 /// Reads an id up to the next reserved word: the id, the word, the rest.
 fn segment(text: &str) -> Option<(&str, &str, &str)> {
-    let (end, word) = RESERVED
-        .into_iter()
-        .filter_map(|word| Some((text.find(&format!("/{word}/"))?, word)))
-        .min()?;
+    let (end, word) = RESERVED.into_iter().filter_map(|word| Some((text.find(&format!("/{word}/"))?, word))).min()?;
     let rest = &text[end + word.len() + 2..];
     (end > 0).then(|| (&text[..end], word, rest))
 }
 
 /// The reference a part holds, if it holds one.
 pub(crate) fn of(part: &Part) -> Option<&str> {
-    part.file_data
-        .as_ref()?
-        .file_uri
-        .as_deref()
-        .filter(|uri| uri.starts_with(SCHEME))
+    part.file_data.as_ref()?.file_uri.as_deref().filter(|uri| uri.starts_with(SCHEME))
 }
 
 pub(crate) fn refused(uri: &str, reason: &'static str) -> ArtifactError {
-    ArtifactError::InvalidReference {
-        uri: uri.to_owned(),
-        reason,
-    }
+    ArtifactError::InvalidReference { uri: uri.to_owned(), reason }
 }
 
 /// Returns the part that a rewind stores in place of an artifact that did not exist yet.
@@ -147,9 +131,8 @@ mod tests {
             let reference = ArtifactReference::parse(uri).expect(uri);
             assert_eq!(reference.to_string(), uri);
         }
-        let reference =
-            ArtifactReference::parse("artifact://apps/a/users/u/sessions/s/artifacts/f/versions/3")
-                .expect("a reference");
+        let reference = ArtifactReference::parse("artifact://apps/a/users/u/sessions/s/artifacts/f/versions/3")
+            .expect("a reference");
         assert_eq!(reference.key.to_string(), "a/u/s/f");
         assert_eq!(reference.version, 3);
     }

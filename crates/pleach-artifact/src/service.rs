@@ -41,10 +41,7 @@ pub trait ArtifactService: fmt::Debug + Send + Sync + 'static {
     ///
     /// # Errors
     /// `InvalidId` for an unusable scope; `Io` or `Storage`.
-    fn list_artifact_keys<'a>(
-        &'a self,
-        scope: &'a ArtifactScope,
-    ) -> BoxFuture<'a, ArtifactResult<Vec<String>>>;
+    fn list_artifact_keys<'a>(&'a self, scope: &'a ArtifactScope) -> BoxFuture<'a, ArtifactResult<Vec<String>>>;
 
     /// Removes all versions; the next save starts at 0 again. Removing what is not there succeeds (S71).
     ///
@@ -56,8 +53,7 @@ pub trait ArtifactService: fmt::Debug + Send + Sync + 'static {
     ///
     /// # Errors
     /// As for saving.
-    fn list_versions<'a>(&'a self, key: &'a ArtifactKey)
-    -> BoxFuture<'a, ArtifactResult<Vec<i64>>>;
+    fn list_versions<'a>(&'a self, key: &'a ArtifactKey) -> BoxFuture<'a, ArtifactResult<Vec<i64>>>;
 
     /// Returns what is known about every version, smallest first.
     ///
@@ -92,10 +88,7 @@ impl<S: ArtifactService + ?Sized> ArtifactService for Arc<S> {
         (**self).load_artifact(key, version)
     }
 
-    fn list_artifact_keys<'a>(
-        &'a self,
-        scope: &'a ArtifactScope,
-    ) -> BoxFuture<'a, ArtifactResult<Vec<String>>> {
+    fn list_artifact_keys<'a>(&'a self, scope: &'a ArtifactScope) -> BoxFuture<'a, ArtifactResult<Vec<String>>> {
         (**self).list_artifact_keys(scope)
     }
 
@@ -103,10 +96,7 @@ impl<S: ArtifactService + ?Sized> ArtifactService for Arc<S> {
         (**self).delete_artifact(key)
     }
 
-    fn list_versions<'a>(
-        &'a self,
-        key: &'a ArtifactKey,
-    ) -> BoxFuture<'a, ArtifactResult<Vec<i64>>> {
+    fn list_versions<'a>(&'a self, key: &'a ArtifactKey) -> BoxFuture<'a, ArtifactResult<Vec<i64>>> {
         (**self).list_versions(key)
     }
 
@@ -140,11 +130,7 @@ pub struct SaveArtifact {
 impl SaveArtifact {
     /// Makes a request without metadata.
     pub fn new(key: ArtifactKey, artifact: impl Into<Part>) -> Self {
-        Self {
-            key,
-            artifact: artifact.into(),
-            custom_metadata: Map::new(),
-        }
+        Self { key, artifact: artifact.into(), custom_metadata: Map::new() }
     }
 
     /// Sets the application's metadata.

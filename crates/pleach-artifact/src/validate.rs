@@ -27,11 +27,7 @@ pub(crate) fn session(session_id: &SessionId) -> ArtifactResult<()> {
 fn id(field: &'static str, value: &str) -> ArtifactResult<()> {
     match fault(value) {
         None => Ok(()),
-        Some(reason) => Err(ArtifactError::InvalidId {
-            field,
-            value: value.to_owned(),
-            reason,
-        }),
+        Some(reason) => Err(ArtifactError::InvalidId { field, value: value.to_owned(), reason }),
     }
 }
 
@@ -59,9 +55,7 @@ fn fault(value: &str) -> Option<&'static str> {
     }
     let nested = value.contains(['/', '\\']);
     if nested && segments.any(|s| RESERVED.iter().any(|word| s.eq_ignore_ascii_case(word))) {
-        return Some(
-            "must not contain apps, users, sessions, artifacts or versions between slashes",
-        );
+        return Some("must not contain apps, users, sessions, artifacts or versions between slashes");
     }
     None
 }

@@ -8,8 +8,7 @@ use indexmap::IndexMap;
 use pleach_core::{AppName, BoxFuture, Event, EventId, Map, Session, SessionId, UserId};
 
 use crate::{
-    AddEvents, DeleteMemory, MemoryEntry, MemoryResult, MemoryService, SearchMemory,
-    SearchMemoryResponse, time, words,
+    AddEvents, DeleteMemory, MemoryEntry, MemoryResult, MemoryService, SearchMemory, SearchMemoryResponse, time, words,
 };
 
 /// How many entries a search returns at most (S81).
@@ -58,12 +57,8 @@ impl InMemoryMemoryService {
         let key = session.key();
         let remembered: Vec<Remembered> = remember(&session.events, &Map::new()).collect();
         let mut users = self.users();
-        let memory = users
-            .entry((key.app_name.clone(), key.user_id.clone()))
-            .or_default();
-        let kept = remembered
-            .into_iter()
-            .filter(|r| !memory.forgotten.contains(r.event.id()));
+        let memory = users.entry((key.app_name.clone(), key.user_id.clone())).or_default();
+        let kept = remembered.into_iter().filter(|r| !memory.forgotten.contains(r.event.id()));
         let kept = kept.collect();
         memory.sessions.insert(Some(key.session_id.clone()), kept);
     }
@@ -95,11 +90,7 @@ impl InMemoryMemoryService {
             .collect();
         found.sort_by_key(|(score, _)| Reverse(*score));
         SearchMemoryResponse {
-            memories: found
-                .into_iter()
-                .take(MAX_RESULTS)
-                .map(|(_, remembered)| remembered.entry())
-                .collect(),
+            memories: found.into_iter().take(MAX_RESULTS).map(|(_, remembered)| remembered.entry()).collect(),
         }
     }
 
@@ -129,11 +120,8 @@ fn remember(events: &[Arc<Event>], custom_metadata: &Map) -> impl Iterator<Item 
         if parts.is_empty() {
             return None;
         }
-        let texts: Vec<&str> = parts
-            .iter()
-            .filter_map(|part| part.text.as_deref())
-            .filter(|text| !text.is_empty())
-            .collect();
+        let texts: Vec<&str> =
+            parts.iter().filter_map(|part| part.text.as_deref()).filter(|text| !text.is_empty()).collect();
         let text = words::composed(&texts.join(" "));
         Some(Remembered {
             event: Arc::clone(event),
@@ -148,10 +136,7 @@ impl Remembered {
     /// How many words of the question the event contains.
     fn score(&self, query: &HashSet<String>) -> usize {
         let contains = |word: &String| !word.is_ascii() && self.lower.contains(word.as_str());
-        query
-            .iter()
-            .filter(|word| self.words.contains(*word) || contains(word))
-            .count()
+        query.iter().filter(|word| self.words.contains(*word) || contains(word)).count()
     }
 
     fn entry(&self) -> MemoryEntry {
@@ -166,10 +151,7 @@ impl Remembered {
 }
 
 impl MemoryService for InMemoryMemoryService {
-    fn add_session_to_memory<'a>(
-        &'a self,
-        session: &'a Session,
-    ) -> BoxFuture<'a, MemoryResult<()>> {
+    fn add_session_to_memory<'a>(&'a self, session: &'a Session) -> BoxFuture<'a, MemoryResult<()>> {
         Box::pin(async move {
             self.add_session(session);
             Ok(())
@@ -183,10 +165,7 @@ impl MemoryService for InMemoryMemoryService {
         })
     }
 
-    fn search_memory(
-        &self,
-        req: SearchMemory,
-    ) -> BoxFuture<'_, MemoryResult<SearchMemoryResponse>> {
+    fn search_memory(&self, req: SearchMemory) -> BoxFuture<'_, MemoryResult<SearchMemoryResponse>> {
         Box::pin(async move { Ok(self.search(req)) })
     }
 

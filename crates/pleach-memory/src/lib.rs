@@ -11,7 +11,4 @@ mod words;
 
 pub use error::{MemoryError, MemoryResult};
 pub use inmemory::InMemoryMemoryService;
-pub use service::{
-    AddEvents, AddMemory, DeleteMemory, MemoryEntry, MemoryService, SearchMemory,
-    SearchMemoryResponse,
-};
+pub use service::{AddEvents, AddMemory, DeleteMemory, MemoryEntry, MemoryService, SearchMemory, SearchMemoryResponse};

@@ -18,8 +18,7 @@ pub trait MemoryService: fmt::Debug + Send + Sync + 'static {
     ///
     /// # Errors
     /// `Storage` when the storage failed.
-    fn add_session_to_memory<'a>(&'a self, session: &'a Session)
-    -> BoxFuture<'a, MemoryResult<()>>;
+    fn add_session_to_memory<'a>(&'a self, session: &'a Session) -> BoxFuture<'a, MemoryResult<()>>;
 
     /// Remembers some more events; those already held are left alone.
     ///
@@ -43,8 +42,7 @@ pub trait MemoryService: fmt::Debug + Send + Sync + 'static {
     ///
     /// # Errors
     /// `Storage` when the storage failed.
-    fn search_memory(&self, req: SearchMemory)
-    -> BoxFuture<'_, MemoryResult<SearchMemoryResponse>>;
+    fn search_memory(&self, req: SearchMemory) -> BoxFuture<'_, MemoryResult<SearchMemoryResponse>>;
 
     /// Forgets one entry, also for later additions of its session; forgetting what is not there succeeds.
     ///
@@ -61,10 +59,7 @@ fn unsupported(operation: &'static str) -> BoxFuture<'static, MemoryResult<()>> 
 }
 
 impl<S: MemoryService + ?Sized> MemoryService for Arc<S> {
-    fn add_session_to_memory<'a>(
-        &'a self,
-        session: &'a Session,
-    ) -> BoxFuture<'a, MemoryResult<()>> {
+    fn add_session_to_memory<'a>(&'a self, session: &'a Session) -> BoxFuture<'a, MemoryResult<()>> {
         (**self).add_session_to_memory(session)
     }
 
@@ -76,10 +71,7 @@ impl<S: MemoryService + ?Sized> MemoryService for Arc<S> {
         (**self).add_memory(req)
     }
 
-    fn search_memory(
-        &self,
-        req: SearchMemory,
-    ) -> BoxFuture<'_, MemoryResult<SearchMemoryResponse>> {
+    fn search_memory(&self, req: SearchMemory) -> BoxFuture<'_, MemoryResult<SearchMemoryResponse>> {
         (**self).search_memory(req)
     }
 
@@ -105,11 +97,7 @@ pub struct AddEvents {
 
 impl AddEvents {
     /// Makes a request without session and metadata.
-    pub fn new(
-        app_name: impl Into<AppName>,
-        user_id: impl Into<UserId>,
-        events: Vec<Arc<Event>>,
-    ) -> Self {
+    pub fn new(app_name: impl Into<AppName>, user_id: impl Into<UserId>, events: Vec<Arc<Event>>) -> Self {
         Self {
             app_name: app_name.into(),
             user_id: user_id.into(),
@@ -158,16 +146,8 @@ pub struct SearchMemory {
 
 impl SearchMemory {
     /// Makes a request.
-    pub fn new(
-        app_name: impl Into<AppName>,
-        user_id: impl Into<UserId>,
-        query: impl Into<String>,
-    ) -> Self {
-        Self {
-            app_name: app_name.into(),
-            user_id: user_id.into(),
-            query: query.into(),
-        }
+    pub fn new(app_name: impl Into<AppName>, user_id: impl Into<UserId>, query: impl Into<String>) -> Self {
+        Self { app_name: app_name.into(), user_id: user_id.into(), query: query.into() }
     }
 }
 
@@ -184,16 +164,8 @@ pub struct DeleteMemory {
 
 impl DeleteMemory {
     /// Makes a request.
-    pub fn new(
-        app_name: impl Into<AppName>,
-        user_id: impl Into<UserId>,
-        memory_id: impl Into<String>,
-    ) -> Self {
-        Self {
-            app_name: app_name.into(),
-            user_id: user_id.into(),
-            memory_id: memory_id.into(),
-        }
+    pub fn new(app_name: impl Into<AppName>, user_id: impl Into<UserId>, memory_id: impl Into<String>) -> Self {
+        Self { app_name: app_name.into(), user_id: user_id.into(), memory_id: memory_id.into() }
     }
 }
 

@@ -7,9 +7,7 @@ use pleach_core::micros;
 /// microseconds. `None` when the calendar does not reach that far.
 pub(crate) fn iso(seconds: f64, zone: &impl TimeZone) -> Option<String> {
     let micros = micros(seconds);
-    let time = DateTime::from_timestamp_micros(micros)?
-        .with_timezone(zone)
-        .naive_local();
+    let time = DateTime::from_timestamp_micros(micros)?.with_timezone(zone).naive_local();
     let format = match micros.rem_euclid(1_000_000) {
         0 => "%Y-%m-%dT%H:%M:%S",
         _ => "%Y-%m-%dT%H:%M:%S%.6f",
@@ -26,18 +24,9 @@ mod tests {
     #[test]
     fn s80_times_are_iso_without_zone() {
         let east = FixedOffset::east_opt(2 * 3600).expect("an offset");
-        assert_eq!(
-            iso(1_760_000_000.0, &Utc).as_deref(),
-            Some("2025-10-09T08:53:20")
-        );
-        assert_eq!(
-            iso(1_760_000_000.0, &east).as_deref(),
-            Some("2025-10-09T10:53:20")
-        );
-        assert_eq!(
-            iso(1_760_000_000.25, &Utc).as_deref(),
-            Some("2025-10-09T08:53:20.250000")
-        );
+        assert_eq!(iso(1_760_000_000.0, &Utc).as_deref(), Some("2025-10-09T08:53:20"));
+        assert_eq!(iso(1_760_000_000.0, &east).as_deref(), Some("2025-10-09T10:53:20"));
+        assert_eq!(iso(1_760_000_000.25, &Utc).as_deref(), Some("2025-10-09T08:53:20.250000"));
         assert_eq!(iso(1e30, &Utc), None);
     }
 }

@@ -20,11 +20,8 @@ pub(crate) fn of_query(query: &str) -> HashSet<String> {
 /// therefore also found by each run of one kind: `私はPythonを使う` by `python`, but not by `thon`.
 pub(crate) fn of_text(composed: &str) -> HashSet<String> {
     let mut words = words(composed);
-    let runs: Vec<String> = words
-        .iter()
-        .filter(|word| !word.is_ascii())
-        .flat_map(|word| single_script_runs(word))
-        .collect();
+    let runs: Vec<String> =
+        words.iter().filter(|word| !word.is_ascii()).flat_map(|word| single_script_runs(word)).collect();
     words.extend(runs);
     words
 }
@@ -52,9 +49,7 @@ fn is_latin(c: char) -> bool {
     if c.is_ascii() {
         return c.is_ascii_alphanumeric() || c == '_';
     }
-    LATIN
-        .iter()
-        .any(|(first, last)| (*first..=*last).contains(&u32::from(c)))
+    LATIN.iter().any(|(first, last)| (*first..=*last).contains(&u32::from(c)))
 }
 
 /// The code points beyond ASCII whose Unicode name starts with LATIN (Unicode 14).
@@ -101,10 +96,7 @@ mod tests {
 
     #[test]
     fn s81_words_are_lower_case_and_whole() {
-        check(
-            "The quick, the QUICK snake_case 42!",
-            &["the", "quick", "snake_case", "42"],
-        );
+        check("The quick, the QUICK snake_case 42!", &["the", "quick", "snake_case", "42"]);
         check("...", &[]);
         check("Cafe\u{301}", &["café"]);
         check("Größe", &["größe"]);
@@ -112,9 +104,6 @@ mod tests {
 
     #[test]
     fn s81_mixed_scripts_are_also_split() {
-        check(
-            "私はPythonを使う",
-            &["私はpythonを使う", "私は", "python", "を使う"],
-        );
+        check("私はPythonを使う", &["私はpythonを使う", "私は", "python", "を使う"]);
     }
 }

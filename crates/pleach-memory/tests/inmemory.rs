@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use pleach_core::{Content, Event, Map, Part, Session, SessionKey};
-use pleach_memory::{
-    AddEvents, AddMemory, DeleteMemory, InMemoryMemoryService, MemoryService, SearchMemory,
-};
+use pleach_memory::{AddEvents, AddMemory, DeleteMemory, InMemoryMemoryService, MemoryService, SearchMemory};
 use serde_json::json;
 
 fn event(id: &str, text: &str) -> Arc<Event> {
@@ -22,41 +20,28 @@ fn session(id: &str, events: Vec<Arc<Event>>) -> Session {
 async fn memory(sessions: &[Session]) -> InMemoryMemoryService {
     let service = InMemoryMemoryService::new();
     for session in sessions {
-        service
-            .add_session_to_memory(session)
-            .await
-            .expect("remembered");
+        service.add_session_to_memory(session).await.expect("remembered");
     }
     service
 }
 
 /// The ids found, in order.
 async fn found(service: &InMemoryMemoryService, query: &str) -> Vec<String> {
-    let response = service
-        .search_memory(SearchMemory::new("app", "u1", query))
-        .await;
+    let response = service.search_memory(SearchMemory::new("app", "u1", query)).await;
     let memories = response.expect("searched").memories;
-    memories
-        .into_iter()
-        .filter_map(|memory| memory.id)
-        .collect()
+    memories.into_iter().filter_map(|memory| memory.id).collect()
 }
 
 #[tokio::test]
 async fn s80_an_entry_tells_who_said_what_and_when() {
     let service = memory(&[session("s", vec![event("e1", "I like tea")])]).await;
-    let response = service
-        .search_memory(SearchMemory::new("app", "u1", "tea"))
-        .await;
+    let response = service.search_memory(SearchMemory::new("app", "u1", "tea")).await;
     let memories = response.expect("searched").memories;
     let [entry] = &memories[..] else {
         panic!("one entry, not {memories:?}");
     };
     assert_eq!(entry.content, Content::user("I like tea"));
-    assert_eq!(
-        (entry.id.as_deref(), entry.author.as_deref()),
-        (Some("e1"), Some("user"))
-    );
+    assert_eq!((entry.id.as_deref(), entry.author.as_deref()), (Some("e1"), Some("user")));
     let timestamp = entry.timestamp.as_deref().expect("a time");
     assert!(timestamp.starts_with("2025-10-") && timestamp.len() == "2025-10-09T08:53:20".len());
     assert_eq!(
@@ -87,24 +72,14 @@ async fn s80_added_events_join_and_known_ids_are_skipped() {
     let service = memory(&[session("s", vec![event("e1", "tea")])]).await;
     let metadata = json!({"ttl": 5}).as_object().cloned().expect("an object");
     let events = vec![event("e1", "tea again"), event("e2", "tea")];
-    let req = AddEvents::new("app", "u1", events.clone())
-        .with_session("s")
-        .with_custom_metadata(metadata.clone());
+    let req = AddEvents::new("app", "u1", events.clone()).with_session("s").with_custom_metadata(metadata.clone());
     service.add_events_to_memory(req).await.expect("remembered");
     assert_eq!(found(&service, "tea").await, ["e1", "e2"]);
     assert_eq!(found(&service, "again").await, [""; 0]);
-    service
-        .add_events_to_memory(AddEvents::new("app", "u1", events))
-        .await
-        .expect("remembered");
+    service.add_events_to_memory(AddEvents::new("app", "u1", events)).await.expect("remembered");
     assert_eq!(found(&service, "tea").await, ["e1", "e2", "e1", "e2"]);
-    let response = service
-        .search_memory(SearchMemory::new("app", "u1", "tea"))
-        .await;
-    assert_eq!(
-        response.expect("searched").memories[1].custom_metadata,
-        metadata
-    );
+    let response = service.search_memory(SearchMemory::new("app", "u1", "tea")).await;
+    assert_eq!(response.expect("searched").memories[1].custom_metadata, metadata);
 }
 
 #[tokio::test]
@@ -112,11 +87,7 @@ async fn s80_only_events_with_parts_count() {
     let silent = Arc::new(Event::of("tea"));
     let empty = Arc::new(Event::new().with_content(Content::new("user", [])));
     let picture = Arc::new(Event::message(Part::bytes("image/png", vec![1])));
-    let service = memory(&[session(
-        "s",
-        vec![silent, empty, picture, event("e1", "tea")],
-    )])
-    .await;
+    let service = memory(&[session("s", vec![silent, empty, picture, event("e1", "tea")])]).await;
     assert_eq!(found(&service, "tea").await, ["e1"]);
 }
 
@@ -124,30 +95,18 @@ async fn s80_only_events_with_parts_count() {
 async fn s80_a_memory_belongs_to_a_user_of_an_app() {
     let service = memory(&[session("s", vec![event("e1", "tea")])]).await;
     for (app, user) in [("app", "u2"), ("app2", "u1")] {
-        let response = service
-            .search_memory(SearchMemory::new(app, user, "tea"))
-            .await;
+        let response = service.search_memory(SearchMemory::new(app, user, "tea")).await;
         assert_eq!(response.expect("searched").memories, []);
     }
 }
 
 #[tokio::test]
 async fn s80_direct_entries_are_not_supported() {
-    let req = AddMemory {
-        app_name: "app".into(),
-        user_id: "u1".into(),
-        memories: Vec::new(),
-        custom_metadata: Map::new(),
-    };
-    let error = InMemoryMemoryService::new()
-        .add_memory(req)
-        .await
-        .expect_err("unsupported");
+    let req =
+        AddMemory { app_name: "app".into(), user_id: "u1".into(), memories: Vec::new(), custom_metadata: Map::new() };
+    let error = InMemoryMemoryService::new().add_memory(req).await.expect_err("unsupported");
     assert_eq!(error.code(), "NotImplementedError");
-    assert_eq!(
-        error.to_string(),
-        "this memory service does not support add_memory"
-    );
+    assert_eq!(error.to_string(), "this memory service does not support add_memory");
 }
 
 #[tokio::test]
@@ -161,11 +120,7 @@ async fn s81_whole_words_match_in_any_case() {
 
 #[tokio::test]
 async fn s81_scripts_without_blanks_match_inside() {
-    let service = memory(&[session(
-        "s",
-        vec![event("e1", "私はPythonを使う"), event("e2", "Cafe\u{301}s")],
-    )])
-    .await;
+    let service = memory(&[session("s", vec![event("e1", "私はPythonを使う"), event("e2", "Cafe\u{301}s")])]).await;
     assert_eq!(found(&service, "python").await, ["e1"]);
     assert_eq!(found(&service, "使う").await, ["e1"]);
     assert_eq!(found(&service, "thon").await, [""; 0]);
@@ -174,10 +129,7 @@ async fn s81_scripts_without_blanks_match_inside() {
 
 #[tokio::test]
 async fn s81_parts_are_joined_by_a_blank() {
-    let content = Content::new(
-        "user",
-        [Part::text("black"), Part::text(""), Part::text("tea")],
-    );
+    let content = Content::new("user", [Part::text("black"), Part::text(""), Part::text("tea")]);
     let mut event = Event::new().with_content(content);
     event.set_id("e1");
     let service = memory(&[session("s", vec![Arc::new(event)])]).await;
@@ -187,9 +139,7 @@ async fn s81_parts_are_joined_by_a_blank() {
 
 #[tokio::test]
 async fn s81_best_matches_come_first_and_ten_at_most() {
-    let mut events: Vec<_> = (0..12)
-        .map(|n| event(&format!("e{n}"), "tea tea"))
-        .collect();
+    let mut events: Vec<_> = (0..12).map(|n| event(&format!("e{n}"), "tea tea")).collect();
     events.push(event("best", "green tea"));
     let service = memory(&[session("s", events)]).await;
     let ids = found(&service, "green tea tea").await;
@@ -206,19 +156,10 @@ async fn s81_forgotten_entries_stay_forgotten() {
     forget("").await.expect("nothing to forget");
     forget("e9").await.expect("nothing to forget");
     assert_eq!(found(&service, "tea").await, ["e2"]);
-    service
-        .add_session_to_memory(&session("s", events.clone()))
-        .await
-        .expect("remembered");
+    service.add_session_to_memory(&session("s", events.clone())).await.expect("remembered");
     let again = AddEvents::new("app", "u1", events).with_session("s");
-    service
-        .add_events_to_memory(again)
-        .await
-        .expect("remembered");
+    service.add_events_to_memory(again).await.expect("remembered");
     assert_eq!(found(&service, "tea").await, ["e2"]);
-    service
-        .add_session_to_memory(&session("s", vec![event("e9", "tea")]))
-        .await
-        .expect("remembered");
+    service.add_session_to_memory(&session("s", vec![event("e9", "tea")])).await.expect("remembered");
     assert_eq!(found(&service, "tea").await, ["e9"]);
 }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use pleach::{
-    Context, Dynamic, FieldType, Flow, FunctionNode, Input, IntoYield, Node, NodeError, NodeInput, ParallelWorker, Yield, json_or_text,
+    Context, Dynamic, FieldType, Flow, FunctionNode, Input, IntoYield, Node, NodeError, NodeInput, ParallelWorker,
+    Yield, json_or_text,
 };
 use serde_json::Value;
 

@@ -66,20 +66,12 @@ impl Cluster {
         cluster.create()?;
         cluster.serve(lifetime)?;
         cluster.query("postgres", &format!("create database {DATABASE}"))?;
-        cluster.url = format!(
-            "postgres://{USER}:{}@127.0.0.1:{}/{DATABASE}",
-            cluster.password, cluster.port
-        );
+        cluster.url = format!("postgres://{USER}:{}@127.0.0.1:{}/{DATABASE}", cluster.password, cluster.port);
         Ok(cluster)
     }
 
     /// A cluster that an earlier call left running.
-    pub(super) fn known(
-        programs: Programs,
-        folder: PathBuf,
-        token: String,
-        url: String,
-    ) -> anyhow::Result<Self> {
+    pub(super) fn known(programs: Programs, folder: PathBuf, token: String, url: String) -> anyhow::Result<Self> {
         let (password, port) = url
             .strip_prefix(&format!("postgres://{USER}:"))
             .and_then(|rest| rest.strip_suffix(&format!("/{DATABASE}")))
@@ -115,8 +107,7 @@ impl Cluster {
 
     /// Whether the server that answers on our port is ours.
     pub(super) fn answers(&self) -> bool {
-        self.query("postgres", "show cluster_name")
-            .is_ok_and(|name| name == self.token)
+        self.query("postgres", "show cluster_name").is_ok_and(|name| name == self.token)
     }
 
     /// Gives up ownership: the server outlives this process.
@@ -129,20 +120,15 @@ impl Cluster {
         if self.data().join("postmaster.pid").exists() {
             let data = self.data();
             let mut stop = self.command("pg_ctl");
-            stop.args(["stop", "-s", "-w", "-m", "fast", "-D"])
-                .arg(data);
+            stop.args(["stop", "-s", "-w", "-m", "fast", "-D"]).arg(data);
             // After a crash of the machine only the file is left, and nothing is to be stopped.
             let stopped = succeeds(&mut stop)?;
             ensure!(stopped || !self.answers(), "cannot stop the private server");
         }
-        let ours = self
-            .folder
-            .file_name()
-            .is_some_and(|name| name.to_string_lossy().starts_with(FOLDER_PREFIX));
+        let ours = self.folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with(FOLDER_PREFIX));
         ensure!(ours, "{} is not a folder of ours", self.folder.display());
         if self.folder.exists() {
-            fs::remove_dir_all(&self.folder)
-                .with_context(|| format!("cannot remove {}", self.folder.display()))?;
+            fs::remove_dir_all(&self.folder).with_context(|| format!("cannot remove {}", self.folder.display()))?;
         }
         Ok(())
     }
@@ -183,11 +169,7 @@ impl Cluster {
             .arg(&password)
             .output()
             .context("cannot run initdb")?;
-        ensure!(
-            output.status.success(),
-            "initdb failed: {}",
-            String::from_utf8_lossy(&output.stderr).trim()
-        );
+        ensure!(output.status.success(), "initdb failed: {}", String::from_utf8_lossy(&output.stderr).trim());
         Ok(())
     }
 
@@ -240,11 +222,7 @@ impl Cluster {
         if lifetime == Lifetime::Detached {
             command.process_group(0);
         }
-        command
-            .stdout(log.try_clone()?)
-            .stderr(log)
-            .spawn()
-            .context("cannot run postgres")
+        command.stdout(log.try_clone()?).stderr(log).spawn().context("cannot run postgres")
     }
 
     /// The answer to one statement, as text.
@@ -257,11 +235,7 @@ impl Cluster {
             .env("PGCONNECT_TIMEOUT", "5")
             .output()
             .context("cannot run psql")?;
-        ensure!(
-            output.status.success(),
-            "psql failed: {}",
-            String::from_utf8_lossy(&output.stderr).trim()
-        );
+        ensure!(output.status.success(), "psql failed: {}", String::from_utf8_lossy(&output.stderr).trim());
         Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
     }
 }
@@ -284,8 +258,6 @@ fn free_port() -> anyhow::Result<u16> {
 
 fn random_hex() -> anyhow::Result<String> {
     let mut bytes = [0; 16];
-    File::open("/dev/urandom")
-        .and_then(|mut file| file.read_exact(&mut bytes))
-        .context("cannot read random bytes")?;
+    File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes)).context("cannot read random bytes")?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }

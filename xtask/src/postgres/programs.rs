@@ -70,18 +70,9 @@ fn debian_folders() -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(DEBIAN_FOLDER) else {
         return Vec::new();
     };
-    let mut versions: Vec<u32> = entries
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-        .collect();
+    let mut versions: Vec<u32> = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect();
     versions.sort_unstable_by(|a, b| b.cmp(a));
-    versions
-        .into_iter()
-        .map(|version| {
-            Path::new(DEBIAN_FOLDER)
-                .join(version.to_string())
-                .join("bin")
-        })
-        .collect()
+    versions.into_iter().map(|version| Path::new(DEBIAN_FOLDER).join(version.to_string()).join("bin")).collect()
 }
 
 fn install() -> anyhow::Result<()> {

@@ -43,9 +43,9 @@ impl State {
     pub(super) fn load(target: &Path) -> anyhow::Result<Option<Self>> {
         let path = target.join(FILE);
         match fs::read(&path) {
-            Ok(bytes) => serde_json::from_slice(&bytes)
-                .map(Some)
-                .with_context(|| format!("{} cannot be read", path.display())),
+            Ok(bytes) => {
+                serde_json::from_slice(&bytes).map(Some).with_context(|| format!("{} cannot be read", path.display()))
+            }
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
         }
@@ -53,8 +53,7 @@ impl State {
 
     pub(super) fn save(&self, target: &Path) -> anyhow::Result<()> {
         fs::create_dir_all(target)?;
-        fs::write(target.join(FILE), serde_json::to_vec_pretty(self)?)
-            .context("cannot remember the server")
+        fs::write(target.join(FILE), serde_json::to_vec_pretty(self)?).context("cannot remember the server")
     }
 
     pub(super) fn forget(target: &Path) -> anyhow::Result<()> {

@@ -34,17 +34,11 @@ pub(crate) fn step_names() -> Vec<&'static str> {
 pub(crate) fn run(args: &[String]) -> anyhow::Result<bool> {
     let options = Options::parse(args, &step_names())?;
     let steps: Vec<&Step> = STEPS.iter().filter(|s| options.wants(s.name)).collect();
-    let mut run = Run {
-        workspace: Workspace::load()?,
-        postgres: Postgres::NotAsked,
-    };
+    let mut run = Run { workspace: Workspace::load()?, postgres: Postgres::NotAsked };
     if options.require_postgres && !steps.iter().any(|step| step.needs_postgres) {
         println!("note: no step of this run uses Postgres, so no server is started");
     }
-    let reports: Vec<StepReport> = steps
-        .into_iter()
-        .map(|step| run.report(step, &options))
-        .collect();
+    let reports: Vec<StepReport> = steps.into_iter().map(|step| run.report(step, &options)).collect();
     let sum = total(&reports);
     println!("\n{}\n{sum}", table(&reports));
     Ok(sum.failed == 0)
@@ -55,11 +49,7 @@ impl Run {
         println!("\n=== {}: {}", step.name, step.about);
         let start = Instant::now();
         let outcome = self.outcome(step, options);
-        StepReport {
-            name: step.name,
-            outcome,
-            time: start.elapsed(),
-        }
+        StepReport { name: step.name, outcome, time: start.elapsed() }
     }
 
     fn outcome(&mut self, step: &Step, options: &Options) -> Outcome {

@@ -14,10 +14,7 @@ impl Options {
     /// On a CI machine (`CI=true`) Postgres is required without being asked for.
     pub(super) fn parse(args: &[String], known: &[&str]) -> anyhow::Result<Self> {
         let ci = std::env::var("CI").is_ok_and(|value| value == "true");
-        let mut options = Self {
-            only: None,
-            require_postgres: ci,
-        };
+        let mut options = Self { only: None, require_postgres: ci };
         let mut args = args.iter();
         while let Some(arg) = args.next() {
             let mut value = || args.next().with_context(|| format!("{arg} needs a value"));
@@ -34,20 +31,14 @@ impl Options {
     }
 
     pub(super) fn wants(&self, step: &str) -> bool {
-        self.only
-            .as_ref()
-            .is_none_or(|only| only.iter().any(|name| name == step))
+        self.only.as_ref().is_none_or(|only| only.iter().any(|name| name == step))
     }
 }
 
 fn steps(list: &str, known: &[&str]) -> anyhow::Result<Vec<String>> {
     let names: Vec<String> = list.split(',').map(|name| name.trim().to_owned()).collect();
     for name in &names {
-        ensure!(
-            known.contains(&name.as_str()),
-            "there is no step `{name}`; the steps are {}",
-            known.join(", ")
-        );
+        ensure!(known.contains(&name.as_str()), "there is no step `{name}`; the steps are {}", known.join(", "));
     }
     Ok(names)
 }

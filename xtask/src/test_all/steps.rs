@@ -25,16 +25,10 @@ pub(super) struct Step {
 
 /// In order: quick and cheap first, and neighbours share what they compile.
 pub(super) const STEPS: &[Step] = &[
-    step("fmt", "rustfmt finds nothing to change", |_| {
-        plain(succeeds(&mut cargo(["fmt", "--all", "--check"])))
-    }),
+    step("fmt", "rustfmt finds nothing to change", |_| plain(succeeds(&mut cargo(["fmt", "--all", "--check"])))),
     step("tidy", "layers, sizes, headers", |_| plain(tidy::run())),
     step("clippy", "clippy finds nothing", |_| plain(lint::run())),
-    step(
-        "features",
-        "every combination of the facade's features",
-        features,
-    ),
+    step("features", "every combination of the facade's features", features),
     step("test", "unit, integration and documentation tests", test),
     step("conformance", "the recorded scenarios", |run| {
         tested(conformance::play(&run.workspace, Build::Workspace, &[]))
@@ -43,17 +37,8 @@ pub(super) const STEPS: &[Step] = &[
     step("smoke", "the main example runs to its end", smoke),
 ];
 
-const fn step(
-    name: &'static str,
-    about: &'static str,
-    run: fn(&Run) -> anyhow::Result<Outcome>,
-) -> Step {
-    Step {
-        name,
-        about,
-        needs_postgres: false,
-        run,
-    }
+const fn step(name: &'static str, about: &'static str, run: fn(&Run) -> anyhow::Result<Outcome>) -> Step {
+    Step { name, about, needs_postgres: false, run }
 }
 
 /// The outcome of a step that counts no tests.
@@ -63,11 +48,7 @@ fn plain(ok: anyhow::Result<bool>) -> anyhow::Result<Outcome> {
 
 fn tested(result: anyhow::Result<(bool, Counts)>) -> anyhow::Result<Outcome> {
     let (ok, counts) = result?;
-    Ok(if ok && counts.failed == 0 {
-        Outcome::Passed(counts)
-    } else {
-        Outcome::Failed(counts)
-    })
+    Ok(if ok && counts.failed == 0 { Outcome::Passed(counts) } else { Outcome::Failed(counts) })
 }
 
 fn test(run: &Run) -> anyhow::Result<Outcome> {
@@ -97,22 +78,13 @@ fn features(run: &Run) -> anyhow::Result<Outcome> {
 /// Every set of the features that stand for something of their own, then each feature that
 /// only stands for others (`default`, `full`) by itself.
 fn combinations(facade: &Package) -> Vec<Vec<&str>> {
-    let (bundles, own): (Vec<&str>, Vec<&str>) = facade
-        .features
-        .keys()
-        .map(String::as_str)
-        .partition(|name| {
-            let parts = &facade.features[*name];
-            *name == "default"
-                || (!parts.is_empty()
-                    && parts.iter().all(|part| facade.features.contains_key(part)))
-        });
+    let (bundles, own): (Vec<&str>, Vec<&str>) = facade.features.keys().map(String::as_str).partition(|name| {
+        let parts = &facade.features[*name];
+        *name == "default" || (!parts.is_empty() && parts.iter().all(|part| facade.features.contains_key(part)))
+    });
     let mut sets = vec![Vec::new()];
     for feature in own {
-        let with: Vec<Vec<&str>> = sets
-            .iter()
-            .map(|set| set.iter().copied().chain([feature]).collect())
-            .collect();
+        let with: Vec<Vec<&str>> = sets.iter().map(|set| set.iter().copied().chain([feature]).collect()).collect();
         sets.extend(with);
     }
     sets.extend(bundles.into_iter().map(|bundle| vec![bundle]));
@@ -121,21 +93,11 @@ fn combinations(facade: &Package) -> Vec<Vec<&str>> {
 
 /// Runs the main example in an empty folder, as a newcomer would.
 fn smoke(run: &Run) -> anyhow::Result<Outcome> {
-    let owner = run
-        .workspace
-        .packages
-        .iter()
-        .find(|package| package.has_target("example", EXAMPLE));
+    let owner = run.workspace.packages.iter().find(|package| package.has_target("example", EXAMPLE));
     if owner.is_none() {
         return Ok(Outcome::Skipped(format!("there is no example `{EXAMPLE}`")));
     }
-    let build = [
-        "build",
-        "--workspace",
-        "--all-features",
-        "--example",
-        EXAMPLE,
-    ];
+    let build = ["build", "--workspace", "--all-features", "--example", EXAMPLE];
     if !succeeds(&mut cargo(build))? {
         return plain(Ok(false));
     }
@@ -149,8 +111,7 @@ fn smoke(run: &Run) -> anyhow::Result<Outcome> {
 
 fn empty(folder: &Path) -> anyhow::Result<()> {
     if folder.exists() {
-        std::fs::remove_dir_all(folder)
-            .with_context(|| format!("cannot empty {}", folder.display()))?;
+        std::fs::remove_dir_all(folder).with_context(|| format!("cannot empty {}", folder.display()))?;
     }
     std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))
 }
@@ -174,14 +135,8 @@ mod tests {
             },
         }))
         .expect("a package");
-        let expected: Vec<Vec<&str>> = vec![
-            vec![],
-            vec!["inmemory"],
-            vec!["sqlite"],
-            vec!["inmemory", "sqlite"],
-            vec!["default"],
-            vec!["full"],
-        ];
+        let expected: Vec<Vec<&str>> =
+            vec![vec![], vec!["inmemory"], vec!["sqlite"], vec!["inmemory", "sqlite"], vec!["default"], vec!["full"]];
         assert_eq!(combinations(&facade), expected);
     }
 }

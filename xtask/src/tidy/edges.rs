@@ -9,20 +9,10 @@ pub(super) fn check(workspace: &Workspace) -> anyhow::Result<Vec<Finding>> {
     for package in &workspace.packages {
         let manifest = read(&package.manifest_path)?;
         let mut report = |needle: &str, message: String| {
-            findings.push(Finding {
-                file: package.manifest_path.clone(),
-                line: line_of(&manifest, needle),
-                message,
-            });
+            findings.push(Finding { file: package.manifest_path.clone(), line: line_of(&manifest, needle), message });
         };
         let Some(row) = row(&package.name) else {
-            report(
-                "name",
-                format!(
-                    "crate `{}` has no row in xtask/src/layers.rs: add one, with an ADR",
-                    package.name
-                ),
-            );
+            report("name", format!("crate `{}` has no row in xtask/src/layers.rs: add one, with an ADR", package.name));
             continue;
         };
         for dependency in &package.dependencies {
@@ -35,10 +25,7 @@ pub(super) fn check(workspace: &Workspace) -> anyhow::Result<Vec<Finding>> {
         }
         if row.role == Role::Facade {
             for missing in unused_libraries(workspace, package) {
-                report(
-                    "[dependencies]",
-                    format!("the facade does not depend on the library `{missing}`"),
-                );
+                report("[dependencies]", format!("the facade does not depend on the library `{missing}`"));
             }
         }
     }
@@ -49,9 +36,7 @@ pub(super) fn check(workspace: &Workspace) -> anyhow::Result<Vec<Finding>> {
 fn forbidden(row: &Row, dependency: &Dependency) -> Option<String> {
     let used = dependency.name.as_str();
     if dependency.is_dev() {
-        let lower = LAYERS
-            .iter()
-            .any(|other| other.name == used && other.layer < row.layer);
+        let lower = LAYERS.iter().any(|other| other.name == used && other.layer < row.layer);
         return (used != TESTKIT && !lower).then(|| {
             format!(
                 "`{}` (layer {}) may not have `{used}` as a dev-dependency: only lower layers and {TESTKIT}",
@@ -68,34 +53,23 @@ fn forbidden(row: &Row, dependency: &Dependency) -> Option<String> {
 }
 
 /// Library crates of this workspace that the facade leaves out.
-fn unused_libraries<'a>(
-    workspace: &'a Workspace,
-    facade: &'a Package,
-) -> impl Iterator<Item = &'a str> {
+fn unused_libraries<'a>(workspace: &'a Workspace, facade: &'a Package) -> impl Iterator<Item = &'a str> {
     workspace
         .packages
         .iter()
         .map(|p| p.name.as_str())
         .filter(|name| row(name).is_some_and(|r| r.role == Role::Library))
-        .filter(|name| {
-            !facade
-                .dependencies
-                .iter()
-                .any(|d| d.name == *name && !d.is_dev())
-        })
+        .filter(|name| !facade.dependencies.iter().any(|d| d.name == *name && !d.is_dev()))
 }
 
 /// The first line of a manifest that starts with `needle`, or the first line.
 fn line_of(manifest: &str, needle: &str) -> usize {
     let starts = |line: &str| {
-        line.trim_start().strip_prefix(needle).is_some_and(|rest| {
-            !rest.starts_with(|c: char| c.is_alphanumeric() || c == '-' || c == '_')
-        })
+        line.trim_start()
+            .strip_prefix(needle)
+            .is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '-' || c == '_'))
     };
-    manifest
-        .lines()
-        .position(starts)
-        .map_or(1, |index| index + 1)
+    manifest.lines().position(starts).map_or(1, |index| index + 1)
 }
 
 #[cfg(test)]
@@ -124,10 +98,7 @@ mod tests {
     #[test]
     fn dev_dependencies_are_lower_layers_or_the_testkit() {
         assert_eq!(edge("pleach-session", "pleach-testkit", "dev"), None);
-        assert_eq!(
-            edge("pleach-runner", "pleach-session-inmemory", "dev"),
-            None
-        );
+        assert_eq!(edge("pleach-runner", "pleach-session-inmemory", "dev"), None);
         assert!(edge("pleach-session", "pleach-runner", "dev").is_some());
         assert!(edge("pleach-session", "pleach-testkit", "normal").is_some());
     }

@@ -33,18 +33,9 @@ pub(crate) fn run() -> anyhow::Result<bool> {
         }
     }
     for finding in &findings {
-        println!(
-            "{}:{}: {}",
-            workspace.relative(&finding.file).display(),
-            finding.line,
-            finding.message
-        );
+        println!("{}:{}: {}", workspace.relative(&finding.file).display(), finding.line, finding.message);
     }
-    println!(
-        "tidy: {} crates, {files} files, {} findings",
-        workspace.packages.len(),
-        findings.len()
-    );
+    println!("tidy: {} crates, {files} files, {} findings", workspace.packages.len(), findings.len());
     Ok(findings.is_empty())
 }
 

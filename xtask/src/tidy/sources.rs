@@ -14,28 +14,19 @@ const LONG_FILES: &[(&str, &str)] = &[];
 const UNFINISHED: &[&str] = &["todo", "dbg", "unimplemented"];
 
 pub(super) fn check(file: &Path, text: &str) -> Vec<Finding> {
-    let finding = |line: usize, message: String| Finding {
-        file: file.to_path_buf(),
-        line,
-        message,
-    };
+    let finding = |line: usize, message: String| Finding { file: file.to_path_buf(), line, message };
     if is_test_file(file) {
         return Vec::new();
     }
     let mut findings = Vec::new();
     if !has_header(text) {
-        findings.push(finding(
-            1,
-            "no module header: start with `//!`, what it owns and what it does not do".into(),
-        ));
+        findings.push(finding(1, "no module header: start with `//!`, what it owns and what it does not do".into()));
     }
     let code = code_lines(text);
     let excused = LONG_FILES.iter().any(|(path, _)| Path::new(path) == file);
     if code > MAX_LINES && !excused {
-        findings.push(finding(
-            MAX_LINES + 1,
-            format!("{code} lines without tests, at most {MAX_LINES}: split it by idea"),
-        ));
+        findings
+            .push(finding(MAX_LINES + 1, format!("{code} lines without tests, at most {MAX_LINES}: split it by idea")));
     }
     for (index, line) in text.lines().take(code).enumerate() {
         if let Some(word) = unfinished(line) {
@@ -47,10 +38,7 @@ pub(super) fn check(file: &Path, text: &str) -> Vec<Finding> {
 
 /// A file that holds nothing but tests: `tests.rs`, or anything below a `tests` module.
 fn is_test_file(file: &Path) -> bool {
-    let below_src = file
-        .components()
-        .skip_while(|c| c.as_os_str() != "src")
-        .any(|c| c.as_os_str() == "tests");
+    let below_src = file.components().skip_while(|c| c.as_os_str() != "src").any(|c| c.as_os_str() == "tests");
     below_src || file.file_name().is_some_and(|name| name == "tests.rs")
 }
 
@@ -88,10 +76,7 @@ mod tests {
     use super::*;
 
     fn check_text(path: &str, text: &str) -> Vec<(usize, String)> {
-        check(Path::new(path), text)
-            .into_iter()
-            .map(|f| (f.line, f.message))
-            .collect()
+        check(Path::new(path), text).into_iter().map(|f| (f.line, f.message)).collect()
     }
 
     #[test]
@@ -114,17 +99,8 @@ mod tests {
     fn unfinished_work_is_found_outside_of_tests_and_comments() {
         let found = check_text("src/a.rs", "//! A.\nfn f() { todo!() }\n");
         assert_eq!(found, [(2, "`todo!` outside of tests".to_owned())]);
-        assert_eq!(
-            check_text("src/a.rs", "//! A.\n// todo!()\nmy_todo!(1);\n"),
-            []
-        );
-        assert_eq!(
-            check_text(
-                "src/a.rs",
-                "//! A.\n#[cfg(test)]\nmod tests {\n dbg!(1);\n}\n"
-            ),
-            []
-        );
+        assert_eq!(check_text("src/a.rs", "//! A.\n// todo!()\nmy_todo!(1);\n"), []);
+        assert_eq!(check_text("src/a.rs", "//! A.\n#[cfg(test)]\nmod tests {\n dbg!(1);\n}\n"), []);
     }
 
     #[test]

@@ -63,20 +63,13 @@ pub(super) fn user_folder(root: &Path, scope: &ArtifactScope) -> ArtifactResult<
 }
 
 /// The folder of the session's artifacts, if a session is given.
-pub(super) fn session_folder(
-    root: &Path,
-    scope: &ArtifactScope,
-) -> ArtifactResult<Option<PathBuf>> {
+pub(super) fn session_folder(root: &Path, scope: &ArtifactScope) -> ArtifactResult<Option<PathBuf>> {
     let Some(session) = &scope.session_id else {
         return Ok(None);
     };
     validate::session(session)?;
     let base = base(root, scope)?;
-    Ok(Some(
-        base.join("sessions")
-            .join(session.as_str())
-            .join("artifacts"),
-    ))
+    Ok(Some(base.join("sessions").join(session.as_str()).join("artifacts")))
 }
 
 fn base(root: &Path, scope: &ArtifactScope) -> ArtifactResult<PathBuf> {
@@ -96,15 +89,9 @@ pub(super) fn artifact_folder(root: &Path, key: &ArtifactKey) -> ArtifactResult<
         None => user_folder(root, &key.scope)?,
     };
     let parts = parts(&key.filename)?;
-    let path = parts
-        .iter()
-        .fold(scope.clone(), |path, part| path.join(part));
+    let path = parts.iter().fold(scope.clone(), |path, part| path.join(part));
     refuse_links_outside(&scope, &path, &key.filename)?;
-    Ok(ArtifactFolder {
-        file_name: parts.last().expect("a name has at least one part").clone(),
-        scope,
-        path,
-    })
+    Ok(ArtifactFolder { file_name: parts.last().expect("a name has at least one part").clone(), scope, path })
 }
 
 /// Refuses to save under a name whose files would collide with those of the layout itself.
@@ -115,10 +102,7 @@ pub(super) fn refuse_reserved(filename: &str) -> ArtifactResult<()> {
     let is = |part: &str, word: &str| part.trim_end_matches([' ', '.']).eq_ignore_ascii_case(word);
     let parts = parts(filename)?;
     if parts.last().is_some_and(|last| is(last, METADATA)) {
-        return Err(invalid(
-            filename,
-            "is reserved: the last part must not be `metadata.json`",
-        ));
+        return Err(invalid(filename, "is reserved: the last part must not be `metadata.json`"));
     }
     if parts.iter().any(|part| is(part, VERSIONS)) {
         return Err(invalid(filename, "is reserved: no part may be `versions`"));
@@ -128,10 +112,7 @@ pub(super) fn refuse_reserved(filename: &str) -> ArtifactResult<()> {
 
 /// The parts of a name: `/` and `\` nest. An empty name stands for `artifact`.
 fn parts(filename: &str) -> ArtifactResult<Vec<String>> {
-    let name = filename
-        .strip_prefix(USER_PREFIX)
-        .unwrap_or(filename)
-        .trim();
+    let name = filename.strip_prefix(USER_PREFIX).unwrap_or(filename).trim();
     if name.starts_with(['/', '\\']) || has_drive(name) {
         return Err(invalid(filename, "must be relative"));
     }
@@ -172,21 +153,13 @@ fn refuse_links_outside(scope: &Path, path: &Path, filename: &str) -> ArtifactRe
 fn real(path: &Path) -> ArtifactResult<Option<PathBuf>> {
     match fs::canonicalize(path) {
         Ok(real) => Ok(Some(real)),
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-            Ok(None)
-        }
-        Err(source) => Err(ArtifactError::Io {
-            path: path.to_owned(),
-            source,
-        }),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
+        Err(source) => Err(ArtifactError::Io { path: path.to_owned(), source }),
     }
 }
 
 fn invalid(filename: &str, reason: &'static str) -> ArtifactError {
-    ArtifactError::InvalidFilename {
-        filename: filename.to_owned(),
-        reason,
-    }
+    ArtifactError::InvalidFilename { filename: filename.to_owned(), reason }
 }
 
 #[cfg(test)]
@@ -207,33 +180,14 @@ mod tests {
         ] {
             assert_eq!(parts(name).expect(name).join("/"), expected);
         }
-        for name in [
-            "/a",
-            "\\a",
-            "C:a",
-            "C:\\a",
-            "../a",
-            "a/../b",
-            "a\\..",
-            "user:../a",
-            "user:/a",
-            "a\0b",
-            "..",
-        ] {
+        for name in ["/a", "\\a", "C:a", "C:\\a", "../a", "a/../b", "a\\..", "user:../a", "user:/a", "a\0b", ".."] {
             assert!(parts(name).is_err(), "{name}");
         }
     }
 
     #[test]
     fn s77_names_of_the_layout_are_reserved() {
-        for name in [
-            "metadata.json",
-            "a/Metadata.JSON",
-            "metadata.json. ",
-            "versions",
-            "a/VERSIONS/b",
-            "versions./a",
-        ] {
+        for name in ["metadata.json", "a/Metadata.JSON", "metadata.json. ", "versions", "a/VERSIONS/b", "versions./a"] {
             assert!(refuse_reserved(name).is_err(), "{name}");
         }
         for name in ["metadata.json/a", "my-versions", "version"] {
@@ -243,14 +197,7 @@ mod tests {
 
     #[test]
     fn s77_uris_are_encoded() {
-        let folder = ArtifactFolder {
-            scope: "/r".into(),
-            path: "/r/a b".into(),
-            file_name: "ü.png".into(),
-        };
-        assert_eq!(
-            folder.canonical_uri(2),
-            "file:///r/a%20b/versions/2/%C3%BC.png"
-        );
+        let folder = ArtifactFolder { scope: "/r".into(), path: "/r/a b".into(), file_name: "ü.png".into() };
+        assert_eq!(folder.canonical_uri(2), "file:///r/a%20b/versions/2/%C3%BC.png");
     }
 }

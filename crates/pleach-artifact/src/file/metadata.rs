@@ -18,22 +18,14 @@ pub(super) struct Metadata {
     pub(super) canonical_uri: String,
     #[serde(alias = "custom_metadata", default)]
     pub(super) custom_metadata: Map,
-    #[serde(
-        alias = "create_time",
-        default,
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(alias = "create_time", default, skip_serializing_if = "Option::is_none")]
     pub(super) create_time: Option<f64>,
     /// Its presence says that the file holds bytes, not text.
     #[serde(alias = "mime_type", default, skip_serializing_if = "Option::is_none")]
     pub(super) mime_type: Option<String>,
     #[serde(alias = "file_name", default)]
     pub(super) file_name: String,
-    #[serde(
-        alias = "display_name",
-        default,
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(alias = "display_name", default, skip_serializing_if = "Option::is_none")]
     pub(super) display_name: Option<String>,
 }
 
@@ -44,18 +36,12 @@ impl Metadata {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(source) => {
-                return Err(ArtifactError::Io {
-                    path: path.to_owned(),
-                    source,
-                });
+                return Err(ArtifactError::Io { path: path.to_owned(), source });
             }
         };
         serde_json::from_slice(&bytes)
             .map(Some)
-            .map_err(|error| ArtifactError::Corrupt {
-                path: path.to_owned(),
-                source: error.into(),
-            })
+            .map_err(|error| ArtifactError::Corrupt { path: path.to_owned(), source: error.into() })
     }
 
     /// The media type, when the file holds bytes; an empty one says nothing.

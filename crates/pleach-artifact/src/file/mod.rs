@@ -10,8 +10,7 @@ use std::sync::Arc;
 use pleach_core::{BoxFuture, Clock, Part};
 
 use crate::{
-    ArtifactError, ArtifactKey, ArtifactResult, ArtifactScope, ArtifactService, ArtifactVersion,
-    SaveArtifact,
+    ArtifactError, ArtifactKey, ArtifactResult, ArtifactScope, ArtifactService, ArtifactVersion, SaveArtifact,
 };
 use store::Store;
 
@@ -43,9 +42,7 @@ impl FileArtifactService {
     pub async fn open(root: impl Into<PathBuf>, clock: Arc<dyn Clock>) -> ArtifactResult<Self> {
         let root = root.into();
         let store = blocking(move || Store::open(root, clock)).await?;
-        Ok(Self {
-            store: Arc::new(store),
-        })
+        Ok(Self { store: Arc::new(store) })
     }
 
     /// Runs one operation on a blocking thread.
@@ -58,18 +55,13 @@ impl FileArtifactService {
     }
 }
 
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> ArtifactResult<T> + Send + 'static,
-) -> ArtifactResult<T> {
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> ArtifactResult<T> + Send + 'static) -> ArtifactResult<T> {
     match tokio::task::spawn_blocking(work).await {
         Ok(result) => result,
         Err(error) => match error.try_into_panic() {
             Ok(panic) => std::panic::resume_unwind(panic),
             // The runtime is shutting down and did not start the work.
-            Err(error) => Err(ArtifactError::Storage {
-                backend: "file",
-                source: error.into(),
-            }),
+            Err(error) => Err(ArtifactError::Storage { backend: "file", source: error.into() }),
         },
     }
 }
@@ -88,10 +80,7 @@ impl ArtifactService for FileArtifactService {
         self.run(move |store| store.load(&key, version))
     }
 
-    fn list_artifact_keys<'a>(
-        &'a self,
-        scope: &'a ArtifactScope,
-    ) -> BoxFuture<'a, ArtifactResult<Vec<String>>> {
+    fn list_artifact_keys<'a>(&'a self, scope: &'a ArtifactScope) -> BoxFuture<'a, ArtifactResult<Vec<String>>> {
         let scope = scope.clone();
         self.run(move |store| store.list_keys(&scope))
     }
@@ -101,10 +90,7 @@ impl ArtifactService for FileArtifactService {
         self.run(move |store| store.delete(&key))
     }
 
-    fn list_versions<'a>(
-        &'a self,
-        key: &'a ArtifactKey,
-    ) -> BoxFuture<'a, ArtifactResult<Vec<i64>>> {
+    fn list_versions<'a>(&'a self, key: &'a ArtifactKey) -> BoxFuture<'a, ArtifactResult<Vec<i64>>> {
         let key = key.clone();
         self.run(move |store| store.versions(&key))
     }

@@ -10,10 +10,7 @@ use pleach_core::{Blob, Clock, Part};
 use super::layout::{self, ArtifactFolder, METADATA};
 use super::metadata::Metadata;
 use crate::reference::rewind_tombstone;
-use crate::{
-    ArtifactError, ArtifactKey, ArtifactResult, ArtifactScope, ArtifactVersion, SaveArtifact,
-    USER_PREFIX,
-};
+use crate::{ArtifactError, ArtifactKey, ArtifactResult, ArtifactScope, ArtifactVersion, SaveArtifact, USER_PREFIX};
 
 const DEFAULT_MIME_TYPE: &str = "application/octet-stream";
 
@@ -27,10 +24,7 @@ pub(super) struct Store {
 impl Store {
     pub(super) fn open(root: PathBuf, clock: Arc<dyn Clock>) -> ArtifactResult<Self> {
         let opened = fs::create_dir_all(&root).and_then(|()| fs::canonicalize(&root));
-        Ok(Self {
-            root: at(&root, opened)?,
-            clock,
-        })
+        Ok(Self { root: at(&root, opened)?, clock })
     }
 
     pub(super) fn save(&self, req: &SaveArtifact) -> ArtifactResult<i64> {
@@ -55,11 +49,7 @@ impl Store {
         published.map(|()| version)
     }
 
-    pub(super) fn load(
-        &self,
-        key: &ArtifactKey,
-        version: Option<i64>,
-    ) -> ArtifactResult<Option<Part>> {
+    pub(super) fn load(&self, key: &ArtifactKey, version: Option<i64>) -> ArtifactResult<Option<Part>> {
         let folder = self.folder(key)?;
         let Some(version) = pick(&folder, version)? else {
             return Ok(None);
@@ -72,27 +62,17 @@ impl Store {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return at(&path, Err(error)),
         };
-        let part =
-            match metadata.as_ref().and_then(Metadata::media_type) {
-                Some(mime_type) => {
-                    let mut blob = Blob {
-                        data: Some(bytes.into()),
-                        mime_type: Some(mime_type.to_owned()),
-                        ..Blob::default()
-                    };
-                    blob.display_name = metadata.as_ref().and_then(|m| m.display_name.clone());
-                    Part {
-                        inline_data: Some(Box::new(blob)),
-                        ..Part::default()
-                    }
-                }
-                None => Part::text(String::from_utf8(bytes).map_err(|error| {
-                    ArtifactError::Corrupt {
-                        path,
-                        source: error.into(),
-                    }
-                })?),
-            };
+        let part = match metadata.as_ref().and_then(Metadata::media_type) {
+            Some(mime_type) => {
+                let mut blob =
+                    Blob { data: Some(bytes.into()), mime_type: Some(mime_type.to_owned()), ..Blob::default() };
+                blob.display_name = metadata.as_ref().and_then(|m| m.display_name.clone());
+                Part { inline_data: Some(Box::new(blob)), ..Part::default() }
+            }
+            None => Part::text(
+                String::from_utf8(bytes).map_err(|error| ArtifactError::Corrupt { path, source: error.into() })?,
+            ),
+        };
         Ok((part != rewind_tombstone()).then_some(part))
     }
 
@@ -101,11 +81,7 @@ impl Store {
         if let Some(session) = layout::session_folder(&self.root, scope)? {
             collect_names(&session, "", &mut names)?;
         }
-        collect_names(
-            &layout::user_folder(&self.root, scope)?,
-            USER_PREFIX,
-            &mut names,
-        )?;
+        collect_names(&layout::user_folder(&self.root, scope)?, USER_PREFIX, &mut names)?;
         names.sort_unstable();
         names.dedup();
         Ok(names)
@@ -133,10 +109,7 @@ impl Store {
 
     pub(super) fn version_infos(&self, key: &ArtifactKey) -> ArtifactResult<Vec<ArtifactVersion>> {
         let folder = self.folder(key)?;
-        versions(&folder)?
-            .into_iter()
-            .map(|version| self.info(&folder, version))
-            .collect()
+        versions(&folder)?.into_iter().map(|version| self.info(&folder, version)).collect()
     }
 
     pub(super) fn version_info(
@@ -146,9 +119,7 @@ impl Store {
     ) -> ArtifactResult<Option<ArtifactVersion>> {
         let folder = self.folder(key)?;
         let version = pick(&folder, version)?;
-        version
-            .map(|version| self.info(&folder, version))
-            .transpose()
+        version.map(|version| self.info(&folder, version)).transpose()
     }
 
     fn folder(&self, key: &ArtifactKey) -> ArtifactResult<ArtifactFolder> {
@@ -178,10 +149,7 @@ struct Content<'a> {
 
 impl<'a> Content<'a> {
     fn of(req: &'a SaveArtifact) -> ArtifactResult<Self> {
-        let unsupported = |reason| ArtifactError::UnsupportedPart {
-            filename: req.key.filename.clone(),
-            reason,
-        };
+        let unsupported = |reason| ArtifactError::UnsupportedPart { filename: req.key.filename.clone(), reason };
         if let Some(blob) = &req.artifact.inline_data {
             let data = blob.data.as_ref();
             let mime_type = blob.mime_type.as_deref().filter(|mime| !mime.is_empty());
@@ -193,9 +161,7 @@ impl<'a> Content<'a> {
         }
         let text = req.artifact.text.as_ref();
         Ok(Self {
-            bytes: text
-                .ok_or_else(|| unsupported("has neither inline data nor text"))?
-                .as_bytes(),
+            bytes: text.ok_or_else(|| unsupported("has neither inline data nor text"))?.as_bytes(),
             mime_type: None,
             display_name: None,
         })
@@ -225,17 +191,10 @@ fn reserve(folder: &ArtifactFolder) -> ArtifactResult<i64> {
 }
 
 /// Writes both files aside and publishes them with one rename.
-fn publish(
-    folder: &ArtifactFolder,
-    version: i64,
-    bytes: &[u8],
-    metadata: &Metadata,
-) -> ArtifactResult<()> {
+fn publish(folder: &ArtifactFolder, version: i64, bytes: &[u8], metadata: &Metadata) -> ArtifactResult<()> {
     let pending = folder.pending(version);
-    let json = serde_json::to_vec(metadata).map_err(|error| ArtifactError::Storage {
-        backend: "file",
-        source: error.into(),
-    })?;
+    let json = serde_json::to_vec(metadata)
+        .map_err(|error| ArtifactError::Storage { backend: "file", source: error.into() })?;
     for (name, bytes) in [(folder.file_name.as_str(), bytes), (METADATA, &json)] {
         let path = pending.join(name);
         at(&path, write_durably(&path, bytes))?;
@@ -261,10 +220,8 @@ fn pick(folder: &ArtifactFolder, version: Option<i64>) -> ArtifactResult<Option<
 
 /// The published versions, smallest first; pending ones have other names.
 fn versions(folder: &ArtifactFolder) -> ArtifactResult<Vec<i64>> {
-    let mut found: Vec<i64> = folders(&folder.versions())?
-        .iter()
-        .filter_map(|path| version_of(path.file_name()?.to_str()?))
-        .collect();
+    let mut found: Vec<i64> =
+        folders(&folder.versions())?.iter().filter_map(|path| version_of(path.file_name()?.to_str()?)).collect();
     found.sort_unstable();
     Ok(found)
 }
@@ -286,20 +243,10 @@ fn collect_names(scope: &Path, prefix: &str, names: &mut Vec<String>) -> Artifac
             if part == "versions" {
                 continue;
             }
-            let name = if name.is_empty() {
-                part.to_owned()
-            } else {
-                format!("{name}/{part}")
-            };
-            let folder = ArtifactFolder {
-                scope: scope.to_owned(),
-                path: child.clone(),
-                file_name: part.to_owned(),
-            };
+            let name = if name.is_empty() { part.to_owned() } else { format!("{name}/{part}") };
+            let folder = ArtifactFolder { scope: scope.to_owned(), path: child.clone(), file_name: part.to_owned() };
             if let Some(latest) = versions(&folder)?.last() {
-                names.push(
-                    remembered_name(&folder, *latest).unwrap_or_else(|| format!("{prefix}{name}")),
-                );
+                names.push(remembered_name(&folder, *latest).unwrap_or_else(|| format!("{prefix}{name}")));
             }
             open.push((child, name));
         }
@@ -334,8 +281,5 @@ fn is_absent(error: &io::Error) -> bool {
 }
 
 fn at<T>(path: &Path, result: io::Result<T>) -> ArtifactResult<T> {
-    result.map_err(|source| ArtifactError::Io {
-        path: path.to_owned(),
-        source,
-    })
+    result.map_err(|source| ArtifactError::Io { path: path.to_owned(), source })
 }

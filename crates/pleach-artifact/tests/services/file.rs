@@ -35,10 +35,7 @@ async fn s73_a_bare_name_without_session_is_the_users() {
     let (_folder, service) = service().await;
     let user = ArtifactScope::user("app", "u1");
     save(&service, &user.artifact("f"), "x").await;
-    assert_eq!(
-        service.list_artifact_keys(&scope()).await.expect("names"),
-        ["f"]
-    );
+    assert_eq!(service.list_artifact_keys(&scope()).await.expect("names"), ["f"]);
     assert_eq!(load(&service, &key("f")).await, None);
     assert_eq!(load(&service, &key("user:f")).await, Some(Part::text("x")));
 }
@@ -46,29 +43,16 @@ async fn s73_a_bare_name_without_session_is_the_users() {
 #[tokio::test]
 async fn s74_file_data_is_refused_and_missing_types_get_a_default() {
     let (_folder, service) = service().await;
-    let file = Part {
-        file_data: Some(Box::new(FileData::default())),
-        ..Part::default()
-    };
-    assert_eq!(
-        code(&service, &key("f"), file).await,
-        "InputValidationError"
-    );
+    let file = Part { file_data: Some(Box::new(FileData::default())), ..Part::default() };
+    assert_eq!(code(&service, &key("f"), file).await, "InputValidationError");
     let mut part = Part::bytes("", vec![1]);
     save(&service, &key("b"), part.clone()).await;
-    part.inline_data.as_mut().expect("inline data").mime_type =
-        Some("application/octet-stream".into());
+    part.inline_data.as_mut().expect("inline data").mime_type = Some("application/octet-stream".into());
     assert_eq!(load(&service, &key("b")).await, Some(part.clone()));
     part.inline_data.as_mut().expect("inline data").data = None;
-    assert_eq!(
-        code(&service, &key("b"), part).await,
-        "InputValidationError"
-    );
+    assert_eq!(code(&service, &key("b"), part).await, "InputValidationError");
     save(&service, &key("t"), "text").await;
-    let info = service
-        .get_artifact_version(&key("t"), None)
-        .await
-        .expect("a version");
+    let info = service.get_artifact_version(&key("t"), None).await.expect("a version");
     assert_eq!(info.expect("a version").mime_type, None);
 }
 
@@ -76,12 +60,7 @@ async fn s74_file_data_is_refused_and_missing_types_get_a_default() {
 async fn s77_files_lie_where_google_adk_looks_for_them() {
     let (folder, service) = service().await;
     save(&service, &key("a/b c.txt"), "x").await;
-    save(
-        &service,
-        &key("user:p.png"),
-        Part::bytes("image/png", vec![1]),
-    )
-    .await;
+    save(&service, &key("user:p.png"), Part::bytes("image/png", vec![1])).await;
     let root = folder.path().join("root");
     let mut found = BTreeSet::new();
     all_files(&root, &root, &mut found);
@@ -114,23 +93,10 @@ async fn s77_files_lie_where_google_adk_looks_for_them() {
 #[tokio::test]
 async fn s77_names_that_lead_out_are_refused_and_nothing_is_written() {
     let (folder, service) = service().await;
-    for name in [
-        "../f",
-        "a/../../f",
-        "/etc/f",
-        "\\f",
-        "C:f",
-        "user:../f",
-        "..\\f",
-        "a\0",
-        "metadata.json",
-        "x/Versions/y",
-    ] {
-        assert_eq!(
-            code(&service, &key(name), "x").await,
-            "InputValidationError",
-            "{name}"
-        );
+    for name in
+        ["../f", "a/../../f", "/etc/f", "\\f", "C:f", "user:../f", "..\\f", "a\0", "metadata.json", "x/Versions/y"]
+    {
+        assert_eq!(code(&service, &key(name), "x").await, "InputValidationError", "{name}");
     }
     let mut found = BTreeSet::new();
     all_files(folder.path(), folder.path(), &mut found);
@@ -144,65 +110,41 @@ async fn s77_links_that_lead_out_are_refused() {
     save(&service, &key("inside"), "x").await;
     let outside = folder.path().join("outside");
     fs::create_dir(&outside).expect("a folder");
-    let artifacts = folder
-        .path()
-        .join("root/apps/app/users/u1/sessions/s1/artifacts");
+    let artifacts = folder.path().join("root/apps/app/users/u1/sessions/s1/artifacts");
     std::os::unix::fs::symlink(&outside, artifacts.join("link")).expect("a link");
     for name in ["link", "link/f"] {
-        assert_eq!(
-            code(&service, &key(name), "x").await,
-            "InputValidationError"
-        );
+        assert_eq!(code(&service, &key(name), "x").await, "InputValidationError");
         assert!(service.load_artifact(&key(name), None).await.is_err());
     }
-    assert_eq!(
-        service.list_artifact_keys(&scope()).await.expect("names"),
-        ["inside"]
-    );
+    assert_eq!(service.list_artifact_keys(&scope()).await.expect("names"), ["inside"]);
 }
 
 #[tokio::test]
 async fn s77_an_abandoned_save_is_not_seen_and_keeps_its_number() {
     let (folder, service) = service().await;
     save(&service, &key("f"), "zero").await;
-    let versions = folder
-        .path()
-        .join("root/apps/app/users/u1/sessions/s1/artifacts/f/versions");
+    let versions = folder.path().join("root/apps/app/users/u1/sessions/s1/artifacts/f/versions");
     fs::create_dir(versions.join(".1.pending")).expect("a folder");
     assert_eq!(load(&service, &key("f")).await, Some(Part::text("zero")));
     assert_eq!(save(&service, &key("f"), "two").await, 2);
-    assert_eq!(
-        service.list_versions(&key("f")).await.expect("versions"),
-        [0, 2]
-    );
+    assert_eq!(service.list_versions(&key("f")).await.expect("versions"), [0, 2]);
 }
 
 #[tokio::test]
 async fn s77_paths_never_come_from_the_metadata() {
     let (folder, service) = service().await;
     save(&service, &key("f"), "mine").await;
-    let path = folder
-        .path()
-        .join("root/apps/app/users/u1/sessions/s1/artifacts/f/versions/0/metadata.json");
+    let path = folder.path().join("root/apps/app/users/u1/sessions/s1/artifacts/f/versions/0/metadata.json");
     let tampered = json!({"version": 0, "canonicalUri": "file:///etc/hostname", "fileName": "f"});
     fs::write(&path, tampered.to_string()).expect("written");
     assert_eq!(load(&service, &key("f")).await, Some(Part::text("mine")));
-    let info = service
-        .get_artifact_version(&key("f"), None)
-        .await
-        .expect("a version");
+    let info = service.get_artifact_version(&key("f"), None).await.expect("a version");
     assert!(!info.expect("a version").canonical_uri.contains("hostname"));
 
     fs::write(&path, "{").expect("written");
-    let error = service
-        .load_artifact(&key("f"), None)
-        .await
-        .expect_err("damaged");
+    let error = service.load_artifact(&key("f"), None).await.expect_err("damaged");
     assert_eq!(error.code(), "ArtifactStorageError");
-    assert_eq!(
-        service.list_artifact_keys(&scope()).await.expect("names"),
-        ["f"]
-    );
+    assert_eq!(service.list_artifact_keys(&scope()).await.expect("names"), ["f"]);
 }
 
 #[tokio::test(flavor = "current_thread")]
@@ -221,10 +163,7 @@ async fn concurrent_saves_get_different_versions() {
     let mut versions = Vec::new();
     for task in tasks {
         let (n, version) = task.await.expect("a task");
-        let part = service
-            .load_artifact(&key("f"), Some(version))
-            .await
-            .expect("a part");
+        let part = service.load_artifact(&key("f"), Some(version)).await.expect("a part");
         assert_eq!(part, Some(Part::text(format!("{n}"))));
         versions.push(version);
     }

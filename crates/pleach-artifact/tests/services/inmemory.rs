@@ -30,14 +30,8 @@ async fn s73_a_bare_name_needs_a_session() {
     let service = service();
     let key = ArtifactScope::user("app", "u1").artifact("f");
     assert_eq!(code(&service, &key, "x").await, "InputValidationError");
-    let error = service
-        .load_artifact(&key, None)
-        .await
-        .expect_err("no session");
-    assert_eq!(
-        error.to_string(),
-        "artifact `f` belongs to a session, and no session is given"
-    );
+    let error = service.load_artifact(&key, None).await.expect_err("no session");
+    assert_eq!(error.to_string(), "artifact `f` belongs to a session, and no session is given");
 }
 
 #[tokio::test]
@@ -47,36 +41,15 @@ async fn s74_media_types_and_uris() {
     save(&service, &key("user:t"), "text").await;
     save(&service, &key("g"), file("gs://bucket/x", Some("a/b"))).await;
     for (name, uri, mime_type) in [
-        (
-            "t",
-            "memory://apps/app/users/u1/sessions/s1/artifacts/t/versions/0",
-            "text/plain",
-        ),
-        (
-            "user:t",
-            "memory://apps/app/users/u1/artifacts/user:t/versions/0",
-            "text/plain",
-        ),
-        (
-            "g",
-            "memory://apps/app/users/u1/sessions/s1/artifacts/g/versions/0",
-            "a/b",
-        ),
+        ("t", "memory://apps/app/users/u1/sessions/s1/artifacts/t/versions/0", "text/plain"),
+        ("user:t", "memory://apps/app/users/u1/artifacts/user:t/versions/0", "text/plain"),
+        ("g", "memory://apps/app/users/u1/sessions/s1/artifacts/g/versions/0", "a/b"),
     ] {
-        let info = service
-            .get_artifact_version(&key(name), None)
-            .await
-            .expect("a version");
+        let info = service.get_artifact_version(&key(name), None).await.expect("a version");
         let info = info.expect("a version");
-        assert_eq!(
-            (info.canonical_uri.as_str(), info.mime_type.as_deref()),
-            (uri, Some(mime_type))
-        );
+        assert_eq!((info.canonical_uri.as_str(), info.mime_type.as_deref()), (uri, Some(mime_type)));
     }
-    assert_eq!(
-        load(&service, &key("g")).await,
-        Some(file("gs://bucket/x", Some("a/b")))
-    );
+    assert_eq!(load(&service, &key("g")).await, Some(file("gs://bucket/x", Some("a/b"))));
 }
 
 #[tokio::test]
@@ -84,18 +57,10 @@ async fn s75_references_are_followed_five_times() {
     let service = service();
     save(&service, &key("r0"), "end").await;
     for hop in 1..=6 {
-        save(
-            &service,
-            &key(&format!("r{hop}")),
-            reference(&format!("r{}", hop - 1), 0),
-        )
-        .await;
+        save(&service, &key(&format!("r{hop}")), reference(&format!("r{}", hop - 1), 0)).await;
     }
     assert_eq!(load(&service, &key("r5")).await, Some(Part::text("end")));
-    let error = service
-        .load_artifact(&key("r6"), None)
-        .await
-        .expect_err("too long");
+    let error = service.load_artifact(&key("r6"), None).await.expect_err("too long");
     assert_eq!(error.code(), "InputValidationError");
     save(&service, &key("lost"), reference("nothing", 3)).await;
     assert_eq!(load(&service, &key("lost")).await, None);
@@ -113,20 +78,10 @@ async fn s75_references_stay_with_the_user_and_the_session() {
         ArtifactScope::user("app2", "u1"),
     ] {
         let key_there = scope.artifact("user:f");
-        let uri = ArtifactReference {
-            key: key_there,
-            version: 0,
-        }
-        .to_string();
-        assert_eq!(
-            code(&service, &key("r"), file(&uri, None)).await,
-            "InputValidationError"
-        );
+        let uri = ArtifactReference { key: key_there, version: 0 }.to_string();
+        assert_eq!(code(&service, &key("r"), file(&uri, None)).await, "InputValidationError");
     }
-    assert_eq!(
-        code(&service, &key("r"), file("artifact://x", None)).await,
-        "InputValidationError"
-    );
+    assert_eq!(code(&service, &key("r"), file("artifact://x", None)).await, "InputValidationError");
 }
 
 #[tokio::test]
@@ -134,9 +89,6 @@ async fn s77_a_session_called_user_is_refused() {
     let service = service();
     for session in ["user", "user/x"] {
         let scope = ArtifactScope::session(&SessionKey::new("app", "u1", session));
-        assert_eq!(
-            code(&service, &scope.artifact("f"), "x").await,
-            "InputValidationError"
-        );
+        assert_eq!(code(&service, &scope.artifact("f"), "x").await, "InputValidationError");
     }
 }

@@ -43,26 +43,14 @@ fn key(filename: &str) -> ArtifactKey {
 }
 
 async fn save(service: &dyn ArtifactService, key: &ArtifactKey, part: impl Into<Part>) -> i64 {
-    service
-        .save_artifact(SaveArtifact::new(key.clone(), part))
-        .await
-        .expect("the artifact is stored")
+    service.save_artifact(SaveArtifact::new(key.clone(), part)).await.expect("the artifact is stored")
 }
 
 async fn load(service: &dyn ArtifactService, key: &ArtifactKey) -> Option<Part> {
-    service
-        .load_artifact(key, None)
-        .await
-        .expect("the artifact is read")
+    service.load_artifact(key, None).await.expect("the artifact is read")
 }
 
-async fn code(
-    service: &dyn ArtifactService,
-    key: &ArtifactKey,
-    part: impl Into<Part>,
-) -> &'static str {
-    let result = service
-        .save_artifact(SaveArtifact::new(key.clone(), part))
-        .await;
+async fn code(service: &dyn ArtifactService, key: &ArtifactKey, part: impl Into<Part>) -> &'static str {
+    let result = service.save_artifact(SaveArtifact::new(key.clone(), part)).await;
     result.expect_err("the artifact is refused").code()
 }
