@@ -2,6 +2,8 @@
 //!
 //! `"42"` fits an integer, `1` fits a float, `"true"` fits a bool; a number never fits a text. Rule R504.
 
+use std::borrow::Cow;
+
 use pleach_core::Content;
 use serde::de::value::{MapDeserializer, SeqDeserializer};
 use serde::de::{DeserializeOwned, Deserializer, IntoDeserializer, Visitor};
@@ -39,16 +41,36 @@ pub fn json_or_text(text: &str) -> Value {
 
 pub(crate) fn to_int(value: &Value) -> Option<Value> {
     match value {
-        Value::String(text) => {
-            let text = text.trim();
-            let whole = text.parse::<i64>().map(Value::from).or_else(|_| text.parse::<u64>().map(Value::from));
-            whole.ok().or_else(|| text.parse::<f64>().ok().and_then(whole_number))
-        }
+        Value::String(text) => int_of_text(text.trim()),
         Value::Bool(flag) => Some(Value::from(i64::from(*flag))),
         Value::Number(number) if number.is_f64() => number.as_f64().and_then(whole_number),
         Value::Number(_) => Some(value.clone()),
         _ => None,
     }
+}
+
+/// A sign, digits with single underscores between them, a fraction of zeros: no exponent, no bare point.
+fn int_of_text(text: &str) -> Option<Value> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
+    let digits = whole.strip_prefix(['+', '-']).unwrap_or(whole);
+    let ends_in_digits = digits.starts_with(|c: char| c.is_ascii_digit()) && !digits.ends_with('_');
+    let is_whole = !fraction.is_empty() && fraction.bytes().all(|byte| byte == b'0');
+    if !ends_in_digits || !is_whole {
+        return None;
+    }
+    let whole = without_underscores(whole)?;
+    let fits = whole.parse::<i64>().map(Value::from).or_else(|_| whole.parse::<u64>().map(Value::from));
+    // What is beyond 64 bits is a float, as everywhere (S47).
+    fits.ok().or_else(|| whole.bytes().skip(1).all(|byte| byte.is_ascii_digit()).then(|| whole.parse::<f64>().ok())?.map(Value::from))
+}
+
+/// Digits may be grouped by single underscores inside of a number.
+fn without_underscores(text: &str) -> Option<Cow<'_, str>> {
+    if !text.contains('_') {
+        return Some(Cow::Borrowed(text));
+    }
+    let misplaced = text.starts_with('_') || text.ends_with('_') || text.contains("__");
+    (!misplaced).then(|| Cow::Owned(text.replace('_', "")))
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "the range is checked first")]
@@ -58,7 +80,8 @@ fn whole_number(number: f64) -> Option<Value> {
 
 pub(crate) fn to_float(value: &Value) -> Option<f64> {
     match value {
-        Value::String(text) => text.trim().parse().ok(),
+        // Infinity and not-a-number have no JSON form.
+        Value::String(text) => without_underscores(text.trim())?.parse().ok().filter(|number: &f64| number.is_finite()),
         Value::Bool(flag) => Some(f64::from(u8::from(*flag))),
         other => other.as_f64(),
     }
@@ -72,7 +95,7 @@ pub(crate) fn to_bool(value: &Value) -> Option<bool> {
             Some(1.0) => Some(true),
             _ => None,
         },
-        Value::String(text) => match text.trim().to_ascii_lowercase().as_str() {
+        Value::String(text) => match text.to_ascii_lowercase().as_str() {
             "true" | "t" | "1" | "yes" | "y" | "on" => Some(true),
             "false" | "f" | "0" | "no" | "n" | "off" => Some(false),
             _ => None,
@@ -235,6 +258,21 @@ mod tests {
         assert!(from_value::<String>(&json!(5)).is_err());
         assert!(from_value::<i64>(&json!(1.5)).is_err());
         assert_eq!(from_value::<i64>(&json!("abc")).unwrap_err().class(), "ValidationError");
+    }
+
+    #[test]
+    fn r504_text_is_a_number_only_as_a_plain_one() {
+        let int = |text: &str| from_value::<i64>(&json!(text)).ok();
+        let whole = [("1_000", 1000), (" +1.00 ", 1), ("-1_0.0", -10), ("007", 7)];
+        whole.map(|(text, number)| assert_eq!(int(text), Some(number), "{text}"));
+        ["1e2", "1.", ".0", "1__0", "_1", "1_", "1_.0", "1._0", "+-1", "0x1", "1.5", ""].map(|text| {
+            assert_eq!(int(text), None, "{text}");
+        });
+        assert_eq!(to_int(&json!("123456789012345678901234567890")), Some(json!(1.234_567_890_123_456_8e29)));
+        assert_eq!(to_float(&json!("1_0.5e1")), Some(105.0));
+        assert_eq!(to_float(&json!("inf")), None);
+        assert_eq!(to_float(&json!("1__0")), None);
+        assert_eq!((to_bool(&json!("On")), to_bool(&json!(" on"))), (Some(true), None));
     }
 
     #[test]

@@ -49,8 +49,10 @@ impl Engine {
     /// Dropping the future cancels everything that runs.
     pub async fn run_root(&self, root: &Context, node: &dyn Node, input: NodeInput) -> Result<RootEnd, ChildFailure> {
         let spec = node.spec();
-        let setup =
-            RunSetup { path: root.node_path().child(&spec.name, "1"), check_input: true, ..RunSetup::default() };
+        // What is wrong with the input is the caller's fault, and the root node has none: no event tells of it (R305).
+        let input = conform(spec, &spec.name, input)
+            .map_err(|error| ChildFailure { error, path: root.node_path().clone() })?;
+        let setup = RunSetup { path: root.node_path().child(&spec.name, "1"), ..RunSetup::default() };
         let end = run(root, node, input, setup).await?;
         Ok(match end {
             RunEnd::Done(output) => RootEnd::Done(output),
@@ -58,6 +60,13 @@ impl Engine {
             RunEnd::Waiting => RootEnd::Waiting(Vec::new()),
         })
     }
+}
+
+/// The input as the node's schema wants it.
+fn conform(spec: &NodeSpec, name: &str, input: NodeInput) -> Result<NodeInput, NodeError> {
+    let Some(schema) = &spec.input_schema else { return Ok(input) };
+    let titled = |error: NodeError| NodeError::validation(format!("dynamic node '{name}': {}", error.message()));
+    input.conform(schema).map_err(titled)
 }
 
 /// Runs one node outside of a graph, as history allows.
@@ -122,12 +131,7 @@ impl NodeScheduler for Engine {
         let shared = options.run_id.is_some();
         Box::pin(async move {
             // What is wrong with the input is the caller's fault, not the child's (R305).
-            let input = match &spec.input_schema {
-                Some(schema) => input
-                    .conform(schema)
-                    .map_err(|error| NodeError::validation(format!("dynamic node '{name}': {}", error.message())))?,
-                None => input,
-            };
+            let input = conform(spec, &name, input)?;
             let failed = |failure| NodeError::child(&name, failure);
             if !shared {
                 return Ok(run(parent, node, input, setup).await.map_err(failed)?.into());

@@ -27,8 +27,6 @@ pub(crate) struct RunSetup {
     pub(crate) place: Option<Place>,
     /// The node's name in its path, when it is another than the node's own.
     pub(crate) name: Option<SmolStr>,
-    /// Whether the run checks its own input; the input of children is checked before they start (R305).
-    pub(crate) check_input: bool,
 }
 
 /// One run of a node. A future without a result: what came of the run stands on its context.
@@ -39,7 +37,6 @@ pub(crate) struct NodeRun<'a> {
     input: NodeInput,
     ctx: Context,
     phase: Phase<'a>,
-    check_input: bool,
     /// Where a further attempt starts; only runs that may be tried again keep it.
     start: Option<Box<Start>>,
     timer: Option<BoxFuture<'static, ()>>,
@@ -86,7 +83,6 @@ impl<'a> NodeRun<'a> {
         let retries = spec.retry.is_some();
         let start = || Box::new(Start { branch: setup.branch.clone(), isolation_scope: setup.isolation_scope.clone() });
         let start = retries.then(start);
-        let check_input = setup.check_input;
         let child = ChildSetup {
             path: setup.path,
             branch: setup.branch,
@@ -96,7 +92,7 @@ impl<'a> NodeRun<'a> {
             place: setup.place,
         };
         let ctx = parent.child(spec, setup.name.as_ref().unwrap_or(&spec.name), child);
-        Self { node, input, ctx, phase: Phase::Start, check_input, start, timer: None, turn: None }
+        Self { node, input, ctx, phase: Phase::Start, start, timer: None, turn: None }
     }
 
     /// The context of the current attempt, or of the last one.
@@ -106,10 +102,7 @@ impl<'a> NodeRun<'a> {
 
     fn start(&mut self) -> Result<(), NodeError> {
         let spec = self.node.spec();
-        let mut input = if spec.retry.is_some() { self.input.clone() } else { std::mem::take(&mut self.input) };
-        if let (true, Some(schema)) = (self.check_input, &spec.input_schema) {
-            input = input.conform(schema)?;
-        }
+        let input = if spec.retry.is_some() { self.input.clone() } else { std::mem::take(&mut self.input) };
         self.timer = spec.timeout.map(|limit| self.ctx.invocation().services().clock.sleep(limit));
         let (node, ctx) = (self.node, self.ctx.clone());
         self.phase = Phase::Body(guarded(|| node.run(ctx, input))?);
