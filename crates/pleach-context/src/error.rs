@@ -189,10 +189,10 @@ impl NodeError {
         &self.record.message
     }
 
-    /// Whether `name` is this error's class or one of its ancestors (R408).
+    /// Whether `name` is this error's class or one of its ancestors (R408). Every error is a `BaseException`.
     #[must_use]
     pub fn is(&self, name: &str) -> bool {
-        self.record.class == name || self.record.ancestors.contains(&name)
+        self.record.class == name || self.record.ancestors.contains(&name) || name == "BaseException"
     }
 
     /// The failed child, when this is a child's failure seen by its caller.

@@ -61,7 +61,9 @@ fn int_of_text(text: &str) -> Option<Value> {
     let whole = without_underscores(whole)?;
     let fits = whole.parse::<i64>().map(Value::from).or_else(|_| whole.parse::<u64>().map(Value::from));
     // What is beyond 64 bits is a float, as everywhere (S47).
-    fits.ok().or_else(|| whole.bytes().skip(1).all(|byte| byte.is_ascii_digit()).then(|| whole.parse::<f64>().ok())?.map(Value::from))
+    fits.ok().or_else(|| {
+        whole.bytes().skip(1).all(|byte| byte.is_ascii_digit()).then(|| whole.parse::<f64>().ok())?.map(Value::from)
+    })
 }
 
 /// Digits may be grouped by single underscores inside of a number.

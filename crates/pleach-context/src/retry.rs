@@ -117,5 +117,6 @@ mod tests {
         assert!(RetryConfig::attempts(2).retries(&error, 1) && !RetryConfig::attempts(2).retries(&error, 2));
         assert!(!RetryConfig::attempts(2).only(["KeyError"]).retries(&error, 1));
         assert!(RetryConfig::attempts(2).only(["Exception"]).retries(&error, 1));
+        assert!(RetryConfig::attempts(2).only(["BaseException"]).retries(&error, 1));
     }
 }

@@ -35,10 +35,10 @@ impl RunOptions {
         self
     }
 
-    /// Gives the run an id of its own.
+    /// Gives the run an id of its own; an empty one leaves the choice to the runtime.
     #[must_use]
     pub fn run_id(mut self, id: impl Into<SmolStr>) -> Self {
-        self.run_id = Some(id.into());
+        self.run_id = Some(id.into()).filter(|id| !id.is_empty());
         self
     }
 

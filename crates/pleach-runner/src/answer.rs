@@ -59,7 +59,7 @@ pub(crate) fn resolve(
     if responses.is_empty() {
         return Ok(None);
     }
-    if content.parts().iter().any(|part| part.text.is_some()) {
+    if content.parts().iter().any(|part| part.text.as_ref().is_some_and(|text| !text.is_empty())) {
         let message = "Message cannot contain both function responses and text: an answer resumes an invocation, a text starts one.";
         return Err(RunError::Message(message.into()));
     }

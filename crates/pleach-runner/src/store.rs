@@ -45,8 +45,12 @@ impl Store {
         let mut original = None;
         if !ic.services().plugins.is_empty() {
             let change = ic.services().plugins.on_event(ic, &event).await.map_err(RunError::Plugin)?;
-            if let Some(change) = change {
+            if let Some(mut change) = change {
                 original = Some(Arc::clone(&event));
+                if let (Some(mut merged), Some(own)) = (ic.custom_metadata_if_any(), change.custom_metadata()) {
+                    merged.extend(own.clone());
+                    change.set_custom_metadata(Some(merged));
+                }
                 overlay(Arc::make_mut(&mut event), change);
             }
         }

@@ -97,12 +97,14 @@ impl Context {
         if cell.parking.ended {
             return Err(NodeError::new("RuntimeError", format!("the run {} has ended", self.node_path())));
         }
-        let carries = self.track(&mut cell, &mut event)?;
+        let mut carries = self.track(&mut cell, &mut event)?;
         if cell.delegated && event.output().is_some() {
+            // Successors get this output although history shows the delegate's (R706).
+            cell.output = Output::Stored(NodeInput::json(event.take_output().unwrap_or_default()));
+            carries = Carries::Nothing;
             if event.actions().state_delta().is_empty() && event.actions().artifact_delta().is_empty() {
                 return Ok(None);
             }
-            event.take_output();
         }
         self.enrich(&mut cell, &mut event);
         cell.sent = true;

@@ -154,13 +154,19 @@ impl Schema {
     /// # Errors
     /// A `ValidationError` that names the schema and the field.
     pub fn apply_content(&self, content: &Content) -> Result<Value, NodeError> {
+        self.apply(&self.data_of(content))
+    }
+
+    /// The data that this schema reads in a message: its text where a text is wanted, else the JSON in the text.
+    #[must_use]
+    pub fn data_of(&self, content: &Content) -> Value {
         let text = content.text();
         if let Shape::Rust { json, .. } = &*self.0
             && json.get("type").and_then(Value::as_str) == Some("string")
         {
-            return self.apply(&Value::String(text));
+            return Value::String(text);
         }
-        self.apply(&lax::json_or_text(&text))
+        lax::json_or_text(&text)
     }
 
     /// Checks one entry of the session state; keys with a scope prefix are exempt (R164, S17).
@@ -174,8 +180,11 @@ impl Schema {
         let Some(field) = self.fields().iter().find(|field| field.name == key) else {
             let mut declared: Vec<&str> = self.fields().iter().map(|field| field.name.as_str()).collect();
             declared.sort_unstable();
-            let message =
-                format!("Key '{key}' is not declared in state schema '{}'. Declared fields: {declared:?}", self.name());
+            let message = format!(
+                "Key '{key}' is not declared in state schema '{}'. Declared fields: ['{}']",
+                self.name(),
+                declared.join("', '")
+            );
             return Err(NodeError::new("StateSchemaError", message));
         };
         if field.optional && value.is_null() {

@@ -7,6 +7,7 @@ use pleach_context::{
 };
 use pleach_core::{BoxFuture, Branch, NodePath};
 
+use super::input::conform;
 use super::once::{Claim, Once};
 use super::replay::{Decision, Replayed, decide};
 use super::{NodeRun, RunSetup};
@@ -50,8 +51,8 @@ impl Engine {
     pub async fn run_root(&self, root: &Context, node: &dyn Node, input: NodeInput) -> Result<RootEnd, ChildFailure> {
         let spec = node.spec();
         // What is wrong with the input is the caller's fault, and the root node has none: no event tells of it (R305).
-        let input = conform(spec, &spec.name, input)
-            .map_err(|error| ChildFailure { error, path: root.node_path().clone() })?;
+        let input =
+            conform(spec, &spec.name, input).map_err(|error| ChildFailure { error, path: root.node_path().clone() })?;
         let setup = RunSetup { path: root.node_path().child(&spec.name, "1"), ..RunSetup::default() };
         let end = run(root, node, input, setup).await?;
         Ok(match end {
@@ -60,13 +61,6 @@ impl Engine {
             RunEnd::Waiting => RootEnd::Waiting(Vec::new()),
         })
     }
-}
-
-/// The input as the node's schema wants it.
-fn conform(spec: &NodeSpec, name: &str, input: NodeInput) -> Result<NodeInput, NodeError> {
-    let Some(schema) = &spec.input_schema else { return Ok(input) };
-    let titled = |error: NodeError| NodeError::validation(format!("dynamic node '{name}': {}", error.message()));
-    input.conform(schema).map_err(titled)
 }
 
 /// Runs one node outside of a graph, as history allows.

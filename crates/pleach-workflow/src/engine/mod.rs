@@ -1,6 +1,7 @@
 //! The engine: one node run, many runs side by side, dynamic children, and what a resume may skip.
 
 mod dynamic;
+mod input;
 mod node_run;
 mod once;
 mod replay;
@@ -8,6 +9,7 @@ mod run_set;
 
 pub use dynamic::{Engine, RootEnd};
 
+pub(crate) use input::conform;
 pub(crate) use node_run::{NodeRun, RunSetup};
 pub(crate) use replay::{Decision, ReplayGate, decide};
 pub(crate) use run_set::{Finished, RunSet};

@@ -107,6 +107,20 @@ impl<'a> RunSet<'a> {
             if self.finished.is_empty() { Poll::Pending } else { Poll::Ready(()) }
         })
         .await;
+        self.hand_out(batch);
+    }
+
+    /// Gives every run that can go on its turn, without waiting, and moves those that have ended to `batch`.
+    pub(crate) async fn pass(&mut self, batch: &mut Vec<Finished>) {
+        poll_fn(|cx| {
+            self.poll_runs(cx);
+            Poll::Ready(())
+        })
+        .await;
+        self.hand_out(batch);
+    }
+
+    fn hand_out(&mut self, batch: &mut Vec<Finished>) {
         batch.append(&mut self.finished);
         batch.sort_unstable_by_key(|finished| finished.seq);
     }

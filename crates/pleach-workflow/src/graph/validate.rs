@@ -6,6 +6,7 @@ use pleach_context::Schema;
 use smol_str::SmolStr;
 
 use super::builder::{Draft, Link};
+use super::compiled::START_NAME;
 use super::error::Fault;
 use super::handle::End;
 
@@ -33,7 +34,8 @@ pub(crate) fn faults(draft: &Draft) -> Vec<Fault> {
 }
 
 fn duplicate_names(draft: &Draft) -> Vec<Fault> {
-    let mut counts = BTreeMap::new();
+    // The start is a node of the graph, too, under a name of its own.
+    let mut counts = BTreeMap::from([(START_NAME, 1)]);
     for node in &draft.nodes {
         *counts.entry(node.spec().name.clone()).or_insert(0) += 1;
     }

@@ -12,7 +12,7 @@ use pleach_core::{Branch, Event, NodePath, Route};
 use super::checkpoint;
 use super::schedule::Schedule;
 use super::triggers::Trigger;
-use crate::engine::{Decision, Finished, NodeRun, ReplayGate, RunSet, RunSetup, decide};
+use crate::engine::{Decision, Finished, NodeRun, ReplayGate, RunSet, RunSetup, conform, decide};
 use crate::graph::Graph;
 
 /// One run of a workflow.
@@ -128,7 +128,8 @@ impl<'a> Orchestration<'a> {
                 return Ok(false);
             }
         }
-        let input = conform(spec, trigger.input)?;
+        // What does not fit is the workflow's failure, not the node's (R305).
+        let input = conform(spec, &spec.name, trigger.input)?;
         setup.path = path;
         setup.output_for = graph_node.is_terminal().then(|| Arc::clone(&self.claims));
         setup.place = u32::try_from(node).ok().map(|node| Place { node, by: trigger.by });
@@ -146,9 +147,11 @@ impl<'a> Orchestration<'a> {
     async fn next_batch(&mut self, batch: &mut Vec<Completion>) {
         if self.replayed.is_empty() {
             self.runs.next_batch(&mut self.finished).await;
-            let graph = self.graph;
-            batch.extend(self.finished.drain(..).map(|finished| completion(graph, finished)));
+        } else {
+            self.runs.pass(&mut self.finished).await;
         }
+        let graph = self.graph;
+        batch.extend(self.finished.drain(..).map(|finished| completion(graph, finished)));
         batch.append(&mut self.replayed);
         if self.history.is_some() {
             batch.sort_by_key(|completion| (self.gate.place(&completion.path), completion.seq));
@@ -267,22 +270,4 @@ fn completion(graph: &Graph, finished: Finished) -> Completion {
         RunOutcome::Done { output, route, branch } => End::Done { output, route, branch, replayed: false },
     };
     Completion { seq, node, path: ctx.node_path().clone(), end }
-}
-
-/// A node's input is checked before it starts; what does not fit is the workflow's failure (R305).
-fn conform(spec: &NodeSpec, input: NodeInput) -> Result<NodeInput, NodeError> {
-    let Some(schema) = &spec.input_schema else { return Ok(input) };
-    let titled = |error: NodeError| NodeError::validation(format!("dynamic node '{}': {}", spec.name, error.message()));
-    if spec.kind != pleach_context::NodeKind::Join {
-        return input.conform(schema).map_err(titled);
-    }
-    // A schema on a join is that of every joined value (R628).
-    let mut values = match input.into_value() {
-        serde_json::Value::Object(values) => values,
-        other => return Ok(NodeInput::json(other)),
-    };
-    for value in values.values_mut() {
-        *value = schema.apply(value).map_err(titled)?;
-    }
-    Ok(NodeInput::json(serde_json::Value::Object(values)))
 }

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use pleach_context::NodeInput;
+use pleach_context::{NodeInput, NodeSpec};
 use pleach_core::{Branch, Map, Route};
 use rustc_hash::FxHashMap;
 use serde_json::Value;
@@ -200,7 +200,7 @@ impl Schedule {
                 Some(node) => (&self.nodes[node].output, self.nodes[node].branch.as_ref()),
                 None => (&self.start_input, self.start_branch.as_ref()),
             };
-            outputs.push((String::from(predecessor.name.as_str()), output.to_value()));
+            outputs.push((String::from(predecessor.name.as_str()), joined(output, graph.nodes[join].node.spec())));
             branches.push(branch);
         }
         let branch = Some(Branch::common_prefix(branches));
@@ -234,5 +234,13 @@ impl Schedule {
     pub(crate) fn terminal_outputs(&self, graph: &Graph) -> Vec<NodeInput> {
         let outputs = graph.terminal.iter().map(|node| &self.nodes[*node].output);
         outputs.filter(|output| !output.is_null()).cloned().collect()
+    }
+}
+
+/// An output as a value of a join's map. A join with a schema reads a message as that schema does (R304, R628).
+fn joined(output: &NodeInput, join: &NodeSpec) -> Value {
+    match (&join.input_schema, output.content()) {
+        (Some(schema), Some(content)) if schema.is_enforced() => schema.data_of(content),
+        _ => output.to_value(),
     }
 }
