@@ -1,0 +1,26 @@
+//! What a node is given, as its schema wants it: checked before the run starts (R305).
+
+use pleach_context::{NodeError, NodeInput, NodeKind, NodeSpec, Schema};
+use serde_json::Value;
+
+/// Checks and converts the input of the node that runs as `name`.
+///
+/// # Errors
+/// A `ValidationError`: the fault of whoever gave the input, not of the node.
+pub(crate) fn conform(spec: &NodeSpec, name: &str, input: NodeInput) -> Result<NodeInput, NodeError> {
+    let Some(schema) = &spec.input_schema else { return Ok(input) };
+    let fitting = if spec.kind == NodeKind::Join { each(schema, input) } else { input.conform(schema) };
+    fitting.map_err(|error| NodeError::validation(format!("dynamic node '{name}': {}", error.message())))
+}
+
+/// The schema of a join is that of every joined value (R628).
+fn each(schema: &Schema, input: NodeInput) -> Result<NodeInput, NodeError> {
+    if !input.value().is_some_and(Value::is_object) {
+        return input.conform(schema);
+    }
+    let Value::Object(mut values) = input.into_value() else { return Ok(NodeInput::Null) };
+    for value in values.values_mut() {
+        *value = schema.apply(value)?;
+    }
+    Ok(NodeInput::json(Value::Object(values)))
+}
