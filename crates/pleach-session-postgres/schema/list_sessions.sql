@@ -1,0 +1,17 @@
+-- A page of sessions (kind 0), the state of the app (1) and of the users on the page (2).
+WITH page AS (
+    SELECT user_id, id, update_time, state FROM sessions
+    WHERE app_name = $1 AND ($2::text IS NULL OR user_id = $2)
+        AND ($3::timestamp IS NULL OR (update_time, user_id, id) > ($3, $4, $5))
+    ORDER BY update_time, user_id, id LIMIT $6
+)
+SELECT 0 AS kind, row_number() OVER (ORDER BY update_time, user_id, id) AS place, user_id, id, update_time, state,
+    (SELECT count(*) FROM events t
+        WHERE t.app_name = $1 AND t.user_id = page.user_id AND t.session_id = page.id
+            AND t."timestamp" = page.update_time) AS ties
+FROM page
+UNION ALL
+SELECT 1, 0, NULL, NULL, NULL, state, 0 FROM app_states WHERE app_name = $1
+UNION ALL
+SELECT 2, 0, user_id, NULL, NULL, state, 0 FROM user_states
+WHERE app_name = $1 AND user_id IN (SELECT user_id FROM page)

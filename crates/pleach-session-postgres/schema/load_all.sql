@@ -1,0 +1,3 @@
+SELECT row_number() OVER (ORDER BY "timestamp", id), id, invocation_id, "timestamp", event_data, NULL, NULL, NULL
+FROM events
+WHERE app_name = $1 AND user_id = $2 AND session_id = $3 AND "timestamp" >= coalesce($4, '-infinity'::timestamp)

@@ -1,0 +1,157 @@
+//! Appending: one statement, and what to make of its answer.
+
+use std::sync::Arc;
+
+use pleach_core::{Event, SessionHead, SessionKey};
+use pleach_session::raw_state::{self, RawDelta, RawObject};
+use pleach_session::{SessionError, SessionResult, prepare};
+use sqlx::postgres::{PgArguments, PgRow, Postgres};
+use sqlx::{PgConnection, Row as _};
+
+use crate::connections::Ask;
+use crate::fault::{Fault, Server, Trouble};
+use crate::value::{Seen, Time};
+use crate::{limits, sql};
+
+/// How often a statement is sent again because another writer came first while it waited for the row. Once tells the
+/// truth, unless yet another writer deletes and makes the session again in between.
+const RACES: usize = 8;
+
+/// One append, with all that writing it needs.
+pub(crate) struct Append {
+    key: Arc<SessionKey>,
+    server: Server,
+    /// What the caller has seen; the fence.
+    seen: Seen,
+    event: Arc<Event>,
+    time: Time,
+    /// The event as JSON text.
+    data: String,
+    /// The deltas as JSON text; `None` where there is nothing to merge.
+    own: Option<String>,
+    app: Option<String>,
+    user: Option<String>,
+}
+
+/// What the statement found.
+enum Verdict {
+    Stored(Seen),
+    Missing,
+    Stale(Seen),
+    /// The fence held in the statement's snapshot, and another writer won while it waited for the row.
+    Raced,
+}
+
+impl Append {
+    /// Checks and writes everything that needs no connection. `event` is ready to be stored.
+    pub(crate) fn new(head: &SessionHead, event: &Arc<Event>, server: &Server) -> SessionResult<Self> {
+        let key = head.shared_key().clone();
+        let time = limits::check_event(&key, event)?;
+        let data = prepare::event_text(&key, event)?;
+        let unwritable = |error| server.fault(sqlx::Error::Encode(Box::new(error)));
+        let delta = RawDelta::from_map(event.actions().state_delta()).map_err(unwritable)?;
+        let text = |object: &RawObject| match object.is_empty() {
+            true => Ok(None),
+            false => raw_state::to_text(object).map(Some).map_err(unwritable),
+        };
+        let (own, app, user) = (text(&delta.session)?, text(&delta.app)?, text(&delta.user)?);
+        let seen = Seen { revision: head.revision(), update_time: head.last_update_time() };
+        Ok(Self { key, server: server.clone(), seen, event: event.clone(), time, data, own, app, user })
+    }
+
+    fn query(&self) -> sqlx::query::Query<'_, Postgres, PgArguments> {
+        let shared = self.app.is_some() || self.user.is_some();
+        let query = sqlx::query(if shared { sql::APPEND_SHARED } else { sql::APPEND })
+            .bind(self.key.app_name.as_str())
+            .bind(self.key.user_id.as_str())
+            .bind(self.key.session_id.as_str())
+            .bind(Time(self.seen.revision.micros))
+            .bind(i64::from(self.seen.revision.ties))
+            .bind(self.time)
+            .bind(self.event.id().to_string())
+            .bind(self.event.invocation_id().as_str())
+            .bind(self.data.as_str())
+            .bind(self.own.as_deref());
+        if shared { query.bind(self.app.as_deref()).bind(self.user.as_deref()) } else { query }
+    }
+
+    fn verdict(&self, row: &PgRow) -> sqlx::Result<Verdict> {
+        if row.try_get("stored")? {
+            let before: i64 = row.try_get("before")?;
+            return Ok(Verdict::Stored(Seen::new(self.time, before + 1)));
+        }
+        let Some(time) = row.try_get::<Option<Time>, _>("update_time")? else {
+            return Ok(Verdict::Missing);
+        };
+        let found = Seen::new(time, row.try_get("ties")?);
+        Ok(if found.revision == self.seen.revision { Verdict::Raced } else { Verdict::Stale(found) })
+    }
+
+    /// Looks for an event with this id: a success if it is this one, as after an answer that was lost (S34).
+    async fn known(&self, connection: &mut PgConnection) -> Result<Option<Seen>, Trouble> {
+        let rows = sqlx::query(sql::FIND_EVENT)
+            .bind(self.key.app_name.as_str())
+            .bind(self.key.user_id.as_str())
+            .bind(self.key.session_id.as_str())
+            .bind(self.event.id().to_string())
+            .bind(self.data.as_str())
+            .fetch_all(connection)
+            .await?;
+        let Some(row) = rows.first() else {
+            return Ok(None);
+        };
+        if !row.try_get::<bool, _>("same")? {
+            let key = (*self.key).clone();
+            return Err(SessionError::EventAlreadyExists { key, event: self.event.id().clone() }.into());
+        }
+        let behind = Seen::new(row.try_get("timestamp")?, row.try_get("ties")?);
+        // A caller that has seen later events stays where it is.
+        let passed = self.seen.revision >= behind.revision;
+        Ok(Some(if passed { self.seen } else { behind }))
+    }
+
+    fn stale(&self, found: Seen) -> SessionError {
+        SessionError::Stale { key: (*self.key).clone(), stored: found.revision, ours: self.seen.revision }
+    }
+}
+
+impl Ask for Append {
+    type Answer = Seen;
+
+    async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<Seen, Trouble> {
+        for _ in 0..RACES {
+            // All rows: the commit comes behind the first.
+            let rows = match self.query().fetch_all(&mut *connection).await {
+                Ok(rows) => rows,
+                Err(error) if Fault::of(&error) == Fault::Duplicate => {
+                    return self.known(connection).await?.ok_or(Trouble::Sql(error));
+                }
+                Err(error) => return Err(not_an_object(error, &self.key, &self.server)),
+            };
+            match self.verdict(rows.first().ok_or(sqlx::Error::RowNotFound)?)? {
+                Verdict::Stored(seen) => return Ok(seen),
+                Verdict::Missing => return Err(SessionError::NotFound((*self.key).clone()).into()),
+                Verdict::Stale(found) => {
+                    return self.known(connection).await?.ok_or_else(|| self.stale(found).into());
+                }
+                Verdict::Raced => {}
+            }
+        }
+        let source = "other writers kept coming first".into();
+        Err(SessionError::Locked { what: format!("session {} in {}", self.key, self.server), source }.into())
+    }
+}
+
+/// Names the state that could not be merged into (case 88).
+pub(crate) fn not_an_object(error: sqlx::Error, key: &SessionKey, server: &Server) -> Trouble {
+    if Fault::of(&error) != Fault::NotAnObject {
+        return error.into();
+    }
+    let table = error.as_database_error().and_then(|error| error.table()).unwrap_or_default();
+    let whose = match table {
+        "app_states" => format!("the state of app {}", key.app_name),
+        "user_states" => format!("the state of user {}/{}", key.app_name, key.user_id),
+        _ => format!("the state of session {key}"),
+    };
+    server.corrupt(whose, "it is not a JSON object").into()
+}

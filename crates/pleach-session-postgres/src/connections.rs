@@ -1,0 +1,166 @@
+//! The connections of a service: opened when needed, lent for one operation, replaced when they break.
+//!
+//! Not sqlx's pool: that one sends a ping whenever a connection comes back, which costs an append a fifth of its speed. A
+//! broken connection is noticed here by the operation that meets it, and every operation can be repeated.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use pleach_session::SessionResult;
+use sqlx::postgres::PgConnectOptions;
+use sqlx::{ConnectOptions as _, Connection as _, PgConnection};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+
+use crate::address::Address;
+use crate::fault::{Fault, Server, Trouble};
+use crate::options::PostgresOptions;
+use crate::patience::Patience;
+
+/// One operation, which may be asked for again on another connection.
+pub(crate) trait Ask: Send + Sync {
+    type Answer: Send;
+
+    /// Carries it out. `again` says that an earlier attempt lost its connection and may have been carried out.
+    fn ask(
+        &self,
+        connection: &mut PgConnection,
+        again: bool,
+    ) -> impl Future<Output = Result<Self::Answer, Trouble>> + Send;
+}
+
+/// The connections to one database; clones share them.
+#[derive(Clone)]
+pub(crate) struct Connections {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    connect: PgConnectOptions,
+    server: Server,
+    size: u32,
+    acquire_timeout: Duration,
+    /// One permit per connection that may be open; waiters are served in order.
+    permits: Arc<Semaphore>,
+    /// Connections nobody uses; the last one back is the first one out, so that few are used when few are needed.
+    idle: Mutex<Vec<PgConnection>>,
+}
+
+impl Connections {
+    pub(crate) fn new(address: Address, options: &PostgresOptions) -> Self {
+        let size = options.connections.max(1);
+        let connect = address.connect.disable_statement_logging();
+        let permits = Arc::new(Semaphore::new(size as usize));
+        let (server, acquire_timeout, idle) = (address.server, options.acquire_timeout, Mutex::default());
+        Self { shared: Arc::new(Shared { connect, server, size, acquire_timeout, permits, idle }) }
+    }
+
+    pub(crate) fn server(&self) -> &Server {
+        &self.shared.server
+    }
+
+    /// Carries out an operation in the caller's own time. Dropping the future costs a connection, nothing else.
+    pub(crate) async fn ask<A: Ask>(&self, ask: &A) -> SessionResult<A::Answer> {
+        let permit = self.permit().await?;
+        self.ask_with(permit, ask, Patience::new(self.shared.acquire_timeout)).await
+    }
+
+    /// Carries out an operation once, and again only when it was rolled back.
+    pub(crate) async fn ask_once<A: Ask>(&self, ask: &A) -> SessionResult<A::Answer> {
+        let permit = self.permit().await?;
+        self.ask_with(permit, ask, Patience::new(Duration::ZERO)).await
+    }
+
+    /// Carries out an operation to its end, even when the caller's future is dropped meanwhile.
+    pub(crate) async fn ask_to_the_end<A: Ask + 'static>(&self, ask: A) -> SessionResult<A::Answer> {
+        let permit = self.permit().await?;
+        let own = self.clone();
+        let patience = Patience::new(self.shared.acquire_timeout);
+        let task = tokio::spawn(async move { own.ask_with(permit, &ask, patience).await });
+        task.await.unwrap_or_else(|_| Err(self.server().unavailable("the runtime is shutting down")))
+    }
+
+    async fn ask_with<A: Ask>(
+        &self,
+        _permit: OwnedSemaphorePermit,
+        ask: &A,
+        mut patience: Patience,
+    ) -> SessionResult<A::Answer> {
+        let mut again = false;
+        loop {
+            let error = match self.attempt(ask, again).await {
+                Ok(answer) => return Ok(answer),
+                Err(Trouble::Answer(error)) => return Err(error),
+                Err(Trouble::Sql(error)) => error,
+            };
+            let fault = Fault::of(&error);
+            again |= fault == Fault::Lost;
+            if !fault.is_passing() || !patience.wait().await {
+                return Err(self.server().fault(error));
+            }
+        }
+    }
+
+    async fn attempt<A: Ask>(&self, ask: &A, again: bool) -> Result<A::Answer, Trouble> {
+        let idle = self.idle().pop();
+        let mut connection = match idle {
+            Some(connection) => connection,
+            None => self.connect().await?,
+        };
+        let outcome = ask.ask(&mut connection, again).await;
+        match &outcome {
+            // What broke this one has most likely broken the others.
+            Err(Trouble::Sql(error)) if Fault::of(error) == Fault::Lost => self.idle().clear(),
+            _ => self.idle().push(connection),
+        }
+        outcome
+    }
+
+    async fn connect(&self) -> sqlx::Result<PgConnection> {
+        let connecting = timeout(self.shared.acquire_timeout, self.shared.connect.connect());
+        connecting.await.unwrap_or_else(|_| Err(std::io::Error::from(std::io::ErrorKind::TimedOut).into()))
+    }
+
+    async fn permit(&self) -> SessionResult<OwnedSemaphorePermit> {
+        let permit = timeout(self.shared.acquire_timeout, self.shared.permits.clone().acquire_owned()).await;
+        match permit {
+            Ok(Ok(permit)) => Ok(permit),
+            Ok(Err(_)) => Err(self.server().unavailable("the session service is closed")),
+            Err(_) => Err(self.server().unavailable("no connection became free in time")),
+        }
+    }
+
+    /// Waits until every operation that was started before is done.
+    pub(crate) async fn flush(&self) -> SessionResult<()> {
+        match self.shared.permits.acquire_many(self.shared.size).await {
+            Ok(_) => Ok(()),
+            Err(_) => Err(self.server().unavailable("the session service is closed")),
+        }
+    }
+
+    /// Waits for what was started, then closes; closing twice is fine.
+    pub(crate) async fn close(&self) {
+        if self.flush().await.is_err() {
+            return;
+        }
+        self.shared.permits.close();
+        let idle = std::mem::take(&mut *self.idle());
+        for connection in idle {
+            // Nothing is left to lose: every answer given was given after its commit.
+            let _ = connection.close().await;
+        }
+    }
+
+    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<PgConnection>> {
+        // A list of connections is whole whatever happened to the thread that held it.
+        self.shared.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Without the connection's settings: they hold the password.
+impl fmt::Debug for Connections {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connections").field("server", &self.shared.server).field("size", &self.shared.size).finish()
+    }
+}

@@ -1,0 +1,108 @@
+//! Creating and deleting sessions: a statement each.
+
+use std::sync::Arc;
+
+use pleach_core::{Session, SessionHead, SessionKey, merge_view};
+use pleach_session::raw_state::{self, RawDelta};
+use pleach_session::{CreateSession, SessionError, SessionResult, prepare};
+use sqlx::PgConnection;
+
+use crate::append::not_an_object;
+use crate::connections::Ask;
+use crate::fault::{Server, Trouble};
+use crate::value::{self, Seen, Time};
+use crate::{limits, sql};
+
+/// A session that is about to be created.
+pub(crate) struct Create {
+    key: Arc<SessionKey>,
+    server: Server,
+    time: Time,
+    /// The three parts of its state as JSON text.
+    own: String,
+    app: String,
+    user: String,
+}
+
+impl Create {
+    /// Checks and writes everything that needs no connection. Ids are taken as they are, also blank ones (S30).
+    pub(crate) fn new(request: CreateSession, server: &Server) -> SessionResult<Self> {
+        let seconds = prepare::create_time(&request);
+        let id = request.session_id.unwrap_or_else(|| prepare::session_id_or_new(None));
+        let key = Arc::new(SessionKey::new(request.app_name, request.user_id, id));
+        prepare::check_new_session(&key, &request.state)?;
+        limits::check_key(&key)?;
+        let time = limits::check_time(&key, "create_time", seconds)?;
+        let unwritable = |error| server.fault(sqlx::Error::Encode(Box::new(error)));
+        let state = RawDelta::from_map(&request.state).map_err(unwritable)?;
+        let text = |object| -> SessionResult<String> {
+            let text = raw_state::to_text(object).map_err(unwritable)?;
+            prepare::check_depth(&key, "state", &text)?;
+            Ok(text)
+        };
+        let (own, app, user) = (text(&state.session)?, text(&state.app)?, text(&state.user)?);
+        Ok(Self { key, server: server.clone(), time, own, app, user })
+    }
+}
+
+impl Ask for Create {
+    type Answer = Session;
+
+    async fn ask(&self, connection: &mut PgConnection, again: bool) -> Result<Session, Trouble> {
+        let key = &self.key;
+        let rows = sqlx::query(sql::CREATE_SESSION)
+            .bind(key.app_name.as_str())
+            .bind(key.user_id.as_str())
+            .bind(key.session_id.as_str())
+            .bind(self.own.as_str())
+            .bind(self.time)
+            .bind(self.app.as_str())
+            .bind(self.user.as_str())
+            .fetch_all(connection)
+            .await
+            .map_err(|error| not_an_object(error, key, &self.server))?;
+        let row = rows.first().ok_or(sqlx::Error::RowNotFound)?;
+        let mut own = value::json(row, "state")?;
+        if own.is_none() && again {
+            own = value::json(row, "same_state")?;
+        }
+        let Some(own) = own else {
+            return Err(SessionError::AlreadyExists((**key).clone()).into());
+        };
+        let state = merge_view(
+            value::state(Some(own), format_args!("the state of session {key}"), &self.server)?,
+            &value::state(
+                value::json(row, "app_state")?,
+                format_args!("the state of app {}", key.app_name),
+                &self.server,
+            )?,
+            &value::state(
+                value::json(row, "user_state")?,
+                format_args!("the state of user {}/{}", key.app_name, key.user_id),
+                &self.server,
+            )?,
+        );
+        let seen = Seen::new(self.time, 0);
+        Ok(Session::new(SessionHead::new(key.clone(), seen.revision, seen.update_time), state))
+    }
+}
+
+/// A session that is about to be forgotten.
+pub(crate) struct Delete {
+    pub(crate) key: SessionKey,
+}
+
+impl Ask for Delete {
+    type Answer = ();
+
+    async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<(), Trouble> {
+        let key = &self.key;
+        sqlx::query(sql::DELETE_SESSION)
+            .bind(key.app_name.as_str())
+            .bind(key.user_id.as_str())
+            .bind(key.session_id.as_str())
+            .execute(connection)
+            .await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,143 @@
+//! What a failed statement means to the caller.
+
+use std::fmt;
+use std::sync::Arc;
+
+use pleach_core::BoxError;
+use pleach_session::SessionError;
+
+const BACKEND: &str = "postgres";
+
+/// The database as errors name it: never with a password.
+#[derive(Clone, Debug)]
+pub(crate) struct Server(Arc<str>);
+
+impl Server {
+    pub(crate) fn new(name: String) -> Self {
+        Self(Arc::from(name))
+    }
+
+    pub(crate) fn fault(&self, error: sqlx::Error) -> SessionError {
+        let fault = Fault::of(&error);
+        let (what, source): (_, BoxError) = (self.to_string(), Box::new(error));
+        match fault {
+            Fault::Locked => SessionError::Locked { what, source },
+            Fault::Lost | Fault::Again | Fault::Unavailable => SessionError::Unavailable { what, source },
+            Fault::Duplicate | Fault::NotAnObject | Fault::Other => SessionError::Storage { backend: BACKEND, source },
+        }
+    }
+
+    /// Why there is no answer, when no statement says so.
+    pub(crate) fn unavailable(&self, reason: &'static str) -> SessionError {
+        SessionError::Unavailable { what: self.to_string(), source: BoxError::from(reason) }
+    }
+
+    /// A stored value that cannot be read; `place` says where it stands.
+    pub(crate) fn corrupt(&self, place: impl fmt::Display, source: impl Into<BoxError>) -> SessionError {
+        SessionError::Corrupt { what: format!("{place} in {self}"), source: source.into() }
+    }
+
+    pub(crate) fn unsupported(&self, reason: impl Into<String>) -> SessionError {
+        SessionError::Unsupported { what: self.to_string(), reason: reason.into() }
+    }
+}
+
+impl fmt::Display for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What a failed statement says about the connection and about repeating the work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// The connection broke or there was none: the statement may have been carried out.
+    Lost,
+    /// Rolled back in favour of someone else; nothing happened.
+    Again,
+    /// A row with this key is already there.
+    Duplicate,
+    /// A state that was to be merged into is not an object: our statements write NULL then.
+    NotAnObject,
+    /// A lock was not given in time.
+    Locked,
+    /// The server refuses to serve us: password, permission, space.
+    Unavailable,
+    /// The fault of this statement.
+    Other,
+}
+
+impl Fault {
+    pub(crate) fn of(error: &sqlx::Error) -> Self {
+        match error {
+            sqlx::Error::Io(_) | sqlx::Error::Protocol(_) | sqlx::Error::WorkerCrashed => Self::Lost,
+            sqlx::Error::Configuration(_) | sqlx::Error::Tls(_) => Self::Unavailable,
+            sqlx::Error::Database(error) => error.code().map_or(Self::Other, |code| Self::of_code(&code)),
+            _ => Self::Other,
+        }
+    }
+
+    fn of_code(code: &str) -> Self {
+        match code {
+            // Shutting down, crashed, starting; too many connections.
+            "57P01" | "57P02" | "57P03" | "53300" => Self::Lost,
+            "40001" | "40P01" => Self::Again,
+            "23505" => Self::Duplicate,
+            "23502" => Self::NotAnObject,
+            "55P03" => Self::Locked,
+            "3D000" | "42501" | "25006" | "57014" => Self::Unavailable,
+            _ => match code.get(..2) {
+                Some("08") => Self::Lost,
+                Some("28" | "53" | "58") => Self::Unavailable,
+                _ => Self::Other,
+            },
+        }
+    }
+
+    /// True when the same work may succeed a moment later.
+    pub(crate) fn is_passing(self) -> bool {
+        matches!(self, Self::Lost | Self::Again)
+    }
+}
+
+/// Why an operation has no answer: the driver's fault, or one we found ourselves.
+#[derive(Debug)]
+pub(crate) enum Trouble {
+    /// The statement failed.
+    Sql(sqlx::Error),
+    /// The answer is an error.
+    Answer(SessionError),
+}
+
+impl From<sqlx::Error> for Trouble {
+    fn from(error: sqlx::Error) -> Self {
+        Self::Sql(error)
+    }
+}
+
+impl From<SessionError> for Trouble {
+    fn from(error: SessionError) -> Self {
+        Self::Answer(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_broken_connection_leaves_the_outcome_open() {
+        let broken = std::io::Error::from(std::io::ErrorKind::UnexpectedEof);
+        assert_eq!(Fault::of(&sqlx::Error::Io(broken)), Fault::Lost);
+        for (code, expected) in [
+            ("57P01", Fault::Lost),
+            ("08006", Fault::Lost),
+            ("40001", Fault::Again),
+            ("28P01", Fault::Unavailable),
+            ("53100", Fault::Unavailable),
+            ("22001", Fault::Other),
+        ] {
+            assert_eq!(Fault::of_code(code), expected, "{code}");
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! Sessions in a Postgres database, in the layout google-adk's `DatabaseSessionService` reads and writes.
+//!
+//! An append is one statement: fence, merge of the three states and event, in one transaction and one round trip. Any
+//! number of processes, and google-adk itself, may use the same database at the same time.
+//!
+//! What the layout does to values: states and events are `jsonb`, which keeps neither the order of keys nor the spelling
+//! of numbers (`1e300` is stored as an integer of 301 digits, `1.0` stays `1.0`); times are whole microseconds
+//! of the years 1 to 9999.
+//!
+//! Connections are not encrypted: this crate turns on no TLS implementation, and a URL that asks for one with
+//! `sslmode=require` is refused.
+
+mod address;
+mod append;
+mod connections;
+mod create;
+mod fault;
+mod limits;
+mod list;
+mod load;
+mod options;
+mod patience;
+mod schema;
+mod service;
+mod sql;
+mod value;
+
+pub use options::PostgresOptions;
+pub use service::PostgresSessionService;

@@ -1,0 +1,48 @@
+//! What the columns hold: checked before the round trip, so that the error names the field.
+
+use pleach_core::{Event, SessionKey, micros};
+use pleach_session::{SessionError, SessionResult};
+
+use crate::value::Time;
+
+/// The first microsecond of the year 1 and the last of 9999, which is what google-adk can read.
+const YEARS: std::ops::RangeInclusive<i64> = -62_135_596_800_000_000..=253_402_300_799_999_999;
+
+/// Refuses names longer than their columns.
+pub(crate) fn check_key(key: &SessionKey) -> SessionResult<()> {
+    check_length(key, "app_name", key.app_name.as_str(), 128)?;
+    check_length(key, "user_id", key.user_id.as_str(), 128)?;
+    check_length(key, "session_id", key.session_id.as_str(), 128)
+}
+
+/// Refuses an event whose ids are longer than their columns; returns its time as the column has it.
+pub(crate) fn check_event(key: &SessionKey, event: &Event) -> SessionResult<Time> {
+    check_length(key, "id", &event.id().to_string(), 128)?;
+    check_length(key, "invocation_id", event.invocation_id().as_str(), 256)?;
+    check_time(key, "timestamp", event.timestamp())
+}
+
+/// A time in seconds as a column holds it (S49).
+pub(crate) fn check_time(key: &SessionKey, field: &str, seconds: f64) -> SessionResult<Time> {
+    let time = micros(seconds);
+    if !seconds.is_finite() || !YEARS.contains(&time) {
+        return Err(refused(key, field, "the time is outside of the years 1 to 9999"));
+    }
+    Ok(Time(time))
+}
+
+fn check_length(key: &SessionKey, field: &str, text: &str, limit: usize) -> SessionResult<()> {
+    // Bytes first: counting characters is only for texts that are long anyway.
+    if text.len() <= limit || text.chars().count() <= limit {
+        return Ok(());
+    }
+    let reason = match limit {
+        128 => "it is longer than 128 characters",
+        _ => "it is longer than 256 characters",
+    };
+    Err(refused(key, field, reason))
+}
+
+fn refused(key: &SessionKey, field: &str, reason: &'static str) -> SessionError {
+    SessionError::Unstorable { key: key.clone(), field: field.to_owned(), reason }
+}

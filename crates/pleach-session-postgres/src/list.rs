@@ -1,0 +1,133 @@
+//! Listings and the small reads.
+
+use std::collections::HashMap;
+
+use pleach_core::{AppName, Map, Session, SessionHead, SessionId, SessionKey, UserId, merge_view, micros};
+use pleach_session::{ListCursor, ListSessions, ListSessionsResponse};
+use sqlx::postgres::PgRow;
+use sqlx::{PgConnection, Row as _};
+
+use crate::connections::Ask;
+use crate::fault::{Server, Trouble};
+use crate::sql;
+use crate::value::{self, Seen, Time};
+
+/// The sessions of an app without events (S32).
+pub(crate) struct List<'r> {
+    pub(crate) request: &'r ListSessions,
+    pub(crate) server: &'r Server,
+}
+
+impl Ask for List<'_> {
+    type Answer = ListSessionsResponse;
+
+    async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<ListSessionsResponse, Trouble> {
+        let request = self.request;
+        let after = request.after.as_ref();
+        // One more than wanted tells whether there is a next page.
+        let limit = request.limit.map(|limit| i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1));
+        let rows = sqlx::query(sql::LIST_SESSIONS)
+            .bind(request.app_name.as_str())
+            .bind(request.user_id.as_ref().map(UserId::as_str))
+            .bind(after.map(|after| Time(micros(after.update_time))))
+            .bind(after.map(|after| after.user_id.as_str()))
+            .bind(after.map(|after| after.session_id.as_str()))
+            .bind(limit)
+            .fetch_all(connection)
+            .await?;
+        let states = self.shared_states(&rows)?;
+        let mut sessions = Vec::new();
+        for row in &rows {
+            if row.try_get::<i32, _>("kind")? == 0 {
+                sessions.push((row.try_get::<i64, _>("place")?, self.session(row, &states)?));
+            }
+        }
+        sessions.sort_by_key(|(place, _)| *place);
+        let mut sessions: Vec<Session> = sessions.into_iter().map(|(_, session)| session).collect();
+        let wanted = request.limit.unwrap_or(usize::MAX);
+        let more = sessions.len() > wanted;
+        sessions.truncate(wanted);
+        Ok(ListSessionsResponse { next: sessions.last().filter(|_| more).map(place), sessions })
+    }
+}
+
+/// The states the sessions of a page share: the app's under `None`, and its users'.
+type SharedStates<'r> = HashMap<Option<&'r str>, Map>;
+
+impl List<'_> {
+    fn shared_states<'r>(&self, rows: &'r [PgRow]) -> Result<SharedStates<'r>, Trouble> {
+        let app = &self.request.app_name;
+        let mut states = HashMap::new();
+        for row in rows {
+            if row.try_get::<i32, _>("kind")? == 0 {
+                continue;
+            }
+            let user: Option<&str> = row.try_get("user_id")?;
+            let text = value::json(row, "state")?;
+            let state = match user {
+                None => value::state(text, format_args!("the state of app {app}"), self.server)?,
+                Some(user) => value::state(text, format_args!("the state of user {app}/{user}"), self.server)?,
+            };
+            states.insert(user, state);
+        }
+        Ok(states)
+    }
+
+    fn session(&self, row: &PgRow, states: &SharedStates<'_>) -> Result<Session, Trouble> {
+        let (user, id): (&str, &str) = (row.try_get("user_id")?, row.try_get("id")?);
+        let key = SessionKey::new(&self.request.app_name, user, id);
+        let own = value::state(value::json(row, "state")?, format_args!("the state of session {key}"), self.server)?;
+        let time = row
+            .try_get("update_time")
+            .map_err(|error| self.server.corrupt(format_args!("the update time of session {key}"), error))?;
+        let seen = Seen::new(time, row.try_get("ties")?);
+        let none = Map::new();
+        let (app, user) = (states.get(&None).unwrap_or(&none), states.get(&Some(user)).unwrap_or(&none));
+        let state = merge_view(own, app, user);
+        Ok(Session::new(SessionHead::new(key, seen.revision, seen.update_time), state))
+    }
+}
+
+fn place(session: &Session) -> ListCursor {
+    ListCursor {
+        update_time: session.last_update_time(),
+        user_id: session.user_id().clone(),
+        session_id: session.id().clone(),
+    }
+}
+
+/// The keys of all sessions of the app with this id.
+pub(crate) struct Find<'r> {
+    pub(crate) app_name: &'r AppName,
+    pub(crate) session_id: &'r SessionId,
+}
+
+impl Ask for Find<'_> {
+    type Answer = Vec<SessionKey>;
+
+    async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<Vec<SessionKey>, Trouble> {
+        let query = sqlx::query(sql::FIND_SESSIONS).bind(self.app_name.as_str()).bind(self.session_id.as_str());
+        let rows = query.fetch_all(connection).await?;
+        let key = |row: &PgRow| Ok(SessionKey::new(self.app_name, row.try_get::<&str, _>("user_id")?, self.session_id));
+        rows.iter().map(key).collect()
+    }
+}
+
+/// The user's state, without prefixes.
+pub(crate) struct UserState<'r> {
+    pub(crate) app_name: &'r AppName,
+    pub(crate) user_id: &'r UserId,
+    pub(crate) server: &'r Server,
+}
+
+impl Ask for UserState<'_> {
+    type Answer = Map;
+
+    async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<Map, Trouble> {
+        let (app, user) = (self.app_name, self.user_id);
+        let query = sqlx::query(sql::USER_STATE).bind(app.as_str()).bind(user.as_str());
+        let rows = query.fetch_all(connection).await?;
+        let text = rows.first().map(|row| value::json(row, "state")).transpose()?.flatten();
+        Ok(value::state(text, format_args!("the state of user {app}/{user}"), self.server)?)
+    }
+}

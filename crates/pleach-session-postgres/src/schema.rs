@@ -1,0 +1,116 @@
+//! Opening a database: what layout it has, and making the tables it lacks (S62, S64).
+
+use pleach_session::{SessionError, SessionResult};
+use sqlx::postgres::PgRow;
+use sqlx::{PgConnection, Row as _};
+
+use crate::connections::{Ask, Connections};
+use crate::fault::{Fault, Server, Trouble};
+use crate::patience::Patience;
+use crate::sql;
+
+/// Tables, metadata and index of the layout.
+const OBJECTS: i64 = 6;
+/// How long another program may take to make its tables.
+const OTHERS: std::time::Duration = std::time::Duration::from_secs(2);
+
+/// Makes sure that the database has the layout.
+pub(crate) async fn prepare(connections: &Connections) -> SessionResult<()> {
+    connections.ask_once(&Prepare { server: connections.server() }).await
+}
+
+struct Prepare<'s> {
+    server: &'s Server,
+}
+
+/// What is in a database.
+#[derive(Debug, PartialEq, Eq)]
+enum Found {
+    /// Everything, in the version we know.
+    Ready,
+    /// Nothing, or some of it in our shape.
+    Missing,
+    /// The table of versions without a version: google-adk is at it just now, or was cut off there.
+    Unversioned,
+    /// Something we must not touch.
+    Foreign(String),
+}
+
+impl Ask for Prepare<'_> {
+    type Answer = ();
+
+    async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<(), Trouble> {
+        let mut patience = Patience::new(OTHERS);
+        loop {
+            let error = match detect(connection).await? {
+                Found::Ready => return Ok(()),
+                Found::Foreign(reason) => return Err(self.server.unsupported(reason).into()),
+                Found::Unversioned => None,
+                Found::Missing => match sqlx::raw_sql(sql::CREATE_TABLES).execute(&mut *connection).await {
+                    Ok(_) => return Ok(()),
+                    Err(error) if is_race(&error) => Some(error),
+                    Err(error) => return Err(error.into()),
+                },
+            };
+            if !patience.wait().await {
+                return Err(error.map_or_else(|| self.unversioned().into(), Trouble::from));
+            }
+        }
+    }
+}
+
+impl Prepare<'_> {
+    fn unversioned(&self) -> SessionError {
+        let reason = "its table adk_internal_metadata has no row schema_version; insert ('schema_version', '1') if its \
+                      other tables are those of google-adk 1.22 or later";
+        self.server.unsupported(reason)
+    }
+}
+
+/// True when another program made the same object at the same moment.
+fn is_race(error: &sqlx::Error) -> bool {
+    let code = error.as_database_error().and_then(|error| error.code());
+    Fault::of(error) == Fault::Again
+        || code.is_some_and(|code| matches!(&*code, "23505" | "42P07" | "42710" | "42P06" | "XX000"))
+}
+
+async fn detect(connection: &mut PgConnection) -> sqlx::Result<Found> {
+    let rows = sqlx::query(sql::DETECT).fetch_all(&mut *connection).await?;
+    let row = rows.first().ok_or(sqlx::Error::RowNotFound)?;
+    if row.try_get("has_metadata")? {
+        let versions = sqlx::query(sql::VERSION).fetch_all(connection).await?;
+        let Some(version) = versions.first() else {
+            return Ok(Found::Unversioned);
+        };
+        let version: &str = version.try_get("value")?;
+        if version != "1" {
+            return Ok(Found::Foreign(of_version(version)));
+        }
+    }
+    by_shape(row)
+}
+
+fn of_version(version: &str) -> String {
+    if version == "0" {
+        return OLD.to_owned();
+    }
+    format!("its schema version is {version}, and this version of pleach knows version 1: use a newer pleach")
+}
+
+const OLD: &str = "it has the tables of google-adk before 1.22 (schema version 0): copy them into a new database with \
+                   `adk migrate session --source_db_url OLD --dest_db_url NEW` and open that";
+
+fn by_shape(row: &PgRow) -> sqlx::Result<Found> {
+    let (has_events, has_sessions): (bool, bool) = (row.try_get("has_events")?, row.try_get("has_sessions")?);
+    let (has_actions, has_event_data): (bool, bool) = (row.try_get("has_actions")?, row.try_get("has_event_data")?);
+    if has_actions && !has_event_data {
+        return Ok(Found::Foreign(OLD.to_owned()));
+    }
+    let time_type: Option<&str> = row.try_get("time_type")?;
+    if (has_events && !has_event_data) || (has_sessions && time_type != Some("timestamp without time zone")) {
+        let reason = "its tables `sessions` and `events` are another program's: use a database or a schema of its own";
+        return Ok(Found::Foreign(reason.to_owned()));
+    }
+    let present: i64 = row.try_get("present")?;
+    Ok(if present == OBJECTS { Found::Ready } else { Found::Missing })
+}

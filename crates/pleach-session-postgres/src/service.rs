@@ -1,0 +1,134 @@
+//! The service: a thin index over the operations.
+
+use std::sync::Arc;
+
+use pleach_core::{AppName, BoxFuture, Event, Map, Session, SessionHead, SessionId, SessionKey, UserId};
+use pleach_session::{
+    CreateSession, GetSessionConfig, ListSessions, ListSessionsResponse, SessionResult, SessionService, prepare,
+};
+
+use crate::address::Address;
+use crate::append::Append;
+use crate::connections::Connections;
+use crate::create::{Create, Delete};
+use crate::list::{Find, List, UserState};
+use crate::options::PostgresOptions;
+use crate::{load, schema};
+
+/// Sessions in a Postgres database. ADK: `DatabaseSessionService`.
+///
+/// The database has google-adk's *v1* layout, and google-adk may read and append to it at the same time. Any number of
+/// services, in any number of processes, may use the same database. The tables live in the connection's default schema,
+/// which a URL can set: `?options=-csearch_path%3Dmy_schema`.
+///
+/// Every append is one statement and one transaction. When a connection breaks, nobody knows whether the statement was
+/// carried out; the same append is then sent again until the acquire timeout, and finds its event if it is stored. The
+/// caller sees an error only if the server stays away, and may repeat the append then.
+///
+/// Calls need a Tokio runtime with I/O and time on; connections belong to the runtime that opened them, so use a service
+/// in one.
+///
+/// Unlike google-adk's it notices *any* change since the session was loaded, also one with the same time. One gap is left
+/// between the two programs: google-adk does not touch the session's row when it appends an event without state at exactly
+/// the session's time, so an append of ours that waits for that very transaction does not notice it.
+#[derive(Clone, Debug)]
+pub struct PostgresSessionService {
+    connections: Connections,
+}
+
+impl PostgresSessionService {
+    /// Opens a database with the default options, and makes its tables when they are not there.
+    ///
+    /// # Errors
+    /// Those of [`open_with`](Self::open_with).
+    pub async fn open(url: &str) -> SessionResult<Self> {
+        Self::open_with(url, PostgresOptions::default()).await
+    }
+
+    /// Opens a database, and makes its tables when they are not there; the database itself must exist.
+    ///
+    /// The URL is `postgresql://USER:PASSWORD@HOST:PORT/DATABASE`; `postgres`, `postgresql+asyncpg` and
+    /// `postgresql+psycopg` mean the same. What it leaves out comes from libpq's variables (`PGHOST`, `PGPASSWORD`, …)
+    /// and its password file.
+    ///
+    /// # Errors
+    /// `Unsupported` for a URL that cannot be used and for a database in another layout (v0, newer, another program's),
+    /// which is not changed; `Unavailable` when the server cannot be reached or refuses us. No error shows a password.
+    ///
+    /// # Cancel safety
+    /// When the future is dropped, the tables may have been made.
+    pub async fn open_with(url: &str, options: PostgresOptions) -> SessionResult<Self> {
+        let connections = Connections::new(Address::parse(url)?, &options);
+        schema::prepare(&connections).await?;
+        Ok(Self { connections })
+    }
+
+    async fn create(&self, request: CreateSession) -> SessionResult<Session> {
+        let create = Create::new(request, self.connections.server())?;
+        self.connections.ask_to_the_end(create).await
+    }
+
+    async fn append(&self, head: &mut SessionHead, event: Arc<Event>) -> SessionResult<Arc<Event>> {
+        if event.is_partial() {
+            return Ok(event);
+        }
+        let event = prepare::event_to_store(head.key(), event)?;
+        let append = Append::new(head, &event, self.connections.server())?;
+        let seen = self.connections.ask_to_the_end(append).await?;
+        head.advance(seen.revision, seen.update_time);
+        Ok(event)
+    }
+}
+
+impl SessionService for PostgresSessionService {
+    fn create_session(&self, request: CreateSession) -> BoxFuture<'_, SessionResult<Session>> {
+        Box::pin(self.create(request))
+    }
+
+    fn get_session<'a>(
+        &'a self,
+        key: &'a SessionKey,
+        config: GetSessionConfig,
+    ) -> BoxFuture<'a, SessionResult<Option<Session>>> {
+        Box::pin(async move { load::session(&self.connections, key, &config).await })
+    }
+
+    fn list_sessions(&self, request: ListSessions) -> BoxFuture<'_, SessionResult<ListSessionsResponse>> {
+        Box::pin(async move {
+            let list = List { request: &request, server: self.connections.server() };
+            self.connections.ask(&list).await
+        })
+    }
+
+    fn find_sessions<'a>(
+        &'a self,
+        app_name: &'a AppName,
+        session_id: &'a SessionId,
+    ) -> BoxFuture<'a, SessionResult<Vec<SessionKey>>> {
+        Box::pin(async move { self.connections.ask(&Find { app_name, session_id }).await })
+    }
+
+    fn delete_session<'a>(&'a self, key: &'a SessionKey) -> BoxFuture<'a, SessionResult<()>> {
+        Box::pin(self.connections.ask_to_the_end(Delete { key: key.clone() }))
+    }
+
+    fn append<'a>(&'a self, head: &'a mut SessionHead, event: Arc<Event>) -> BoxFuture<'a, SessionResult<Arc<Event>>> {
+        Box::pin(self.append(head, event))
+    }
+
+    fn user_state<'a>(&'a self, app_name: &'a AppName, user_id: &'a UserId) -> BoxFuture<'a, SessionResult<Map>> {
+        let server = self.connections.server();
+        Box::pin(async move { self.connections.ask(&UserState { app_name, user_id, server }).await })
+    }
+
+    fn flush(&self) -> BoxFuture<'_, SessionResult<()>> {
+        Box::pin(self.connections.flush())
+    }
+
+    fn close(&self) -> BoxFuture<'_, SessionResult<()>> {
+        Box::pin(async move {
+            self.connections.close().await;
+            Ok(())
+        })
+    }
+}

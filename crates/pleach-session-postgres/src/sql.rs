@@ -1,0 +1,29 @@
+//! Every SQL text of this crate. Values are always bound; no text is put together at run time.
+
+pub(crate) const DETECT: &str = include_str!("../schema/detect.sql");
+pub(crate) const VERSION: &str = "SELECT value FROM adk_internal_metadata WHERE key = 'schema_version'";
+pub(crate) const CREATE_TABLES: &str = include_str!("../schema/create.sql");
+
+/// An append whose delta has no app and user keys.
+pub(crate) const APPEND: &str =
+    concat!(include_str!("../schema/append.sql"), include_str!("../schema/append_answer.sql"));
+/// An append that also merges app or user state.
+pub(crate) const APPEND_SHARED: &str = concat!(
+    include_str!("../schema/append.sql"),
+    include_str!("../schema/append_shared.sql"),
+    include_str!("../schema/append_answer.sql")
+);
+pub(crate) const FIND_EVENT: &str = include_str!("../schema/find_event.sql");
+
+pub(crate) const CREATE_SESSION: &str = include_str!("../schema/create_session.sql");
+/// Its events go with it: the foreign key cascades.
+pub(crate) const DELETE_SESSION: &str = "DELETE FROM sessions WHERE app_name = $1 AND user_id = $2 AND id = $3";
+
+pub(crate) const LOAD_ALL: &str =
+    concat!(include_str!("../schema/load_head.sql"), include_str!("../schema/load_all.sql"));
+pub(crate) const LOAD_NEWEST: &str =
+    concat!(include_str!("../schema/load_head.sql"), include_str!("../schema/load_newest.sql"));
+
+pub(crate) const LIST_SESSIONS: &str = include_str!("../schema/list_sessions.sql");
+pub(crate) const FIND_SESSIONS: &str = "SELECT user_id FROM sessions WHERE app_name = $1 AND id = $2 ORDER BY user_id";
+pub(crate) const USER_STATE: &str = "SELECT state FROM user_states WHERE app_name = $1 AND user_id = $2";

@@ -1,0 +1,84 @@
+//! Column values as the driver gives and takes them: times in whole microseconds, JSON as bytes.
+
+use pleach_core::{Map, Revision, seconds};
+use pleach_session::{SessionResult, raw_state};
+use sqlx::encode::IsNull;
+use sqlx::error::BoxDynError;
+use sqlx::postgres::types::Oid;
+use sqlx::postgres::{PgArgumentBuffer, PgRow, PgTypeInfo, PgValueFormat, PgValueRef, Postgres};
+use sqlx::{Decode, Encode, Row as _, Type, ValueRef as _};
+
+use crate::fault::Server;
+
+/// The type `timestamp without time zone`.
+const TIMESTAMP: PgTypeInfo = PgTypeInfo::with_oid(Oid(1114));
+/// Postgres counts from 2000-01-01.
+const POSTGRES_EPOCH: i64 = 946_684_800_000_000;
+
+/// A `timestamp` column: UTC, in microseconds since 1970.
+///
+/// An integer all the way, because it is the fence: no calendar and no float between the column and the revision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Time(pub(crate) i64);
+
+impl Type<Postgres> for Time {
+    fn type_info() -> PgTypeInfo {
+        TIMESTAMP
+    }
+}
+
+impl Encode<'_, Postgres> for Time {
+    fn encode_by_ref(&self, buffer: &mut PgArgumentBuffer) -> Result<IsNull, BoxDynError> {
+        let since_2000 = self.0.checked_sub(POSTGRES_EPOCH).ok_or("the time is out of range")?;
+        buffer.extend(&since_2000.to_be_bytes());
+        Ok(IsNull::No)
+    }
+}
+
+impl Decode<'_, Postgres> for Time {
+    fn decode(value: PgValueRef<'_>) -> Result<Self, BoxDynError> {
+        let since_2000 = i64::from_be_bytes(value.as_bytes()?.try_into()?);
+        // The ends of the range stand for the words infinity and -infinity.
+        if matches!(since_2000, i64::MIN | i64::MAX) {
+            return Err("the time is infinite".into());
+        }
+        Ok(Self(since_2000.checked_add(POSTGRES_EPOCH).ok_or("the time is out of range")?))
+    }
+}
+
+/// A revision a row tells: its time and how many events have it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Seen {
+    pub(crate) revision: Revision,
+    /// In seconds since the epoch.
+    pub(crate) update_time: f64,
+}
+
+impl Seen {
+    pub(crate) fn new(time: Time, ties: i64) -> Self {
+        // A session with 2^32 events at one microsecond does not exist.
+        let ties = u32::try_from(ties).unwrap_or(u32::MAX);
+        Self { revision: Revision::new(time.0, ties), update_time: seconds(time.0) }
+    }
+}
+
+/// The JSON text of a `jsonb` column; `None` when it is NULL.
+pub(crate) fn json<'r>(row: &'r PgRow, column: &str) -> sqlx::Result<Option<&'r str>> {
+    let value = row.try_get_raw(column)?;
+    if value.is_null() {
+        return Ok(None);
+    }
+    let decoding = |source| sqlx::Error::ColumnDecode { index: column.to_owned(), source };
+    let bytes = value.as_bytes().map_err(decoding)?;
+    let text = match value.format() {
+        PgValueFormat::Text => bytes,
+        // The text behind one byte that says so.
+        PgValueFormat::Binary => bytes.strip_prefix(&[1]).ok_or_else(|| decoding("unknown form of jsonb".into()))?,
+    };
+    std::str::from_utf8(text).map(Some).map_err(|error| decoding(error.into()))
+}
+
+/// Reads a state; a missing row is an empty state.
+pub(crate) fn state(text: Option<&str>, place: std::fmt::Arguments<'_>, server: &Server) -> SessionResult<Map> {
+    text.map_or_else(|| Ok(Map::new()), |text| raw_state::decode(text).map_err(|error| server.corrupt(place, error)))
+}
