@@ -11,8 +11,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, bail, ensure};
 use pleach_tests::corpus::Lane;
-use pleach_tests::scenario::play;
-use serde_json::Value;
+use pleach_tests::scenario::{play, read};
 
 fn main() -> ExitCode {
     match run() {
@@ -27,7 +26,7 @@ fn main() -> ExitCode {
 fn run() -> anyhow::Result<()> {
     let (path, lane) = arguments(std::env::args().skip(1))?;
     let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-    let scenario: Value = serde_json::from_str(&text).with_context(|| format!("{} is not JSON", path.display()))?;
+    let scenario = read(&text).with_context(|| format!("{} is not JSON", path.display()))?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         // In memory nothing waits for the machine: sleeps take no time and their order is exact.

@@ -2,8 +2,7 @@
 //!
 //! A scenario describes nodes whose bodies are small programs, and the turns of a user. This module builds the nodes,
 //! plays the turns and writes down what can be seen from outside: the events, the errors, the stored sessions. What is
-//! right and what is wrong is not its business (that is [`crate::normalise`] and the recorded traces). Entries of one
-//! object are evaluated in the order of their keys.
+//! right and what is wrong is not its business (that is [`crate::normalise`] and the recorded traces).
 
 mod backend;
 mod calls;
@@ -14,6 +13,7 @@ mod function;
 mod graph;
 mod hooks;
 mod nodes;
+mod ordered;
 mod play;
 mod run;
 mod step;
@@ -21,4 +21,5 @@ mod turn;
 mod value;
 mod world;
 
+pub use ordered::read;
 pub use play::play;

@@ -21,7 +21,7 @@ use crate::corpus::Lane;
 /// How long a turn may take before it counts as hanging, unless the scenario says otherwise.
 const HANG_LIMIT_SECONDS: u64 = 15;
 
-/// Plays a scenario and gives its trace as it is, not normalised.
+/// Plays a scenario, as [`read`](super::read) reads it, and gives its trace as it is, not normalised.
 ///
 /// # Errors
 /// A scenario that is wrong, that hangs, that needs what pleach cannot do, or that should be refused and is not.

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::calls;
 use super::env::{Env, Failure};
 use super::event::{content, event, typed};
-use super::step::{Entries, Expr, Failing, Question, Step};
+use super::step::{Assignments, Expr, Failing, Question, Step};
 use super::value::{to_text, truthy};
 
 /// How a list of steps ended.
@@ -110,7 +110,7 @@ async fn one(step: &Step, env: &mut Env) -> Result<End, Failure> {
     Ok(End::Through)
 }
 
-fn assign(entries: &Entries, env: &mut Env) -> Result<(), Failure> {
+fn assign(entries: &Assignments, env: &mut Env) -> Result<(), Failure> {
     for (name, value) in entries {
         let value = env.eval(value)?;
         env.keep(Some(name), value);

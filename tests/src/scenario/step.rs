@@ -9,6 +9,9 @@ pub(crate) type Expr = Value;
 /// Names with the expressions for their values.
 pub(crate) type Entries = Map<String, Value>;
 
+/// Names with the expressions for their values, in the order in which they are assigned.
+pub(crate) type Assignments = Vec<(String, Expr)>;
+
 /// One step of a body.
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
@@ -18,8 +21,8 @@ pub(crate) enum Step {
     ReturnEvent(Entries),
     ReturnContent(Expr),
     Stop,
-    Let(Entries),
-    SetState(Entries),
+    Let(Assignments),
+    SetState(Assignments),
     SetOutput(Expr),
     SetRoute(Expr),
     Sleep(Expr),
@@ -125,8 +128,8 @@ fn read(step: &Value) -> Result<Step> {
         "return_event" => Step::ReturnEvent(fields()?.clone()),
         "return_content" => Step::ReturnContent(expr()),
         "stop" => Step::Stop,
-        "let" => Step::Let(fields()?.clone()),
-        "set_state" => Step::SetState(fields()?.clone()),
+        "let" => Step::Let(assignments(operand)?),
+        "set_state" => Step::SetState(assignments(operand)?),
         "set_output" => Step::SetOutput(expr()),
         "set_route" => Step::SetRoute(expr()),
         "sleep_ms" => Step::Sleep(expr()),
@@ -157,6 +160,15 @@ fn read(step: &Value) -> Result<Step> {
         },
         other => bail!("`{other}` is not read"),
     })
+}
+
+/// The pairs as which [`ordered`](super::ordered) reads assignments.
+fn assignments(pairs: &Value) -> Result<Assignments> {
+    let pair = |pair: &Value| match pair.as_array().map(Vec::as_slice) {
+        Some([Value::String(name), value]) => Ok((name.clone(), value.clone())),
+        _ => bail!("an assignment is a pair, not {pair}"),
+    };
+    list(pairs)?.iter().map(pair).collect()
 }
 
 fn tried(map: &Entries) -> Result<Step> {
@@ -239,7 +251,7 @@ mod tests {
 
     #[test]
     fn a_body_emits_when_a_nested_step_does() {
-        let plain = steps(&json!([{"let": {"a": 1}}, {"if": 1, "then": [{"return": 1}]}])).unwrap();
+        let plain = steps(&json!([{"let": [["a", 1]]}, {"if": 1, "then": [{"return": 1}]}])).unwrap();
         assert!(!emits(&plain));
         let nested = steps(&json!([{"try": [{"return": 1}], "catch": {"steps": [{"yield": {"output": 1}}]}}])).unwrap();
         assert!(emits(&nested));

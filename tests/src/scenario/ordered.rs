@@ -1,0 +1,130 @@
+//! Reads a scenario's text. Assignments keep the order in which they are written.
+//!
+//! `let` and `set_state` evaluate their entries one after the other, and a later one may see what an earlier one has
+//! set. A JSON object of `serde_json` forgets the order of its keys, so the objects of these two steps are read as
+//! lists of pairs.
+
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Number, Value};
+
+/// Reads the text of a scenario.
+///
+/// # Errors
+/// Text that is no JSON.
+pub fn read(text: &str) -> serde_json::Result<Value> {
+    let mut json = serde_json::Deserializer::from_str(text);
+    let value = Place::Elsewhere.deserialize(&mut json)?;
+    json.end()?;
+    Ok(value)
+}
+
+/// Where in a scenario a value stands.
+#[derive(Clone, Copy)]
+enum Place {
+    Elsewhere,
+    /// The bodies of hooks, by kind.
+    Bodies,
+    /// A list of steps, or a step in one.
+    Steps,
+    /// The entries of an assignment.
+    Assignments,
+}
+
+impl Place {
+    /// Where the value of a key stands.
+    fn below(self, key: &str) -> Self {
+        match (self, key) {
+            (Self::Bodies, _) | (_, "steps" | "then" | "else" | "try" | "instruction_steps") => Self::Steps,
+            (_, "hooks" | "callbacks") => Self::Bodies,
+            (Self::Steps, "let" | "set_state") => Self::Assignments,
+            _ => Self::Elsewhere,
+        }
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Place {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Place {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E: Error>(self, flag: bool) -> Result<Value, E> {
+        Ok(flag.into())
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<Value, E> {
+        Ok(number.into())
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Value, E> {
+        Ok(number.into())
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<Value, E> {
+        Ok(Number::from_f64(number).map_or(Value::Null, Value::Number))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Value, E> {
+        Ok(text.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut list = Vec::new();
+        while let Some(item) = items.next_element_seed(self)? {
+            list.push(item);
+        }
+        Ok(list.into())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        if matches!(self, Self::Assignments) {
+            let mut pairs = Vec::new();
+            while let Some(name) = entries.next_key::<String>()? {
+                pairs.push(Value::from(vec![name.into(), entries.next_value_seed(Self::Elsewhere)?]));
+            }
+            return Ok(pairs.into());
+        }
+        let mut map = Map::new();
+        while let Some(key) = entries.next_key::<String>()? {
+            let value = entries.next_value_seed(self.below(&key))?;
+            map.insert(key, value);
+        }
+        Ok(map.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn assignments_keep_their_order_and_data_is_left_alone() {
+        let text = r#"{"hooks": {"after_run": [{"let": {"b": 1, "a": {"let": {"x": 1}}}}]},
+                       "steps": [{"if": 1, "then": [{"set_state": {"z": 1.5, "y": null}}]},
+                                 {"return": {"let": {"b": true, "a": -1}}}]}"#;
+        let expected = json!({
+            "hooks": {"after_run": [{"let": [["b", 1], ["a", {"let": {"x": 1}}]]}]},
+            "steps": [{"if": 1, "then": [{"set_state": [["z", 1.5], ["y", null]]}]},
+                      {"return": {"let": {"b": true, "a": -1}}}],
+        });
+        assert_eq!(read(text).unwrap(), expected);
+        assert!(read("{} x").is_err());
+    }
+}
