@@ -21,11 +21,16 @@ pub(crate) enum Build {
 
 pub(crate) fn run(args: &[String]) -> anyhow::Result<bool> {
     let workspace = Workspace::load()?;
-    Ok(play(&workspace, Build::Package, args)?.0)
+    Ok(play(&workspace, Build::Package, None, args)?.0)
 }
 
-/// Builds the programs and plays the scenarios; false when one fails.
-pub(crate) fn play(workspace: &Workspace, build: Build, args: &[String]) -> anyhow::Result<(bool, Counts)> {
+/// Builds the programs and plays the scenarios, with a variable that may name a Postgres server; false when one fails.
+pub(crate) fn play(
+    workspace: &Workspace,
+    build: Build,
+    variable: Option<(&str, &str)>,
+    args: &[String],
+) -> anyhow::Result<(bool, Counts)> {
     let package = workspace.package(PACKAGE).with_context(|| format!("this workspace has no package `{PACKAGE}`"))?;
     anyhow::ensure!(
         package.has_target("bin", "conformance"),
@@ -39,5 +44,5 @@ pub(crate) fn play(workspace: &Workspace, build: Build, args: &[String]) -> anyh
         return Ok((false, Counts::default()));
     }
     let program = workspace.target_directory.join("debug/conformance-all");
-    counted(Command::new(program).args(args))
+    counted(Command::new(program).args(args).envs(variable))
 }

@@ -17,7 +17,9 @@ pub enum ConnectError {
         feature: &'static str,
     },
     /// No backend has this scheme.
-    #[error("'{scheme}' is no session backend: use `memory:`, `sqlite:FILE` or `sqlite:///FILE`")]
+    #[error(
+        "'{scheme}' is no session backend: use `memory:`, `sqlite:FILE`, `sqlite:///FILE` or `postgresql://HOST/DATABASE`"
+    )]
     UnknownScheme {
         /// The scheme of the URL.
         scheme: String,
@@ -45,7 +47,7 @@ pub enum ConnectError {
     /// The backend cannot be opened.
     #[error("cannot open '{url}'")]
     Open {
-        /// The URL.
+        /// The URL; of a Postgres URL only the scheme, since the rest may hold a password.
         url: String,
         /// What the backend said.
         #[source]
@@ -60,11 +62,14 @@ pub enum ConnectError {
 /// | `memory:`, `memory://`, `sqlite://` | process memory |
 /// | `sqlite:FILE`, `sqlite:///FILE` | SQLite file; three slashes and a relative path, four for an absolute one; `%XX` is decoded |
 ///
+/// | `postgresql://USER:PASSWORD@HOST:PORT/DATABASE` | Postgres; also `postgres`, `postgresql+asyncpg`, `postgresql+psycopg` |
+///
 /// # Errors
-/// An unknown scheme, a scheme whose feature is off (the error names it), a file that cannot be opened.
+/// An unknown scheme, a scheme whose feature is off (the error names it), a file or server that cannot be opened. No
+/// error shows a password.
 ///
 /// # Cancel safety
-/// Dropping the future leaves at most an empty, valid database file.
+/// Dropping the future leaves at most an empty, valid database file, or empty tables.
 pub async fn connect(url: &str) -> Result<Arc<dyn SessionService>, ConnectError> {
     let Some((scheme, rest)) = url.split_once(':') else {
         return Err(ConnectError::UnknownScheme { scheme: url.to_owned() });
@@ -73,9 +78,8 @@ pub async fn connect(url: &str) -> Result<Arc<dyn SessionService>, ConnectError>
         "memory" => memory(scheme),
         "sqlite" if rest == "//" => memory(scheme),
         "sqlite" => sqlite(url, rest).await,
-        "sqlite+aiosqlite" | "postgres" | "postgresql" | "postgresql+asyncpg" | "postgresql+psycopg" => {
-            Err(ConnectError::NotYet { scheme: scheme.to_owned() })
-        }
+        "postgres" | "postgresql" | "postgresql+asyncpg" | "postgresql+psycopg" => postgres(scheme, url).await,
+        "sqlite+aiosqlite" => Err(ConnectError::NotYet { scheme: scheme.to_owned() }),
         _ => Err(ConnectError::UnknownScheme { scheme: scheme.to_owned() }),
     }
 }
@@ -101,6 +105,19 @@ async fn sqlite(url: &str, rest: &str) -> Result<Arc<dyn SessionService>, Connec
 #[cfg(not(feature = "sqlite"))]
 async fn sqlite(_: &str, _: &str) -> Result<Arc<dyn SessionService>, ConnectError> {
     Err(ConnectError::FeatureOff { scheme: "sqlite".to_owned(), feature: "sqlite" })
+}
+
+#[cfg(feature = "postgres")]
+async fn postgres(scheme: &str, url: &str) -> Result<Arc<dyn SessionService>, ConnectError> {
+    let opened = pleach_session_postgres::PostgresSessionService::open(url).await;
+    // What the backend said names the server.
+    let service = opened.map_err(|source| ConnectError::Open { url: format!("{scheme}://…"), source })?;
+    Ok(Arc::new(service))
+}
+
+#[cfg(not(feature = "postgres"))]
+async fn postgres(scheme: &str, _: &str) -> Result<Arc<dyn SessionService>, ConnectError> {
+    Err(ConnectError::FeatureOff { scheme: scheme.to_owned(), feature: "postgres" })
 }
 
 /// The file of an SQLite URL: `sqlite:FILE` and `sqlite:///FILE` are relative, `sqlite:////FILE` is absolute.

@@ -27,6 +27,7 @@
 //! | --- | --- |
 //! | `inmemory` (default) | sessions in process memory |
 //! | `sqlite` | sessions in an SQLite file, which google-adk reads and writes, too |
+//! | `postgres` | sessions in a Postgres database, which google-adk reads and writes, too |
 //! | `full` | all of them |
 
 mod connect;
@@ -66,6 +67,8 @@ pub use pleach_session::{
 };
 #[cfg(feature = "inmemory")]
 pub use pleach_session_inmemory::InMemorySessionService;
+#[cfg(feature = "postgres")]
+pub use pleach_session_postgres::{PostgresOptions, PostgresSessionService};
 #[cfg(feature = "sqlite")]
 pub use pleach_session_sqlite::{SqliteOptions, SqliteSessionService, Synchronous};
 pub use pleach_workflow::{

@@ -28,7 +28,7 @@ fn run() -> anyhow::Result<()> {
     let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
     let scenario = read(&text).with_context(|| format!("{} is not JSON", path.display()))?;
     let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
+        .enable_all()
         // In memory nothing waits for the machine: sleeps take no time and their order is exact.
         .start_paused(lane.backend == "memory")
         .build()?;

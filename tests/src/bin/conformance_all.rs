@@ -1,8 +1,8 @@
 //! Plays every conformance scenario and compares the traces with the recorded ones.
 //!
 //! `conformance-all [FILTER] [--backend memory|sqlite|postgres] [--reopen]`: without
-//! `--backend`, in memory and in SQLite with `--reopen`. Runs the program `conformance` that
-//! lies beside it. Ends with one line `N passed, M failed, K skipped`, where known failures
+//! `--backend`, in memory, in SQLite with `--reopen`, and the same in Postgres if
+//! `PLEACH_TEST_POSTGRES_URL` names a server. Runs the program `conformance` that lies beside it. Ends with one line `N passed, M failed, K skipped`, where known failures
 //! count as skipped.
 
 use std::path::PathBuf;
@@ -69,7 +69,7 @@ impl Options {
             }
             Some(other) => bail!("unknown backend `{other}`"),
             None if reopen => bail!("--reopen needs --backend"),
-            None => Lane::local(),
+            None => Lane::available(),
         };
         Ok(Self { filter: filter.unwrap_or_default(), lanes })
     }

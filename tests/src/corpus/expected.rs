@@ -96,7 +96,7 @@ mod tests {
         let text = "# comment\n\na: not yet\nb[sqlite]: rounds times\n";
         let list = ExpectedFailures::parse(text, &corpus);
         assert_eq!(list.faults(), [""; 0]);
-        let [memory, sqlite] = [&Lane::local()[0], &Lane::local()[1]];
+        let [memory, sqlite] = [&Lane::available()[0], &Lane::available()[1]];
         let reason = |scenario, lane| list.reason(&Case { scenario, lane }).map(str::to_owned);
         assert_eq!(reason(&corpus[0], memory).as_deref(), Some("not yet"));
         assert_eq!(reason(&corpus[0], sqlite).as_deref(), Some("not yet"));

@@ -72,9 +72,15 @@ impl Lane {
     /// The backends a lane may name.
     pub const BACKENDS: [&'static str; 3] = ["memory", "sqlite", "postgres"];
 
-    /// The lanes that need no server: memory, and SQLite opened anew after every turn.
-    pub fn local() -> Vec<Self> {
-        [("memory", false), ("sqlite", true)].map(|(backend, reopen)| Self { backend: backend.into(), reopen }).into()
+    /// The variable that names the Postgres server of the tests.
+    pub const POSTGRES_URL: &'static str = "PLEACH_TEST_POSTGRES_URL";
+
+    /// Memory, SQLite opened anew after every turn, and the same on Postgres where there is a server.
+    pub fn available() -> Vec<Self> {
+        let server = std::env::var_os(Self::POSTGRES_URL).is_some_and(|url| !url.is_empty());
+        let lanes = [("memory", false), ("sqlite", true), ("postgres", true)];
+        let lanes = lanes.into_iter().filter(|(backend, _)| server || *backend != "postgres");
+        lanes.map(|(backend, reopen)| Self { backend: backend.into(), reopen }).collect()
     }
 }
 

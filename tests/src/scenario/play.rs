@@ -26,10 +26,16 @@ const HANG_LIMIT_SECONDS: u64 = 15;
 /// # Errors
 /// A scenario that is wrong, that hangs, that needs what pleach cannot do, or that should be refused and is not.
 pub async fn play(scenario: &Value, lane: &Lane) -> anyhow::Result<Value> {
+    let backend = Backend::new(lane).await?;
+    let trace = play_on(&backend, scenario).await;
+    backend.clear().await?;
+    trace
+}
+
+async fn play_on(backend: &Backend, scenario: &Value) -> anyhow::Result<Value> {
     let name = scenario.get("name").and_then(Value::as_str).context("a scenario has a `name`")?;
     let expects_refusal = scenario.get("expect_construction_error").and_then(Value::as_bool) == Some(true);
-    let backend = Backend::new(lane).await?;
-    let stage = match Stage::build(scenario, &backend).await {
+    let stage = match Stage::build(scenario, backend).await {
         Ok(stage) => stage,
         Err(Refusal::Construction { class, rule, .. }) if expects_refusal => {
             return Ok(json!({ "scenario": name, "construction_error": { "type": class, "rule": rule } }));
@@ -39,7 +45,7 @@ pub async fn play(scenario: &Value, lane: &Lane) -> anyhow::Result<Value> {
         Err(Refusal::Scenario(error)) => return Err(error),
     };
     ensure!(!expects_refusal, "a construction error is expected, but the graph was accepted");
-    stage.play(name, scenario, &backend).await
+    stage.play(name, scenario, backend).await
 }
 
 /// A scenario that is set up.

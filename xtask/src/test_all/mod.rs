@@ -23,7 +23,7 @@ struct Run {
 enum Postgres {
     NotAsked,
     Ready(Server),
-    Unavailable(String),
+    Unavailable,
 }
 
 pub(crate) fn step_names() -> Vec<&'static str> {
@@ -38,52 +38,50 @@ pub(crate) fn run(args: &[String]) -> anyhow::Result<bool> {
     if options.require_postgres && !steps.iter().any(|step| step.needs_postgres) {
         println!("note: no step of this run uses Postgres, so no server is started");
     }
-    let reports: Vec<StepReport> = steps.into_iter().map(|step| run.report(step, &options)).collect();
+    let mut reports = Vec::new();
+    for step in steps {
+        if step.needs_postgres && matches!(run.postgres, Postgres::NotAsked) {
+            reports.push(run.obtain_postgres(&options));
+        }
+        reports.push(run.report(step));
+    }
     let sum = total(&reports);
     println!("\n{}\n{sum}", table(&reports));
     Ok(sum.failed == 0)
 }
 
 impl Run {
-    fn report(&mut self, step: &Step, options: &Options) -> StepReport {
+    fn report(&self, step: &Step) -> StepReport {
         println!("\n=== {}: {}", step.name, step.about);
         let start = Instant::now();
-        let outcome = self.outcome(step, options);
+        let outcome = (step.run)(self).unwrap_or_else(|error| {
+            println!("error: {error:#}");
+            Outcome::Failed(Default::default())
+        });
         StepReport { name: step.name, outcome, time: start.elapsed() }
     }
 
-    fn outcome(&mut self, step: &Step, options: &Options) -> Outcome {
-        if step.needs_postgres
-            && let Some(reason) = self.missing_postgres()
-        {
-            println!("{reason}");
-            return if options.require_postgres {
-                Outcome::Failed(Default::default())
-            } else {
-                Outcome::Skipped(reason)
-            };
-        }
-        (step.run)(self).unwrap_or_else(|error| {
-            println!("error: {error:#}");
-            Outcome::Failed(Default::default())
-        })
-    }
-
-    /// Why there is no server, if there is none.
-    fn missing_postgres(&mut self) -> Option<String> {
-        if matches!(self.postgres, Postgres::NotAsked) {
-            self.postgres = match Server::obtain() {
-                Ok(server) => Postgres::Ready(server),
-                Err(error) => Postgres::Unavailable(format!("no Postgres: {error:#}")),
-            };
-        }
-        match &self.postgres {
-            Postgres::Unavailable(reason) => Some(reason.clone()),
-            _ => None,
-        }
+    /// Gets the server; a row of its own in the table, because the steps do the rest of their work without one.
+    fn obtain_postgres(&mut self, options: &Options) -> StepReport {
+        println!("\n=== postgres: a server for the steps that use one");
+        let start = Instant::now();
+        let outcome = match Server::obtain() {
+            Ok(server) => {
+                self.postgres = Postgres::Ready(server);
+                Outcome::Passed(Default::default())
+            }
+            Err(error) => {
+                self.postgres = Postgres::Unavailable;
+                let reason = format!("no Postgres: {error:#}");
+                println!("{reason}");
+                if options.require_postgres { Outcome::Failed(Default::default()) } else { Outcome::Skipped(reason) }
+            }
+        };
+        StepReport { name: "postgres", outcome, time: start.elapsed() }
     }
 
     /// The variables that tell tests which server to use.
+    /// None without a server: the tests that need one then say SKIPPED and pass.
     fn environment(&self) -> Option<(&'static str, &str)> {
         match &self.postgres {
             Postgres::Ready(server) => Some((URL_VARIABLE, server.url())),

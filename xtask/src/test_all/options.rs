@@ -6,7 +6,7 @@ use anyhow::{Context as _, bail, ensure};
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Options {
     only: Option<Vec<String>>,
-    /// A step that needs Postgres fails instead of being skipped.
+    /// A missing server is a failure instead of being skipped.
     pub(super) require_postgres: bool,
 }
 

@@ -19,6 +19,7 @@ const EXAMPLE: &str = "support_desk";
 pub(super) struct Step {
     pub(super) name: &'static str,
     pub(super) about: &'static str,
+    /// Starts a server first, and runs without it when there is none.
     pub(super) needs_postgres: bool,
     pub(super) run: fn(&Run) -> anyhow::Result<Outcome>,
 }
@@ -29,10 +30,13 @@ pub(super) const STEPS: &[Step] = &[
     step("tidy", "layers, sizes, headers", |_| plain(tidy::run())),
     step("clippy", "clippy finds nothing", |_| plain(lint::run())),
     step("features", "every combination of the facade's features", features),
-    step("test", "unit, integration and documentation tests", test),
-    step("conformance", "the recorded scenarios", |run| {
-        tested(conformance::play(&run.workspace, Build::Workspace, &[]))
-    }),
+    Step { needs_postgres: true, ..step("test", "unit, integration and documentation tests", test) },
+    Step {
+        needs_postgres: true,
+        ..step("conformance", "the recorded scenarios", |run| {
+            tested(conformance::play(&run.workspace, Build::Workspace, run.environment(), &[]))
+        })
+    },
     step("docs", "rustdoc finds nothing", |_| plain(docs::run())),
     step("smoke", "the main example runs to its end", smoke),
 ];
