@@ -58,6 +58,7 @@ impl RunRecord {
 #[derive(Clone, Debug, Default)]
 pub struct History {
     runs: FxHashMap<NodePath, RunRecord>,
+    children: FxHashMap<NodePath, Vec<NodePath>>,
     owners: FxHashMap<String, NodePath>,
     schemas: FxHashMap<String, Value>,
 }
@@ -84,9 +85,9 @@ impl History {
     /// The direct children of `parent` in the order of their last outcomes (R1020).
     #[must_use]
     pub fn sequence(&self, parent: &NodePath) -> Vec<NodePath> {
-        let children = self.runs.iter().filter(|(path, _)| path.is_direct_child_of(parent));
-        let mut placed: Vec<(usize, &NodePath)> =
-            children.filter_map(|(path, run)| run.place.map(|place| (place, path))).collect();
+        let children = self.children.get(parent).into_iter().flatten();
+        let placed = |path| Some((self.runs.get(path)?.place?, path));
+        let mut placed: Vec<(usize, &NodePath)> = children.filter_map(placed).collect();
         placed.sort_unstable_by_key(|(place, _)| *place);
         placed.into_iter().map(|(_, path)| path.clone()).collect()
     }
@@ -167,6 +168,10 @@ impl History {
             path = owner.parent().filter(|parent| !parent.is_root());
             let direct = owner == *event.path();
             let delegated = has_result_output(event) && !direct && event.is_output_for(&owner);
+            if !self.runs.contains_key(&owner) {
+                let parent = owner.parent().unwrap_or_default();
+                self.children.entry(parent).or_default().push(owner.clone());
+            }
             let run = self.runs.entry(owner).or_default();
             if direct || delegated {
                 run.take_outcome(event, direct);

@@ -183,13 +183,15 @@ impl InvocationContext {
         lock(&self.events).clone()
     }
 
-    /// Calls `f` with the session's events, without a copy of the list. Locked meanwhile: `f` must be short.
-    pub fn with_events<R>(&self, f: impl FnOnce(&[Arc<Event>]) -> R) -> R {
-        f(&lock(&self.events))
+    /// A copy of the merged session state. Node code reads [`Context::state`](crate::Context::state), which also knows
+    /// what is pending.
+    #[must_use]
+    pub fn state(&self) -> Map {
+        self.with_state(Map::clone)
     }
 
-    /// Calls `f` with the merged session state. Locked meanwhile: `f` must be short.
-    pub fn with_state<R>(&self, f: impl FnOnce(&Map) -> R) -> R {
+    /// Calls `f` with the merged session state. Locked meanwhile: `f` must not call back.
+    pub(crate) fn with_state<R>(&self, f: impl FnOnce(&Map) -> R) -> R {
         f(&lock(&self.state))
     }
 

@@ -9,7 +9,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context as TaskContext, Poll, Waker};
 
+use futures_util::task::AtomicWaker;
 use pleach_core::Event;
+
+/// How many events may wait before streaming nodes are held up.
+const CROWD: usize = 64;
 
 /// The place of an event in the queue of its invocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,6 +24,8 @@ pub struct Ticket(u64);
 pub struct EventQueue {
     waiting: AtomicUsize,
     inner: Mutex<Inner>,
+    /// The Runner, while it waits for an event: one may come from a task of its own.
+    runner: AtomicWaker,
 }
 
 #[derive(Debug, Default)]
@@ -60,7 +66,20 @@ impl EventQueue {
         let ticket = Ticket(inner.base + inner.slots.len() as u64);
         inner.slots.push_back(slot);
         self.waiting.fetch_add(1, Ordering::Release);
+        drop(inner);
+        self.runner.wake();
         ticket
+    }
+
+    /// Wakes `waker` when the next event comes. For the Runner, before it waits; look at
+    /// [`has_events`](Self::has_events) once more afterwards.
+    pub fn wake_on_event(&self, waker: &Waker) {
+        self.runner.register(waker);
+    }
+
+    /// Whether so many events wait that a node which does not wait for its own should let the Runner catch up.
+    pub fn is_crowded(&self) -> bool {
+        self.waiting.load(Ordering::Acquire) >= CROWD
     }
 
     /// Takes the next event that is to be stored.

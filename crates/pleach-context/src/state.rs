@@ -46,12 +46,13 @@ impl<'a> State<'a> {
     /// # Errors
     /// A `ValidationError` when the value does not fit.
     pub fn try_get<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, NodeError> {
-        let parsed = self.read(key, lax::from_value::<T>).transpose();
+        // The value is taken out first: a type's own deserialisation must not run under the lock.
+        let parsed = self.value(key).map(|value| lax::from_value::<T>(&value)).transpose();
         parsed.map_err(|error| NodeError::validation(format!("state key '{key}': {}", error.message())))
     }
 
-    /// Calls `f` with the value of a key, without a copy.
-    pub fn read<R>(&self, key: &str, f: impl FnOnce(&Value) -> R) -> Option<R> {
+    /// Calls `f` with the value of a key, without a copy. Locked meanwhile: `f` must not call back.
+    pub(crate) fn read<R>(&self, key: &str, f: impl FnOnce(&Value) -> R) -> Option<R> {
         let cell = self.ctx.cell();
         if let Some(value) = cell.actions.state_delta().get(key) {
             return Some(f(value));

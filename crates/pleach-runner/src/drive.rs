@@ -14,6 +14,9 @@ use pleach_workflow::RootEnd;
 /// How the root node ended.
 pub(crate) type Ended = Result<RootEnd, ChildFailure>;
 
+/// How often the root is polled in one poll of the run before the executor gets control.
+const MAX_TURNS: usize = 32;
+
 /// The root node of an invocation, under way.
 ///
 /// Acknowledging an event wakes the node that sent it. That wake reaches the caller's task only while it sleeps: awake,
@@ -51,10 +54,14 @@ impl<'a> Drive<'a> {
     }
 
     /// Goes on until the root has sent an event, has ended, or is asked to stop.
-    pub(crate) async fn step(&mut self, ic: &InvocationContext) {
+    pub(crate) async fn step(&mut self, ic: &InvocationContext, stop: impl Fn() -> bool) {
         let mut aborted = pin!(ic.abort_signal().aborted());
         poll_fn(|cx| {
-            if ic.is_aborted() || self.poll_root(cx, || ic.queue().has_events()).is_ready() {
+            if stop() || self.poll_root(cx, || ic.queue().has_events()).is_ready() {
+                return Poll::Ready(());
+            }
+            ic.queue().wake_on_event(cx.waker());
+            if ic.queue().has_events() {
                 return Poll::Ready(());
             }
             // Only a run that waits needs to hear of an abort; registering costs a lock.
@@ -82,7 +89,7 @@ impl<'a> Drive<'a> {
     }
 
     fn poll_root(&mut self, cx: &mut TaskContext<'_>, enough: impl Fn() -> bool) -> Poll<()> {
-        loop {
+        for _ in 0..MAX_TURNS {
             if self.ended.is_some() {
                 return Poll::Ready(());
             }
@@ -101,9 +108,11 @@ impl<'a> Drive<'a> {
                 return Poll::Pending;
             }
             if !tokio::task::coop::has_budget_remaining() {
-                cx.waker().wake_by_ref();
-                return Poll::Pending;
+                break;
             }
         }
+        // The root keeps waking itself: let others have their turn.
+        cx.waker().wake_by_ref();
+        Poll::Pending
     }
 }

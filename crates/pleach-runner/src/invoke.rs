@@ -115,7 +115,7 @@ impl RunnerParts {
         if let Some(replaced) = ic.services().plugins.on_user_message(ic, &message).await.map_err(RunError::Plugin)? {
             message = as_user(replaced);
             if answered.is_some() {
-                answered = ic.with_events(|events| resolve(&message, events, request.invocation_id.as_ref()))?;
+                answered = resolve(&message, &ic.events(), request.invocation_id.as_ref())?;
             }
         }
         let mut event = Event::from_author("user").with_content(message).with_state_map(request.state_delta.clone());

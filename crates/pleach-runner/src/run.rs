@@ -30,6 +30,7 @@ use crate::{RunError, RunRequest};
 /// # Cancel safety
 /// Dropping a run cancels everything in it; what it has handed out is stored. [`Run::close`] cancels it too and lets
 /// the plugins' `after_run` hooks run; [`Run::detach`] lets it go on without a reader.
+#[must_use = "a run starts when it is polled: read its events, ask for its output, or detach it"]
 pub struct Run {
     stream: Pin<Box<dyn Stream<Item = Result<RunEvent, RunError>> + Send>>,
     shared: Arc<Shared>,
@@ -244,7 +245,7 @@ fn events(
                 if end.is_some() {
                     break;
                 }
-                drive.step(&ic).await;
+                drive.step(&ic, || ic.is_aborted() || shared.is_closing()).await;
                 end = drive.take_end();
             }
             end

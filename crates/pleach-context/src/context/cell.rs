@@ -8,12 +8,16 @@ use rustc_hash::FxHashMap;
 use serde_json::Value;
 use smol_str::SmolStr;
 
+use super::emit::Carries;
+use crate::queue::Ticket;
 use crate::{ChildFailure, NodeError, NodeInput};
 
 /// The changing part of a context.
 #[derive(Debug, Default)]
 pub(crate) struct RunCell {
     pub(crate) output: Output,
+    /// An output event on its way whose emit was dropped.
+    pub(crate) abandoned: Option<(Ticket, Carries)>,
     /// The body has sent an event.
     pub(crate) sent: bool,
     /// An event that another run sent, or will send, is this run's output event (R706, R411).

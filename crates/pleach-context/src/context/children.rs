@@ -13,12 +13,15 @@ use crate::extract::Feeds;
 use crate::node::Decode;
 use crate::{ChildEnd, ChildFailure, Node, NodeError, NodeInput, RunOptions, TypedNode, lax};
 
+/// How deep runs may be nested: a child is polled inside its parent, on one stack.
+const MAX_DEPTH: u32 = 128;
+
 impl Context {
     /// Runs a node as a child of this run and gives what it gives.
     ///
     /// Run ids follow the order of the calls, not of the polls, so `join!`, `try_join_all` and `FuturesUnordered` all
-    /// work. When the child asks a question, this call parks: the body is dropped once nothing else of it is under
-    /// way, and runs again from its start when an answer has come; children that had finished are not run again.
+    /// work. When the child asks a question, this call parks: the body is dropped once no other call of it to
+    /// the context is under way, and runs again from its start when an answer has come; children that had finished are not run again.
     ///
     /// # Errors
     /// A `ValueError` when this node has no `rerun_on_resume`, a `DynamicNodeFailError` when the child failed (it may
@@ -60,9 +63,10 @@ impl Context {
         }
         let raise_on_wait = options.raise_on_wait;
         let claims = options.use_as_output;
-        let live = LiveCall::enter(self);
         let child = self.invocation().scheduler().run_child(self, node, input.into(), options);
         Box::pin(async move {
+            // Counted from the first poll on: a call that is only kept for later must not hold up a pause.
+            let live = LiveCall::enter(self);
             match child.await? {
                 ChildEnd::Done(output) => {
                     if claims {
@@ -81,6 +85,10 @@ impl Context {
     }
 
     fn check_call(&self, options: &RunOptions) -> Result<(), NodeError> {
+        if self.inner.depth >= MAX_DEPTH {
+            let text = format!("{} runs above each other: maximum recursion depth exceeded", self.inner.depth);
+            return Err(NodeError::new("RecursionError", text));
+        }
         if !self.inner.rerun_on_resume {
             let node = self.node_name();
             return Err(NodeError::value(format!(
@@ -108,6 +116,9 @@ impl Context {
     }
 
     /// Asks a question in the middle of a node and gives the answer; until one has come, the call parks.
+    ///
+    /// The body is dropped as soon as all of its calls to the context that are under way are parked. Other work beside
+    /// them (a request, a sleep) is cut off at that moment: await it first, or make it a child.
     ///
     /// The answer's JSON schema stands in the stored question, so a bad answer is refused before it is stored. The
     /// node runs again from its start when an answer has come.
@@ -156,6 +167,7 @@ impl Context {
     #[must_use]
     pub fn next_child_path(&self, name: &SmolStr, run_id: Option<&str>) -> NodePath {
         if let Some(id) = run_id {
+            self.cell().children.get_or_insert_default();
             return self.node_path().child(name, id);
         }
         let run = {
@@ -174,6 +186,12 @@ impl Context {
     pub fn output_for_of_child(&self) -> std::sync::Arc<[NodePath]> {
         let own = std::iter::once(self.node_path().clone());
         own.chain(self.inner.output_for.iter().flat_map(|paths| paths.iter().cloned())).collect()
+    }
+
+    /// Whether this attempt has started children. For engines.
+    #[must_use]
+    pub fn has_children(&self) -> bool {
+        self.cell().children.is_some()
     }
 
     /// Adds questions that this run waits for. For engines.

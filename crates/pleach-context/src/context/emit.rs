@@ -51,10 +51,13 @@ impl Context {
         let Some(staged) = self.stage(item.into())? else { return Ok(()) };
         if staged.event.is_partial() {
             self.invocation().queue().push_unwaited(staged.event);
+            if self.invocation().queue().is_crowded() {
+                tokio::task::yield_now().await;
+            }
             return Ok(());
         }
         let carries = staged.carries;
-        let stored = Sending { ctx: self, event: Some(staged.event), ticket: None }.await;
+        let stored = Sending { ctx: self, event: Some(staged.event), ticket: None, carries }.await;
         self.settle(carries, stored);
         Ok(())
     }
@@ -280,6 +283,12 @@ impl Context {
         Staged { event: Arc::new(event), carries: Carries::Nothing }
     }
 
+    /// The output event whose emit was dropped before it was stored, if there is one. For engines.
+    #[must_use]
+    pub fn take_abandoned(&self) -> Option<(Ticket, Carries)> {
+        self.cell().abandoned.take()
+    }
+
     /// Whether the body has sent anything yet.
     #[must_use]
     pub fn has_sent(&self) -> bool {
@@ -349,6 +358,7 @@ struct Sending<'a> {
     ctx: &'a Context,
     event: Option<Arc<Event>>,
     ticket: Option<Ticket>,
+    carries: Carries,
 }
 
 impl Future for Sending<'_> {
@@ -371,8 +381,12 @@ impl Future for Sending<'_> {
 
 impl Drop for Sending<'_> {
     fn drop(&mut self) {
-        if let Some(ticket) = self.ticket {
+        let Some(ticket) = self.ticket else { return };
+        if self.carries == Carries::Nothing {
             self.ctx.invocation().queue().forget(ticket);
+        } else {
+            // The event is stored all the same, and the run's output stands on it: the end of the run waits for it.
+            self.ctx.cell().abandoned = Some((ticket, self.carries));
         }
     }
 }

@@ -97,7 +97,7 @@ impl<'a> NodeRun<'a> {
 
     /// The context of the current attempt, or of the last one.
     pub(crate) fn into_context(self) -> Context {
-        self.ctx
+        self.ctx.clone()
     }
 
     fn start(&mut self) -> Result<(), NodeError> {
@@ -160,6 +160,10 @@ impl<'a> NodeRun<'a> {
             }
         }
         self.timer = None;
+        if let Some((ticket, carries)) = self.ctx.take_abandoned() {
+            self.phase = Phase::Sending { ticket, carries, then: Then::Finish, fresh: false };
+            return;
+        }
         match self.ctx.finish() {
             Some(rest) => self.send(rest, Then::End, cx),
             None => self.phase = Phase::Finished,
@@ -202,7 +206,7 @@ impl<'a> NodeRun<'a> {
 
     fn next_attempt(&mut self, rewind: bool) {
         let spec = self.node.spec();
-        if spec.rerun_on_resume {
+        if spec.kind == NodeKind::Workflow || self.ctx.has_children() {
             // Children that the failed attempt completed and that are asked for again are answered from history.
             self.ctx.invocation().read_history();
         }
@@ -275,6 +279,15 @@ impl<'a> NodeRun<'a> {
                 }
             }
             _ => Poll::Ready(Ok(())),
+        }
+    }
+}
+
+/// A cancelled run no longer waits for its event, which is stored all the same.
+impl Drop for NodeRun<'_> {
+    fn drop(&mut self) {
+        if let Phase::Sending { ticket, .. } = self.phase {
+            self.ctx.invocation().queue().forget(ticket);
         }
     }
 }

@@ -68,7 +68,7 @@ impl Plugin for Recorder {
     fn before_run<'a>(&'a self, ic: &'a InvocationContext) -> Hook<'a, Option<Content>> {
         Some(Box::pin(async move {
             self.0.lock().unwrap().push(format!("before {}", ic.events().len()));
-            Ok(ic.with_state(|state| state.contains_key("closed")).then(|| Content::model("closed today")))
+            Ok(ic.state().contains_key("closed").then(|| Content::model("closed today")))
         }))
     }
 
