@@ -21,7 +21,7 @@ pub(crate) struct Lax<'de>(pub(crate) &'de Value);
 /// # Errors
 /// A `ValidationError` that says what does not fit.
 pub fn from_value<T: DeserializeOwned>(value: &Value) -> Result<T, NodeError> {
-    T::deserialize(Lax(value)).map_err(|error| NodeError::validation(error.to_string()))
+    T::deserialize(Lax(value)).map_err(|error| NodeError::validation(without_value(&error)))
 }
 
 /// Reads a message as a `T`: its text where a text is wanted, else its text parsed as JSON (R304).
@@ -31,7 +31,20 @@ pub fn from_value<T: DeserializeOwned>(value: &Value) -> Result<T, NodeError> {
 pub fn from_content<T: DeserializeOwned>(content: &Content) -> Result<T, NodeError> {
     let text = content.text();
     let parsed = json_or_text(&text);
-    T::deserialize(Text { text: &text, parsed: Lax(&parsed) }).map_err(|error| NodeError::validation(error.to_string()))
+    T::deserialize(Text { text: &text, parsed: Lax(&parsed) })
+        .map_err(|error| NodeError::validation(without_value(&error)))
+}
+
+/// What does not fit, without the value: error texts are stored, and values may be secret or temporary.
+pub(crate) fn without_value(error: &Error) -> String {
+    let text = error.to_string();
+    let shown = |text: &str| {
+        let (what, rest) = text.split_once(": ").filter(|(what, _)| what.starts_with("invalid "))?;
+        let (given, wanted) = rest.rsplit_once(", expected ")?;
+        let kind = given.split(['"', '`']).next().unwrap_or(given).trim_end();
+        Some(format!("{what}: {kind}, expected {wanted}"))
+    };
+    shown(&text).unwrap_or(text)
 }
 
 /// The JSON that `text` holds, or the text itself.

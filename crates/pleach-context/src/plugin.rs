@@ -1,8 +1,10 @@
 //! Hooks around an app's invocations.
 
 use std::fmt;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
+use futures_util::FutureExt as _;
 use pleach_core::{BoxError, BoxFuture, Content, Event};
 
 use crate::{InvocationContext, NodeError};
@@ -113,7 +115,7 @@ impl PluginManager {
     pub async fn after_run(&self, ic: &InvocationContext) -> Result<(), NodeError> {
         for plugin in &*self.plugins {
             if let Some(hook) = plugin.after_run(ic) {
-                hook.await.map_err(|error| hook_error(&**plugin, "after_run_callback", error))?;
+                guarded(hook).await.map_err(|error| hook_error(&**plugin, "after_run_callback", error))?;
             }
         }
         Ok(())
@@ -123,7 +125,7 @@ impl PluginManager {
     pub async fn on_run_error(&self, ic: &InvocationContext, error: &NodeError) {
         for plugin in &*self.plugins {
             if let Some(hook) = plugin.on_run_error(ic, error)
-                && let Err(failure) = hook.await
+                && let Err(failure) = guarded(hook).await
             {
                 tracing::warn!(plugin = plugin.name(), error = %failure, "on_run_error hook failed");
             }
@@ -138,7 +140,7 @@ impl PluginManager {
         let mut failed = Vec::new();
         for plugin in &*self.plugins {
             if let Some(hook) = plugin.close()
-                && let Err(error) = hook.await
+                && let Err(error) = guarded(hook).await
             {
                 failed.push(format!("'{}': {error}", plugin.name()));
             }
@@ -156,12 +158,17 @@ impl PluginManager {
     ) -> Result<Option<T>, NodeError> {
         for plugin in &*self.plugins {
             let Some(asked) = hook(&**plugin) else { continue };
-            if let Some(answer) = asked.await.map_err(|error| hook_error(&**plugin, name, error))? {
+            if let Some(answer) = guarded(asked).await.map_err(|error| hook_error(&**plugin, name, error))? {
                 return Ok(Some(answer));
             }
         }
         Ok(None)
     }
+}
+
+/// Waits for a hook; a panic in it becomes its error.
+async fn guarded<T>(hook: BoxFuture<'_, Result<T, BoxError>>) -> Result<T, BoxError> {
+    AssertUnwindSafe(hook).catch_unwind().await.unwrap_or_else(|_| Err("the hook panicked".into()))
 }
 
 fn hook_error(plugin: &dyn Plugin, hook: &str, error: BoxError) -> NodeError {

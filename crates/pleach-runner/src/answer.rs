@@ -83,11 +83,7 @@ pub(crate) fn resolve(
         }
     }
     if !unknown.is_empty() {
-        let ids: Vec<String> = unknown.iter().map(|id| format!("'{id}'")).collect();
-        return Err(RunError::Message(format!(
-            "Function call not found for function response ids: {{{}}}.",
-            ids.join(", ")
-        )));
+        return Err(RunError::UnknownQuestion(unknown.into_iter().map(str::to_owned).collect()));
     }
     let Some((_, _, first, _)) = calls.first() else { return Ok(None) };
     if calls.iter().any(|(_, _, event, _)| event.invocation_id() != first.invocation_id()) {

@@ -30,6 +30,20 @@ pub enum RunError {
     /// The message cannot be taken; nothing was stored (R904, R1104).
     #[error("{0}")]
     Message(String),
+    /// No live question of the session has these ids; nothing was stored.
+    #[error("Function call not found for function response ids: {{{}}}.", quoted(.0))]
+    UnknownQuestion(Vec<String>),
+    /// There is nothing to resume: the session has no event of this invocation.
+    #[error("session {session} has no invocation '{invocation}'")]
+    UnknownInvocation {
+        /// The session.
+        session: SessionKey,
+        /// The invocation's id.
+        invocation: String,
+    },
+    /// A user or session id is empty or blank.
+    #[error("the {0} id must not be blank")]
+    BlankId(&'static str),
     /// An answer does not fit its question; nothing was stored and the question stays open (R907).
     #[error("validation failed for interrupt {id}: {reason}")]
     Answer {
@@ -59,6 +73,9 @@ pub enum RunError {
     /// The run's output is not of the wanted type.
     #[error("the output of the run does not fit: {}", .0.message())]
     Output(NodeError),
+    /// The run ended without an output: its last node gave none, or no edge matched a route.
+    #[error("the run gave no output")]
+    NoOutput,
     /// The run was stopped before it ended.
     #[error("the run was aborted")]
     Aborted,
@@ -69,13 +86,22 @@ fn ids(questions: &[Question]) -> String {
     ids.join(", ")
 }
 
+fn quoted(ids: &[String]) -> String {
+    let ids: Vec<String> = ids.iter().map(|id| format!("'{id}'")).collect();
+    ids.join(", ")
+}
+
 impl RunError {
     /// The class of the error: ADK's name for it, or that of the failed node's error.
     #[must_use]
     pub fn code(&self) -> &str {
         match self {
             Self::SessionNotFound(_) | Self::UnknownSession { .. } => "SessionNotFoundError",
-            Self::AmbiguousSession { .. } | Self::Message(_) => "ValueError",
+            Self::AmbiguousSession { .. } | Self::Message(_) | Self::UnknownQuestion(_) | Self::BlankId(_) => {
+                "ValueError"
+            }
+            Self::UnknownInvocation { .. } => "InvocationNotFoundError",
+            Self::NoOutput => "ValidationError",
             Self::Answer { .. } => "WorkflowDataError",
             Self::Session(error) => error.code(),
             Self::Plugin(error) | Self::Node { error, .. } | Self::Output(error) => error.class(),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pleach_context::{InvocationContext, InvocationSetup, NodeInput};
 use pleach_core::{Content, Event, InvocationId, Map, Session, SessionKey};
-use pleach_session::CreateSession;
+use pleach_session::{CreateSession, GetSessionConfig, SessionError};
 use pleach_workflow::Engine;
 use smol_str::SmolStr;
 
@@ -32,6 +32,11 @@ impl RunnerParts {
     /// service. Nothing is stored then.
     pub(crate) async fn open(&self, request: RunRequest) -> Result<Invocation, RunError> {
         let key = self.session_key(&request.session).await?;
+        for (what, id) in [("user", key.user_id.as_str()), ("session", key.session_id.as_str())] {
+            if id.trim().is_empty() {
+                return Err(RunError::BlankId(what));
+            }
+        }
         let session = self.load(&key, &request).await?;
         let message = request.message.clone().map(as_user);
         let answered = match &message {
@@ -47,12 +52,17 @@ impl RunnerParts {
             answered.as_ref().map(|answered| answered.invocation_id.clone()).or_else(|| request.invocation_id.clone());
         let original = known.as_ref().and_then(|id| first_message(&session.events, id));
         let resumes = known.as_ref().is_some_and(|id| session.events.iter().any(|event| event.invocation_id() == id));
+        if let (Some(named), None, false) = (&request.invocation_id, &message, resumes) {
+            return Err(RunError::UnknownInvocation { session: key, invocation: named.to_string() });
+        }
         let invocation_id = known.unwrap_or_else(|| InvocationId::from(format!("e-{}", self.services.ids.uuid())));
 
         let engine = Arc::new(Engine::new());
+        // The stored key: a backend may know the session without the blanks around its id.
+        let key = Arc::clone(session.head.shared_key());
         let mut store = Store::new(session.head);
         let ic = Arc::new(InvocationContext::new(InvocationSetup {
-            session_key: Arc::new(key),
+            session_key: key,
             invocation_id,
             agent_name: SmolStr::new_static("unknown"),
             run_config: Arc::new(request.config.clone()),
@@ -92,16 +102,27 @@ impl RunnerParts {
 
     async fn load(&self, key: &SessionKey, request: &RunRequest) -> Result<Session, RunError> {
         let sessions = &self.services.sessions;
-        if let Some(session) = sessions.get_session(key, request.config.get_session_config).await? {
+        // What an invocation has done is read from its events: a resume needs them all.
+        let answers = request.message.as_ref().is_some_and(|message| message.function_responses().next().is_some());
+        let resumes = answers || request.invocation_id.is_some();
+        let config = if resumes { GetSessionConfig::all() } else { request.config.get_session_config.clone() };
+        if let Some(session) = sessions.get_session(key, config.clone()).await? {
             return Ok(session);
         }
-        if !self.auto_create_session {
+        if !self.auto_create_session || answers || (resumes && request.message.is_none()) {
             return Err(RunError::SessionNotFound(key.clone()));
         }
         let create = CreateSession::new(key.app_name.clone(), key.user_id.clone())
             .with_session_id(key.session_id.clone())
             .with_create_time(self.services.clock.now());
-        Ok(sessions.create_session(create).await?)
+        match sessions.create_session(create).await {
+            // Another run has created it meanwhile.
+            Err(SessionError::AlreadyExists(_)) => {
+                let session = sessions.get_session(key, config).await?;
+                session.ok_or_else(|| RunError::SessionNotFound(key.clone()))
+            }
+            created => Ok(created?),
+        }
     }
 
     async fn store_message(

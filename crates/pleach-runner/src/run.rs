@@ -102,7 +102,10 @@ impl Run {
             event?;
         }
         match self.shared.take_outcome() {
-            Some(Outcome::Done(output)) => output.parse().map_err(RunError::Output),
+            Some(Outcome::Done(output)) => output.parse().map_err(|error| match output.is_null() {
+                true => RunError::NoOutput,
+                false => RunError::Output(error),
+            }),
             Some(Outcome::Waiting(questions)) => Err(RunError::Waiting(questions)),
             Some(Outcome::Aborted) | None => Err(RunError::Aborted),
         }

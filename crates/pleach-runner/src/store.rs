@@ -8,6 +8,10 @@ use pleach_core::{Event, EventId, SessionHead, micros, seconds, take_temp};
 use crate::RunError;
 use crate::overlay::overlay;
 
+/// The times that a node may give its own events, in seconds: what every backend and google-adk can read. Anything
+/// else counts as not given.
+const TIMES: std::ops::Range<f64> = f64::MIN_POSITIVE..253_402_300_800.0;
+
 /// Stores the events of one invocation, in order.
 #[derive(Debug)]
 pub(crate) struct Store {
@@ -90,8 +94,8 @@ impl Store {
             event.set_id(EventId::from(services.ids.uuid()));
         }
         let given = event.timestamp();
-        let time = micros(if given > 0.0 { given } else { services.clock.now() });
-        self.last = time.max(self.last + 1);
+        let time = micros(if TIMES.contains(&given) { given } else { services.clock.now() });
+        self.last = time.max(self.last.saturating_add(1));
         event.set_timestamp(seconds(self.last));
     }
 }

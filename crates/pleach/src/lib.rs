@@ -45,11 +45,12 @@ pub use pleach_artifact::{
     InMemoryArtifactService, SaveArtifact,
 };
 pub use pleach_context::{
-    AbortSignal, Answers, AuthCredential, ChildEnd, Context, CredentialService, Decode, Dynamic, EventQueue, Extract,
-    Fail, Feeds, Field, FieldType, Flow, FromContext, FromState, History, Hook, InMemoryCredentialService, Input,
-    InvocationContext, Key, Need, Node, NodeError, NodeInput, NodeKind, NodeScheduler, NodeSpec, Plugin, PluginManager,
-    ReadonlyContext, Result, ResultExt, Resume, RetryConfig, RunConfig, RunOptions, Schema,
-    SessionStateCredentialService, Shared, State, StreamingMode, SystemClock, TypedNode, Yield, fit, json_or_text,
+    AbortSignal, And, Answers, AuthCredential, ChildEnd, ChildFailure, Context, CredentialService, Decode, Dynamic,
+    EventQueue, Extract, Fail, Feeds, Field, FieldType, Flow, FromContext, FromState, History, Hook,
+    InMemoryCredentialService, Input, InvocationContext, Key, Need, Node, NodeError, NodeFault, NodeInput, NodeKind,
+    NodeScheduler, NodeSpec, Nothing, Plugin, PluginManager, ReadonlyContext, Result, ResultExt, Resume, RetryConfig,
+    RunConfig, RunOptions, Schema, SessionStateCredentialService, Shared, State, StreamingMode, SystemClock, Takes,
+    TypedNode, Wants, Yield, fit, json_or_text,
 };
 pub use pleach_core::{
     AppName, AuthConfig, Blob, BoxError, BoxFuture, Branch, CamelCase, Clock, Content, DEFAULT_ROUTE, Event,

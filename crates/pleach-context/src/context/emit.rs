@@ -283,6 +283,11 @@ impl Context {
         Staged { event: Arc::new(event), carries: Carries::Nothing }
     }
 
+    /// Sends an event as it is and waits until it is stored. For engines.
+    pub fn deliver(&self, event: Event) -> impl Future<Output = Arc<Event>> + Unpin + '_ {
+        Sending { ctx: self, event: Some(Arc::new(event)), ticket: None, carries: Carries::Nothing }
+    }
+
     /// The output event whose emit was dropped before it was stored, if there is one. For engines.
     #[must_use]
     pub fn take_abandoned(&self) -> Option<(Ticket, Carries)> {

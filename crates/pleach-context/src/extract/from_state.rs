@@ -29,7 +29,9 @@ impl<T: DeserializeOwned> FromContext for FromState<T> {
             Some(fields) => fields.iter().filter_map(|key| Some((key.to_string(), state.value(key)?))).collect(),
             None => state.to_map(),
         };
-        T::deserialize(Lax(&Value::Object(found))).map(Self).map_err(|error| unbound(ctx, &error.to_string()))
+        T::deserialize(Lax(&Value::Object(found)))
+            .map(Self)
+            .map_err(|error| unbound(ctx, &crate::lax::without_value(&error)))
     }
 
     fn state_params(keys: &mut Vec<SmolStr>) {

@@ -64,7 +64,8 @@ pub(crate) fn gate(
 
 /// What the body is called with, for the person to see: its input and its declared state.
 fn bound(spec: &NodeSpec, ctx: &Context, input: &NodeInput) -> Map {
-    let state = spec.state_params.iter();
+    // What is temporary is never stored, so no question shows it.
+    let state = spec.state_params.iter().filter(|key| !key.starts_with("temp:"));
     let mut args: Map = state.filter_map(|key| Some((key.to_string(), ctx.state().value(key)?))).collect();
     args.insert("node_input".to_owned(), input.to_value());
     args

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use pleach::prelude::*;
 use pleach::{InMemorySessionService, RunOptions};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::{runner, stored, trace};
 
@@ -176,6 +176,28 @@ async fn e121_e122_e125_wrong_calls_of_run_node_say_what_is_wrong() {
     assert_eq!(trace(runner.run("ana", "s1", "go")).await, ["node@1/child@1: 1"]);
     // R706, improved: the delegate's output is the caller's, too.
     assert_eq!(runner.run("ana", "s2", "go").output::<i64>().await.unwrap(), 1);
+}
+
+#[tokio::test]
+async fn endless_recursion_is_an_error_of_the_node() {
+    fn down() -> FunctionNode<Dynamic, Value> {
+        let deeper =
+            async |ctx: Context| ctx.run_node(&down(), json!(null), RunOptions::default()).await.map(|_| json!(1));
+        FunctionNode::new("down", deeper).rerun_on_resume(true)
+    }
+    let lines = trace(runner(down()).0.run("ana", "s1", "go")).await;
+    assert!(lines.last().unwrap().starts_with("! RecursionError"), "{lines:?}");
+}
+
+#[tokio::test]
+async fn values_do_not_stand_in_stored_error_texts() {
+    let node = FunctionNode::new("node", async |ctx: Context| -> Result<u32, NodeError> {
+        ctx.state().set("temp:token", "SECRET-123")?;
+        ctx.state().get::<u32>("temp:token")
+    });
+    let lines = trace(runner(node).0.run("ana", "s1", "go")).await;
+    let text = "ValidationError: state key 'temp:token': invalid type: string, expected u32";
+    assert_eq!(lines, [format!("node@1: {text}"), format!("! {text}")]);
 }
 
 #[tokio::test]

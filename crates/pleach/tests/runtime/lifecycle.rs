@@ -1,5 +1,6 @@
 //! The life of an invocation: order of storing and yielding, plugins, state, abort, concurrent writers.
 
+use std::future::Future as _;
 use std::sync::{Arc, Mutex};
 
 use pleach::prelude::*;
@@ -227,4 +228,89 @@ async fn events_of_a_session_have_strictly_increasing_times() {
     let session = sessions.get_session(&key(), Default::default()).await.unwrap().unwrap();
     let times: Vec<f64> = session.events.iter().map(|event| event.timestamp()).collect();
     assert!(times.windows(2).all(|pair| pair[0] < pair[1]), "{times:?}");
+}
+
+#[tokio::test]
+async fn events_from_tasks_of_their_own_reach_the_caller() {
+    let node = FunctionNode::new("node", async |ctx: Context| -> Result<&'static str> {
+        let inner = ctx.clone();
+        tokio::spawn(async move { inner.emit(Event::message("from a task")).await }).await??;
+        Ok("done")
+    });
+    let lines = trace(runner(node).0.run("ana", "s1", "go")).await;
+    assert_eq!(lines, ["node@1: says from a task", "node@1: \"done\""]);
+}
+
+#[tokio::test]
+async fn closing_a_run_ends_it_while_a_node_waits() {
+    let node = FunctionNode::new("node", async || std::future::pending::<()>().await);
+    let mut run = runner(node).0.run("ana", "s1", "go");
+    tokio::select! {
+        biased;
+        _ = run.next() => panic!("nothing is sent"),
+        () = tokio::task::yield_now() => {}
+    }
+    run.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_body_that_keeps_waking_itself_does_not_keep_others_from_running() {
+    let signal = AbortSignal::new();
+    let node = FunctionNode::new("node", async || {
+        std::future::poll_fn::<(), _>(|cx| {
+            cx.waker().wake_by_ref();
+            std::task::Poll::Pending
+        })
+        .await;
+    });
+    let (runner, _) = runner(node);
+    let run = runner.start(RunRequest::new(("ana", "s1")).message("go").abort_signal(signal.clone()));
+    let (lines, ()) = futures::join!(trace(run), async {
+        tokio::task::yield_now().await;
+        signal.abort();
+    });
+    assert_eq!(lines, [": INVOCATION_ABORTED: Invocation was aborted by client."]);
+}
+
+#[tokio::test]
+async fn an_emit_that_lost_a_race_still_gives_the_output_that_is_stored() {
+    let mut wf = Workflow::builder("wf");
+    let a = wf.node("a", async |ctx: Context| {
+        let mut emit = Box::pin(ctx.emit(json!("value")));
+        std::future::poll_fn(|cx| {
+            assert!(emit.as_mut().poll(cx).is_pending());
+            std::task::Poll::Ready(())
+        })
+        .await;
+    });
+    let b = wf.node("b", async |Input(text): Input<String>| text);
+    wf.edge(START, a).edge(a.gives::<String>(), b);
+    let (runner, _) = runner(wf.build().unwrap());
+    assert_eq!(trace(runner.run("ana", "s1", "go")).await, ["wf@1/a@1: \"value\"", "wf@1/b@1: \"value\""]);
+}
+
+#[tokio::test]
+async fn what_cannot_be_resumed_is_named_and_nothing_is_created() {
+    let (runner, sessions) = runner(FunctionNode::new("node", async || 1));
+    let lines = trace(runner.resume("ana", "s1", "e-7")).await;
+    assert_eq!(lines, ["! SessionNotFoundError: session not found: t/ana/s1"]);
+    assert!(sessions.get_session(&key(), Default::default()).await.unwrap().is_none());
+    trace(runner.run("ana", "s1", "go")).await;
+    let lines = trace(runner.resume("ana", "s1", "e-7")).await;
+    assert_eq!(lines, ["! InvocationNotFoundError: session t/ana/s1 has no invocation 'e-7'"]);
+    let lines = trace(runner.run("ana", "  ", "go")).await;
+    assert_eq!(lines, ["! ValueError: the session id must not be blank"]);
+}
+
+#[tokio::test]
+async fn a_handlers_time_that_nobody_can_read_counts_as_not_given() {
+    let node = FunctionNode::new("node", async || {
+        let mut event = Event::of(1);
+        event.set_timestamp(1e300);
+        event
+    });
+    let (runner, sessions) = runner(node);
+    trace(runner.run("ana", "s1", "go")).await;
+    let session = sessions.get_session(&key(), Default::default()).await.unwrap().unwrap();
+    assert!(session.events[1].timestamp() < 2e9);
 }

@@ -139,6 +139,35 @@ async fn r414_a_pause_cannot_be_swallowed_and_every_question_of_a_try_join_is_st
 }
 
 #[tokio::test]
+async fn a_child_that_is_kept_for_later_does_not_hold_up_a_pause() {
+    let child = FunctionNode::new("child", async || 1);
+    let node = FunctionNode::new("node", move |ctx: Context| {
+        let child = child.clone();
+        async move {
+            let later = ctx.run(&child, ());
+            let first: i64 = ctx.ask("q", "?").await?;
+            Ok::<i64, NodeError>(first + later.await?)
+        }
+    });
+    let (runner, _) = runner(node.rerun_on_resume(true));
+    assert_eq!(trace(runner.run("ana", "s1", "go")).await, ["node@1: asks q"]);
+    assert_eq!(runner.answer("s1", "q", 1).unwrap().output::<i64>().await.unwrap(), 2);
+}
+
+#[tokio::test]
+async fn only_a_part_of_the_history_is_loaded_and_a_resume_still_knows_all_of_it() {
+    let calls = Arc::default();
+    let (runner, _) = simple(&calls);
+    trace(runner.run("ana", "s1", "go")).await;
+    let part = pleach::RunConfig::default().get_session(pleach::GetSessionConfig::recent(1));
+    let answer =
+        pleach::FunctionResponse::new("q1", "adk_request_input", json!({"yes": true}).as_object().unwrap().clone());
+    let request = RunRequest::new(("ana", "s1")).message(vec![Part::function_response(answer)]).config(part);
+    assert_eq!(trace(runner.start(request)).await, ["wf@1/done@1: true"]);
+    assert_eq!(calls.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test]
 async fn e176_a_resumed_parent_finds_the_children_that_finished() {
     let calls = Arc::new(AtomicU32::new(0));
     let seen = Arc::clone(&calls);
