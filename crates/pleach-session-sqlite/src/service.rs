@@ -51,8 +51,8 @@ impl SqliteSessionService {
     /// Opens a file, and creates it and its tables when they are not there; switches it to WAL.
     ///
     /// # Errors
-    /// `Unsupported` for a file in another layout (v1, v0, another program's) and for SQLite's in-memory names,
-    /// `Corrupt` for what is no database or a damaged one, `Locked` when other processes hold it beyond the busy
+    /// `Unsupported` for a file whose tables have another layout (v1, v0, another program's) and for SQLite's in-memory
+    /// names (a file whose tables have other names is shared with them), `Corrupt` for what is no database or a damaged one, `Locked` when other processes hold it beyond the busy
     /// timeout, `Unavailable` when it cannot be opened or written. Each names the file; a refused file is not changed.
     ///
     /// # Cancel safety
@@ -107,6 +107,7 @@ impl SqliteSessionService {
 
     /// Finds a session under its id as given or, failing that, without the blanks around it (S30).
     async fn get(&self, key: &SessionKey, config: GetSessionConfig) -> SessionResult<Option<Session>> {
+        self.writer.settle().await?;
         let found = load::session(&self.readers, &self.file, key, &config).await?;
         match (found, prepare::trimmed_key(key)) {
             (None, Some(trimmed)) => load::session(&self.readers, &self.file, &trimmed, &config).await,

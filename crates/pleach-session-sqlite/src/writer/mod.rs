@@ -9,6 +9,8 @@ mod open;
 mod rows;
 mod session;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use pleach_session::SessionResult;
@@ -44,6 +46,27 @@ pub(crate) enum Message {
 pub(crate) struct WriterHandle {
     file: File,
     inbox: mpsc::Sender<Message>,
+    unanswered: Arc<Unanswered>,
+}
+
+/// Callers that went away before their answer came: what they sent is perhaps not stored yet.
+#[derive(Debug, Default)]
+struct Unanswered {
+    /// How many there have been.
+    gone: AtomicU64,
+    /// How many of them a load has waited for.
+    settled: AtomicU64,
+}
+
+/// Notes that a caller goes away before its answer comes.
+struct Waiting<'a>(Option<&'a Unanswered>);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if let Some(unanswered) = self.0 {
+            unanswered.gone.fetch_add(1, Ordering::AcqRel);
+        }
+    }
 }
 
 impl WriterHandle {
@@ -67,14 +90,28 @@ impl WriterHandle {
         };
         spawn(work).map_err(|error| file.fault(sqlx::Error::Io(error)))?;
         ready.await.unwrap_or_else(|_| Err(file.closed()))?;
-        Ok(Self { file, inbox })
+        Ok(Self { file, inbox, unanswered: Arc::default() })
     }
 
     /// Sends a message made around a reply channel and waits for the answer.
     pub(crate) async fn ask<T>(&self, message: impl FnOnce(Reply<T>) -> Message) -> SessionResult<T> {
         let (reply, answer) = oneshot::channel();
+        let mut waiting = Waiting(Some(&self.unanswered));
         self.inbox.send(message(reply)).await.map_err(|_| self.file.closed())?;
-        answer.await.unwrap_or_else(|_| Err(self.file.closed()))
+        let answered = answer.await.unwrap_or_else(|_| Err(self.file.closed()));
+        waiting.0 = None;
+        answered
+    }
+
+    /// Waits for what callers that went away have left with the writer, so that a load does not overtake it: whoever
+    /// drops a run and starts it again finds all that was under way.
+    pub(crate) async fn settle(&self) -> SessionResult<()> {
+        let gone = self.unanswered.gone.load(Ordering::Acquire);
+        if self.unanswered.settled.load(Ordering::Acquire) < gone {
+            self.flush().await?;
+            self.unanswered.settled.fetch_max(gone, Ordering::AcqRel);
+        }
+        Ok(())
     }
 
     /// Waits until everything sent before is stored.

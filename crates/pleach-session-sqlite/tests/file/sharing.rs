@@ -1,5 +1,8 @@
 //! Several services on one file, as several processes have it, and appends that share a transaction.
 
+use std::future::poll_fn;
+use std::task::Poll;
+
 use futures_util::future::join_all;
 use pleach_core::SessionKey;
 use pleach_session::{SessionError, SessionService as _, SessionServiceExt as _};
@@ -116,4 +119,21 @@ async fn neighbours_in_a_batch_may_be_of_one_session() {
     .await;
     assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 1);
     assert_eq!(loaded(&service, &key("s")).await.events.len(), 1);
+}
+
+/// A client that disconnects and comes back at once must find what was under way when it went: a load waits for the
+/// writes of callers that are gone.
+#[tokio::test]
+async fn a_load_does_not_overtake_the_append_of_a_caller_that_went_away() {
+    let place = Place::new();
+    let service = place.open().await;
+    let mut session = created(&service, &key("s"), json!({})).await;
+    for round in 1..=20_u32 {
+        let mut append = service.append(&mut session.head, event(&format!("e{round}"), f64::from(round)).into());
+        let started = poll_fn(|cx| Poll::Ready(append.as_mut().poll(cx).is_pending())).await;
+        drop(append);
+        assert!(started, "the writer is another thread");
+        session = loaded(&service, &key("s")).await;
+        assert_eq!(ids(&session).len(), round as usize);
+    }
 }

@@ -1,6 +1,5 @@
 //! The life of an invocation: order of storing and yielding, plugins, state, abort, concurrent writers.
 
-use std::future::Future as _;
 use std::sync::{Arc, Mutex};
 
 use pleach::prelude::*;
