@@ -1,0 +1,167 @@
+//! Servers that are not there, connections that break, patience that ends.
+
+use std::time::Duration;
+
+use futures_util::future::{join, join_all};
+use pleach_core::SessionKey;
+use pleach_session::{GetSessionConfig, SessionError, SessionService as _, SessionServiceExt as _};
+use pleach_session_postgres::{PostgresOptions, PostgresSessionService};
+use pleach_testkit::contract::{created, event, ids, loaded};
+use serde_json::json;
+use sqlx::AssertSqlSafe;
+use tokio::sync::mpsc;
+
+use super::{Place, chain, key};
+
+/// Writers, and a killer that ends whatever is at work after every few answers: nothing acknowledged is lost, nothing is
+/// stored twice, and nobody sees an error.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn killed_connections_lose_nothing_and_store_nothing_twice() {
+    let Some(place) = Place::new().await else { return };
+    let service = place.open().await;
+    let (acknowledged, mut answers) = mpsc::unbounded_channel();
+    let expected: Vec<_> = (0..40).map(|number| format!("e{number}")).collect();
+    let writers = join_all((0..8).map(|writer| {
+        let (service, acknowledged) = (&service, acknowledged.clone());
+        async move {
+            let key = SessionKey::new("app", format!("u{writer}"), "s");
+            let mut session = created(service, &key, json!({})).await;
+            for number in 0..40 {
+                let event = event(&format!("e{number}"), f64::from(number))
+                    .with_state(format!("app:{writer}"), number)
+                    .with_state("n", number);
+                service.append_event(&mut session, event).await.unwrap();
+                acknowledged.send(()).unwrap();
+            }
+            session
+        }
+    }));
+    drop(acknowledged);
+    let kill = format!(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = '{}' AND state <> 'idle'",
+        place.schema
+    );
+    let mut other = place.raw().await;
+    let killer = async {
+        let (mut count, mut killed) = (0, 0);
+        while answers.recv().await.is_some() {
+            count += 1;
+            if count % 10 == 0 {
+                killed += sqlx::query(AssertSqlSafe(kill.as_str())).fetch_all(&mut other).await.unwrap().len();
+            }
+        }
+        killed
+    };
+    let (sessions, killed) = join(writers, killer).await;
+    assert!(killed > 10, "only {killed} connections were hit");
+    for session in sessions {
+        let back = loaded(&service, session.key()).await;
+        assert_eq!((ids(&back), &back.state["n"]), (expected.clone(), &json!(39)));
+        assert_eq!(back.revision(), session.revision());
+    }
+    let state = loaded(&service, &SessionKey::new("app", "u0", "s")).await.state;
+    assert!((0..8).all(|writer| state[&format!("app:{writer}")] == 39), "{state:?}");
+}
+
+#[tokio::test]
+async fn idle_connections_that_were_closed_are_replaced() {
+    let Some(place) = Place::new().await else { return };
+    let service = place.open().await;
+    let mut session = created(&service, &key("s"), json!({})).await;
+    let kill =
+        format!("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = '{}'", place.schema);
+    place.run(&kill).await;
+    assert_eq!(loaded(&service, &key("s")).await, session);
+    place.run(&kill).await;
+    service.append_event(&mut session, event("e1", 1.0)).await.unwrap();
+    assert_eq!(loaded(&service, &key("s")).await, session);
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_is_named_at_once() {
+    let url = "postgresql://user:s3cret@127.0.0.1:1/adk";
+    let error = PostgresSessionService::open(url).await.unwrap_err();
+    assert!(matches!(&error, SessionError::Unavailable { what, .. } if what.contains("adk at 127.0.0.1:1")), "{error}");
+    assert!(!format!("{} {error:?}", chain(&error)).contains("s3cret"));
+    let error = PostgresSessionService::open(&format!("{url}?sslmode=require")).await.unwrap_err();
+    assert!(matches!(error, SessionError::Unavailable { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn refusals_of_the_server_show_no_password() {
+    let Some(place) = Place::new().await else { return };
+    let url = place.url();
+    let wrong = url.replace("pleach_test?", "no_such_database?");
+    if wrong != url {
+        let error = PostgresSessionService::open(&wrong).await.unwrap_err();
+        assert!(chain(&error).contains("no_such_database"), "{}", chain(&error));
+    }
+    let (start, rest) = url.split_once("://").unwrap();
+    let (userinfo, rest) = rest.rsplit_once('@').unwrap();
+    let (user, password) = userinfo.split_once(':').unwrap_or((userinfo, ""));
+    let outcome = PostgresSessionService::open(&format!("{start}://{user}:s3cret@{rest}")).await;
+    // A server may trust everybody.
+    if let Err(error) = outcome {
+        assert!(matches!(error, SessionError::Unavailable { .. }), "{error}");
+        assert!(!format!("{} {error:?}", chain(&error)).contains("s3cret"));
+    }
+    let debug = format!("{:?}", place.open().await);
+    assert!(password.is_empty() || !debug.contains(password), "{debug}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_connection_is_waited_for_until_the_deadline() {
+    let Some(place) = Place::new().await else { return };
+    let options = PostgresOptions::new().with_connections(1).with_acquire_timeout(Duration::from_millis(100));
+    let service = PostgresSessionService::open_with(&place.url(), options).await.unwrap();
+    let mut session = created(&service, &key("s"), json!({})).await;
+    let mut other = place.raw().await;
+    sqlx::raw_sql("BEGIN; SELECT 1 FROM sessions FOR UPDATE").execute(&mut other).await.unwrap();
+    let append = service.append_event(&mut session, event("e1", 1.0));
+    let load = async {
+        place.until_waiting(1).await;
+        let error = service.get_session(&key("s"), GetSessionConfig::all()).await.unwrap_err();
+        assert!(chain(&error).contains("no connection became free in time"), "{}", chain(&error));
+        sqlx::raw_sql("ROLLBACK").execute(&mut other).await.unwrap();
+    };
+    let (outcome, ()) = join(append, load).await;
+    outcome.unwrap();
+    assert_eq!(loaded(&service, &key("s")).await, session);
+}
+
+#[tokio::test]
+async fn a_dropped_load_leaves_the_service_usable() {
+    let Some(place) = Place::new().await else { return };
+    let options = PostgresOptions::new().with_connections(2);
+    let service = PostgresSessionService::open_with(&place.url(), options).await.unwrap();
+    let session = created(&service, &key("s"), json!({})).await;
+    for polls in 0..8 {
+        let key = key("s");
+        let mut load = service.get_session(&key, GetSessionConfig::all());
+        for _ in 0..polls {
+            let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+            if load.as_mut().poll(&mut context).is_ready() {
+                break;
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+    assert_eq!(loaded(&service, &key("s")).await, session);
+}
+
+#[tokio::test]
+async fn a_closed_service_says_so() {
+    let Some(place) = Place::new().await else { return };
+    let service = place.open().await;
+    let mut session = created(&service, &key("s"), json!({})).await;
+    service.flush().await.unwrap();
+    service.close().await.unwrap();
+    service.close().await.unwrap();
+    let error = service.append_event(&mut session, event("e1", 1.0)).await.unwrap_err();
+    assert!(matches!(error, SessionError::Unavailable { .. }), "{error}");
+    let error = service.get_session(&key("s"), GetSessionConfig::all()).await.unwrap_err();
+    assert!(chain(&error).contains("closed"), "{}", chain(&error));
+    assert!(service.flush().await.is_err());
+    let left = format!("SELECT pid::text FROM pg_stat_activity WHERE application_name = '{}'", place.schema);
+    while !place.texts(&left).await.is_empty() {}
+}

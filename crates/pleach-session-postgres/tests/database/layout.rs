@@ -1,0 +1,120 @@
+//! Which databases are opened, and what is in a new one (S62, S64).
+
+use futures_util::future::join_all;
+use pleach_session::{SessionError, SessionService as _, SessionServiceExt as _};
+use pleach_session_postgres::PostgresSessionService;
+use pleach_testkit::contract::{created, event, loaded};
+use serde_json::json;
+
+use super::{Place, golden, key};
+
+/// Columns, constraints and indexes, without the name of the schema.
+async fn shape(place: &Place) -> Vec<String> {
+    let schema = &place.schema;
+    let sql = format!(
+        "SELECT replace(line, '{schema}.', '') FROM (
+            SELECT format('%s.%s %s %s %s', table_name, column_name, data_type, character_maximum_length, is_nullable) AS line
+            FROM information_schema.columns WHERE table_schema = '{schema}'
+            UNION ALL
+            SELECT format('%s %s %s', conrelid::regclass, conname, pg_get_constraintdef(oid)) FROM pg_constraint
+            WHERE connamespace = '{schema}'::regnamespace
+            UNION ALL
+            SELECT indexdef FROM pg_indexes WHERE schemaname = '{schema}'
+            UNION ALL
+            SELECT format('%s = %s', key, value) FROM {schema}.adk_internal_metadata
+        ) lines ORDER BY 1"
+    );
+    place.texts(&sql).await
+}
+
+#[tokio::test]
+async fn s62_a_new_database_is_laid_out_as_google_adk_does_it() {
+    let (Some(ours), Some(theirs)) = (Place::new().await, Place::new().await) else { return };
+    ours.open().await;
+    golden::load(&theirs).await;
+    assert_eq!(shape(&ours).await, shape(&theirs).await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn s62_a_new_database_can_be_opened_by_many_at_once() {
+    let Some(place) = Place::new().await else { return };
+    let url = place.url();
+    let opened = join_all((0..8).map(|_| PostgresSessionService::open(&url))).await;
+    for (number, service) in opened.into_iter().enumerate() {
+        let service = service.unwrap();
+        created(&service, &key(&format!("s{number}")), json!({})).await;
+        service.close().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn case_93_94_what_is_missing_is_made_again() {
+    let Some(place) = Place::new().await else { return };
+    let service = place.open().await;
+    let mut session = created(&service, &key("s"), json!({"a": 1})).await;
+    let before = shape(&place).await;
+    place.run("DROP TABLE adk_internal_metadata; DROP INDEX idx_events_app_user_session_ts_id").await;
+    let again = place.open().await;
+    assert_eq!(shape(&place).await, before);
+    again.append_event(&mut session, event("e1", 1.0)).await.unwrap();
+    assert_eq!(loaded(&service, &key("s")).await, session);
+}
+
+#[tokio::test]
+async fn case_95_extra_columns_and_tables_do_not_disturb() {
+    let Some(place) = Place::new().await else { return };
+    place.open().await;
+    place.run("ALTER TABLE events ADD COLUMN extra text; ALTER TABLE sessions ADD COLUMN extra int; CREATE TABLE x (y int)").await;
+    let service = place.open().await;
+    let mut session = created(&service, &key("s"), json!({"a": 1})).await;
+    service.append_event(&mut session, event("e1", 1.0).with_state("a", 2)).await.unwrap();
+    assert_eq!(loaded(&service, &key("s")).await, session);
+}
+
+/// The reason of the refusal; a refused database is not changed.
+async fn refused(sql: &str) -> Option<String> {
+    let place = Place::new().await?;
+    place.run(sql).await;
+    let tables =
+        format!("SELECT relname::text FROM pg_class WHERE relnamespace = '{}'::regnamespace ORDER BY 1", place.schema);
+    let before = place.texts(&tables).await;
+    let error = PostgresSessionService::open(&place.url()).await.unwrap_err();
+    let SessionError::Unsupported { what, reason } = error else { panic!("{error}") };
+    assert!(what.contains("Postgres database"), "{what}");
+    assert_eq!(place.texts(&tables).await, before);
+    Some(reason)
+}
+
+const VERSION: &str = "CREATE TABLE adk_internal_metadata (key varchar(128) PRIMARY KEY, value varchar(256) NOT NULL)";
+
+#[tokio::test]
+async fn case_91_other_versions_are_refused_with_what_to_do() {
+    for (version, expected) in
+        [("0", "adk migrate session"), ("2", "schema version is 2"), ("x", "schema version is x")]
+    {
+        let sql = format!("{VERSION}; INSERT INTO adk_internal_metadata VALUES ('schema_version', '{version}')");
+        let Some(reason) = refused(&sql).await else { return };
+        assert!(reason.contains(expected), "{reason}");
+    }
+}
+
+#[tokio::test]
+async fn case_92_a_table_of_versions_without_one_is_refused() {
+    let Some(reason) = refused(VERSION).await else { return };
+    assert!(reason.contains("no row schema_version"), "{reason}");
+}
+
+#[tokio::test]
+async fn s64a_the_old_layout_is_refused_with_what_to_do() {
+    let old = "CREATE TABLE events (id varchar(128) PRIMARY KEY, author varchar(256), actions bytea NOT NULL)";
+    let Some(reason) = refused(old).await else { return };
+    assert!(reason.contains("adk migrate session"), "{reason}");
+}
+
+#[tokio::test]
+async fn another_programs_tables_are_refused() {
+    for sql in ["CREATE TABLE sessions (id int)", "CREATE TABLE events (id int)"] {
+        let Some(reason) = refused(sql).await else { return };
+        assert!(reason.contains("another program's"), "{reason}");
+    }
+}

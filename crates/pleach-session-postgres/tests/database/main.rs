@@ -1,0 +1,61 @@
+//! What only a database can show: layouts, google-adk's rows, other processes' locks, connections that break.
+
+#![expect(clippy::unwrap_used, reason = "test code: a panic is how a rule fails")]
+
+mod faults;
+mod golden;
+mod layout;
+mod rows;
+mod sharing;
+#[path = "../support/mod.rs"]
+mod support;
+
+use pleach_core::SessionKey;
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection, Row as _};
+use support::Place;
+
+impl Place {
+    /// A plain connection to the schema, as another program has it.
+    async fn raw(&self) -> PgConnection {
+        let url = self.url().replace(&format!("application_name={}", self.schema), "application_name=other");
+        PgConnection::connect(&url).await.unwrap()
+    }
+
+    /// Runs statements as another program would.
+    async fn run(&self, sql: &str) {
+        let mut connection = self.raw().await;
+        sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut connection).await.unwrap();
+        connection.close().await.unwrap();
+    }
+
+    /// The texts a query gives, row by row.
+    async fn texts(&self, sql: &str) -> Vec<String> {
+        let mut connection = self.raw().await;
+        let rows = sqlx::query(AssertSqlSafe(sql)).fetch_all(&mut connection).await.unwrap();
+        rows.iter().map(|row| row.try_get::<Option<String>, _>(0).unwrap().unwrap_or_default()).collect()
+    }
+
+    /// Waits until so many connections of the service wait for a lock.
+    async fn until_waiting(&self, count: usize) {
+        let sql = format!(
+            "SELECT pid::text FROM pg_stat_activity WHERE application_name = '{}' AND wait_event_type = 'Lock'",
+            self.schema
+        );
+        while self.texts(&sql).await.len() < count {}
+    }
+}
+
+fn key(id: &str) -> SessionKey {
+    SessionKey::new("app", "user", id)
+}
+
+/// An error with all its causes, as a log shows it.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(inner) = source {
+        text = format!("{text}: {inner}");
+        source = inner.source();
+    }
+    text
+}

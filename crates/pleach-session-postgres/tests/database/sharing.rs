@@ -1,0 +1,106 @@
+//! Several services on one database, as several processes have it.
+
+use futures_util::future::{join, join_all};
+use pleach_core::{Revision, SessionKey};
+use pleach_session::{SessionError, SessionService as _, SessionServiceExt as _};
+use pleach_testkit::contract::{created, event, ids, loaded};
+use serde_json::json;
+
+use super::{Place, key};
+
+#[tokio::test]
+async fn s35_a_writer_in_another_service_is_noticed() {
+    let Some(place) = Place::new().await else { return };
+    let (ours, theirs) = (place.open().await, place.open().await);
+    let mut mine = created(&ours, &key("s"), json!({})).await;
+    let mut foreign = loaded(&theirs, &key("s")).await;
+    theirs.append_event(&mut foreign, event("e1", 0.0)).await.unwrap();
+    assert!(ours.append_event(&mut mine, event("e2", 1.0)).await.unwrap_err().is_stale());
+    mine = loaded(&ours, &key("s")).await;
+    ours.append_event(&mut mine, event("e2", 1.0)).await.unwrap();
+    assert_eq!(ids(&loaded(&theirs, &key("s")).await), ["e1", "e2"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn s66_7_services_write_shared_state_at_once_and_lose_nothing() {
+    let Some(place) = Place::new().await else { return };
+    let services = join_all((0..4).map(|_| place.open())).await;
+    join_all(services.iter().enumerate().flat_map(|(owner, service)| {
+        (0..4).map(move |writer| async move {
+            let key = SessionKey::new("app", format!("u{writer}"), format!("s{owner}"));
+            let own = format!("{owner}-{writer}");
+            let mut session = created(service, &key, json!({ format!("app:made-{own}"): 1 })).await;
+            for number in 0..20 {
+                let event = event(&format!("e{number}"), f64::from(number))
+                    .with_state(format!("app:{own}"), number)
+                    .with_state(format!("user:{own}"), number);
+                service.append_event(&mut session, event).await.unwrap();
+            }
+        })
+    }))
+    .await;
+    let state = loaded(&services[0], &SessionKey::new("app", "u0", "s0")).await.state;
+    assert_eq!(state.len(), 16 + 16 + 4);
+    assert!(state.iter().all(|(key, value)| *value == if key.contains("made") { 1 } else { 19 }), "{state:?}");
+}
+
+/// Both statements pass the fence in their own snapshot and wait for the row; their events have the session's own time,
+/// so that the time alone does not tell the second that the first was there.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn s35_of_two_that_wait_for_the_row_one_is_stale_also_at_the_same_time() {
+    let Some(place) = Place::new().await else { return };
+    let service = place.open().await;
+    for (round, time) in [0.0, 1.0].into_iter().enumerate() {
+        let key = key(&format!("s{round}"));
+        let session = created(&service, &key, json!({})).await;
+        let mut other = place.raw().await;
+        sqlx::raw_sql("BEGIN; SELECT 1 FROM sessions FOR UPDATE").execute(&mut other).await.unwrap();
+        let appends = join_all((0..2).map(|writer| {
+            let (mut head, service) = (session.head.clone(), &service);
+            async move { service.append(&mut head, event(&format!("e{writer}"), time).into()).await }
+        }));
+        let release = async {
+            place.until_waiting(2).await;
+            sqlx::raw_sql("ROLLBACK").execute(&mut other).await.unwrap();
+        };
+        let (outcomes, ()) = join(appends, release).await;
+        assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 1, "{outcomes:?}");
+        assert!(outcomes.into_iter().filter_map(Result::err).all(|error| error.is_stale()));
+        assert_eq!(loaded(&service, &key).await.events.len(), 1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_append_that_waits_for_a_delete_finds_nothing() {
+    let Some(place) = Place::new().await else { return };
+    let service = place.open().await;
+    let mut session = created(&service, &key("s"), json!({})).await;
+    let mut other = place.raw().await;
+    sqlx::raw_sql("BEGIN; DELETE FROM sessions").execute(&mut other).await.unwrap();
+    let append = service.append_event(&mut session, event("e1", 1.0).with_state("app:k", 1));
+    let release = async {
+        place.until_waiting(1).await;
+        sqlx::raw_sql("COMMIT").execute(&mut other).await.unwrap();
+    };
+    let (outcome, ()) = join(append, release).await;
+    assert!(matches!(outcome.unwrap_err(), SessionError::NotFound(_)));
+    assert_eq!(place.texts("SELECT state::text FROM app_states").await, ["{}"]);
+}
+
+/// Events of one microsecond: the repeated append leads right behind its own event, not behind the others.
+#[tokio::test]
+async fn s34_a_lost_answer_among_events_of_one_time_is_not_taken_for_more() {
+    let Some(place) = Place::new().await else { return };
+    let service = place.open().await;
+    let session = created(&service, &key("s"), json!({})).await;
+    let mut first = session.head.clone();
+    service.append(&mut first, event("z-first", 0.0).into()).await.unwrap();
+    let mut second = first.clone();
+    service.append(&mut second, event("a-second", 0.0).into()).await.unwrap();
+    let mut again = session.head.clone();
+    service.append(&mut again, event("z-first", 0.0).into()).await.unwrap();
+    assert_eq!(again.revision(), first.revision());
+    assert_ne!(again.revision(), Revision::default());
+    let error = service.append(&mut again, event("third", 0.0).into()).await.unwrap_err();
+    assert!(error.is_stale(), "{error}");
+}
