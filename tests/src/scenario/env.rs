@@ -58,7 +58,7 @@ impl Env {
 
     /// For the body of a plugin's hook.
     pub(crate) fn of_hook(world: Arc<World>, ic: &InvocationContext, vars: Map<String, Value>) -> Self {
-        let state = ic.with_state(Map::clone);
+        let state = ic.state();
         Self { world, vars, input: Value::Null, place: Place::Hook { state } }
     }
 

@@ -37,6 +37,8 @@ pub(crate) struct RunSet<'a> {
     live: usize,
     finished: Vec<Finished>,
     polled: Vec<usize>,
+    /// Whether others get their turn before the first run is polled.
+    yields: bool,
 }
 
 struct Slot<'a> {
@@ -79,6 +81,11 @@ impl Wake for SlotWaker {
 }
 
 impl<'a> RunSet<'a> {
+    /// The runs of an orchestrator that stands beside others: what became ready together with it goes first.
+    pub(crate) fn after_others() -> Self {
+        Self { yields: true, ..Self::default() }
+    }
+
     /// Adds a run; it is polled with the next pass.
     pub(crate) fn push(&mut self, seq: u64, node: usize, run: NodeRun<'a>) {
         let index = self.free.pop().unwrap_or_else(|| self.add_slot());
@@ -112,11 +119,7 @@ impl<'a> RunSet<'a> {
 
     /// Gives every run that can go on its turn, without waiting, and moves those that have ended to `batch`.
     pub(crate) async fn pass(&mut self, batch: &mut Vec<Finished>) {
-        poll_fn(|cx| {
-            self.poll_runs(cx);
-            Poll::Ready(())
-        })
-        .await;
+        poll_fn(|cx| if self.poll_runs(cx) { Poll::Ready(()) } else { Poll::Pending }).await;
         self.hand_out(batch);
     }
 
@@ -137,13 +140,18 @@ impl<'a> RunSet<'a> {
         .await
     }
 
-    fn poll_runs(&mut self, cx: &mut TaskContext<'_>) {
+    /// Polls what can go on; false when others get their turn first.
+    fn poll_runs(&mut self, cx: &mut TaskContext<'_>) -> bool {
         self.shared.parent.register(cx.waker());
+        if std::mem::take(&mut self.yields) {
+            cx.waker().wake_by_ref();
+            return false;
+        }
         while let Some(index) = self.fresh.pop_front() {
             self.poll_slot(index);
             if !tokio::task::coop::has_budget_remaining() {
                 cx.waker().wake_by_ref();
-                return;
+                return true;
             }
         }
         let mut woken = std::mem::take(&mut self.polled);
@@ -161,6 +169,7 @@ impl<'a> RunSet<'a> {
         }
         woken.clear();
         self.polled = woken;
+        true
     }
 
     fn poll_slot(&mut self, index: usize) {

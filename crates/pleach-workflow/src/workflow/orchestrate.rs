@@ -3,7 +3,6 @@
 //! What is ready and what follows is decided by [`Schedule`]; what a resume skips by the engine's replay rules. This
 //! file only starts runs and reports their ends.
 
-use std::future::poll_fn;
 use std::sync::Arc;
 
 use pleach_context::{ChildFailure, Context, Flow, History, NodeError, NodeInput, NodeSpec, Place, RunOutcome, Yield};
@@ -50,13 +49,14 @@ enum End {
 
 impl<'a> Orchestration<'a> {
     pub(super) fn new(graph: &'a Graph, spec: &'a NodeSpec, limit: Option<usize>, ctx: Context) -> Self {
+        let nested = ctx.parent().is_some_and(|parent| !parent.node_path().is_root());
         let history = ctx.invocation().history();
         let gate = history.as_ref().map(|history| ReplayGate::new(history, ctx.node_path())).unwrap_or_default();
         Self {
             graph,
             spec,
             limit,
-            runs: RunSet::default(),
+            runs: if nested { RunSet::after_others() } else { RunSet::default() },
             finished: Vec::new(),
             history,
             gate,
@@ -244,16 +244,7 @@ impl<'a> Orchestration<'a> {
     /// Sends an event of the workflow itself; the runs go on meanwhile.
     async fn send(&mut self, event: Event) {
         let ctx = self.ctx.clone();
-        let mut event = Some(Arc::new(event));
-        let mut ticket = None;
-        self.runs
-            .drive_while(poll_fn(|cx| {
-                let queue = ctx.invocation().queue();
-                let ticket =
-                    *ticket.get_or_insert_with(|| queue.push(event.take().unwrap_or_default(), cx.waker().clone()));
-                queue.poll_stored(ticket, cx)
-            }))
-            .await;
+        self.runs.drive_while(ctx.deliver(event)).await;
     }
 }
 
