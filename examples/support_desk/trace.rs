@@ -109,8 +109,8 @@ fn ran(own: &[&Event]) -> String {
     let ends = |event: &&&Event| event.output().is_some() || event.is_interrupt() || event.error_code().is_some();
     let times = match own.iter().filter(ends).count() {
         0 => "has not finished".to_owned(),
-        1 => "ran once".to_owned(),
-        n => format!("ran {n} times"),
+        1 => "finished once".to_owned(),
+        n => format!("finished {n} times"),
     };
     format!("  by {}, {times}", first.author())
 }

@@ -314,9 +314,15 @@ impl fmt::Display for Fail {
 impl fmt::Debug for Fail {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.0)?;
+        let mut told = self.0.to_string();
         let mut cause = self.0.record.source();
         while let Some(error) = cause {
-            write!(f, "\n  caused by: {error}")?;
+            // Transparent wrappers and kept records say what has been said.
+            let text = error.to_string();
+            if !told.contains(&text) && !error.is::<Record>() {
+                write!(f, "\n  caused by: {text}")?;
+                told = text;
+            }
             cause = error.source();
         }
         Ok(())

@@ -59,10 +59,9 @@ pub enum RunError {
     #[error("{}", .0.message())]
     Plugin(NodeError),
     /// A node failed; its error event is stored.
-    #[error("{}", .error.message())]
+    #[error("{path} failed with {}: {}", .error.class(), .error.message())]
     Node {
         /// What it failed with.
-        #[source]
         error: NodeError,
         /// The run that failed.
         path: NodePath,
@@ -107,6 +106,15 @@ impl RunError {
             Self::Plugin(error) | Self::Node { error, .. } | Self::Output(error) => error.class(),
             Self::Waiting(_) => "NodeInterruptedError",
             Self::Aborted => "INVOCATION_ABORTED",
+        }
+    }
+
+    /// The text of the error without the run that failed: what ADK's exception says.
+    #[must_use]
+    pub fn message(&self) -> String {
+        match self {
+            Self::Node { error, .. } => error.message().to_owned(),
+            other => other.to_string(),
         }
     }
 

@@ -66,7 +66,8 @@ impl Runner {
     /// Answers a question of a session, in any process and on any day; the invocation that asked goes on.
     ///
     /// The session is named by user and id, or by its id alone. The answer is checked against the question when the run
-    /// starts: one that does not fit, and an unknown question, are errors, and nothing is stored.
+    /// starts: one that does not fit, and an unknown question, are errors, and nothing is stored. An answer to a question
+    /// that is answered already is stored as well; what was finished with the first one stays as it is (E158).
     ///
     /// # Errors
     /// An answer that has no JSON form.

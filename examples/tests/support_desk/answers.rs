@@ -5,35 +5,35 @@ use crate::program::{Desk, check};
 const T_102: &str = r#"T-102  ben: closed, 14 events
    user says "{\"id\":\"T-102\",\"user\":\"ben\",\"text\":\"The coffee machine leaks. I want my money back.\",\"order\":1012}"
 └─ desk@1
-   ├─ classify@1  by desk, ran once
+   ├─ classify@1  by desk, finished once
    │      route refund
    │      output {"id":"T-102","order":1012,"text":"The coffee machine leaks. I want my money back.","user":"ben"}
    │      state kind = "refund"
    │      state ticket = {"id":"T-102","order":1012,"text":"The coffee machine leaks. I want my money back.","user":"ben"}
-   ├─ order@1  by desk, ran once
+   ├─ order@1  by desk, finished once
    │      says "looking up order 1012"
    │      output {"found":{"cents":18900,"delivery":"was delivered last week","item":"coffee machine","number":1012,"user":"ben"}}
-   ├─ customer@1  by desk, ran once
+   ├─ customer@1  by desk, finished once
    │      says "looking up customer ben"
    │      output {"name":"ben","orders":1}
-   ├─ facts@1  by desk, ran once
+   ├─ facts@1  by desk, finished once
    │      output {"customer":{"name":"ben","orders":1},"order":{"found":{"cents":18900,"delivery":"was delivered last week","item":"coffee machine","number":1012,"user":"ben"}}}
-   ├─ decide@1  by desk, ran once
+   ├─ decide@1  by desk, finished once
    │      route ask
    │      output {"cents":18900,"text":"We are sorry about the coffee machine and pay 189.00 back."}
    │      state draft = {"cents":18900,"text":"We are sorry about the coffee machine and pay 189.00 back."}
-   ├─ approve@1  by desk, ran once
+   ├─ approve@1  by desk, finished once
    │      asks refund-T-102: "Refund 189.00 to ben (no refund so far)?"
    │      answered {"yes":true}
-   ├─ settle@1  by desk, ran once
+   ├─ settle@1  by desk, finished once
    │      route pay
    │      output {"cents":18900,"text":"We are sorry about the coffee machine and pay 189.00 back."}
-   ├─ pay@1  by desk, ran once
+   ├─ pay@1  by desk, finished once
    │      says "paying 189.00"
    │      output {"cents":18900,"text":"We are sorry about the coffee machine and pay 189.00 back."}
    │      state app:refunded_cents = 20150
    │      state user:refunds = 1
-   └─ close@1  by desk, ran once
+   └─ close@1  by desk, finished once
           output {"cents":18900,"text":"We are sorry about the coffee machine and pay 189.00 back."}
           state app:closed = 5
           state reply = {"cents":18900,"text":"We are sorry about the coffee machine and pay 189.00 back."}

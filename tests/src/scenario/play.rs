@@ -165,7 +165,7 @@ impl Stage {
         let ended = self.drive(&runner, request, turn.close_after(), &mut yielded).await;
         let mut record = json!({ "yielded": yielded });
         if let Err(error) = ended {
-            record["error"] = json!({ "type": error.code(), "message": error.to_string() });
+            record["error"] = json!({ "type": error.code(), "message": error.message() });
         }
         let log = self.world.take_log();
         if !log.is_empty() {

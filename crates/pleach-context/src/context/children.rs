@@ -92,7 +92,7 @@ impl Context {
         if !self.inner.rerun_on_resume {
             let node = self.node_name();
             return Err(NodeError::value(format!(
-                "A node must have rerun_on_resume=True. Node '{node}' runs dynamic nodes, which a resume finds again only by running it again."
+                "A node must have rerun_on_resume=True. Node '{node}' runs other nodes, which a resume finds again only by running it again: add it with `FunctionNode::new(\"{node}\", …).rerun_on_resume(true)`."
             )));
         }
         if let Some(id) = options.run_id.as_ref().filter(|id| id.chars().all(|digit| digit.is_ascii_digit())) {
@@ -149,7 +149,12 @@ impl Context {
         if let Some(answer) = self.resume_inputs().get(&id) {
             return Ok(answer.clone());
         }
-        self.check_call(&RunOptions::default())?;
+        if !self.inner.rerun_on_resume {
+            let node = self.node_name();
+            return Err(NodeError::value(format!(
+                "Node '{node}' asks in the middle of its body, so it must run again when the answer comes: add it with `FunctionNode::new(\"{node}\", …).rerun_on_resume(true)`, or return a `RequestInput` instead."
+            )));
+        }
         let live = LiveCall::enter(self);
         self.emit(question).await?;
         Err(live.park().await)

@@ -120,7 +120,8 @@ impl<In, Out> FunctionNode<In, Out> {
         }
     }
 
-    /// Sets whether a run without output and route leaves the node waiting for another trigger (R307).
+    /// Sets whether a run without output and route leaves the node waiting for another trigger (R307). A run that was cut
+    /// off before its output then runs again on resume.
     #[must_use]
     pub fn wait_for_output(self, wait: bool) -> Self {
         self.set(|spec| spec.wait_for_output = wait)

@@ -19,7 +19,7 @@ pub(crate) async fn trace(mut run: Run) -> Vec<String> {
     while let Some(item) = run.next().await {
         lines.push(match item {
             Ok(event) => line(&event),
-            Err(error) => format!("! {}: {error}", error.code()),
+            Err(error) => format!("! {}: {}", error.code(), error.message()),
         });
     }
     lines
