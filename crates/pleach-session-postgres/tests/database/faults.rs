@@ -129,7 +129,7 @@ async fn refusals_of_the_server_show_no_password() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_connection_is_waited_for_until_the_deadline() {
     let Some(place) = Place::new().await else { return };
-    let options = PostgresOptions::new().with_connections(1).with_acquire_timeout(Duration::from_millis(100));
+    let options = PostgresOptions::new().with_connections(1).with_acquire_timeout(Duration::from_secs(3));
     let service = PostgresSessionService::open_with(&place.url(), options).await.unwrap();
     let mut session = created(&service, &key("s"), json!({})).await;
     let mut other = place.raw().await;
