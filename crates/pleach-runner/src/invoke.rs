@@ -105,8 +105,8 @@ impl RunnerParts {
         // What an invocation has done is read from its events: a resume needs them all.
         let answers = request.message.as_ref().is_some_and(|message| message.function_responses().next().is_some());
         let resumes = answers || request.invocation_id.is_some();
-        let config = if resumes { GetSessionConfig::all() } else { request.config.get_session_config.clone() };
-        if let Some(session) = sessions.get_session(key, config.clone()).await? {
+        let config = if resumes { GetSessionConfig::all() } else { request.config.get_session_config };
+        if let Some(session) = sessions.get_session(key, config).await? {
             return Ok(session);
         }
         if !self.auto_create_session || answers || (resumes && request.message.is_none()) {

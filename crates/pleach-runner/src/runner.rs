@@ -58,7 +58,6 @@ impl Runner {
     }
 
     /// Starts or resumes what the request says. The run starts when it is first polled; dropping it cancels it.
-    #[must_use]
     pub fn start(&self, request: RunRequest) -> Run {
         Run::new(Arc::clone(&self.parts), request)
     }
