@@ -28,8 +28,8 @@ pub struct RunRecord {
     pub interrupts: BTreeSet<String>,
     /// The answers that have come, by question.
     pub answers: BTreeMap<String, Value>,
-    /// The branch that the run ended on; `None` when its events do not say.
-    pub branch: Option<Option<pleach_core::Branch>>,
+    /// The branch that the run ended on; `None` when its last output does not say: then it is the one it started on.
+    pub branch: Option<pleach_core::Branch>,
     /// The isolation scope of the run.
     pub isolation_scope: Option<Arc<str>>,
     /// Whether the run completed after its last answer, or since its start.
@@ -210,7 +210,7 @@ impl RunRecord {
                 self.isolation_scope = Some(scope.into());
             }
             if !claimed && (event.branch().is_some() || event.output().is_some()) {
-                self.branch = Some(event.branch().cloned());
+                self.branch = event.branch().cloned();
             }
         }
         if event.output().is_some() {

@@ -24,8 +24,8 @@ pub(crate) enum Decision {
 pub(crate) struct Replayed {
     pub(crate) output: NodeInput,
     pub(crate) route: Option<Route>,
-    /// The branch that the run ended on; `None` when history does not say.
-    pub(crate) branch: Option<Option<Branch>>,
+    /// The branch that the run ended on; `None` for the one that it starts on.
+    pub(crate) branch: Option<Branch>,
 }
 
 /// Decides about a run from its record (R1010).

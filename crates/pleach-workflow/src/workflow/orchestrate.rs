@@ -118,7 +118,7 @@ impl<'a> Orchestration<'a> {
                 }
                 Decision::Wait(ids) => Some(End::Interrupted(ids)),
                 Decision::FastForward(replayed) => {
-                    let branch = replayed.branch.unwrap_or_else(|| setup.branch.clone());
+                    let branch = replayed.branch.or_else(|| setup.branch.clone());
                     Some(End::Done { output: replayed.output, route: replayed.route, branch, replayed: true })
                 }
             };
