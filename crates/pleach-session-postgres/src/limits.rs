@@ -1,12 +1,9 @@
 //! What the columns hold: checked before the round trip, so that the error names the field.
 
-use pleach_core::{Event, SessionKey, micros};
-use pleach_session::{SessionError, SessionResult};
+use pleach_core::{Event, SessionKey};
+use pleach_session::{SessionError, SessionResult, prepare};
 
 use crate::value::Time;
-
-/// The first microsecond of the year 1 and the last of 9999, which is what google-adk can read.
-const YEARS: std::ops::RangeInclusive<i64> = -62_135_596_800_000_000..=253_402_300_799_999_999;
 
 /// Refuses names longer than their columns.
 pub(crate) fn check_key(key: &SessionKey) -> SessionResult<()> {
@@ -24,11 +21,7 @@ pub(crate) fn check_event(key: &SessionKey, event: &Event) -> SessionResult<Time
 
 /// A time in seconds as a column holds it (S49).
 pub(crate) fn check_time(key: &SessionKey, field: &str, seconds: f64) -> SessionResult<Time> {
-    let time = micros(seconds);
-    if !seconds.is_finite() || !YEARS.contains(&time) {
-        return Err(refused(key, field, "the time is outside of the years 1 to 9999"));
-    }
-    Ok(Time(time))
+    prepare::calendar_time(key, field, seconds).map(Time)
 }
 
 fn check_length(key: &SessionKey, field: &str, text: &str, limit: usize) -> SessionResult<()> {
@@ -40,9 +33,5 @@ fn check_length(key: &SessionKey, field: &str, text: &str, limit: usize) -> Sess
         128 => "it is longer than 128 characters",
         _ => "it is longer than 256 characters",
     };
-    Err(refused(key, field, reason))
-}
-
-fn refused(key: &SessionKey, field: &str, reason: &'static str) -> SessionError {
-    SessionError::Unstorable { key: key.clone(), field: field.to_owned(), reason }
+    Err(SessionError::Unstorable { key: key.clone(), field: field.to_owned(), reason })
 }

@@ -3,7 +3,7 @@ BEGIN IMMEDIATE;
 SELECT 0 AS kind, j.key AS slot, CASE WHEN j.value ->> 3 THEN s.state END AS state, s.update_time AS update_time,
     (SELECT count(*) FROM events t
         WHERE t.app_name = s.app_name AND t.user_id = s.user_id AND t.session_id = s.id
-            AND t.timestamp = s.update_time) AS ties,
+            AND {t.timestamp at s.update_time}) AS ties,
     (SELECT max(t.timestamp) FROM events t
         WHERE t.app_name = s.app_name AND t.user_id = s.user_id AND t.session_id = s.id) AS newest
 FROM json_each(?1) j CROSS JOIN sessions s

@@ -1,9 +1,14 @@
--- What kind of file this is: the declared type of sessions.update_time, the columns of events that tell the oldest
--- layout, and how many of our five objects are there.
+-- What kind of file this is: the declared type of the update times, the columns of events that tell the oldest layout,
+-- and how many of the objects of either layout are there.
 SELECT
     (SELECT count(*) FROM pragma_table_info('sessions')) AS session_columns,
-    (SELECT type FROM pragma_table_info('sessions') WHERE name = 'update_time') AS time_type,
+    coalesce(
+        (SELECT type FROM pragma_table_info('sessions') WHERE name = 'update_time'),
+        (SELECT type FROM pragma_table_info('app_states') WHERE name = 'update_time'),
+        (SELECT type FROM pragma_table_info('user_states') WHERE name = 'update_time')) AS time_type,
     (SELECT count(*) FROM pragma_table_info('events')) AS event_columns,
+    (SELECT count(*) FROM pragma_table_info('events') WHERE name = 'actions') AS has_actions,
     (SELECT count(*) FROM pragma_table_info('events') WHERE name = 'event_data') AS has_event_data,
+    (SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'adk_internal_metadata') AS has_metadata,
     (SELECT count(*) FROM sqlite_master
         WHERE name IN ('app_states', 'user_states', 'sessions', 'events', 'idx_events_app_user_session_ts_id')) AS present

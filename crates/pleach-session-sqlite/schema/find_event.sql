@@ -2,6 +2,6 @@
 SELECT e.event_data AS event_data, e.timestamp AS timestamp,
     (SELECT count(*) FROM events t
         WHERE t.app_name = e.app_name AND t.user_id = e.user_id AND t.session_id = e.session_id
-            AND t.timestamp = e.timestamp AND t.rowid <= e.rowid) AS ties
+            AND {t.timestamp at e.timestamp} AND t.rowid <= e.rowid) AS ties
 FROM events e
 WHERE e.app_name = ?1 AND e.user_id = ?2 AND e.session_id = ?3 AND e.id = ?4

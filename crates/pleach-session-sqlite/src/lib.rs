@@ -1,10 +1,11 @@
-//! Sessions in an SQLite file, in the layout google-adk's `SqliteSessionService` reads and writes.
+//! Sessions in an SQLite file, in either of the two layouts that google-adk's services read and write.
 //!
 //! One thread owns the writing connection and commits the appends of all callers in groups; loads run on a few
 //! connections of their own. Merges work on JSON text, so that what a delta does not name keeps its exact bytes.
 
 mod column;
 mod fault;
+mod layout;
 mod list;
 mod load;
 mod options;
@@ -14,5 +15,6 @@ mod sql;
 mod time;
 mod writer;
 
+pub use layout::SqliteLayout;
 pub use options::{SqliteOptions, Synchronous};
 pub use service::SqliteSessionService;

@@ -4,12 +4,12 @@ use pleach_core::{AppName, Map, Session, SessionHead, SessionId, SessionKey, Use
 use pleach_session::{ListCursor, ListSessions, ListSessionsResponse, SessionResult};
 use rustc_hash::FxHashMap;
 use sqlx::sqlite::SqliteRow;
-use sqlx::{Row as _, SqlitePool};
+use sqlx::{AssertSqlSafe, Row as _, SqlitePool};
 
 use crate::column;
 use crate::fault::File;
 use crate::load::state;
-use crate::sql;
+use crate::sql::{self, Sql};
 use crate::writer::Renewed;
 
 /// The sessions of an app without events (S32).
@@ -19,13 +19,14 @@ use crate::writer::Renewed;
 pub(crate) async fn sessions(
     pool: &SqlitePool,
     file: &File,
+    sql: &Sql,
     request: &ListSessions,
 ) -> SessionResult<ListSessionsResponse> {
     let app = &request.app_name;
     let user = request.user_id.as_ref().map(UserId::as_str);
-    let rows = sqlx::query(sql::LIST_PLACES).bind(app.as_str()).bind(user);
+    let rows = sqlx::query(AssertSqlSafe(sql.list_places.clone())).bind(app.as_str()).bind(user);
     let rows = rows.fetch_all(pool).await.map_err(|error| file.fault(error))?;
-    let places = rows.iter().map(|row| place(row, file)).collect::<SessionResult<Vec<_>>>()?;
+    let places = rows.iter().map(|row| place(row, file, sql)).collect::<SessionResult<Vec<_>>>()?;
     let (page, next) = ListCursor::page(places, request.after.as_ref(), request.limit);
     let ids: Vec<_> = page.iter().map(|(place, _)| (&place.user_id, &place.session_id)).collect();
     let ids = serde_json::to_string(&ids).expect("texts can always be written as JSON");
@@ -41,14 +42,14 @@ pub(crate) async fn sessions(
     Ok(ListSessionsResponse { sessions: sessions.collect::<SessionResult<_>>()?, next })
 }
 
-fn place(row: &SqliteRow, file: &File) -> SessionResult<(ListCursor, Renewed)> {
+fn place(row: &SqliteRow, file: &File, sql: &Sql) -> SessionResult<(ListCursor, Renewed)> {
     let read = || -> sqlx::Result<_> {
         let (user_id, id): (String, String) = (row.try_get("user_id")?, row.try_get("id")?);
         let updated = column::time(row, "update_time")?.and_then(|time| time.seconds);
         Ok((UserId::from(user_id), SessionId::from(id), updated, column::count(row, "ties")?))
     };
     let (user_id, session_id, updated, ties) = read().map_err(|error| file.fault(error))?;
-    let update_time = updated.ok_or_else(|| {
+    let update_time = updated.map(|time| sql.layout().rounded(time)).ok_or_else(|| {
         file.corrupt(format_args!("the update time of session {user_id}/{session_id}"), "it is no time")
     })?;
     let place = ListCursor { update_time, user_id, session_id };

@@ -2,19 +2,22 @@
 //!
 //! Events arrive as texts of up to 256 documents, so that SQLite's thread reads on while this side parses.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use futures_util::TryStreamExt as _;
-use pleach_core::{Event, EventId, Map, Session, SessionHead, SessionKey, merge_view};
+use pleach_core::{Event, EventId, InvocationId, Map, Session, SessionHead, SessionKey, merge_view};
 use pleach_session::raw_state;
 use pleach_session::{GetSessionConfig, SessionError, SessionResult};
 use sqlx::sqlite::{SqliteArguments, SqliteRow};
-use sqlx::{Row as _, Sqlite, SqlitePool};
+use sqlx::{AssertSqlSafe, Row as _, Sqlite, SqlitePool};
 
 use crate::column;
 use crate::fault::File;
+use crate::layout::SqliteLayout;
+use crate::sql::{Loads, Sql};
+use crate::time;
 use crate::writer::Renewed;
-use crate::{sql, time};
 
 type Query<'q> = sqlx::query::Query<'q, Sqlite, SqliteArguments>;
 
@@ -25,11 +28,12 @@ const SEPARATOR: char = '\u{1e}';
 pub(crate) async fn session(
     pool: &SqlitePool,
     file: &File,
+    sql: &Sql,
     key: &SessionKey,
     config: &GetSessionConfig,
 ) -> SessionResult<Option<Session>> {
-    let filter = Filter::of(config);
-    let mut rows = filter.query(key).fetch(pool);
+    let filter = Filter::of(config, sql.layout());
+    let mut rows = filter.query(sql, key).fetch(pool);
     let fault = |error| file.fault(error);
     let Some(head) = rows.try_next().await.map_err(fault)? else {
         return Ok(None);
@@ -38,23 +42,28 @@ pub(crate) async fn session(
     if head.try_get::<i64, _>("chunk").map_err(fault)? >= 0 {
         return Ok(None);
     }
-    let (head, state) = read_head(&head, key, file)?;
+    let (head, state) = read_head(&head, key, file, sql.layout())?;
     let mut chunks = Vec::new();
     while let Some(row) = rows.try_next().await.map_err(fault)? {
         let number: i64 = row.try_get("chunk").map_err(fault)?;
-        let text: &str = row.try_get("data").map_err(fault)?;
-        chunks.push((number, parse_chunk(text, key, file)?));
+        let chunk = Chunk::of(&row).map_err(fault)?;
+        chunks.push((number, chunk.events(key, file)?));
     }
     drop(rows);
     chunks.sort_by_key(|(number, _)| *number);
     let mut events: Vec<_> = chunks.into_iter().flat_map(|(_, events)| events).collect();
     if events.iter().any(|event| lacks_columns(event)) {
-        events = events_with_columns(pool, file, key, &filter).await?;
+        events = events_with_columns(pool, file, sql, key, &filter).await?;
     }
     Ok(Some(Session { head, state, events }))
 }
 
-fn read_head(row: &SqliteRow, key: &SessionKey, file: &File) -> SessionResult<(SessionHead, Map)> {
+fn read_head(
+    row: &SqliteRow,
+    key: &SessionKey,
+    file: &File,
+    layout: SqliteLayout,
+) -> SessionResult<(SessionHead, Map)> {
     let read = || -> sqlx::Result<_> {
         let states = (row.try_get("data")?, row.try_get("app_state")?, row.try_get("user_state")?);
         let updated = column::time(row, "update_time")?.and_then(|time| time.seconds);
@@ -69,7 +78,7 @@ fn read_head(row: &SqliteRow, key: &SessionKey, file: &File) -> SessionResult<(S
     );
     let updated =
         updated.ok_or_else(|| file.corrupt(format_args!("the update time of session {key}"), "it is no time"))?;
-    let seen = Renewed::new(updated, ties);
+    let seen = Renewed::new(layout.rounded(updated), ties);
     Ok((SessionHead::new(key.clone(), seen.revision, seen.update_time), state))
 }
 
@@ -78,12 +87,49 @@ pub(crate) fn state(text: Option<&str>, place: std::fmt::Arguments<'_>, file: &F
     text.map_or_else(|| Ok(Map::new()), |text| raw_state::decode(text).map_err(|error| file.corrupt(place, error)))
 }
 
-fn parse_chunk(text: &str, key: &SessionKey, file: &File) -> SessionResult<Vec<Arc<Event>>> {
-    text.split(SEPARATOR).map(|document| parse(document, key, file).map(Arc::new)).collect()
+/// Up to 256 events: their documents in one text and, where columns overrule them, what the columns say (S46).
+struct Chunk<'r> {
+    documents: &'r str,
+    /// JSON arrays of texts.
+    ids: Option<&'r str>,
+    invocations: Option<&'r str>,
 }
 
+impl<'r> Chunk<'r> {
+    fn of(row: &'r SqliteRow) -> sqlx::Result<Self> {
+        Ok(Self { documents: row.try_get("data")?, ids: row.try_get("ids")?, invocations: row.try_get("invocations")? })
+    }
+
+    fn events(&self, key: &SessionKey, file: &File) -> SessionResult<Vec<Arc<Event>>> {
+        let mut events =
+            self.documents.split(SEPARATOR).map(|text| parse(text, key, file)).collect::<SessionResult<Vec<_>>>()?;
+        if let (Some(ids), Some(invocations)) = (self.ids, self.invocations) {
+            let texts = |json| serde_json::from_str::<Vec<Cow<'_, str>>>(json);
+            let columns = texts(ids).and_then(|ids| Ok(ids.into_iter().zip(texts(invocations)?)));
+            let columns = columns.map_err(|error| file.corrupt(format_args!("an id of session {key}"), error))?;
+            for (event, (id, invocation)) in events.iter_mut().zip(columns) {
+                overrule(event, &id, &invocation);
+            }
+        }
+        Ok(events.into_iter().map(Arc::new).collect())
+    }
+}
+
+/// Reads a document; an empty one stands for none, which leaves everything to the columns (case 74).
 fn parse(document: &str, key: &SessionKey, file: &File) -> SessionResult<Event> {
+    if document.is_empty() {
+        return Ok(Event::new());
+    }
     serde_json::from_str(document).map_err(|error| file.corrupt(format_args!("an event of session {key}"), error))
+}
+
+fn overrule(event: &mut Event, id: &str, invocation: &str) {
+    if event.id().to_string() != id {
+        event.set_id(EventId::from(id));
+    }
+    if event.invocation_id().as_str() != invocation {
+        event.set_invocation_id(InvocationId::from(invocation));
+    }
 }
 
 /// A document another program left without an id or a time; ours never do.
@@ -92,23 +138,27 @@ fn lacks_columns(event: &Event) -> bool {
 }
 
 /// Reads the same events again, with what their documents lack taken from the columns. Google-adk makes up a random id
-/// and the current time for them at each read; the columns say the same thing every time.
+/// and the current time for them in the lite layout, at each read; the columns say the same thing every time.
 async fn events_with_columns(
     pool: &SqlitePool,
     file: &File,
+    sql: &Sql,
     key: &SessionKey,
     filter: &Filter,
 ) -> SessionResult<Vec<Arc<Event>>> {
-    let rows = filter.rows_query(key).fetch_all(pool).await.map_err(|error| file.fault(error))?;
-    rows.iter().rev().map(|row| event_of_row(row, key, file).map(Arc::new)).collect()
+    let rows = filter.bind(&sql.load_rows, key).fetch_all(pool).await.map_err(|error| file.fault(error))?;
+    rows.iter().map(|row| event_of_row(row, key, file, sql.layout()).map(Arc::new)).collect()
 }
 
-fn event_of_row(row: &SqliteRow, key: &SessionKey, file: &File) -> SessionResult<Event> {
+fn event_of_row(row: &SqliteRow, key: &SessionKey, file: &File, layout: SqliteLayout) -> SessionResult<Event> {
     let fault = |error| -> SessionError { file.fault(error) };
-    let mut event = parse(row.try_get("event_data").map_err(fault)?, key, file)?;
-    if event.id().is_empty() {
-        let id: &str = row.try_get("id").map_err(fault)?;
-        event.set_id(EventId::from(id));
+    let document: Option<&str> = row.try_get("event_data").map_err(fault)?;
+    let mut event = parse(document.unwrap_or_default(), key, file)?;
+    let id: &str = row.try_get("id").map_err(fault)?;
+    match layout {
+        SqliteLayout::V1 => overrule(&mut event, id, row.try_get("invocation_id").map_err(fault)?),
+        SqliteLayout::Lite if event.id().is_empty() => event.set_id(EventId::from(id)),
+        SqliteLayout::Lite => {}
     }
     if event.timestamp() == 0.0 {
         let time = column::time(row, "timestamp").map_err(fault)?;
@@ -125,39 +175,37 @@ struct Filter {
 }
 
 impl Filter {
-    fn of(config: &GetSessionConfig) -> Self {
+    fn of(config: &GetSessionConfig, layout: SqliteLayout) -> Self {
         // Zero means no filter here, as in google-adk (S31).
         let after = config.after_timestamp.filter(|&after| after != 0.0);
         Self {
-            after: after.map(|after| (after, time::to_text(after))),
+            after: after.map(|after| (layout.rounded(after), time::to_text(after))),
             newest: config.num_recent_events.map(|count| i64::try_from(count).unwrap_or(i64::MAX)),
         }
     }
 
-    fn query<'q>(&'q self, key: &'q SessionKey) -> Query<'q> {
-        let (text, limit) = match (&self.after, self.newest) {
-            (_, Some(0)) => return bind_key(sqlx::query(sql::LOAD_NONE), key),
-            (None, None) => (sql::LOAD_ALL, None),
-            (None, limit) => (sql::LOAD_NEWEST, limit),
-            (Some(_), None) => (sql::LOAD_AFTER, None),
-            (Some(_), limit) => (sql::LOAD_NEWEST_AFTER, limit),
+    fn query<'q>(&'q self, sql: &'q Sql, key: &'q SessionKey) -> Query<'q> {
+        if self.newest == Some(0) {
+            return bind_key(sqlx::query(AssertSqlSafe(sql.load_head.clone())), key);
+        }
+        self.bind(&sql.load, key)
+    }
+
+    fn bind<'q>(&'q self, texts: &'q Loads, key: &'q SessionKey) -> Query<'q> {
+        let text = match (&self.after, self.newest) {
+            (None, None) => &texts.all,
+            (None, Some(_)) => &texts.newest,
+            (Some(_), None) => &texts.after,
+            (Some(_), Some(_)) => &texts.newest_after,
         };
-        let mut query = bind_key(sqlx::query(text), key);
+        let mut query = bind_key(sqlx::query(AssertSqlSafe(text.clone())), key);
         if let Some((number, text)) = &self.after {
             query = query.bind(number).bind(text.as_str());
         }
-        if let Some(limit) = limit {
-            query = query.bind(limit);
+        match self.newest {
+            Some(newest) => query.bind(newest),
+            None => query,
         }
-        query
-    }
-
-    fn rows_query<'q>(&'q self, key: &'q SessionKey) -> Query<'q> {
-        let after = self.after.as_ref();
-        bind_key(sqlx::query(sql::LOAD_ROWS), key)
-            .bind(after.map(|(number, _)| *number))
-            .bind(after.map(|(_, text)| text.as_str()))
-            .bind(self.newest.unwrap_or(-1))
     }
 }
 

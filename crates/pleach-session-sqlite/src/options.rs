@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::layout::SqliteLayout;
+
 /// When a commit counts as done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Synchronous {
@@ -19,16 +21,24 @@ pub struct SqliteOptions {
     pub(crate) busy_timeout: Duration,
     pub(crate) synchronous: Synchronous,
     pub(crate) read_connections: u32,
+    pub(crate) layout: SqliteLayout,
+    pub(crate) create_if_missing: bool,
 }
 
 impl Default for SqliteOptions {
     fn default() -> Self {
-        Self { busy_timeout: Duration::from_secs(10), synchronous: Synchronous::Full, read_connections: 4 }
+        Self {
+            busy_timeout: Duration::from_secs(10),
+            synchronous: Synchronous::Full,
+            read_connections: 4,
+            layout: SqliteLayout::Lite,
+            create_if_missing: true,
+        }
     }
 }
 
 impl SqliteOptions {
-    /// Ten seconds of patience, full durability, four read connections.
+    /// Ten seconds of patience, full durability, four read connections, the lite layout for a new file.
     pub fn new() -> Self {
         Self::default()
     }
@@ -42,6 +52,18 @@ impl SqliteOptions {
     /// When a commit counts as done.
     pub fn with_synchronous(mut self, synchronous: Synchronous) -> Self {
         self.synchronous = synchronous;
+        self
+    }
+
+    /// The layout of a file that has no tables yet; that of one that has them stays as it is.
+    pub fn with_layout(mut self, layout: SqliteLayout) -> Self {
+        self.layout = layout;
+        self
+    }
+
+    /// Whether a file that is not there is made; without, opening it fails as `Unavailable`. On by default.
+    pub fn with_create_if_missing(mut self, create: bool) -> Self {
+        self.create_if_missing = create;
         self
     }
 

@@ -1,5 +1,6 @@
 //! The service: a thin index over the writer and the reads.
 
+use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,16 +14,18 @@ use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
 use sqlx::{ConnectOptions as _, SqlitePool};
 
 use crate::fault::File;
+use crate::layout::SqliteLayout;
 use crate::options::SqliteOptions;
+use crate::sql::Sql;
 use crate::writer::{Append, Create, Delete, Message, Renewed, WriterHandle};
 use crate::{list, load};
 
 /// The shortest patience for a free read connection: with all of them busy there is nothing else to wait for.
 const MIN_ACQUIRE: Duration = Duration::from_secs(5);
 
-/// Sessions in an SQLite file. ADK: `SqliteSessionService`.
+/// Sessions in an SQLite file. ADK: `SqliteSessionService` and, for the v1 layout, `DatabaseSessionService`.
 ///
-/// The file has google-adk's *lite* layout, and google-adk may read and append to it at the same time. Any number of
+/// A new file gets the layout of the options, an existing one keeps its own, and google-adk may read and append to it at the same time. Any number of
 /// services, in any number of processes, may have the same file open.
 ///
 /// Appends of all callers go through one writer, which commits those that are waiting together; each caller is
@@ -32,11 +35,12 @@ const MIN_ACQUIRE: Duration = Duration::from_secs(5);
 ///
 /// Unlike google-adk's it compares and appends in one transaction and refuses *any* change since the session was
 /// loaded, also one with the same or an older time.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct SqliteSessionService {
     file: File,
     writer: WriterHandle,
     readers: SqlitePool,
+    sql: Arc<Sql>,
 }
 
 impl SqliteSessionService {
@@ -51,8 +55,8 @@ impl SqliteSessionService {
     /// Opens a file, and creates it and its tables when they are not there; switches it to WAL.
     ///
     /// # Errors
-    /// `Unsupported` for a file whose tables have another layout (v1, v0, another program's) and for SQLite's in-memory
-    /// names (a file whose tables have other names is shared with them), `Corrupt` for what is no database or a damaged one, `Locked` when other processes hold it beyond the busy
+    /// `Unsupported` for a file whose tables have no layout we know (v0, a newer one, another program's) and for SQLite's
+    /// in-memory names, `Corrupt` for what is no database or a damaged one, `Locked` when other processes hold it beyond the busy
     /// timeout, `Unavailable` when it cannot be opened or written. Each names the file; a refused file is not changed.
     ///
     /// # Cancel safety
@@ -78,15 +82,25 @@ impl SqliteSessionService {
             .max_lifetime(None)
             .acquire_timeout(options.busy_timeout.max(MIN_ACQUIRE))
             .connect_lazy_with(connect);
-        Ok(Self { file, writer, readers })
+        let sql = Arc::new(Sql::of(writer.layout()));
+        Ok(Self { file, writer, readers, sql })
+    }
+
+    /// Which of google-adk's two layouts the file has.
+    pub fn layout(&self) -> SqliteLayout {
+        self.sql.layout()
     }
 
     async fn create(&self, request: CreateSession) -> SessionResult<Session> {
         let time = prepare::create_time(&request);
-        let id = prepare::session_id_or_new(request.session_id.as_ref());
+        let id = match (self.layout(), &request.session_id) {
+            (SqliteLayout::V1, Some(id)) => id.clone(),
+            (_, wanted) => prepare::session_id_or_new(wanted.as_ref()),
+        };
         let asked_id = request.session_id.as_ref().unwrap_or(&id).to_string();
         let key = Arc::new(SessionKey::new(request.app_name, request.user_id, id));
         prepare::check_new_session(&key, &request.state)?;
+        let time = self.layout().time(&key, "create_time", time)?;
         let text = serde_json::to_string(&request.state).map_err(|error| self.unwritable(error))?;
         prepare::check_depth(&key, "state", &text)?;
         let state = RawDelta::from_map(&request.state).map_err(|error| self.unwritable(error))?;
@@ -105,12 +119,12 @@ impl SqliteSessionService {
         Ok(Session::new(SessionHead::new(key, seen.revision, seen.update_time), view))
     }
 
-    /// Finds a session under its id as given or, failing that, without the blanks around it (S30).
+    /// Finds a session under its id as given or, failing that in the lite layout, without the blanks around it (S30).
     async fn get(&self, key: &SessionKey, config: GetSessionConfig) -> SessionResult<Option<Session>> {
         self.writer.settle().await?;
-        let found = load::session(&self.readers, &self.file, key, &config).await?;
-        match (found, prepare::trimmed_key(key)) {
-            (None, Some(trimmed)) => load::session(&self.readers, &self.file, &trimmed, &config).await,
+        let found = load::session(&self.readers, &self.file, &self.sql, key, &config).await?;
+        match (found, self.layout().trimmed(key)) {
+            (None, Some(trimmed)) => load::session(&self.readers, &self.file, &self.sql, &trimmed, &config).await,
             (found, _) => Ok(found),
         }
     }
@@ -120,6 +134,7 @@ impl SqliteSessionService {
             return Ok(event);
         }
         let event = prepare::event_to_store(head.key(), event)?;
+        let time = self.layout().time(head.key(), "timestamp", event.timestamp())?;
         // Written here, on the caller's thread: the writer's time is everybody's.
         let data = prepare::event_text(head.key(), &event)?;
         let delta = RawDelta::from_map(event.actions().state_delta());
@@ -129,7 +144,7 @@ impl SqliteSessionService {
             .writer
             .ask(|reply| {
                 let event = event.clone();
-                Message::Append(Box::new(Append { key, seen, event, data, delta, reply }))
+                Message::Append(Box::new(Append { key, seen, event, time, data, delta, reply }))
             })
             .await?;
         head.advance(renewed.revision, renewed.update_time);
@@ -138,6 +153,13 @@ impl SqliteSessionService {
 
     fn unwritable(&self, error: serde_json::Error) -> pleach_session::SessionError {
         self.file.fault(sqlx::Error::Encode(Box::new(error)))
+    }
+}
+
+impl fmt::Debug for SqliteSessionService {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = f.debug_struct("SqliteSessionService");
+        text.field("file", &self.file.to_string()).field("layout", &self.layout()).finish_non_exhaustive()
     }
 }
 
@@ -155,7 +177,7 @@ impl SessionService for SqliteSessionService {
     }
 
     fn list_sessions(&self, request: ListSessions) -> BoxFuture<'_, SessionResult<ListSessionsResponse>> {
-        Box::pin(async move { list::sessions(&self.readers, &self.file, &request).await })
+        Box::pin(async move { list::sessions(&self.readers, &self.file, &self.sql, &request).await })
     }
 
     fn find_sessions<'a>(
@@ -167,7 +189,7 @@ impl SessionService for SqliteSessionService {
     }
 
     fn delete_session<'a>(&'a self, key: &'a SessionKey) -> BoxFuture<'a, SessionResult<()>> {
-        let (key, trimmed) = (key.clone(), prepare::trimmed_key(key));
+        let (key, trimmed) = (key.clone(), self.layout().trimmed(key));
         Box::pin(self.writer.ask(|reply| Message::Delete(Delete { key, trimmed, reply })))
     }
 

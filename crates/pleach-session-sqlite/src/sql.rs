@@ -3,29 +3,25 @@
 //! Two habits keep sqlx's binding honest. Numbered parameters run from `?1` without a gap in each statement, because a
 //! gap is silently bound to something else; and texts made for several rows use anonymous `?` only.
 
-use std::fmt::Write as _;
-use std::ops::Range;
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use crate::layout::SqliteLayout;
 
 pub(crate) const DETECT: &str = include_str!("../schema/detect.sql");
+pub(crate) const VERSION: &str = "SELECT value FROM adk_internal_metadata WHERE \"key\" = 'schema_version'";
 pub(crate) const WAL: &str = "PRAGMA journal_mode = WAL";
-pub(crate) const CREATE_TABLES: &str = concat!("BEGIN IMMEDIATE;\n", include_str!("../schema/create.sql"), "COMMIT");
+pub(crate) const BEGIN: &str = "BEGIN IMMEDIATE";
+pub(crate) const COMMIT: &str = "COMMIT";
+pub(crate) const ROLLBACK: &str = "ROLLBACK";
 
-const LOAD_HEAD: &str = include_str!("../schema/load_head.sql");
-pub(crate) const LOAD_NONE: &str = LOAD_HEAD;
-pub(crate) const LOAD_ALL: &str =
-    concat!(include_str!("../schema/load_head.sql"), include_str!("../schema/load_all.sql"));
-pub(crate) const LOAD_AFTER: &str =
-    concat!(include_str!("../schema/load_head.sql"), include_str!("../schema/load_after.sql"));
-pub(crate) const LOAD_NEWEST: &str =
-    concat!(include_str!("../schema/load_head.sql"), include_str!("../schema/load_newest.sql"));
-pub(crate) const LOAD_NEWEST_AFTER: &str =
-    concat!(include_str!("../schema/load_head.sql"), include_str!("../schema/load_newest_after.sql"));
-pub(crate) const LOAD_ROWS: &str = include_str!("../schema/load_rows.sql");
+/// The tables and the index of a layout, where they are missing.
+pub(crate) fn create_tables(layout: SqliteLayout) -> &'static str {
+    match layout {
+        SqliteLayout::Lite => include_str!("../schema/lite/create.sql"),
+        SqliteLayout::V1 => include_str!("../schema/v1/create.sql"),
+    }
+}
 
-pub(crate) const LIST_PLACES: &str = include_str!("../schema/list_places.sql");
 pub(crate) const LIST_STATES: &str = include_str!("../schema/list_states.sql");
 pub(crate) const FIND_SESSIONS: &str = "SELECT user_id FROM sessions WHERE app_name = ?1 AND id = ?2 ORDER BY user_id";
 pub(crate) const USER_STATE: &str = "SELECT state FROM user_states WHERE app_name = ?1 AND user_id = ?2";
@@ -36,99 +32,117 @@ pub(crate) const INSERT_SESSION: &str = "INSERT INTO sessions \
      (app_name, user_id, id, state, create_time, update_time) VALUES (?1, ?2, ?3, ?4, ?5, ?5); COMMIT";
 pub(crate) const DELETE_SESSION: &str = include_str!("../schema/delete_session.sql");
 
-pub(crate) const BATCH_BEGIN: &str = include_str!("../schema/batch_begin.sql");
-pub(crate) const FIND_EVENT: &str = include_str!("../schema/find_event.sql");
-pub(crate) const COUNT_AT: &str = "SELECT count(*) AS count FROM events \
-     WHERE app_name = ?1 AND user_id = ?2 AND session_id = ?3 AND timestamp = ?4";
 pub(crate) const TEXT_TIMES: &str = "SELECT rowid, timestamp, event_data FROM events \
      WHERE app_name = ?1 AND user_id = ?2 AND session_id = ?3 AND typeof(timestamp) = 'text'";
 pub(crate) const REPAIR_TIME: &str = "UPDATE events SET timestamp = ?1 WHERE rowid = ?2";
-pub(crate) const ROLLBACK: &str = "ROLLBACK";
 
-/// The rows one execute carries at most. Smaller ones are powers of two, so that few texts are ever prepared.
-const MOST_ROWS: usize = 64;
-
-const UPDATE_SESSIONS: Rows = Rows {
-    before: "UPDATE sessions SET state = coalesce(v.column1, sessions.state), update_time = v.column2 FROM (VALUES ",
-    columns: 5,
-    after: ") v WHERE sessions.app_name = v.column3 AND sessions.user_id = v.column4 AND sessions.id = v.column5",
-};
-const INSERT_EVENTS: Rows = Rows {
-    before: "INSERT INTO events (id, app_name, user_id, session_id, invocation_id, timestamp, event_data) VALUES ",
-    columns: 7,
-    after: "",
-};
-const UPSERT_APPS: Rows = Rows {
-    before: "INSERT INTO app_states (app_name, state, update_time) VALUES ",
-    columns: 3,
-    after: " ON CONFLICT (app_name) DO UPDATE SET state = excluded.state, update_time = excluded.update_time",
-};
-const UPSERT_USERS: Rows = Rows {
-    before: "INSERT INTO user_states (app_name, user_id, state, update_time) VALUES ",
-    columns: 4,
-    after: " ON CONFLICT (app_name, user_id) DO UPDATE SET state = excluded.state, update_time = excluded.update_time",
-};
-
-/// A statement with a list of rows in it.
-struct Rows {
-    before: &'static str,
-    columns: usize,
-    after: &'static str,
+/// The texts with blanks to fill in, made once when a file is opened; sqlx keeps their prepared statements by text.
+#[derive(Debug)]
+pub(crate) struct Sql {
+    layout: SqliteLayout,
+    pub(crate) batch_begin: Arc<str>,
+    pub(crate) find_event: Arc<str>,
+    pub(crate) count_at: Arc<str>,
+    pub(crate) list_places: Arc<str>,
+    /// The session without events.
+    pub(crate) load_head: Arc<str>,
+    pub(crate) load: Loads,
+    /// The events of `load`, row by row.
+    pub(crate) load_rows: Loads,
 }
 
-impl Rows {
-    fn write(&self, text: &mut String, count: usize) {
-        if count == 0 {
-            return;
+/// One text for each way to ask for events.
+#[derive(Debug)]
+pub(crate) struct Loads {
+    /// All of them: the key is `?1` to `?3`.
+    pub(crate) all: Arc<str>,
+    /// Those at a time or later: `?4` as a number, `?5` as a text.
+    pub(crate) after: Arc<str>,
+    /// The newest `?4`.
+    pub(crate) newest: Arc<str>,
+    /// The newest `?6` of those at a time or later.
+    pub(crate) newest_after: Arc<str>,
+}
+
+impl Sql {
+    pub(crate) fn of(layout: SqliteLayout) -> Self {
+        let load_head = fill_times(include_str!("../schema/load_head.sql"));
+        let load_events = format!("{load_head}{}", include_str!("../schema/load_events.sql"));
+        Self {
+            layout,
+            batch_begin: fill_times(include_str!("../schema/batch_begin.sql")).into(),
+            find_event: fill_times(include_str!("../schema/find_event.sql")).into(),
+            count_at: fill_times(include_str!("../schema/count_at.sql")).into(),
+            list_places: fill_times(include_str!("../schema/list_places.sql")).into(),
+            load_head: load_head.into(),
+            load: Loads::of(layout, &load_events),
+            load_rows: Loads::of(layout, include_str!("../schema/load_rows.sql")),
         }
-        let row = format!("({})", vec!["?"; self.columns].join(", "));
-        let rows = vec![row; count].join(", ");
-        writeln!(text, "{}{rows}{};", self.before, self.after).expect("a String takes any text");
+    }
+
+    pub(crate) fn layout(&self) -> SqliteLayout {
+        self.layout
     }
 }
 
-/// What one execute writes: so many rows of each table, and whether the transaction ends with it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Shape {
-    pub(crate) apps: usize,
-    pub(crate) users: usize,
-    pub(crate) sessions: usize,
-    pub(crate) events: usize,
-    pub(crate) commit: bool,
-}
-
-/// The texts made so far; sqlx keeps their prepared statements by text.
-#[derive(Debug, Default)]
-pub(crate) struct Texts {
-    made: FxHashMap<Shape, Arc<str>>,
-}
-
-impl Texts {
-    pub(crate) fn of(&mut self, shape: Shape) -> Arc<str> {
-        self.made.entry(shape).or_insert_with(|| make(shape)).clone()
+impl Loads {
+    fn of(layout: SqliteLayout, text: &str) -> Self {
+        // A file may hold both numbers and texts (S66.4), and each is compared with its own kind: every number sorts
+        // before the empty text.
+        let after = "AND (timestamp >= ?4 AND timestamp < '' OR timestamp >= ?5)";
+        let tie = layout.tie();
+        let newest = |limit: &str| format!("ORDER BY timestamp DESC, {tie} DESC LIMIT {limit}");
+        // Only the v1 layout lets the columns overrule the documents (S46).
+        let ids = match layout {
+            SqliteLayout::Lite => "NULL, NULL",
+            SqliteLayout::V1 => "json_group_array(id), json_group_array(invocation_id)",
+        };
+        let fill = |wanted: &str| text.replace("{tie}", tie).replace("{ids}", ids).replace("{wanted}", wanted).into();
+        Self {
+            all: fill(""),
+            after: fill(after),
+            newest: fill(&newest("?4")),
+            newest_after: fill(&format!("{after} {}", newest("?6"))),
+        }
     }
 }
 
-fn make(shape: Shape) -> Arc<str> {
-    let mut text = String::new();
-    UPSERT_APPS.write(&mut text, shape.apps);
-    UPSERT_USERS.write(&mut text, shape.users);
-    UPDATE_SESSIONS.write(&mut text, shape.sessions);
-    INSERT_EVENTS.write(&mut text, shape.events);
-    text.push_str(if shape.commit { "COMMIT" } else { "" });
-    Arc::from(text)
+/// Replaces `{a at b}` by the condition that two time columns say the same microsecond.
+///
+/// Texts are equal or not. Numbers can differ by less than a microsecond, of which revisions know nothing, so they are
+/// compared after rounding, as [`instant`](crate::time::instant) does it; the range in front of it lets the index help.
+fn fill_times(text: &str) -> String {
+    let mut filled = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, pair, behind)) = marked(rest) {
+        let (a, b) = pair;
+        let bound = |sign: char| format!("CASE typeof({b}) WHEN 'text' THEN {b} ELSE {b} {sign} 1e-6 END");
+        filled.push_str(before);
+        filled.push_str(&format!("{a} >= {} AND {a} <= {}", bound('-'), bound('+')));
+        filled.push_str(&format!(" AND (typeof({a}) = 'text' OR round({a} * 1e6) = round({b} * 1e6))"));
+        rest = behind;
+    }
+    filled + rest
 }
 
-/// Cuts `count` rows into ranges of 64, 32, 16 … 1.
-pub(crate) fn ranges(count: usize) -> impl Iterator<Item = Range<usize>> {
-    let mut start = 0;
-    std::iter::from_fn(move || {
-        let left = count - start;
-        if left == 0 {
-            return None;
+/// The text before a mark, the two columns in it, and the text behind it.
+fn marked(text: &str) -> Option<(&str, (&str, &str), &str)> {
+    let (before, rest) = text.split_once('{')?;
+    let (mark, behind) = rest.split_once('}')?;
+    Some((before, mark.split_once(" at ")?, behind))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_blank_is_left() {
+        for layout in [SqliteLayout::Lite, SqliteLayout::V1] {
+            let sql = Sql::of(layout);
+            let text = format!("{sql:?}");
+            assert!(!text.contains(" at ") && !text.contains("{tie}") && !text.contains("{wanted}"), "{text}");
+            assert!(sql.load.all.contains(&format!("{} AS tie", layout.tie())));
         }
-        let size = MOST_ROWS.min(1 << left.ilog2());
-        start += size;
-        Some(start - size..start)
-    })
+    }
 }

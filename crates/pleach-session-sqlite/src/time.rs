@@ -1,4 +1,4 @@
-//! Time columns: seconds as REAL, and the text the other layout's writers leave behind (S66.4).
+//! Times in columns: seconds as REAL, and the text of the v1 layout (S61, S66.4).
 
 use pleach_core::{micros, seconds};
 
@@ -6,6 +6,11 @@ const DAY: i64 = 86_400;
 const MICROS: i64 = 1_000_000;
 /// The first and the last second the text form can say: years 1 to 9999.
 const RANGE: (i64, i64) = (-62_135_596_800, 253_402_300_799);
+
+/// The microsecond a time is told apart by, rounded as SQLite's `round` does it.
+pub(crate) fn instant(seconds: f64) -> i64 {
+    (seconds * 1e6).round() as i64
+}
 
 /// Reads `YYYY-MM-DD[ T]hh:mm:ss[.f…][Z|±hh:mm]` or a number as text, in seconds since the epoch.
 pub(crate) fn parse(text: &str) -> Option<f64> {
@@ -18,7 +23,7 @@ pub(crate) fn parse(text: &str) -> Option<f64> {
     parse_date_time(text.as_bytes()).map(seconds)
 }
 
-/// Writes seconds since the epoch as the other layout does, so that its text times can be compared as text.
+/// Writes seconds since the epoch as the v1 layout has them: UTC, always six digits, so that they compare as text.
 pub(crate) fn to_text(time: f64) -> String {
     let time = micros(time).clamp(RANGE.0 * MICROS, RANGE.1 * MICROS + MICROS - 1);
     let (whole, fraction) = (time.div_euclid(MICROS), time.rem_euclid(MICROS));

@@ -117,6 +117,22 @@ pub fn create_time(request: &CreateSession) -> f64 {
     request.create_time.unwrap_or_else(system_time)
 }
 
+/// The first microsecond of the year 1 and the last of 9999, which is what google-adk reads from a calendar column.
+const CALENDAR: std::ops::RangeInclusive<i64> = -62_135_596_800_000_000..=253_402_300_799_999_999;
+
+/// A time in seconds as a calendar column of the v1 layout holds it: whole microseconds since the epoch (S49).
+///
+/// # Errors
+/// `Unstorable`, naming `field`, outside of the years 1 to 9999.
+pub fn calendar_time(key: &SessionKey, field: &str, seconds: f64) -> SessionResult<i64> {
+    let time = micros(seconds);
+    if seconds.is_finite() && CALENDAR.contains(&time) {
+        return Ok(time);
+    }
+    let reason = "the time is outside of the years 1 to 9999";
+    Err(refused(key, Unstorable { field: field.to_owned(), reason }))
+}
+
 /// The system's time in seconds since the epoch, in whole µs like every time this crate makes itself (S48).
 #[expect(
     clippy::disallowed_methods,

@@ -1,9 +1,11 @@
-//! What pleach's own tests share: fixed time, counted ids, and the contract every session service must keep.
+//! What pleach's own tests share: fixed time, counted ids, the contract every session service must keep, and what
+//! google-adk read from its own databases.
 //!
 //! Used as a dev-dependency, and from `tests/` folders only.
 
 pub mod contract;
 mod fixed_clock;
+pub mod golden;
 mod seq_ids;
 
 pub use fixed_clock::FixedClock;

@@ -24,12 +24,6 @@ pub enum ConnectError {
         /// The scheme of the URL.
         scheme: String,
     },
-    /// The URL names a backend that this version does not have yet.
-    #[error("'{scheme}' is not supported by this version of pleach")]
-    NotYet {
-        /// The scheme of the URL.
-        scheme: String,
-    },
     /// The URL has no file.
     #[error("'{url}' names no file: use `sqlite:FILE`, or `memory:` for a database in memory")]
     NoFile {
@@ -42,7 +36,7 @@ pub enum ConnectError {
         /// The URL.
         url: String,
         /// What is wrong with it.
-        reason: &'static str,
+        reason: String,
     },
     /// The backend cannot be opened.
     #[error("cannot open '{url}'")]
@@ -60,9 +54,19 @@ pub enum ConnectError {
 /// | URL | backend |
 /// | --- | --- |
 /// | `memory:`, `memory://`, `sqlite://` | process memory |
-/// | `sqlite:FILE`, `sqlite:///FILE` | SQLite file; three slashes and a relative path, four for an absolute one; `%XX` is decoded |
-///
+/// | `sqlite:FILE`, `sqlite:///FILE` | SQLite file; three slashes and a relative path, four for an absolute one; `%XX` is decoded. A new file gets google-adk's *lite* layout |
+/// | `sqlite+aiosqlite:///FILE` | the same, and a new file gets google-adk's *v1* layout |
 /// | `postgresql://USER:PASSWORD@HOST:PORT/DATABASE` | Postgres; also `postgres`, `postgresql+asyncpg`, `postgresql+psycopg` |
+///
+/// A file that has tables keeps its layout, whatever the URL says. Behind a `?` an SQLite URL may set, joined by `&`:
+///
+/// | option | meaning |
+/// | --- | --- |
+/// | `mode=rwc`, `mode=rw` | make the file when it is missing (the default), or fail then |
+/// | `synchronous=full`, `synchronous=normal` | durable against power cuts (the default), or only against the process |
+/// | `busy_timeout=MILLISECONDS` | how long to wait for other processes; 10000 when it is not set |
+///
+/// Options of a Postgres URL are those of its driver, such as `options=-csearch_path%3Dschema` and `application_name`.
 ///
 /// # Errors
 /// An unknown scheme, a scheme whose feature is off (the error names it), a file or server that cannot be opened. No
@@ -77,9 +81,8 @@ pub async fn connect(url: &str) -> Result<Arc<dyn SessionService>, ConnectError>
     match scheme {
         "memory" => memory(scheme),
         "sqlite" if rest == "//" => memory(scheme),
-        "sqlite" => sqlite(url, rest).await,
+        "sqlite" | "sqlite+aiosqlite" => sqlite(scheme, url, rest).await,
         "postgres" | "postgresql" | "postgresql+asyncpg" | "postgresql+psycopg" => postgres(scheme, url).await,
-        "sqlite+aiosqlite" => Err(ConnectError::NotYet { scheme: scheme.to_owned() }),
         _ => Err(ConnectError::UnknownScheme { scheme: scheme.to_owned() }),
     }
 }
@@ -95,16 +98,21 @@ fn memory(scheme: &str) -> Result<Arc<dyn SessionService>, ConnectError> {
 }
 
 #[cfg(feature = "sqlite")]
-async fn sqlite(url: &str, rest: &str) -> Result<Arc<dyn SessionService>, ConnectError> {
-    let path = sqlite_path(url, rest)?;
-    let opened = pleach_session_sqlite::SqliteSessionService::open(path).await;
+async fn sqlite(scheme: &str, url: &str, rest: &str) -> Result<Arc<dyn SessionService>, ConnectError> {
+    let layout = match scheme {
+        "sqlite+aiosqlite" => pleach_session_sqlite::SqliteLayout::V1,
+        _ => pleach_session_sqlite::SqliteLayout::Lite,
+    };
+    let place = crate::sqlite_url::parse(url, rest)?;
+    let options = place.options.with_layout(layout);
+    let opened = pleach_session_sqlite::SqliteSessionService::open_with(place.path, options).await;
     let service = opened.map_err(|source| ConnectError::Open { url: url.to_owned(), source })?;
     Ok(Arc::new(service))
 }
 
 #[cfg(not(feature = "sqlite"))]
-async fn sqlite(_: &str, _: &str) -> Result<Arc<dyn SessionService>, ConnectError> {
-    Err(ConnectError::FeatureOff { scheme: "sqlite".to_owned(), feature: "sqlite" })
+async fn sqlite(scheme: &str, _: &str, _: &str) -> Result<Arc<dyn SessionService>, ConnectError> {
+    Err(ConnectError::FeatureOff { scheme: scheme.to_owned(), feature: "sqlite" })
 }
 
 #[cfg(feature = "postgres")]
@@ -118,60 +126,4 @@ async fn postgres(scheme: &str, url: &str) -> Result<Arc<dyn SessionService>, Co
 #[cfg(not(feature = "postgres"))]
 async fn postgres(scheme: &str, _: &str) -> Result<Arc<dyn SessionService>, ConnectError> {
     Err(ConnectError::FeatureOff { scheme: scheme.to_owned(), feature: "postgres" })
-}
-
-/// The file of an SQLite URL: `sqlite:FILE` and `sqlite:///FILE` are relative, `sqlite:////FILE` is absolute.
-#[cfg(feature = "sqlite")]
-fn sqlite_path(url: &str, rest: &str) -> Result<std::path::PathBuf, ConnectError> {
-    let bad = |reason| ConnectError::BadUrl { url: url.to_owned(), reason };
-    let path = match rest.strip_prefix("//") {
-        Some(rest) => rest.strip_prefix('/').ok_or_else(|| bad("a host is not possible: use three slashes"))?,
-        None => rest,
-    };
-    if path.contains('?') {
-        return Err(bad("options after '?' are not supported: open `SqliteSessionService` with `SqliteOptions`"));
-    }
-    if path.is_empty() || path == ":memory:" {
-        return Err(ConnectError::NoFile { url: url.to_owned() });
-    }
-    let path = decode(path).ok_or_else(|| bad("a '%' must be followed by two hexadecimal digits of UTF-8"))?;
-    Ok(path.into())
-}
-
-#[cfg(feature = "sqlite")]
-fn decode(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        if byte != b'%' {
-            bytes.push(byte);
-            continue;
-        }
-        let mut digit = || rest.next().and_then(|digit| char::from(digit).to_digit(16));
-        let (high, low) = (digit()?, digit()?);
-        bytes.push(u8::try_from(high * 16 + low).ok()?);
-    }
-    String::from_utf8(bytes).ok()
-}
-
-#[cfg(test)]
-#[cfg(feature = "sqlite")]
-mod tests {
-    use super::*;
-
-    fn path(url: &str) -> Option<String> {
-        let rest = url.strip_prefix("sqlite:").unwrap();
-        sqlite_path(url, rest).ok().map(|path| path.to_string_lossy().into_owned())
-    }
-
-    #[test]
-    fn s66_slashes_decide_between_relative_and_absolute() {
-        assert_eq!(path("sqlite:demo.db").as_deref(), Some("demo.db"));
-        assert_eq!(path("sqlite:///demo.db").as_deref(), Some("demo.db"));
-        assert_eq!(path("sqlite:////var/demo.db").as_deref(), Some("/var/demo.db"));
-        assert_eq!(path("sqlite:///a%20b.db").as_deref(), Some("a b.db"));
-        assert_eq!(path("sqlite:///a%2.db"), None);
-        assert_eq!(path("sqlite://host/demo.db"), None);
-        assert_eq!(path("sqlite:"), None);
-    }
 }

@@ -33,6 +33,8 @@
 mod connect;
 #[cfg(feature = "inmemory")]
 mod runner_ext;
+#[cfg(feature = "sqlite")]
+mod sqlite_url;
 
 pub mod prelude;
 
@@ -71,7 +73,7 @@ pub use pleach_session_inmemory::InMemorySessionService;
 #[cfg(feature = "postgres")]
 pub use pleach_session_postgres::{PostgresOptions, PostgresSessionService};
 #[cfg(feature = "sqlite")]
-pub use pleach_session_sqlite::{SqliteOptions, SqliteSessionService, Synchronous};
+pub use pleach_session_sqlite::{SqliteLayout, SqliteOptions, SqliteSessionService, Synchronous};
 pub use pleach_workflow::{
     BuildError, EdgeRoute, Fault, FunctionNode, Handler, IntoYield, JoinNode, NodeRef, Output, ParallelWorker, START,
     Source, Sources, Start, Targets, Workflow, WorkflowBuilder,

@@ -31,3 +31,23 @@ async fn s66_1_every_scheme_of_google_adk_is_known() {
     assert!(matches!(&error, ConnectError::UnknownScheme { scheme } if scheme == "mysql"), "{error}");
     assert!(!chain(&error).contains("s3cret"));
 }
+
+#[cfg(feature = "sqlite")]
+#[tokio::test]
+async fn s66_1_s66_3_the_scheme_gives_a_new_file_its_layout_and_an_old_one_keeps_its_own() {
+    use pleach::{SqliteLayout, SqliteSessionService};
+
+    let folder = tempfile::tempdir().unwrap();
+    for (scheme, other, layout) in
+        [("sqlite", "sqlite+aiosqlite", SqliteLayout::Lite), ("sqlite+aiosqlite", "sqlite", SqliteLayout::V1)]
+    {
+        let file = folder.path().join(format!("{scheme}.db"));
+        let missing = connect(&format!("{scheme}:///{}?mode=rw", file.display())).await.unwrap_err();
+        assert!(matches!(missing, ConnectError::Open { .. }), "{missing}");
+        assert!(!file.exists());
+        for scheme in [scheme, other] {
+            connect(&format!("{scheme}:///{}", file.display())).await.unwrap();
+            assert_eq!(SqliteSessionService::open(&file).await.unwrap().layout(), layout);
+        }
+    }
+}

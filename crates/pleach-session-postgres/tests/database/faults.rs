@@ -6,12 +6,12 @@ use futures_util::future::{join, join_all};
 use pleach_core::SessionKey;
 use pleach_session::{GetSessionConfig, SessionError, SessionService as _, SessionServiceExt as _};
 use pleach_session_postgres::{PostgresOptions, PostgresSessionService};
-use pleach_testkit::contract::{created, event, ids, loaded};
+use pleach_testkit::contract::{chain, created, event, ids, loaded};
 use serde_json::json;
 use sqlx::{AssertSqlSafe, PgConnection};
 use tokio::sync::mpsc;
 
-use super::{Place, chain, key};
+use super::{Place, key};
 
 /// Writers, and a killer that ends whatever is at work after every few answers: nothing acknowledged is lost, nothing is
 /// stored twice, and nobody sees an error.

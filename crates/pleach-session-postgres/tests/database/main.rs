@@ -48,14 +48,3 @@ impl Place {
 fn key(id: &str) -> SessionKey {
     SessionKey::new("app", "user", id)
 }
-
-/// An error with all its causes, as a log shows it.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(inner) = source {
-        text = format!("{text}: {inner}");
-        source = inner.source();
-    }
-    text
-}

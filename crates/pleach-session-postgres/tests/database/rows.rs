@@ -1,10 +1,10 @@
 //! Rows other programs may leave, and values the columns cannot hold.
 
 use pleach_session::{CreateSession, GetSessionConfig, SessionError, SessionService as _, SessionServiceExt as _};
-use pleach_testkit::contract::{CREATED, created, event, loaded};
+use pleach_testkit::contract::{CREATED, chain, created, event, loaded};
 use serde_json::json;
 
-use super::{Place, chain, key};
+use super::{Place, key};
 
 #[tokio::test]
 async fn case_64_65_what_a_column_cannot_hold_is_named() {

@@ -1,47 +1,21 @@
 //! Several services on one database, as several processes have it.
 
 use futures_util::future::{join, join_all};
-use pleach_core::{Revision, SessionKey};
-use pleach_session::{SessionError, SessionService as _, SessionServiceExt as _};
-use pleach_testkit::contract::{created, event, ids, loaded};
+use pleach_core::Revision;
+use pleach_session::{SessionError, SessionService, SessionServiceExt as _};
+use pleach_testkit::contract::{self, created, event, loaded};
 use serde_json::json;
 
 use super::{Place, key};
 
-#[tokio::test]
-async fn s35_a_writer_in_another_service_is_noticed() {
-    let Some(place) = Place::new().await else { return };
-    let (ours, theirs) = (place.open().await, place.open().await);
-    let mut mine = created(&ours, &key("s"), json!({})).await;
-    let mut foreign = loaded(&theirs, &key("s")).await;
-    theirs.append_event(&mut foreign, event("e1", 0.0)).await.unwrap();
-    assert!(ours.append_event(&mut mine, event("e2", 1.0)).await.unwrap_err().is_stale());
-    mine = loaded(&ours, &key("s")).await;
-    ours.append_event(&mut mine, event("e2", 1.0)).await.unwrap();
-    assert_eq!(ids(&loaded(&theirs, &key("s")).await), ["e1", "e2"]);
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn s66_7_services_write_shared_state_at_once_and_lose_nothing() {
+async fn s35_s66_7_services_on_one_database_see_each_other() {
+    let Some(place) = Place::new().await else { return };
+    contract::s35_a_writer_in_another_service_is_noticed(&place.open().await, &place.open().await).await;
     let Some(place) = Place::new().await else { return };
     let services = join_all((0..4).map(|_| place.open())).await;
-    join_all(services.iter().enumerate().flat_map(|(owner, service)| {
-        (0..4).map(move |writer| async move {
-            let key = SessionKey::new("app", format!("u{writer}"), format!("s{owner}"));
-            let own = format!("{owner}-{writer}");
-            let mut session = created(service, &key, json!({ format!("app:made-{own}"): 1 })).await;
-            for number in 0..20 {
-                let event = event(&format!("e{number}"), f64::from(number))
-                    .with_state(format!("app:{own}"), number)
-                    .with_state(format!("user:{own}"), number);
-                service.append_event(&mut session, event).await.unwrap();
-            }
-        })
-    }))
-    .await;
-    let state = loaded(&services[0], &SessionKey::new("app", "u0", "s0")).await.state;
-    assert_eq!(state.len(), 16 + 16 + 4);
-    assert!(state.iter().all(|(key, value)| *value == if key.contains("made") { 1 } else { 19 }), "{state:?}");
+    let services: Vec<_> = services.iter().map(|service| service as &dyn SessionService).collect();
+    contract::s66_6_7_services_write_shared_state_at_once_and_lose_nothing(&services).await;
 }
 
 /// Both statements pass the fence in their own snapshot and wait for the row; their events have the session's own time,

@@ -1,13 +1,15 @@
 //! Writing a batch of appends: one transaction for all of them, two trips to SQLite when nothing is unusual.
 
 use pleach_session::{SessionError, SessionResult};
-use sqlx::{Row as _, SqliteConnection};
+use sqlx::{AssertSqlSafe, Row as _, SqliteConnection};
 
 use super::batch::{Append, Batch, Renewed, SessionRow, Verdict};
+use super::open::Open;
 use super::{Writer, answer, rows};
-use crate::column;
 use crate::fault::Fault;
-use crate::{sql, time};
+use crate::layout::SqliteLayout;
+use crate::sql::{self, Sql};
+use crate::{column, time};
 
 type Outcome = SessionResult<Renewed>;
 
@@ -55,21 +57,23 @@ impl Writer {
 
     async fn transact(&mut self, appends: &[Append]) -> sqlx::Result<Vec<Outcome>> {
         let file = self.file().clone();
-        let connection = self.connection.as_mut().ok_or(sqlx::Error::WorkerCrashed)?;
+        let Open { connection, sql } = self.open.as_mut().ok_or(sqlx::Error::WorkerCrashed)?;
         let mut batch = Batch::new(appends);
-        begin(connection, &mut batch).await?;
-        repair_times(connection, &batch).await?;
+        begin(connection, sql, &mut batch).await?;
+        if sql.layout() == SqliteLayout::Lite {
+            repair_times(connection, &batch).await?;
+        }
         let mut outcomes = Vec::with_capacity(appends.len());
         let mut accepted = Vec::with_capacity(appends.len());
         for (index, append) in appends.iter().enumerate() {
-            let at_time = count_if_needed(connection, &batch, index, append).await?;
+            let at_time = count_if_needed(connection, sql, &batch, index, append).await?;
             outcomes.push(match batch.judge(index, append, at_time, &file) {
                 Verdict::Store(renewed) => {
                     accepted.push(append);
                     Ok(renewed)
                 }
                 Verdict::Stale(stored) => {
-                    let known = find_event(connection, append).await?;
+                    let known = find_event(connection, sql, append).await?;
                     known.map_or_else(|| Err(stale(append, stored)), |known| known.outcome(append))
                 }
                 Verdict::Refuse(error) => Err(error),
@@ -78,7 +82,7 @@ impl Writer {
         if accepted.is_empty() {
             sqlx::query(sql::ROLLBACK).execute(connection).await?;
         } else {
-            rows::write(connection, &mut self.texts, &batch, &accepted).await?;
+            rows::write(connection, sql.layout(), &mut self.texts, &batch, &accepted).await?;
         }
         Ok(outcomes)
     }
@@ -91,9 +95,9 @@ impl Writer {
             let mut outcome = Err(file.shared_fault(&error));
             // The fence held, so the caller has seen every event; its own may still be among them.
             if Fault::of(&error) == Fault::Duplicate
-                && let Some(connection) = self.connection.as_mut()
+                && let Some(Open { connection, sql }) = self.open.as_mut()
             {
-                outcome = match find_event(connection, &append).await {
+                outcome = match find_event(connection, sql, &append).await {
                     Ok(Some(known)) => known.outcome(&append),
                     Ok(None) => outcome,
                     Err(error) => Err(file.fault(error)),
@@ -105,9 +109,9 @@ impl Writer {
 }
 
 /// Takes the write lock and reads what the appends are judged by.
-async fn begin(connection: &mut SqliteConnection, batch: &mut Batch) -> sqlx::Result<()> {
+async fn begin(connection: &mut SqliteConnection, sql: &Sql, batch: &mut Batch) -> sqlx::Result<()> {
     let encode = |keys: serde_json::Result<String>| keys.map_err(|error| sqlx::Error::Encode(Box::new(error)));
-    let found = sqlx::query(sql::BATCH_BEGIN)
+    let found = sqlx::query(AssertSqlSafe(sql.batch_begin.clone()))
         .bind(encode(batch.session_keys())?)
         .bind(encode(batch.app_keys())?)
         .bind(encode(batch.user_keys())?)
@@ -118,15 +122,16 @@ async fn begin(connection: &mut SqliteConnection, batch: &mut Batch) -> sqlx::Re
         let state: Option<String> = row.try_get("state")?;
         match row.try_get::<i64, _>("kind")? {
             0 => {
+                let rounded = |time: column::Time| time.seconds.map(|seconds| sql.layout().rounded(seconds));
                 let updated = column::time(row, "update_time")?;
                 batch.found_session(
                     slot,
                     SessionRow {
                         state,
                         // No time equals NaN: a session whose time is junk is stale until a load names the fault.
-                        update_time: updated.and_then(|time| time.seconds).unwrap_or(f64::NAN),
+                        update_time: updated.and_then(rounded).unwrap_or(f64::NAN),
                         ties: column::count(row, "ties")?,
-                        newest: column::time(row, "newest")?.and_then(|time| time.seconds),
+                        newest: column::time(row, "newest")?.and_then(rounded),
                         text_time: updated.is_some_and(|time| time.is_text),
                     },
                 );
@@ -138,7 +143,7 @@ async fn begin(connection: &mut SqliteConnection, batch: &mut Batch) -> sqlx::Re
     Ok(())
 }
 
-/// Turns the text times of the batch's sessions into numbers (S66.4): text sorts behind every number, so an event
+/// Turns the text times that the other layout's writers left in the batch's sessions into numbers (S66.4): text sorts behind every number, so an event
 /// appended behind them would come back in front of them. The session's own time is about to be replaced anyway.
 async fn repair_times(connection: &mut SqliteConnection, batch: &Batch) -> sqlx::Result<()> {
     let is_text = |row: &SessionRow| row.text_time;
@@ -175,19 +180,19 @@ fn exact_time(event: &sqlx::sqlite::SqliteRow) -> sqlx::Result<Option<f64>> {
 /// How many stored events have the time of this append, where the batch cannot tell by itself.
 async fn count_if_needed(
     connection: &mut SqliteConnection,
+    sql: &Sql,
     batch: &Batch,
     index: usize,
     append: &Append,
 ) -> sqlx::Result<u32> {
-    let time = append.event.timestamp();
-    if !batch.session_of(index).needs_count(time) {
+    if !batch.session_of(index).needs_count(append.time) {
         return Ok(0);
     }
-    let row = sqlx::query(sql::COUNT_AT)
+    let row = sqlx::query(AssertSqlSafe(sql.count_at.clone()))
         .bind(append.key.app_name.as_str())
         .bind(append.key.user_id.as_str())
         .bind(append.key.session_id.as_str())
-        .bind(time)
+        .bind(sql.layout().column(append.time))
         .fetch_one(connection)
         .await?;
     column::count(&row, "count")
@@ -199,8 +204,8 @@ struct KnownEvent {
     behind: Renewed,
 }
 
-async fn find_event(connection: &mut SqliteConnection, append: &Append) -> sqlx::Result<Option<KnownEvent>> {
-    let row = sqlx::query(sql::FIND_EVENT)
+async fn find_event(connection: &mut SqliteConnection, sql: &Sql, append: &Append) -> sqlx::Result<Option<KnownEvent>> {
+    let row = sqlx::query(AssertSqlSafe(sql.find_event.clone()))
         .bind(append.key.app_name.as_str())
         .bind(append.key.user_id.as_str())
         .bind(append.key.session_id.as_str())
@@ -211,9 +216,10 @@ async fn find_event(connection: &mut SqliteConnection, append: &Append) -> sqlx:
         return Ok(None);
     };
     let update_time = column::time(row, "timestamp")?.and_then(|time| time.seconds);
-    let update_time = update_time.unwrap_or_else(|| append.event.timestamp());
+    let update_time = sql.layout().rounded(update_time.unwrap_or(append.time));
     let behind = Renewed::new(update_time, column::count(row, "ties")?);
-    Ok(Some(KnownEvent { data: row.try_get("event_data")?, behind }))
+    let data: Option<String> = row.try_get("event_data")?;
+    Ok(Some(KnownEvent { data: data.unwrap_or_default(), behind }))
 }
 
 impl KnownEvent {

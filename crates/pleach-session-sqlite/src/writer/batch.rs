@@ -5,13 +5,14 @@
 
 use std::sync::Arc;
 
-use pleach_core::{AppName, Event, Revision, SessionHead, SessionKey, UserId, micros};
+use pleach_core::{AppName, Event, Revision, SessionHead, SessionKey, UserId};
 use pleach_session::raw_state::{self, RawDelta, RawObject};
 use pleach_session::{SessionError, SessionResult};
 use rustc_hash::FxHashMap;
 
 use super::Reply;
 use crate::fault::File;
+use crate::time::instant;
 
 /// What a successful append makes of the caller's head.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -26,11 +27,11 @@ impl Renewed {
         Self { revision: head.revision(), update_time: head.last_update_time() }
     }
 
-    /// The revision of a session whose last update was at `update_time`, with so many events at exactly that time.
+    /// The revision of a session whose last update was at `update_time`, with so many events in that microsecond.
     ///
     /// Never the same twice in a session, because every append adds an event at its own time.
     pub(crate) fn new(update_time: f64, ties: u32) -> Self {
-        Self { revision: Revision::new(micros(update_time), ties), update_time }
+        Self { revision: Revision::new(instant(update_time), ties), update_time }
     }
 }
 
@@ -40,6 +41,8 @@ pub(crate) struct Append {
     /// What the caller has seen; the fence.
     pub(crate) seen: Renewed,
     pub(crate) event: Arc<Event>,
+    /// The event's time as a column gives it back.
+    pub(crate) time: f64,
     /// The event as JSON text.
     pub(crate) data: String,
     pub(crate) delta: RawDelta,
@@ -62,11 +65,11 @@ pub(super) struct SessionSlot {
 pub(super) struct SessionRow {
     pub(super) state: Option<String>,
     pub(super) update_time: f64,
-    /// How many events have exactly that time.
+    /// How many events have that microsecond.
     pub(super) ties: u32,
     /// The latest time of any event.
     pub(super) newest: Option<f64>,
-    /// The row's time is text that another layout's writer left; an append repairs it (S66.4).
+    /// The row's time is a text.
     pub(super) text_time: bool,
 }
 
@@ -195,7 +198,7 @@ impl Batch {
             Ok(merged) => merged,
             Err(error) => return Verdict::Refuse(error),
         };
-        let time = append.event.timestamp();
+        let time = append.time;
         let renewed = row.accept(time, stored_at_time, accepted);
         if session_text.is_some() {
             *new_state = session_text;
@@ -227,13 +230,16 @@ impl SessionSlot {
 
     /// True when only the database knows how many events have this time: it lies among or below the stored ones.
     pub(super) fn needs_count(&self, time: f64) -> bool {
-        self.row.as_ref().is_some_and(|row| row.update_time != time && row.newest.is_some_and(|newest| time <= newest))
+        let time = instant(time);
+        let among = |newest| time <= instant(newest);
+        self.row.as_ref().is_some_and(|row| instant(row.update_time) != time && row.newest.is_some_and(among))
     }
 }
 
 impl SessionRow {
     fn fits(&self, seen: &Renewed) -> bool {
-        self.update_time == seen.update_time && self.ties == seen.revision.ties
+        // No revision has a time that is no number.
+        !self.update_time.is_nan() && self.renewed().revision == seen.revision
     }
 
     fn renewed(&self) -> Renewed {
@@ -242,10 +248,10 @@ impl SessionRow {
 
     /// Takes in an event at `time`, behind the `accepted` ones of the same batch.
     fn accept(&mut self, time: f64, stored_at_time: u32, accepted: &mut Vec<f64>) -> Renewed {
-        self.ties = if time == self.update_time {
+        self.ties = if instant(time) == instant(self.update_time) {
             self.ties + 1
         } else {
-            let here = accepted.iter().filter(|&&other| other == time).count();
+            let here = accepted.iter().filter(|&&other| instant(other) == instant(time)).count();
             stored_at_time + u32::try_from(here).expect("a batch is far smaller than 2^32") + 1
         };
         self.update_time = time;

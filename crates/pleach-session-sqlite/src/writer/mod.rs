@@ -5,9 +5,11 @@
 
 mod append;
 mod batch;
+mod detect;
 mod open;
 mod rows;
 mod session;
+mod texts;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,9 +22,12 @@ use tokio::sync::{mpsc, oneshot};
 pub(crate) use self::batch::{Append, Renewed};
 pub(crate) use self::session::{Create, Delete};
 
+use self::open::Open;
+use self::texts::Texts;
 use crate::SqliteOptions;
 use crate::fault::{Fault, File};
-use crate::sql::{self, Texts};
+use crate::layout::SqliteLayout;
+use crate::sql;
 
 /// Messages that wait at most; senders wait beyond that.
 const QUEUE: usize = 1024;
@@ -45,6 +50,7 @@ pub(crate) enum Message {
 #[derive(Clone, Debug)]
 pub(crate) struct WriterHandle {
     file: File,
+    layout: SqliteLayout,
     inbox: mpsc::Sender<Message>,
     unanswered: Arc<Unanswered>,
 }
@@ -74,13 +80,10 @@ impl WriterHandle {
     pub(crate) async fn open(path: &std::path::Path, file: File, options: &SqliteOptions) -> SessionResult<Self> {
         let (inbox, messages) = mpsc::channel(QUEUE);
         let (opened, ready) = oneshot::channel();
-        let mut writer = Writer {
-            settings: open::Settings::new(path, file.clone(), options),
-            connection: None,
-            texts: Texts::default(),
-        };
+        let mut writer =
+            Writer { settings: open::Settings::new(path, file.clone(), options), open: None, texts: Texts::default() };
         let work = async move {
-            let outcome = writer.connect().await;
+            let outcome = writer.connect().await.map(|open| open.sql.layout());
             let running = outcome.is_ok();
             // When nobody waits any more the handle is gone too, and `run` ends at once.
             let _ = opened.send(outcome);
@@ -89,8 +92,13 @@ impl WriterHandle {
             }
         };
         spawn(work).map_err(|error| file.fault(sqlx::Error::Io(error)))?;
-        ready.await.unwrap_or_else(|_| Err(file.closed()))?;
-        Ok(Self { file, inbox, unanswered: Arc::default() })
+        let layout = ready.await.unwrap_or_else(|_| Err(file.closed()))?;
+        Ok(Self { file, layout, inbox, unanswered: Arc::default() })
+    }
+
+    /// The layout of the file.
+    pub(crate) fn layout(&self) -> SqliteLayout {
+        self.layout
     }
 
     /// Sends a message made around a reply channel and waits for the answer.
@@ -143,7 +151,7 @@ fn spawn(work: impl Future<Output = ()> + Send + 'static) -> std::io::Result<()>
 struct Writer {
     settings: open::Settings,
     /// None after a fault that the connection did not survive, until the next message needs one.
-    connection: Option<SqliteConnection>,
+    open: Option<Open>,
     texts: Texts,
 }
 
@@ -158,7 +166,7 @@ impl Writer {
                 inbox.close();
             }
         }
-        if let Some(connection) = self.connection.take() {
+        if let Some(Open { connection, .. }) = self.open.take() {
             // Nothing is left to lose: every answer given was given after its commit.
             let _ = connection.close().await;
         }
@@ -195,25 +203,30 @@ impl Writer {
     }
 
     /// Opens the connection, unless there is one that was not given up.
-    async fn connect(&mut self) -> SessionResult<()> {
-        if self.connection.is_none() {
-            self.connection = Some(self.settings.open().await?);
+    async fn connect(&mut self) -> SessionResult<&Open> {
+        if self.open.is_none() {
+            self.open = Some(self.settings.open().await?);
         }
-        Ok(())
+        self.open.as_ref().ok_or_else(|| self.settings.file().closed())
+    }
+
+    /// The layout of the file that [`connect`](Self::connect) has opened.
+    fn layout(&self) -> sqlx::Result<SqliteLayout> {
+        self.open.as_ref().map(|open| open.sql.layout()).ok_or(sqlx::Error::WorkerCrashed)
     }
 
     /// The connection that [`connect`](Self::connect) made sure of.
     fn open_connection(&mut self) -> sqlx::Result<&mut SqliteConnection> {
-        self.connection.as_mut().ok_or(sqlx::Error::WorkerCrashed)
+        self.open.as_mut().map(|open| &mut open.connection).ok_or(sqlx::Error::WorkerCrashed)
     }
 
     /// Ends a transaction that failed, or gives the connection up if even that fails.
     async fn roll_back(&mut self, error: &sqlx::Error) {
-        let Some(connection) = self.connection.as_mut() else {
+        let Some(Open { connection, .. }) = self.open.as_mut() else {
             return;
         };
         if Fault::of(error).is_fatal() {
-            self.connection = None;
+            self.open = None;
             return;
         }
         let ended = sqlx::query(sql::ROLLBACK).execute(connection).await;
@@ -224,7 +237,7 @@ impl Writer {
             Err(_) => false,
         };
         if !sound {
-            self.connection = None;
+            self.open = None;
         }
     }
 }

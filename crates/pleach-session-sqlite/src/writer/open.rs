@@ -1,21 +1,54 @@
-//! Opening the file for writing: which layout it has, WAL, and our tables.
+//! Opening the file for writing: which layout it has, WAL, and its tables.
 
 use std::path::Path;
+use std::sync::OnceLock;
+use std::time::Duration;
 
-use pleach_session::SessionResult;
+use pleach_session::{SessionError, SessionResult};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteSynchronous};
-use sqlx::{ConnectOptions as _, Row as _, SqliteConnection};
+use sqlx::{ConnectOptions as _, SqliteConnection};
 
+use super::detect::{Found, detect};
 use crate::fault::{Fault, File};
+use crate::layout::SqliteLayout;
 use crate::options::{SqliteOptions, Synchronous};
 use crate::patience::Patience;
-use crate::sql;
+use crate::sql::{self, Sql};
+
+/// How long another program may take to make its tables.
+const OTHERS: Duration = Duration::from_secs(2);
+const UNVERSIONED: &str = "its table adk_internal_metadata has no row schema_version; insert ('schema_version', '1') if \
+                           its other tables are those of google-adk 1.22 or later";
 
 /// How the writing connection is made, and made again.
 pub(super) struct Settings {
     file: File,
     options: SqliteOptions,
     connect: SqliteConnectOptions,
+    /// The layout the file had when it was opened first.
+    layout: OnceLock<SqliteLayout>,
+}
+
+/// The writing connection, and the texts that fit the file.
+pub(super) struct Open {
+    pub(super) connection: SqliteConnection,
+    pub(super) sql: Sql,
+}
+
+/// Why there is no connection.
+enum Trouble {
+    /// A statement failed.
+    Sql(sqlx::Error),
+    /// The file is refused.
+    Refused(SessionError),
+    /// Another program is making its tables just now, or was cut off doing so.
+    HalfMade,
+}
+
+impl From<sqlx::Error> for Trouble {
+    fn from(error: sqlx::Error) -> Self {
+        Self::Sql(error)
+    }
 }
 
 impl Settings {
@@ -26,14 +59,14 @@ impl Settings {
         };
         let connect = SqliteConnectOptions::new()
             .filename(path)
-            .create_if_missing(true)
+            .create_if_missing(options.create_if_missing)
             .synchronous(synchronous)
             .foreign_keys(true)
             .pragma("cache_size", "-16000")
             // The writer waits on its own terms: see `Patience`.
-            .busy_timeout(std::time::Duration::ZERO)
+            .busy_timeout(Duration::ZERO)
             .disable_statement_logging();
-        Self { file, options: options.clone(), connect }
+        Self { file, options: options.clone(), connect, layout: OnceLock::new() }
     }
 
     pub(super) fn file(&self) -> &File {
@@ -44,87 +77,49 @@ impl Settings {
         Patience::new(self.options.busy_timeout)
     }
 
-    /// Connects, refuses other layouts, turns WAL on and creates what is missing; all of it again while the file is
+    /// Connects, refuses what is not ours, turns WAL on and creates what is missing; all of it again while the file is
     /// locked, since every step can be kept waiting and none is harmed by being repeated.
-    pub(super) async fn open(&self) -> SessionResult<SqliteConnection> {
+    pub(super) async fn open(&self) -> SessionResult<Open> {
         let mut patience = self.patience();
+        let mut others = Patience::new(OTHERS.min(self.options.busy_timeout));
         loop {
-            let error = match self.attempt().await {
-                Ok(connection) => return connection,
-                Err(error) => error,
-            };
-            if Fault::of(&error) != Fault::Busy || !patience.wait() {
-                return Err(self.file.fault(error));
+            match self.attempt().await {
+                Ok(open) => return Ok(open),
+                Err(Trouble::HalfMade) if others.wait() => {}
+                Err(Trouble::HalfMade) => return Err(self.file.unsupported(UNVERSIONED)),
+                Err(Trouble::Sql(error)) if Fault::of(&error) == Fault::Busy && patience.wait() => {}
+                Err(Trouble::Sql(error)) => return Err(self.file.fault(error)),
+                Err(Trouble::Refused(error)) => return Err(error),
             }
         }
     }
 
-    async fn attempt(&self) -> sqlx::Result<SessionResult<SqliteConnection>> {
+    async fn attempt(&self) -> Result<Open, Trouble> {
         let mut connection = self.connect.connect().await?;
-        let layout = Layout::of(&mut connection).await?;
-        if let Err(reason) = layout.check() {
-            return Ok(Err(self.file.unsupported(reason)));
-        }
+        let found = self.look(&mut connection).await?;
         // Only now: a file we refuse must not be changed, and the journal mode is a property of the file.
         sqlx::query(sql::WAL).fetch_all(&mut connection).await?;
-        if !layout.is_complete() {
-            sqlx::query(sql::CREATE_TABLES).execute(&mut connection).await?;
-            // Another program may have created its own layout since we looked.
-            if let Err(reason) = Layout::of(&mut connection).await?.check() {
-                return Ok(Err(self.file.unsupported(reason)));
-            }
+        let layout = if found.is_complete { found.layout } else { Some(self.create_tables(&mut connection).await?) };
+        let layout = layout.unwrap_or(self.options.layout);
+        if *self.layout.get_or_init(|| layout) != layout {
+            let reason = "it has another layout than when it was opened; open it again";
+            return Err(Trouble::Refused(self.file.unsupported(reason)));
         }
-        Ok(Ok(connection))
-    }
-}
-
-/// What the file's schema says about who made it.
-struct Layout {
-    session_columns: i64,
-    time_type: Option<String>,
-    event_columns: i64,
-    has_event_data: bool,
-    present: i64,
-}
-
-impl Layout {
-    async fn of(connection: &mut SqliteConnection) -> sqlx::Result<Self> {
-        let row = sqlx::query(sql::DETECT).fetch_one(connection).await?;
-        Ok(Self {
-            session_columns: row.try_get("session_columns")?,
-            time_type: row.try_get("time_type")?,
-            event_columns: row.try_get("event_columns")?,
-            has_event_data: row.try_get::<i64, _>("has_event_data")? > 0,
-            present: row.try_get("present")?,
-        })
+        Ok(Open { connection, sql: Sql::of(layout) })
     }
 
-    fn is_complete(&self) -> bool {
-        const TABLES_AND_INDEX: i64 = 5;
-        self.present == TABLES_AND_INDEX
+    async fn look(&self, connection: &mut SqliteConnection) -> Result<Found, Trouble> {
+        let found = detect(connection).await?.map_err(|reason| Trouble::Refused(self.file.unsupported(reason)))?;
+        if found.is_half_made { Err(Trouble::HalfMade) } else { Ok(found) }
     }
 
-    /// Accepts a file without sessions and the lite layout; says otherwise what was found (S64, S66.3).
-    fn check(&self) -> Result<(), String> {
-        if self.event_columns > 0 && !self.has_event_data {
-            return Err("it has the layout of ADK before 1.22 (version 0, pickled actions); convert it with \
-                        google-adk's command `adk migrate session` first"
-                .to_owned());
-        }
-        if self.session_columns == 0 {
-            return Ok(());
-        }
-        match self.time_type.as_deref().map(str::to_ascii_uppercase).as_deref() {
-            Some("REAL") => Ok(()),
-            Some("DATETIME" | "TIMESTAMP") => {
-                Err("it has the v1 layout that google-adk's DatabaseSessionService writes, and this version \
-                     reads and writes only the lite layout of SqliteSessionService"
-                    .to_owned())
-            }
-            Some(other) => {
-                Err(format!("its table sessions has an update_time of type {other:?}, which no known layout has"))
-            }
-            None => Err("its table sessions has no column update_time; it was made by another program".to_owned()),
-        }
+    /// Makes the tables that are missing, in the layout of those that are there. Looks again under the lock: another
+    /// program may have begun with its own since.
+    async fn create_tables(&self, connection: &mut SqliteConnection) -> Result<SqliteLayout, Trouble> {
+        sqlx::query(sql::BEGIN).execute(&mut *connection).await?;
+        let layout = self.look(connection).await?.layout.unwrap_or(self.options.layout);
+        sqlx::query(sql::create_tables(layout)).execute(&mut *connection).await?;
+        sqlx::query(sql::COMMIT).execute(connection).await?;
+        Ok(layout)
     }
 }

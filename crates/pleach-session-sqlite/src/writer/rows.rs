@@ -6,7 +6,8 @@ use sqlx::sqlite::SqliteArguments;
 use sqlx::{AssertSqlSafe, Sqlite, SqliteConnection};
 
 use super::batch::{Append, Batch, SessionSlot};
-use crate::sql::{self, Shape, Texts};
+use super::texts::{self, Shape, Texts};
+use crate::layout::SqliteLayout;
 
 type Query<'q> = sqlx::query::Query<'q, Sqlite, SqliteArguments>;
 
@@ -22,6 +23,7 @@ struct Step {
 /// Writes the changed states, the sessions and the accepted events, and commits.
 pub(super) async fn write(
     connection: &mut SqliteConnection,
+    layout: SqliteLayout,
     texts: &mut Texts,
     batch: &Batch,
     accepted: &[&Append],
@@ -31,41 +33,42 @@ pub(super) async fn write(
     let sessions: Vec<_> = batch.sessions.iter().filter(|slot| !slot.accepted.is_empty()).collect();
     let steps = plan([apps.len(), users.len(), sessions.len(), accepted.len()]);
     let last = steps.len() - 1;
+    let time = |seconds| layout.column(seconds);
     for (index, step) in steps.into_iter().enumerate() {
         let text = texts.of(step.shape(index == last));
         // The text is made of constants and question marks.
         let mut query = sqlx::query(AssertSqlSafe(text));
         for slot in &apps[step.apps] {
-            query = query.bind(slot.key.as_str()).bind(slot.text.as_str()).bind(slot.changed);
+            query = query.bind(slot.key.as_str()).bind(slot.text.as_str()).bind(slot.changed.map(time));
         }
         for slot in &users[step.users] {
             let (app, user) = &slot.key;
             query = query.bind(app.as_str()).bind(user.as_str());
-            query = query.bind(slot.text.as_str()).bind(slot.changed);
+            query = query.bind(slot.text.as_str()).bind(slot.changed.map(time));
         }
         for slot in &sessions[step.sessions] {
-            query = bind_session(query, slot);
+            query = bind_session(query, slot, layout);
         }
         for append in &accepted[step.events] {
-            query = bind_event(query, append);
+            query = bind_event(query, append, layout);
         }
         query.execute(&mut *connection).await?;
     }
     Ok(())
 }
 
-fn bind_session<'q>(query: Query<'q>, slot: &'q SessionSlot) -> Query<'q> {
-    let update_time = slot.row.as_ref().map(|row| row.update_time);
+fn bind_session<'q>(query: Query<'q>, slot: &'q SessionSlot, layout: SqliteLayout) -> Query<'q> {
+    let update_time = slot.row.as_ref().map(|row| layout.column(row.update_time));
     let query = query.bind(slot.new_state.as_deref()).bind(update_time);
     let key = &slot.key;
     query.bind(key.app_name.as_str()).bind(key.user_id.as_str()).bind(key.session_id.as_str())
 }
 
-fn bind_event<'q>(query: Query<'q>, append: &'q Append) -> Query<'q> {
+fn bind_event<'q>(query: Query<'q>, append: &'q Append, layout: SqliteLayout) -> Query<'q> {
     let (event, key) = (&append.event, &append.key);
     let query = query.bind(event.id().to_string());
     let query = query.bind(key.app_name.as_str()).bind(key.user_id.as_str()).bind(key.session_id.as_str());
-    query.bind(event.invocation_id().as_str()).bind(event.timestamp()).bind(append.data.as_str())
+    query.bind(event.invocation_id().as_str()).bind(layout.column(append.time)).bind(append.data.as_str())
 }
 
 impl Step {
@@ -90,9 +93,9 @@ fn plan(counts: [usize; 4]) -> Vec<Step> {
     if counts.iter().all(|&count| count <= 1) {
         return vec![Step { apps: 0..apps, users: 0..users, sessions: 0..sessions, events: 0..events }];
     }
-    let mut steps: Vec<_> = sql::ranges(apps).map(|apps| Step { apps, ..Step::default() }).collect();
-    steps.extend(sql::ranges(users).map(|users| Step { users, ..Step::default() }));
-    let (mut sessions, mut events) = (sql::ranges(sessions).peekable(), sql::ranges(events).peekable());
+    let mut steps: Vec<_> = texts::ranges(apps).map(|apps| Step { apps, ..Step::default() }).collect();
+    steps.extend(texts::ranges(users).map(|users| Step { users, ..Step::default() }));
+    let (mut sessions, mut events) = (texts::ranges(sessions).peekable(), texts::ranges(events).peekable());
     loop {
         let (session_rows, event_rows) = (sessions.peek().map_or(0, Range::len), events.peek().map_or(0, Range::len));
         if session_rows == 0 && event_rows == 0 {

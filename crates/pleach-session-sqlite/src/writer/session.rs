@@ -7,18 +7,19 @@ use pleach_session::raw_state::{self, RawDelta, RawObject};
 use pleach_session::{SessionError, SessionResult};
 use sqlx::{AssertSqlSafe, Row as _};
 
+use super::texts::Shape;
 use super::{Reply, Writer, answer};
 use crate::fault::{Fault, File};
-use crate::sql::{self, Shape};
+use crate::sql;
 
 /// A request for a session.
 pub(crate) struct Create {
-    /// The key with a trimmed or generated id.
+    /// The key with the id it gets: as the layout has it, or generated.
     pub(crate) key: Arc<SessionKey>,
     /// The id as it was asked for: a row that has it with its blanks makes the id taken (S30).
     pub(crate) asked_id: String,
     pub(crate) state: RawDelta,
-    /// In seconds since the epoch.
+    /// In seconds since the epoch, as a column gives it back.
     pub(crate) time: f64,
     pub(crate) reply: Reply<Created>,
 }
@@ -67,6 +68,7 @@ impl Writer {
     async fn try_create(&mut self, create: &Create) -> sqlx::Result<SessionResult<Created>> {
         let found = self.begin_create(create).await?;
         let key = &*create.key;
+        let time = self.layout()?.column(create.time);
         let states = match new_states(&found, create, self.file()) {
             Ok(states) => states,
             Err(error) => {
@@ -82,11 +84,11 @@ impl Writer {
             let text = self.texts.of(shape);
             let mut query = sqlx::query(AssertSqlSafe(text));
             if write_app {
-                query = query.bind(key.app_name.as_str()).bind(&states.app).bind(create.time);
+                query = query.bind(key.app_name.as_str()).bind(&states.app).bind(time.clone());
             }
             if write_user {
                 query = query.bind(key.app_name.as_str()).bind(key.user_id.as_str());
-                query = query.bind(&states.user).bind(create.time);
+                query = query.bind(&states.user).bind(time.clone());
             }
             query.execute(self.open_connection()?).await?;
         }
@@ -95,7 +97,7 @@ impl Writer {
             .bind(key.user_id.as_str())
             .bind(key.session_id.as_str())
             .bind(&states.session)
-            .bind(create.time)
+            .bind(time)
             .execute(self.open_connection()?)
             .await?;
         Ok(Ok(states))

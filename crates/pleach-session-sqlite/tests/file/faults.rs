@@ -5,10 +5,10 @@ use std::time::Duration;
 use pleach_core::Map;
 use pleach_session::{CreateSession, GetSessionConfig, SessionError, SessionService as _, SessionServiceExt as _};
 use pleach_session_sqlite::{SqliteOptions, SqliteSessionService};
-use pleach_testkit::contract::{created, event, loaded};
+use pleach_testkit::contract::{chain, created, event, loaded};
 use serde_json::{Value, json};
 
-use super::{Place, chain, key};
+use super::{Place, key};
 
 #[tokio::test]
 async fn what_is_no_database_is_damaged_and_named() {

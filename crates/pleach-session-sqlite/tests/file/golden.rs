@@ -1,10 +1,10 @@
 //! Files google-adk wrote, and what google-adk itself reads from them (S130, S131).
 
-use pleach_core::{SessionKey, to_camel};
-use pleach_session::{GetSessionConfig, ListSessions, SessionService as _, SessionServiceExt as _};
-use pleach_session_sqlite::SqliteSessionService;
+use pleach_core::SessionKey;
+use pleach_session::{GetSessionConfig, SessionError, SessionService as _, SessionServiceExt as _};
+use pleach_session_sqlite::{SqliteLayout, SqliteSessionService};
 use pleach_testkit::contract::{event, loaded};
-use serde_json::{Value, json};
+use pleach_testkit::golden;
 
 use super::{Place, key};
 
@@ -14,75 +14,49 @@ async fn copy_of(file: &[u8]) -> (SqliteSessionService, Place) {
     (place.open().await, place)
 }
 
-fn expected() -> Value {
-    serde_json::from_str(include_str!("../golden/expected.json")).unwrap()
-}
-
-fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
-}
-
-fn key_of(entry: &Value) -> SessionKey {
-    SessionKey::new(text(&entry["app"]), text(&entry["user"]), text(&entry["id"]))
-}
-
-fn entries<'v>(section: &'v Value, name: &str) -> &'v [Value] {
-    section[name].as_array().unwrap()
-}
-
-async fn check_filtered(service: &SqliteSessionService, entry: &Value) {
-    let wanted = &entry["config"];
-    let config = GetSessionConfig {
-        num_recent_events: wanted["num_recent_events"].as_u64().map(|count| usize::try_from(count).unwrap()),
-        after_timestamp: wanted["after_timestamp"].as_f64(),
-    };
-    let session = service.get_session(&key_of(entry), config).await.unwrap().unwrap();
-    let ids: Vec<_> = session.events.iter().map(|event| event.id().to_string()).collect();
-    assert_eq!(json!(ids), entry["event_ids"], "{entry}");
-}
-
-/// Compares everything the service can read with one section of what google-adk read.
-async fn check(service: &SqliteSessionService, section: &Value) {
-    for entry in entries(section, "get_session") {
-        let session = service.get_session(&key_of(entry), GetSessionConfig::all()).await.unwrap();
-        let session = session.map(|session| to_camel(&session).unwrap());
-        assert_eq!(session.unwrap_or_default(), entry["session"]);
-    }
-    for entry in entries(section, "list_sessions") {
-        let mut request = ListSessions::new(text(&entry["app"]));
-        request.user_id = entry["user"].as_str().map(Into::into);
-        let listed = service.list_sessions(request).await.unwrap().sessions;
-        let listed: Vec<_> = listed.iter().map(|session| to_camel(session).unwrap()).collect();
-        assert_eq!(json!(listed), entry["sessions"]);
-    }
-    for entry in entries(section, "user_state") {
-        let (app, user) = (text(&entry["app"]).into(), text(&entry["user"]).into());
-        let state = service.user_state(&app, &user).await.unwrap();
-        assert_eq!(json!(state), entry["state"]);
-    }
-    for entry in entries(section, "filtered") {
-        check_filtered(service, entry).await;
-    }
-}
-
 #[tokio::test]
 async fn s131_a_lite_file_of_google_adk_reads_as_google_adk_reads_it() {
     let (service, _place) = copy_of(include_bytes!("../golden/lite.sqlite")).await;
-    let expected = expected();
-    check(&service, &expected["same_in_all_files"]).await;
-    for entry in entries(&expected["differs"], "filtered") {
-        check_filtered(&service, &entry["adk_sqlite_service.db"]).await;
-    }
+    assert_eq!(service.layout(), SqliteLayout::Lite);
+    golden::check_file(&service, "adk_sqlite_service.db").await;
+}
+
+#[tokio::test]
+async fn s131_a_v1_file_of_google_adk_reads_as_google_adk_reads_it_and_takes_appends() {
+    // The options ask for lite: what is there wins (S66.3).
+    let (service, place) = copy_of(include_bytes!("../golden/v1.sqlite")).await;
+    assert_eq!(service.layout(), SqliteLayout::V1);
+    golden::check_file(&service, "adk_database_service.db").await;
+    let mut session = loaded(&service, &SessionKey::new("shop", "alice", "s-chat")).await;
+    let delta = event("ours", 99.123_456_7).with_state("step", 2).with_state("app:theme", "light");
+    service.append_event(&mut session, delta).await.unwrap();
+    assert_eq!(loaded(&service, session.key()).await, session);
+    let times = "SELECT e.timestamp || ' ' || s.update_time FROM events e, sessions s
+        WHERE e.id = 'ours' AND s.id = 's-chat' AND s.user_id = 'alice' AND s.app_name = 'shop'";
+    assert_eq!(place.text(times).await, "2025-10-09 08:54:59.123457 2025-10-09 08:54:59.123457");
 }
 
 #[tokio::test]
 async fn s66_4_a_file_both_services_of_google_adk_wrote_is_read_and_repaired() {
     let (service, place) = copy_of(include_bytes!("../golden/mixed.sqlite")).await;
-    check(&service, &expected()["special_files"]["adk_mixed.db"]).await;
+    golden::check(&service, &golden::expected()["special_files"]["adk_mixed.db"]).await;
     let mut session = loaded(&service, &SessionKey::new("mixed", "u1", "s1")).await;
     service.append_event(&mut session, event("m-3", 9.0)).await.unwrap();
     assert_eq!(loaded(&service, session.key()).await, session);
     let types = "SELECT group_concat(DISTINCT typeof(timestamp)) FROM events";
     assert_eq!(place.text(types).await, "real");
     assert_eq!(service.get_session(&key("none"), GetSessionConfig::all()).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn s64a_a_pickled_file_of_google_adk_is_refused_with_what_to_do() {
+    let place = Place::new();
+    let file = include_bytes!("../golden/v0.sqlite");
+    std::fs::write(place.path(), file).unwrap();
+    let error = SqliteSessionService::open(place.path()).await.unwrap_err();
+    assert!(
+        matches!(&error, SessionError::Unsupported { reason, .. } if reason.contains("adk migrate session")),
+        "{error}"
+    );
+    assert_eq!(std::fs::read(place.path()).unwrap(), file);
 }

@@ -1,18 +1,11 @@
 //! Which files are opened, and what is in a new one (S60–S66).
 
 use pleach_session::{SessionError, SessionService as _, SessionServiceExt as _};
-use pleach_session_sqlite::{SqliteOptions, SqliteSessionService, Synchronous};
+use pleach_session_sqlite::{SqliteLayout, SqliteOptions, SqliteSessionService, Synchronous};
 use pleach_testkit::contract::{created, event, loaded};
 use serde_json::json;
 
 use super::{Place, key};
-
-const V1: &str = "CREATE TABLE adk_internal_metadata (\"key\" VARCHAR(128) NOT NULL, value VARCHAR(256) NOT NULL, PRIMARY KEY (\"key\"));
-    INSERT INTO adk_internal_metadata VALUES ('schema_version', '1');
-    CREATE TABLE sessions (app_name VARCHAR(128) NOT NULL, user_id VARCHAR(128) NOT NULL, id VARCHAR(128) NOT NULL, state TEXT NOT NULL,
-        create_time DATETIME NOT NULL, update_time DATETIME NOT NULL, PRIMARY KEY (app_name, user_id, id));
-    CREATE TABLE events (id VARCHAR(128) NOT NULL, app_name VARCHAR(128) NOT NULL, user_id VARCHAR(128) NOT NULL, session_id VARCHAR(128) NOT NULL,
-        invocation_id VARCHAR(256) NOT NULL, timestamp DATETIME NOT NULL, event_data TEXT, PRIMARY KEY (id, app_name, user_id, session_id));";
 
 const V0: &str = "CREATE TABLE sessions (app_name VARCHAR(128) NOT NULL, user_id VARCHAR(128) NOT NULL, id VARCHAR(128) NOT NULL, state TEXT NOT NULL,
         create_time DATETIME NOT NULL, update_time DATETIME NOT NULL, PRIMARY KEY (app_name, user_id, id));
@@ -31,21 +24,15 @@ async fn refused(sql: &str) -> String {
 }
 
 #[tokio::test]
-async fn s66_3_a_v1_file_is_refused_and_named() {
-    let reason = refused(V1).await;
-    assert!(reason.contains("v1 layout") && reason.contains("DatabaseSessionService"), "{reason}");
-}
-
-#[tokio::test]
 async fn s64a_a_v0_file_is_refused_with_what_to_do() {
     let reason = refused(V0).await;
-    assert!(reason.contains("version 0") && reason.contains("adk migrate session"), "{reason}");
+    assert!(reason.contains("schema version 0") && reason.contains("adk migrate session"), "{reason}");
 }
 
 #[tokio::test]
 async fn a_file_of_another_program_is_refused() {
     let reason = refused("CREATE TABLE sessions (id TEXT, cookie TEXT)").await;
-    assert!(reason.contains("another program"), "{reason}");
+    assert!(reason.contains("another program's"), "{reason}");
     let reason = refused("CREATE TABLE sessions (id TEXT, update_time BLOB)").await;
     assert!(reason.contains("BLOB"), "{reason}");
 }
@@ -73,6 +60,73 @@ async fn s60_a_new_file_has_the_lite_layout_and_one_index() {
     );
     assert_eq!(place.text("SELECT CAST(user_version AS TEXT) FROM pragma_user_version").await, "0");
     assert_eq!(place.text("SELECT journal_mode FROM pragma_journal_mode").await, "wal");
+}
+
+/// Tables, columns with their types, indexes and the version, in one text.
+async fn shape(place: &Place) -> String {
+    let columns = "SELECT group_concat(line, x'0a') FROM (
+        SELECT m.name || '.' || c.name || ' ' || c.type || ' ' || c.\"notnull\" || ' ' || c.pk AS line
+        FROM sqlite_master m, pragma_table_info(m.name) c WHERE m.type = 'table'
+        UNION ALL
+        SELECT m.name || ' -> ' || f.\"table\" || '.' || f.\"to\" || ' ' || f.on_delete
+        FROM sqlite_master m, pragma_foreign_key_list(m.name) f WHERE m.type = 'table'
+        UNION ALL
+        SELECT i.name || ' ' || coalesce(c.name, '') || ' ' || c.\"desc\"
+        FROM sqlite_master m, pragma_index_list(m.name) i, pragma_index_xinfo(i.name) c WHERE m.type = 'table'
+        UNION ALL
+        SELECT \"key\" || ' = ' || value FROM adk_internal_metadata
+        ORDER BY 1)";
+    place.text(columns).await
+}
+
+#[tokio::test]
+async fn s61_a_new_v1_file_is_laid_out_as_google_adk_does_it() {
+    let (ours, theirs) = (Place::of(SqliteLayout::V1), Place::new());
+    ours.open().await.close().await.unwrap();
+    std::fs::write(theirs.path(), include_bytes!("../golden/v1.sqlite")).unwrap();
+    let shape_of_ours = shape(&ours).await;
+    assert!(shape_of_ours.contains("schema_version = 1"), "{shape_of_ours}");
+    assert_eq!(shape_of_ours, shape(&theirs).await);
+    assert_eq!(ours.text("SELECT journal_mode FROM pragma_journal_mode").await, "wal");
+}
+
+const VERSIONS: &str = "CREATE TABLE adk_internal_metadata (\"key\" VARCHAR(128) NOT NULL, value VARCHAR(256) NOT NULL,
+    PRIMARY KEY (\"key\"));";
+
+#[tokio::test]
+async fn case_91_other_versions_are_refused_with_what_to_do() {
+    for (version, expected) in
+        [("0", "adk migrate session"), ("2", "schema version is 2"), ("x", "schema version is x")]
+    {
+        let row = format!("INSERT INTO adk_internal_metadata VALUES ('schema_version', '{version}')");
+        let reason = refused(&format!("{VERSIONS} {row}")).await;
+        assert!(reason.contains(expected), "{reason}");
+    }
+}
+
+#[tokio::test]
+async fn case_92_a_table_of_versions_without_one_is_refused() {
+    let place = Place::new();
+    place.run(VERSIONS).await;
+    let impatient = place.options().with_busy_timeout(std::time::Duration::from_millis(10));
+    let error = SqliteSessionService::open_with(place.path(), impatient).await.unwrap_err();
+    assert!(
+        matches!(&error, SessionError::Unsupported { reason, .. } if reason.contains("no row schema_version")),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn case_93_what_google_adk_began_goes_on_in_its_layout() {
+    let place = Place::new();
+    place.run(&format!("{VERSIONS} INSERT INTO adk_internal_metadata VALUES ('schema_version', '1')")).await;
+    assert_eq!(place.open().await.layout(), SqliteLayout::V1);
+    let dropped =
+        "DROP TABLE adk_internal_metadata; DROP TABLE user_states; DROP INDEX idx_events_app_user_session_ts_id";
+    let before = shape(&place).await;
+    place.run(dropped).await;
+    created(&place.open().await, &key("s"), json!({"user:a": 1})).await;
+    assert_eq!(shape(&place).await, before);
 }
 
 #[tokio::test]

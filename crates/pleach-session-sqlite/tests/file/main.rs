@@ -9,19 +9,31 @@ mod rows;
 mod sharing;
 
 use pleach_core::SessionKey;
-use pleach_session_sqlite::SqliteSessionService;
+use pleach_session_sqlite::{SqliteLayout, SqliteOptions, SqliteSessionService};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Row as _, SqliteConnection};
 use tempfile::TempDir;
 
+const LAYOUTS: [SqliteLayout; 2] = [SqliteLayout::Lite, SqliteLayout::V1];
+
 /// A folder with the name of a file in it that is not there yet.
 struct Place {
     folder: TempDir,
+    layout: SqliteLayout,
 }
 
 impl Place {
     fn new() -> Self {
-        Self { folder: TempDir::new().unwrap() }
+        Self::of(SqliteLayout::Lite)
+    }
+
+    /// A place whose file gets this layout.
+    fn of(layout: SqliteLayout) -> Self {
+        Self { folder: TempDir::new().unwrap(), layout }
+    }
+
+    fn options(&self) -> SqliteOptions {
+        SqliteOptions::new().with_layout(self.layout)
     }
 
     fn path(&self) -> std::path::PathBuf {
@@ -29,7 +41,7 @@ impl Place {
     }
 
     async fn open(&self) -> SqliteSessionService {
-        SqliteSessionService::open(self.path()).await.unwrap()
+        SqliteSessionService::open_with(self.path(), self.options()).await.unwrap()
     }
 
     /// A plain connection, as another program has it.
@@ -55,15 +67,4 @@ impl Place {
 
 fn key(id: &str) -> SessionKey {
     SessionKey::new("app", "user", id)
-}
-
-/// An error with all its causes, as a log shows it.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(inner) = source {
-        text = format!("{text}: {inner}");
-        source = inner.source();
-    }
-    text
 }

@@ -6,6 +6,7 @@ use pleach_testkit::contract::{CREATED, created, event, ids, loaded};
 use serde_json::json;
 
 use super::{Place, key};
+use pleach_session_sqlite::SqliteLayout;
 
 #[tokio::test]
 async fn s66_5_both_state_rows_are_made_and_only_deltas_change_them() {
@@ -172,4 +173,67 @@ async fn s30_a_padded_row_of_another_program_is_found_under_its_own_id() {
     service.delete_session(&key(" pad ")).await.unwrap();
     let left = service.find_sessions(&"app".into(), &"pad".into()).await.unwrap();
     assert_eq!(left, [SessionKey::new("app", "user", "pad")]);
+}
+
+#[tokio::test]
+async fn s61_a_v1_file_has_text_times_and_equal_columns() {
+    let place = Place::of(SqliteLayout::V1);
+    let service = place.open().await;
+    let mut session = created(&service, &key("s"), json!({"user:u": 1})).await;
+    let event = event("e1", 1.123_456_7).with_state("k", 1).with_state("app:a", 1);
+    service.append_event(&mut session, event).await.unwrap();
+    let row = "SELECT id || ' ' || invocation_id || ' ' || timestamp FROM events";
+    assert_eq!(place.text(row).await, "e1 inv-1 2025-10-09 08:53:21.123457");
+    let times = "SELECT s.create_time || ' ' || s.update_time || ' ' || a.update_time || ' ' || u.update_time
+        FROM sessions s, app_states a, user_states u";
+    let [created, appended] = ["2025-10-09 08:53:20.000000", "2025-10-09 08:53:21.123457"];
+    assert_eq!(place.text(times).await, format!("{created} {appended} {appended} {created}"));
+    let types = "SELECT typeof(create_time) || typeof(update_time) FROM sessions";
+    assert_eq!(place.text(types).await, "texttext");
+}
+
+#[tokio::test]
+async fn case_74_75_76_77_in_v1_columns_fill_and_overrule_documents() {
+    let place = Place::of(SqliteLayout::V1);
+    let service = place.open().await;
+    let mut session = created(&service, &key("s"), json!({})).await;
+    for number in 1..=3 {
+        service.append_event(&mut session, event(&format!("e{number}"), f64::from(number))).await.unwrap();
+    }
+    let overruled =
+        "UPDATE events SET event_data = json_set(event_data, '$.id', 'x', '$.invocation_id', 'y') WHERE id = 'e3'";
+    place.run(overruled).await;
+    assert_eq!(loaded(&service, &key("s")).await, session);
+    place
+        .run("UPDATE events SET event_data = NULL WHERE id = 'e1'; UPDATE events SET event_data = '{}' WHERE id = 'e2'")
+        .await;
+    for config in [GetSessionConfig::all(), GetSessionConfig::recent(3), GetSessionConfig::after(CREATED + 1.0)] {
+        let back = service.get_session(&key("s"), config).await.unwrap().unwrap();
+        for (number, event) in (1..=3).zip(&back.events) {
+            assert_eq!((event.id().to_string(), event.invocation_id().as_str()), (format!("e{number}"), "inv-1"));
+            assert_eq!(event.timestamp(), CREATED + f64::from(number));
+        }
+        assert_eq!(ids(&back), ["e1", "e2", "e3"]);
+    }
+}
+
+/// Google-adk's `SqliteSessionService` creates sessions in a v1 file with its own kind of time (S65).
+#[tokio::test]
+async fn s67_numbers_in_v1_time_columns_are_read_and_appended_to() {
+    let place = Place::of(SqliteLayout::V1);
+    let service = place.open().await;
+    place.run("INSERT INTO sessions VALUES ('app', 'user', 's', '{}', 1760000000.1234567, 1760000000.1234567)").await;
+    let mut session = loaded(&service, &key("s")).await;
+    assert_eq!(session.last_update_time(), 1_760_000_000.123_457);
+    service.append_event(&mut session, event("e1", 1.0)).await.unwrap();
+    place.run("UPDATE events SET timestamp = 1760000001.0; UPDATE sessions SET update_time = 1760000001.0").await;
+    service.append_event(&mut session, event("e2", 2.0)).await.unwrap();
+    assert_eq!(loaded(&service, &key("s")).await, session);
+    let cut = service.get_session(&key("s"), GetSessionConfig::after(CREATED + 1.0)).await.unwrap();
+    assert_eq!(ids(&cut.unwrap()), ["e1", "e2"]);
+    place.run("UPDATE sessions SET update_time = 1760000002").await;
+    let mut session = loaded(&service, &key("s")).await;
+    assert_eq!(session.last_update_time(), CREATED + 2.0);
+    service.append_event(&mut session, event("e3", 3.0)).await.unwrap();
+    assert_eq!(ids(&loaded(&service, &key("s")).await), ["e1", "e2", "e3"]);
 }

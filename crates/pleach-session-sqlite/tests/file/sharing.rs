@@ -4,13 +4,12 @@ use std::future::poll_fn;
 use std::task::Poll;
 
 use futures_util::future::join_all;
-use pleach_core::SessionKey;
-use pleach_session::{SessionError, SessionService as _, SessionServiceExt as _};
+use pleach_session::{SessionError, SessionService, SessionServiceExt as _};
 use pleach_session_sqlite::SqliteSessionService;
-use pleach_testkit::contract::{created, event, ids, loaded};
+use pleach_testkit::contract::{self, created, event, ids, loaded};
 use serde_json::json;
 
-use super::{Place, key};
+use super::{LAYOUTS, Place, key};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn s60_a_new_file_can_be_opened_by_many_at_once() {
@@ -21,38 +20,16 @@ async fn s60_a_new_file_can_be_opened_by_many_at_once() {
     }
 }
 
-#[tokio::test]
-async fn s35_a_writer_in_another_service_is_noticed() {
-    let place = Place::new();
-    let (ours, theirs) = (place.open().await, place.open().await);
-    let mut mine = created(&ours, &key("s"), json!({})).await;
-    let mut foreign = loaded(&theirs, &key("s")).await;
-    theirs.append_event(&mut foreign, event("e1", 0.0)).await.unwrap();
-    assert!(ours.append_event(&mut mine, event("e2", 1.0)).await.unwrap_err().is_stale());
-    mine = loaded(&ours, &key("s")).await;
-    ours.append_event(&mut mine, event("e2", 1.0)).await.unwrap();
-    assert_eq!(ids(&loaded(&theirs, &key("s")).await), ["e1", "e2"]);
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn s66_6_services_on_one_file_wait_for_each_other() {
-    let place = Place::new();
-    let services = join_all((0..4).map(|_| place.open())).await;
-    join_all(services.iter().enumerate().flat_map(|(owner, service)| {
-        (0..4).map(move |writer| async move {
-            let key = SessionKey::new("app", format!("u{owner}"), format!("s{writer}"));
-            let mut session = created(service, &key, json!({})).await;
-            for number in 0..20 {
-                let event =
-                    event(&format!("e{number}"), f64::from(number)).with_state(format!("app:{owner}-{writer}"), number);
-                service.append_event(&mut session, event).await.unwrap();
-            }
-        })
-    }))
-    .await;
-    let state = loaded(&services[0], &SessionKey::new("app", "u0", "s0")).await.state;
-    assert_eq!(state.len(), 16);
-    assert!(state.values().all(|value| *value == 19), "{state:?}");
+async fn s35_s66_6_services_on_one_file_see_each_other() {
+    for layout in LAYOUTS {
+        let place = Place::of(layout);
+        contract::s35_a_writer_in_another_service_is_noticed(&place.open().await, &place.open().await).await;
+        let place = Place::of(layout);
+        let services = join_all((0..4).map(|_| place.open())).await;
+        let services: Vec<_> = services.iter().map(|service| service as &dyn SessionService).collect();
+        contract::s66_6_7_services_write_shared_state_at_once_and_lose_nothing(&services).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -41,6 +41,18 @@ pub async fn case_30_31_equal_and_older_times_do_not_hide_a_writer(service: &dyn
     }
 }
 
+/// Several events in one microsecond, also closer together than that: each revision is behind the one before.
+pub async fn s35_a_clock_that_stands_still_moves_the_revision_on(service: &dyn SessionService) {
+    let mut session = created(service, &key("s"), json!({})).await;
+    for (number, time) in [0.0, 0.0, 0.000_000_3, 1.0, 1.000_000_25, 1.000_000_25, 1.000_001].into_iter().enumerate() {
+        let before = session.revision();
+        service.append_event(&mut session, event(&format!("e{number}"), time)).await.unwrap();
+        assert!(session.revision() > before, "{} behind {before}", session.revision());
+        assert_eq!(session.events.len(), number + 1);
+        assert_eq!(loaded(service, &key("s")).await.revision(), session.revision());
+    }
+}
+
 /// Times go there and back again; every revision is new, and each append gets through.
 pub async fn s35_times_that_return_do_not_repeat_a_revision(service: &dyn SessionService) {
     let mut session = created(service, &key("s"), json!({})).await;

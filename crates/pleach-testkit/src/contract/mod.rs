@@ -11,6 +11,7 @@ mod concurrent;
 mod create;
 mod fence;
 mod load;
+mod sharing;
 mod state;
 mod v1;
 
@@ -19,6 +20,7 @@ pub use concurrent::*;
 pub use create::*;
 pub use fence::*;
 pub use load::*;
+pub use sharing::*;
 pub use state::*;
 pub use v1::*;
 
@@ -64,6 +66,12 @@ pub async fn loaded(service: &dyn SessionService, key: &SessionKey) -> Session {
 /// The ids of a session's events, in order.
 pub fn ids(session: &Session) -> Vec<String> {
     session.events.iter().map(|event| event.id().to_string()).collect()
+}
+
+/// An error with all its causes, as a log shows it.
+pub fn chain(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
 
 /// A key in an app of its own.
@@ -164,6 +172,7 @@ macro_rules! session_contract {
             // fence
             case_29_the_second_writer_is_stale,
             case_30_31_equal_and_older_times_do_not_hide_a_writer,
+            s35_a_clock_that_stands_still_moves_the_revision_on,
             s35_times_that_return_do_not_repeat_a_revision,
             s33_a_session_made_again_refuses_old_heads,
             s34_a_lost_answer_can_be_asked_for_again,

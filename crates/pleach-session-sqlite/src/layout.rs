@@ -1,0 +1,95 @@
+//! The two layouts google-adk gives an SQLite file, and what differs between them once a file is open.
+
+use pleach_core::{SessionKey, micros, seconds};
+use pleach_session::{SessionResult, prepare};
+use sqlx::Type;
+use sqlx::encode::{Encode, IsNull};
+use sqlx::error::BoxDynError;
+use sqlx::sqlite::{Sqlite, SqliteArgumentsBuffer, SqliteTypeInfo};
+
+use crate::time;
+
+/// Which of google-adk's two layouts a file has. Their tables have the same names and are not interchangeable (S65).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum SqliteLayout {
+    /// That of google-adk's `SqliteSessionService`, which `adk web` uses: times are numbers of seconds, ids lose the
+    /// blanks around them. Its `DatabaseSessionService` can read it.
+    #[default]
+    Lite,
+    /// That of google-adk's `DatabaseSessionService`, as on every other database: times are texts in whole microseconds
+    /// of the years 1 to 9999, ids are kept as they are.
+    V1,
+}
+
+impl SqliteLayout {
+    /// The name in logs and errors.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Lite => "lite",
+            Self::V1 => "v1",
+        }
+    }
+
+    /// A time in seconds as a column gives it back, refused when a column cannot hold it (S49).
+    pub(crate) fn time(self, key: &SessionKey, field: &str, time: f64) -> SessionResult<f64> {
+        match self {
+            Self::Lite => Ok(time),
+            Self::V1 => prepare::calendar_time(key, field, time).map(seconds),
+        }
+    }
+
+    /// A time that was read or that `time` let pass, in the precision of the columns.
+    pub(crate) fn rounded(self, time: f64) -> f64 {
+        match self {
+            Self::Lite => time,
+            Self::V1 => seconds(micros(time)),
+        }
+    }
+
+    /// The time as a value to bind.
+    pub(crate) fn column(self, seconds: f64) -> TimeColumn {
+        match self {
+            Self::Lite => TimeColumn::Number(seconds),
+            Self::V1 => TimeColumn::Text(time::to_text(seconds)),
+        }
+    }
+
+    /// The column that orders events of one time (S48).
+    pub(crate) fn tie(self) -> &'static str {
+        match self {
+            Self::Lite => "rowid",
+            Self::V1 => "id",
+        }
+    }
+
+    /// The id without blanks around it, where the layout cuts them off (S30) and there are any.
+    pub(crate) fn trimmed(self, key: &SessionKey) -> Option<SessionKey> {
+        match self {
+            Self::Lite => prepare::trimmed_key(key),
+            Self::V1 => None,
+        }
+    }
+}
+
+/// A time as a column of either layout holds it.
+#[derive(Clone, Debug)]
+pub(crate) enum TimeColumn {
+    Number(f64),
+    Text(String),
+}
+
+impl Type<Sqlite> for TimeColumn {
+    /// Of no consequence: SQLite binds values, not types.
+    fn type_info() -> SqliteTypeInfo {
+        <f64 as Type<Sqlite>>::type_info()
+    }
+}
+
+impl Encode<'_, Sqlite> for TimeColumn {
+    fn encode_by_ref(&self, buffer: &mut SqliteArgumentsBuffer) -> Result<IsNull, BoxDynError> {
+        match self {
+            Self::Number(seconds) => <f64 as Encode<'_, Sqlite>>::encode_by_ref(seconds, buffer),
+            Self::Text(text) => <String as Encode<'_, Sqlite>>::encode_by_ref(text, buffer),
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! The URL of an SQLite file: its path and its options.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use pleach_session_sqlite::{SqliteOptions, Synchronous};
+
+use crate::ConnectError;
+
+/// A file and how to use it.
+#[derive(Debug)]
+pub(crate) struct Place {
+    pub(crate) path: PathBuf,
+    pub(crate) options: SqliteOptions,
+}
+
+/// Reads what stands behind the scheme: `FILE` and `///FILE` are relative, `////FILE` is absolute (S66.1).
+pub(crate) fn parse(url: &str, rest: &str) -> Result<Place, ConnectError> {
+    let bad = |reason: String| ConnectError::BadUrl { url: url.to_owned(), reason };
+    let path = match rest.strip_prefix("//") {
+        Some(rest) => {
+            rest.strip_prefix('/').ok_or_else(|| bad("a host is not possible: use three slashes".to_owned()))?
+        }
+        None => rest,
+    };
+    let (path, query) = path.split_once('?').unwrap_or((path, ""));
+    if path.is_empty() || path == ":memory:" {
+        return Err(ConnectError::NoFile { url: url.to_owned() });
+    }
+    let decoded =
+        |text| decode(text).ok_or_else(|| bad("a '%' must be followed by two hexadecimal digits of UTF-8".to_owned()));
+    let mut options = SqliteOptions::default();
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        options = set(options, name, &decoded(value)?).map_err(bad)?;
+    }
+    Ok(Place { path: decoded(path)?.into(), options })
+}
+
+fn set(options: SqliteOptions, name: &str, value: &str) -> Result<SqliteOptions, String> {
+    match (name, value) {
+        ("mode", "rwc") => Ok(options.with_create_if_missing(true)),
+        ("mode", "rw") => Ok(options.with_create_if_missing(false)),
+        ("synchronous", "full") => Ok(options.with_synchronous(Synchronous::Full)),
+        ("synchronous", "normal") => Ok(options.with_synchronous(Synchronous::Normal)),
+        ("busy_timeout", _) => match value.parse() {
+            Ok(millis) => Ok(options.with_busy_timeout(Duration::from_millis(millis))),
+            Err(_) => Err(format!("busy_timeout is a number of milliseconds, not '{value}'")),
+        },
+        ("mode", _) => Err(format!("mode is rwc or rw, not '{value}'")),
+        ("synchronous", _) => Err(format!("synchronous is full or normal, not '{value}'")),
+        _ => Err(format!("unknown option '{name}': there are mode, synchronous and busy_timeout")),
+    }
+}
+
+fn decode(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        if byte != b'%' {
+            bytes.push(byte);
+            continue;
+        }
+        let mut digit = || rest.next().and_then(|digit| char::from(digit).to_digit(16));
+        let (high, low) = (digit()?, digit()?);
+        bytes.push(u8::try_from(high * 16 + low).ok()?);
+    }
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(url: &str) -> Result<Place, ConnectError> {
+        parse(url, url.strip_prefix("sqlite:").unwrap())
+    }
+
+    #[test]
+    fn s66_1_slashes_decide_between_relative_and_absolute() {
+        let path = |url| parsed(url).ok().map(|place| place.path.to_string_lossy().into_owned());
+        assert_eq!(path("sqlite:demo.db").as_deref(), Some("demo.db"));
+        assert_eq!(path("sqlite:///demo.db").as_deref(), Some("demo.db"));
+        assert_eq!(path("sqlite:////var/demo.db").as_deref(), Some("/var/demo.db"));
+        assert_eq!(path("sqlite:///a%20b%3F.db?mode=rw").as_deref(), Some("a b?.db"));
+        for bad in ["sqlite:///a%2.db", "sqlite://host/demo.db", "sqlite:", "sqlite:///?mode=rw"] {
+            assert_eq!(path(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn options_are_read_and_mistakes_named() {
+        let place = parsed("sqlite:x.db?synchronous=normal&busy_timeout=250&mode=rw").unwrap();
+        let expected = SqliteOptions::new()
+            .with_synchronous(Synchronous::Normal)
+            .with_busy_timeout(Duration::from_millis(250))
+            .with_create_if_missing(false);
+        assert_eq!(place.options, expected);
+        for (query, named) in [
+            ("sync=normal", "unknown option 'sync'"),
+            ("synchronous=off", "full or normal, not 'off'"),
+            ("mode=ro", "rwc or rw, not 'ro'"),
+            ("busy_timeout=5s", "milliseconds, not '5s'"),
+            ("mode", "not ''"),
+        ] {
+            let error = parsed(&format!("sqlite:x.db?{query}")).unwrap_err().to_string();
+            assert!(error.contains(named), "{error}");
+        }
+    }
+}
