@@ -124,7 +124,7 @@ fn parse(document: &str, key: &SessionKey, file: &File) -> SessionResult<Event> 
 }
 
 fn overrule(event: &mut Event, id: &str, invocation: &str) {
-    if event.id().to_string() != id {
+    if *event.id() != id {
         event.set_id(EventId::from(id));
     }
     if event.invocation_id().as_str() != invocation {
