@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use pleach_core::{AppName, BoxFuture, Event, Map, Session, SessionHead, SessionId, SessionKey, UserId};
 use pleach_session::{
     CreateSession, GetSessionConfig, ListCursor, ListSessions, ListSessionsResponse, SessionError, SessionResult,
-    SessionService, prepare,
+    SessionService, Since, prepare,
 };
 
 use crate::directory::Directory;
@@ -121,6 +121,10 @@ impl SessionService for InMemorySessionService {
         config: GetSessionConfig,
     ) -> BoxFuture<'a, SessionResult<Option<Session>>> {
         Box::pin(async move { Ok(self.find(key).map(|stored| stored.load(&config))) })
+    }
+
+    fn events_since<'a>(&'a self, head: &'a SessionHead) -> BoxFuture<'a, SessionResult<Option<Since>>> {
+        Box::pin(async move { Ok(self.find(head.key()).map(|stored| stored.since(head.revision()))) })
     }
 
     fn list_sessions(&self, request: ListSessions) -> BoxFuture<'_, SessionResult<ListSessionsResponse>> {

@@ -4,7 +4,7 @@ use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex};
 
 use pleach_core::{Event, EventId, Map, Revision, Scope, Session, SessionHead, SessionKey, merge_view};
-use pleach_session::{GetSessionConfig, ListCursor, SessionError, SessionResult};
+use pleach_session::{GetSessionConfig, ListCursor, SessionError, SessionResult, Since};
 use rustc_hash::FxHashMap;
 
 use crate::directory::{Shared, lock};
@@ -76,7 +76,21 @@ impl StoredSession {
     /// A session object with merged state (S20) and the wanted events, which it shares with the store.
     pub(crate) fn load(self: &Arc<Self>, config: &GetSessionConfig) -> Session {
         let log = lock(&self.log);
-        let events = wanted(&log.events, config).to_vec();
+        self.view(&log, wanted(&log.events, config))
+    }
+
+    /// What was appended behind a revision of this very session.
+    pub(crate) fn since(self: &Arc<Self>, revision: Revision) -> Since {
+        let log = lock(&self.log);
+        let known = usize::try_from(revision.micros).ok().filter(|_| revision.ties == self.generation);
+        match known.and_then(|known| log.events.get(known..)) {
+            Some(events) => Since::Events(self.view(&log, events)),
+            None => Since::Unknown,
+        }
+    }
+
+    fn view(self: &Arc<Self>, log: &Log, events: &[Arc<Event>]) -> Session {
+        let events = events.to_vec();
         let state = merge_view(log.state.clone(), &lock(&self.app), &lock(&self.user));
         let revision = self.revision(log.events.len());
         let head = SessionHead::new(self.key.clone(), revision, log.update_time);

@@ -66,10 +66,10 @@ impl Connections {
         self.ask_with(permit, ask, Patience::new(self.shared.acquire_timeout)).await
     }
 
-    /// Carries out an operation once, and again only when it was rolled back.
-    pub(crate) async fn ask_once<A: Ask>(&self, ask: &A) -> SessionResult<A::Answer> {
+    /// Carries out an operation that is not worth waiting for a server that is gone.
+    pub(crate) async fn ask_for<A: Ask>(&self, patience: Duration, ask: &A) -> SessionResult<A::Answer> {
         let permit = self.permit().await?;
-        self.ask_with(permit, ask, Patience::new(Duration::ZERO)).await
+        self.ask_with(permit, ask, Patience::new(patience)).await
     }
 
     /// Carries out an operation to its end, even when the caller's future is dropped meanwhile.

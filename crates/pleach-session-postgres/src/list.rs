@@ -131,3 +131,15 @@ impl Ask for UserState<'_> {
         Ok(value::state(text, format_args!("the state of user {app}/{user}"), self.server)?)
     }
 }
+
+/// Whether the database answers and has our tables.
+pub(crate) struct Check;
+
+impl Ask for Check {
+    type Answer = ();
+
+    async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<(), Trouble> {
+        sqlx::query(sql::ANYTHING).fetch_all(connection).await?;
+        Ok(())
+    }
+}

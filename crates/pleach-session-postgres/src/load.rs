@@ -5,8 +5,10 @@
 use std::sync::Arc;
 
 use futures_util::TryStreamExt as _;
-use pleach_core::{Event, EventId, InvocationId, Session, SessionHead, SessionKey, merge_view, micros, seconds};
-use pleach_session::{GetSessionConfig, SessionResult};
+use pleach_core::{
+    Event, EventId, InvocationId, Revision, Session, SessionHead, SessionKey, merge_view, micros, seconds,
+};
+use pleach_session::{GetSessionConfig, Since};
 use sqlx::postgres::{PgArguments, PgRow, Postgres};
 use sqlx::{PgConnection, Row as _};
 
@@ -19,33 +21,72 @@ use crate::value::{self, Seen, Time};
 pub(crate) struct Load<'k> {
     key: &'k SessionKey,
     server: &'k Server,
-    /// The earliest time of an event.
-    after: Option<Time>,
-    newest: Option<i64>,
+    wanted: Wanted,
+}
+
+/// Which events are wanted.
+#[derive(Clone, Copy)]
+enum Wanted {
+    Events {
+        /// The earliest time of an event.
+        after: Option<Time>,
+        newest: Option<i64>,
+    },
+    /// What was appended behind a revision.
+    Since(Revision),
+}
+
+/// What the rows say.
+struct Loaded {
+    session: Option<Session>,
+    /// The revision that was asked about leads nowhere.
+    unknown: bool,
 }
 
 impl<'k> Load<'k> {
     pub(crate) fn new(key: &'k SessionKey, config: &GetSessionConfig, server: &'k Server) -> Self {
         // Zero means no filter here, as in google-adk, and times are rounded like the column they are compared with (S31).
         let after = config.after_timestamp.filter(|&after| after != 0.0 && !after.is_nan());
-        Self {
-            key,
-            server,
-            after: after.map(|after| Time(micros(after).clamp(EARLIEST, LATEST))),
-            newest: config.num_recent_events.map(|count| i64::try_from(count).unwrap_or(i64::MAX)),
-        }
+        let after = after.map(|after| Time(micros(after).clamp(EARLIEST, LATEST)));
+        let newest = config.num_recent_events.map(|count| i64::try_from(count).unwrap_or(i64::MAX));
+        Self { key, server, wanted: Wanted::Events { after, newest } }
     }
 
     fn query(&self) -> sqlx::query::Query<'_, Postgres, PgArguments> {
-        let query = sqlx::query(if self.newest.is_some() { sql::LOAD_NEWEST } else { sql::LOAD_ALL })
+        let text = match self.wanted {
+            Wanted::Events { newest: None, .. } => sql::LOAD_ALL,
+            Wanted::Events { newest: Some(_), .. } => sql::LOAD_NEWEST,
+            Wanted::Since(_) => sql::LOAD_SINCE,
+        };
+        let query = sqlx::query(text)
             .bind(self.key.app_name.as_str())
             .bind(self.key.user_id.as_str())
-            .bind(self.key.session_id.as_str())
-            .bind(self.after);
-        match self.newest {
-            Some(newest) => query.bind(newest),
-            None => query,
+            .bind(self.key.session_id.as_str());
+        match self.wanted {
+            Wanted::Events { after, newest: None } => query.bind(after),
+            Wanted::Events { after, newest } => query.bind(after).bind(newest),
+            Wanted::Since(revision) => query.bind(Time(revision.micros)).bind(i64::from(revision.ties)),
         }
+    }
+
+    async fn read(&self, connection: &mut PgConnection) -> Result<Loaded, Trouble> {
+        let mut rows = self.query().fetch(connection);
+        let (mut session, mut unknown) = (None, false);
+        let mut events = Vec::new();
+        while let Some(row) = rows.try_next().await? {
+            let place: i64 = row.try_get("place")?;
+            match row.try_get::<Option<&str>, _>("id")? {
+                None => session = Some(self.read_head(&row)?),
+                Some(_) if place < 0 => unknown = true,
+                Some(id) => events.push((place, Arc::new(self.read_event(&row, id)?))),
+            }
+        }
+        // They arrive in order, unless the server works on both halves of the statement at once.
+        if !events.is_sorted_by_key(|(place, _)| *place) {
+            events.sort_by_key(|(place, _)| *place);
+        }
+        let events = events.into_iter().map(|(_, event)| event).collect();
+        Ok(Loaded { session: session.map(|session| Session { events, ..session }), unknown })
     }
 
     fn read_head(&self, row: &PgRow) -> Result<Session, Trouble> {
@@ -94,29 +135,28 @@ impl Ask for Load<'_> {
     type Answer = Option<Session>;
 
     async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<Option<Session>, Trouble> {
-        let mut rows = self.query().fetch(connection);
-        let mut session = None;
-        let mut events = Vec::new();
-        while let Some(row) = rows.try_next().await? {
-            match row.try_get::<Option<&str>, _>("id")? {
-                None => session = Some(self.read_head(&row)?),
-                Some(id) => events.push((row.try_get::<i64, _>("place")?, Arc::new(self.read_event(&row, id)?))),
-            }
-        }
-        // They arrive in order, unless the server works on both halves of the statement at once.
-        if !events.is_sorted_by_key(|(place, _)| *place) {
-            events.sort_by_key(|(place, _)| *place);
-        }
-        let events = events.into_iter().map(|(_, event)| event).collect();
-        Ok(session.map(|session| Session { events, ..session }))
+        Ok(self.read(connection).await?.session)
     }
 }
 
-/// Loads a session; `None` when there is none.
-pub(crate) async fn session(
-    connections: &crate::connections::Connections,
-    key: &SessionKey,
-    config: &GetSessionConfig,
-) -> SessionResult<Option<Session>> {
-    connections.ask(&Load::new(key, config, connections.server())).await
+/// What is about to be asked: what was appended behind a head. A small look first, because most sessions have not changed.
+pub(crate) struct LoadSince<'k> {
+    pub(crate) head: &'k SessionHead,
+    pub(crate) server: &'k Server,
+}
+
+impl Ask for LoadSince<'_> {
+    type Answer = Option<Since>;
+
+    async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<Option<Since>, Trouble> {
+        let (key, server) = (self.head.key(), self.server);
+        let now = Load::new(key, &GetSessionConfig::recent(0), server).read(connection).await?;
+        let unchanged = |session: &Session| session.revision() == self.head.revision();
+        if now.session.as_ref().is_none_or(unchanged) {
+            return Ok(now.session.map(Since::Events));
+        }
+        let wanted = Wanted::Since(self.head.revision());
+        let loaded = Load { key, server, wanted }.read(connection).await?;
+        Ok(loaded.session.map(|session| if loaded.unknown { Since::Unknown } else { Since::Events(session) }))
+    }
 }

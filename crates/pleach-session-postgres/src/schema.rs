@@ -1,5 +1,7 @@
 //! Opening a database: what layout it has, and making the tables it lacks (S62, S64).
 
+use std::time::Duration;
+
 use pleach_session::{SessionError, SessionResult};
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
@@ -12,11 +14,11 @@ use crate::sql;
 /// Tables, metadata and index of the layout.
 const OBJECTS: i64 = 6;
 /// How long another program may take to make its tables.
-const OTHERS: std::time::Duration = std::time::Duration::from_secs(2);
+const OTHERS: Duration = Duration::from_secs(2);
 
 /// Makes sure that the database has the layout.
 pub(crate) async fn prepare(connections: &Connections) -> SessionResult<()> {
-    connections.ask_once(&Prepare { server: connections.server() }).await
+    connections.ask_for(Duration::ZERO, &Prepare { server: connections.server() }).await
 }
 
 struct Prepare<'s> {

@@ -1,19 +1,24 @@
 //! The service: a thin index over the operations.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use pleach_core::{AppName, BoxFuture, Event, Map, Session, SessionHead, SessionId, SessionKey, UserId};
 use pleach_session::{
-    CreateSession, GetSessionConfig, ListSessions, ListSessionsResponse, SessionResult, SessionService, prepare,
+    CreateSession, GetSessionConfig, ListSessions, ListSessionsResponse, SessionResult, SessionService, Since, prepare,
 };
 
 use crate::address::Address;
 use crate::append::Append;
 use crate::connections::Connections;
 use crate::create::{Create, Delete};
-use crate::list::{Find, List, UserState};
+use crate::list::{Check, Find, List, UserState};
+use crate::load::{Load, LoadSince};
 use crate::options::PostgresOptions;
-use crate::{load, schema};
+use crate::schema;
+
+/// Long enough to replace a connection that was closed while nobody used it.
+const CHECK_PATIENCE: Duration = Duration::from_millis(250);
 
 /// Sessions in a Postgres database. ADK: `DatabaseSessionService`.
 ///
@@ -90,7 +95,12 @@ impl SessionService for PostgresSessionService {
         key: &'a SessionKey,
         config: GetSessionConfig,
     ) -> BoxFuture<'a, SessionResult<Option<Session>>> {
-        Box::pin(async move { load::session(&self.connections, key, &config).await })
+        Box::pin(async move { self.connections.ask(&Load::new(key, &config, self.connections.server())).await })
+    }
+
+    fn events_since<'a>(&'a self, head: &'a SessionHead) -> BoxFuture<'a, SessionResult<Option<Since>>> {
+        let server = self.connections.server();
+        Box::pin(async move { self.connections.ask(&LoadSince { head, server }).await })
     }
 
     fn list_sessions(&self, request: ListSessions) -> BoxFuture<'_, SessionResult<ListSessionsResponse>> {
@@ -119,6 +129,10 @@ impl SessionService for PostgresSessionService {
     fn user_state<'a>(&'a self, app_name: &'a AppName, user_id: &'a UserId) -> BoxFuture<'a, SessionResult<Map>> {
         let server = self.connections.server();
         Box::pin(async move { self.connections.ask(&UserState { app_name, user_id, server }).await })
+    }
+
+    fn health_check(&self) -> BoxFuture<'_, SessionResult<()>> {
+        Box::pin(async move { self.connections.ask_for(CHECK_PATIENCE, &Check).await })
     }
 
     fn flush(&self) -> BoxFuture<'_, SessionResult<()>> {

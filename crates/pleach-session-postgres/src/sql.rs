@@ -16,6 +16,7 @@ pub(crate) const APPEND_SHARED: &str = concat!(
 pub(crate) const FIND_EVENT: &str = include_str!("../schema/find_event.sql");
 
 pub(crate) const CREATE_SESSION: &str = include_str!("../schema/create_session.sql");
+pub(crate) const ANYTHING: &str = "SELECT 1 FROM sessions LIMIT 1";
 /// Its events go with it: the foreign key cascades.
 pub(crate) const DELETE_SESSION: &str = "DELETE FROM sessions WHERE app_name = $1 AND user_id = $2 AND id = $3";
 
@@ -23,6 +24,13 @@ pub(crate) const LOAD_ALL: &str =
     concat!(include_str!("../schema/load_head.sql"), include_str!("../schema/load_all.sql"));
 pub(crate) const LOAD_NEWEST: &str =
     concat!(include_str!("../schema/load_head.sql"), include_str!("../schema/load_newest.sql"));
+
+/// What was appended behind a revision.
+pub(crate) const LOAD_SINCE: &str = concat!(
+    include_str!("../schema/load_anchor.sql"),
+    include_str!("../schema/load_head.sql"),
+    include_str!("../schema/load_since.sql")
+);
 
 pub(crate) const LIST_SESSIONS: &str = include_str!("../schema/list_sessions.sql");
 pub(crate) const FIND_SESSIONS: &str = "SELECT user_id FROM sessions WHERE app_name = $1 AND id = $2 ORDER BY user_id";

@@ -2,4 +2,4 @@
 SELECT id, invocation_id, timestamp, event_data
 FROM (SELECT id, invocation_id, timestamp, event_data, {tie} AS tie
     FROM events WHERE app_name = ?1 AND user_id = ?2 AND session_id = ?3 {wanted})
-ORDER BY timestamp, tie
+ORDER BY {order}

@@ -4,6 +4,7 @@
 //! connections of their own. Merges work on JSON text, so that what a delta does not name keeps its exact bytes.
 
 mod column;
+mod document;
 mod fault;
 mod layout;
 mod list;
@@ -13,6 +14,7 @@ mod patience;
 mod service;
 mod sql;
 mod time;
+mod wanted;
 mod writer;
 
 pub use layout::SqliteLayout;

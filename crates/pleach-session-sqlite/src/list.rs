@@ -4,11 +4,11 @@ use pleach_core::{AppName, Map, Session, SessionHead, SessionId, SessionKey, Use
 use pleach_session::{ListCursor, ListSessions, ListSessionsResponse, SessionResult};
 use rustc_hash::FxHashMap;
 use sqlx::sqlite::SqliteRow;
-use sqlx::{AssertSqlSafe, Row as _, SqlitePool};
+use sqlx::{AssertSqlSafe, Row as _};
 
 use crate::column;
 use crate::fault::File;
-use crate::load::state;
+use crate::load::{Reader, state};
 use crate::sql::{self, Sql};
 use crate::writer::Renewed;
 
@@ -16,12 +16,8 @@ use crate::writer::Renewed;
 ///
 /// Two reads: where every session stands in the order, then the states of those that are wanted. Sorting is done here
 /// because a mixed file's text times sort wrongly in SQL.
-pub(crate) async fn sessions(
-    pool: &SqlitePool,
-    file: &File,
-    sql: &Sql,
-    request: &ListSessions,
-) -> SessionResult<ListSessionsResponse> {
+pub(crate) async fn sessions(reader: Reader<'_>, request: &ListSessions) -> SessionResult<ListSessionsResponse> {
+    let Reader { pool, file, sql } = reader;
     let app = &request.app_name;
     let user = request.user_id.as_ref().map(UserId::as_str);
     let rows = sqlx::query(AssertSqlSafe(sql.list_places.clone())).bind(app.as_str()).bind(user);
@@ -95,12 +91,8 @@ impl<'r> States<'r> {
 }
 
 /// The keys of all sessions of the app with this id.
-pub(crate) async fn find(
-    pool: &SqlitePool,
-    file: &File,
-    app: &AppName,
-    id: &SessionId,
-) -> SessionResult<Vec<SessionKey>> {
+pub(crate) async fn find(reader: Reader<'_>, app: &AppName, id: &SessionId) -> SessionResult<Vec<SessionKey>> {
+    let Reader { pool, file, .. } = reader;
     let rows = sqlx::query(sql::FIND_SESSIONS).bind(app.as_str()).bind(id.as_str());
     let rows = rows.fetch_all(pool).await.map_err(|error| file.fault(error))?;
     let key = |row: &SqliteRow| {
@@ -111,7 +103,8 @@ pub(crate) async fn find(
 }
 
 /// The user's state, without prefixes.
-pub(crate) async fn user_state(pool: &SqlitePool, file: &File, app: &AppName, user: &UserId) -> SessionResult<Map> {
+pub(crate) async fn user_state(reader: Reader<'_>, app: &AppName, user: &UserId) -> SessionResult<Map> {
+    let Reader { pool, file, .. } = reader;
     let row = sqlx::query(sql::USER_STATE).bind(app.as_str()).bind(user.as_str());
     let row = row.fetch_optional(pool).await.map_err(|error| file.fault(error))?;
     let Some(row) = row else {

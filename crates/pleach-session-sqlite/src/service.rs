@@ -8,15 +8,16 @@ use std::time::Duration;
 use pleach_core::{AppName, BoxFuture, Event, Map, Session, SessionHead, SessionId, SessionKey, UserId, merge_view};
 use pleach_session::raw_state::RawDelta;
 use pleach_session::{
-    CreateSession, GetSessionConfig, ListSessions, ListSessionsResponse, SessionResult, SessionService, prepare,
+    CreateSession, GetSessionConfig, ListSessions, ListSessionsResponse, SessionResult, SessionService, Since, prepare,
 };
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
 use sqlx::{ConnectOptions as _, SqlitePool};
 
 use crate::fault::File;
 use crate::layout::SqliteLayout;
+use crate::load::Reader;
 use crate::options::SqliteOptions;
-use crate::sql::Sql;
+use crate::sql::{self, Sql};
 use crate::writer::{Append, Create, Delete, Message, Renewed, WriterHandle};
 use crate::{list, load};
 
@@ -122,9 +123,9 @@ impl SqliteSessionService {
     /// Finds a session under its id as given or, failing that in the lite layout, without the blanks around it (S30).
     async fn get(&self, key: &SessionKey, config: GetSessionConfig) -> SessionResult<Option<Session>> {
         self.writer.settle().await?;
-        let found = load::session(&self.readers, &self.file, &self.sql, key, &config).await?;
+        let found = load::session(self.reader(), key, &config).await?;
         match (found, self.layout().trimmed(key)) {
-            (None, Some(trimmed)) => load::session(&self.readers, &self.file, &self.sql, &trimmed, &config).await,
+            (None, Some(trimmed)) => load::session(self.reader(), &trimmed, &config).await,
             (found, _) => Ok(found),
         }
     }
@@ -149,6 +150,17 @@ impl SqliteSessionService {
             .await?;
         head.advance(renewed.revision, renewed.update_time);
         Ok(event)
+    }
+
+    fn reader(&self) -> Reader<'_> {
+        Reader { pool: &self.readers, file: &self.file, sql: &self.sql }
+    }
+
+    /// Both halves of the service: the writer's thread and a read connection.
+    async fn check(&self) -> SessionResult<()> {
+        self.writer.flush().await?;
+        let asked = sqlx::query(sql::ANYTHING).fetch_optional(&self.readers).await;
+        asked.map(drop).map_err(|error| self.file.fault(error))
     }
 
     fn unwritable(&self, error: serde_json::Error) -> pleach_session::SessionError {
@@ -176,8 +188,15 @@ impl SessionService for SqliteSessionService {
         Box::pin(self.get(key, config))
     }
 
+    fn events_since<'a>(&'a self, head: &'a SessionHead) -> BoxFuture<'a, SessionResult<Option<Since>>> {
+        Box::pin(async move {
+            self.writer.settle().await?;
+            load::since(self.reader(), head).await
+        })
+    }
+
     fn list_sessions(&self, request: ListSessions) -> BoxFuture<'_, SessionResult<ListSessionsResponse>> {
-        Box::pin(async move { list::sessions(&self.readers, &self.file, &self.sql, &request).await })
+        Box::pin(async move { list::sessions(self.reader(), &request).await })
     }
 
     fn find_sessions<'a>(
@@ -185,7 +204,7 @@ impl SessionService for SqliteSessionService {
         app_name: &'a AppName,
         session_id: &'a SessionId,
     ) -> BoxFuture<'a, SessionResult<Vec<SessionKey>>> {
-        Box::pin(list::find(&self.readers, &self.file, app_name, session_id))
+        Box::pin(list::find(self.reader(), app_name, session_id))
     }
 
     fn delete_session<'a>(&'a self, key: &'a SessionKey) -> BoxFuture<'a, SessionResult<()>> {
@@ -198,7 +217,11 @@ impl SessionService for SqliteSessionService {
     }
 
     fn user_state<'a>(&'a self, app_name: &'a AppName, user_id: &'a UserId) -> BoxFuture<'a, SessionResult<Map>> {
-        Box::pin(list::user_state(&self.readers, &self.file, app_name, user_id))
+        Box::pin(list::user_state(self.reader(), app_name, user_id))
+    }
+
+    fn health_check(&self) -> BoxFuture<'_, SessionResult<()>> {
+        Box::pin(self.check())
     }
 
     fn flush(&self) -> BoxFuture<'_, SessionResult<()>> {

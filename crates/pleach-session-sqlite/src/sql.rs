@@ -10,6 +10,7 @@ use crate::layout::SqliteLayout;
 pub(crate) const DETECT: &str = include_str!("../schema/detect.sql");
 pub(crate) const VERSION: &str = "SELECT value FROM adk_internal_metadata WHERE \"key\" = 'schema_version'";
 pub(crate) const WAL: &str = "PRAGMA journal_mode = WAL";
+pub(crate) const ANYTHING: &str = "SELECT 1 FROM sessions LIMIT 1";
 pub(crate) const BEGIN: &str = "BEGIN IMMEDIATE";
 pub(crate) const COMMIT: &str = "COMMIT";
 pub(crate) const ROLLBACK: &str = "ROLLBACK";
@@ -62,6 +63,8 @@ pub(crate) struct Loads {
     pub(crate) newest: Arc<str>,
     /// The newest `?6` of those at a time or later.
     pub(crate) newest_after: Arc<str>,
+    /// Those appended behind the `?5`-th event of the microsecond `?4`, or behind the creation at that time.
+    pub(crate) since: Arc<str>,
 }
 
 impl Sql {
@@ -74,7 +77,7 @@ impl Sql {
             find_event: fill_times(include_str!("../schema/find_event.sql")).into(),
             count_at: fill_times(include_str!("../schema/count_at.sql")).into(),
             list_places: fill_times(include_str!("../schema/list_places.sql")).into(),
-            load_head: load_head.into(),
+            load_head: load_head.replace("{anchor}", "NULL").into(),
             load: Loads::of(layout, &load_events),
             load_rows: Loads::of(layout, include_str!("../schema/load_rows.sql")),
         }
@@ -97,12 +100,20 @@ impl Loads {
             SqliteLayout::Lite => "NULL, NULL",
             SqliteLayout::V1 => "json_group_array(id), json_group_array(invocation_id)",
         };
-        let fill = |wanted: &str| text.replace("{tie}", tie).replace("{ids}", ids).replace("{wanted}", wanted).into();
+        let text = text.replace("{ids}", ids);
+        let fill = |wanted: &str, tie: &str, order: &str, anchor: &str| {
+            let text = text.replace("{tie}", tie).replace("{order}", order);
+            Arc::from(text.replace("{wanted}", wanted).replace("{anchor}", anchor))
+        };
+        let anchor = fill_times(include_str!("../schema/anchor.sql"));
+        let since = format!("AND rowid > {anchor}");
+        let fill_by_time = |wanted: &str| fill(wanted, tie, "timestamp, tie", "NULL");
         Self {
-            all: fill(""),
-            after: fill(after),
-            newest: fill(&newest("?4")),
-            newest_after: fill(&format!("{after} {}", newest("?6"))),
+            all: fill_by_time(""),
+            after: fill_by_time(after),
+            newest: fill_by_time(&newest("?4")),
+            newest_after: fill_by_time(&format!("{after} {}", newest("?6"))),
+            since: fill(&since, "rowid", "tie", &anchor),
         }
     }
 }
@@ -114,8 +125,7 @@ impl Loads {
 fn fill_times(text: &str) -> String {
     let mut filled = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some((before, pair, behind)) = marked(rest) {
-        let (a, b) = pair;
+    while let Some((before, (a, b), behind)) = marked(rest) {
         let bound = |sign: char| format!("CASE typeof({b}) WHEN 'text' THEN {b} ELSE {b} {sign} 1e-6 END");
         filled.push_str(before);
         filled.push_str(&format!("{a} >= {} AND {a} <= {}", bound('-'), bound('+')));
@@ -125,11 +135,12 @@ fn fill_times(text: &str) -> String {
     filled + rest
 }
 
-/// The text before a mark, the two columns in it, and the text behind it.
+/// The text before the first `{a at b}`, the two columns in it, and the text behind it.
 fn marked(text: &str) -> Option<(&str, (&str, &str), &str)> {
-    let (before, rest) = text.split_once('{')?;
-    let (mark, behind) = rest.split_once('}')?;
-    Some((before, mark.split_once(" at ")?, behind))
+    let middle = text.find(" at ").filter(|&middle| text[..middle].contains('{'))?;
+    let start = text[..middle].rfind('{')?;
+    let end = middle + text[middle..].find('}')?;
+    Some((&text[..start], (&text[start + 1..middle], &text[middle + 4..end]), &text[end + 1..]))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pleach_core::{Event, EventId, IdGen as _, Map, RandomIds, Session, apply, take_temp};
 
-use crate::{SessionResult, SessionService};
+use crate::{GetSessionConfig, SessionError, SessionResult, SessionService, Since};
 
 /// What callers that hold a whole [`Session`] want beside the trait's own operations.
 pub trait SessionServiceExt: SessionService {
@@ -40,6 +40,65 @@ pub trait SessionServiceExt: SessionService {
                 session.apply(&stored);
             }
             Ok(stored)
+        }
+    }
+
+    /// Brings `session` up to date; true when events were added to it or it had to be loaded anew.
+    ///
+    /// Reads only what is new, where the service can tell, and puts it behind the events that are there. The state becomes
+    /// the stored one, without the `temp:` keys of the object.
+    ///
+    /// # Errors
+    /// `NotFound` for a deleted session, and those of [`SessionService::events_since`]; `session` is then unchanged.
+    ///
+    /// # Cancel safety
+    /// When the future is dropped, `session` is unchanged.
+    fn refresh(&self, session: &mut Session) -> impl Future<Output = SessionResult<bool>> + Send {
+        async move {
+            let gone = || SessionError::NotFound(session.key().clone());
+            match self.events_since(&session.head).await?.ok_or_else(gone)? {
+                Since::Events(now) => {
+                    let changed = !now.events.is_empty();
+                    (session.head, session.state) = (now.head, now.state);
+                    session.events.extend(now.events);
+                    Ok(changed)
+                }
+                Since::Unknown => {
+                    *session = self.get_session(session.key(), GetSessionConfig::all()).await?.ok_or_else(gone)?;
+                    Ok(true)
+                }
+            }
+        }
+    }
+
+    /// Stores `event` as [`append_event`](Self::append_event) does, and when `session` is stale brings it up to date and
+    /// tries again, `retries` times at most.
+    ///
+    /// For events that do not depend on the history they are appended to. Never used by a run: two runs would interleave.
+    ///
+    /// # Errors
+    /// Those of [`append_event`](Self::append_event) and [`refresh`](Self::refresh); `Stale` when every try was too late.
+    ///
+    /// # Cancel safety
+    /// When the future is dropped the event is stored whole or not at all; `session` may be refreshed.
+    fn append_with_reload(
+        &self,
+        session: &mut Session,
+        mut event: Event,
+        retries: usize,
+    ) -> impl Future<Output = SessionResult<Arc<Event>>> + Send {
+        async move {
+            // The same id in every try: one that was stored is then not stored again.
+            if event.id().is_empty() && !event.is_partial() {
+                event.set_id(EventId::from(RandomIds.uuid()));
+            }
+            for _ in 0..retries {
+                match self.append_event(session, event.clone()).await {
+                    Err(error) if error.is_stale() => self.refresh(session).await?,
+                    outcome => return outcome,
+                };
+            }
+            self.append_event(session, event).await
         }
     }
 }

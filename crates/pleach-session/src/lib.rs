@@ -10,8 +10,10 @@ pub mod prepare;
 pub mod raw_state;
 mod request;
 mod service;
+mod since;
 
 pub use error::{SessionError, SessionResult};
 pub use ext::SessionServiceExt;
 pub use request::{CreateSession, GetSessionConfig, ListCursor, ListSessions, ListSessionsResponse};
 pub use service::SessionService;
+pub use since::Since;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pleach_core::{AppName, BoxFuture, Event, Map, Session, SessionHead, SessionId, SessionKey, UserId};
 
-use crate::{CreateSession, GetSessionConfig, ListSessions, ListSessionsResponse, SessionResult};
+use crate::{CreateSession, GetSessionConfig, ListSessions, ListSessionsResponse, SessionResult, Since};
 
 /// Stores sessions and their events. ADK: `BaseSessionService`.
 ///
@@ -27,6 +27,16 @@ pub trait SessionService: fmt::Debug + Send + Sync + 'static {
         key: &'a SessionKey,
         config: GetSessionConfig,
     ) -> BoxFuture<'a, SessionResult<Option<Session>>>;
+
+    /// What was stored since `head` was made; `None` when there is no such session any more.
+    ///
+    /// For an unchanged session this is one small query, whatever the length of its history; otherwise only the new events
+    /// are read and parsed. The state is the merged view as it is now, in which other sessions may have changed `app:` and
+    /// `user:` keys also when no event is new.
+    ///
+    /// # Errors
+    /// `Corrupt` when the stored data cannot be read.
+    fn events_since<'a>(&'a self, head: &'a SessionHead) -> BoxFuture<'a, SessionResult<Option<Since>>>;
 
     /// Lists sessions without events, with merged state, oldest activity first (S32).
     ///
@@ -73,6 +83,14 @@ pub trait SessionService: fmt::Debug + Send + Sync + 'static {
     /// `Corrupt` when the stored data cannot be read.
     fn user_state<'a>(&'a self, app_name: &'a AppName, user_id: &'a UserId) -> BoxFuture<'a, SessionResult<Map>>;
 
+    /// Makes sure that the storage answers.
+    ///
+    /// # Errors
+    /// Only storage failures: `Unavailable` for a server that is gone or a service that is closed.
+    fn health_check(&self) -> BoxFuture<'_, SessionResult<()>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
     /// Waits until everything handed over before is stored.
     ///
     /// # Errors
@@ -103,6 +121,10 @@ impl<S: SessionService + ?Sized> SessionService for Arc<S> {
         (**self).get_session(key, config)
     }
 
+    fn events_since<'a>(&'a self, head: &'a SessionHead) -> BoxFuture<'a, SessionResult<Option<Since>>> {
+        (**self).events_since(head)
+    }
+
     fn list_sessions(&self, request: ListSessions) -> BoxFuture<'_, SessionResult<ListSessionsResponse>> {
         (**self).list_sessions(request)
     }
@@ -125,6 +147,10 @@ impl<S: SessionService + ?Sized> SessionService for Arc<S> {
 
     fn user_state<'a>(&'a self, app_name: &'a AppName, user_id: &'a UserId) -> BoxFuture<'a, SessionResult<Map>> {
         (**self).user_state(app_name, user_id)
+    }
+
+    fn health_check(&self) -> BoxFuture<'_, SessionResult<()>> {
+        (**self).health_check()
     }
 
     fn flush(&self) -> BoxFuture<'_, SessionResult<()>> {

@@ -66,7 +66,7 @@ pub use pleach_runner::{
 };
 pub use pleach_session::{
     CreateSession, GetSessionConfig, ListCursor, ListSessions, ListSessionsResponse, SessionError, SessionService,
-    SessionServiceExt,
+    SessionServiceExt, Since,
 };
 #[cfg(feature = "inmemory")]
 pub use pleach_session_inmemory::InMemorySessionService;

@@ -12,6 +12,7 @@ mod create;
 mod fence;
 mod load;
 mod sharing;
+mod since;
 mod state;
 mod v1;
 
@@ -21,6 +22,7 @@ pub use create::*;
 pub use fence::*;
 pub use load::*;
 pub use sharing::*;
+pub use since::*;
 pub use state::*;
 pub use v1::*;
 
@@ -176,6 +178,13 @@ macro_rules! session_contract {
             s35_times_that_return_do_not_repeat_a_revision,
             s33_a_session_made_again_refuses_old_heads,
             s34_a_lost_answer_can_be_asked_for_again,
+            // since
+            events_since_a_revision_are_those_appended_behind_it,
+            events_since_the_newest_revision_are_none_and_the_state_is_fresh,
+            events_since_a_revision_of_a_deleted_session_are_unknown,
+            refresh_brings_a_session_up_to_date,
+            u1_append_with_reload_lands_whatever_others_do,
+            s38_health_check_and_flush_of_a_sound_store_succeed,
             // concurrent
             case_9_of_racing_creates_one_wins,
             case_10_racing_creates_without_id_all_win,

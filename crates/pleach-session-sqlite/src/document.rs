@@ -1,0 +1,90 @@
+//! Event documents, and the columns that complete or overrule them (S46).
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use pleach_core::{Event, EventId, InvocationId, SessionKey};
+use pleach_session::{SessionError, SessionResult};
+use sqlx::Row as _;
+use sqlx::sqlite::SqliteRow;
+
+use crate::column;
+use crate::fault::File;
+use crate::layout::SqliteLayout;
+
+/// Between the documents of one text: JSON never has it raw (S47).
+const SEPARATOR: char = '\u{1e}';
+
+/// Up to 256 events: their documents in one text and, where columns overrule them, what the columns say (S46).
+pub(crate) struct Chunk<'r> {
+    documents: &'r str,
+    /// JSON arrays of texts.
+    ids: Option<&'r str>,
+    invocations: Option<&'r str>,
+}
+
+impl<'r> Chunk<'r> {
+    pub(crate) fn of(row: &'r SqliteRow) -> sqlx::Result<Self> {
+        Ok(Self { documents: row.try_get("data")?, ids: row.try_get("ids")?, invocations: row.try_get("invocations")? })
+    }
+
+    pub(crate) fn events(&self, key: &SessionKey, file: &File) -> SessionResult<Vec<Arc<Event>>> {
+        let mut events =
+            self.documents.split(SEPARATOR).map(|text| parse(text, key, file)).collect::<SessionResult<Vec<_>>>()?;
+        if let (Some(ids), Some(invocations)) = (self.ids, self.invocations) {
+            let texts = |json| serde_json::from_str::<Vec<Cow<'_, str>>>(json);
+            let columns = texts(ids).and_then(|ids| Ok(ids.into_iter().zip(texts(invocations)?)));
+            let columns = columns.map_err(|error| file.corrupt(format_args!("an id of session {key}"), error))?;
+            for (event, (id, invocation)) in events.iter_mut().zip(columns) {
+                overrule(event, &id, &invocation);
+            }
+        }
+        Ok(events.into_iter().map(Arc::new).collect())
+    }
+}
+
+/// Reads a document; an empty one stands for none, which leaves everything to the columns (case 74).
+fn parse(document: &str, key: &SessionKey, file: &File) -> SessionResult<Event> {
+    if document.is_empty() {
+        return Ok(Event::new());
+    }
+    serde_json::from_str(document).map_err(|error| file.corrupt(format_args!("an event of session {key}"), error))
+}
+
+fn overrule(event: &mut Event, id: &str, invocation: &str) {
+    if *event.id() != id {
+        event.set_id(EventId::from(id));
+    }
+    if event.invocation_id().as_str() != invocation {
+        event.set_invocation_id(InvocationId::from(invocation));
+    }
+}
+
+/// A document another program left without an id or a time; ours never do.
+pub(crate) fn lacks_columns(event: &Event) -> bool {
+    event.id().is_empty() || event.timestamp() == 0.0
+}
+
+/// Reads one event from its row. Google-adk makes up a random id and the current time for what a document of the lite
+/// layout lacks, at each read; the columns say the same thing every time.
+pub(crate) fn event_of_row(
+    row: &SqliteRow,
+    key: &SessionKey,
+    file: &File,
+    layout: SqliteLayout,
+) -> SessionResult<Event> {
+    let fault = |error| -> SessionError { file.fault(error) };
+    let document: Option<&str> = row.try_get("event_data").map_err(fault)?;
+    let mut event = parse(document.unwrap_or_default(), key, file)?;
+    let id: &str = row.try_get("id").map_err(fault)?;
+    match layout {
+        SqliteLayout::V1 => overrule(&mut event, id, row.try_get("invocation_id").map_err(fault)?),
+        SqliteLayout::Lite if event.id().is_empty() => event.set_id(EventId::from(id)),
+        SqliteLayout::Lite => {}
+    }
+    if event.timestamp() == 0.0 {
+        let time = column::time(row, "timestamp").map_err(fault)?;
+        event.set_timestamp(time.and_then(|time| time.seconds).unwrap_or(0.0));
+    }
+    Ok(event)
+}
