@@ -1,12 +1,25 @@
-//! The session contract, and what only memory does.
+//! The session contract, as it is and behind the strict wrapper, and what only memory does.
 
-use pleach_session_inmemory::InMemorySessionService;
+mod memory {
+    use pleach_session_inmemory::InMemorySessionService;
 
-async fn open() -> (InMemorySessionService, ()) {
-    (InMemorySessionService::new(), ())
+    async fn open() -> (InMemorySessionService, ()) {
+        (InMemorySessionService::new(), ())
+    }
+
+    pleach_testkit::session_contract!(open());
 }
 
-pleach_testkit::session_contract!(open());
+mod strict {
+    use pleach_session_inmemory::InMemorySessionService;
+    use pleach_testkit::StrictSessionService;
+
+    async fn open() -> (StrictSessionService<InMemorySessionService>, ()) {
+        (StrictSessionService::new(InMemorySessionService::new()), ())
+    }
+
+    pleach_testkit::session_contract!(open());
+}
 
 mod memory_only {
     use std::sync::Arc;

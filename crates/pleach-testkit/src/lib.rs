@@ -7,6 +7,8 @@ pub mod contract;
 mod fixed_clock;
 pub mod golden;
 mod seq_ids;
+mod strict;
 
 pub use fixed_clock::FixedClock;
 pub use seq_ids::SeqIds;
+pub use strict::StrictSessionService;

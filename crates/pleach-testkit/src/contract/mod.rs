@@ -11,6 +11,7 @@ mod concurrent;
 mod create;
 mod fence;
 mod load;
+mod rules;
 mod sharing;
 mod since;
 mod state;
@@ -21,6 +22,7 @@ pub use concurrent::*;
 pub use create::*;
 pub use fence::*;
 pub use load::*;
+pub use rules::{For, Opened, RULES, Rule};
 pub use sharing::*;
 pub use since::*;
 pub use state::*;
@@ -79,131 +81,4 @@ pub fn chain(error: &dyn std::error::Error) -> String {
 /// A key in an app of its own.
 pub(crate) fn key(session_id: &str) -> SessionKey {
     SessionKey::new("app", "user", session_id)
-}
-
-/// What a contract test runs on: a service with what keeps it alive, or nothing when it cannot run here.
-pub trait Opened {
-    /// The service.
-    type Service: SessionService;
-    /// What lives as long as it.
-    type Alive;
-
-    /// The pair, unless the test is to be skipped; whoever says so has printed why.
-    fn opened(self) -> Option<(Self::Service, Self::Alive)>;
-}
-
-impl<S: SessionService, A> Opened for (S, A) {
-    type Service = S;
-    type Alive = A;
-
-    fn opened(self) -> Option<(S, A)> {
-        Some(self)
-    }
-}
-
-impl<S: SessionService, A> Opened for Option<(S, A)> {
-    type Service = S;
-    type Alive = A;
-
-    fn opened(self) -> Self {
-        self
-    }
-}
-
-/// Stamps one named `#[tokio::test]` per rule. `$open` is an expression that evaluates to a future of the service and a
-/// value to keep alive as long as it, such as a temporary folder; or `None` of both where the test cannot run.
-///
-/// A second argument `v1` is for google-adk's v1 layout, whose ids and times differ.
-#[macro_export]
-macro_rules! session_contract {
-    ($open:expr) => {
-        $crate::session_contract! { @shared $open }
-        $crate::session_contract! { @rules $open;
-            case_2_3_a_blank_id_is_replaced,
-            case_4_5_blanks_around_an_id_are_cut_off,
-            case_49_51_54_any_finite_time_is_kept_exactly,
-        }
-    };
-    ($open:expr, v1) => {
-        $crate::session_contract! { @shared $open }
-        $crate::session_contract! { @rules $open;
-            v1_case_2_3_4_5_an_id_is_kept_as_it_is,
-            v1_case_45_the_time_of_a_filter_is_rounded,
-            v1_case_46_47_events_are_in_order_of_time_and_id,
-            v1_case_49_50_51_54_times_are_whole_microseconds,
-        }
-    };
-    (@shared $open:expr) => {
-        $crate::session_contract! { @rules $open;
-            // create
-            case_1_a_session_without_id_gets_a_uuid,
-            case_6_7_an_id_in_use_is_refused_and_its_state_ignored,
-            case_8_the_same_id_for_others_is_another_session,
-            case_14_16_delete_and_create_again,
-            case_62_create_refuses_nul_and_names_the_field,
-            case_66_any_text_is_an_id,
-            // load
-            s4_s5_what_is_returned_is_a_copy_without_ties,
-            case_11_12_15_what_is_missing_is_no_error,
-            case_13_the_empty_user_is_a_user,
-            case_39_the_newest_events,
-            case_41_42_43_44_events_after_a_time,
-            case_48_sessions_are_listed_oldest_activity_first,
-            s32_a_listing_can_be_paged,
-            case_111_a_long_history_comes_back_in_order,
-            find_sessions_names_every_user_with_that_id,
-            // state
-            case_18_temp_keys_reach_the_object_and_not_the_store,
-            case_19_26_temp_keys_of_a_new_session_are_dropped,
-            case_20_21_a_delta_replaces_whole_values_and_keeps_null,
-            case_22_only_a_delta_changes_the_stored_state,
-            case_24_25_27_28_scopes_go_by_prefix,
-            case_57_integers_of_64_bits_are_exact,
-            case_112_deep_state_survives,
-            s21_app_and_user_state_are_shared_and_stay,
-            // append
-            case_17_a_partial_event_changes_nothing,
-            case_35_appending_to_a_deleted_session_is_not_found,
-            case_36_the_same_event_twice_is_stored_once,
-            case_37_another_event_with_a_taken_id_is_refused,
-            case_38_an_event_may_lack_an_invocation,
-            case_55_all_bytes_survive,
-            case_62_append_refuses_nul_and_stores_nothing,
-            s41_golden_events_come_back_equal,
-            s14_a_failed_append_leaves_the_object_alone,
-            // fence
-            case_29_the_second_writer_is_stale,
-            case_30_31_equal_and_older_times_do_not_hide_a_writer,
-            s35_a_clock_that_stands_still_moves_the_revision_on,
-            s35_times_that_return_do_not_repeat_a_revision,
-            s33_a_session_made_again_refuses_old_heads,
-            s34_a_lost_answer_can_be_asked_for_again,
-            // since
-            events_since_a_revision_are_those_appended_behind_it,
-            events_since_the_newest_revision_are_none_and_the_state_is_fresh,
-            events_since_a_revision_of_a_deleted_session_are_unknown,
-            refresh_brings_a_session_up_to_date,
-            u1_append_with_reload_lands_whatever_others_do,
-            s38_health_check_and_flush_of_a_sound_store_succeed,
-            // concurrent
-            case_9_of_racing_creates_one_wins,
-            case_10_racing_creates_without_id_all_win,
-            case_71_of_five_copies_one_is_stored,
-            case_72_concurrent_keys_of_shared_state_all_survive,
-            s36_many_sessions_append_at_once,
-            s36_two_writers_of_one_session_land_in_order_or_are_stale,
-            s36_a_dropped_append_is_whole_or_absent,
-        }
-    };
-    (@rules $open:expr; $($rule:ident),* $(,)?) => {
-        $(
-            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $rule() {
-                let Some((service, _alive)) = $crate::contract::Opened::opened($open.await) else {
-                    return;
-                };
-                $crate::contract::$rule(&service).await;
-            }
-        )*
-    };
 }

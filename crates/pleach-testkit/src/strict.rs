@@ -1,0 +1,143 @@
+//! A session service that gives nothing away for free.
+
+use std::sync::Arc;
+
+use pleach_core::{
+    AppName, BoxError, BoxFuture, Event, Map, Session, SessionHead, SessionId, SessionKey, UserId, to_camel,
+};
+use pleach_session::{
+    CreateSession, GetSessionConfig, ListSessions, ListSessionsResponse, SessionError, SessionResult, SessionService,
+    Since,
+};
+
+/// Wraps a service so that callers that are sloppy, and backends that rely on what only memory can do, fail early.
+///
+/// Everything that goes in and comes out makes a trip through JSON, in both spellings, and must come back equal; heads
+/// lose the backend's short cut; what is returned shares no memory with what is stored.
+#[derive(Debug)]
+pub struct StrictSessionService<S> {
+    inner: S,
+}
+
+impl<S: SessionService> StrictSessionService<S> {
+    /// Wraps a service.
+    pub fn new(inner: S) -> Self {
+        Self { inner }
+    }
+
+    async fn create(&self, mut request: CreateSession) -> SessionResult<Session> {
+        request.state = through_json(&request.state)?;
+        copied(self.inner.create_session(request).await?)
+    }
+
+    async fn append(&self, head: &mut SessionHead, event: Arc<Event>) -> SessionResult<Arc<Event>> {
+        let mut bare = without_handle(head);
+        let stored = self.inner.append(&mut bare, event).await?;
+        let copy = if stored.is_partial() { stored } else { Arc::new(copied_event(&stored)?) };
+        *head = without_handle(&bare);
+        Ok(copy)
+    }
+
+    async fn list(&self, request: ListSessions) -> SessionResult<ListSessionsResponse> {
+        let ListSessionsResponse { sessions, next } = self.inner.list_sessions(request).await?;
+        let sessions = sessions.into_iter().map(copied).collect::<SessionResult<_>>()?;
+        Ok(ListSessionsResponse { sessions, next: next.map(|next| through_json(&next)).transpose()? })
+    }
+
+    async fn since(&self, head: &SessionHead) -> SessionResult<Option<Since>> {
+        match self.inner.events_since(&without_handle(head)).await? {
+            Some(Since::Events(session)) => copied(session).map(|session| Some(Since::Events(session))),
+            other => Ok(other),
+        }
+    }
+}
+
+impl<S: SessionService> SessionService for StrictSessionService<S> {
+    fn create_session(&self, request: CreateSession) -> BoxFuture<'_, SessionResult<Session>> {
+        Box::pin(self.create(request))
+    }
+
+    fn get_session<'a>(
+        &'a self,
+        key: &'a SessionKey,
+        config: GetSessionConfig,
+    ) -> BoxFuture<'a, SessionResult<Option<Session>>> {
+        Box::pin(async move { self.inner.get_session(key, config).await?.map(copied).transpose() })
+    }
+
+    fn events_since<'a>(&'a self, head: &'a SessionHead) -> BoxFuture<'a, SessionResult<Option<Since>>> {
+        Box::pin(self.since(head))
+    }
+
+    fn list_sessions(&self, request: ListSessions) -> BoxFuture<'_, SessionResult<ListSessionsResponse>> {
+        Box::pin(self.list(request))
+    }
+
+    fn find_sessions<'a>(
+        &'a self,
+        app_name: &'a AppName,
+        session_id: &'a SessionId,
+    ) -> BoxFuture<'a, SessionResult<Vec<SessionKey>>> {
+        self.inner.find_sessions(app_name, session_id)
+    }
+
+    fn delete_session<'a>(&'a self, key: &'a SessionKey) -> BoxFuture<'a, SessionResult<()>> {
+        self.inner.delete_session(key)
+    }
+
+    fn append<'a>(&'a self, head: &'a mut SessionHead, event: Arc<Event>) -> BoxFuture<'a, SessionResult<Arc<Event>>> {
+        Box::pin(self.append(head, event))
+    }
+
+    fn user_state<'a>(&'a self, app_name: &'a AppName, user_id: &'a UserId) -> BoxFuture<'a, SessionResult<Map>> {
+        Box::pin(async move { through_json(&self.inner.user_state(app_name, user_id).await?) })
+    }
+
+    fn health_check(&self) -> BoxFuture<'_, SessionResult<()>> {
+        self.inner.health_check()
+    }
+
+    fn flush(&self) -> BoxFuture<'_, SessionResult<()>> {
+        self.inner.flush()
+    }
+
+    fn close(&self) -> BoxFuture<'_, SessionResult<()>> {
+        self.inner.close()
+    }
+}
+
+fn without_handle(head: &SessionHead) -> SessionHead {
+    SessionHead::new(head.shared_key().clone(), head.revision(), head.last_update_time())
+}
+
+/// The session, read again from both spellings of its JSON.
+fn copied(session: Session) -> SessionResult<Session> {
+    let events = session.events.iter().map(|event| copied_event(event).map(Arc::new)).collect::<SessionResult<_>>()?;
+    let mut copy: Session = through_json(&session)?;
+    let camel: Session = to_camel(&session).and_then(serde_json::from_value).map_err(refused)?;
+    let same = |other: &Session| (&other.state, &other.events) == (&session.state, &session.events);
+    if !same(&copy) || !same(&camel) || copy.key() != session.key() {
+        return Err(refused(format!("session {} is not the same after a trip through JSON", session.key())));
+    }
+    copy.head = without_handle(&session.head);
+    copy.events = events;
+    Ok(copy)
+}
+
+fn copied_event(event: &Event) -> SessionResult<Event> {
+    let copy = through_json(event)?;
+    let camel: Event = to_camel(event).and_then(serde_json::from_value).map_err(refused)?;
+    if copy != *event || camel != *event {
+        return Err(refused(format!("event {} is not the same after a trip through JSON", event.id())));
+    }
+    Ok(copy)
+}
+
+fn through_json<T: serde::Serialize + serde::de::DeserializeOwned>(value: &T) -> SessionResult<T> {
+    let text = serde_json::to_string(value).map_err(refused)?;
+    serde_json::from_str(&text).map_err(refused)
+}
+
+fn refused(source: impl Into<BoxError>) -> SessionError {
+    SessionError::Storage { backend: "strict", source: source.into() }
+}
