@@ -20,6 +20,12 @@ pub struct Unstorable {
 }
 
 const NUL: &str = "the text contains the character U+0000";
+const DEEP: &str = "its values are nested more than 127 levels deep";
+
+/// The deepest JSON that can be read back: the reader's own limit is 128.
+const DEEPEST: usize = 127;
+/// How deep the quick look goes: whoever nests deeper than this has the thorough check decide.
+const QUICK: usize = 32;
 
 /// Where a value stands, linked from the inside out so that nothing is built unless something is wrong.
 #[derive(Clone, Copy)]
@@ -40,6 +46,23 @@ impl fmt::Display for Place<'_> {
     }
 }
 
+impl Place<'_> {
+    fn level(&self) -> usize {
+        match self {
+            Self::Root(_) => 0,
+            Self::Key(outer, _) | Self::Index(outer, _) => outer.level() + 1,
+        }
+    }
+
+    /// The place itself or what it is in, at most three steps from the root: nobody reads a path of 128.
+    fn nearby(&self) -> &Self {
+        match self {
+            Self::Key(outer, _) | Self::Index(outer, _) if self.level() > 3 => outer.nearby(),
+            _ => self,
+        }
+    }
+}
+
 fn text(place: &Place<'_>, text: &str) -> Result<(), Unstorable> {
     if !text.as_bytes().contains(&0) {
         return Ok(());
@@ -47,21 +70,31 @@ fn text(place: &Place<'_>, text: &str) -> Result<(), Unstorable> {
     Err(Unstorable { field: place.to_string(), reason: NUL })
 }
 
-fn map(place: &Place<'_>, map: &Map) -> Result<(), Unstorable> {
+fn map(place: &Place<'_>, map: &Map, depth: usize) -> Result<(), Unstorable> {
+    let depth = deeper(place, depth)?;
     map.iter().try_for_each(|(key, member)| {
         let place = Place::Key(place, key);
         text(&place, key)?;
-        value(&place, member)
+        value(&place, member, depth)
     })
 }
 
-fn value(place: &Place<'_>, checked: &Value) -> Result<(), Unstorable> {
+/// One level deeper than `depth`, if there is one.
+fn deeper(place: &Place<'_>, depth: usize) -> Result<usize, Unstorable> {
+    match depth {
+        ..DEEPEST => Ok(depth + 1),
+        _ => Err(Unstorable { field: place.nearby().to_string(), reason: DEEP }),
+    }
+}
+
+fn value(place: &Place<'_>, checked: &Value, depth: usize) -> Result<(), Unstorable> {
     match checked {
         Value::String(string) => text(place, string),
         Value::Array(items) => {
-            items.iter().enumerate().try_for_each(|(index, item)| value(&Place::Index(place, index), item))
+            let depth = deeper(place, depth)?;
+            items.iter().enumerate().try_for_each(|(index, item)| value(&Place::Index(place, index), item, depth))
         }
-        Value::Object(object) => map(place, object),
+        Value::Object(object) => map(place, object, depth),
         Value::Null | Value::Bool(_) | Value::Number(_) => Ok(()),
     }
 }
@@ -69,23 +102,23 @@ fn value(place: &Place<'_>, checked: &Value) -> Result<(), Unstorable> {
 /// Checks a JSON value; `field` names it in the error.
 ///
 /// # Errors
-/// [`Unstorable`] when a text or a key in it contains U+0000.
+/// [`Unstorable`] when a text or a key in it contains U+0000, or when it nests deeper than a reader goes.
 pub fn check_storable(field: &str, checked: &Value) -> Result<(), Unstorable> {
-    value(&Place::Root(field), checked)
+    value(&Place::Root(field), checked, 0)
 }
 
 /// Checks a state or another map; `field` names it in the error.
 ///
 /// # Errors
-/// [`Unstorable`] when a text or a key in it contains U+0000.
+/// [`Unstorable`] when a text or a key in it contains U+0000, or when it nests deeper than a reader goes.
 pub fn check_map(field: &str, checked: &Map) -> Result<(), Unstorable> {
-    map(&Place::Root(field), checked)
+    map(&Place::Root(field), checked, 0)
 }
 
 /// Checks everything an event would write.
 ///
 /// # Errors
-/// [`Unstorable`] when a text or a key in it contains U+0000.
+/// [`Unstorable`] when a text or a key in it contains U+0000, or when it nests deeper than a reader goes.
 pub fn check_event(event: &Event) -> Result<(), Unstorable> {
     if is_plainly_storable(event) {
         return Ok(());
@@ -102,11 +135,11 @@ fn is_plainly_storable(event: &Event) -> bool {
         && clean(event.author())
         && clean(event.path().as_str())
         && event.branch().is_none_or(|branch| clean(branch.as_str()))
-        && event.output().is_none_or(is_clean)
+        && event.output().is_none_or(|output| is_clean(output, QUICK))
         && event.node_info().output_for().is_none_or(|paths| paths.iter().all(|path| clean(path.as_str())))
         && event.content().is_none_or(is_clean_text)
         && event.actions().route().is_none_or(|route| route.keys().iter().all(is_clean_key))
-        && event.actions().state_delta().iter().all(|(key, value)| clean(key) && is_clean(value))
+        && event.actions().state_delta().iter().all(|(key, value)| clean(key) && is_clean(value, QUICK))
 }
 
 fn is_clean_key(key: &RouteKey) -> bool {
@@ -120,12 +153,14 @@ fn is_clean_text(content: &Content) -> bool {
     content.extra.is_none() && content.role.as_deref().is_none_or(clean) && content.parts().iter().all(only_text)
 }
 
-fn is_clean(value: &Value) -> bool {
+/// False also for what nests deeper than so many levels.
+fn is_clean(value: &Value, levels: usize) -> bool {
     let clean = |text: &str| !text.as_bytes().contains(&0);
     match value {
         Value::String(text) => clean(text),
-        Value::Array(items) => items.iter().all(is_clean),
-        Value::Object(map) => map.iter().all(|(key, value)| clean(key) && is_clean(value)),
+        Value::Array(_) | Value::Object(_) if levels == 0 => false,
+        Value::Array(items) => items.iter().all(|item| is_clean(item, levels - 1)),
+        Value::Object(map) => map.iter().all(|(key, value)| clean(key) && is_clean(value, levels - 1)),
         Value::Null | Value::Bool(_) | Value::Number(_) => true,
     }
 }
@@ -135,7 +170,7 @@ fn is_clean(value: &Value) -> bool {
 /// `field` names the value in the error; it may be empty.
 ///
 /// # Errors
-/// [`Unstorable`] when a text or a key in it contains U+0000.
+/// [`Unstorable`] when a text or a key in it contains U+0000, or when it nests deeper than a reader goes.
 pub fn to_storable_json<T: Serialize + ?Sized>(field: &str, value: &T) -> Result<String, Unstorable> {
     let bytes = write_checked(field, value, Vec::with_capacity(512))?;
     Ok(String::from_utf8(bytes).expect("JSON text is UTF-8"))
@@ -146,7 +181,7 @@ where
     T: Serialize + ?Sized,
     W: io::Write,
 {
-    let mut serializer = Serializer::with_formatter(writer, RefuseNul);
+    let mut serializer = Serializer::with_formatter(writer, Refuse { depth: 0 });
     match value.serialize(&mut serializer) {
         Ok(()) => Ok(serializer.into_inner()),
         Err(_) => Err(find(field, value)),
@@ -156,14 +191,44 @@ where
 /// The slow way, taken only when something is wrong: it knows where.
 fn find<T: Serialize + ?Sized>(field: &str, wrong: &T) -> Unstorable {
     let place = Place::Root(field);
-    let found = serde_json::to_value(wrong).ok().and_then(|json| value(&place, &json).err());
+    let found = serde_json::to_value(wrong).ok().and_then(|json| value(&place, &json, 0).err());
     found.unwrap_or_else(|| Unstorable { field: field.to_owned(), reason: "the value has no JSON form" })
 }
 
-/// The compact form, except that U+0000 is an error.
-struct RefuseNul;
+/// The compact form, except that U+0000 and too deep a nesting are errors.
+struct Refuse {
+    depth: usize,
+}
 
-impl Formatter for RefuseNul {
+impl Refuse {
+    fn enter<W: io::Write + ?Sized>(&mut self, writer: &mut W, bracket: &[u8]) -> io::Result<()> {
+        self.depth += 1;
+        if self.depth > DEEPEST { Err(io::Error::other(DEEP)) } else { writer.write_all(bracket) }
+    }
+
+    fn leave<W: io::Write + ?Sized>(&mut self, writer: &mut W, bracket: &[u8]) -> io::Result<()> {
+        self.depth -= 1;
+        writer.write_all(bracket)
+    }
+}
+
+impl Formatter for Refuse {
+    fn begin_array<W: io::Write + ?Sized>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.enter(writer, b"[")
+    }
+
+    fn end_array<W: io::Write + ?Sized>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.leave(writer, b"]")
+    }
+
+    fn begin_object<W: io::Write + ?Sized>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.enter(writer, b"{")
+    }
+
+    fn end_object<W: io::Write + ?Sized>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.leave(writer, b"}")
+    }
+
     fn write_char_escape<W: io::Write + ?Sized>(&mut self, writer: &mut W, escape: CharEscape) -> io::Result<()> {
         let text = match escape {
             CharEscape::Quote => "\\\"",
@@ -204,6 +269,25 @@ mod tests {
             assert_eq!(error.field, field);
             assert_eq!(to_storable_json("", &event), Err(error));
         }
+    }
+
+    /// The reader takes 127 levels, so that is what may be written.
+    #[test]
+    fn too_deep_a_nesting_is_refused_by_name() {
+        let nested = |levels| (0..levels).fold(json!(1), |inner, _| json!([inner]));
+        // The event, its actions and the delta are three levels around the value.
+        let at_most = Event::new().with_state("deep", nested(124));
+        let json = to_storable_json("", &at_most).unwrap();
+        assert_eq!(serde_json::from_str::<Event>(&json).unwrap(), at_most);
+        check_event(&at_most).unwrap();
+        let error = check_event(&Event::new().with_state("deep", nested(125))).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "actions.state_delta.deep cannot be stored: its values are nested more than 127 levels deep"
+        );
+        let error = check_map("state", json!({"a": 1, "deep": nested(127)}).as_object().unwrap()).unwrap_err();
+        assert!(error.field.starts_with("state.deep"), "{}", error.field);
+        check_map("state", json!({"deep": nested(126)}).as_object().unwrap()).unwrap();
     }
 
     #[test]

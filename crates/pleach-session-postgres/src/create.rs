@@ -35,11 +35,7 @@ impl Create {
         let time = limits::check_time(&key, "create_time", seconds)?;
         let unwritable = |error| server.fault(sqlx::Error::Encode(Box::new(error)));
         let state = RawDelta::from_map(&request.state).map_err(unwritable)?;
-        let text = |object| -> SessionResult<String> {
-            let text = raw_state::to_text(object).map_err(unwritable)?;
-            prepare::check_depth(&key, "state", &text)?;
-            Ok(text)
-        };
+        let text = |object| raw_state::to_text(object).map_err(unwritable);
         let (own, app, user) = (text(&state.session)?, text(&state.app)?, text(&state.user)?);
         Ok(Self { key, server: server.clone(), time, own, app, user })
     }

@@ -102,8 +102,6 @@ impl SqliteSessionService {
         let key = Arc::new(SessionKey::new(request.app_name, request.user_id, id));
         prepare::check_new_session(&key, &request.state)?;
         let time = self.layout().time(&key, "create_time", time)?;
-        let text = serde_json::to_string(&request.state).map_err(|error| self.unwritable(error))?;
-        prepare::check_depth(&key, "state", &text)?;
         let state = RawDelta::from_map(&request.state).map_err(|error| self.unwritable(error))?;
         let created = self
             .writer

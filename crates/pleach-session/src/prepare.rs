@@ -45,56 +45,16 @@ pub fn check_new_session(key: &SessionKey, state: &Map) -> SessionResult<()> {
     check_map("state", state).map_err(|fault| refused(key, fault))
 }
 
-/// The deepest JSON that can be read back: the reader's own limit is 128.
-const DEEPEST: usize = 127;
-
-/// The JSON text of an event for a backend that stores text, refused when no reader could parse it again.
+/// The JSON text of an event that [`event_to_store`] has checked, for a backend that stores text.
 ///
 /// # Errors
-/// `Unstorable` for values nested too deep.
+/// `Unstorable` when it has no JSON form.
 pub fn event_text(key: &SessionKey, event: &Event) -> SessionResult<String> {
-    let text = serde_json::to_string(event).map_err(|error| SessionError::Unstorable {
+    serde_json::to_string(event).map_err(|error| SessionError::Unstorable {
         key: key.clone(),
         field: format!("event {} ({error})", event.id()),
         reason: "it cannot be written as JSON",
-    })?;
-    check_depth(key, "the event", &text)?;
-    Ok(text)
-}
-
-/// Refuses JSON text that no reader could parse again.
-///
-/// # Errors
-/// `Unstorable`, naming `field`.
-pub fn check_depth(key: &SessionKey, field: &str, text: &str) -> SessionResult<()> {
-    if depth(text) <= DEEPEST {
-        return Ok(());
-    }
-    let reason = "its values are nested more than 127 levels deep";
-    Err(refused(key, Unstorable { field: field.to_owned(), reason }))
-}
-
-/// How deep the brackets of a JSON text nest.
-fn depth(text: &str) -> usize {
-    let (mut depth, mut deepest) = (0_usize, 0);
-    let (mut in_string, mut escaped) = (false, false);
-    for byte in text.bytes() {
-        if in_string {
-            in_string = escaped || byte != b'"';
-            escaped = !escaped && byte == b'\\';
-            continue;
-        }
-        match byte {
-            b'"' => in_string = true,
-            b'{' | b'[' => {
-                depth += 1;
-                deepest = deepest.max(depth);
-            }
-            b'}' | b']' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-    }
-    deepest
+    })
 }
 
 /// The id a session is created under: the wanted one without blanks around it, or a new UUID (S30).
@@ -150,27 +110,4 @@ fn has_temp(delta: &Map) -> bool {
 
 fn refused(key: &SessionKey, fault: Unstorable) -> SessionError {
     SessionError::Unstorable { key: key.clone(), field: fault.field, reason: fault.reason }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn depth_counts_brackets_outside_strings() {
-        for (text, expected) in [("1", 0), ("{}", 1), (r#"{"a":[1,{"b":"]}{[\"{["}],"c":[]}"#, 3), (r#"["\\",[]]"#, 2)]
-        {
-            assert_eq!(depth(text), expected, "{text}");
-        }
-    }
-
-    #[test]
-    fn the_deepest_text_that_is_let_through_can_be_read() {
-        let key = SessionKey::new("a", "u", "s");
-        let nested = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
-        assert!(check_depth(&key, "x", &nested(127)).is_ok());
-        assert!(serde_json::from_str::<serde_json::Value>(&nested(127)).is_ok());
-        assert!(check_depth(&key, "x", &nested(128)).is_err());
-        assert!(serde_json::from_str::<serde_json::Value>(&nested(128)).is_err());
-    }
 }

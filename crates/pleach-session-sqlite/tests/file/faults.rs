@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use pleach_core::Map;
 use pleach_session::{CreateSession, GetSessionConfig, SessionError, SessionService as _, SessionServiceExt as _};
 use pleach_session_sqlite::{SqliteOptions, SqliteSessionService};
 use pleach_testkit::contract::{chain, created, event, loaded};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{Place, key};
 
@@ -104,24 +103,6 @@ async fn a_closed_service_says_so() {
     let error = service.get_session(&key("s"), GetSessionConfig::all()).await.unwrap_err();
     assert!(matches!(error, SessionError::Unavailable { .. }), "{error}");
     assert!(service.flush().await.is_err());
-}
-
-fn nested(levels: usize) -> Value {
-    (0..levels).fold(json!(1), |inner, _| json!([inner]))
-}
-
-#[tokio::test]
-async fn what_no_reader_could_parse_is_refused() {
-    let place = Place::new();
-    let service = place.open().await;
-    let mut session = created(&service, &key("s"), json!({})).await;
-    let error = service.append_event(&mut session, event("e1", 1.0).with_state("deep", nested(200)));
-    assert!(matches!(error.await.unwrap_err(), SessionError::Unstorable { .. }));
-    let state: Map = [("deep".to_owned(), nested(200))].into_iter().collect();
-    let error = service.create_session(CreateSession::new("app", "user").with_state(state)).await;
-    assert!(matches!(error.unwrap_err(), SessionError::Unstorable { field, .. } if field == "state"));
-    service.append_event(&mut session, event("e1", 1.0).with_state("deep", nested(120))).await.unwrap();
-    assert_eq!(loaded(&service, &key("s")).await, session);
 }
 
 #[tokio::test]

@@ -88,6 +88,7 @@ macro_rules! session_rules {
                     case_24_25_27_28_scopes_go_by_prefix,
                     case_57_integers_of_64_bits_are_exact,
                     case_112_deep_state_survives,
+                    s47_what_nests_too_deep_is_refused_and_named,
                     s21_app_and_user_state_are_shared_and_stay,
                 ]
                 append: [

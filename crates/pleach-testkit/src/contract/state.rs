@@ -1,7 +1,7 @@
 //! State and its scopes (S10–S21).
 
 use pleach_core::SessionKey;
-use pleach_session::{SessionService, SessionServiceExt as _};
+use pleach_session::{CreateSession, SessionError, SessionService, SessionServiceExt as _};
 use serde_json::{Value, json};
 
 use super::{created, event, key, loaded, object};
@@ -82,6 +82,23 @@ pub async fn case_112_deep_state_survives(service: &dyn SessionService) {
     let deep = (0..35).fold(json!("core"), |inner, _| json!({ "in": [inner] }));
     let session = created(service, &key("s"), json!({"deep": deep})).await;
     assert_eq!(loaded(service, &key("s")).await.state, session.state);
+}
+
+/// What no reader could parse again is refused up front, and the error names it (S47).
+pub async fn s47_what_nests_too_deep_is_refused_and_named(service: &dyn SessionService) {
+    let nested = |levels| (0..levels).fold(json!(1), |inner, _| json!([inner]));
+    let mut session = created(service, &key("s"), json!({})).await;
+    let before = session.clone();
+    let error = service.append_event(&mut session, event("e1", 1.0).with_state("deep", nested(200))).await.unwrap_err();
+    let named = "actions.state_delta.deep";
+    assert!(matches!(&error, SessionError::Unstorable { field, .. } if field == named), "{error}");
+    let state = object(json!({"app:ok": 1, "deep": nested(200)}));
+    let request = CreateSession::new("app", "user").with_session_id("t").with_state(state);
+    let error = service.create_session(request).await.unwrap_err();
+    assert!(matches!(&error, SessionError::Unstorable { field, .. } if field.starts_with("state.deep")), "{error}");
+    assert_eq!((&session, &loaded(service, &key("s")).await), (&before, &before));
+    service.append_event(&mut session, event("e1", 1.0).with_state("deep", nested(120))).await.unwrap();
+    assert_eq!(loaded(service, &key("s")).await, session);
 }
 
 /// App and user state outlive sessions, and a loaded session does not see later changes.
