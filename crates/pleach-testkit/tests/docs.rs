@@ -1,7 +1,5 @@
 //! The table of rules and backends in `docs/sessions.md` is the table the tests are made from.
 
-#![expect(clippy::unwrap_used, reason = "test code: a panic is how a test fails")]
-
 use std::path::Path;
 
 use pleach_testkit::contract::{For, RULES};
