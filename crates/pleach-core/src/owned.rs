@@ -20,8 +20,8 @@ pub struct Owned(Value);
 /// What a tool needs to be allowed to do its work: a scheme, a raw credential and what became of it.
 ///
 /// JSON: `{auth_scheme, raw_auth_credential, exchanged_auth_credential, credential_key}`, framework-owned keys as in
-/// [`Owned`], with two exceptions. The keys inside `auth_scheme` are OpenAPI's own and stay as they are; only `type` is
-/// kept as `type_`, google-adk's name for it (S43). Extra HTTP headers are user data.
+/// [`Owned`], with two exceptions. The keys inside `auth_scheme` are OpenAPI's own and stay as they are; only `type` and
+/// `in` are kept as `type_` and `in_`, google-adk's names for them (S43). Extra HTTP headers are user data.
 ///
 /// ADK: `AuthConfig`
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -111,6 +111,8 @@ impl Place {
     fn kept_name(self, key: &str) -> Option<String> {
         match self {
             Self::Auth | Self::Scheme if key == "type" => Some("type_".to_owned()),
+            // Over HTTP it stays `in_`: that is what google-adk answers once it has stored the event.
+            Self::Scheme if key == "in" => Some("in_".to_owned()),
             Self::Framework | Self::Auth => snake_key(key),
             Self::Scheme | Self::User => None,
         }
@@ -207,5 +209,17 @@ mod tests {
         assert_eq!(serde_json::to_value(&auth).unwrap(), snake);
         assert_eq!(to_camel(&auth).unwrap(), camel);
         assert_eq!(AuthConfig::new(snake), auth);
+    }
+
+    /// S43: google-adk 2.13.0 stores these names, and reads no others back as it wrote them.
+    #[test]
+    fn api_key_schemes_are_kept_under_google_adks_names() {
+        let flows = json!({"implicit": {"scopes": {"in": "x"}}});
+        let auth = AuthConfig::new(json!({"auth_scheme": {"type": "apiKey", "in": "header", "flows": flows}}));
+        let stored = json!({"auth_scheme": {"type_": "apiKey", "in_": "header", "flows": flows}});
+        assert_eq!(serde_json::to_value(&auth).unwrap(), stored);
+        let camel = json!({"authScheme": {"type": "apiKey", "in_": "header", "flows": flows}});
+        assert_eq!(to_camel(&auth).unwrap(), camel);
+        assert_eq!(AuthConfig::new(camel), auth);
     }
 }
