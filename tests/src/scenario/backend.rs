@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use pleach::{IdGen as _, RandomIds, SessionService, connect};
-use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
+use pleach::{SessionService, connect};
 use tempfile::TempDir;
 
 use crate::corpus::Lane;
+use crate::schema::Schema;
 
 /// Opens the session service of a lane as often as it is wanted.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ impl Backend {
             "postgres" => {
                 let url = std::env::var(Lane::POSTGRES_URL);
                 let url = url.with_context(|| format!("set {} to the URL of a database", Lane::POSTGRES_URL))?;
-                Kind::Postgres(Schema::new(url).await?)
+                Kind::Postgres(Schema::create(url).await?)
             }
             other => anyhow::bail!("unknown backend `{other}`"),
         };
@@ -42,7 +42,7 @@ impl Backend {
     /// Takes away what the scenario left on a server.
     pub(super) async fn clear(self) -> anyhow::Result<()> {
         match self.kind {
-            Kind::Postgres(schema) => schema.run("DROP SCHEMA", "CASCADE").await,
+            Kind::Postgres(schema) => schema.remove().await,
             Kind::Memory(_) | Kind::Sqlite(_) => Ok(()),
         }
     }
@@ -62,39 +62,5 @@ impl Backend {
             }
             Kind::Postgres(schema) => connect(&schema.url()).await?,
         })
-    }
-}
-
-/// A schema of its own for a scenario.
-struct Schema {
-    server: String,
-    name: String,
-}
-
-impl Schema {
-    async fn new(server: String) -> anyhow::Result<Self> {
-        let schema = Self { server, name: format!("pleach_{}", RandomIds.uuid().simple()) };
-        schema.run("CREATE SCHEMA", "").await?;
-        Ok(schema)
-    }
-
-    async fn run(&self, verb: &str, behind: &str) -> anyhow::Result<()> {
-        let mut connection = PgConnection::connect(&self.server).await.context("no connection to Postgres")?;
-        let sql = format!("SET client_min_messages = error; {verb} {} {behind}", self.name);
-        sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut connection).await?;
-        Ok(connection.close().await?)
-    }
-
-    /// The URL under which it is the default schema.
-    fn url(&self) -> String {
-        let mark = if self.server.contains('?') { '&' } else { '?' };
-        format!("{}{mark}options=-csearch_path%3D{}", self.server, self.name)
-    }
-}
-
-/// Without the URL, which may hold a password.
-impl std::fmt::Debug for Schema {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Schema").field("name", &self.name).finish_non_exhaustive()
     }
 }

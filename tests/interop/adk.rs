@@ -1,0 +1,94 @@
+//! google-adk itself, in a Python process that answers requests about one database.
+
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::expected::expected;
+use crate::place::Place;
+
+const PYTHON: &str = "PLEACH_TEST_ADK_PYTHON";
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/python/adk_check.py");
+
+/// A session service of google-adk.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Service {
+    Sqlite,
+    Database,
+}
+
+/// A running google-adk.
+pub(crate) struct Adk {
+    process: Child,
+    requests: Option<ChildStdin>,
+    answers: BufReader<ChildStdout>,
+    /// Holds what Python says on standard error, which is only wanted when something is wrong.
+    folder: TempDir,
+}
+
+impl Adk {
+    /// Opens a database with the service it belongs to, or says why the test is skipped.
+    pub(crate) fn open(place: &Place) -> Option<Self> {
+        let (service, location) = place.adk();
+        Self::open_as(service, &location)
+    }
+
+    pub(crate) fn open_as(service: Service, location: &str) -> Option<Self> {
+        let Some(python) = std::env::var_os(PYTHON).filter(|python| !python.is_empty()) else {
+            eprintln!("SKIPPED: {PYTHON} names no Python with google-adk");
+            return None;
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let kind = match service {
+            Service::Sqlite => "sqlite",
+            Service::Database => "database",
+        };
+        let mut command = Command::new(python);
+        command.arg(SCRIPT).args([kind, location]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut process = command.stderr(File::create(folder.path().join("stderr")).unwrap()).spawn().unwrap();
+        let requests = process.stdin.take();
+        let answers = BufReader::new(process.stdout.take().unwrap());
+        let mut adk = Self { process, requests, answers, folder };
+        // What is expected was recorded from one version, and is compared with that one.
+        assert_eq!(adk.answer(), json!({"ok": expected()["google_adk"]}));
+        Some(adk)
+    }
+
+    /// Asks for something that has to succeed.
+    pub(crate) fn ask(&mut self, request: &Value) -> Value {
+        let mut answer = self.tries(request);
+        assert!(answer.get("ok").is_some(), "{request}: {answer}");
+        answer["ok"].take()
+    }
+
+    /// The class of the error that a request has to give.
+    pub(crate) fn fails(&mut self, request: &Value) -> String {
+        let answer = self.tries(request);
+        answer["error"].as_str().unwrap_or_else(|| panic!("{request}: {answer}")).to_owned()
+    }
+
+    fn tries(&mut self, request: &Value) -> Value {
+        writeln!(self.requests.as_ref().unwrap(), "{request}").unwrap();
+        self.answer()
+    }
+
+    fn answer(&mut self) -> Value {
+        let mut line = String::new();
+        self.answers.read_line(&mut line).unwrap();
+        serde_json::from_str(&line).unwrap_or_else(|_| {
+            let said = std::fs::read_to_string(self.folder.path().join("stderr")).unwrap_or_default();
+            panic!("google-adk answers {line:?} and says: {said}")
+        })
+    }
+}
+
+impl Drop for Adk {
+    fn drop(&mut self) {
+        // Without more requests it closes the database and ends.
+        drop(self.requests.take());
+        let _ = self.process.wait();
+    }
+}

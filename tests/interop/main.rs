@@ -1,0 +1,44 @@
+//! The program `interop`, and through it every layout of database, against google-adk (S130, S131).
+//!
+//! What google-adk 2.13.0 reads from a database is recorded in `expected.json`. Cases that also want google-adk itself
+//! use the Python that `PLEACH_TEST_ADK_PYTHON` names; without it they say SKIPPED and pass.
+
+#![expect(clippy::unwrap_used, reason = "test code: a panic is how a rule fails")]
+
+mod adk;
+mod expected;
+mod place;
+mod program;
+mod reading;
+mod writing;
+
+use place::Layout;
+
+/// Stamps a test for every case and layout.
+macro_rules! on_every_layout {
+    ($($module:ident::$case:ident),* $(,)?) => {
+        on_every_layout! { @lite Lite $($module::$case)* }
+        on_every_layout! { @v1 V1 $($module::$case)* }
+        on_every_layout! { @postgres Postgres $($module::$case)* }
+    };
+    (@$name:ident $layout:ident $($module:ident::$case:ident)*) => {
+        mod $name {
+            $(#[tokio::test]
+            async fn $case() {
+                crate::$module::$case(crate::Layout::$layout).await;
+            })*
+        }
+    };
+}
+
+on_every_layout! {
+    reading::s131_a_golden_database_is_dumped_as_google_adk_reads_it,
+    reading::s131_b_loaded_database_is_dumped_as_google_adk_reads_it,
+    reading::s131_b_loaded_database_is_read_by_google_adk,
+    writing::s131_c_both_append_to_one_session,
+    writing::s131_d_google_adk_finds_its_session_stale,
+    writing::s131_d_we_find_our_session_stale,
+    writing::appends_at_the_same_time_are_stored_or_stale,
+    writing::appends_at_the_same_time_are_all_stored_with_retries,
+    writing::exit_status_tells_what_happened,
+}

@@ -1,0 +1,38 @@
+//! Reads and writes session databases for other programs: `interop dump`, `interop load`, `interop append`.
+//!
+//! The answer is JSON on standard output, what went wrong is on standard error. Exit status 0: done; 1: it failed;
+//! 2: the call is wrong; of `append` also 3: stale and nothing written, 4: no such session.
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use pleach_tests::interop::{Call, USAGE};
+
+/// The call names no operation, or not what the operation needs.
+const WRONG_CALL: u8 = 2;
+
+fn main() -> ExitCode {
+    let call = match Call::parse(std::env::args_os().skip(1)) {
+        Ok(call) => call,
+        Err(error) => {
+            eprintln!("interop: {error:#}\n{USAGE}");
+            return ExitCode::from(WRONG_CALL);
+        }
+    };
+    match run(&call) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("interop: {error:#}");
+            ExitCode::from(call.status(&error))
+        }
+    }
+}
+
+fn run(call: &Call) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let answer = runtime.block_on(call.run())?;
+    let mut out = std::io::stdout().lock();
+    serde_json::to_writer(&mut out, &answer)?;
+    writeln!(out).context("cannot write the answer")
+}
