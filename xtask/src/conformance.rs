@@ -1,5 +1,6 @@
 //! `conformance`: plays the recorded scenarios with the programs of `pleach-tests`.
 
+use std::ffi::OsStr;
 use std::process::Command;
 
 use anyhow::Context as _;
@@ -21,14 +22,14 @@ pub(crate) enum Build {
 
 pub(crate) fn run(args: &[String]) -> anyhow::Result<bool> {
     let workspace = Workspace::load()?;
-    Ok(play(&workspace, Build::Package, None, args)?.0)
+    Ok(play(&workspace, Build::Package, Vec::new(), args)?.0)
 }
 
-/// Builds the programs and plays the scenarios, with a variable that may name a Postgres server; false when one fails.
+/// Builds the programs and plays the scenarios, with variables that may name a Postgres server; false when one fails.
 pub(crate) fn play(
     workspace: &Workspace,
     build: Build,
-    variable: Option<(&str, &str)>,
+    variables: Vec<(&str, &OsStr)>,
     args: &[String],
 ) -> anyhow::Result<(bool, Counts)> {
     let package = workspace.package(PACKAGE).with_context(|| format!("this workspace has no package `{PACKAGE}`"))?;
@@ -44,5 +45,5 @@ pub(crate) fn play(
         return Ok((false, Counts::default()));
     }
     let program = workspace.target_directory.join("debug/conformance-all");
-    counted(Command::new(program).args(args).envs(variable))
+    counted(Command::new(program).args(args).envs(variables))
 }

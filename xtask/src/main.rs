@@ -9,6 +9,7 @@
     reason = "the tool measures its own steps; there is no invocation whose clock it could use"
 )]
 
+mod adk;
 mod bench;
 mod cargo;
 mod conformance;

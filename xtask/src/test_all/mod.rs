@@ -5,8 +5,11 @@
 mod options;
 mod steps;
 
+use std::ffi::OsStr;
+use std::path::PathBuf;
 use std::time::Instant;
 
+use crate::adk::{self, PYTHON_VARIABLE};
 use crate::postgres::{Server, URL_VARIABLE};
 use crate::report::{Outcome, StepReport, table, total};
 use crate::workspace::Workspace;
@@ -16,14 +19,24 @@ use steps::{STEPS, Step};
 /// What the steps share.
 struct Run {
     workspace: Workspace,
-    postgres: Postgres,
+    postgres: Wanted<Server>,
+    adk: Wanted<PathBuf>,
 }
 
-/// The server for the steps that need one, obtained when the first of them starts.
-enum Postgres {
+/// Something from outside, obtained when the first step that uses it starts.
+enum Wanted<T> {
     NotAsked,
-    Ready(Server),
+    Ready(T),
     Unavailable,
+}
+
+/// Names what steps use from outside. They do the rest of their work without it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Need {
+    /// A database server.
+    Postgres,
+    /// A Python with google-adk.
+    Adk,
 }
 
 pub(crate) fn step_names() -> Vec<&'static str> {
@@ -34,14 +47,17 @@ pub(crate) fn step_names() -> Vec<&'static str> {
 pub(crate) fn run(args: &[String]) -> anyhow::Result<bool> {
     let options = Options::parse(args, &step_names())?;
     let steps: Vec<&Step> = STEPS.iter().filter(|s| options.wants(s.name)).collect();
-    let mut run = Run { workspace: Workspace::load()?, postgres: Postgres::NotAsked };
-    if options.require_postgres && !steps.iter().any(|step| step.needs_postgres) {
+    let mut run = Run { workspace: Workspace::load()?, postgres: Wanted::NotAsked, adk: Wanted::NotAsked };
+    if options.require_postgres && !steps.iter().any(|step| step.needs.contains(&Need::Postgres)) {
         println!("note: no step of this run uses Postgres, so no server is started");
     }
     let mut reports = Vec::new();
     for step in steps {
-        if step.needs_postgres && matches!(run.postgres, Postgres::NotAsked) {
-            reports.push(run.obtain_postgres(&options));
+        for need in step.needs {
+            match need {
+                Need::Postgres => reports.extend(run.obtain_postgres(&options)),
+                Need::Adk => reports.extend(run.obtain_adk()),
+            }
         }
         reports.push(run.report(step));
     }
@@ -61,31 +77,61 @@ impl Run {
         StepReport { name: step.name, outcome, time: start.elapsed() }
     }
 
-    /// Gets the server; a row of its own in the table, because the steps do the rest of their work without one.
-    fn obtain_postgres(&mut self, options: &Options) -> StepReport {
-        println!("\n=== postgres: a server for the steps that use one");
+    /// Gets the server; a row of its own in the table.
+    fn obtain_postgres(&mut self, options: &Options) -> Option<StepReport> {
+        let about = "a server for the steps that use one";
+        let mut report = self.postgres.obtain("postgres", about, Server::obtain)?;
+        if options.require_postgres && matches!(report.outcome, Outcome::Skipped(_)) {
+            report.outcome = Outcome::Failed(Default::default());
+        }
+        Some(report)
+    }
+
+    /// Gets the Python; also a row of its own, and never a failure: a machine that has only Rust is a good machine.
+    fn obtain_adk(&mut self) -> Option<StepReport> {
+        let target = &self.workspace.target_directory;
+        self.adk.obtain("adk", "google-adk for the tests that compare with it", || adk::obtain(target))
+    }
+
+    /// The variables that tell tests what there is to use.
+    /// Without one, the tests that need the thing say SKIPPED and pass.
+    fn environment(&self) -> Vec<(&'static str, &OsStr)> {
+        let mut variables = Vec::new();
+        if let Wanted::Ready(server) = &self.postgres {
+            variables.push((URL_VARIABLE, OsStr::new(server.url())));
+        }
+        if let Wanted::Ready(python) = &self.adk {
+            variables.push((PYTHON_VARIABLE, python.as_os_str()));
+        }
+        variables
+    }
+}
+
+impl<T> Wanted<T> {
+    /// Gets the thing unless that has been tried already.
+    fn obtain(
+        &mut self,
+        name: &'static str,
+        about: &str,
+        obtain: impl FnOnce() -> anyhow::Result<T>,
+    ) -> Option<StepReport> {
+        if !matches!(self, Self::NotAsked) {
+            return None;
+        }
+        println!("\n=== {name}: {about}");
         let start = Instant::now();
-        let outcome = match Server::obtain() {
-            Ok(server) => {
-                self.postgres = Postgres::Ready(server);
+        let outcome = match obtain() {
+            Ok(thing) => {
+                *self = Self::Ready(thing);
                 Outcome::Passed(Default::default())
             }
             Err(error) => {
-                self.postgres = Postgres::Unavailable;
-                let reason = format!("no Postgres: {error:#}");
-                println!("{reason}");
-                if options.require_postgres { Outcome::Failed(Default::default()) } else { Outcome::Skipped(reason) }
+                *self = Self::Unavailable;
+                let reason = format!("{error:#}");
+                println!("not to be had: {reason}");
+                Outcome::Skipped(reason)
             }
         };
-        StepReport { name: "postgres", outcome, time: start.elapsed() }
-    }
-
-    /// The variables that tell tests which server to use.
-    /// None without a server: the tests that need one then say SKIPPED and pass.
-    fn environment(&self) -> Option<(&'static str, &str)> {
-        match &self.postgres {
-            Postgres::Ready(server) => Some((URL_VARIABLE, server.url())),
-            _ => None,
-        }
+        Some(StepReport { name, outcome, time: start.elapsed() })
     }
 }

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::Context as _;
 
-use super::Run;
+use super::{Need, Run};
 use crate::cargo::{cargo, counted, succeeds};
 use crate::conformance::{self, Build};
 use crate::report::{Counts, Outcome};
@@ -19,8 +19,8 @@ const EXAMPLE: &str = "support_desk";
 pub(super) struct Step {
     pub(super) name: &'static str,
     pub(super) about: &'static str,
-    /// Starts a server first, and runs without it when there is none.
-    pub(super) needs_postgres: bool,
+    /// Obtained first; the step runs without what cannot be had.
+    pub(super) needs: &'static [Need],
     pub(super) run: fn(&Run) -> anyhow::Result<Outcome>,
 }
 
@@ -30,9 +30,9 @@ pub(super) const STEPS: &[Step] = &[
     step("tidy", "layers, sizes, headers", |_| plain(tidy::run())),
     step("clippy", "clippy finds nothing", |_| plain(lint::run())),
     step("features", "every combination of the facade's features", features),
-    Step { needs_postgres: true, ..step("test", "unit, integration and documentation tests", test) },
+    Step { needs: &[Need::Postgres, Need::Adk], ..step("test", "unit, integration and documentation tests", test) },
     Step {
-        needs_postgres: true,
+        needs: &[Need::Postgres],
         ..step("conformance", "the recorded scenarios", |run| {
             tested(conformance::play(&run.workspace, Build::Workspace, run.environment(), &[]))
         })
@@ -42,7 +42,7 @@ pub(super) const STEPS: &[Step] = &[
 ];
 
 const fn step(name: &'static str, about: &'static str, run: fn(&Run) -> anyhow::Result<Outcome>) -> Step {
-    Step { name, about, needs_postgres: false, run }
+    Step { name, about, needs: &[], run }
 }
 
 /// The outcome of a step that counts no tests.
