@@ -67,3 +67,17 @@ fn run(command: &mut Command) -> anyhow::Result<()> {
         None => bail!("{program}: {}", output.status),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_say_which_program_and_its_last_words() {
+        let missing = run(&mut Command::new("no-such-program")).expect_err("there is none");
+        assert_eq!(missing.to_string(), "cannot run no-such-program");
+        let wrong = run(Command::new(crate::cargo::program()).arg("--no-such-option")).expect_err("a wrong call");
+        assert!(wrong.to_string().contains("cargo: "), "{wrong}");
+        assert_eq!(wrong.to_string().lines().count(), 1);
+    }
+}

@@ -57,7 +57,8 @@ pub async fn append(url: &str, key: &SessionKey, event: &NewEvent, retries: u32)
             answer => break answer?,
         }
     };
-    service.close().await?;
+    // The event is stored, whatever closing has to say.
+    let _ = service.close().await;
     Ok(answer)
 }
 

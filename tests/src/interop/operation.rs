@@ -87,7 +87,10 @@ mod tests {
             (r#"{"op": "delete", "app": "a", "user": "u", "id": "s", "state": {}}"#, "unknown field `state`"),
             (r#"{"op": "create", "app": "a", "user": "u"}"#, "operation 1: missing field `id`"),
             (r#"{"op": "append", "app": "a", "user": "u", "id": "s", "event": {}}"#, "has no `timestamp`"),
-            (r#"{"op": "append", "app": "a", "user": "u", "id": "s", "event": {"timestamp": "x"}}"#, "event: invalid"),
+            (
+                r#"{"op": "append", "app": "a", "user": "u", "id": "s", "event": {"timestamp": "x"}}"#,
+                "operation 1: event: timestamp",
+            ),
             ("7", "operation 1: "),
         ] {
             let fault = fault(operation);
