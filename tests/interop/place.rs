@@ -9,7 +9,7 @@ use crate::adk::Service;
 use crate::program::answer;
 
 const LITE: &[u8] = include_bytes!("../../crates/pleach-session-sqlite/tests/golden/lite.sqlite");
-const V1: &[u8] = include_bytes!("../golden/v1.sqlite");
+const V1: &[u8] = include_bytes!("../../crates/pleach-session-sqlite/tests/golden/v1.sqlite");
 const POSTGRES: &str = include_str!("../../crates/pleach-session-postgres/tests/golden/adk_postgres.sql");
 
 /// Where and how sessions are stored.
