@@ -2,9 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "test code: a panic is how a rule fails")]
 
+mod cuts;
 mod faults;
 mod golden;
 mod layout;
+mod proxy;
 mod rows;
 mod sharing;
 #[path = "../support/mod.rs"]

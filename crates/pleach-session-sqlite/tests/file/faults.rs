@@ -1,13 +1,15 @@
 //! Files that cannot be used, and data that cannot be kept: the error names what is wrong.
 
+use std::process::Command;
 use std::time::Duration;
 
 use pleach_session::{CreateSession, GetSessionConfig, SessionError, SessionService as _, SessionServiceExt as _};
 use pleach_session_sqlite::{SqliteOptions, SqliteSessionService};
 use pleach_testkit::contract::{chain, created, event, loaded};
 use serde_json::json;
+use tempfile::TempDir;
 
-use super::{Place, key};
+use super::{LAYOUTS, Place, key};
 
 #[tokio::test]
 async fn what_is_no_database_is_damaged_and_named() {
@@ -61,6 +63,76 @@ async fn a_read_only_file_is_not_available() {
     assert!(matches!(&error, SessionError::Unavailable { what, .. } if what.contains("sessions.db")), "{error}");
 }
 
+/// A folder on a disk of its own, of so many bytes.
+struct SmallDisk(TempDir);
+
+impl SmallDisk {
+    /// Mounts one, or says why the test is skipped.
+    fn new(bytes: u32) -> Option<Self> {
+        let folder = TempDir::new().unwrap();
+        let size = format!("size={bytes}");
+        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(folder.path()).output();
+        if mounted.is_ok_and(|output| output.status.success()) {
+            return Some(Self(folder));
+        }
+        eprintln!("SKIPPED: this user may not mount a small disk");
+        None
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        // Lazily: the service may still be closing its file.
+        let _ = Command::new("umount").arg("-l").arg(self.0.path()).status();
+    }
+}
+
+#[tokio::test]
+async fn a_read_only_disk_is_not_available() {
+    let Some(disk) = SmallDisk::new(1 << 20) else { return };
+    let path = disk.0.path().join("sessions.db");
+    let service = SqliteSessionService::open(&path).await.unwrap();
+    created(&service, &key("s"), json!({})).await;
+    service.close().await.unwrap();
+    let remounted = Command::new("mount").args(["-o", "remount,ro"]).arg(disk.0.path()).status().unwrap();
+    assert!(remounted.success());
+    let error = SqliteSessionService::open(&path).await.unwrap_err();
+    assert!(matches!(&error, SessionError::Unavailable { what, .. } if what.contains("sessions.db")), "{error}");
+}
+
+/// What was acknowledged is there, what was refused is not, and with room again it goes on.
+#[tokio::test]
+async fn a_full_disk_loses_nothing_and_can_be_emptied() {
+    for layout in LAYOUTS {
+        let Some(disk) = SmallDisk::new(1 << 20) else { return };
+        let filler = disk.0.path().join("filler");
+        std::fs::write(&filler, vec![0; 300 << 10]).unwrap();
+        let options = SqliteOptions::new().with_layout(layout);
+        let service = SqliteSessionService::open_with(disk.0.path().join("sessions.db"), options).await.unwrap();
+        let mut session = created(&service, &key("s"), json!({})).await;
+        let mut number = 0;
+        let error = loop {
+            number += 1;
+            let event = event(&format!("e{number}"), f64::from(number))
+                .with_state("n", number)
+                .with_state("app:pad", "x".repeat(10_000));
+            let before = session.clone();
+            if let Err(error) = service.append_event(&mut session, event).await {
+                assert_eq!(session, before);
+                break error;
+            }
+        };
+        assert!(matches!(&error, SessionError::Unavailable { what, .. } if what.contains("sessions.db")), "{error}");
+        assert!(chain(&error).contains("full"), "{}", chain(&error));
+        assert!(session.events.len() > 5);
+        assert_eq!(loaded(&service, &key("s")).await, session);
+        std::fs::remove_file(&filler).unwrap();
+        service.append_event(&mut session, event("after", 1e6)).await.unwrap();
+        assert_eq!(loaded(&service, &key("s")).await, session);
+        service.close().await.unwrap();
+    }
+}
+
 #[tokio::test]
 async fn s66_6_a_lock_is_waited_for_until_the_deadline() {
     let place = Place::new();
@@ -107,8 +179,9 @@ async fn a_closed_service_says_so() {
 
 #[tokio::test]
 async fn case_88_a_state_that_is_no_object_is_damaged_and_named() {
-    for bad in ["null", "[]", "", "{bad", "\"x\""] {
-        let place = Place::new();
+    let bad = ["null", "[]", "", "{bad", "\"x\""];
+    for (layout, bad) in LAYOUTS.into_iter().flat_map(|layout| bad.map(|bad| (layout, bad))) {
+        let place = Place::of(layout);
         let service = place.open().await;
         let mut session = created(&service, &key("s"), json!({})).await;
         let mut other = created(&service, &key("other"), json!({})).await;
@@ -127,15 +200,26 @@ async fn case_88_a_state_that_is_no_object_is_damaged_and_named() {
 
 #[tokio::test]
 async fn case_85_90_damaged_events_and_times_are_named() {
-    let place = Place::new();
-    let service = place.open().await;
-    let mut session = created(&service, &key("s"), json!({})).await;
-    service.append_event(&mut session, event("e1", 1.0)).await.unwrap();
-    place.run("UPDATE sessions SET update_time = 'junk'").await;
-    let error = service.get_session(&key("s"), GetSessionConfig::all()).await.unwrap_err();
-    assert!(chain(&error).contains("update time of session app/user/s"), "{}", chain(&error));
-    assert!(service.append_event(&mut session, event("e2", 2.0)).await.unwrap_err().is_stale());
-    place.run("UPDATE sessions SET update_time = 1.0; UPDATE events SET event_data = '{\"actions\": null}'").await;
-    let error = service.get_session(&key("s"), GetSessionConfig::all()).await.unwrap_err();
-    assert!(chain(&error).contains("an event of session app/user/s"), "{}", chain(&error));
+    for layout in LAYOUTS {
+        let place = Place::of(layout);
+        let service = place.open().await;
+        let mut session = created(&service, &key("s"), json!({})).await;
+        service.append_event(&mut session, event("e1", 1.0)).await.unwrap();
+        place.run("UPDATE sessions SET update_time = 'junk'").await;
+        for error in [
+            service.get_session(&key("s"), GetSessionConfig::all()).await.unwrap_err(),
+            service.events_since(&session.head).await.unwrap_err(),
+        ] {
+            assert!(matches!(error, SessionError::Corrupt { .. }), "{error}");
+            assert!(chain(&error).contains("update time of session app/user/s"), "{}", chain(&error));
+        }
+        assert!(service.append_event(&mut session, event("e2", 2.0)).await.unwrap_err().is_stale());
+        place.run("UPDATE sessions SET update_time = 1.0").await;
+        for bad in ["{\"actions\": null}", "{bad", "[]"] {
+            place.run(&format!("UPDATE events SET event_data = '{bad}'")).await;
+            let error = service.get_session(&key("s"), GetSessionConfig::all()).await.unwrap_err();
+            assert!(matches!(error, SessionError::Corrupt { .. }), "{error}");
+            assert!(chain(&error).contains("an event of session app/user/s"), "{}", chain(&error));
+        }
+    }
 }

@@ -1,0 +1,92 @@
+//! Answers that are lost on the way, and servers that restart: nobody knows then whether the append was stored.
+
+use std::time::Duration;
+
+use pleach_session::{SessionError, SessionService as _, SessionServiceExt as _};
+use pleach_session_postgres::{PostgresOptions, PostgresSessionService};
+use pleach_testkit::contract::{created, event, ids, loaded};
+use serde_json::json;
+
+use super::proxy::Proxy;
+use super::{Place, key};
+
+/// The wire is cut at every answer of an append in turn, the one that says "committed" among them: the caller sees a
+/// success each time, and the event is stored once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn s34_an_append_whose_answer_is_lost_is_stored_once() {
+    let Some(place) = Place::new().await else { return };
+    let proxy = Proxy::of(&place).await;
+    let options = PostgresOptions::new().with_connections(1);
+    let service = PostgresSessionService::open_with(proxy.url(), options).await.unwrap();
+    let mut session = created(&service, &key("s"), json!({"n": -1})).await;
+    let mut expected = Vec::new();
+    for round in 0..24_u32 {
+        // Every other round begins with a new connection, whose greetings can be lost, too.
+        if round % 2 == 0 {
+            proxy.hang_up();
+        }
+        proxy.lose_answer_after(i64::from(round / 2));
+        let id = format!("e{round}");
+        let event = event(&id, f64::from(round)).with_state("n", round).with_state("app:n", round);
+        service.append_event(&mut session, event).await.unwrap();
+        proxy.lose_no_answer();
+        expected.push(id);
+        assert_eq!(loaded(&service, &key("s")).await, session);
+    }
+    assert_eq!(ids(&session), expected);
+    assert!(proxy.lost() >= 6, "only {} answers were lost", proxy.lost());
+}
+
+/// The same for a new session: its creation is not mistaken for somebody else's.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn s30_a_create_whose_answer_is_lost_succeeds() {
+    let Some(place) = Place::new().await else { return };
+    let proxy = Proxy::of(&place).await;
+    let service = PostgresSessionService::open(proxy.url()).await.unwrap();
+    for round in 0..6 {
+        proxy.hang_up();
+        proxy.lose_answer_after(round);
+        let session = created(&service, &key(&format!("s{round}")), json!({"a": round, "user:b": round})).await;
+        proxy.lose_no_answer();
+        assert_eq!(loaded(&service, session.key()).await, session);
+    }
+    assert!(proxy.lost() >= 2, "only {} answers were lost", proxy.lost());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_restarts_is_waited_for() {
+    let Some(place) = Place::new().await else { return };
+    let proxy = Proxy::of(&place).await;
+    let service = PostgresSessionService::open(proxy.url()).await.unwrap();
+    let mut session = created(&service, &key("s"), json!({})).await;
+    for round in 0..3_u32 {
+        proxy.take_down();
+        let append = service.append_event(&mut session, event(&format!("e{round}"), f64::from(round)));
+        let restart = async {
+            proxy.until_refused(2).await;
+            proxy.bring_up();
+        };
+        tokio::join!(append, restart).0.unwrap();
+        assert_eq!(loaded(&service, &key("s")).await, session);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_stays_away_is_named_and_the_append_can_be_repeated() {
+    let Some(place) = Place::new().await else { return };
+    let proxy = Proxy::of(&place).await;
+    let options = PostgresOptions::new().with_acquire_timeout(Duration::from_secs(3));
+    let service = PostgresSessionService::open_with(proxy.url(), options).await.unwrap();
+    let mut session = created(&service, &key("s"), json!({})).await;
+    let before = session.clone();
+    proxy.take_down();
+    let event = event("e1", 1.0).with_state("k", 1);
+    let error = service.append_event(&mut session, event.clone()).await.unwrap_err();
+    assert!(matches!(&error, SessionError::Unavailable { what, .. } if what.contains("127.0.0.1")), "{error}");
+    assert!(service.health_check().await.is_err());
+    assert_eq!(session, before);
+    proxy.bring_up();
+    service.health_check().await.unwrap();
+    service.append_event(&mut session, event).await.unwrap();
+    assert_eq!(loaded(&service, &key("s")).await, session);
+}

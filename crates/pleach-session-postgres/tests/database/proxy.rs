@@ -1,0 +1,136 @@
+//! A wire between a service and its server that can be cut at any answer, and a server that is away for a while.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use super::Place;
+
+/// Passes bytes on between any number of clients and one server.
+pub(crate) struct Proxy {
+    url: String,
+    wire: Arc<Wire>,
+    listening: JoinHandle<()>,
+}
+
+struct Wire {
+    server: String,
+    /// Answers of the server that still get through before one is lost together with its connection; negative: all.
+    answers: AtomicI64,
+    /// How many answers were lost.
+    lost: AtomicUsize,
+    /// How many clients were turned away.
+    refused: AtomicUsize,
+    /// Whether the server is there; connections end whenever it goes.
+    is_up: watch::Sender<bool>,
+}
+
+impl Proxy {
+    /// Listens in front of the server of a place.
+    pub(crate) async fn of(place: &Place) -> Self {
+        let url = place.url();
+        let (before, rest) = url.rsplit_once('@').unwrap();
+        let (server, behind) = rest.split_once('/').unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address: SocketAddr = listener.local_addr().unwrap();
+        let wire = Arc::new(Wire {
+            server: server.to_owned(),
+            answers: AtomicI64::new(-1),
+            lost: AtomicUsize::new(0),
+            refused: AtomicUsize::new(0),
+            is_up: watch::Sender::new(true),
+        });
+        let listening = tokio::spawn(listen(listener, Arc::clone(&wire)));
+        Self { url: format!("{before}@{address}/{behind}"), wire, listening }
+    }
+
+    /// The URL that leads through it.
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Lets so many answers through and loses the one behind them.
+    pub(crate) fn lose_answer_after(&self, count: i64) {
+        self.wire.answers.store(count, Ordering::SeqCst);
+    }
+
+    pub(crate) fn lose_no_answer(&self) {
+        self.lose_answer_after(-1);
+    }
+
+    pub(crate) fn lost(&self) -> usize {
+        self.wire.lost.load(Ordering::SeqCst)
+    }
+
+    /// Cuts every connection and turns new ones away.
+    pub(crate) fn take_down(&self) {
+        self.wire.is_up.send_replace(false);
+    }
+
+    pub(crate) fn bring_up(&self) {
+        self.wire.is_up.send_replace(true);
+    }
+
+    /// Cuts every connection; new ones get through.
+    pub(crate) fn hang_up(&self) {
+        self.take_down();
+        self.bring_up();
+    }
+
+    /// Waits until so many more clients have been turned away.
+    pub(crate) async fn until_refused(&self, count: usize) {
+        let wanted = self.wire.refused.load(Ordering::SeqCst) + count;
+        while self.wire.refused.load(Ordering::SeqCst) < wanted {
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.listening.abort();
+    }
+}
+
+async fn listen(listener: TcpListener, wire: Arc<Wire>) {
+    while let Ok((client, _)) = listener.accept().await {
+        if *wire.is_up.borrow() {
+            tokio::spawn(pass(client, Arc::clone(&wire)));
+        } else {
+            wire.refused.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+}
+
+async fn pass(client: TcpStream, wire: Arc<Wire>) {
+    let server = TcpStream::connect(&wire.server).await.unwrap();
+    let mut is_up = wire.is_up.subscribe();
+    let (mut from_client, mut to_client) = client.into_split();
+    let (mut from_server, mut to_server) = server.into_split();
+    let asking = tokio::io::copy(&mut from_client, &mut to_server);
+    let answering = async {
+        let mut buffer = vec![0; 64 * 1024];
+        loop {
+            let Ok(length @ 1..) = from_server.read(&mut buffer).await else { return };
+            if wire.answers.fetch_sub(1, Ordering::SeqCst) == 0 {
+                wire.lost.fetch_add(1, Ordering::SeqCst);
+                return;
+            }
+            if to_client.write_all(&buffer[..length]).await.is_err() {
+                return;
+            }
+        }
+    };
+    // Whoever ends first ends the connection.
+    tokio::select! {
+        _ = asking => {}
+        () = answering => {}
+        // Also when it is back already.
+        _ = is_up.changed() => {}
+    }
+}
