@@ -6,6 +6,7 @@
 
 mod error;
 mod ext;
+mod patience;
 pub mod prepare;
 pub mod raw_state;
 mod request;
@@ -14,6 +15,7 @@ mod since;
 
 pub use error::{SessionError, SessionResult};
 pub use ext::SessionServiceExt;
+pub use patience::Patience;
 pub use request::{CreateSession, GetSessionConfig, ListCursor, ListSessions, ListSessionsResponse};
 pub use service::SessionService;
 pub use since::Since;

@@ -1,0 +1,48 @@
+//! How long to wait between attempts.
+
+use std::time::Duration;
+
+use pleach_core::{IdGen as _, RandomIds};
+
+/// Pauses between attempts, randomly long and growing, until the sum of them reaches a limit.
+///
+/// For backends that try again while something they share with other processes is busy. How to sleep is theirs.
+#[derive(Debug)]
+pub struct Patience {
+    left: Duration,
+    pause: Duration,
+    longest: Duration,
+}
+
+impl Patience {
+    /// Pauses of about `first`, then twice that and so on up to `longest`, `limit` in all.
+    pub fn new(limit: Duration, first: Duration, longest: Duration) -> Self {
+        Self { left: limit, pause: first, longest }
+    }
+
+    /// The next pause; `None` when the limit is reached.
+    pub fn pause(&mut self) -> Option<Duration> {
+        if self.left.is_zero() {
+            return None;
+        }
+        let pause = self.pause.mul_f64(0.5 + RandomIds.uniform()).min(self.left);
+        self.left -= pause;
+        self.pause = (self.pause * 2).min(self.longest);
+        Some(pause)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_and_add_up_to_the_limit() {
+        let [limit, first, longest] = [100, 1, 8].map(Duration::from_millis);
+        let mut patience = Patience::new(limit, first, longest);
+        let pauses: Vec<_> = std::iter::from_fn(|| patience.pause()).collect();
+        assert_eq!(pauses.iter().sum::<Duration>(), limit);
+        assert!(pauses[0] < first * 2 && pauses.iter().all(|pause| *pause < longest * 2), "{pauses:?}");
+        assert!(Patience::new(Duration::ZERO, first, longest).pause().is_none());
+    }
+}
