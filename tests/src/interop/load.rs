@@ -1,6 +1,7 @@
 //! `interop load`: plays operations into a database.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use anyhow::Context as _;
@@ -17,21 +18,41 @@ const FIRST_CREATE: f64 = 1_759_999_000.0;
 /// How much later every further one is created, in seconds.
 const STEP: f64 = 0.001;
 
-/// Plays operations in order and returns how many there were.
+/// Plays operations in order and returns how many there were, and which of them the service refused.
 ///
-/// Time stands still but for the creation of sessions, so the same file always gives the same database.
+/// Time stands still but for the creation of sessions, so the same file always gives the same database. A refused
+/// operation (a session that exists or does not, a taken event id, a value no database holds) changes nothing, is listed
+/// under `errors`, and those behind it are played, as google-adk's recordings were made.
 ///
 /// # Errors
-/// The service refuses an operation; the text has its number, counted from 0. Those before it are stored.
+/// The database cannot be used; the text has the operation's number, counted from 0. Those before it are stored.
 pub async fn load(operations: Vec<Operation>, url: &str) -> anyhow::Result<Value> {
     let service = connect(url).await?;
     let mut player = Player { service: Arc::clone(&service), live: HashMap::new(), created: 0 };
     let count = operations.len();
+    let mut errors = Vec::new();
     for (number, operation) in operations.into_iter().enumerate() {
-        player.play(operation).await.with_context(|| format!("operation {number}"))?;
+        let (name, key) = (operation.name(), operation.key());
+        match player.play(operation).await {
+            Err(error) if is_refusal(&error) => {
+                player.live.remove(&key);
+                let key = [key.app_name.as_str(), key.user_id.as_str(), key.session_id.as_str()];
+                errors.push(json!({"op_index": number, "op": name, "key": key, "error": error.code()}));
+            }
+            outcome => outcome.with_context(|| format!("operation {number}"))?,
+        }
     }
     service.close().await?;
-    Ok(json!({"operations": count}))
+    Ok(json!({"operations": count, "errors": errors}))
+}
+
+/// Whether the operation is at fault, not the database.
+fn is_refusal(error: &SessionError) -> bool {
+    use SessionError as E;
+    matches!(
+        error,
+        E::AlreadyExists(_) | E::NotFound(_) | E::Stale { .. } | E::EventAlreadyExists { .. } | E::Unstorable { .. }
+    )
 }
 
 struct Player {
@@ -42,7 +63,7 @@ struct Player {
 }
 
 impl Player {
-    async fn play(&mut self, operation: Operation) -> anyhow::Result<()> {
+    async fn play(&mut self, operation: Operation) -> Result<(), SessionError> {
         match operation {
             Operation::Create { app, user, id, state } => {
                 let time = FIRST_CREATE + f64::from(self.created) * STEP;
@@ -67,12 +88,15 @@ impl Player {
     }
 
     /// The session as the last operation on it left it, or as it is stored.
-    async fn session(&mut self, key: SessionKey) -> anyhow::Result<&mut Session> {
-        if !self.live.contains_key(&key) {
-            let stored = self.service.get_session(&key, GetSessionConfig::recent(0)).await?;
-            let stored = stored.ok_or_else(|| SessionError::NotFound(key.clone()))?;
-            self.live.insert(key.clone(), stored);
+    async fn session(&mut self, key: SessionKey) -> Result<&mut Session, SessionError> {
+        match self.live.entry(key) {
+            Entry::Occupied(live) => Ok(live.into_mut()),
+            Entry::Vacant(missing) => {
+                let stored = self.service.get_session(missing.key(), GetSessionConfig::recent(0)).await?;
+                let gone = || SessionError::NotFound(missing.key().clone());
+                let stored = stored.ok_or_else(gone)?;
+                Ok(missing.insert(stored))
+            }
         }
-        self.live.get_mut(&key).context("a session was put in and is gone")
     }
 }

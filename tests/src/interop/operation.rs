@@ -1,7 +1,7 @@
 //! The file of `interop load`: a JSON array of operations on sessions.
 
 use anyhow::{Context as _, ensure};
-use pleach::{Event, Map};
+use pleach::{Event, Map, SessionKey};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -43,6 +43,24 @@ pub enum Operation {
         /// The session's id.
         id: String,
     },
+}
+
+impl Operation {
+    /// The word in the file.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Create { .. } => "create",
+            Self::Append { .. } => "append",
+            Self::Delete { .. } => "delete",
+        }
+    }
+
+    /// The session it is about, as the file names it.
+    pub fn key(&self) -> SessionKey {
+        let (Self::Create { app, user, id, .. } | Self::Append { app, user, id, .. } | Self::Delete { app, user, id }) =
+            self;
+        SessionKey::new(app.as_str(), user.as_str(), id.as_str())
+    }
 }
 
 /// Reads a whole file, so that a mistake at its end is found before anything is written.
