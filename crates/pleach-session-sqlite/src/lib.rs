@@ -11,6 +11,7 @@ mod list;
 mod load;
 mod options;
 mod patience;
+mod per_agent;
 mod service;
 mod sql;
 mod time;
@@ -19,4 +20,5 @@ mod writer;
 
 pub use layout::SqliteLayout;
 pub use options::{SqliteOptions, Synchronous};
+pub use per_agent::PerAgentSessionService;
 pub use service::SqliteSessionService;

@@ -73,7 +73,9 @@ pub use pleach_session_inmemory::InMemorySessionService;
 #[cfg(feature = "postgres")]
 pub use pleach_session_postgres::{PostgresOptions, PostgresSessionService};
 #[cfg(feature = "sqlite")]
-pub use pleach_session_sqlite::{SqliteLayout, SqliteOptions, SqliteSessionService, Synchronous};
+pub use pleach_session_sqlite::{
+    PerAgentSessionService, SqliteLayout, SqliteOptions, SqliteSessionService, Synchronous,
+};
 pub use pleach_workflow::{
     BuildError, EdgeRoute, Fault, FunctionNode, Handler, IntoYield, JoinNode, NodeRef, Output, ParallelWorker, START,
     Source, Sources, Start, Targets, Workflow, WorkflowBuilder,

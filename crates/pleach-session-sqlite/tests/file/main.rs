@@ -5,6 +5,7 @@
 mod faults;
 mod golden;
 mod layout;
+mod per_agent;
 mod rows;
 mod sharing;
 

@@ -1,0 +1,218 @@
+//! One file for each agent, where `adk web` keeps it (S39).
+
+use std::collections::HashMap;
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pleach_core::{AppName, BoxFuture, Event, Map, Session, SessionHead, SessionId, SessionKey, UserId};
+use pleach_session::{
+    CreateSession, GetSessionConfig, ListSessions, ListSessionsResponse, SessionError, SessionResult, SessionService,
+    Since,
+};
+use tokio::sync::OnceCell;
+
+use crate::fault::File;
+use crate::{SqliteOptions, SqliteSessionService};
+
+/// Keeps the sessions of each app in a file of its own: `ROOT/APP/.adk/session.db`, and those of apps whose names begin
+/// with `__` in `ROOT/.adk/session.db`. ADK: `PerAgentDatabaseSessionService`, what `adk web` uses when it is told nothing.
+///
+/// A file is opened when its app is asked for first, and made by the first
+/// [`create_session`](SessionService::create_session); reading about an unknown app makes nothing.
+///
+/// A name that is no path below the root (empty, absolute, with `..`) is refused as `Unsupported`.
+#[derive(Debug)]
+pub struct PerAgentSessionService {
+    root: PathBuf,
+    options: SqliteOptions,
+    folders: HashMap<AppName, String>,
+    /// By folder; `None` once the service is closed.
+    files: Mutex<Option<Files>>,
+}
+
+type Files = HashMap<PathBuf, Arc<OnceCell<SqliteSessionService>>>;
+
+impl PerAgentSessionService {
+    /// Keeps files below `root`, with the default options.
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self {
+            root: root.into(),
+            options: SqliteOptions::default(),
+            folders: HashMap::new(),
+            files: Mutex::new(Some(Files::new())),
+        }
+    }
+
+    /// Opens the files with these options.
+    pub fn with_options(mut self, options: SqliteOptions) -> Self {
+        self.options = options;
+        self
+    }
+
+    /// Keeps the file of `app_name` below a folder that is called otherwise. ADK: `app_name_to_dir`.
+    pub fn with_folder(mut self, app_name: impl Into<AppName>, folder: impl Into<String>) -> Self {
+        self.folders.insert(app_name.into(), folder.into());
+        self
+    }
+
+    fn folder(&self, app_name: &AppName) -> SessionResult<PathBuf> {
+        if app_name.as_str().starts_with("__") {
+            return Ok(self.root.join(".adk"));
+        }
+        let name = self.folders.get(app_name).map_or(app_name.as_str(), String::as_str);
+        let path = Path::new(name);
+        let is_below = !name.is_empty()
+            && !name.contains('\0')
+            && path.components().all(|component| matches!(component, Component::Normal(_)));
+        if is_below {
+            return Ok(self.root.join(path).join(".adk"));
+        }
+        let reason = format!("{name:?} is no name of a folder below {}", self.root.display());
+        Err(SessionError::Unsupported { what: format!("the app {app_name}"), reason })
+    }
+
+    fn files(&self) -> MutexGuard<'_, Option<Files>> {
+        // Nothing panics while the map is changed.
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The app's service, with its file made if `make` says so; `None` when there is none and none is to be made.
+    async fn service(&self, app_name: &AppName, make: bool) -> SessionResult<Option<SqliteSessionService>> {
+        let folder = self.folder(app_name)?;
+        let path = folder.join("session.db");
+        let file = File::new(&path);
+        let cell = {
+            let mut files = self.files();
+            let files = files.as_mut().ok_or_else(|| file.closed())?;
+            Arc::clone(files.entry(folder.clone()).or_default())
+        };
+        if !make && !cell.initialized() && !path.exists() {
+            return Ok(None);
+        }
+        let open = || async {
+            if make {
+                std::fs::create_dir_all(&folder).map_err(|error| file.fault(sqlx::Error::Io(error)))?;
+            }
+            SqliteSessionService::open_with(&path, self.options.clone().with_create_if_missing(make)).await
+        };
+        cell.get_or_try_init(open).await.cloned().map(Some)
+    }
+
+    async fn made(&self, app_name: &AppName) -> SessionResult<SqliteSessionService> {
+        let made = self.service(app_name, true).await?;
+        made.ok_or_else(|| File::new(&self.root).closed())
+    }
+
+    fn open_services(&self) -> Vec<SqliteSessionService> {
+        let files = self.files();
+        files.iter().flatten().filter_map(|(_, cell)| cell.get().cloned()).collect()
+    }
+}
+
+impl SessionService for PerAgentSessionService {
+    fn create_session(&self, request: CreateSession) -> BoxFuture<'_, SessionResult<Session>> {
+        Box::pin(async move { self.made(&request.app_name).await?.create_session(request).await })
+    }
+
+    fn get_session<'a>(
+        &'a self,
+        key: &'a SessionKey,
+        config: GetSessionConfig,
+    ) -> BoxFuture<'a, SessionResult<Option<Session>>> {
+        Box::pin(async move {
+            match self.service(&key.app_name, false).await? {
+                Some(service) => service.get_session(key, config).await,
+                None => Ok(None),
+            }
+        })
+    }
+
+    fn events_since<'a>(&'a self, head: &'a SessionHead) -> BoxFuture<'a, SessionResult<Option<Since>>> {
+        Box::pin(async move {
+            match self.service(&head.key().app_name, false).await? {
+                Some(service) => service.events_since(head).await,
+                None => Ok(None),
+            }
+        })
+    }
+
+    fn list_sessions(&self, request: ListSessions) -> BoxFuture<'_, SessionResult<ListSessionsResponse>> {
+        Box::pin(async move {
+            match self.service(&request.app_name, false).await? {
+                Some(service) => service.list_sessions(request).await,
+                None => Ok(ListSessionsResponse::default()),
+            }
+        })
+    }
+
+    fn find_sessions<'a>(
+        &'a self,
+        app_name: &'a AppName,
+        session_id: &'a SessionId,
+    ) -> BoxFuture<'a, SessionResult<Vec<SessionKey>>> {
+        Box::pin(async move {
+            match self.service(app_name, false).await? {
+                Some(service) => service.find_sessions(app_name, session_id).await,
+                None => Ok(Vec::new()),
+            }
+        })
+    }
+
+    fn delete_session<'a>(&'a self, key: &'a SessionKey) -> BoxFuture<'a, SessionResult<()>> {
+        Box::pin(async move {
+            match self.service(&key.app_name, false).await? {
+                Some(service) => service.delete_session(key).await,
+                None => Ok(()),
+            }
+        })
+    }
+
+    fn append<'a>(&'a self, head: &'a mut SessionHead, event: Arc<Event>) -> BoxFuture<'a, SessionResult<Arc<Event>>> {
+        Box::pin(async move {
+            match self.service(&head.key().app_name, false).await? {
+                Some(service) => service.append(head, event).await,
+                None if event.is_partial() => Ok(event),
+                None => Err(SessionError::NotFound(head.key().clone())),
+            }
+        })
+    }
+
+    fn user_state<'a>(&'a self, app_name: &'a AppName, user_id: &'a UserId) -> BoxFuture<'a, SessionResult<Map>> {
+        Box::pin(async move {
+            match self.service(app_name, false).await? {
+                Some(service) => service.user_state(app_name, user_id).await,
+                None => Ok(Map::new()),
+            }
+        })
+    }
+
+    /// Asks the files that are open; the others are asked for when they are needed.
+    fn health_check(&self) -> BoxFuture<'_, SessionResult<()>> {
+        Box::pin(async move {
+            for service in self.open_services() {
+                service.health_check().await?;
+            }
+            Ok(())
+        })
+    }
+
+    fn flush(&self) -> BoxFuture<'_, SessionResult<()>> {
+        Box::pin(async move {
+            for service in self.open_services() {
+                service.flush().await?;
+            }
+            Ok(())
+        })
+    }
+
+    fn close(&self) -> BoxFuture<'_, SessionResult<()>> {
+        Box::pin(async move {
+            let open = self.open_services();
+            *self.files() = None;
+            for service in open {
+                service.close().await?;
+            }
+            Ok(())
+        })
+    }
+}
