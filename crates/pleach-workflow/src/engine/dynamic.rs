@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pleach_context::{
     ChildEnd, ChildFailure, Context, Node, NodeError, NodeInput, NodeScheduler, NodeSpec, RunOptions, RunOutcome,
 };
-use pleach_core::{BoxFuture, Branch, NodePath};
+use pleach_core::{BoxFuture, Branch, NodePath, Route};
 
 use super::input::conform;
 use super::once::{Claim, Once};
@@ -25,13 +25,6 @@ pub enum RootEnd {
     Done(NodeInput),
     /// It waits for answers to these questions, or for more input.
     Waiting(Vec<String>),
-}
-
-/// How one run ended.
-enum RunEnd {
-    Done(NodeInput),
-    Interrupted(Vec<String>),
-    Waiting,
 }
 
 impl Engine {
@@ -56,15 +49,20 @@ impl Engine {
         let setup = RunSetup { path: root.node_path().child(&spec.name, "1"), ..RunSetup::default() };
         let end = run(root, node, input, setup).await?;
         Ok(match end {
-            RunEnd::Done(output) => RootEnd::Done(output),
-            RunEnd::Interrupted(ids) => RootEnd::Waiting(ids),
-            RunEnd::Waiting => RootEnd::Waiting(Vec::new()),
+            ChildEnd::Done(output) => RootEnd::Done(output),
+            ChildEnd::Interrupted(ids) => RootEnd::Waiting(ids),
+            ChildEnd::Waiting => RootEnd::Waiting(Vec::new()),
         })
     }
 }
 
 /// Runs one node outside of a graph, as history allows.
-async fn run(parent: &Context, node: &dyn Node, input: NodeInput, mut setup: RunSetup) -> Result<RunEnd, ChildFailure> {
+async fn run(
+    parent: &Context,
+    node: &dyn Node,
+    input: NodeInput,
+    mut setup: RunSetup,
+) -> Result<ChildEnd, ChildFailure> {
     let spec = node.spec();
     if let Some(history) = parent.invocation().history() {
         let record = history.run(&setup.path);
@@ -72,8 +70,8 @@ async fn run(parent: &Context, node: &dyn Node, input: NodeInput, mut setup: Run
         let decision = decide(spec, record, true);
         match decision.map_err(|error| ChildFailure { error, path: setup.path.clone() })? {
             Decision::Run(answers) => setup.resume_inputs = answers,
-            Decision::FastForward(Replayed { output, .. }) => return Ok(RunEnd::Done(output)),
-            Decision::Wait(ids) => return Ok(RunEnd::Interrupted(ids)),
+            Decision::FastForward(Replayed { output, .. }) => return Ok(ChildEnd::Done(output)),
+            Decision::Wait(ids) => return Ok(ChildEnd::Interrupted(ids)),
         }
         if let Some(scope) = record.and_then(|record| record.isolation_scope.clone()) {
             setup.isolation_scope = Some(scope);
@@ -84,12 +82,17 @@ async fn run(parent: &Context, node: &dyn Node, input: NodeInput, mut setup: Run
     end_of(spec, &run.into_context())
 }
 
-fn end_of(spec: &NodeSpec, ctx: &Context) -> Result<RunEnd, ChildFailure> {
+/// A node that waits for its output, and ends without one and without a route, is not done: R307.
+pub(crate) fn is_waiting(spec: &NodeSpec, output: &NodeInput, route: Option<&Route>) -> bool {
+    spec.wait_for_output && route.is_none() && output.is_null()
+}
+
+fn end_of(spec: &NodeSpec, ctx: &Context) -> Result<ChildEnd, ChildFailure> {
     match ctx.take_outcome() {
         RunOutcome::Failed(failure) => Err(*failure),
-        RunOutcome::Interrupted(ids) => Ok(RunEnd::Interrupted(ids)),
-        RunOutcome::Done { output, route: None, .. } if spec.wait_for_output && output.is_null() => Ok(RunEnd::Waiting),
-        RunOutcome::Done { output, .. } => Ok(RunEnd::Done(output)),
+        RunOutcome::Interrupted(ids) => Ok(ChildEnd::Interrupted(ids)),
+        RunOutcome::Done { output, route, .. } if is_waiting(spec, &output, route.as_ref()) => Ok(ChildEnd::Waiting),
+        RunOutcome::Done { output, .. } => Ok(ChildEnd::Done(output)),
     }
 }
 
@@ -128,26 +131,16 @@ impl NodeScheduler for Engine {
             let input = conform(spec, &name, input)?;
             let failed = |failure| NodeError::child(&name, failure);
             if !shared {
-                return Ok(run(parent, node, input, setup).await.map_err(failed)?.into());
+                return run(parent, node, input, setup).await.map_err(failed);
             }
             match self.once.claim(&setup.path).await {
                 Claim::Ended(end) => Ok(end),
                 Claim::Mine(guard) => {
-                    let end: ChildEnd = run(parent, node, input, setup).await.map_err(failed)?.into();
+                    let end = run(parent, node, input, setup).await.map_err(failed)?;
                     guard.finish(end.clone());
                     Ok(end)
                 }
             }
         })
-    }
-}
-
-impl From<RunEnd> for ChildEnd {
-    fn from(end: RunEnd) -> Self {
-        match end {
-            RunEnd::Done(output) => Self::Done(output),
-            RunEnd::Interrupted(ids) => Self::Interrupted(ids),
-            RunEnd::Waiting => Self::Waiting,
-        }
     }
 }

@@ -9,6 +9,7 @@ mod run_set;
 
 pub use dynamic::{Engine, RootEnd};
 
+pub(crate) use dynamic::is_waiting;
 pub(crate) use input::conform;
 pub(crate) use node_run::{NodeRun, RunSetup};
 pub(crate) use replay::{Decision, ReplayGate, decide};

@@ -74,7 +74,7 @@ impl<In, Out> FunctionNode<In, Out> {
     #[must_use]
     pub fn rerun_on_resume(mut self, rerun: bool) -> Self {
         self.rerun = Some(rerun);
-        self.set(|spec| spec.rerun_on_resume = rerun).with_gate()
+        self.with_gate()
     }
 
     /// Asks a person to approve every call before the body runs (R510). Turns `rerun_on_resume` on unless it was

@@ -11,7 +11,7 @@ use pleach_core::{Branch, Event, NodePath, Route};
 use super::checkpoint;
 use super::schedule::Schedule;
 use super::triggers::Trigger;
-use crate::engine::{Decision, Finished, NodeRun, ReplayGate, RunSet, RunSetup, conform, decide};
+use crate::engine::{Decision, Finished, NodeRun, ReplayGate, RunSet, RunSetup, conform, decide, is_waiting};
 use crate::graph::Graph;
 
 /// One run of a workflow.
@@ -253,8 +253,8 @@ fn completion(graph: &Graph, finished: Finished) -> Completion {
     let end = match ctx.take_outcome() {
         RunOutcome::Failed(failure) => End::Failed(*failure),
         RunOutcome::Interrupted(ids) => End::Interrupted(ids),
-        RunOutcome::Done { output, route: None, .. }
-            if output.is_null() && graph.nodes[node].node.spec().wait_for_output =>
+        RunOutcome::Done { output, route, .. }
+            if is_waiting(graph.nodes[node].node.spec(), &output, route.as_ref()) =>
         {
             End::Waiting
         }
