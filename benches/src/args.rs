@@ -2,7 +2,7 @@
 
 use crate::workloads::{self, Row};
 
-pub(crate) const USAGE: &str = "usage: bench [--only W1,W5] [--row PARAM] [--json]";
+pub(crate) const USAGE: &str = "usage: bench [--only W1,W5] [--row PARAM] [--json] [--list]";
 
 /// What a call asks for.
 #[derive(Debug)]
@@ -11,6 +11,8 @@ pub(crate) struct Args {
     pub(crate) rows: Vec<Row>,
     /// One JSON line per measurement instead of a table.
     pub(crate) json: bool,
+    /// Only name the rows.
+    pub(crate) list: bool,
     row_named: bool,
 }
 
@@ -21,13 +23,14 @@ impl Args {
     /// An unknown flag, a flag without its value, a workload or a row that does not exist.
     pub(crate) fn parse(args: impl IntoIterator<Item = String>) -> Result<Self, String> {
         let mut args = args.into_iter();
-        let (mut only, mut row, mut json) = (None, None, false);
+        let (mut only, mut row, mut json, mut list) = (None, None, false, false);
         while let Some(flag) = args.next() {
             let mut value = || args.next().ok_or_else(|| format!("{flag} needs a value"));
             match flag.as_str() {
                 "--only" => only = Some(value()?),
                 "--row" => row = Some(value()?),
                 "--json" => json = true,
+                "--list" => list = true,
                 _ => return Err(format!("unknown argument '{flag}'")),
             }
         }
@@ -42,7 +45,7 @@ impl Args {
                 return Err(format!("no workload of this call has a row '{param}'"));
             }
         }
-        Ok(Self { rows, json, row_named })
+        Ok(Self { rows, json, list, row_named })
     }
 
     /// Whether the call names one row, which is then measured in this process.

@@ -2,9 +2,13 @@
 //!
 //! `bench [--only W1,W5] [--row N=10] [--json]` prints one measurement per line. Every row runs in a process of its own,
 //! so that no row inherits a warm allocator or the peak memory of another; a call that names a single workload and row
-//! (`--only W1 --row N=10`) measures in its own process, which is what a profiler wants.
+//! (`--only W1 --row N=10`) measures in its own process, which is what a profiler wants. `--list` names the rows instead.
 //!
 //! Workloads use the public API and a current-thread runtime, one invocation at a time unless the row says otherwise.
+//! Lines of the peer `limit` are what the database driver does with the same rows when nothing of pleach is in between.
+//!
+//! Rows on Postgres use the server that `PLEACH_TEST_POSTGRES_URL` names, each in a schema of its own; without one they
+//! are skipped.
 
 mod args;
 mod events;
@@ -12,6 +16,7 @@ mod isolate;
 mod measure;
 mod report;
 mod runs;
+mod schema;
 mod stores;
 mod workloads;
 
@@ -44,6 +49,14 @@ fn run(args: Args) -> Result<(), BoxError> {
     let single = args.is_single_row();
     for row in args.rows {
         let place = format!("{} {}", row.workload, row.param);
+        if args.list {
+            report.name(&place)?;
+            continue;
+        }
+        if let Some(reason) = &row.skipped {
+            eprintln!("SKIPPED {place}: {reason}");
+            continue;
+        }
         let measured = if single { measure_here(row) } else { isolate::measure(&row) };
         for measurement in measured.map_err(|error| format!("{place}: {error}"))? {
             report.add(&measurement)?;

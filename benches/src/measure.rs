@@ -17,24 +17,42 @@ const WARM_UP_TIME: Duration = Duration::from_millis(200);
 /// One number of a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Metric {
+    /// Whose it is.
+    pub(crate) peer: &'static str,
+    /// What it is of, where that is not the row itself; stands behind the row's parameter.
+    pub(crate) variant: &'static str,
     pub(crate) name: &'static str,
     pub(crate) value: f64,
     pub(crate) unit: &'static str,
 }
 
 impl Metric {
+    fn new(name: &'static str, value: f64, unit: &'static str) -> Self {
+        Self { peer: "pleach", variant: "", name, value, unit }
+    }
+
+    /// The same number as one of the database driver alone, doing the same work in the given way.
+    pub(crate) fn of_limit(self, variant: &'static str) -> Self {
+        Self { peer: "limit", variant, ..self }
+    }
+
     /// A time in microseconds.
     pub(crate) fn micros(name: &'static str, value: f64) -> Self {
-        Self { name, value: rounded(value), unit: "µs" }
+        Self::new(name, rounded(value), "µs")
+    }
+
+    /// Ours divided by the limit's.
+    pub(crate) fn ratio(name: &'static str, value: f64) -> Self {
+        Self::new(name, rounded(value), "×")
     }
 
     /// Events in a second.
     pub(crate) fn per_second(name: &'static str, value: f64) -> Self {
-        Self { name, value: value.round(), unit: "events/s" }
+        Self::new(name, value.round(), "events/s")
     }
 
     pub(crate) fn count(name: &'static str, value: usize) -> Self {
-        Self { name, value: value as f64, unit: "count" }
+        Self::new(name, value as f64, "count")
     }
 
     /// The most memory that this process has had in RAM so far.
@@ -46,7 +64,7 @@ impl Metric {
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
         let kib = line.and_then(|line| line.trim().strip_suffix(" kB")).ok_or("no VmHWM in /proc/self/status")?;
         let mib = kib.trim().parse::<f64>()? / 1024.0;
-        Ok(Self { name: "peak_rss", value: rounded(mib), unit: "MiB" })
+        Ok(Self::new("peak_rss", rounded(mib), "MiB"))
     }
 }
 
@@ -100,6 +118,10 @@ impl Samples {
 
     pub(crate) fn push(&mut self, value: f64) {
         self.0.push(value);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     pub(crate) fn median(&self) -> f64 {

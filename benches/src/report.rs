@@ -22,9 +22,9 @@ pub(crate) struct Measurement {
 impl Measurement {
     pub(crate) fn new(workload: &str, param: &str, metric: Metric) -> Self {
         Self {
-            peer: Cow::Borrowed("pleach"),
+            peer: Cow::Borrowed(metric.peer),
             workload: workload.to_owned(),
-            param: param.to_owned(),
+            param: format!("{param}{}", metric.variant),
             metric: metric.name.to_owned(),
             value: metric.value,
             unit: metric.unit.to_owned(),
@@ -36,12 +36,20 @@ impl Measurement {
 #[derive(Debug)]
 pub(crate) struct Report {
     json: bool,
-    row: Option<(String, String)>,
+    row: Option<[String; 3]>,
 }
 
 impl Report {
     pub(crate) fn new(json: bool) -> Self {
         Self { json, row: None }
+    }
+
+    /// Prints the name of a row.
+    ///
+    /// # Errors
+    /// Standard output is closed.
+    pub(crate) fn name(&self, row: &str) -> Result<(), BoxError> {
+        Ok(writeln!(io::stdout().lock(), "{row}")?)
     }
 
     /// Prints one measurement.
@@ -54,11 +62,10 @@ impl Report {
             serde_json::to_writer(&mut out, measurement)?;
             writeln!(out)?;
         } else {
-            let row = Some((measurement.workload.clone(), measurement.param.clone()));
-            let (workload, param) =
-                if self.row == row { ("", "") } else { (&*measurement.workload, &*measurement.param) };
-            let Measurement { metric, value, unit, .. } = measurement;
-            writeln!(out, "{workload:<4}{param:<20}{metric:<22}{:>14} {unit}", readable(*value))?;
+            let Measurement { peer, workload, param, metric, value, unit } = measurement;
+            let row = Some([peer.to_string(), workload.clone(), param.clone()]);
+            let [peer, workload, param] = if self.row == row { [""; 3] } else { [&**peer, workload, param] };
+            writeln!(out, "{peer:<8}{workload:<4}{param:<26}{metric:<24}{:>12} {unit}", readable(*value))?;
             self.row = row;
         }
         out.flush()?;
@@ -98,6 +105,17 @@ mod tests {
         let line = serde_json::to_string(&Measurement::new("W1", "N=10", metric)).unwrap();
         let expected =
             r#"{"peer":"pleach","workload":"W1","param":"N=10","metric":"per_node_median","value":0.5,"unit":"µs"}"#;
+        assert_eq!(line, expected);
+    }
+
+    #[test]
+    fn a_limit_is_a_peer_with_a_parameter_of_its_own() {
+        let metric = Metric::per_second("rate", 9.0).of_limit(",1 trip");
+        let line = serde_json::to_string(&Measurement::new("W5", "sqlite,1x2000", metric)).unwrap();
+        let expected = concat!(
+            r#"{"peer":"limit","workload":"W5","param":"sqlite,1x2000,1 trip","#,
+            r#""metric":"rate","value":9.0,"unit":"events/s"}"#
+        );
         assert_eq!(line, expected);
     }
 

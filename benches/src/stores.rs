@@ -3,61 +3,133 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pleach::{BoxError, InMemorySessionService, SessionService, SqliteOptions, SqliteSessionService, Synchronous};
+use pleach::{
+    BoxError, InMemorySessionService, PostgresSessionService, SessionService, SqliteOptions, SqliteSessionService,
+    Synchronous,
+};
 use tempfile::TempDir;
 
+use crate::schema::{self, Schema};
+
 /// A kind of session service, by its name in parameters.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Backend {
     Memory,
     Sqlite,
+    Postgres,
 }
 
 impl Backend {
-    pub(crate) const ALL: [Self; 2] = [Self::Memory, Self::Sqlite];
+    pub(crate) const ALL: [Self; 3] = [Self::Memory, Self::Sqlite, Self::Postgres];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Memory => "mem",
             Self::Sqlite => "sqlite",
+            Self::Postgres => "postgres",
         }
+    }
+
+    /// Why it cannot be used here, if so.
+    pub(crate) fn missing(self) -> Option<&'static str> {
+        (self == Self::Postgres && schema::server().is_none()).then_some(schema::NO_SERVER)
     }
 
     /// Opens an empty store with the backend's own default settings.
     ///
     /// # Errors
-    /// The file cannot be made or opened.
+    /// The file or the schema cannot be made or opened.
     pub(crate) async fn open(self) -> Result<Store, BoxError> {
-        match self {
-            Self::Memory => Ok(Store { sessions: Arc::new(InMemorySessionService::new()), folder: None }),
+        let (sessions, place): (Arc<dyn SessionService>, _) = match self {
+            Self::Memory => (Arc::new(InMemorySessionService::new()), Place::Memory),
             Self::Sqlite => {
-                let folder = tempfile::tempdir()?;
-                let sessions = SqliteSessionService::open(file(&folder)).await?;
-                Ok(Store { sessions: Arc::new(sessions), folder: Some(folder) })
+                let place = Place::Folder(tempfile::tempdir()?);
+                (Arc::new(SqliteSessionService::open(place.file()).await?), place)
             }
-        }
+            Self::Postgres => {
+                let schema = Schema::create().await?;
+                let sessions = PostgresSessionService::open(&schema.url()).await?;
+                schema.run(OTHER_SESSIONS).await?;
+                (Arc::new(sessions), Place::Schema(schema))
+            }
+        };
+        Ok(Store { backend: self, sessions, place })
     }
 }
 
-/// An open store; its file goes when it is dropped.
-#[derive(Debug)]
+/// Ten thousand events of other sessions, and the statistics a server in use has: with empty tables the planner scans
+/// them, which is quick for the first appends and slow for the rest.
+const OTHER_SESSIONS: &str = "\
+    INSERT INTO sessions SELECT 'bench', 'other' || n % 100, n, '{}', now(), now() FROM generate_series(1, 500) n;
+    INSERT INTO events SELECT gen_random_uuid(), app_name, user_id, id, 'e', now() - n * interval '1 s',
+        jsonb_build_object('text', repeat('The order left the warehouse. ', 17)) FROM sessions, generate_series(1, 20) n;
+    INSERT INTO user_states SELECT DISTINCT app_name, user_id, '{}'::jsonb, now() FROM sessions;
+    ANALYZE sessions, events, user_states";
+
+/// An open store; what it keeps goes when it is dropped.
 pub(crate) struct Store {
+    backend: Backend,
     pub(crate) sessions: Arc<dyn SessionService>,
-    folder: Option<TempDir>,
+    pub(crate) place: Place,
+}
+
+/// Where the data is. Dropped behind the service.
+pub(crate) enum Place {
+    Memory,
+    Folder(TempDir),
+    Schema(Schema),
 }
 
 impl Store {
+    /// A store without the sessions of the last pass. A server's is kept, since its connections are warm and its other
+    /// sessions bother nobody.
+    ///
+    /// # Errors
+    /// The old one cannot be closed or the new one opened.
+    pub(crate) async fn renew(self) -> Result<Self, BoxError> {
+        if self.backend == Backend::Postgres {
+            return Ok(self);
+        }
+        self.sessions.close().await?;
+        self.backend.open().await
+    }
+
     /// A second service on the same data that is quick to fill: it does not wait for the disk.
     ///
     /// # Errors
     /// The file cannot be opened.
     pub(crate) async fn unsynced(&self) -> Result<Arc<dyn SessionService>, BoxError> {
-        let Some(folder) = &self.folder else { return Ok(Arc::clone(&self.sessions)) };
-        let options = SqliteOptions::new().with_synchronous(Synchronous::Normal);
-        Ok(Arc::new(SqliteSessionService::open_with(file(folder), options).await?))
+        match &self.place {
+            Place::Folder(_) => {
+                let options = SqliteOptions::new().with_synchronous(Synchronous::Normal);
+                Ok(Arc::new(SqliteSessionService::open_with(self.place.file(), options).await?))
+            }
+            Place::Schema(schema) => {
+                let url = format!("{}%20-csynchronous_commit%3Doff", schema.url());
+                Ok(Arc::new(PostgresSessionService::open(&url).await?))
+            }
+            Place::Memory => Ok(Arc::clone(&self.sessions)),
+        }
+    }
+
+    /// Brings the server's statistics up to date after many events were written.
+    ///
+    /// # Errors
+    /// The server does not answer.
+    pub(crate) async fn settle(&self) -> Result<(), BoxError> {
+        match &self.place {
+            Place::Schema(schema) => schema.run("ANALYZE sessions, events").await,
+            Place::Memory | Place::Folder(_) => Ok(()),
+        }
     }
 }
 
-fn file(folder: &TempDir) -> PathBuf {
-    folder.path().join("bench.db")
+impl Place {
+    /// The file of SQLite; nobody asks the others.
+    pub(crate) fn file(&self) -> PathBuf {
+        match self {
+            Self::Folder(folder) => folder.path().join("bench.db"),
+            Self::Memory | Self::Schema(_) => PathBuf::new(),
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! The workloads, one module each, and the table of their rows. W7 and W9 need a model and are not here yet.
 
+mod raw;
 mod w1_chain;
 mod w2_fan_out;
 mod w3_loop;
@@ -15,6 +16,7 @@ use std::pin::Pin;
 use pleach::BoxError;
 
 use crate::measure::Metric;
+use crate::stores::Backend;
 
 type Measuring = Pin<Box<dyn Future<Output = Result<Vec<Metric>, BoxError>>>>;
 
@@ -22,6 +24,8 @@ type Measuring = Pin<Box<dyn Future<Output = Result<Vec<Metric>, BoxError>>>>;
 pub(crate) struct Row {
     pub(crate) workload: &'static str,
     pub(crate) param: String,
+    /// Why it cannot be measured.
+    pub(crate) skipped: Option<&'static str>,
     /// Measures it. Nothing happens before it is polled.
     pub(crate) run: Measuring,
 }
@@ -32,7 +36,12 @@ impl Row {
         param: impl Into<String>,
         run: impl Future<Output = Result<Vec<Metric>, BoxError>> + 'static,
     ) -> Self {
-        Self { workload, param: param.into(), run: Box::pin(run) }
+        Self { workload, param: param.into(), skipped: None, run: Box::pin(run) }
+    }
+
+    /// Skipped when the backend is not there.
+    fn on(self, backend: Backend) -> Self {
+        Self { skipped: backend.missing(), ..self }
     }
 }
 

@@ -1,18 +1,21 @@
-//! W5: appending events, to one session or to 64 at once.
+//! W5: appending events, to one session or to 64 at once; on a disk also what the driver alone does with them.
 
 use std::time::Duration;
 
-use futures_util::future::join_all;
+use futures_util::future::{join_all, try_join_all};
 use pleach::{BoxError, CreateSession, Event, Session, SessionService, SessionServiceExt as _};
 
 use super::Row;
+use super::raw::{Append, Limit};
 use crate::events::event;
 use crate::measure::{Metric, Samples, micros, now};
-use crate::stores::Backend;
+use crate::stores::{Backend, Store};
 
-/// How long passes are repeated, the making of their events included.
+/// How long rounds are repeated, the making of their events included.
 const TIME_LIMIT: Duration = Duration::from_secs(1);
-const MAX_PASSES: usize = 50;
+const MAX_ROUNDS: usize = 50;
+/// Where there is a limit to compare with, however long they take.
+const MIN_ROUNDS: usize = 5;
 
 /// How many sessions get how many events each, all sessions at once.
 #[derive(Clone, Copy)]
@@ -20,26 +23,44 @@ struct Load {
     backend: Backend,
     sessions: usize,
     events: usize,
+    /// Every delta also has a key of the app, whose row all sessions then share.
+    app_key: bool,
 }
 
 pub(super) fn rows() -> Vec<Row> {
     let loads = Backend::ALL.into_iter().flat_map(|backend| {
+        let load = move |sessions, events| Load { backend, sessions, events, app_key: false };
         // Longer than any peer was measured: whether an append stays flat. On a disk it would only measure the disk.
-        let long = matches!(backend, Backend::Memory).then_some((1, 100_000));
-        let shapes = [(1, 2_000), (64, 50)].into_iter().chain(long);
-        shapes.map(move |(sessions, events)| Load { backend, sessions, events })
+        let long = (backend == Backend::Memory).then(|| load(1, 100_000));
+        [load(1, 2_000), load(64, 50), Load { app_key: true, ..load(64, 50) }].into_iter().chain(long)
     });
     let row = |load: Load| {
-        let Load { backend, sessions, events } = load;
-        Row::new("W5", format!("{},{sessions}x{events}", backend.name()), measure(load))
+        let Load { backend, sessions, events, app_key } = load;
+        let suffix = if app_key { ",app_key" } else { "" };
+        Row::new("W5", format!("{},{sessions}x{events}{suffix}", backend.name()), measure(load)).on(backend)
     };
     loads.map(row).collect()
+}
+
+impl Load {
+    /// The events of one session.
+    fn events(self) -> impl Iterator<Item = Event> {
+        let complete = move |event: Event, index: usize| match self.app_key {
+            true => event.with_state("app:orders", index),
+            false => event,
+        };
+        (0..self.events).map(move |index| complete(event(index), index))
+    }
+
+    async fn create_sessions(self, store: &Store) -> Result<Vec<Session>, BoxError> {
+        let create = || store.sessions.create_session(CreateSession::new("bench", "ana"));
+        Ok(try_join_all((0..self.sessions).map(|_| create())).await?)
+    }
 }
 
 /// What passes over one load have given.
 #[derive(Default)]
 struct Passes {
-    count: usize,
     rates: Samples,
     latencies: Samples,
     first_tenth: Samples,
@@ -47,35 +68,100 @@ struct Passes {
     errors: usize,
 }
 
-async fn measure(load: Load) -> Result<Vec<Metric>, BoxError> {
-    pass(load, &mut Passes::default()).await?;
-    let mut passes = Passes::default();
-    let begin = now();
-    while passes.count == 0 || (passes.count < MAX_PASSES && begin.elapsed() < TIME_LIMIT) {
-        pass(load, &mut passes).await?;
+impl Passes {
+    fn add(&mut self, stored: usize, time: Duration) -> f64 {
+        let rate = stored as f64 / time.as_secs_f64();
+        self.rates.push(rate);
+        rate
     }
-    Ok(vec![
-        Metric::per_second("rate", passes.rates.median()),
-        Metric::micros("p50", passes.latencies.median()),
-        Metric::micros("p99", passes.latencies.quantile(0.99)),
-        Metric::micros("first_tenth_p50", passes.first_tenth.median()),
-        Metric::micros("last_tenth_p50", passes.last_tenth.median()),
-        Metric::count("errors", passes.errors),
-    ])
+
+    fn metrics(&self) -> Vec<Metric> {
+        let mut metrics = vec![Metric::per_second("rate", self.rates.median())];
+        if !self.latencies.is_empty() {
+            metrics.push(Metric::micros("p50", self.latencies.median()));
+            metrics.push(Metric::micros("p99", self.latencies.quantile(0.99)));
+        }
+        metrics
+    }
+
+    fn own_metrics(&self) -> Vec<Metric> {
+        let mut metrics = self.metrics();
+        metrics.extend([
+            Metric::micros("first_tenth_p50", self.first_tenth.median()),
+            Metric::micros("last_tenth_p50", self.last_tenth.median()),
+            Metric::count("errors", self.errors),
+        ]);
+        metrics
+    }
 }
 
-/// Fills fresh sessions of a fresh store once.
-async fn pass(load: Load, passes: &mut Passes) -> Result<(), BoxError> {
-    let store = load.backend.open().await?;
-    let mut writers = Vec::with_capacity(load.sessions);
-    for _ in 0..load.sessions {
-        let session = store.sessions.create_session(CreateSession::new("bench", "ana")).await?;
-        writers.push((session, (0..load.events).map(event).collect::<Vec<_>>()));
+/// Ours and the limits in turns, so that what disturbs the machine disturbs them alike.
+struct Rounds {
+    load: Load,
+    limits: Vec<Limit>,
+    own: Passes,
+    others: Vec<Passes>,
+    /// Of the rates of a round.
+    ratios: Samples,
+}
+
+async fn measure(load: Load) -> Result<Vec<Metric>, BoxError> {
+    let mut store = load.backend.open().await?;
+    let limits = Limit::all(&store, load.sessions).await?;
+    let mut rounds = Rounds::new(load, limits);
+    store = rounds.round(store).await?;
+    store.settle().await?;
+    rounds = Rounds::new(load, rounds.limits);
+    let min = if rounds.limits.is_empty() { 1 } else { MIN_ROUNDS };
+    let begin = now();
+    for round in 0..MAX_ROUNDS {
+        if round >= min && begin.elapsed() > TIME_LIMIT {
+            break;
+        }
+        store = rounds.round(store).await?;
     }
+    store.sessions.close().await?;
+    Ok(rounds.metrics())
+}
+
+impl Rounds {
+    fn new(load: Load, limits: Vec<Limit>) -> Self {
+        let others = limits.iter().map(|_| Passes::default()).collect();
+        Self { load, limits, own: Passes::default(), others, ratios: Samples::default() }
+    }
+
+    async fn round(&mut self, mut store: Store) -> Result<Store, BoxError> {
+        store = store.renew().await?;
+        let rate = own_pass(self.load, &store, &mut self.own).await?;
+        for (index, (limit, passes)) in self.limits.iter_mut().zip(&mut self.others).enumerate() {
+            store = store.renew().await?;
+            let limit_rate = limit_pass(self.load, &store, limit, passes).await?;
+            if index == 0 {
+                self.ratios.push(rate / limit_rate);
+            }
+        }
+        Ok(store)
+    }
+
+    fn metrics(&self) -> Vec<Metric> {
+        let mut metrics = self.own.own_metrics();
+        if !self.limits.is_empty() {
+            metrics.push(Metric::ratio("rate_to_limit", self.ratios.median()));
+        }
+        for (limit, passes) in self.limits.iter().zip(&self.others) {
+            metrics.extend(passes.metrics().into_iter().map(|metric| metric.of_limit(limit.variant)));
+        }
+        metrics
+    }
+}
+
+/// Fills fresh sessions once.
+async fn own_pass(load: Load, store: &Store, passes: &mut Passes) -> Result<f64, BoxError> {
+    let sessions = load.create_sessions(store).await?;
+    let writers: Vec<_> = sessions.into_iter().map(|session| (session, load.events().collect::<Vec<_>>())).collect();
     let start = now();
     let written = join_all(writers.into_iter().map(|(session, events)| write(&*store.sessions, session, events))).await;
     let time = start.elapsed();
-    passes.count += 1;
     let mut stored = 0;
     for Written { session, latencies, errors } in written {
         stored += latencies.len();
@@ -86,9 +172,16 @@ async fn pass(load: Load, passes: &mut Passes) -> Result<(), BoxError> {
         passes.latencies.extend(latencies);
         drop(session);
     }
-    passes.rates.push(stored as f64 / time.as_secs_f64());
-    store.sessions.close().await?;
-    Ok(())
+    Ok(passes.add(stored, time))
+}
+
+async fn limit_pass(load: Load, store: &Store, limit: &mut Limit, passes: &mut Passes) -> Result<f64, BoxError> {
+    let sessions = load.create_sessions(store).await?;
+    let appends = |session: &Session| load.events().map(|event| Append::new(session.key(), event)).collect();
+    let appends = sessions.iter().map(appends).collect::<Result<Vec<Vec<_>>, _>>()?;
+    let (time, latencies) = limit.write(store, appends).await?;
+    passes.latencies.extend(latencies);
+    Ok(passes.add(load.sessions * load.events, time))
 }
 
 struct Written {

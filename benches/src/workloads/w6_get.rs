@@ -1,18 +1,24 @@
-//! W6: loading a session, whole and only its 20 most recent events.
+//! W6: loading a session, whole, only its 20 most recent events, and none of them; on a disk also what the driver alone
+//! takes for the same rows.
 
-use pleach::{BoxError, CreateSession, GetSessionConfig, SessionServiceExt as _};
+use std::time::Duration;
+
+use pleach::{BoxError, CreateSession, GetSessionConfig, SessionKey, SessionServiceExt as _};
 
 use super::Row;
+use super::raw::{Read, Reader};
 use crate::events::event;
-use crate::measure::{Metric, now, sample};
+use crate::measure::{Metric, Samples, now, sample};
 use crate::stores::{Backend, Store};
 
 const RECENT: usize = 20;
 
 pub(super) fn rows() -> Vec<Row> {
     let rows = |backend: Backend| {
-        [100, 1_000, 10_000]
-            .map(|events| Row::new("W6", format!("{},events={events}", backend.name()), measure(backend, events)))
+        [100, 1_000, 10_000].map(|events| {
+            let param = format!("{},events={events}", backend.name());
+            Row::new("W6", param, measure(backend, events)).on(backend)
+        })
     };
     Backend::ALL.into_iter().flat_map(rows).collect()
 }
@@ -20,26 +26,67 @@ pub(super) fn rows() -> Vec<Row> {
 async fn measure(backend: Backend, events: usize) -> Result<Vec<Metric>, BoxError> {
     let store = backend.open().await?;
     let key = fill(&store, events).await?;
-    let load = async |config: GetSessionConfig, expected: usize| {
-        let start = now();
-        let session = store.sessions.get_session(&key, config).await?;
-        let time = start.elapsed();
-        match session.map_or(0, |session| session.events.len()) {
-            loaded if loaded == expected => Ok(time),
-            loaded => Err(BoxError::from(format!("{loaded} events loaded, {expected} expected"))),
-        }
-    };
-    let [whole] = sample(async || Ok([load(GetSessionConfig::all(), events).await?])).await?;
-    let [recent] = sample(async || Ok([load(GetSessionConfig::recent(RECENT), RECENT).await?])).await?;
-    Ok(vec![Metric::micros("get_median", whole.median()), Metric::micros("get_recent20_median", recent.median())])
+    let mut reader = Reader::open(&store).await?;
+    // Ours and the limits in turns, so that what disturbs the machine disturbs them alike.
+    let [whole, rows, typed] = sample(async || {
+        let own = load(&store, &key, GetSessionConfig::all(), events).await?;
+        let Read { rows, typed } = reader.events(&key, events).await?;
+        Ok([own, rows, typed])
+    })
+    .await?;
+    let [recent, recent_typed] = sample(async || {
+        let own = load(&store, &key, GetSessionConfig::recent(RECENT), RECENT).await?;
+        Ok([own, reader.events(&key, RECENT).await?.typed])
+    })
+    .await?;
+    // What learning that nothing has changed costs.
+    let [none, head] = sample(async || {
+        let own = load(&store, &key, GetSessionConfig::recent(0), 0).await?;
+        Ok([own, reader.head(&key).await?])
+    })
+    .await?;
+    let mut metrics = vec![
+        Metric::micros("get_median", whole.median()),
+        Metric::micros("get_recent20_median", recent.median()),
+        Metric::micros("unchanged_recent0_median", none.median()),
+    ];
+    if reader.is_limit() {
+        let ratio = |own: &Samples, limit: &Samples| own.median() / limit.median();
+        metrics.extend([
+            Metric::ratio("get_to_limit", ratio(&whole, &typed)),
+            Metric::ratio("get_recent20_to_limit", ratio(&recent, &recent_typed)),
+            Metric::ratio("unchanged_to_limit", ratio(&none, &head)),
+            Metric::micros("get_rows_median", rows.median()).of_limit(""),
+            Metric::micros("get_median", typed.median()).of_limit(""),
+            Metric::micros("get_recent20_median", recent_typed.median()).of_limit(""),
+            Metric::micros("unchanged_median", head.median()).of_limit(""),
+        ]);
+    }
+    Ok(metrics)
 }
 
-async fn fill(store: &Store, events: usize) -> Result<pleach::SessionKey, BoxError> {
+async fn load(
+    store: &Store,
+    key: &SessionKey,
+    config: GetSessionConfig,
+    expected: usize,
+) -> Result<Duration, BoxError> {
+    let start = now();
+    let session = store.sessions.get_session(key, config).await?;
+    let time = start.elapsed();
+    match session.map(|session| session.events.len()) {
+        Some(loaded) if loaded == expected => Ok(time),
+        loaded => Err(format!("{loaded:?} events loaded, {expected} expected").into()),
+    }
+}
+
+async fn fill(store: &Store, events: usize) -> Result<SessionKey, BoxError> {
     let sessions = store.unsynced().await?;
     let mut session = sessions.create_session(CreateSession::new("bench", "ana")).await?;
     for index in 0..events {
         sessions.append_event(&mut session, event(index)).await?;
     }
     sessions.flush().await?;
+    store.settle().await?;
     Ok(session.key().clone())
 }

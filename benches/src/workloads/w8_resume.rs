@@ -14,7 +14,10 @@ const QUESTION: &str = "approval";
 
 pub(super) fn rows() -> Vec<Row> {
     let rows = |backend: Backend| {
-        [10, 100, 1_000].map(|nodes| Row::new("W8", format!("M={nodes},{}", backend.name()), measure(backend, nodes)))
+        [10, 100, 1_000].map(|nodes| {
+            let param = format!("M={nodes},{}", backend.name());
+            Row::new("W8", param, measure(backend, nodes)).on(backend)
+        })
     };
     Backend::ALL.into_iter().flat_map(rows).collect()
 }

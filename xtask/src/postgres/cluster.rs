@@ -33,6 +33,15 @@ pub(super) enum Lifetime {
     Detached,
 }
 
+/// What a commit of a server waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Durability {
+    /// Nothing: the data dies with the tests, so a power failure may have it.
+    None,
+    /// The disk, as in production, for those who measure what that costs.
+    Disk,
+}
+
 /// A running private server.
 #[derive(Debug)]
 pub(crate) struct Cluster {
@@ -51,7 +60,7 @@ pub(crate) struct Cluster {
 impl Cluster {
     /// Creates a cluster, starts its server, makes sure that it is the one that answers on
     /// its port, and creates an empty database in it.
-    pub(super) fn start(programs: Programs, lifetime: Lifetime) -> anyhow::Result<Self> {
+    pub(super) fn start(programs: Programs, lifetime: Lifetime, durability: Durability) -> anyhow::Result<Self> {
         let token = random_hex()?;
         let mut cluster = Self {
             programs,
@@ -64,7 +73,7 @@ impl Cluster {
             owned: true,
         };
         cluster.create()?;
-        cluster.serve(lifetime)?;
+        cluster.serve(lifetime, durability)?;
         cluster.query("postgres", &format!("create database {DATABASE}"))?;
         cluster.url = format!("postgres://{USER}:{}@127.0.0.1:{}/{DATABASE}", cluster.password, cluster.port);
         Ok(cluster)
@@ -174,10 +183,10 @@ impl Cluster {
     }
 
     /// Starts the server on a free port and waits until it answers.
-    fn serve(&mut self, lifetime: Lifetime) -> anyhow::Result<()> {
+    fn serve(&mut self, lifetime: Lifetime, durability: Durability) -> anyhow::Result<()> {
         for _ in 0..ATTEMPTS {
             self.port = free_port()?;
-            let mut child = self.spawn(lifetime)?;
+            let mut child = self.spawn(lifetime, durability)?;
             let deadline = Instant::now() + START_LIMIT;
             while Instant::now() < deadline {
                 if child.try_wait()?.is_some() {
@@ -202,7 +211,7 @@ impl Cluster {
         self.folder.join("log")
     }
 
-    fn spawn(&self, lifetime: Lifetime) -> anyhow::Result<Child> {
+    fn spawn(&self, lifetime: Lifetime, durability: Durability) -> anyhow::Result<Child> {
         let log = File::create(self.log()).context("cannot create the server's log")?;
         let mut command = self.command("postgres");
         command.arg("-D").arg(self.data());
@@ -212,12 +221,12 @@ impl Cluster {
             "unix_socket_directories=".to_owned(),
             format!("port={}", self.port),
             format!("cluster_name={}", self.token),
-            // The data dies with the tests, so a power failure may have it.
-            "fsync=off".to_owned(),
-            "full_page_writes=off".to_owned(),
             "max_connections=200".to_owned(),
         ] {
             command.args(["-c", &setting]);
+        }
+        if durability == Durability::None {
+            command.args(["-c", "fsync=off", "-c", "full_page_writes=off"]);
         }
         if lifetime == Lifetime::Detached {
             command.process_group(0);

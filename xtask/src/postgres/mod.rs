@@ -12,6 +12,7 @@ mod state;
 use anyhow::{Context as _, bail};
 
 use crate::workspace::Workspace;
+pub(crate) use cluster::Durability;
 use cluster::{Cluster, Lifetime};
 use programs::Programs;
 use state::State;
@@ -29,16 +30,16 @@ pub(crate) enum Server {
 }
 
 impl Server {
-    /// Takes the server given by the environment, or starts one.
+    /// Takes the server given by the environment, or starts one whose commits wait for what `durability` says.
     ///
     /// # Errors
     /// No server is given and none can be started; the text says why.
-    pub(crate) fn obtain() -> anyhow::Result<Self> {
+    pub(crate) fn obtain(durability: Durability) -> anyhow::Result<Self> {
         match std::env::var(URL_VARIABLE) {
             Ok(url) if !url.is_empty() => Ok(Self::Given(url)),
             _ => {
                 let programs = Programs::find_or_install()?;
-                Cluster::start(programs, Lifetime::Scope).map(Self::Own)
+                Cluster::start(programs, Lifetime::Scope, durability).map(Self::Own)
             }
         }
     }
@@ -74,7 +75,7 @@ fn up() -> anyhow::Result<()> {
         cluster.stop_and_remove()?;
         State::forget(&target)?;
     }
-    let cluster = Cluster::start(Programs::find_or_install()?, Lifetime::Detached)?;
+    let cluster = Cluster::start(Programs::find_or_install()?, Lifetime::Detached, Durability::None)?;
     State::of(&cluster).save(&target)?;
     println!("{}", cluster.url());
     cluster.leave_running();

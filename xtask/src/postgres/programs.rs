@@ -76,10 +76,11 @@ fn debian_folders() -> Vec<PathBuf> {
 }
 
 fn install() -> anyhow::Result<()> {
-    println!("installing the Debian package `postgresql`");
+    // Standard output may be a report that another program reads.
+    eprintln!("installing the Debian package `postgresql`");
     let apt = |args: &[&str]| {
         let mut command = Command::new("apt-get");
-        succeeds(command.args(args).env("DEBIAN_FRONTEND", "noninteractive"))
+        succeeds(command.args(args).env("DEBIAN_FRONTEND", "noninteractive").stdout(std::io::stderr()))
     };
     let package = ["install", "-y", "--no-install-recommends", "postgresql"];
     // A fresh image has no package lists, so a failed first attempt is normal.

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use crate::adk::{self, PYTHON_VARIABLE};
-use crate::postgres::{Server, URL_VARIABLE};
+use crate::postgres::{Durability, Server, URL_VARIABLE};
 use crate::report::{Outcome, StepReport, table, total};
 use crate::workspace::Workspace;
 use options::Options;
@@ -80,7 +80,7 @@ impl Run {
     /// Gets the server; a row of its own in the table.
     fn obtain_postgres(&mut self, options: &Options) -> Option<StepReport> {
         let about = "a server for the steps that use one";
-        let mut report = self.postgres.obtain("postgres", about, Server::obtain)?;
+        let mut report = self.postgres.obtain("postgres", about, || Server::obtain(Durability::None))?;
         if options.require_postgres && matches!(report.outcome, Outcome::Skipped(_)) {
             report.outcome = Outcome::Failed(Default::default());
         }

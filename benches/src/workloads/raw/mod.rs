@@ -1,0 +1,161 @@
+//! What the database driver alone does with the same rows: the limits that W5 and W6 are held against.
+//!
+//! Events and states are text before the clock starts, and nothing is fenced, merged or checked. The tables are those
+//! of the store, made by the service itself.
+
+mod postgres;
+mod sqlite;
+
+use std::time::Duration;
+
+use pleach::{BoxError, Event, SessionKey};
+use serde_json::{Map, Value};
+
+use crate::measure::now;
+use crate::stores::{Place, Store};
+
+/// One append as the driver gets it.
+pub(super) struct Append {
+    key: SessionKey,
+    event: Event,
+    /// The event as JSON text.
+    data: String,
+    /// The session's own part of the delta as JSON text: the whole state, as every delta has the same keys.
+    state: String,
+    /// The app's part.
+    app_state: Option<String>,
+}
+
+impl Append {
+    pub(super) fn new(key: &SessionKey, event: Event) -> serde_json::Result<Self> {
+        let data = serde_json::to_string(&event)?;
+        let (mut state, mut app_state) = (Map::new(), Map::new());
+        for (key, value) in event.actions().state_delta() {
+            match key.strip_prefix("app:") {
+                Some(key) => app_state.insert(key.to_owned(), value.clone()),
+                None => state.insert(key.to_string(), value.clone()),
+            };
+        }
+        let app_state = (!app_state.is_empty()).then(|| Value::from(app_state).to_string());
+        Ok(Self { key: key.clone(), event, data, state: Value::from(state).to_string(), app_state })
+    }
+}
+
+/// A way to append.
+pub(super) struct Limit {
+    /// How its parameter ends; empty for the way ours is held against.
+    pub(super) variant: &'static str,
+    way: Way,
+}
+
+enum Way {
+    Sqlite(sqlite::Grouping),
+    Postgres(postgres::Writers),
+}
+
+impl Limit {
+    /// The ways for appends to so many sessions at once; none in memory.
+    ///
+    /// # Errors
+    /// No connection.
+    pub(super) async fn all(store: &Store, sessions: usize) -> Result<Vec<Self>, BoxError> {
+        let sqlite =
+            |variant, commits, events| Self { variant, way: Way::Sqlite(sqlite::Grouping { commits, events }) };
+        Ok(match &store.place {
+            Place::Memory => Vec::new(),
+            // Twenty transactions a trip are what SQLite can do; one is what its driver can.
+            Place::Folder(_) if sessions == 1 => vec![sqlite("", 20, 1), sqlite(",1 per trip", 1, 1)],
+            Place::Folder(_) => vec![sqlite("", 1, 64)],
+            Place::Schema(schema) => {
+                let connections = if sessions == 1 { 1 } else { 16 };
+                vec![Self { variant: "", way: Way::Postgres(postgres::Writers::open(schema, connections).await?) }]
+            }
+        })
+    }
+
+    /// Writes the appends of all sessions; returns how long that took, and each append where it is waited for.
+    ///
+    /// # Errors
+    /// The first one of the driver.
+    pub(super) async fn write(
+        &mut self,
+        store: &Store,
+        sessions: Vec<Vec<Append>>,
+    ) -> Result<(Duration, Vec<f64>), BoxError> {
+        match &mut self.way {
+            Way::Sqlite(grouping) => grouping.write(&store.place.file(), sessions).await,
+            Way::Postgres(writers) => writers.write(sessions).await,
+        }
+    }
+}
+
+/// Reads a session the driver's way.
+pub(super) enum Reader {
+    Memory,
+    Sqlite(sqlite::Reader),
+    Postgres(postgres::Reader),
+}
+
+/// How long reading took.
+#[derive(Default)]
+pub(super) struct Read {
+    /// Until all rows were there.
+    pub(super) rows: Duration,
+    /// Until they were parsed as well.
+    pub(super) typed: Duration,
+}
+
+impl Reader {
+    /// # Errors
+    /// No connection.
+    pub(super) async fn open(store: &Store) -> Result<Self, BoxError> {
+        Ok(match &store.place {
+            Place::Memory => Self::Memory,
+            Place::Folder(_) => Self::Sqlite(sqlite::Reader::open(&store.place.file()).await?),
+            Place::Schema(schema) => Self::Postgres(postgres::Reader::open(schema).await?),
+        })
+    }
+
+    pub(super) fn is_limit(&self) -> bool {
+        !matches!(self, Self::Memory)
+    }
+
+    /// Reads the newest events, at most `limit`, which must be that many; takes no time in memory.
+    ///
+    /// # Errors
+    /// The driver's, what cannot be parsed, and other events than expected.
+    pub(super) async fn events(&mut self, key: &SessionKey, limit: usize) -> Result<Read, BoxError> {
+        let count = i64::try_from(limit)?;
+        let start = now();
+        let (rows, texts) = match self {
+            Self::Memory => return Ok(Read::default()),
+            Self::Sqlite(reader) => {
+                let rows = reader.events(key, count).await?;
+                (start.elapsed(), sqlite::parse(&rows)?)
+            }
+            Self::Postgres(reader) => {
+                let rows = reader.events(key, count).await?;
+                (start.elapsed(), postgres::parse(&rows)?)
+            }
+        };
+        let typed = start.elapsed();
+        if texts.len() != limit {
+            return Err(format!("{} rows read, {limit} expected", texts.len()).into());
+        }
+        Ok(Read { rows, typed })
+    }
+
+    /// Reads when the session was changed; takes no time in memory.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub(super) async fn head(&mut self, key: &SessionKey) -> Result<Duration, BoxError> {
+        let start = now();
+        match self {
+            Self::Memory => return Ok(Duration::ZERO),
+            Self::Sqlite(reader) => reader.head(key).await?,
+            Self::Postgres(reader) => reader.head(key).await?,
+        }
+        Ok(start.elapsed())
+    }
+}
