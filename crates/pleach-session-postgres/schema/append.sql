@@ -15,9 +15,4 @@ WITH s AS (
         AND (SELECT count(*) FROM events t
             WHERE t.app_name = $1 AND t.user_id = $2 AND t.session_id = $3 AND t."timestamp" = $4) = $5
     RETURNING app_name, user_id, id
-),
-e AS (
-    INSERT INTO events (id, app_name, user_id, session_id, invocation_id, "timestamp", event_data)
-    SELECT $7, s.app_name, s.user_id, s.id, $8, $6, $9::text::jsonb FROM s
-    RETURNING 1
 )

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pleach_core::{Event, SessionHead, SessionKey};
 use pleach_session::raw_state::{self, RawDelta, RawObject};
 use pleach_session::{SessionError, SessionResult, prepare};
-use sqlx::postgres::{PgArguments, PgRow, Postgres};
+use sqlx::postgres::{PgArguments, Postgres};
 use sqlx::{PgConnection, Row as _};
 
 use crate::connections::Ask;
@@ -13,8 +13,8 @@ use crate::fault::{Fault, Server, Trouble};
 use crate::value::{Seen, Time};
 use crate::{limits, sql};
 
-/// How often a statement is sent again because another writer came first while it waited for the row. Once tells the
-/// truth, unless yet another writer deletes and makes the session again in between.
+/// How often a statement is sent again because another writer came first while it waited for the row, and left the
+/// revision as it was.
 const RACES: usize = 8;
 
 /// One append, with all that writing it needs.
@@ -31,15 +31,6 @@ pub(crate) struct Append {
     own: Option<String>,
     app: Option<String>,
     user: Option<String>,
-}
-
-/// What the statement found.
-enum Verdict {
-    Stored(Seen),
-    Missing,
-    Stale(Seen),
-    /// The fence held in the statement's snapshot, and another writer won while it waited for the row.
-    Raced,
 }
 
 impl Append {
@@ -75,16 +66,15 @@ impl Append {
         if shared { query.bind(self.app.as_deref()).bind(self.user.as_deref()) } else { query }
     }
 
-    fn verdict(&self, row: &PgRow) -> sqlx::Result<Verdict> {
-        if row.try_get("stored")? {
-            let before: i64 = row.try_get("before")?;
-            return Ok(Verdict::Stored(Seen::new(self.time, before + 1)));
-        }
-        let Some(time) = row.try_get::<Option<Time>, _>("update_time")? else {
-            return Ok(Verdict::Missing);
-        };
-        let found = Seen::new(time, row.try_get("ties")?);
-        Ok(if found.revision == self.seen.revision { Verdict::Raced } else { Verdict::Stale(found) })
+    /// The revision that is stored now; `None` without a session.
+    async fn found(&self, connection: &mut PgConnection) -> sqlx::Result<Option<Seen>> {
+        let rows = sqlx::query(sql::FIND_REVISION)
+            .bind(self.key.app_name.as_str())
+            .bind(self.key.user_id.as_str())
+            .bind(self.key.session_id.as_str())
+            .fetch_all(connection)
+            .await?;
+        rows.first().map(|row| Ok(Seen::new(row.try_get("update_time")?, row.try_get("ties")?))).transpose()
     }
 
     /// Looks for an event with this id: a success if it is this one, as after an answer that was lost (S34).
@@ -128,13 +118,15 @@ impl Ask for Append {
                 }
                 Err(error) => return Err(not_an_object(error, &self.key, &self.server)),
             };
-            match self.verdict(rows.first().ok_or(sqlx::Error::RowNotFound)?)? {
-                Verdict::Stored(seen) => return Ok(seen),
-                Verdict::Missing => return Err(SessionError::NotFound((*self.key).clone()).into()),
-                Verdict::Stale(found) => {
+            if let Some(row) = rows.first() {
+                return Ok(Seen::new(self.time, row.try_get::<i64, _>("before")? + 1));
+            }
+            match self.found(connection).await? {
+                None => return Err(SessionError::NotFound((*self.key).clone()).into()),
+                Some(found) if found.revision != self.seen.revision => {
                     return self.known(connection).await?.ok_or_else(|| self.stale(found).into());
                 }
-                Verdict::Raced => {}
+                Some(_) => {}
             }
         }
         let source = "other writers kept coming first".into();

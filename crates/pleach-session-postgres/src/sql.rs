@@ -6,13 +6,14 @@ pub(crate) const CREATE_TABLES: &str = include_str!("../schema/create.sql");
 
 /// An append whose delta has no app and user keys.
 pub(crate) const APPEND: &str =
-    concat!(include_str!("../schema/append.sql"), include_str!("../schema/append_answer.sql"));
+    concat!(include_str!("../schema/append.sql"), include_str!("../schema/append_event.sql"));
 /// An append that also merges app or user state.
 pub(crate) const APPEND_SHARED: &str = concat!(
     include_str!("../schema/append.sql"),
     include_str!("../schema/append_shared.sql"),
-    include_str!("../schema/append_answer.sql")
+    include_str!("../schema/append_event.sql")
 );
+pub(crate) const FIND_REVISION: &str = include_str!("../schema/find_revision.sql");
 pub(crate) const FIND_EVENT: &str = include_str!("../schema/find_event.sql");
 
 pub(crate) const CREATE_SESSION: &str = include_str!("../schema/create_session.sql");
