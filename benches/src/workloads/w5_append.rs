@@ -101,7 +101,7 @@ struct Rounds {
     limits: Vec<Limit>,
     own: Passes,
     others: Vec<Passes>,
-    /// Of the rates of a round.
+    /// Of the rates of a round, to the fastest limit's.
     ratios: Samples,
 }
 
@@ -133,13 +133,12 @@ impl Rounds {
     async fn round(&mut self, mut store: Store) -> Result<Store, BoxError> {
         store = store.renew().await?;
         let rate = own_pass(self.load, &store, &mut self.own).await?;
-        for (index, (limit, passes)) in self.limits.iter_mut().zip(&mut self.others).enumerate() {
+        let mut fastest: f64 = 0.0;
+        for (limit, passes) in self.limits.iter_mut().zip(&mut self.others) {
             store = store.renew().await?;
-            let limit_rate = limit_pass(self.load, &store, limit, passes).await?;
-            if index == 0 {
-                self.ratios.push(rate / limit_rate);
-            }
+            fastest = fastest.max(limit_pass(self.load, &store, limit, passes).await?);
         }
+        self.ratios.push(rate / fastest);
         Ok(store)
     }
 

@@ -11,6 +11,7 @@ use std::time::Duration;
 use pleach::{BoxError, Event, SessionKey};
 use serde_json::{Map, Value};
 
+use self::sqlite::Grouping;
 use crate::measure::now;
 use crate::stores::{Place, Store};
 
@@ -43,32 +44,37 @@ impl Append {
 
 /// A way to append.
 pub(super) struct Limit {
-    /// How its parameter ends; empty for the way ours is held against.
+    /// How its parameter ends.
     pub(super) variant: &'static str,
     way: Way,
 }
 
 enum Way {
-    Sqlite(sqlite::Grouping),
+    Sqlite(Grouping),
     Postgres(postgres::Writers),
 }
 
 impl Limit {
-    /// The ways for appends to so many sessions at once; none in memory.
+    /// The ways to try for appends to so many sessions at once, of which the fastest is the limit; none in memory.
     ///
     /// # Errors
     /// No connection.
     pub(super) async fn all(store: &Store, sessions: usize) -> Result<Vec<Self>, BoxError> {
-        let sqlite =
-            |variant, commits, events| Self { variant, way: Way::Sqlite(sqlite::Grouping { commits, events }) };
+        let sqlite = |variant, grouping| Self { variant, way: Way::Sqlite(grouping) };
         Ok(match &store.place {
             Place::Memory => Vec::new(),
-            // Twenty transactions a trip are what SQLite can do; one is what its driver can.
-            Place::Folder(_) if sessions == 1 => vec![sqlite("", 20, 1), sqlite(",1 per trip", 1, 1)],
-            Place::Folder(_) => vec![sqlite("", 1, 64)],
+            Place::Folder(_) if sessions == 1 => vec![
+                // Hardly any waiting for SQLite's thread, which is what SQLite itself can do.
+                sqlite(",trip=20", Grouping { commits: 20, events: 1, in_rows: false }),
+                sqlite(",trip=1", Grouping { commits: 1, events: 1, in_rows: false }),
+            ],
+            Place::Folder(_) => vec![
+                sqlite(",commit=64", Grouping { commits: 1, events: 64, in_rows: false }),
+                sqlite(",commit=64,rows", Grouping { commits: 1, events: 64, in_rows: true }),
+            ],
             Place::Schema(schema) => {
-                let connections = if sessions == 1 { 1 } else { 16 };
-                vec![Self { variant: "", way: Way::Postgres(postgres::Writers::open(schema, connections).await?) }]
+                let (variant, connections) = if sessions == 1 { (",conns=1", 1) } else { (",conns=16", 16) };
+                vec![Self { variant, way: Way::Postgres(postgres::Writers::open(schema, connections).await?) }]
             }
         })
     }

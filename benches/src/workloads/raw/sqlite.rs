@@ -6,8 +6,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use pleach::{BoxError, Event, SessionKey};
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteRow, SqliteSynchronous};
-use sqlx::{AssertSqlSafe, ConnectOptions as _, Row as _, SqliteConnection};
+use sqlx::sqlite::{SqliteArguments, SqliteConnectOptions, SqliteJournalMode, SqliteRow, SqliteSynchronous};
+use sqlx::{AssertSqlSafe, ConnectOptions as _, Row as _, Sqlite, SqliteConnection};
 
 use super::Append;
 use crate::measure::{micros, now};
@@ -44,6 +44,8 @@ pub(super) struct Grouping {
     pub(super) commits: usize,
     /// Events in a transaction.
     pub(super) events: usize,
+    /// Whether the events of a transaction go into one statement, and the changes of their sessions into another.
+    pub(super) in_rows: bool,
 }
 
 impl Grouping {
@@ -68,35 +70,58 @@ impl Grouping {
     }
 
     async fn send(&self, connection: &mut SqliteConnection, appends: &[Append]) -> sqlx::Result<()> {
-        let mut text = String::new();
-        for appends in appends.chunks(self.events) {
-            text.push_str("BEGIN IMMEDIATE;");
-            if appends.iter().any(|append| append.app_state.is_some()) {
-                text.push_str(UPDATE_APP);
-            }
-            for _ in appends {
-                text.push_str(UPDATE_SESSION);
-                text.push_str(INSERT_EVENT);
-            }
-            text.push_str("COMMIT;");
-        }
+        let text: String = appends.chunks(self.events).map(|appends| self.transaction(appends)).collect();
         // Made of constants.
         let mut query = sqlx::query(AssertSqlSafe(text));
         for appends in appends.chunks(self.events) {
-            if let Some((append, state)) =
-                appends.iter().rev().find_map(|append| Some((append, append.app_state.as_ref()?)))
-            {
+            let shared = appends.iter().rev().find_map(|append| Some((append, append.app_state.as_ref()?)));
+            if let Some((append, state)) = shared {
                 query = query.bind(append.key.app_name.as_str()).bind(state).bind(append.event.timestamp());
             }
-            for Append { key, event, data, state, .. } in appends {
-                let (app, user, session) = (key.app_name.as_str(), key.user_id.as_str(), key.session_id.as_str());
-                query = query.bind(state).bind(event.timestamp()).bind(app).bind(user).bind(session);
-                query = query.bind(event.id().to_string()).bind(app).bind(user).bind(session);
-                query = query.bind(event.invocation_id().as_str()).bind(event.timestamp()).bind(data);
+            // The sessions of a statement's rows come before the events of its rows.
+            for appends in appends.chunks(if self.in_rows { self.events } else { 1 }) {
+                query = appends.iter().fold(query, bind_session);
+                query = appends.iter().fold(query, bind_event);
             }
         }
         query.execute(connection).await.map(drop)
     }
+
+    fn transaction(&self, appends: &[Append]) -> String {
+        let shared = appends.iter().any(|append| append.app_state.is_some());
+        let app = if shared { UPDATE_APP } else { "" };
+        let rows = appends.len();
+        let writes = if self.in_rows {
+            let (sessions, events) =
+                (vec!["(?, ?, ?, ?, ?)"; rows].join(", "), vec!["(?, ?, ?, ?, ?, ?, ?)"; rows].join(", "));
+            format!(
+                "UPDATE sessions SET state = v.column1, update_time = v.column2 FROM (VALUES {sessions}) v
+                    WHERE app_name = v.column3 AND user_id = v.column4 AND id = v.column5;
+                INSERT INTO events (id, app_name, user_id, session_id, invocation_id, timestamp, event_data)
+                    VALUES {events};"
+            )
+        } else {
+            [UPDATE_SESSION, INSERT_EVENT].concat().repeat(rows)
+        };
+        format!("BEGIN IMMEDIATE;{app}{writes}COMMIT;")
+    }
+}
+
+type Query<'q> = sqlx::query::Query<'q, Sqlite, SqliteArguments>;
+
+fn bind_session<'q>(query: Query<'q>, append: &'q Append) -> Query<'q> {
+    let query = query.bind(append.state.as_str()).bind(append.event.timestamp());
+    bind_key(query, &append.key)
+}
+
+fn bind_event<'q>(query: Query<'q>, append: &'q Append) -> Query<'q> {
+    let event = &append.event;
+    let query = bind_key(query.bind(event.id().to_string()), &append.key);
+    query.bind(event.invocation_id().as_str()).bind(event.timestamp()).bind(append.data.as_str())
+}
+
+fn bind_key<'q>(query: Query<'q>, key: &'q SessionKey) -> Query<'q> {
+    query.bind(key.app_name.as_str()).bind(key.user_id.as_str()).bind(key.session_id.as_str())
 }
 
 fn in_turns(sessions: Vec<Vec<Append>>) -> Vec<Append> {
@@ -120,13 +145,11 @@ impl Reader {
     }
 
     pub(super) async fn events(&mut self, key: &SessionKey, limit: i64) -> sqlx::Result<Vec<SqliteRow>> {
-        let query = sqlx::query(EVENTS).bind(key.app_name.as_str()).bind(key.user_id.as_str());
-        query.bind(key.session_id.as_str()).bind(limit).fetch_all(&mut self.0).await
+        bind_key(sqlx::query(EVENTS), key).bind(limit).fetch_all(&mut self.0).await
     }
 
     pub(super) async fn head(&mut self, key: &SessionKey) -> sqlx::Result<()> {
-        let query = sqlx::query(HEAD).bind(key.app_name.as_str()).bind(key.user_id.as_str());
-        query.bind(key.session_id.as_str()).fetch_all(&mut self.0).await.map(drop)
+        bind_key(sqlx::query(HEAD), key).fetch_all(&mut self.0).await.map(drop)
     }
 }
 
