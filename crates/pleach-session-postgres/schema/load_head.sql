@@ -7,4 +7,3 @@ FROM sessions s
     LEFT JOIN app_states a ON a.app_name = s.app_name
     LEFT JOIN user_states u ON u.app_name = s.app_name AND u.user_id = s.user_id
 WHERE s.app_name = $1 AND s.user_id = $2 AND s.id = $3
-UNION ALL

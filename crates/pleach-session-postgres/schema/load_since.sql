@@ -1,3 +1,4 @@
+UNION ALL
 SELECT row_number() OVER (ORDER BY age(t.xmin) DESC, t."timestamp", t.id), t.id, t.invocation_id, t."timestamp", t.event_data,
     NULL, NULL, NULL
 FROM events t

@@ -27,6 +27,7 @@ pub(crate) struct Load<'k> {
 /// Which events are wanted.
 #[derive(Clone, Copy)]
 enum Wanted {
+    None,
     Events {
         /// The earliest time of an event.
         after: Option<Time>,
@@ -49,11 +50,13 @@ impl<'k> Load<'k> {
         let after = config.after_timestamp.filter(|&after| after != 0.0 && !after.is_nan());
         let after = after.map(|after| Time(micros(after).clamp(EARLIEST, LATEST)));
         let newest = config.num_recent_events.map(|count| i64::try_from(count).unwrap_or(i64::MAX));
-        Self { key, server, wanted: Wanted::Events { after, newest } }
+        let wanted = if newest == Some(0) { Wanted::None } else { Wanted::Events { after, newest } };
+        Self { key, server, wanted }
     }
 
     fn query(&self) -> sqlx::query::Query<'_, Postgres, PgArguments> {
         let text = match self.wanted {
+            Wanted::None => sql::LOAD_NONE,
             Wanted::Events { newest: None, .. } => sql::LOAD_ALL,
             Wanted::Events { newest: Some(_), .. } => sql::LOAD_NEWEST,
             Wanted::Since(_) => sql::LOAD_SINCE,
@@ -63,6 +66,7 @@ impl<'k> Load<'k> {
             .bind(self.key.user_id.as_str())
             .bind(self.key.session_id.as_str());
         match self.wanted {
+            Wanted::None => query,
             Wanted::Events { after, newest: None } => query.bind(after),
             Wanted::Events { after, newest } => query.bind(after).bind(newest),
             Wanted::Since(revision) => query.bind(Time(revision.micros)).bind(i64::from(revision.ties)),
@@ -150,7 +154,7 @@ impl Ask for LoadSince<'_> {
 
     async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<Option<Since>, Trouble> {
         let (key, server) = (self.head.key(), self.server);
-        let now = Load::new(key, &GetSessionConfig::recent(0), server).read(connection).await?;
+        let now = Load { key, server, wanted: Wanted::None }.read(connection).await?;
         let unchanged = |session: &Session| session.revision() == self.head.revision();
         if now.session.as_ref().is_none_or(unchanged) {
             return Ok(now.session.map(Since::Events));

@@ -21,6 +21,8 @@ pub(crate) const ANYTHING: &str = "SELECT 1 FROM sessions LIMIT 1";
 /// Its events go with it: the foreign key cascades.
 pub(crate) const DELETE_SESSION: &str = "DELETE FROM sessions WHERE app_name = $1 AND user_id = $2 AND id = $3";
 
+/// The session without events.
+pub(crate) const LOAD_NONE: &str = include_str!("../schema/load_head.sql");
 pub(crate) const LOAD_ALL: &str =
     concat!(include_str!("../schema/load_head.sql"), include_str!("../schema/load_all.sql"));
 pub(crate) const LOAD_NEWEST: &str =
