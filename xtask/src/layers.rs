@@ -31,6 +31,7 @@ pub(crate) const TESTKIT: &str = "pleach-testkit";
 
 const L1: &[&str] = &["pleach-core"];
 const BACKEND: &[&str] = &["pleach-core", "pleach-session"];
+const MEMORY: &[&str] = &["pleach-core", "pleach-memory"];
 const NECK: &[&str] = &["pleach-core", "pleach-session", "pleach-artifact", "pleach-memory", "pleach-model"];
 
 pub(crate) const LAYERS: &[Row] = &[
@@ -42,6 +43,7 @@ pub(crate) const LAYERS: &[Row] = &[
     library("pleach-session-inmemory", 2, BACKEND),
     library("pleach-session-sqlite", 2, BACKEND),
     library("pleach-session-postgres", 2, BACKEND),
+    library("pleach-memory-sqlite", 2, MEMORY),
     library("pleach-context", 2, NECK),
     library("pleach-workflow", 3, &["pleach-core", "pleach-context"]),
     library("pleach-agent", 4, &["pleach-core", "pleach-model", "pleach-context", "pleach-workflow"]),
@@ -84,6 +86,7 @@ pub(crate) const LAYERS: &[Row] = &[
             "pleach-session-inmemory",
             "pleach-session-sqlite",
             "pleach-session-postgres",
+            "pleach-memory-sqlite",
             "pleach-context",
             "pleach-workflow",
             "pleach-agent",

@@ -15,7 +15,42 @@ pub enum MemoryError {
         /// The method that was called.
         operation: &'static str,
     },
-    /// The storage behind the service failed.
+    /// What is stored cannot be understood.
+    #[error("{what} is damaged")]
+    Corrupt {
+        /// The file or value at fault.
+        what: String,
+        /// What the reader said.
+        #[source]
+        source: BoxError,
+    },
+    /// Others kept the storage locked until the deadline passed; trying again may help.
+    #[error("{what} stayed locked")]
+    Locked {
+        /// The file at fault.
+        what: String,
+        /// What the driver said.
+        #[source]
+        source: BoxError,
+    },
+    /// The storage cannot be reached or written.
+    #[error("{what} is not available")]
+    Unavailable {
+        /// The file at fault.
+        what: String,
+        /// What the driver said.
+        #[source]
+        source: BoxError,
+    },
+    /// The storage is sound but made for another program or version.
+    #[error("{what} is not supported: {reason}")]
+    Incompatible {
+        /// The file at fault.
+        what: String,
+        /// What was found.
+        reason: String,
+    },
+    /// The storage behind the service failed in another way.
     #[error("{backend} memory storage failed")]
     Storage {
         /// The service's name.
@@ -31,6 +66,10 @@ impl MemoryError {
     pub fn code(&self) -> &'static str {
         match self {
             Self::Unsupported { .. } => "NotImplementedError",
+            Self::Corrupt { .. } => "CorruptStorageError",
+            Self::Locked { .. } => "StorageLockedError",
+            Self::Unavailable { .. } => "StorageUnavailableError",
+            Self::Incompatible { .. } => "UnsupportedStorageError",
             Self::Storage { .. } => "MemoryStorageError",
         }
     }

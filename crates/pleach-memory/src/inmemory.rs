@@ -8,7 +8,8 @@ use indexmap::IndexMap;
 use pleach_core::{AppName, BoxFuture, Event, EventId, Map, Session, SessionId, UserId};
 
 use crate::{
-    AddEvents, DeleteMemory, MemoryEntry, MemoryResult, MemoryService, SearchMemory, SearchMemoryResponse, time, words,
+    AddEvents, DeleteMemory, MemoryEntry, MemoryResult, MemoryService, SearchMemory, SearchMemoryResponse, local_time,
+    words,
 };
 
 /// How many entries a search returns at most (S81).
@@ -145,7 +146,7 @@ impl Remembered {
             custom_metadata: self.custom_metadata.clone(),
             id: Some(self.event.id().to_string()),
             author: Some(self.event.author().to_owned()),
-            timestamp: time::iso(self.event.timestamp(), &chrono::Local),
+            timestamp: local_time(self.event.timestamp()),
         }
     }
 }

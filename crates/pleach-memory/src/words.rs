@@ -1,11 +1,12 @@
-//! Which words a text is found by (S81).
+//! Which words a text is found by (S81). Public for services in other crates.
 
 use std::collections::HashSet;
 
 use unicode_normalization::UnicodeNormalization as _;
+use unicode_normalization::char::is_combining_mark;
 
 /// The text in composed form (NFC).
-pub(crate) fn composed(text: &str) -> String {
+pub fn composed(text: &str) -> String {
     text.nfc().collect()
 }
 
@@ -21,28 +22,41 @@ pub(crate) fn of_query(query: &str) -> HashSet<String> {
 pub(crate) fn of_text(composed: &str) -> HashSet<String> {
     let mut words = words(composed);
     let runs: Vec<String> =
-        words.iter().filter(|word| !word.is_ascii()).flat_map(|word| single_script_runs(word)).collect();
+        words.iter().filter(|word| !word.is_ascii()).flat_map(|word| script_runs(word)).map(str::to_owned).collect();
     words.extend(runs);
     words
 }
 
 fn words(composed: &str) -> HashSet<String> {
     composed
-        .split(|c: char| !(c.is_alphanumeric() || c == '_'))
+        .split(|c: char| !(is_word(c) || is_vowel_sign(c)))
         .filter(|word| !word.is_empty())
         .map(str::to_lowercase)
         .collect()
 }
 
-fn single_script_runs(word: &str) -> Vec<String> {
-    let mut runs: Vec<(bool, String)> = Vec::new();
-    for c in word.chars() {
-        match runs.last_mut() {
-            Some((latin, run)) if *latin == is_latin(c) => run.push(c),
-            _ => runs.push((is_latin(c), c.to_string())),
-        }
+/// Tells whether Python's `\w` matches: letters and numbers, but no marks and no letters in circles or squares.
+pub fn is_word(c: char) -> bool {
+    let enclosed = matches!(u32::from(c), 0x24b6..=0x24e9 | 0x1f130..=0x1f149 | 0x1f150..=0x1f169 | 0x1f170..=0x1f189);
+    c == '_' || (c.is_alphanumeric() && !is_combining_mark(c) && !enclosed)
+}
+
+/// A mark that is part of how a word is spelled. Where google-adk splits, a Hindi word would become its consonants.
+fn is_vowel_sign(c: char) -> bool {
+    c.is_alphabetic() && is_combining_mark(c)
+}
+
+/// Parts a word where Latin letters, digits and `_` meet anything else: `私はPython` into `私は` and `Python`.
+pub fn script_runs(word: &str) -> Vec<&str> {
+    let mut runs = Vec::new();
+    let mut rest = word;
+    while let Some(first) = rest.chars().next() {
+        let end = rest.find(|c| is_latin(c) != is_latin(first)).unwrap_or(rest.len());
+        let (run, behind) = rest.split_at(end);
+        runs.push(run);
+        rest = behind;
     }
-    runs.into_iter().map(|(_, run)| run).collect()
+    runs
 }
 
 fn is_latin(c: char) -> bool {
@@ -100,6 +114,7 @@ mod tests {
         check("...", &[]);
         check("Cafe\u{301}", &["café"]);
         check("Größe", &["größe"]);
+        check("Ⓐ x² ½", &["x²", "½"]);
     }
 
     #[test]

@@ -26,7 +26,7 @@
 //! | feature | what it adds |
 //! | --- | --- |
 //! | `inmemory` (default) | sessions in process memory |
-//! | `sqlite` | sessions in an SQLite file, which google-adk reads and writes, too |
+//! | `sqlite` | sessions and memory in SQLite files, which google-adk reads and writes, too |
 //! | `postgres` | sessions in a Postgres database, which google-adk reads and writes, too |
 //! | `full` | all of them |
 
@@ -60,7 +60,12 @@ pub use pleach_core::{
     ModelInfo, NodeInfo, NodePath, Part, Question, RandomIds, RequestInput, Revision, Route, RouteKey, Session,
     SessionHead, SessionId, SessionKey, ToolConfirmation, UiWidget, UserId, Uuid, to_camel,
 };
-pub use pleach_memory::{InMemoryMemoryService, MemoryEntry, MemoryError, MemoryService, SearchMemory};
+pub use pleach_memory::{
+    AddEvents, AddMemory, DeleteMemory, InMemoryMemoryService, MemoryEntry, MemoryError, MemoryService, SearchMemory,
+    SearchMemoryResponse,
+};
+#[cfg(feature = "sqlite")]
+pub use pleach_memory_sqlite::{SqliteMemoryOptions, SqliteMemoryService};
 pub use pleach_runner::{
     App, Detached, Message, Run, RunError, RunEvent, RunRequest, Runner, RunnerBuilder, SessionRef,
 };

@@ -1,0 +1,164 @@
+//! What is remembered and what is found.
+
+use std::sync::Arc;
+
+use pleach_core::{Content, Event, Map, Part};
+use pleach_memory::{AddEvents, AddMemory, DeleteMemory, MemoryService as _, SearchMemory, local_time};
+use pleach_memory_sqlite::{SqliteMemoryOptions, SqliteMemoryService};
+use serde_json::json;
+
+use super::{Place, add, event, found, search, session};
+
+#[tokio::test]
+async fn s82_an_entry_tells_who_said_what_where_and_when() {
+    let place = Place::new();
+    let service = place.open().await;
+    service
+        .add_session_to_memory(&session("s", vec![event("e1", 1_760_000_000.25, "I like tea")]))
+        .await
+        .expect("added");
+    assert_eq!(
+        json!(search(&service, "tea").await),
+        json!([{
+            "content": {"parts": [{"text": "I like tea"}], "role": "user"},
+            "custom_metadata": {"session_id": "s", "event_id": "e1"},
+            "id": "1",
+            "author": "user",
+            "timestamp": local_time(1_760_000_000.25),
+        }])
+    );
+}
+
+#[tokio::test]
+async fn s82_adding_again_replaces_an_entry_and_removes_none() {
+    let place = Place::new();
+    let service = place.open().await;
+    let before = session("s", vec![event("e1", 1.0, "green tea"), event("e2", 2.0, "tea")]);
+    service.add_session_to_memory(&before).await.expect("added");
+    service.add_session_to_memory(&session("s", vec![event("e1", 3.0, "black tea")])).await.expect("added");
+    assert_eq!(found(&service, "tea").await, ["e2", "e1"]);
+    assert_eq!(found(&service, "green").await, [""; 0]);
+    assert_eq!(search(&service, "black").await[0].id.as_deref(), Some("1"));
+    // The same event of another session is another entry.
+    add(&service, "t", vec![event("e1", 4.0, "black tea")]).await;
+    assert_eq!(found(&service, "black").await, ["e1", "e1"]);
+}
+
+#[tokio::test]
+async fn s82_only_what_is_said_counts() {
+    let mut thought = Part::text("tea");
+    thought.thought = Some(true);
+    let silent = [
+        Event::of("tea"),
+        Event::new().with_content(Content::new("user", [])),
+        Event::message(Part::bytes("image/png", vec![1])),
+        Event::message(thought),
+        Event::message(" \n "),
+    ];
+    let place = Place::new();
+    let service = place.open().await;
+    add(&service, "s", silent.map(Arc::new).into()).await;
+    add(&service, "s", vec![event("e1", 1.0, "tea")]).await;
+    assert_eq!(found(&service, "tea").await, ["e1"]);
+    assert_eq!(search(&service, "tea").await[0].id.as_deref(), Some("1"));
+}
+
+#[tokio::test]
+async fn s82_a_memory_belongs_to_a_user_of_an_app() {
+    let place = Place::new();
+    let service = place.open().await;
+    add(&service, "s", vec![event("e1", 1.0, "tea")]).await;
+    for (app, user) in [("app", "u2"), ("app2", "u1")] {
+        let response = service.search_memory(SearchMemory::new(app, user, "tea")).await;
+        assert_eq!(response.expect("searched").memories, []);
+    }
+}
+
+#[tokio::test]
+async fn s82_rare_words_come_first_then_newer_ones_and_fifty_at_most() {
+    let place = Place::new();
+    let service = place.open().await;
+    let mut events: Vec<_> = (0..60).map(|n| event(&format!("e{n}"), f64::from(n % 2), "tea time")).collect();
+    events.push(event("best", -1.0, "green tea"));
+    add(&service, "s", events).await;
+    let ids = found(&service, "green tea").await;
+    assert_eq!(ids.len(), 50);
+    assert_eq!(ids[..3], ["best", "e1", "e3"]);
+    assert_eq!(ids[31..33], ["e0", "e2"]);
+
+    let options = SqliteMemoryOptions::new().with_max_results(2).without_full_text();
+    let service = SqliteMemoryService::open_with(place.path(), options).await.expect("a memory");
+    assert_eq!(found(&service, "green tea").await, ["best", "e1"]);
+}
+
+#[tokio::test]
+async fn s82_questions_are_words_and_not_syntax() {
+    let place = Place::new();
+    let service = place.open().await;
+    add(&service, "s", vec![event("e1", 1.0, "tea \"AND\" more: column*")]).await;
+    for query in ["\"", "tea\"", "tea*", "search_text:tea", "(tea", "tea NOT", "NEAR(tea", "^tea", "-tea"] {
+        let expected: &[&str] = if query == "\"" { &[] } else { &["e1"] };
+        assert_eq!(found(&service, query).await, expected, "{query}");
+    }
+    let long: Vec<_> = (0..3000).map(|n| format!("w{n}")).collect();
+    for service in [service, without_full_text(&place).await] {
+        assert_eq!(found(&service, &long.join(" ")).await, [""; 0]);
+        assert_eq!(found(&service, " ?! ").await, [""; 0]);
+    }
+}
+
+async fn without_full_text(place: &Place) -> SqliteMemoryService {
+    let options = SqliteMemoryOptions::new().without_full_text();
+    SqliteMemoryService::open_with(place.path(), options).await.expect("a memory")
+}
+
+#[tokio::test]
+async fn s82_long_texts_are_kept_whole_and_searched_to_the_limit() {
+    let place = Place::new();
+    let options = SqliteMemoryOptions::new().with_max_indexed_bytes(9);
+    let service = SqliteMemoryService::open_with(place.path(), options).await.expect("a memory");
+    add(&service, "s", vec![event("e1", 1.0, "green tea and more")]).await;
+    assert_eq!(search(&service, "tea").await[0].content, Content::user("green tea and more"));
+    assert_eq!(found(&service, "more").await, [""; 0]);
+}
+
+#[tokio::test]
+async fn s82_an_index_is_made_for_a_file_that_has_none() {
+    let place = Place::new();
+    let service = without_full_text(&place).await;
+    add(&service, "s", vec![event("e1", 1.0, "green tea")]).await;
+    assert_eq!(found(&service, "gre").await, ["e1"]);
+    let indexed = place.open().await;
+    assert_eq!(found(&indexed, "gre").await, [""; 0]);
+    assert_eq!(found(&indexed, "green").await, ["e1"]);
+    // Whoever opened it without the index keeps it up to date.
+    add(&service, "s", vec![event("e1", 1.0, "black tea")]).await;
+    assert_eq!(found(&indexed, "green").await, [""; 0]);
+    assert_eq!(found(&indexed, "black").await, ["e1"]);
+}
+
+#[tokio::test]
+async fn s80_direct_entries_and_deletions_are_not_supported() {
+    let place = Place::new();
+    let service = place.open().await;
+    let req =
+        AddMemory { app_name: "app".into(), user_id: "u1".into(), memories: Vec::new(), custom_metadata: Map::new() };
+    assert_eq!(service.add_memory(req).await.expect_err("unsupported").code(), "NotImplementedError");
+    let error = service.delete_memory(DeleteMemory::new("app", "u1", "1")).await.expect_err("unsupported");
+    assert_eq!(error.code(), "NotImplementedError");
+}
+
+#[tokio::test]
+async fn s80_events_without_session_stand_together() {
+    let place = Place::new();
+    let service = place.open().await;
+    for req in [
+        AddEvents::new("app", "u1", vec![event("e1", 1.0, "tea")]),
+        AddEvents::new("app", "u1", vec![event("e1", 1.0, "tea")]).with_session(""),
+    ] {
+        service.add_events_to_memory(req).await.expect("added");
+    }
+    let memories = search(&service, "tea").await;
+    let places: Vec<_> = memories.iter().map(|memory| &memory.custom_metadata["session_id"]).collect();
+    assert_eq!(places, ["__unknown_session_id__"]);
+}
