@@ -55,7 +55,8 @@ impl ArtifactReference {
             return None;
         }
         let scope = ArtifactScope { session_id: session_id.map(Into::into), ..ArtifactScope::user(app_name, user_id) };
-        Some(Self { key: scope.artifact(filename), version: version.parse().ok()? })
+        // A number beyond `i64` names a version that no artifact has, which is no fault of the text.
+        Some(Self { key: scope.artifact(filename), version: version.parse().unwrap_or(i64::MAX) })
     }
 
     /// Reads a reference held by an artifact of `from`, and makes sure it stays with the same user and, if it names a

@@ -33,7 +33,7 @@ fn id(field: &'static str, value: &str) -> ArtifactResult<()> {
 
 /// What is wrong with an id, if anything.
 fn fault(value: &str) -> Option<&'static str> {
-    if value.trim().is_empty() {
+    if value.chars().all(is_blank) {
         return Some("must not be empty");
     }
     if value.contains('\0') {
@@ -54,7 +54,7 @@ fn fault(value: &str) -> Option<&'static str> {
         return Some("must not contain an empty or `.` segment");
     }
     let nested = value.contains(['/', '\\']);
-    if nested && segments.any(|s| RESERVED.iter().any(|word| s.eq_ignore_ascii_case(word))) {
+    if nested && segments.any(|s| RESERVED.contains(&folded(s).as_str())) {
         return Some("must not contain apps, users, sessions, artifacts or versions between slashes");
     }
     None
@@ -64,6 +64,16 @@ fn fault(value: &str) -> Option<&'static str> {
 pub(crate) fn has_drive(value: &str) -> bool {
     let bytes = value.as_bytes();
     bytes.first().is_some_and(u8::is_ascii_alphabetic) && bytes.get(1) == Some(&b':')
+}
+
+/// Whether Python's `str.strip` takes it away.
+pub(crate) fn is_blank(c: char) -> bool {
+    c.is_whitespace() || ('\x1c'..='\x1f').contains(&c)
+}
+
+/// The text as file systems that ignore case compare it, as far as the reserved words go: `verſions` is `versions`.
+pub(crate) fn folded(text: &str) -> String {
+    text.to_lowercase().replace('ſ', "s").replace('ß', "ss")
 }
 
 #[cfg(test)]
@@ -91,6 +101,9 @@ mod tests {
             "a/./b",
             "a/users/b",
             "a/Versions",
+            "a/ver\u{17f}ions",
+            "se\u{df}ions/a",
+            "\u{1c} ",
         ] {
             assert!(fault(bad).is_some(), "{bad}");
         }

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use crate::validate::{self, has_drive};
+use crate::validate::{self, folded, has_drive, is_blank};
 use crate::{ArtifactError, ArtifactKey, ArtifactResult, ArtifactScope, USER_PREFIX};
 
 const VERSIONS: &str = "versions";
@@ -99,7 +99,7 @@ pub(super) fn artifact_folder(root: &Path, key: &ArtifactKey) -> ArtifactResult<
 /// Only for saving: whatever is there under such a name can still be read and removed.
 pub(super) fn refuse_reserved(filename: &str) -> ArtifactResult<()> {
     // Windows drops trailing dots and blanks, and some file systems ignore case.
-    let is = |part: &str, word: &str| part.trim_end_matches([' ', '.']).eq_ignore_ascii_case(word);
+    let is = |part: &str, word: &str| folded(part.trim_end_matches([' ', '.'])) == word;
     let parts = parts(filename)?;
     if parts.last().is_some_and(|last| is(last, METADATA)) {
         return Err(invalid(filename, "is reserved: the last part must not be `metadata.json`"));
@@ -112,7 +112,7 @@ pub(super) fn refuse_reserved(filename: &str) -> ArtifactResult<()> {
 
 /// The parts of a name: `/` and `\` nest. An empty name stands for `artifact`.
 fn parts(filename: &str) -> ArtifactResult<Vec<String>> {
-    let name = filename.strip_prefix(USER_PREFIX).unwrap_or(filename).trim();
+    let name = filename.strip_prefix(USER_PREFIX).unwrap_or(filename).trim_matches(is_blank);
     if name.starts_with(['/', '\\']) || has_drive(name) {
         return Err(invalid(filename, "must be relative"));
     }
@@ -174,6 +174,7 @@ mod tests {
             ("a/b\\c", "a/b/c"),
             ("./a//b/", "a/b"),
             (" a b ", "a b"),
+            ("\u{1c}a\u{3000}", "a"),
             ("", "artifact"),
             ("user:", "artifact"),
             ("a..b", "a..b"),
@@ -187,7 +188,16 @@ mod tests {
 
     #[test]
     fn s77_names_of_the_layout_are_reserved() {
-        for name in ["metadata.json", "a/Metadata.JSON", "metadata.json. ", "versions", "a/VERSIONS/b", "versions./a"] {
+        for name in [
+            "metadata.json",
+            "a/Metadata.JSON",
+            "metadata.json. ",
+            "versions",
+            "a/VERSIONS/b",
+            "versions./a",
+            "ver\u{17f}ions",
+            "metadata.j\u{17f}on",
+        ] {
             assert!(refuse_reserved(name).is_err(), "{name}");
         }
         for name in ["metadata.json/a", "my-versions", "version"] {

@@ -64,6 +64,9 @@ async fn s75_references_are_followed_five_times() {
     assert_eq!(error.code(), "InputValidationError");
     save(&service, &key("lost"), reference("nothing", 3)).await;
     assert_eq!(load(&service, &key("lost")).await, None);
+    let far = "artifact://apps/app/users/u1/sessions/s1/artifacts/r0/versions/100000000000000000000";
+    save(&service, &key("far"), file(far, None)).await;
+    assert_eq!(load(&service, &key("far")).await, None);
     save(&service, &key("self"), reference("self", 0)).await;
     assert!(service.load_artifact(&key("self"), None).await.is_err());
 }
