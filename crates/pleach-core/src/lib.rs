@@ -43,7 +43,7 @@ pub use content::{
 pub use delta::{ScopedDelta, apply, merge_view, split_delta, take_temp};
 pub use event::{Event, ModelInfo, NodeInfo, OutputFor};
 pub use ids::{AppName, EventId, InvocationId, SessionId, SessionKey, UserId};
-pub use owned::{AuthConfig, Owned};
+pub use owned::{AuthConfig, AuthDocument, Owned};
 pub use path::NodePath;
 pub use request_input::{Question, REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, REQUEST_INPUT, RequestInput};
 pub use route::{DEFAULT_ROUTE, Route, RouteKey};

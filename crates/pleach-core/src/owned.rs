@@ -1,6 +1,6 @@
 //! JSON that belongs to the framework although no Rust type describes it.
 
-use std::mem;
+use std::{fmt, mem};
 
 use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -26,6 +26,19 @@ pub struct Owned(Value);
 /// ADK: `AuthConfig`
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AuthConfig(Value);
+
+/// A part of a credential: HTTP headers, an OAuth2 client with its tokens, a service account.
+///
+/// Framework-owned keys as in [`Owned`], except that extra HTTP headers are user data.
+/// Debug output never shows it.
+#[derive(Clone, Default, PartialEq)]
+pub struct AuthDocument(Value);
+
+impl fmt::Debug for AuthDocument {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("AuthDocument")
+    }
+}
 
 macro_rules! document {
     ($name:ident, $place:expr) => {
@@ -74,6 +87,7 @@ macro_rules! document {
 
 document!(Owned, Place::Framework);
 document!(AuthConfig, Place::Auth);
+document!(AuthDocument, Place::Auth);
 
 /// Whose the keys of an object are.
 #[derive(Clone, Copy, PartialEq)]
@@ -174,7 +188,7 @@ impl Serialize for View<'_> {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::{AuthConfig, Owned};
+    use super::{AuthConfig, AuthDocument, Owned};
     use crate::to_camel;
 
     #[test]
@@ -209,6 +223,8 @@ mod tests {
         assert_eq!(serde_json::to_value(&auth).unwrap(), snake);
         assert_eq!(to_camel(&auth).unwrap(), camel);
         assert_eq!(AuthConfig::new(snake), auth);
+        let http = json!({"scheme": "x", "additionalHeaders": {"someHeader": "2"}});
+        assert_eq!(to_camel(&AuthDocument::new(http.clone())).unwrap(), http);
     }
 
     /// S43: google-adk 2.13.0 stores these names, and reads no others back as it wrote them.

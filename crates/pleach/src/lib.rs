@@ -55,8 +55,8 @@ pub use pleach_context::{
     TypedNode, Wants, Yield, fit, json_or_text,
 };
 pub use pleach_core::{
-    AppName, AuthConfig, Blob, BoxError, BoxFuture, Branch, CamelCase, Clock, Content, DEFAULT_ROUTE, Event,
-    EventActions, EventCompaction, EventId, FileData, FunctionCall, FunctionResponse, IdGen, InvocationId, Map,
+    AppName, AuthConfig, AuthDocument, Blob, BoxError, BoxFuture, Branch, CamelCase, Clock, Content, DEFAULT_ROUTE,
+    Event, EventActions, EventCompaction, EventId, FileData, FunctionCall, FunctionResponse, IdGen, InvocationId, Map,
     ModelInfo, NodeInfo, NodePath, Part, Question, RandomIds, RequestInput, Revision, Route, RouteKey, Session,
     SessionHead, SessionId, SessionKey, ToolConfirmation, UiWidget, UserId, Uuid, to_camel,
 };

@@ -8,6 +8,7 @@ use pleach_memory::{AddEvents, AddMemory, DeleteMemory, MemoryEntry, MemoryError
 use serde_json::Value;
 
 use super::Context;
+use crate::credential::key_of;
 use crate::{AuthCredential, CredentialService, NodeError};
 
 impl Context {
@@ -162,7 +163,7 @@ impl Context {
     /// The credential that a client has sent for `config` in this invocation.
     #[must_use]
     pub fn get_auth_response(&self, config: &AuthConfig) -> Option<AuthCredential> {
-        let key = config.get("credential_key").and_then(Value::as_str)?;
+        let key = key_of(config);
         self.state().value(&format!("temp:{key}")).and_then(|kept| serde_json::from_value(kept).ok())
     }
 
