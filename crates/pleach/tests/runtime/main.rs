@@ -9,6 +9,8 @@ mod credentials;
 mod failures;
 mod graph;
 mod lifecycle;
+#[cfg(feature = "sqlite")]
+mod memory;
 mod questions;
 mod state_rules;
 mod support;
