@@ -8,7 +8,7 @@ use pleach_memory::{AddEvents, AddMemory, DeleteMemory, MemoryEntry, MemoryError
 use serde_json::Value;
 
 use super::Context;
-use crate::credential::key_of;
+use crate::credential::auth_response;
 use crate::{AuthCredential, CredentialService, NodeError};
 
 impl Context {
@@ -160,11 +160,12 @@ impl Context {
         self.credentials()?.load_credential(config, self).await
     }
 
-    /// The credential that a client has sent for `config` in this invocation.
+    /// The credential that a client has sent for `config`: in this invocation, else one kept in the session's state.
+    ///
+    /// The OAuth client's id and secret are those of `config`. ADK: `get_auth_response`.
     #[must_use]
     pub fn get_auth_response(&self, config: &AuthConfig) -> Option<AuthCredential> {
-        let key = key_of(config);
-        self.state().value(&format!("temp:{key}")).and_then(|kept| serde_json::from_value(kept).ok())
+        auth_response(config, self)
     }
 
     /// Asks the client for the credential of `config`, on the run's next event.

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::{Context, NodeError};
 
 pub(crate) use key::key_of;
+pub(crate) use stores::auth_response;
 pub use stores::{InMemoryCredentialService, SessionStateCredentialService};
 
 /// A credential: a key, a token, or what is needed to get one. Debug output never shows it.

@@ -91,7 +91,7 @@ impl CredentialService for SessionStateCredentialService {
     ) -> BoxFuture<'a, Result<Option<AuthCredential>, NodeError>> {
         // A value under the key that is no credential is somebody else's: ignored (S85).
         let kept = ctx.state().value(&key_of(config)).and_then(|value| serde_json::from_value(value).ok());
-        Box::pin(ready(Ok(kept.map(|credential| with_client_secret(credential, config)))))
+        Box::pin(ready(Ok(kept.map(|credential| with_client(credential, config, &[CLIENT_SECRET])))))
     }
 
     fn save_credential<'a>(&'a self, config: &'a AuthConfig, ctx: &'a Context) -> BoxFuture<'a, Result<(), NodeError>> {
@@ -103,6 +103,16 @@ impl CredentialService for SessionStateCredentialService {
     }
 }
 
+/// The credential that a client has sent for `config`: the invocation's, else the session's. The OAuth client is the
+/// config's, whatever the sent one says. ADK: `AuthHandler.get_auth_response`, without the exchange for a token.
+pub(crate) fn auth_response(config: &AuthConfig, ctx: &Context) -> Option<AuthCredential> {
+    let key = key_of(config);
+    let kept = ctx.state().value(&format!("temp:{key}")).filter(Value::is_object);
+    let kept = kept.or_else(|| ctx.state().value(&key))?;
+    Some(with_client(serde_json::from_value(kept).ok()?, config, &[CLIENT_ID, CLIENT_SECRET]))
+}
+
+const CLIENT_ID: &str = "client_id";
 const CLIENT_SECRET: &str = "client_secret";
 
 fn without_client_secret(mut credential: Value) -> Value {
@@ -112,16 +122,18 @@ fn without_client_secret(mut credential: Value) -> Value {
     credential
 }
 
-/// Gives an OAuth2 credential the secret of the config's client, or none if the client has none.
-fn with_client_secret(mut credential: AuthCredential, config: &AuthConfig) -> AuthCredential {
+/// Gives an OAuth2 credential these fields of the config's client, none where the client has none.
+fn with_client(mut credential: AuthCredential, config: &AuthConfig, fields: &[&str]) -> AuthCredential {
     let client = config.get("raw_auth_credential").and_then(|raw| raw.get("oauth2")).and_then(Value::as_object);
     if let (Some(client), Some(oauth2)) = (client, &mut credential.oauth2) {
         let mut value = oauth2.as_value().clone();
-        if let Value::Object(fields) = &mut value {
-            match client.get(CLIENT_SECRET) {
-                Some(secret) => fields.insert(CLIENT_SECRET.to_owned(), secret.clone()),
-                None => fields.remove(CLIENT_SECRET),
-            };
+        if let Value::Object(kept) = &mut value {
+            for field in fields {
+                match client.get(*field) {
+                    Some(given) => kept.insert((*field).to_owned(), given.clone()),
+                    None => kept.remove(*field),
+                };
+            }
         }
         *oauth2 = value.into();
     }

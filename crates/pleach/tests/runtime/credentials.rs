@@ -34,9 +34,11 @@ enum Step {
     Save(AuthConfig),
     Load(AuthConfig),
     Set(&'static str, Value),
+    /// Reads what the client has sent, as if it were loaded.
+    Response(AuthConfig),
 }
 
-use Step::{Load, Save, Set};
+use Step::{Load, Response, Save, Set};
 
 /// Sessions and credentials that outlive a run.
 struct Host<C> {
@@ -65,6 +67,7 @@ impl<C: CredentialService> Host<C> {
                             let loaded = ctx.load_credential(&config).await?;
                             seen.lock().unwrap().push(loaded);
                         }
+                        Response(config) => seen.lock().unwrap().push(ctx.get_auth_response(&config)),
                         Set(key, value) => ctx.state().set(key, value)?,
                     }
                 }
@@ -185,4 +188,20 @@ async fn s85_headers_keep_their_names() {
     let loaded = loads[0].clone().unwrap().http.unwrap();
     let expected = json!({"scheme": "x", "credentials": {"token": "t"}, "additional_headers": {"someKey": "1"}});
     assert_eq!(loaded.as_value(), &expected);
+}
+
+#[tokio::test]
+async fn s85_a_clients_response_gets_the_configs_oauth_client() {
+    let host = Host::new(SessionStateCredentialService);
+    let response = || {
+        let mut config = config(Value::Null).into_value();
+        config["credential_key"] = json!("k");
+        Response(AuthConfig::new(config))
+    };
+    let sent = |token: &str| {
+        let oauth2 = json!({"client_id": "other", "client_secret": "planted", "access_token": token});
+        json!({"auth_type": "oauth2", "oauth2": oauth2})
+    };
+    let steps = vec![response(), Set("k", sent("kept")), response(), Set("temp:k", sent("new")), response()];
+    assert_eq!(host.play("ana", "s1", steps).await.unwrap(), [None, loaded("kept"), loaded("new")]);
 }
