@@ -84,7 +84,12 @@ pub(crate) async fn prepare(pool: &SqlitePool, file: &File, full_text: bool) -> 
         return Ok(full_text);
     }
     match create(pool, full_text).await {
-        Ok(()) => Ok(full_text),
+        Ok(()) => {
+            // Another program may have made a memory of its own since we looked.
+            let found = Found::look(pool).await.map_err(fault)?;
+            found.check().map_err(|reason| file.incompatible(reason))?;
+            Ok(full_text)
+        }
         // Old files that must not be written are searched without an index.
         Err(error) if found.has_tables() && Fault::of(&error) == Fault::Unavailable => Ok(found.full_text && full_text),
         Err(error) => Err(file.fault(error)),

@@ -114,7 +114,7 @@ mod tests {
         check("...", &[]);
         check("Cafe\u{301}", &["café"]);
         check("Größe", &["größe"]);
-        check("Ⓐ x² ½", &["x²", "½"]);
+        check("Ⓐ 🄰 ½", &["½"]);
     }
 
     #[test]
