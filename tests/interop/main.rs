@@ -41,4 +41,5 @@ on_every_layout! {
     writing::appends_at_the_same_time_are_stored_or_stale,
     writing::appends_at_the_same_time_are_all_stored_with_retries,
     writing::exit_status_tells_what_happened,
+    writing::refused_operations_are_listed_and_the_rest_is_played,
 }

@@ -162,6 +162,30 @@ pub(crate) async fn appends_at_the_same_time_are_all_stored_with_retries(layout:
     assert_eq!(&event_ids(&dumped(&place)) - &before, stored);
 }
 
+/// A refused operation changes nothing, is listed, and does not stop the others.
+pub(crate) async fn refused_operations_are_listed_and_the_rest_is_played(layout: Layout) {
+    let Some(place) = Place::loaded(layout).await else { return };
+    let operations = json!([
+        {"op": "create", "app": "shop", "user": "alice", "id": "s-chat", "state": {"app:theme": "lost"}},
+        {"op": "append", "app": "shop", "user": "alice", "id": "none", "event": event("e1", 1.0)},
+        {"op": "create", "app": "shop", "user": "carol", "id": "new"},
+        {"op": "append", "app": "shop", "user": "carol", "id": "new", "event": event("e1", 1.0)},
+        {"op": "append", "app": "shop", "user": "carol", "id": "new", "event": event("e1", 2.0)},
+        {"op": "append", "app": "shop", "user": "carol", "id": "new", "event": event("e2", 3.0)},
+    ]);
+    let played = answer(&["load", "-", &place.url()], &operations.to_string());
+    let errors = json!([
+        {"op_index": 0, "op": "create", "key": ["shop", "alice", "s-chat"], "error": "AlreadyExistsError"},
+        {"op_index": 1, "op": "append", "key": ["shop", "alice", "none"], "error": "SessionNotFoundError"},
+        {"op_index": 4, "op": "append", "key": ["shop", "carol", "new"], "error": "EventAlreadyExistsError"},
+    ]);
+    assert_eq!(played, json!({"operations": 6, "errors": errors}));
+    let dumped = dumped(&place);
+    let of = |id: &str| dumped["get_session"].as_array().unwrap().iter().find(|entry| entry["id"] == id).unwrap();
+    assert_eq!(of("new")["session"]["events"].as_array().unwrap().len(), 2);
+    assert_ne!(of("s-chat")["session"]["state"]["app:theme"], "lost");
+}
+
 pub(crate) async fn exit_status_tells_what_happened(layout: Layout) {
     let Some(place) = Place::loaded(layout).await else { return };
     let (url, event) = (place.url(), event("ours", 1.0).to_string());
@@ -172,7 +196,7 @@ pub(crate) async fn exit_status_tells_what_happened(layout: Layout) {
         (&["append", &url, "shop", "alice", "s-chat", "-"], r#"{"partial": true}"#, 1),
         (&["append", "mysql://h/d", "shop", "alice", "s-chat", "-"], &event, 1),
         (&["load", "-", &url], r#"[{"op": "delete", "app": "a", "user": "u", "id": "s"}]"#, 0),
-        (&["load", "-", &url], r#"[{"op": "create", "app": "shop", "user": "alice", "id": "s-chat"}]"#, 1),
+        (&["load", "-", &url], r#"[{"op": "create", "app": "shop", "user": "alice", "id": "s-chat"}]"#, 0),
         (&["load", "-", &url], r#"[{"op": "create", "app": "a"}]"#, 1),
         (&["dump", "memory:"], "", 1),
         (&["dump", "sqlite:///no-such-folder/no-such-file"], "", 1),
