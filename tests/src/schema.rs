@@ -5,6 +5,7 @@ use pleach::{IdGen as _, RandomIds};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
 /// An empty schema. It stays until [`remove`](Self::remove).
+#[derive(Clone)]
 pub struct Schema {
     server: String,
     name: String,
@@ -41,10 +42,24 @@ impl Schema {
         &self.name
     }
 
-    /// The URL under which it is the default schema.
+    /// Waits until the server has ended the connections that were made with [`url`](Self::url).
+    ///
+    /// What a process had sent when it was killed is still carried out, and its transaction may still commit.
+    ///
+    /// # Errors
+    /// The server cannot be reached.
+    pub async fn settle(&self) -> anyhow::Result<()> {
+        let mut connection = PgConnection::connect(&self.server).await.context("no connection to Postgres")?;
+        let left = "SELECT 1 FROM pg_stat_activity WHERE application_name = $1";
+        while !sqlx::query(left).bind(&self.name).fetch_all(&mut connection).await?.is_empty() {}
+        Ok(connection.close().await?)
+    }
+
+    /// The URL under which it is the default schema, and its connections have its name.
     pub fn url(&self) -> String {
         let mark = if self.server.contains('?') { '&' } else { '?' };
-        format!("{}{mark}options=-csearch_path%3D{}", self.server, self.name)
+        let name = &self.name;
+        format!("{}{mark}options=-csearch_path%3D{name}&application_name={name}", self.server)
     }
 }
 

@@ -1,0 +1,83 @@
+//! Processes that are killed while they work (S34: all or nothing).
+
+use pleach_tests::worker::{Job, OnStale, Told};
+
+use crate::place::Backend;
+use crate::process::{Worker, all_at_once};
+use crate::stored::{End, check};
+
+const KILLS: usize = 100;
+const KEYS: usize = 3;
+const SEED: u64 = 20_251_009;
+
+/// Numbers that are the same in every run (SplitMix64).
+struct Dice(u64);
+
+impl Dice {
+    /// A number below `limit`.
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((mixed ^ (mixed >> 31)) % limit as u64) as usize
+    }
+
+    /// Passes some time by counting: up to about as long as an append takes.
+    fn dawdle(&mut self) {
+        for _ in 0..self.below(4000) {
+            std::thread::yield_now();
+        }
+    }
+}
+
+/// One worker after the other is killed while it appends, alone or to several sessions in shared transactions; each
+/// goes on where the one before was killed.
+pub(crate) async fn s34_s66_6_killed_processes_lose_nothing_and_store_nothing_twice(backend: Backend) {
+    let Some(place) = backend.place().await else { return };
+    let mut dice = Dice(SEED);
+    let mut told = Vec::new();
+    for kill in 0..KILLS {
+        let job = Job {
+            // A few workers in a row share sessions, and every few workers new ones are created.
+            prefix: format!("s{}-", kill / 5),
+            sessions: [1, 4, 8][dice.below(3)],
+            keys: KEYS,
+            // The server may still be at the last append of the one before.
+            on_stale: OnStale::Retry,
+            ..Job::new(place.url(), format!("w{kill}"))
+        };
+        let mut worker = Worker::start(&job);
+        worker.go();
+        // One in eight is killed while it opens its sessions.
+        let answers = if dice.below(8) == 0 { 0 } else { 1 + dice.below(30) };
+        worker.hear();
+        while answers > 0 && *worker.hear() != Told::Ready {}
+        (0..answers).for_each(|_| {
+            worker.hear();
+        });
+        dice.dawdle();
+        told.push(worker.kill());
+    }
+    let stored = check(&place, KEYS, &told, End::Killed).await;
+    let answered = told.iter().flatten().filter(|told| matches!(told, Told::Stored(_))).count();
+    let events: usize = stored.sessions.iter().map(|session| session.events.len()).sum();
+    println!("{KILLS} kills, {answered} events answered for, {} more stored", events - answered);
+}
+
+/// Workers are killed at any moment after their start, also while they make the tables; the next ones find a database
+/// they can work with.
+pub(crate) async fn s60_s62_a_database_survives_kills_of_those_who_make_it(backend: Backend) {
+    let mut dice = Dice(SEED);
+    for attempt in 0..10 {
+        let Some(place) = backend.place().await else { return };
+        let job =
+            |writer: &str, appends| Job { prefix: format!("{writer}-"), appends, ..Job::new(place.url(), writer) };
+        let (endless, short) = (job("w0", None), job("w1", Some(1)));
+        let mut killed = Worker::start(&endless);
+        killed.go();
+        (0..=attempt).for_each(|_| dice.dawdle());
+        let mut told = vec![killed.kill()];
+        told.extend(all_at_once(&[short]));
+        check(&place, 1, &told, End::Killed).await;
+    }
+}

@@ -1,0 +1,51 @@
+//! Several processes on one database: nothing is lost, nothing is stored twice, nobody sees half of anything.
+//!
+//! The other processes are the program `session-worker`. Every rule runs on every durable backend; none depends on how
+//! fast a process is. Each checks what is stored against what the workers were told ([`stored`]).
+
+#![expect(clippy::unwrap_used, reason = "test code: a panic is how a rule fails")]
+
+mod kills;
+mod memory;
+mod one_session;
+mod own_sessions;
+mod place;
+mod process;
+mod stored;
+
+use kills::*;
+use one_session::*;
+use own_sessions::*;
+use place::Backend;
+
+/// Stamps one named test per rule and backend.
+macro_rules! on_durable_backends {
+    ($($name:ident = $backend:expr),* $(,)?) => {
+        $(mod $name {
+            on_durable_backends! { @rules $backend;
+                s37_u4_no_key_of_eight_processes_is_lost,
+                s37_u4_no_key_of_sessions_created_at_once_is_lost,
+                s36_64_sessions_of_four_processes_are_whole_and_in_order,
+                s36_two_processes_write_one_session_by_loading_it_again,
+                s36_nothing_of_a_stale_append_is_stored,
+                s35_of_two_processes_that_saw_the_same_the_second_is_stale,
+                s34_s66_6_killed_processes_lose_nothing_and_store_nothing_twice,
+                s60_s62_a_database_survives_kills_of_those_who_make_it,
+            }
+        })*
+    };
+    (@rules $backend:expr; $($rule:ident),* $(,)?) => {
+        $(
+            #[tokio::test]
+            async fn $rule() {
+                super::$rule($backend).await;
+            }
+        )*
+    };
+}
+
+on_durable_backends! {
+    sqlite_lite = crate::Backend::SqliteLite,
+    sqlite_v1 = crate::Backend::SqliteV1,
+    postgres = crate::Backend::Postgres,
+}

@@ -1,0 +1,48 @@
+//! Process memory cannot be shared by processes; tasks take their place.
+
+use std::io;
+use std::sync::{Arc, Mutex};
+
+use pleach::connect;
+use pleach_tests::worker::{Parent, Told, work};
+
+use crate::own_sessions::{REPETITIONS, check_200_keys, eight_with_25_appends};
+use crate::stored::{End, check_service};
+
+/// Remembers what it heard.
+#[derive(Default)]
+struct Notes(Mutex<Vec<Told>>);
+
+impl Parent for Notes {
+    fn tell(&self, told: &Told) -> io::Result<()> {
+        self.0.lock().unwrap().push(told.clone());
+        Ok(())
+    }
+
+    fn wait(&self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn s37_u4_no_key_of_eight_tasks_is_lost() {
+    for _ in 0..REPETITIONS {
+        let service = connect("memory:").await.unwrap();
+        let tasks: Vec<_> = eight_with_25_appends("memory:")
+            .into_iter()
+            .map(|job| {
+                let service = Arc::clone(&service);
+                tokio::spawn(async move {
+                    let notes = Notes::default();
+                    work(&*service, &job, &notes).await.unwrap();
+                    notes.0.into_inner().unwrap()
+                })
+            })
+            .collect();
+        let mut told = Vec::new();
+        for task in tasks {
+            told.push(task.await.unwrap());
+        }
+        check_200_keys(&check_service(&*service, 25, &told, End::Good).await);
+    }
+}

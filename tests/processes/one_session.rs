@@ -1,0 +1,55 @@
+//! Two processes that append to the same session (S35, S36).
+
+use pleach_tests::worker::{Job, OnStale, Told};
+
+use crate::place::Backend;
+use crate::process::{Worker, all_at_once};
+use crate::stored::{End, check};
+
+const APPENDS: usize = 100;
+const KEYS: usize = 5;
+
+fn two(url: &str, job: &Job) -> [Job; 2] {
+    ["w0", "w1"].map(|writer| Job { url: url.to_owned(), writer: writer.to_owned(), ..job.clone() })
+}
+
+/// Who is refused loads the session and tries again, until all events of both are stored.
+pub(crate) async fn s36_two_processes_write_one_session_by_loading_it_again(backend: Backend) {
+    let Some(place) = backend.place().await else { return };
+    let job = Job { appends: Some(APPENDS), keys: KEYS, on_stale: OnStale::Retry, ..Job::new("", "") };
+    let told = all_at_once(&two(&place.url(), &job));
+    let stored = check(&place, KEYS, &told, End::Good).await;
+    assert_eq!(stored.sessions[0].events.len(), 2 * APPENDS);
+}
+
+/// Who is refused gives that event up: its id and its keys must not be found.
+pub(crate) async fn s36_nothing_of_a_stale_append_is_stored(backend: Backend) {
+    let Some(place) = backend.place().await else { return };
+    let job = Job { appends: Some(APPENDS), keys: KEYS, on_stale: OnStale::Skip, ..Job::new("", "") };
+    let told = all_at_once(&two(&place.url(), &job));
+    let stored = check(&place, KEYS, &told, End::Good).await;
+    let stale = told.iter().flatten().filter(|told| matches!(told, Told::Stale(_))).count();
+    assert_eq!(stored.sessions[0].events.len() + stale, 2 * APPENDS);
+}
+
+/// The same in single steps, so that it is known who is stale.
+pub(crate) async fn s35_of_two_processes_that_saw_the_same_the_second_is_stale(backend: Backend) {
+    let Some(place) = backend.place().await else { return };
+    let job = Job { appends: Some(2), on_stale: OnStale::Retry, paced: true, ..Job::new("", "") };
+    let mut workers = two(&place.url(), &job).map(|job| Worker::start(&job));
+    for worker in &mut workers {
+        worker.go();
+        while *worker.hear() != Told::Ready {}
+    }
+    let mut append = |who: usize| {
+        workers[who].go();
+        matches!(workers[who].hear(), Told::Stored(_))
+    };
+    // Both have seen an empty session; from then on the one that was refused has seen the other's event.
+    let answers = [0, 1, 1, 0, 0, 1, 1].map(&mut append);
+    assert_eq!(answers, [true, false, true, false, true, false, true]);
+    let told = workers.map(Worker::finish);
+    let stored = check(&place, 1, &told, End::Good).await;
+    let order: Vec<_> = stored.sessions[0].events.iter().map(|event| event.id().to_string()).collect();
+    assert_eq!(order, ["w0/s0/0", "w1/s0/0", "w0/s0/1", "w1/s0/1"]);
+}

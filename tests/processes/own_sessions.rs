@@ -1,0 +1,68 @@
+//! Processes that append to sessions of their own, and so meet in the state of app and user (S37) and in the file.
+
+use pleach_tests::worker::Job;
+use serde_json::Value;
+
+use crate::place::Backend;
+use crate::process::all_at_once;
+use crate::stored::{End, Stored, check};
+
+/// How often processes meet: a lost update shows up only now and then.
+pub(crate) const REPETITIONS: usize = 20;
+
+/// Eight processes, each a session of its own with 25 appends, each append a new key in all three scopes.
+pub(crate) async fn s37_u4_no_key_of_eight_processes_is_lost(backend: Backend) {
+    for _ in 0..REPETITIONS {
+        let Some(place) = backend.place().await else { return };
+        let jobs = eight_with_25_appends(&place.url());
+        let told = all_at_once(&jobs);
+        check_200_keys(&check(&place, 25, &told, End::Good).await);
+    }
+}
+
+pub(crate) fn eight_with_25_appends(url: &str) -> Vec<Job> {
+    let job =
+        |writer: String| Job { prefix: format!("{writer}-"), appends: Some(25), keys: 25, ..Job::new(url, writer) };
+    (0..8).map(|writer| job(format!("w{writer}"))).collect()
+}
+
+/// Besides the keys that came with the sessions.
+pub(crate) fn check_200_keys(stored: &Stored) {
+    for prefix in ["app:w", "user:w", "w"] {
+        let appended = |(key, value): &(&String, &Value)| {
+            key.starts_with(prefix) && value.as_str().is_some_and(|id| id.contains('/'))
+        };
+        assert_eq!(stored.state.iter().filter(appended).count(), 200);
+    }
+}
+
+/// Eight processes that create 25 sessions each, all at once, each with a new key in all three scopes.
+pub(crate) async fn s37_u4_no_key_of_sessions_created_at_once_is_lost(backend: Backend) {
+    for _ in 0..REPETITIONS {
+        let Some(place) = backend.place().await else { return };
+        let job = |writer: String| Job {
+            prefix: format!("{writer}-"),
+            sessions: 25,
+            appends: Some(0),
+            ..Job::new(place.url(), writer)
+        };
+        let jobs: Vec<_> = (0..8).map(|writer| job(format!("w{writer}"))).collect();
+        let stored = check(&place, 1, &all_at_once(&jobs), End::Good).await;
+        assert_eq!((stored.sessions.len(), stored.state.len()), (200, 600));
+    }
+}
+
+/// Four processes with 16 sessions each, all of which get their 50 events at the same time.
+pub(crate) async fn s36_64_sessions_of_four_processes_are_whole_and_in_order(backend: Backend) {
+    let Some(place) = backend.place().await else { return };
+    let job = |writer: String| Job {
+        prefix: format!("{writer}-"),
+        sessions: 16,
+        appends: Some(50),
+        ..Job::new(place.url(), writer)
+    };
+    let jobs: Vec<_> = (0..4).map(|writer| job(format!("w{writer}"))).collect();
+    let stored = check(&place, 1, &all_at_once(&jobs), End::Good).await;
+    assert_eq!(stored.sessions.len(), 64);
+    assert!(stored.sessions.iter().all(|session| session.events.len() == 50));
+}

@@ -1,0 +1,120 @@
+//! The databases that processes share.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use pleach::{SessionService, connect};
+use pleach_tests::corpus::Lane;
+use pleach_tests::schema::Schema;
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, Row as _};
+use tempfile::TempDir;
+
+/// Set this once `connect` knows `sqlite+aiosqlite`.
+const HAS_SQLITE_V1: bool = false;
+
+/// What outlives a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Backend {
+    SqliteLite,
+    SqliteV1,
+    Postgres,
+}
+
+/// An empty database; gone with this value.
+pub(crate) enum Place {
+    Sqlite { folder: TempDir, scheme: &'static str },
+    Postgres(Schema),
+}
+
+impl Backend {
+    /// Makes a database, or says why the test is skipped.
+    pub(crate) async fn place(self) -> Option<Place> {
+        let sqlite = |scheme| Place::Sqlite { folder: tempfile::tempdir().unwrap(), scheme };
+        match self {
+            Self::SqliteLite => Some(sqlite("sqlite")),
+            Self::SqliteV1 if HAS_SQLITE_V1 => Some(sqlite("sqlite+aiosqlite")),
+            Self::SqliteV1 => {
+                eprintln!("SKIPPED: `sqlite+aiosqlite` is not there yet");
+                None
+            }
+            Self::Postgres => {
+                let Some(server) = std::env::var(Lane::POSTGRES_URL).ok().filter(|url| !url.is_empty()) else {
+                    eprintln!("SKIPPED: {} names no server", Lane::POSTGRES_URL);
+                    return None;
+                };
+                Some(Place::Postgres(Schema::create(server).await.unwrap()))
+            }
+        }
+    }
+}
+
+impl Place {
+    pub(crate) fn url(&self) -> String {
+        match self {
+            // An absolute path after three slashes makes four.
+            Self::Sqlite { scheme, .. } => format!("{scheme}:///{}", self.file().display()),
+            Self::Postgres(schema) => schema.url(),
+        }
+    }
+
+    pub(crate) async fn open(&self) -> Arc<dyn SessionService> {
+        connect(&self.url()).await.unwrap()
+    }
+
+    fn file(&self) -> PathBuf {
+        match self {
+            Self::Sqlite { folder, .. } => folder.path().join("sessions.db"),
+            Self::Postgres(_) => unreachable!("a server has no file"),
+        }
+    }
+
+    /// Waits until nothing of a killed process is under way any more.
+    pub(crate) async fn settle(&self) {
+        match self {
+            // SQLite's statements run in the process that was killed.
+            Self::Sqlite { .. } => {}
+            Self::Postgres(schema) => schema.settle().await.unwrap(),
+        }
+    }
+
+    /// The rows of a query whose columns are texts, as any other program reads them.
+    pub(crate) async fn rows(&self, sql: &str) -> Vec<Vec<String>> {
+        let sql = AssertSqlSafe(sql.to_owned());
+        match self {
+            Self::Sqlite { .. } => {
+                let mut connection = SqliteConnectOptions::new().filename(self.file()).connect().await.unwrap();
+                let rows = sqlx::query(sql).fetch_all(&mut connection).await.unwrap();
+                connection.close().await.unwrap();
+                rows.iter().map(|row| (0..row.len()).map(|column| row.get(column)).collect()).collect()
+            }
+            Self::Postgres(schema) => {
+                let mut connection = sqlx::PgConnection::connect(&schema.url()).await.unwrap();
+                let rows = sqlx::query(sql).fetch_all(&mut connection).await.unwrap();
+                connection.close().await.unwrap();
+                rows.iter().map(|row| (0..row.len()).map(|column| row.get(column)).collect()).collect()
+            }
+        }
+    }
+
+    /// Asks the database itself whether it is sound.
+    pub(crate) async fn check_integrity(&self) {
+        if let Self::Sqlite { .. } = self {
+            assert_eq!(self.rows("PRAGMA integrity_check").await, [["ok"]]);
+            assert_eq!(self.rows("SELECT \"table\" FROM pragma_foreign_key_check").await, [[""; 1]; 0]);
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let Self::Postgres(schema) = self else { return };
+        let schema = schema.clone();
+        // A thread with a runtime of its own: this may run inside of one, and also while a test panics.
+        let dropping = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(schema.remove()).unwrap();
+        });
+        let _ = dropping.join();
+    }
+}

@@ -1,0 +1,95 @@
+//! Worker processes, from their start to their end.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+
+use pleach_tests::worker::{Job, Told};
+
+/// A process that is killed with this value, if it has not ended before.
+pub(crate) struct Worker {
+    child: Child,
+    wishes: ChildStdin,
+    lines: BufReader<ChildStdout>,
+    told: Vec<Told>,
+}
+
+impl Worker {
+    /// Starts a process, which does nothing before [`go`](Self::go).
+    pub(crate) fn start(job: &Job) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_session-worker"))
+            .args(job.arguments())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (wishes, lines) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
+        Self { child, wishes, lines, told: Vec::new() }
+    }
+
+    /// Lets it begin, or append once more when its job is paced.
+    pub(crate) fn go(&mut self) {
+        self.wishes.write_all(b"\n").unwrap();
+    }
+
+    /// The next thing it says; it must say something.
+    pub(crate) fn hear(&mut self) -> &Told {
+        match self.next() {
+            Some(told) => self.told.push(told),
+            None => panic!("a worker ended early: {}", self.last_words()),
+        }
+        self.told.last().unwrap()
+    }
+
+    fn next(&mut self) -> Option<Told> {
+        let mut line = String::new();
+        self.lines.read_line(&mut line).unwrap();
+        // Without the line's end: a process that is killed while it writes does not make half a line a whole one.
+        line.strip_suffix('\n').map(|line| line.parse().unwrap())
+    }
+
+    /// Waits for its end, which must be a good one; everything it said.
+    pub(crate) fn finish(mut self) -> Vec<Told> {
+        let status = self.end();
+        assert!(status.success(), "a worker failed: {}", self.last_words());
+        std::mem::take(&mut self.told)
+    }
+
+    /// Kills it as `kill -9` does; everything it said, also what was still in the pipe.
+    pub(crate) fn kill(mut self) -> Vec<Told> {
+        self.child.kill().unwrap();
+        let status = self.end();
+        let was_killed = status.code().is_none() || cfg!(windows);
+        assert!(was_killed, "a worker ended before it was killed: {}", self.last_words());
+        std::mem::take(&mut self.told)
+    }
+
+    fn end(&mut self) -> ExitStatus {
+        while let Some(told) = self.next() {
+            self.told.push(told);
+        }
+        self.child.wait().unwrap()
+    }
+
+    fn last_words(&mut self) -> String {
+        let mut words = String::new();
+        // It says little there, so it never waited for somebody to read it.
+        self.child.stderr.take().unwrap().read_to_string(&mut words).unwrap();
+        words
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        // It may have ended before; then there is nothing to do.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Has all jobs done at the same time; what each worker said.
+pub(crate) fn all_at_once(jobs: &[Job]) -> Vec<Vec<Told>> {
+    let mut workers: Vec<_> = jobs.iter().map(Worker::start).collect();
+    workers.iter_mut().for_each(Worker::go);
+    workers.into_iter().map(Worker::finish).collect()
+}

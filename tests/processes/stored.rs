@@ -1,0 +1,148 @@
+//! What is stored, against what the workers were told.
+
+use std::collections::BTreeMap;
+
+use pleach::{Event, GetSessionConfig, ListSessions, Map, Session, SessionService};
+use pleach_tests::worker::{Step, Told, place, replay};
+use serde_json::Value;
+
+use crate::place::Place;
+
+/// How a worker ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    /// It heard the answer to each of its appends.
+    Good,
+    /// In each session one append may have been under way, of which nobody knows whether it is stored.
+    Killed,
+}
+
+/// What the sessions hold, taken together.
+pub(crate) struct Stored {
+    pub(crate) sessions: Vec<Session>,
+    /// The keys of all scopes, as the events left them.
+    pub(crate) state: Map,
+}
+
+/// The numbers of the events of one writer in one session.
+type Numbers = BTreeMap<(String, String), Vec<usize>>;
+
+/// Checks a database that only workers have written to: see [`check_service`]; and that its tables say the same to
+/// other programs, and hold nothing else.
+pub(crate) async fn check(database: &Place, keys: usize, told: &[Vec<Told>], end: End) -> Stored {
+    database.settle().await;
+    let service = database.open().await;
+    let stored = check_service(&*service, keys, told, end).await;
+    service.close().await.unwrap();
+    database.check_integrity().await;
+    check_tables(database, &stored).await;
+    stored
+}
+
+/// Checks that every acknowledged event is stored once and as it was sent, in its writer's order, and nothing else is;
+/// and that the state is what the stored deltas make it.
+pub(crate) async fn check_service(service: &dyn SessionService, keys: usize, told: &[Vec<Told>], end: End) -> Stored {
+    let listed = service.list_sessions(ListSessions::new("app").with_user("user")).await.unwrap().sessions;
+    let mut stored = Stored { sessions: Vec::new(), state: Map::new() };
+    let mut numbers = Numbers::new();
+    for session in listed {
+        let session = service.get_session(session.key(), GetSessionConfig::all()).await.unwrap().unwrap();
+        check_history(&session, keys, &mut numbers);
+        stored.state.extend(replay(session.id().as_str(), events(&session)));
+        stored.sessions.push(session);
+    }
+    for session in &stored.sessions {
+        assert_eq!(session.state, own_view(session, &stored.state), "the state of {}", session.key());
+    }
+    let user = service.user_state(&"app".into(), &"user".into()).await.unwrap();
+    assert_eq!(user, scope("user:", &stored.state));
+    check_answers(&numbers, &acknowledged(told), end);
+    stored
+}
+
+/// Compares each event with what its id and place say it must be, and notes whose it is.
+fn check_history(session: &Session, keys: usize, numbers: &mut Numbers) {
+    for (place, event) in session.events.iter().enumerate() {
+        let step = Step::of_id(&event.id().to_string()).expect("only workers append");
+        assert_eq!(step.session, session.id().as_str());
+        assert_eq!(**event, step.event(keys, place), "event {place} of {}", session.key());
+        numbers.entry((step.writer, step.session)).or_default().push(step.number);
+    }
+    assert_eq!(session.events.len(), place(session.last_update_time()), "the time of {}", session.key());
+}
+
+/// The numbers of the events whose append was answered.
+fn acknowledged(told: &[Vec<Told>]) -> Numbers {
+    let mut numbers = Numbers::new();
+    for told in told.iter().flatten() {
+        if let Told::Stored(step) = told {
+            numbers.entry((step.writer.clone(), step.session.clone())).or_default().push(step.number);
+        }
+    }
+    numbers
+}
+
+fn check_answers(stored: &Numbers, acknowledged: &Numbers, end: End) {
+    if end == End::Good {
+        assert_eq!(stored, acknowledged);
+        return;
+    }
+    for (whose, stored) in stored {
+        let known = acknowledged.get(whose).map_or(0, Vec::len);
+        let all: Vec<_> = (0..stored.len()).collect();
+        assert_eq!(*stored, all, "the events of {whose:?}");
+        assert!((known..=known + 1).contains(&stored.len()), "{} for {known} answers of {whose:?}", stored.len());
+    }
+    let lost: Vec<_> = acknowledged.keys().filter(|whose| !stored.contains_key(*whose)).collect();
+    assert!(lost.is_empty(), "nothing is stored of {lost:?}");
+}
+
+/// The part of the state of all sessions that this one shows: its own keys and the shared ones.
+fn own_view(session: &Session, all: &Map) -> Map {
+    let own = replay(session.id().as_str(), events(session));
+    let shared = all.iter().filter(|(key, _)| key.contains(':'));
+    own.into_iter().chain(shared.map(|(key, value)| (key.clone(), value.clone()))).collect()
+}
+
+fn events(session: &Session) -> impl Iterator<Item = &Event> {
+    session.events.iter().map(AsRef::as_ref)
+}
+
+/// The keys with this prefix, without it.
+fn scope(prefix: &str, state: &Map) -> Map {
+    let entries = state.iter().filter_map(|(key, value)| Some((key.strip_prefix(prefix)?.to_owned(), value.clone())));
+    entries.collect()
+}
+
+/// Compares the tables with what the service showed of them.
+async fn check_tables(database: &Place, stored: &Stored) {
+    let app = database.rows("SELECT app_name, CAST(state AS TEXT) FROM app_states").await;
+    let user = database.rows("SELECT user_id, CAST(state AS TEXT) FROM user_states").await;
+    let expected = |name, prefix| (name, object(scope(prefix, &stored.state)));
+    if !stored.sessions.is_empty() {
+        assert_eq!(states(&app), [expected("app", "app:")]);
+        assert_eq!(states(&user), [expected("user", "user:")]);
+    }
+    let sessions = database.rows("SELECT id, CAST(state AS TEXT) FROM sessions").await;
+    let sessions: BTreeMap<_, _> = states(&sessions).into_iter().collect();
+    let shown = stored.sessions.iter().map(|session| {
+        let own = replay(session.id().as_str(), events(session)).into_iter().filter(|(key, _)| !key.contains(':'));
+        (session.id().as_str(), object(own.collect()))
+    });
+    assert_eq!(sessions, shown.collect());
+    let events = database.rows("SELECT session_id, id FROM events ORDER BY session_id, timestamp").await;
+    let mut shown: Vec<_> = stored.sessions.iter().collect();
+    shown.sort_by_key(|session| session.id().clone());
+    let shown = shown
+        .into_iter()
+        .flat_map(|session| session.events.iter().map(|event| [session.id().to_string(), event.id().to_string()]));
+    assert_eq!(events, shown.collect::<Vec<_>>());
+}
+
+fn states(rows: &[Vec<String>]) -> Vec<(&str, Value)> {
+    rows.iter().map(|row| (row[0].as_str(), serde_json::from_str(&row[1]).unwrap())).collect()
+}
+
+fn object(map: Map) -> Value {
+    Value::Object(map)
+}

@@ -1,0 +1,54 @@
+//! Appends to sessions that other processes may append to as well.
+//!
+//! `session-worker --url=URL --writer=NAME [--app=APP] [--user=USER] [--prefix=SESSION] [--sessions=COUNT]
+//! [--appends=COUNT] [--keys=COUNT] [--on-stale=fail|skip|retry] [--paced]`: waits for a line on standard input, then
+//! opens the sessions SESSION0, SESSION1 … and appends to all of them at once, without end if no number of appends is
+//! given. Each line on standard output says what happened (`stored NAME/SESSION0/0`), and is there when the process is
+//! killed right behind it. With `--paced` every append waits for a line of its own. Exit status 1 and a message on
+//! standard error when anything fails.
+
+use std::io::{Error, ErrorKind, Write as _};
+use std::process::ExitCode;
+
+use pleach_tests::worker::{Job, Parent, Told, work};
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("session-worker: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> anyhow::Result<()> {
+    let job = Job::parse(std::env::args().skip(1))?;
+    Pipes.wait()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let service = pleach::connect(&job.url).await?;
+        work(&*service, &job, &Pipes).await?;
+        Ok(service.close().await?)
+    })
+}
+
+/// The parent at the other end of standard input and output.
+struct Pipes;
+
+impl Parent for Pipes {
+    fn tell(&self, told: &Told) -> std::io::Result<()> {
+        let mut out = std::io::stdout().lock();
+        // One write: a line is in the pipe as a whole or not at all.
+        out.write_all(format!("{told}\n").as_bytes())?;
+        out.flush()
+    }
+
+    fn wait(&self) -> std::io::Result<()> {
+        let mut line = String::new();
+        match std::io::stdin().read_line(&mut line)? {
+            0 => Err(Error::new(ErrorKind::UnexpectedEof, "the parent is gone")),
+            _ => Ok(()),
+        }
+    }
+}

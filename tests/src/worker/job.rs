@@ -1,0 +1,139 @@
+//! What a worker is to do, and how that is written on a command line.
+
+use std::str::FromStr;
+
+use anyhow::{Context as _, bail};
+
+/// What a worker is to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// The URL of the sessions.
+    pub url: String,
+    /// The app of the sessions.
+    pub app: String,
+    /// The user of the sessions.
+    pub user: String,
+    /// The sessions' ids are this and a number from zero.
+    pub prefix: String,
+    /// How many sessions it appends to, all at the same time.
+    pub sessions: usize,
+    /// How many events each session gets; `None` for no end.
+    pub appends: Option<usize>,
+    /// Stands in the ids of its events.
+    pub writer: String,
+    /// How many keys a session has in each scope; its events write them in turn.
+    pub keys: usize,
+    /// What it does when another worker came first.
+    pub on_stale: OnStale,
+    /// Asks its parent before every append, and not only before it starts.
+    pub paced: bool,
+}
+
+/// What a worker does when another one appended first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnStale {
+    /// Gives up: nobody else may write to its sessions.
+    Fail,
+    /// Loads the session and goes on with the next event.
+    Skip,
+    /// Loads the session and tries again with the same event.
+    Retry,
+}
+
+impl Job {
+    /// One session of the app `app` and the user `user`, one key, no end.
+    pub fn new(url: impl Into<String>, writer: impl Into<String>) -> Self {
+        Self {
+            url: url.into(),
+            app: "app".into(),
+            user: "user".into(),
+            prefix: "s".into(),
+            sessions: 1,
+            appends: None,
+            writer: writer.into(),
+            keys: 1,
+            on_stale: OnStale::Fail,
+            paced: false,
+        }
+    }
+
+    /// The arguments of the program `session-worker` for this job.
+    pub fn arguments(&self) -> Vec<String> {
+        let mut arguments = vec![
+            format!("--url={}", self.url),
+            format!("--app={}", self.app),
+            format!("--user={}", self.user),
+            format!("--prefix={}", self.prefix),
+            format!("--sessions={}", self.sessions),
+            format!("--writer={}", self.writer),
+            format!("--keys={}", self.keys),
+            format!("--on-stale={}", self.on_stale.name()),
+        ];
+        arguments.extend(self.appends.map(|appends| format!("--appends={appends}")));
+        arguments.extend(self.paced.then(|| "--paced".to_owned()));
+        arguments
+    }
+
+    /// Reads what [`arguments`](Self::arguments) writes; all but `--url` and `--writer` may be left out.
+    ///
+    /// # Errors
+    /// An unknown option, or a value that is none.
+    pub fn parse(arguments: impl IntoIterator<Item = String>) -> anyhow::Result<Self> {
+        let mut job = Self::new("", "");
+        for argument in arguments {
+            let (option, value) = argument.split_once('=').unwrap_or((&argument, ""));
+            let number = || value.parse().with_context(|| format!("`{argument}` needs a number"));
+            match option {
+                "--url" => job.url = value.into(),
+                "--app" => job.app = value.into(),
+                "--user" => job.user = value.into(),
+                "--prefix" => job.prefix = value.into(),
+                "--sessions" => job.sessions = number()?,
+                "--appends" => job.appends = Some(number()?),
+                "--writer" => job.writer = value.into(),
+                "--keys" => job.keys = number()?,
+                "--on-stale" => job.on_stale = value.parse()?,
+                "--paced" => job.paced = true,
+                _ => bail!("unknown option `{argument}`"),
+            }
+        }
+        anyhow::ensure!(!job.url.is_empty() && !job.writer.is_empty(), "--url=URL and --writer=NAME are needed");
+        Ok(job)
+    }
+}
+
+impl OnStale {
+    const ALL: [Self; 3] = [Self::Fail, Self::Skip, Self::Retry];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Fail => "fail",
+            Self::Skip => "skip",
+            Self::Retry => "retry",
+        }
+    }
+}
+
+impl FromStr for OnStale {
+    type Err = anyhow::Error;
+
+    fn from_str(name: &str) -> anyhow::Result<Self> {
+        let found = Self::ALL.into_iter().find(|way| way.name() == name);
+        found.with_context(|| format!("`{name}` is none of fail, skip, retry"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_read_as_they_are_written() {
+        let job = Job::new("sqlite:a=b.db", "w");
+        assert_eq!(Job::parse(job.arguments()).expect("a job"), job);
+        let job = Job { appends: Some(3), on_stale: OnStale::Retry, paced: true, keys: 2, sessions: 4, ..job };
+        assert_eq!(Job::parse(job.arguments()).expect("a job"), job);
+        assert!(Job::parse(["--url=x".to_owned()]).is_err());
+        assert!(Job::parse(["--no".to_owned()]).is_err());
+    }
+}

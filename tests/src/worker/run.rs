@@ -1,0 +1,87 @@
+//! Doing a job.
+
+use anyhow::{Context as _, ensure};
+use futures_util::future::try_join_all;
+use pleach::{GetSessionConfig, Session, SessionError, SessionKey, SessionService, SessionServiceExt as _};
+
+use super::{Job, OnStale, Step, Told, new_session, place, replay};
+
+/// Whoever started a worker.
+pub trait Parent: Sync {
+    /// Hears what happened. Returns only when the parent will hear it whatever becomes of the worker.
+    ///
+    /// # Errors
+    /// The parent is gone; there is no point in going on.
+    fn tell(&self, told: &Told) -> std::io::Result<()>;
+
+    /// Blocks until the parent wants the next append of a paced job.
+    ///
+    /// # Errors
+    /// As [`tell`](Self::tell).
+    fn wait(&self) -> std::io::Result<()>;
+}
+
+/// Does a job: opens its sessions, creating those that are missing, and appends to all of them at once.
+///
+/// # Errors
+/// Any failure of the service, but for stale sessions where the job has a way with them.
+pub async fn work(service: &dyn SessionService, job: &Job, parent: &dyn Parent) -> anyhow::Result<()> {
+    parent.tell(&Told::Opened)?;
+    let keys: Vec<_> = (0..job.sessions)
+        .map(|number| SessionKey::new(job.app.as_str(), job.user.as_str(), format!("{}{number}", job.prefix)))
+        .collect();
+    let sessions = try_join_all(keys.iter().map(|key| open(service, key))).await?;
+    parent.tell(&Told::Ready)?;
+    try_join_all(sessions.into_iter().map(|session| append_all(service, job, parent, session))).await?;
+    Ok(())
+}
+
+async fn open(service: &dyn SessionService, key: &SessionKey) -> anyhow::Result<Session> {
+    match service.create_session(new_session(key)).await {
+        Ok(session) => Ok(session),
+        Err(SessionError::AlreadyExists(_)) => load(service, key).await,
+        Err(error) => Err(error).with_context(|| format!("cannot create {key}")),
+    }
+}
+
+/// Loads a session, which must show one moment of it: events, time and state belong together.
+async fn load(service: &dyn SessionService, key: &SessionKey) -> anyhow::Result<Session> {
+    let session = service.get_session(key, GetSessionConfig::all()).await?;
+    let session = session.with_context(|| format!("{key} is missing"))?;
+    let events = place(session.last_update_time());
+    ensure!(session.events.len() == events, "{} events in {key} when there were {events}", session.events.len());
+    for (name, value) in replay(key.session_id.as_str(), session.events.iter().map(AsRef::as_ref)) {
+        let found = session.state.get(&name);
+        ensure!(found == Some(&value), "{name} of {key} is {found:?} behind {events} events that make it {value}");
+    }
+    Ok(session)
+}
+
+async fn append_all(
+    service: &dyn SessionService,
+    job: &Job,
+    parent: &dyn Parent,
+    mut session: Session,
+) -> anyhow::Result<()> {
+    let mut number = 0;
+    while job.appends.is_none_or(|appends| number < appends) {
+        if job.paced {
+            parent.wait()?;
+        }
+        let step = Step { writer: job.writer.clone(), session: session.id().to_string(), number };
+        let event = step.event(job.keys, place(session.last_update_time()));
+        match service.append_event(&mut session, event).await {
+            Ok(_) => {
+                parent.tell(&Told::Stored(step))?;
+                number += 1;
+            }
+            Err(error) if error.is_stale() && job.on_stale != OnStale::Fail => {
+                parent.tell(&Told::Stale(step))?;
+                session = load(service, session.key()).await?;
+                number += usize::from(job.on_stale == OnStale::Skip);
+            }
+            Err(error) => return Err(error).with_context(|| format!("cannot append {step}")),
+        }
+    }
+    Ok(())
+}

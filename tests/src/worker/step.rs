@@ -1,0 +1,95 @@
+//! What workers store: it follows from ids and places alone.
+
+use std::fmt;
+
+use pleach::{CreateSession, Event, Map, SessionKey};
+
+/// When every session is created, in seconds since the epoch.
+const CREATED: f64 = 1_760_000_000.0;
+
+/// One event: who appends it to which session, and the how many-th of theirs it is.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Step {
+    /// The worker.
+    pub writer: String,
+    /// The id of the session.
+    pub session: String,
+    /// The worker's events of this session are numbered from zero.
+    pub number: usize,
+}
+
+impl Step {
+    /// The step of the event with this id.
+    pub fn of_id(id: &str) -> Option<Self> {
+        let mut parts = id.split('/');
+        let (writer, session) = (parts.next()?.to_owned(), parts.next()?.to_owned());
+        let number = parts.next()?.parse().ok()?;
+        parts.next().is_none().then_some(Self { writer, session, number })
+    }
+
+    /// The event, when so many events are before it in its session.
+    ///
+    /// Its time is a second behind the session's last one. Two workers that have loaded the same session thus append
+    /// with the same time, which is the hardest case for a fence that goes by times.
+    pub fn event(&self, keys: usize, place: usize) -> Event {
+        let id = self.to_string();
+        let key = format!("{}.{}", self.session, self.number % keys);
+        let mut event = Event::from_author(self.writer.as_str())
+            .with_message(format!("event {id}"))
+            .with_state(format!("app:{key}"), id.as_str())
+            .with_state(format!("user:{key}"), id.as_str())
+            .with_state(key, id.as_str());
+        event.set_id(id);
+        event.set_invocation_id(self.writer.as_str());
+        event.set_timestamp(CREATED + 1.0 + place as f64);
+        event
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}/{}", self.writer, self.session, self.number)
+    }
+}
+
+/// How many events a session has that was last updated at this time.
+pub fn place(last_update_time: f64) -> usize {
+    (last_update_time - CREATED) as usize
+}
+
+/// The request for a session, with a key of its own in every scope.
+pub fn new_session(key: &SessionKey) -> CreateSession {
+    CreateSession::new(key.app_name.clone(), key.user_id.clone())
+        .with_session_id(key.session_id.clone())
+        .with_create_time(CREATED)
+        .with_state(first_state(key.session_id.as_str()))
+}
+
+fn first_state(session: &str) -> Map {
+    let entry = |scope: &str| (format!("{scope}{session}.new"), session.into());
+    [entry("app:"), entry("user:"), entry("")].into_iter().collect()
+}
+
+/// What a session and its events have put into the state of all three scopes.
+pub fn replay<'e>(session: &str, events: impl IntoIterator<Item = &'e Event>) -> Map {
+    let mut state = first_state(session);
+    for event in events {
+        state.extend(event.actions().state_delta().clone());
+    }
+    state
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_says_which_step_it_is() {
+        let step = Step { writer: "w1".into(), session: "s2".into(), number: 3 };
+        assert_eq!(Step::of_id(&step.to_string()), Some(step.clone()));
+        assert_eq!([Step::of_id("w1/s2"), Step::of_id("w1/s2/x"), Step::of_id("w1/s2/3/4")], [None, None, None]);
+        let event = step.event(2, 7);
+        assert_eq!(place(event.timestamp()), 8);
+        assert_eq!(replay("s2", [&event])["app:s2.1"], "w1/s2/3");
+    }
+}
