@@ -5,6 +5,7 @@ use pleach_session::{SessionError, SessionService as _, SessionServiceExt as _};
 use pleach_session_postgres::PostgresSessionService;
 use pleach_testkit::contract::{created, event, loaded};
 use serde_json::json;
+use sqlx::Row as _;
 
 use super::{Place, golden, key};
 
@@ -45,6 +46,21 @@ async fn s62_a_new_database_can_be_opened_by_many_at_once() {
         created(&service, &key(&format!("s{number}")), json!({})).await;
         service.close().await.unwrap();
     }
+}
+
+/// Another opener commits while the layout is looked at: what is seen is the moment before, not tables without columns.
+#[tokio::test]
+async fn s62_the_layout_is_seen_as_it_was_at_one_moment() {
+    let Some(place) = Place::new().await else { return };
+    let mut looking = place.raw().await;
+    sqlx::raw_sql("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1").execute(&mut looking).await.unwrap();
+    place.open().await;
+    let seen = sqlx::query(include_str!("../../schema/detect.sql")).fetch_one(&mut looking).await.unwrap();
+    assert_eq!(seen.get::<i64, _>("present"), 0);
+    for name in ["has_metadata", "has_sessions", "has_events", "has_actions", "has_event_data"] {
+        assert!(!seen.get::<bool, _>(name), "{name}");
+    }
+    assert_eq!(seen.get::<Option<String>, _>("time_type"), None);
 }
 
 #[tokio::test]
