@@ -61,7 +61,7 @@ pub(crate) async fn s34_s66_6_killed_processes_lose_nothing_and_store_nothing_tw
     let stored = check(&place, KEYS, &told, End::Killed).await;
     let answered = told.iter().flatten().filter(|told| matches!(told, Told::Stored(_))).count();
     let events: usize = stored.sessions.iter().map(|session| session.events.len()).sum();
-    println!("{KILLS} kills, {answered} events answered for, {} more stored", events - answered);
+    eprintln!("{KILLS} kills, {answered} events answered for, {} more stored", events - answered);
 }
 
 /// Workers are killed at any moment after their start, also while they make the tables; the next ones find a database

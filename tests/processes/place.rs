@@ -78,30 +78,37 @@ impl Place {
         }
     }
 
-    /// The rows of a query whose columns are texts, as any other program reads them.
-    pub(crate) async fn rows(&self, sql: &str) -> Vec<Vec<String>> {
-        let sql = AssertSqlSafe(sql.to_owned());
+    /// The rows of queries whose columns are texts, as any other program reads them.
+    pub(crate) async fn rows<const N: usize>(&self, queries: [&str; N]) -> [Vec<Vec<String>>; N] {
+        let mut tables = queries.map(|_| Vec::new());
         match self {
             Self::Sqlite { .. } => {
                 let mut connection = SqliteConnectOptions::new().filename(self.file()).connect().await.unwrap();
-                let rows = sqlx::query(sql).fetch_all(&mut connection).await.unwrap();
+                for (sql, table) in queries.into_iter().zip(&mut tables) {
+                    let rows = sqlx::query(AssertSqlSafe(sql)).fetch_all(&mut connection).await.unwrap();
+                    table.extend(rows.iter().map(|row| (0..row.len()).map(|column| row.get(column)).collect()));
+                }
                 connection.close().await.unwrap();
-                rows.iter().map(|row| (0..row.len()).map(|column| row.get(column)).collect()).collect()
             }
             Self::Postgres(schema) => {
                 let mut connection = sqlx::PgConnection::connect(&schema.url()).await.unwrap();
-                let rows = sqlx::query(sql).fetch_all(&mut connection).await.unwrap();
+                for (sql, table) in queries.into_iter().zip(&mut tables) {
+                    let rows = sqlx::query(AssertSqlSafe(sql)).fetch_all(&mut connection).await.unwrap();
+                    table.extend(rows.iter().map(|row| (0..row.len()).map(|column| row.get(column)).collect()));
+                }
                 connection.close().await.unwrap();
-                rows.iter().map(|row| (0..row.len()).map(|column| row.get(column)).collect()).collect()
             }
         }
+        tables
     }
 
     /// Asks the database itself whether it is sound.
     pub(crate) async fn check_integrity(&self) {
         if let Self::Sqlite { .. } = self {
-            assert_eq!(self.rows("PRAGMA integrity_check").await, [["ok"]]);
-            assert_eq!(self.rows("SELECT \"table\" FROM pragma_foreign_key_check").await, [[""; 1]; 0]);
+            let [sound, orphans] =
+                self.rows(["PRAGMA integrity_check", "SELECT \"table\" FROM pragma_foreign_key_check"]).await;
+            assert_eq!(sound, [["ok"]]);
+            assert!(orphans.is_empty(), "rows without a session in {orphans:?}");
         }
     }
 }

@@ -48,7 +48,7 @@ pub(crate) async fn check_service(service: &dyn SessionService, keys: usize, tol
     for session in listed {
         let session = service.get_session(session.key(), GetSessionConfig::all()).await.unwrap().unwrap();
         check_history(&session, keys, &mut numbers);
-        stored.state.extend(replay(session.id().as_str(), events(&session)));
+        stored.state.extend(replay(session.id().as_str(), events_of(&session)));
         stored.sessions.push(session);
     }
     for session in &stored.sessions {
@@ -99,12 +99,12 @@ fn check_answers(stored: &Numbers, acknowledged: &Numbers, end: End) {
 
 /// The part of the state of all sessions that this one shows: its own keys and the shared ones.
 fn own_view(session: &Session, all: &Map) -> Map {
-    let own = replay(session.id().as_str(), events(session));
+    let own = replay(session.id().as_str(), events_of(session));
     let shared = all.iter().filter(|(key, _)| key.contains(':'));
     own.into_iter().chain(shared.map(|(key, value)| (key.clone(), value.clone()))).collect()
 }
 
-fn events(session: &Session) -> impl Iterator<Item = &Event> {
+fn events_of(session: &Session) -> impl Iterator<Item = &Event> {
     session.events.iter().map(AsRef::as_ref)
 }
 
@@ -116,21 +116,24 @@ fn scope(prefix: &str, state: &Map) -> Map {
 
 /// Compares the tables with what the service showed of them.
 async fn check_tables(database: &Place, stored: &Stored) {
-    let app = database.rows("SELECT app_name, CAST(state AS TEXT) FROM app_states").await;
-    let user = database.rows("SELECT user_id, CAST(state AS TEXT) FROM user_states").await;
+    let tables = database.rows([
+        "SELECT app_name, CAST(state AS TEXT) FROM app_states",
+        "SELECT user_id, CAST(state AS TEXT) FROM user_states",
+        "SELECT id, CAST(state AS TEXT) FROM sessions",
+        "SELECT session_id, id FROM events ORDER BY session_id, timestamp",
+    ]);
+    let [app, user, sessions, events] = tables.await;
     let expected = |name, prefix| (name, object(scope(prefix, &stored.state)));
     if !stored.sessions.is_empty() {
         assert_eq!(states(&app), [expected("app", "app:")]);
         assert_eq!(states(&user), [expected("user", "user:")]);
     }
-    let sessions = database.rows("SELECT id, CAST(state AS TEXT) FROM sessions").await;
     let sessions: BTreeMap<_, _> = states(&sessions).into_iter().collect();
     let shown = stored.sessions.iter().map(|session| {
-        let own = replay(session.id().as_str(), events(session)).into_iter().filter(|(key, _)| !key.contains(':'));
+        let own = replay(session.id().as_str(), events_of(session)).into_iter().filter(|(key, _)| !key.contains(':'));
         (session.id().as_str(), object(own.collect()))
     });
     assert_eq!(sessions, shown.collect());
-    let events = database.rows("SELECT session_id, id FROM events ORDER BY session_id, timestamp").await;
     let mut shown: Vec<_> = stored.sessions.iter().collect();
     shown.sort_by_key(|session| session.id().clone());
     let shown = shown

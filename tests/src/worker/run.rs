@@ -21,16 +21,17 @@ pub trait Parent: Sync {
     fn wait(&self) -> std::io::Result<()>;
 }
 
-/// Does a job: opens its sessions, creating those that are missing, and appends to all of them at once.
+/// Does a job: opens its sessions one by one, creating those that are missing, and then appends to all of them at once.
 ///
 /// # Errors
 /// Any failure of the service, but for stale sessions where the job has a way with them.
 pub async fn work(service: &dyn SessionService, job: &Job, parent: &dyn Parent) -> anyhow::Result<()> {
     parent.tell(&Told::Opened)?;
-    let keys: Vec<_> = (0..job.sessions)
-        .map(|number| SessionKey::new(job.app.as_str(), job.user.as_str(), format!("{}{number}", job.prefix)))
-        .collect();
-    let sessions = try_join_all(keys.iter().map(|key| open(service, key))).await?;
+    let mut sessions = Vec::new();
+    for number in 0..job.sessions {
+        let key = SessionKey::new(job.app.as_str(), job.user.as_str(), format!("{}{number}", job.prefix));
+        sessions.push(open(service, &key).await?);
+    }
     parent.tell(&Told::Ready)?;
     try_join_all(sessions.into_iter().map(|session| append_all(service, job, parent, session))).await?;
     Ok(())
