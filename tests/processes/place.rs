@@ -10,9 +10,6 @@ use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, Row as _};
 use tempfile::TempDir;
 
-/// Set this once `connect` knows `sqlite+aiosqlite`.
-const HAS_SQLITE_V1: bool = false;
-
 /// What outlives a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Backend {
@@ -33,11 +30,7 @@ impl Backend {
         let sqlite = |scheme| Place::Sqlite { folder: tempfile::tempdir().unwrap(), scheme };
         match self {
             Self::SqliteLite => Some(sqlite("sqlite")),
-            Self::SqliteV1 if HAS_SQLITE_V1 => Some(sqlite("sqlite+aiosqlite")),
-            Self::SqliteV1 => {
-                eprintln!("SKIPPED: `sqlite+aiosqlite` is not there yet");
-                None
-            }
+            Self::SqliteV1 => Some(sqlite("sqlite+aiosqlite")),
             Self::Postgres => {
                 let Some(server) = std::env::var(Lane::POSTGRES_URL).ok().filter(|url| !url.is_empty()) else {
                     eprintln!("SKIPPED: {} names no server", Lane::POSTGRES_URL);
