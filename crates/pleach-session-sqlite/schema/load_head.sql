@@ -1,8 +1,5 @@
 SELECT -1 AS chunk, s.state AS data, s.update_time AS update_time, a.state AS app_state, u.state AS user_state,
-    (SELECT count(*) FROM events t
-        WHERE t.app_name = s.app_name AND t.user_id = s.user_id AND t.session_id = s.id
-            AND {t.timestamp at s.update_time}) AS ties,
-    NULL AS ids, NULL AS invocations, {anchor} AS anchor
+    {ties} AS ties, NULL AS ids, NULL AS invocations, {anchor} AS anchor
 FROM sessions s
     LEFT JOIN app_states a ON a.app_name = s.app_name
     LEFT JOIN user_states u ON u.app_name = s.app_name AND u.user_id = s.user_id

@@ -74,16 +74,16 @@ pub(crate) fn event_of_row(
     layout: SqliteLayout,
 ) -> SessionResult<Event> {
     let fault = |error| -> SessionError { file.fault(error) };
-    let document: Option<&str> = row.try_get("event_data").map_err(fault)?;
+    let document: Option<&str> = row.try_get("data").map_err(fault)?;
     let mut event = parse(document.unwrap_or_default(), key, file)?;
-    let id: &str = row.try_get("id").map_err(fault)?;
+    let id: &str = row.try_get("ids").map_err(fault)?;
     match layout {
-        SqliteLayout::V1 => overrule(&mut event, id, row.try_get("invocation_id").map_err(fault)?),
+        SqliteLayout::V1 => overrule(&mut event, id, row.try_get("invocations").map_err(fault)?),
         SqliteLayout::Lite if event.id().is_empty() => event.set_id(EventId::from(id)),
         SqliteLayout::Lite => {}
     }
     if event.timestamp() == 0.0 {
-        let time = column::time(row, "timestamp").map_err(fault)?;
+        let time = column::time(row, "update_time").map_err(fault)?;
         event.set_timestamp(time.and_then(|time| time.seconds).unwrap_or(0.0));
     }
     Ok(event)

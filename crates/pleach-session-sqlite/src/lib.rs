@@ -9,6 +9,7 @@ mod fault;
 mod layout;
 mod list;
 mod load;
+mod moment;
 mod options;
 mod patience;
 mod per_agent;

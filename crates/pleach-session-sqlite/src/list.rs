@@ -14,55 +14,54 @@ use crate::writer::Renewed;
 
 /// The sessions of an app without events (S32).
 ///
-/// Two reads: where every session stands in the order, then the states of those that are wanted. Sorting is done here
-/// because a mixed file's text times sort wrongly in SQL.
+/// Two reads: where every session stands in the order, then what is to be told of those that are wanted. Sorting is done
+/// here because a mixed file's text times sort wrongly in SQL.
 pub(crate) async fn sessions(reader: Reader<'_>, request: &ListSessions) -> SessionResult<ListSessionsResponse> {
     let Reader { pool, file, sql } = reader;
     let app = &request.app_name;
     let user = request.user_id.as_ref().map(UserId::as_str);
-    let rows = sqlx::query(AssertSqlSafe(sql.list_places.clone())).bind(app.as_str()).bind(user);
+    let rows = sqlx::query(sql::LIST_PLACES).bind(app.as_str()).bind(user);
     let rows = rows.fetch_all(pool).await.map_err(|error| file.fault(error))?;
     let places = rows.iter().map(|row| place(row, file, sql)).collect::<SessionResult<Vec<_>>>()?;
     let (page, next) = ListCursor::page(places, request.after.as_ref(), request.limit);
     let ids: Vec<_> = page.iter().map(|(place, _)| (&place.user_id, &place.session_id)).collect();
     let ids = serde_json::to_string(&ids).expect("texts can always be written as JSON");
-    let rows = sqlx::query(sql::LIST_STATES).bind(app.as_str()).bind(ids).bind(user);
+    let rows = sqlx::query(AssertSqlSafe(sql.list_states.clone())).bind(app.as_str()).bind(ids).bind(user);
     let rows = rows.fetch_all(pool).await.map_err(|error| file.fault(error))?;
-    let states = States::read(&rows, app, file)?;
-    let sessions = page.into_iter().enumerate().filter_map(|(slot, (place, seen))| {
+    let states = States::read(&rows, app, file, sql)?;
+    let sessions = page.into_iter().enumerate().filter_map(|(slot, (place, ()))| {
         // A session that was deleted between the two reads is not listed.
         let own = states.own.get(&slot)?;
         let key = SessionKey::new(app, &place.user_id, &place.session_id);
-        Some(states.session(own, key, seen, file))
+        Some(states.session(own, key, file))
     });
     Ok(ListSessionsResponse { sessions: sessions.collect::<SessionResult<_>>()?, next })
 }
 
-fn place(row: &SqliteRow, file: &File, sql: &Sql) -> SessionResult<(ListCursor, Renewed)> {
+fn place(row: &SqliteRow, file: &File, sql: &Sql) -> SessionResult<(ListCursor, ())> {
     let read = || -> sqlx::Result<_> {
         let (user_id, id): (String, String) = (row.try_get("user_id")?, row.try_get("id")?);
-        let updated = column::time(row, "update_time")?.and_then(|time| time.seconds);
-        Ok((UserId::from(user_id), SessionId::from(id), updated, column::count(row, "ties")?))
+        Ok((UserId::from(user_id), SessionId::from(id), column::time(row, "update_time")?))
     };
-    let (user_id, session_id, updated, ties) = read().map_err(|error| file.fault(error))?;
-    let update_time = updated.map(|time| sql.layout().rounded(time)).ok_or_else(|| {
-        file.corrupt(format_args!("the update time of session {user_id}/{session_id}"), "it is no time")
-    })?;
-    let place = ListCursor { update_time, user_id, session_id };
-    Ok((place, Renewed::new(update_time, ties)))
+    let (user_id, session_id, updated) = read().map_err(|error| file.fault(error))?;
+    let update_time =
+        updated.and_then(|time| time.seconds).map(|time| sql.layout().rounded(time)).ok_or_else(|| {
+            file.corrupt(format_args!("the update time of session {user_id}/{session_id}"), "it is no time")
+        })?;
+    Ok((ListCursor { update_time, user_id, session_id }, ()))
 }
 
 /// The states a listing merges.
 #[derive(Default)]
 struct States<'r> {
-    /// By place in the page; parsed when its session is made.
-    own: FxHashMap<usize, &'r str>,
+    /// By place in the page: the state, parsed when its session is made, and the revision, if the time is one.
+    own: FxHashMap<usize, (&'r str, Option<Renewed>)>,
     app: Map,
     users: FxHashMap<&'r str, Map>,
 }
 
 impl<'r> States<'r> {
-    fn read(rows: &'r [SqliteRow], app: &AppName, file: &File) -> SessionResult<Self> {
+    fn read(rows: &'r [SqliteRow], app: &AppName, file: &File, sql: &Sql) -> SessionResult<Self> {
         let mut states = Self::default();
         for row in rows {
             let read = || -> sqlx::Result<(i64, i64, Option<&str>, &str)> {
@@ -70,7 +69,10 @@ impl<'r> States<'r> {
             };
             let (kind, slot, user, text) = read().map_err(|error| file.fault(error))?;
             match (kind, user) {
-                (0, _) => drop(states.own.insert(usize::try_from(slot).unwrap_or(usize::MAX), text)),
+                (0, _) => {
+                    let seen = seen(row, sql).map_err(|error| file.fault(error))?;
+                    states.own.insert(usize::try_from(slot).unwrap_or(usize::MAX), (text, seen));
+                }
                 (_, None) => states.app = state(Some(text), format_args!("the state of app {app}"), file)?,
                 (_, Some(user)) => {
                     let place = format_args!("the state of user {app}/{user}");
@@ -81,13 +83,22 @@ impl<'r> States<'r> {
         Ok(states)
     }
 
-    fn session(&self, own: &str, key: SessionKey, seen: Renewed, file: &File) -> SessionResult<Session> {
+    fn session(&self, own: &(&str, Option<Renewed>), key: SessionKey, file: &File) -> SessionResult<Session> {
+        let (own, seen) = *own;
+        let no_time = || file.corrupt(format_args!("the update time of session {key}"), "it is no time");
+        let seen = seen.ok_or_else(no_time)?;
         let own = state(Some(own), format_args!("the state of session {key}"), file)?;
         let none = Map::new();
         let user = self.users.get(key.user_id.as_str()).unwrap_or(&none);
         let merged = merge_view(own, &self.app, user);
         Ok(Session::new(SessionHead::new(key, seen.revision, seen.update_time), merged))
     }
+}
+
+fn seen(row: &SqliteRow, sql: &Sql) -> sqlx::Result<Option<Renewed>> {
+    let time = column::time(row, "update_time")?.and_then(|time| time.seconds);
+    let ties = column::count(row, "ties")?;
+    Ok(time.map(|time| Renewed::new(sql.layout().rounded(time), ties)))
 }
 
 /// The keys of all sessions of the app with this id.

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use futures_util::TryStreamExt as _;
-use pleach_core::{Event, Map, Session, SessionHead, SessionKey, merge_view};
+use pleach_core::{Map, Session, SessionHead, SessionKey, merge_view};
 use pleach_session::{GetSessionConfig, SessionResult, Since, raw_state};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row as _, SqlitePool};
@@ -62,15 +62,14 @@ async fn load(reader: Reader<'_>, key: &SessionKey, wanted: &Wanted) -> SessionR
     let Reader { pool, file, sql } = reader;
     let mut rows = wanted.query(sql, key).fetch(pool);
     let fault = |error| file.fault(error);
-    let Some(first) = rows.try_next().await.map_err(fault)? else {
+    let Some(head) = rows.try_next().await.map_err(fault)? else {
         return Ok(None);
     };
     // Events whose session row is missing are not a session (case 102).
-    if first.try_get::<i64, _>("chunk").map_err(fault)? >= 0 {
+    if head.try_get::<i64, _>("chunk").map_err(fault)? >= 0 {
         return Ok(None);
     }
-    let (head, state) = read_head(&first, key, file, sql.layout())?;
-    let anchor = first.try_get("anchor").map_err(fault)?;
+    let mut loaded = first(&head, key, reader)?;
     let mut chunks = Vec::new();
     while let Some(row) = rows.try_next().await.map_err(fault)? {
         let number: i64 = row.try_get("chunk").map_err(fault)?;
@@ -79,18 +78,38 @@ async fn load(reader: Reader<'_>, key: &SessionKey, wanted: &Wanted) -> SessionR
     }
     drop(rows);
     chunks.sort_by_key(|(number, _)| *number);
-    let mut events: Vec<_> = chunks.into_iter().flat_map(|(_, events)| events).collect();
-    if events.iter().any(|event| lacks_columns(event)) {
-        events = events_with_columns(reader, key, wanted).await?;
+    loaded.session.events = chunks.into_iter().flat_map(|(_, events)| events).collect();
+    if loaded.session.events.iter().any(|event| lacks_columns(event)) {
+        return load_rows(reader, key, wanted).await;
     }
-    Ok(Some(Loaded { session: Session { head, state, events }, anchor }))
+    Ok(Some(loaded))
 }
 
-/// Reads the same events again, row by row, for what their documents lack.
-async fn events_with_columns(reader: Reader<'_>, key: &SessionKey, wanted: &Wanted) -> SessionResult<Vec<Arc<Event>>> {
+/// Loads everything again with a row for each event, for what documents lack: head and events are of one moment here, too.
+async fn load_rows(reader: Reader<'_>, key: &SessionKey, wanted: &Wanted) -> SessionResult<Option<Loaded>> {
     let Reader { pool, file, sql } = reader;
-    let rows = wanted.query_rows(sql, key).fetch_all(pool).await.map_err(|error| file.fault(error))?;
-    rows.iter().map(|row| event_of_row(row, key, file, sql.layout()).map(Arc::new)).collect()
+    let mut rows = wanted.query_rows(sql, key).fetch_all(pool).await.map_err(|error| file.fault(error))?;
+    // A row without a number would be a fault of the statement; the head is -1.
+    let number = |row: &SqliteRow| row.try_get::<i64, _>("chunk").unwrap_or(i64::MAX);
+    rows.sort_by_key(number);
+    let [head, events @ ..] = &*rows else {
+        return Ok(None);
+    };
+    if number(head) >= 0 {
+        return Ok(None);
+    }
+    let mut loaded = first(head, key, reader)?;
+    let events = events.iter().map(|row| event_of_row(row, key, file, sql.layout()).map(Arc::new));
+    loaded.session.events = events.collect::<SessionResult<_>>()?;
+    Ok(Some(loaded))
+}
+
+/// The session of the first row, without its events.
+fn first(row: &SqliteRow, key: &SessionKey, reader: Reader<'_>) -> SessionResult<Loaded> {
+    let Reader { file, sql, .. } = reader;
+    let (head, state) = read_head(row, key, file, sql.layout())?;
+    let anchor = row.try_get("anchor").map_err(|error| file.fault(error))?;
+    Ok(Loaded { session: Session::new(head, state), anchor })
 }
 
 fn read_head(

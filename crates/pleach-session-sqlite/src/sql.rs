@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use crate::layout::SqliteLayout;
+use crate::moment::{Moment, same};
 
 pub(crate) const DETECT: &str = include_str!("../schema/detect.sql");
 pub(crate) const VERSION: &str = "SELECT value FROM adk_internal_metadata WHERE \"key\" = 'schema_version'";
@@ -23,7 +24,7 @@ pub(crate) fn create_tables(layout: SqliteLayout) -> &'static str {
     }
 }
 
-pub(crate) const LIST_STATES: &str = include_str!("../schema/list_states.sql");
+pub(crate) const LIST_PLACES: &str = include_str!("../schema/list_places.sql");
 pub(crate) const FIND_SESSIONS: &str = "SELECT user_id FROM sessions WHERE app_name = ?1 AND id = ?2 ORDER BY user_id";
 pub(crate) const USER_STATE: &str = "SELECT state FROM user_states WHERE app_name = ?1 AND user_id = ?2";
 pub(crate) const SESSION_EXISTS: &str = "SELECT 1 FROM sessions WHERE app_name = ?1 AND user_id = ?2 AND id = ?3";
@@ -35,6 +36,8 @@ pub(crate) const DELETE_SESSION: &str = include_str!("../schema/delete_session.s
 
 pub(crate) const TEXT_TIMES: &str = "SELECT rowid, timestamp, event_data FROM events \
      WHERE app_name = ?1 AND user_id = ?2 AND session_id = ?3 AND typeof(timestamp) = 'text'";
+pub(crate) const REPAIR_SESSION: &str =
+    "UPDATE sessions SET update_time = ?4 WHERE app_name = ?1 AND user_id = ?2 AND id = ?3";
 pub(crate) const REPAIR_TIME: &str = "UPDATE events SET timestamp = ?1 WHERE rowid = ?2";
 
 /// The texts with blanks to fill in, made once when a file is opened; sqlx keeps their prepared statements by text.
@@ -42,13 +45,15 @@ pub(crate) const REPAIR_TIME: &str = "UPDATE events SET timestamp = ?1 WHERE row
 pub(crate) struct Sql {
     layout: SqliteLayout,
     pub(crate) batch_begin: Arc<str>,
+    /// The same inside of the transaction.
+    pub(crate) batch_read: Arc<str>,
     pub(crate) find_event: Arc<str>,
     pub(crate) count_at: Arc<str>,
-    pub(crate) list_places: Arc<str>,
+    pub(crate) list_states: Arc<str>,
     /// The session without events.
     pub(crate) load_head: Arc<str>,
     pub(crate) load: Loads,
-    /// The events of `load`, row by row.
+    /// The same with a row for each event.
     pub(crate) load_rows: Loads,
 }
 
@@ -67,25 +72,47 @@ pub(crate) struct Loads {
     pub(crate) since: Arc<str>,
 }
 
+/// The session row `s` and its own time.
+const OF_ROW: Moment<'_> = Moment { key: ["s.app_name", "s.user_id", "s.id"], at: "s.update_time" };
+/// What a caller has asked for.
+const ASKED: Moment<'_> = Moment { key: ["?1", "?2", "?3"], at: "?4" };
+
 impl Sql {
     pub(crate) fn of(layout: SqliteLayout) -> Self {
-        let load_head = fill_times(include_str!("../schema/load_head.sql"));
-        let load_events = format!("{load_head}{}", include_str!("../schema/load_events.sql"));
+        let ties = layout.events_at("count(*)", OF_ROW, "");
+        let load_head = include_str!("../schema/load_head.sql").replace("{ties}", &ties);
+        let batch_read = include_str!("../schema/batch_read.sql").replace("{ties}", &ties);
+        let batch_read = batch_read.replace("{mixed}", &layout.is_mixed(OF_ROW));
+        let up_to_it = Moment { key: ["e.app_name", "e.user_id", "e.session_id"], at: "e.timestamp" };
+        let find_event = include_str!("../schema/find_event.sql")
+            .replace("{ties}", &layout.events_at("count(*)", up_to_it, "AND t.rowid <= e.rowid"))
+            .replace("{anchor}", &anchor(layout));
         Self {
             layout,
-            batch_begin: fill_times(include_str!("../schema/batch_begin.sql")).into(),
-            find_event: fill_times(include_str!("../schema/find_event.sql")).into(),
-            count_at: fill_times(include_str!("../schema/count_at.sql")).into(),
-            list_places: fill_times(include_str!("../schema/list_places.sql")).into(),
+            batch_begin: format!("{BEGIN};\n{batch_read}").into(),
+            batch_read: batch_read.into(),
+            find_event: find_event.into(),
+            count_at: format!("SELECT {} AS count", layout.events_at("count(*)", ASKED, "")).into(),
+            list_states: include_str!("../schema/list_states.sql").replace("{ties}", &ties).into(),
+            load: Loads::of(layout, &format!("{load_head}{}", include_str!("../schema/load_events.sql"))),
+            load_rows: Loads::of(layout, &format!("{load_head}{}", include_str!("../schema/load_rows.sql"))),
             load_head: load_head.replace("{anchor}", "NULL").into(),
-            load: Loads::of(layout, &load_events),
-            load_rows: Loads::of(layout, include_str!("../schema/load_rows.sql")),
         }
     }
 
     pub(crate) fn layout(&self) -> SqliteLayout {
         self.layout
     }
+}
+
+/// The row of the event that a revision stands for, or 0 for the creation; NULL when there is neither any more.
+fn anchor(layout: SqliteLayout) -> String {
+    let event = layout.events_at("t.rowid", ASKED, "ORDER BY t.rowid LIMIT 1 OFFSET ?5 - 1");
+    let created = same("c.create_time", "?4");
+    format!(
+        "(CASE WHEN ?5 > 0 THEN {event} \
+         ELSE (SELECT 0 FROM sessions c WHERE c.app_name = ?1 AND c.user_id = ?2 AND c.id = ?3 AND {created}) END)"
+    )
 }
 
 impl Loads {
@@ -105,7 +132,7 @@ impl Loads {
             let text = text.replace("{tie}", tie).replace("{order}", order);
             Arc::from(text.replace("{wanted}", wanted).replace("{anchor}", anchor))
         };
-        let anchor = fill_times(include_str!("../schema/anchor.sql"));
+        let anchor = anchor(layout);
         let since = format!("AND rowid > {anchor}");
         let fill_by_time = |wanted: &str| fill(wanted, tie, "timestamp, tie", "NULL");
         Self {
@@ -118,31 +145,6 @@ impl Loads {
     }
 }
 
-/// Replaces `{a at b}` by the condition that two time columns say the same microsecond.
-///
-/// Texts are equal or not. Numbers can differ by less than a microsecond, of which revisions know nothing, so they are
-/// compared after rounding, as [`instant`](crate::time::instant) does it; the range in front of it lets the index help.
-fn fill_times(text: &str) -> String {
-    let mut filled = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((before, (a, b), behind)) = marked(rest) {
-        let bound = |sign: char| format!("CASE typeof({b}) WHEN 'text' THEN {b} ELSE {b} {sign} 1e-6 END");
-        filled.push_str(before);
-        filled.push_str(&format!("{a} >= {} AND {a} <= {}", bound('-'), bound('+')));
-        filled.push_str(&format!(" AND (typeof({a}) = 'text' OR round({a} * 1e6) = round({b} * 1e6))"));
-        rest = behind;
-    }
-    filled + rest
-}
-
-/// The text before the first `{a at b}`, the two columns in it, and the text behind it.
-fn marked(text: &str) -> Option<(&str, (&str, &str), &str)> {
-    let middle = text.find(" at ").filter(|&middle| text[..middle].contains('{'))?;
-    let start = text[..middle].rfind('{')?;
-    let end = middle + text[middle..].find('}')?;
-    Some((&text[..start], (&text[start + 1..middle], &text[middle + 4..end]), &text[end + 1..]))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -152,7 +154,7 @@ mod tests {
         for layout in [SqliteLayout::Lite, SqliteLayout::V1] {
             let sql = Sql::of(layout);
             let text = format!("{sql:?}");
-            assert!(!text.contains(" at ") && !text.contains("{tie}") && !text.contains("{wanted}"), "{text}");
+            assert!(["{ti", "{wa", "{an", "{id", "{or", "{mi"].iter().all(|blank| !text.contains(blank)), "{text}");
             assert!(sql.load.all.contains(&format!("{} AS tie", layout.tie())));
         }
     }

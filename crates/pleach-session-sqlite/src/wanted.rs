@@ -51,7 +51,7 @@ impl Wanted {
         }
     }
 
-    /// The events only, one in a row.
+    /// The same with a row for each event.
     pub(crate) fn query_rows<'q>(&'q self, sql: &'q Sql, key: &'q SessionKey) -> Query<'q> {
         self.bind(&sql.load_rows, key)
     }

@@ -1,5 +1,7 @@
 //! Writing a batch of appends: one transaction for all of them, two trips to SQLite when nothing is unusual.
 
+use std::sync::Arc;
+
 use pleach_session::{SessionError, SessionResult};
 use sqlx::{AssertSqlSafe, Row as _, SqliteConnection};
 
@@ -59,21 +61,29 @@ impl Writer {
         let file = self.file().clone();
         let Open { connection, sql } = self.open.as_mut().ok_or(sqlx::Error::WorkerCrashed)?;
         let mut batch = Batch::new(appends);
-        begin(connection, sql, &mut batch).await?;
-        if sql.layout() == SqliteLayout::Lite {
-            repair_times(connection, &batch).await?;
+        read(connection, sql, &sql.batch_begin, &mut batch).await?;
+        if sql.layout() == SqliteLayout::Lite && repair_times(connection, &batch).await? {
+            read(connection, sql, &sql.batch_read, &mut batch).await?;
         }
         let mut outcomes = Vec::with_capacity(appends.len());
-        let mut accepted = Vec::with_capacity(appends.len());
+        let mut accepted: Vec<&Append> = Vec::with_capacity(appends.len());
+        let mut places = Vec::with_capacity(appends.len());
         for (index, append) in appends.iter().enumerate() {
             let at_time = count_if_needed(connection, sql, &batch, index, append).await?;
             outcomes.push(match batch.judge(index, append, at_time, &file) {
                 Verdict::Store(renewed) => {
                     accepted.push(append);
+                    places.push(renewed);
                     Ok(renewed)
                 }
                 Verdict::Stale(stored) => {
-                    let known = find_event(connection, sql, append).await?;
+                    // The same append may stand before it in this very batch, its caller gone.
+                    let known = match accepted.iter().position(|other| other.is_same_event(append)) {
+                        Some(at) => {
+                            Some(KnownEvent { data: accepted[at].data.clone(), behind: places[at], seen: false })
+                        }
+                        None => find_event(connection, sql, append).await?,
+                    };
                     known.map_or_else(|| Err(stale(append, stored)), |known| known.outcome(append))
                 }
                 Verdict::Refuse(error) => Err(error),
@@ -89,7 +99,7 @@ impl Writer {
 
     /// Answers appends that were not stored.
     async fn fail(&mut self, appends: Vec<Append>, error: sqlx::Error) {
-        let error = std::sync::Arc::new(error);
+        let error = Arc::new(error);
         let file = self.file().clone();
         for append in appends {
             let mut outcome = Err(file.shared_fault(&error));
@@ -108,10 +118,10 @@ impl Writer {
     }
 }
 
-/// Takes the write lock and reads what the appends are judged by.
-async fn begin(connection: &mut SqliteConnection, sql: &Sql, batch: &mut Batch) -> sqlx::Result<()> {
+/// Reads what the appends are judged by.
+async fn read(connection: &mut SqliteConnection, sql: &Sql, text: &Arc<str>, batch: &mut Batch) -> sqlx::Result<()> {
     let encode = |keys: serde_json::Result<String>| keys.map_err(|error| sqlx::Error::Encode(Box::new(error)));
-    let found = sqlx::query(AssertSqlSafe(sql.batch_begin.clone()))
+    let found = sqlx::query(AssertSqlSafe(text.clone()))
         .bind(encode(batch.session_keys())?)
         .bind(encode(batch.app_keys())?)
         .bind(encode(batch.user_keys())?)
@@ -124,6 +134,7 @@ async fn begin(connection: &mut SqliteConnection, sql: &Sql, batch: &mut Batch) 
             0 => {
                 let rounded = |time: column::Time| time.seconds.map(|seconds| sql.layout().rounded(seconds));
                 let updated = column::time(row, "update_time")?;
+                let mixed = row.try_get::<i64, _>("mixed")? != 0;
                 batch.found_session(
                     slot,
                     SessionRow {
@@ -131,8 +142,13 @@ async fn begin(connection: &mut SqliteConnection, sql: &Sql, batch: &mut Batch) 
                         // No time equals NaN: a session whose time is junk is stale until a load names the fault.
                         update_time: updated.and_then(rounded).unwrap_or(f64::NAN),
                         ties: column::count(row, "ties")?,
-                        newest: column::time(row, "newest")?.and_then(rounded),
-                        text_time: updated.is_some_and(|time| time.is_text),
+                        // Of two kinds of times the greatest is not the latest.
+                        newest: if mixed {
+                            Some(f64::INFINITY)
+                        } else {
+                            column::time(row, "newest")?.and_then(rounded)
+                        },
+                        mixed,
                     },
                 );
             }
@@ -143,12 +159,13 @@ async fn begin(connection: &mut SqliteConnection, sql: &Sql, batch: &mut Batch) 
     Ok(())
 }
 
-/// Turns the text times that the other layout's writers left in the batch's sessions into numbers (S66.4): text sorts behind every number, so an event
-/// appended behind them would come back in front of them. The session's own time is about to be replaced anyway.
-async fn repair_times(connection: &mut SqliteConnection, batch: &Batch) -> sqlx::Result<()> {
-    let is_text = |row: &SessionRow| row.text_time;
-    for slot in batch.sessions.iter().filter(|slot| slot.row.as_ref().is_some_and(is_text)) {
-        let key = &slot.key;
+/// Turns the text times that the other layout's writers left in the batch's sessions into numbers (S66.4), and says whether
+/// there were any: text sorts behind every number, so an event appended behind them would come back in front of them.
+async fn repair_times(connection: &mut SqliteConnection, batch: &Batch) -> sqlx::Result<bool> {
+    let mut repaired = false;
+    let mixed = batch.sessions.iter().filter_map(|slot| Some((&slot.key, slot.row.as_ref().filter(|row| row.mixed)?)));
+    for (key, row) in mixed {
+        repaired = true;
         let events = sqlx::query(sql::TEXT_TIMES)
             .bind(key.app_name.as_str())
             .bind(key.user_id.as_str())
@@ -165,8 +182,17 @@ async fn repair_times(connection: &mut SqliteConnection, batch: &Batch) -> sqlx:
                 .execute(&mut *connection)
                 .await?;
         }
+        if !row.update_time.is_nan() {
+            sqlx::query(sql::REPAIR_SESSION)
+                .bind(key.app_name.as_str())
+                .bind(key.user_id.as_str())
+                .bind(key.session_id.as_str())
+                .bind(row.update_time)
+                .execute(&mut *connection)
+                .await?;
+        }
     }
-    Ok(())
+    Ok(repaired)
 }
 
 /// The time in the document, which has all its digits; the column's, if the document has none.
@@ -202,6 +228,8 @@ async fn count_if_needed(
 struct KnownEvent {
     data: String,
     behind: Renewed,
+    /// Whether the caller's revision is of a later moment.
+    seen: bool,
 }
 
 async fn find_event(connection: &mut SqliteConnection, sql: &Sql, append: &Append) -> sqlx::Result<Option<KnownEvent>> {
@@ -209,6 +237,8 @@ async fn find_event(connection: &mut SqliteConnection, sql: &Sql, append: &Appen
         .bind(append.key.app_name.as_str())
         .bind(append.key.user_id.as_str())
         .bind(append.key.session_id.as_str())
+        .bind(sql.layout().column(append.seen.update_time))
+        .bind(i64::from(append.seen.revision.ties))
         .bind(append.event.id().to_string())
         .fetch_all(connection)
         .await?;
@@ -219,7 +249,8 @@ async fn find_event(connection: &mut SqliteConnection, sql: &Sql, append: &Appen
     let update_time = sql.layout().rounded(update_time.unwrap_or(append.time));
     let behind = Renewed::new(update_time, column::count(row, "ties")?);
     let data: Option<String> = row.try_get("event_data")?;
-    Ok(Some(KnownEvent { data: data.unwrap_or_default(), behind }))
+    let seen = row.try_get::<i64, _>("seen")? != 0;
+    Ok(Some(KnownEvent { data: data.unwrap_or_default(), behind, seen }))
 }
 
 impl KnownEvent {
@@ -230,8 +261,7 @@ impl KnownEvent {
             return Err(SessionError::EventAlreadyExists { key, event: append.event.id().clone() });
         }
         // A caller that has seen later events stays where it is.
-        let passed = append.seen.revision >= self.behind.revision;
-        Ok(if passed { append.seen } else { self.behind })
+        Ok(if self.seen { append.seen } else { self.behind })
     }
 
     fn is_same(&self, append: &Append) -> bool {

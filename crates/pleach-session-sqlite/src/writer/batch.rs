@@ -49,6 +49,13 @@ pub(crate) struct Append {
     pub(crate) reply: Reply<Renewed>,
 }
 
+impl Append {
+    /// Whether both are for the same id of the same session.
+    pub(super) fn is_same_event(&self, other: &Self) -> bool {
+        self.event.id() == other.event.id() && self.key == other.key
+    }
+}
+
 /// A session as the batch finds it and changes it.
 pub(super) struct SessionSlot {
     pub(super) key: Arc<SessionKey>,
@@ -69,8 +76,8 @@ pub(super) struct SessionRow {
     pub(super) ties: u32,
     /// The latest time of any event.
     pub(super) newest: Option<f64>,
-    /// The row's time is a text.
-    pub(super) text_time: bool,
+    /// The session has times of the other layout's kind.
+    pub(super) mixed: bool,
 }
 
 /// App or user state that some append of the batch changes.

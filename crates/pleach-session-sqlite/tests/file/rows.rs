@@ -1,7 +1,7 @@
 //! The rows as other programs see them, and rows other programs left.
 
 use pleach_core::SessionKey;
-use pleach_session::{GetSessionConfig, SessionService as _, SessionServiceExt as _};
+use pleach_session::{GetSessionConfig, ListSessions, SessionService as _, SessionServiceExt as _, Since};
 use pleach_testkit::contract::{CREATED, created, event, ids, loaded};
 use serde_json::json;
 
@@ -236,4 +236,34 @@ async fn s67_numbers_in_v1_time_columns_are_read_and_appended_to() {
     assert_eq!(session.last_update_time(), CREATED + 2.0);
     service.append_event(&mut session, event("e3", 3.0)).await.unwrap();
     assert_eq!(ids(&loaded(&service, &key("s")).await), ["e1", "e2", "e3"]);
+}
+
+/// The other service of google-adk appends in the very microsecond of our revision, with a time of its own kind.
+#[tokio::test]
+async fn s35_s65_a_writer_of_the_other_layout_is_noticed_also_at_the_same_microsecond() {
+    let [number, text] = ["1760000001.0", "'2025-10-09 08:53:21.000000'"];
+    for (layout, time) in [(SqliteLayout::Lite, text), (SqliteLayout::V1, number)] {
+        let place = Place::of(layout);
+        let service = place.open().await;
+        let mut session = created(&service, &key("s"), json!({})).await;
+        service.append_event(&mut session, event("e1", 1.0)).await.unwrap();
+        let data = serde_json::to_string(&event("py1", 1.0)).unwrap();
+        let foreign = format!(
+            "INSERT INTO events VALUES ('py1', 'app', 'user', 's', 'inv-1', {time}, '{data}');
+            UPDATE sessions SET update_time = {time}"
+        );
+        place.run(&foreign).await;
+        let mut fresh = loaded(&service, &key("s")).await;
+        assert!(fresh.revision() > session.revision(), "{layout:?}: {}", fresh.revision());
+        assert_eq!(service.list_sessions(ListSessions::new("app")).await.unwrap().sessions[0].head, fresh.head);
+        let Some(Since::Events(new)) = service.events_since(&session.head).await.unwrap() else { panic!("{layout:?}") };
+        assert_eq!((ids(&new), &new.head), (vec!["py1".to_owned()], &fresh.head));
+        let error = service.append_event(&mut session, event("e2", 2.0)).await.unwrap_err();
+        assert!(error.is_stale(), "{layout:?}: {error}");
+        // Whoever has seen it goes on, and what it leaves is one revision for all.
+        service.append_event(&mut fresh, event("e2", 1.0)).await.unwrap();
+        service.append_event(&mut fresh, event("e3", 2.0)).await.unwrap();
+        let back = loaded(&service, &key("s")).await;
+        assert_eq!((&back.head, back.events.len()), (&fresh.head, 4), "{layout:?}");
+    }
 }

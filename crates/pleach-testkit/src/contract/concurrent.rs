@@ -42,6 +42,25 @@ pub async fn case_71_of_five_copies_one_is_stored(service: &dyn SessionService) 
     assert_eq!(loaded(service, &key("s")).await.events.len(), 1);
 }
 
+/// As when a caller gives up waiting and tries again while the first try is under way.
+pub async fn s36_the_same_append_twice_at_once_is_stored_once(service: &dyn SessionService) {
+    for round in 0..10 {
+        let key = key(&format!("s{round}"));
+        let session = created(service, &key, json!({})).await;
+        let sent = Arc::new(event("e1", 1.0).with_state("app:n", round));
+        let heads = join_all((0..3).map(|_| {
+            let (mut head, sent) = (session.head.clone(), sent.clone());
+            async move { service.append(&mut head, sent).await.map(|_| head) }
+        }))
+        .await;
+        let back = loaded(service, &key).await;
+        assert_eq!(ids(&back), ["e1"]);
+        for head in heads {
+            assert_eq!(head.unwrap(), back.head);
+        }
+    }
+}
+
 /// Eight sessions write their own key of app and user state, over and over; none is lost.
 pub async fn case_72_concurrent_keys_of_shared_state_all_survive(service: &dyn SessionService) {
     join_all((0..8).map(|writer| async move {

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use pleach_session::{CreateSession, SessionError, SessionService, SessionServiceExt as _};
+use pleach_core::{Revision, SessionHead, SessionKey};
+use pleach_session::{
+    CreateSession, GetSessionConfig, ListSessions, SessionError, SessionService, SessionServiceExt as _,
+};
 use serde_json::json;
 
 use super::{CREATED, created, event, ids, key, loaded};
@@ -95,4 +98,40 @@ pub async fn s34_a_lost_answer_can_be_asked_for_again(service: &dyn SessionServi
     let error = service.append(&mut third, Arc::new(event("e3", 3.0))).await.unwrap_err();
     assert!(error.is_stale(), "{error}");
     assert_eq!(ids(&loaded(service, &key("s")).await), ["e1", "e2"]);
+}
+
+/// Times that went back do not tell what a caller has seen; the order of the appends does.
+pub async fn s34_a_repeated_append_is_known_by_its_place_not_by_its_time(service: &dyn SessionService) {
+    // The answer to an event before the session's own time was lost.
+    let mut session = created(service, &key("lost"), json!({})).await;
+    let early = event("e1", -5.0).with_state("k", 1);
+    service.append(&mut session.head.clone(), Arc::new(early.clone())).await.unwrap();
+    service.append_event(&mut session, early).await.unwrap();
+    assert_eq!(session, loaded(service, &key("lost")).await);
+    service.append_event(&mut session, event("e2", 1.0)).await.unwrap();
+
+    // A caller who has seen everything repeats an event with a later time than the newest.
+    let mut writer = created(service, &key("seen"), json!({})).await;
+    let late = event("e1", 3.0).with_state("k", "old");
+    service.append_event(&mut writer, late.clone()).await.unwrap();
+    service.append_event(&mut writer, event("e2", 1.0).with_state("k", "new")).await.unwrap();
+    let mut reader = loaded(service, &key("seen")).await;
+    let before = reader.clone();
+    service.append_event(&mut reader, late).await.unwrap();
+    assert_eq!(reader, before);
+    service.append_event(&mut reader, event("e3", 4.0)).await.unwrap();
+}
+
+/// A session with such a name cannot exist, and asking for one is no fault of the store.
+pub async fn case_62_a_name_with_nul_is_not_found(service: &dyn SessionService) {
+    let odd = SessionKey::new("app", "us\u{0}er", "s\u{0}");
+    assert_eq!(service.get_session(&odd, GetSessionConfig::all()).await.unwrap(), None);
+    assert!(service.list_sessions(ListSessions::new("app").with_user("us\u{0}er")).await.unwrap().sessions.is_empty());
+    assert!(service.find_sessions(&"a\u{0}".into(), &"s\u{0}".into()).await.unwrap().is_empty());
+    assert!(service.user_state(&"app".into(), &"us\u{0}er".into()).await.unwrap().is_empty());
+    service.delete_session(&odd).await.unwrap();
+    let mut head = SessionHead::new(odd, Revision::new(0, 0), 0.0);
+    assert_eq!(service.events_since(&head).await.unwrap(), None);
+    let error = service.append(&mut head, Arc::new(event("e1", 1.0))).await.unwrap_err();
+    assert!(matches!(error, SessionError::NotFound(_)), "{error}");
 }

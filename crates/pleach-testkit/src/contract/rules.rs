@@ -73,6 +73,7 @@ macro_rules! session_rules {
                     s4_s5_what_is_returned_is_a_copy_without_ties,
                     case_11_12_15_what_is_missing_is_no_error,
                     case_13_the_empty_user_is_a_user,
+                    case_62_a_name_with_nul_is_not_found,
                     case_39_the_newest_events,
                     case_41_42_43_44_events_after_a_time,
                     case_48_sessions_are_listed_oldest_activity_first,
@@ -109,6 +110,7 @@ macro_rules! session_rules {
                     s35_times_that_return_do_not_repeat_a_revision,
                     s33_a_session_made_again_refuses_old_heads,
                     s34_a_lost_answer_can_be_asked_for_again,
+                    s34_a_repeated_append_is_known_by_its_place_not_by_its_time,
                 ]
                 since: [
                     events_since_a_revision_are_those_appended_behind_it,
@@ -122,6 +124,7 @@ macro_rules! session_rules {
                     case_9_of_racing_creates_one_wins,
                     case_10_racing_creates_without_id_all_win,
                     case_71_of_five_copies_one_is_stored,
+                    s36_the_same_append_twice_at_once_is_stored_once,
                     case_72_concurrent_keys_of_shared_state_all_survive,
                     s36_many_sessions_append_at_once,
                     s36_two_writers_of_one_session_land_in_order_or_are_stale,

@@ -1,0 +1,67 @@
+//! SQL for "the events of this microsecond", in files whose times may be of two kinds.
+//!
+//! A file of the lite layout has numbers and one of the v1 layout texts, unless google-adk's other service has appended to
+//! it (S65, S66.4). The quick form compares times of the layout's own kind, with an index; the thorough one, taken only
+//! for sessions that have a time of the other kind, compares what they say.
+
+use crate::layout::SqliteLayout;
+
+/// A session's key and a time, as expressions of the statement around.
+#[derive(Clone, Copy)]
+pub(crate) struct Moment<'s> {
+    pub(crate) key: [&'s str; 3],
+    pub(crate) at: &'s str,
+}
+
+impl SqliteLayout {
+    /// An expression: `select` over the events `t` of that microsecond, which `tail` may narrow and order.
+    pub(crate) fn events_at(self, select: &str, moment: Moment<'_>, tail: &str) -> String {
+        let Moment { key, at } = moment;
+        let own = of_session("t", key);
+        let quick = self.quick("t.timestamp", at);
+        let thorough = same("t.timestamp", at);
+        let mixed = self.is_mixed(moment);
+        format!(
+            "(CASE WHEN {mixed} THEN (SELECT {select} FROM events t WHERE {own} AND {thorough} {tail}) \
+             ELSE (SELECT {select} FROM events t WHERE {own} AND {quick} {tail}) END)"
+        )
+    }
+
+    /// Whether the time or an event of the session is of the other kind.
+    pub(crate) fn is_mixed(self, moment: Moment<'_>) -> String {
+        let Moment { key, at } = moment;
+        let own = of_session("o", key);
+        // Every number sorts before the empty text.
+        let (kind, range) = match self {
+            Self::Lite => ("text", ">= ''"),
+            Self::V1 => ("real', 'integer", "< ''"),
+        };
+        format!("(typeof({at}) IN ('{kind}') OR EXISTS (SELECT 1 FROM events o WHERE {own} AND o.timestamp {range}))")
+    }
+
+    /// Numbers differ by less than a microsecond, of which revisions know nothing: compared as `time::instant` does.
+    fn quick(self, a: &str, b: &str) -> String {
+        match self {
+            Self::Lite => format!("{a} BETWEEN {b} - 1e-6 AND {b} + 1e-6 AND round({a} * 1e6) = round({b} * 1e6)"),
+            Self::V1 => format!("{a} = {b}"),
+        }
+    }
+}
+
+fn of_session(table: &str, [app, user, session]: [&str; 3]) -> String {
+    format!("{table}.app_name = {app} AND {table}.user_id = {user} AND {table}.session_id = {session}")
+}
+
+/// Whether two times of any kind say the same microsecond.
+pub(crate) fn same(a: &str, b: &str) -> String {
+    format!("{} = {}", micros(a), micros(b))
+}
+
+/// Microseconds since the epoch; of texts as google-adk writes them.
+fn micros(time: &str) -> String {
+    format!(
+        "CASE typeof({time}) WHEN 'text' \
+         THEN strftime('%s', substr({time}, 1, 19)) * 1000000 + CAST(substr({time} || '.000000', 21, 6) AS INTEGER) \
+         ELSE CAST(round({time} * 1e6) AS INTEGER) END"
+    )
+}
