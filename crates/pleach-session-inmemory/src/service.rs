@@ -34,9 +34,11 @@ impl InMemorySessionService {
     /// An empty service.
     pub fn new() -> Self {
         static SERVICES: AtomicU64 = AtomicU64::new(0);
+        let service = SERVICES.fetch_add(1, Ordering::Relaxed);
         Self {
-            service: SERVICES.fetch_add(1, Ordering::Relaxed),
-            generations: AtomicU32::new(0),
+            service,
+            // Far from those of other services: a revision of one never fits a session of the other.
+            generations: AtomicU32::new(u32::try_from(service % 4096).unwrap_or(0) << 20),
             directory: RwLock::default(),
         }
     }
@@ -45,7 +47,7 @@ impl InMemorySessionService {
         let create_time = prepare::create_time(&request);
         let id = prepare::session_id_or_new(request.session_id.as_ref());
         let key = SessionKey::new(request.app_name, request.user_id, id);
-        prepare::check_new_session(&key, &request.state)?;
+        prepare::check_new_session(&key, create_time, &request.state)?;
         let generation = self.generations.fetch_add(1, Ordering::Relaxed);
         let mut directory = write(&self.directory);
         let stored = directory.create(key, request.state, |key, state, app, user| {

@@ -30,7 +30,7 @@ impl Create {
         let seconds = prepare::create_time(&request);
         let id = request.session_id.unwrap_or_else(|| prepare::session_id_or_new(None));
         let key = Arc::new(SessionKey::new(request.app_name, request.user_id, id));
-        prepare::check_new_session(&key, &request.state)?;
+        prepare::check_new_session(&key, seconds, &request.state)?;
         limits::check_key(&key)?;
         let time = limits::check_time(&key, "create_time", seconds)?;
         let unwritable = |error| server.fault(sqlx::Error::Encode(Box::new(error)));

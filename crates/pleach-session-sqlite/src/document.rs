@@ -84,7 +84,7 @@ pub(crate) fn event_of_row(
     }
     if event.timestamp() == 0.0 {
         let time = column::time(row, "update_time").map_err(fault)?;
-        event.set_timestamp(time.and_then(|time| time.seconds).unwrap_or(0.0));
+        event.set_timestamp(time.unwrap_or(0.0));
     }
     Ok(event)
 }

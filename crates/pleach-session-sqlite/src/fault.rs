@@ -28,7 +28,7 @@ impl File {
         let source: BoxError = Box::new(Arc::clone(error));
         match Fault::of(error) {
             Fault::Busy => SessionError::Locked { what, source },
-            Fault::Damaged => SessionError::Corrupt { what, source },
+            Fault::Damaged | Fault::Unreadable => SessionError::Corrupt { what, source },
             Fault::Unavailable => SessionError::Unavailable { what, source },
             Fault::Duplicate | Fault::Other => SessionError::Storage { backend: BACKEND, source },
         }
@@ -76,6 +76,8 @@ pub(crate) enum Fault {
     Duplicate,
     /// The file is not a database, or a broken one.
     Damaged,
+    /// A value is not of the kind its column has; the fault of one row.
+    Unreadable,
     /// The file cannot be reached or written; the connection is not worth keeping.
     Unavailable,
     /// The fault of this statement.
@@ -90,6 +92,7 @@ impl Fault {
                 | sqlx::Error::WorkerCrashed
                 | sqlx::Error::PoolTimedOut
                 | sqlx::Error::PoolClosed => Self::Unavailable,
+                sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_) => Self::Unreadable,
                 _ => Self::Other,
             };
         };

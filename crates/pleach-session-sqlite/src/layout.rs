@@ -1,13 +1,16 @@
 //! The two layouts google-adk gives an SQLite file, and what differs between them once a file is open.
 
 use pleach_core::{SessionKey, micros, seconds};
-use pleach_session::{SessionResult, prepare};
+use pleach_session::{SessionError, SessionResult, prepare};
 use sqlx::Type;
 use sqlx::encode::{Encode, IsNull};
 use sqlx::error::BoxDynError;
 use sqlx::sqlite::{Sqlite, SqliteArgumentsBuffer, SqliteTypeInfo};
 
 use crate::time;
+
+/// Microseconds of times below this, in seconds, fit a revision.
+const DISTINCT: f64 = 9e12;
 
 /// Which of google-adk's two layouts a file has. Their tables have the same names and are not interchangeable (S65).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -33,7 +36,11 @@ impl SqliteLayout {
     /// A time in seconds as a column gives it back, refused when a column cannot hold it (S49).
     pub(crate) fn time(self, key: &SessionKey, field: &str, time: f64) -> SessionResult<f64> {
         match self {
-            Self::Lite => Ok(time),
+            Self::Lite if time.abs() < DISTINCT => Ok(time),
+            Self::Lite => {
+                let reason = "the time is more than 280,000 years away: revisions could not tell such times apart";
+                Err(SessionError::Unstorable { key: key.clone(), field: field.to_owned(), reason })
+            }
             Self::V1 => prepare::calendar_time(key, field, time).map(seconds),
         }
     }

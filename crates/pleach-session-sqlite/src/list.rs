@@ -44,10 +44,9 @@ fn place(row: &SqliteRow, file: &File, sql: &Sql) -> SessionResult<(ListCursor, 
         Ok((UserId::from(user_id), SessionId::from(id), column::time(row, "update_time")?))
     };
     let (user_id, session_id, updated) = read().map_err(|error| file.fault(error))?;
-    let update_time =
-        updated.and_then(|time| time.seconds).map(|time| sql.layout().rounded(time)).ok_or_else(|| {
-            file.corrupt(format_args!("the update time of session {user_id}/{session_id}"), "it is no time")
-        })?;
+    let update_time = updated.map(|time| sql.layout().rounded(time)).ok_or_else(|| {
+        file.corrupt(format_args!("the update time of session {user_id}/{session_id}"), "it is no time")
+    })?;
     Ok((ListCursor { update_time, user_id, session_id }, ()))
 }
 
@@ -96,7 +95,7 @@ impl<'r> States<'r> {
 }
 
 fn seen(row: &SqliteRow, sql: &Sql) -> sqlx::Result<Option<Renewed>> {
-    let time = column::time(row, "update_time")?.and_then(|time| time.seconds);
+    let time = column::time(row, "update_time")?;
     let ties = column::count(row, "ties")?;
     Ok(time.map(|time| Renewed::new(sql.layout().rounded(time), ties)))
 }

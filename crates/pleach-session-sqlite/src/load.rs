@@ -120,7 +120,7 @@ fn read_head(
 ) -> SessionResult<(SessionHead, Map)> {
     let read = || -> sqlx::Result<_> {
         let states = (row.try_get("data")?, row.try_get("app_state")?, row.try_get("user_state")?);
-        let updated = column::time(row, "update_time")?.and_then(|time| time.seconds);
+        let updated = column::time(row, "update_time")?;
         Ok((states, updated, column::count(row, "ties")?))
     };
     let (states, updated, ties) = read().map_err(|error| file.fault(error))?;

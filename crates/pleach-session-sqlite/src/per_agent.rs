@@ -81,14 +81,16 @@ impl PerAgentSessionService {
         let folder = self.folder(app_name)?;
         let path = folder.join("session.db");
         let file = File::new(&path);
+        let exists = make || path.exists();
         let cell = {
             let mut files = self.files();
             let files = files.as_mut().ok_or_else(|| file.closed())?;
-            Arc::clone(files.entry(folder.clone()).or_default())
+            match files.get(&folder) {
+                Some(cell) => Arc::clone(cell),
+                None if !exists => return Ok(None),
+                None => Arc::clone(files.entry(folder.clone()).or_default()),
+            }
         };
-        if !make && !cell.initialized() && !path.exists() {
-            return Ok(None);
-        }
         let open = || async {
             if make {
                 std::fs::create_dir_all(&folder).map_err(|error| file.fault(sqlx::Error::Io(error)))?;

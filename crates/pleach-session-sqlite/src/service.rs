@@ -63,7 +63,11 @@ impl SqliteSessionService {
     /// # Cancel safety
     /// When the future is dropped, the file may have been created and its tables too.
     pub async fn open_with(path: impl AsRef<Path>, options: SqliteOptions) -> SessionResult<Self> {
-        let path = path.as_ref();
+        // SQLite would read such a name as a URI, and its options with it.
+        let path = match path.as_ref() {
+            path if path.as_os_str().as_encoded_bytes().starts_with(b"file:") => &Path::new(".").join(path),
+            path => path,
+        };
         let file = File::new(path);
         if path.as_os_str().is_empty() || path.as_os_str() == ":memory:" {
             let reason = "every connection would see a database of its own; use the in-memory session service";
@@ -83,6 +87,7 @@ impl SqliteSessionService {
             .max_lifetime(None)
             .acquire_timeout(options.busy_timeout.max(MIN_ACQUIRE))
             .connect_lazy_with(connect);
+        tracing::debug!(%file, layout = writer.layout().name(), "sessions opened");
         let sql = Arc::new(Sql::of(writer.layout()));
         Ok(Self { file, writer, readers, sql })
     }
@@ -100,7 +105,7 @@ impl SqliteSessionService {
         };
         let asked_id = request.session_id.as_ref().unwrap_or(&id).to_string();
         let key = Arc::new(SessionKey::new(request.app_name, request.user_id, id));
-        prepare::check_new_session(&key, &request.state)?;
+        prepare::check_new_session(&key, time, &request.state)?;
         let time = self.layout().time(&key, "create_time", time)?;
         let state = RawDelta::from_map(&request.state).map_err(|error| self.unwritable(error))?;
         let created = self

@@ -31,8 +31,8 @@ impl Wanted {
         if config.num_recent_events == Some(0) {
             return Self::None;
         }
-        // Zero means no filter here, as in google-adk (S31).
-        let after = config.after_timestamp.filter(|&after| after != 0.0);
+        // Zero means no filter here, as in google-adk (S31), and so does what is no number.
+        let after = config.after_timestamp.filter(|&after| after != 0.0 && !after.is_nan());
         Self::Events {
             after: after.map(|after| (layout.rounded(after), time::to_text(after))),
             newest: config.num_recent_events.map(|count| i64::try_from(count).unwrap_or(i64::MAX)),

@@ -45,7 +45,8 @@ pub trait SessionServiceExt: SessionService {
 
     /// Brings `session` up to date; true when events were added to it or it had to be loaded anew.
     ///
-    /// Reads only what is new, where the service can tell, and puts it behind the events that are there. The state becomes
+    /// Reads only what is new, where the service can tell, and puts it behind the events that are there; where it cannot, the
+    /// whole session is loaded, also if only a part of it was held. The state becomes
     /// the stored one, without the `temp:` keys of the object.
     ///
     /// # Errors

@@ -20,19 +20,29 @@ pub fn event_to_store(key: &SessionKey, mut event: Arc<Event>) -> SessionResult<
     if has_temp(event.actions().state_delta()) {
         take_temp(Arc::make_mut(&mut event).actions_mut().state_delta_mut());
     }
-    if !event.timestamp().is_finite() {
-        let reason = "the time is not a finite number";
-        return Err(refused(key, Unstorable { field: "timestamp".to_owned(), reason }));
-    }
+    check_time(key, "timestamp", event.timestamp())?;
     check_event(&event).map_err(|fault| refused(key, fault))?;
     Ok(event)
 }
 
-/// Checks the names and the initial state of a session that is about to be created (S47).
+/// Refuses a time, in seconds, that is no number on any clock.
 ///
 /// # Errors
 /// `Unstorable`, naming the field.
-pub fn check_new_session(key: &SessionKey, state: &Map) -> SessionResult<()> {
+fn check_time(key: &SessionKey, field: &str, seconds: f64) -> SessionResult<()> {
+    if seconds.is_finite() {
+        return Ok(());
+    }
+    let reason = "the time is not a finite number";
+    Err(refused(key, Unstorable { field: field.to_owned(), reason }))
+}
+
+/// Checks the names, the time and the initial state of a session that is about to be created (S47).
+///
+/// # Errors
+/// `Unstorable`, naming the field.
+pub fn check_new_session(key: &SessionKey, create_time: f64, state: &Map) -> SessionResult<()> {
+    check_time(key, "create_time", create_time)?;
     let names = [
         ("app_name", key.app_name.as_str()),
         ("user_id", key.user_id.as_str()),
@@ -59,16 +69,21 @@ pub fn event_text(key: &SessionKey, event: &Event) -> SessionResult<String> {
 
 /// The id a session is created under: the wanted one without blanks around it, or a new UUID (S30).
 pub fn session_id_or_new(wanted: Option<&SessionId>) -> SessionId {
-    match wanted.map(|id| id.as_str().trim()) {
+    match wanted.map(|id| trim(id.as_str())) {
         None | Some("") => SessionId::from(RandomIds.uuid().to_string()),
         Some(id) => SessionId::from(id),
     }
 }
 
+/// Without what Python's `strip` takes away.
+fn trim(text: &str) -> &str {
+    text.trim_matches(|letter: char| letter.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&letter))
+}
+
 /// The session id without blanks around it, when that is a different id (S30).
 pub fn trimmed_key(key: &SessionKey) -> Option<SessionKey> {
     let text = key.session_id.as_str();
-    let trimmed = text.trim();
+    let trimmed = trim(text);
     (trimmed.len() != text.len()).then(|| SessionKey::new(&key.app_name, &key.user_id, trimmed))
 }
 

@@ -165,6 +165,6 @@ impl ListCursor {
 pub struct ListSessionsResponse {
     /// Sessions with merged state and no events.
     pub sessions: Vec<Session>,
-    /// Where the next page starts; `None` when this answer reached the end.
+    /// Where the next page starts; `None` when this answer reached the end, or when a page of none was asked for.
     pub next: Option<ListCursor>,
 }

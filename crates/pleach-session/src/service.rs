@@ -56,6 +56,9 @@ pub trait SessionService: fmt::Debug + Send + Sync + 'static {
 
     /// Removes a session and its events; app and user state stay, a missing session is no error (S33).
     ///
+    /// Heads of a deleted session are stale in one that is made again under its id, unless a database's new session has the
+    /// very microsecond of the old one's creation: nothing is left there that could tell them apart.
+    ///
     /// # Errors
     /// Only storage failures.
     fn delete_session<'a>(&'a self, key: &'a SessionKey) -> BoxFuture<'a, SessionResult<()>>;

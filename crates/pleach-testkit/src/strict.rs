@@ -34,11 +34,13 @@ impl<S: SessionService> StrictSessionService<S> {
     }
 
     async fn append(&self, head: &mut SessionHead, event: Arc<Event>) -> SessionResult<Arc<Event>> {
+        // Before it is stored. What cannot be read again at all is for the service to refuse, by name.
+        let readable = serde_json::to_string(&*event).is_ok_and(|text| serde_json::from_str::<Event>(&text).is_ok());
+        let event = if readable && !event.is_partial() { Arc::new(copied_event(&event)?) } else { event };
         let mut bare = without_handle(head);
         let stored = self.inner.append(&mut bare, event).await?;
-        let copy = if stored.is_partial() { stored } else { Arc::new(copied_event(&stored)?) };
         *head = without_handle(&bare);
-        Ok(copy)
+        Ok(stored)
     }
 
     async fn list(&self, request: ListSessions) -> SessionResult<ListSessionsResponse> {

@@ -18,6 +18,7 @@ pub(crate) struct Place {
 pub(crate) fn parse(url: &str, rest: &str) -> Result<Place, ConnectError> {
     let bad = |reason: String| ConnectError::BadUrl { url: url.to_owned(), reason };
     let path = match rest.strip_prefix("//") {
+        Some("") => return Err(ConnectError::NoFile { url: url.to_owned() }),
         Some(rest) => {
             rest.strip_prefix('/').ok_or_else(|| bad("a host is not possible: use three slashes".to_owned()))?
         }

@@ -44,14 +44,13 @@ impl Writer {
 
     /// Runs the whole transaction, again and again while another process holds the lock.
     async fn try_append(&mut self, appends: &[Append]) -> sqlx::Result<Vec<Outcome>> {
-        let mut patience = self.settings.patience();
         loop {
             let error = match self.transact(appends).await {
                 Ok(outcomes) => return Ok(outcomes),
                 Err(error) => error,
             };
             self.roll_back(&error).await;
-            if Fault::of(&error) != Fault::Busy || !patience.wait() {
+            if Fault::of(&error) != Fault::Busy || !self.patience.wait() {
                 return Err(error);
             }
         }
@@ -132,7 +131,7 @@ async fn read(connection: &mut SqliteConnection, sql: &Sql, text: &Arc<str>, bat
         let state: Option<String> = row.try_get("state")?;
         match row.try_get::<i64, _>("kind")? {
             0 => {
-                let rounded = |time: column::Time| time.seconds.map(|seconds| sql.layout().rounded(seconds));
+                let rounded = |seconds| sql.layout().rounded(seconds);
                 let updated = column::time(row, "update_time")?;
                 let mixed = row.try_get::<i64, _>("mixed")? != 0;
                 batch.found_session(
@@ -140,14 +139,10 @@ async fn read(connection: &mut SqliteConnection, sql: &Sql, text: &Arc<str>, bat
                     SessionRow {
                         state,
                         // No time equals NaN: a session whose time is junk is stale until a load names the fault.
-                        update_time: updated.and_then(rounded).unwrap_or(f64::NAN),
+                        update_time: updated.map_or(f64::NAN, rounded),
                         ties: column::count(row, "ties")?,
                         // Of two kinds of times the greatest is not the latest.
-                        newest: if mixed {
-                            Some(f64::INFINITY)
-                        } else {
-                            column::time(row, "newest")?.and_then(rounded)
-                        },
+                        newest: if mixed { Some(f64::INFINITY) } else { column::time(row, "newest")?.map(rounded) },
                         mixed,
                     },
                 );
@@ -245,7 +240,7 @@ async fn find_event(connection: &mut SqliteConnection, sql: &Sql, append: &Appen
     let Some(row) = row.first() else {
         return Ok(None);
     };
-    let update_time = column::time(row, "timestamp")?.and_then(|time| time.seconds);
+    let update_time = column::time(row, "timestamp")?;
     let update_time = sql.layout().rounded(update_time.unwrap_or(append.time));
     let behind = Renewed::new(update_time, column::count(row, "ties")?);
     let data: Option<String> = row.try_get("event_data")?;

@@ -3,6 +3,7 @@
 //! Appends are judged in the order they came, each against what the ones before it leave behind. A refused append
 //! touches nothing, so it needs no savepoint and its neighbours do not notice it.
 
+use std::fmt;
 use std::sync::Arc;
 
 use pleach_core::{AppName, Event, Revision, SessionHead, SessionKey, UserId};
@@ -197,8 +198,10 @@ impl Batch {
         let merged = || -> SessionResult<_> {
             let stored = new_state.as_deref().or(row.state.as_deref()).unwrap_or("{}");
             let session = merge_session(stored, &append.delta.session, key, file)?;
-            let app = app.map(|at| self.apps[at].merge(&append.delta.app, file)).transpose()?;
-            let user = user.map(|at| self.users[at].merge(&append.delta.user, file)).transpose()?;
+            let of_app = format_args!("the state of app {}", key.app_name);
+            let app = app.map(|at| self.apps[at].merge(&append.delta.app, of_app, file)).transpose()?;
+            let of_user = format_args!("the state of user {}/{}", key.app_name, key.user_id);
+            let user = user.map(|at| self.users[at].merge(&append.delta.user, of_user, file)).transpose()?;
             Ok((session, app, user))
         };
         let (session_text, app_text, user_text) = match merged() {
@@ -268,15 +271,14 @@ impl SessionRow {
     }
 }
 
-impl<K: std::fmt::Debug> StateSlot<K> {
+impl<K> StateSlot<K> {
     fn add(slots: &mut Vec<Self>, key: K) -> usize {
         slots.push(Self { key, text: "{}".to_owned(), changed: None });
         slots.len() - 1
     }
 
-    fn merge(&self, delta: &RawObject, file: &File) -> SessionResult<String> {
-        raw_state::merge(&self.text, delta)
-            .map_err(|error| file.corrupt(format_args!("the shared state of {:?}", self.key), error))
+    fn merge(&self, delta: &RawObject, whose: fmt::Arguments<'_>, file: &File) -> SessionResult<String> {
+        raw_state::merge(&self.text, delta).map_err(|error| file.corrupt(whose, error))
     }
 
     fn set(&mut self, text: String, time: f64) {

@@ -25,6 +25,9 @@ pub(super) async fn detect(connection: &mut SqliteConnection) -> sqlx::Result<Re
     if count("event_columns")? > 0 && count("has_event_data")? == 0 {
         return Ok(Err(if count("has_actions")? > 0 { OLD } else { FOREIGN }.to_owned()));
     }
+    if count("missing_columns")? > 0 {
+        return Ok(Err(FOREIGN.to_owned()));
+    }
     let has_metadata = count("has_metadata")? > 0;
     let time_type: Option<&str> = row.try_get("time_type")?;
     let has_sessions = count("session_columns")? > 0;

@@ -27,6 +27,7 @@ use self::texts::Texts;
 use crate::SqliteOptions;
 use crate::fault::{Fault, File};
 use crate::layout::SqliteLayout;
+use crate::patience::Patience;
 use crate::sql;
 
 /// Messages that wait at most; senders wait beyond that.
@@ -80,8 +81,8 @@ impl WriterHandle {
     pub(crate) async fn open(path: &std::path::Path, file: File, options: &SqliteOptions) -> SessionResult<Self> {
         let (inbox, messages) = mpsc::channel(QUEUE);
         let (opened, ready) = oneshot::channel();
-        let mut writer =
-            Writer { settings: open::Settings::new(path, file.clone(), options), open: None, texts: Texts::default() };
+        let settings = open::Settings::new(path, file.clone(), options);
+        let mut writer = Writer { patience: settings.patience(), settings, open: None, texts: Texts::default() };
         let work = async move {
             let outcome = writer.connect().await.map(|open| open.sql.layout());
             let running = outcome.is_ok();
@@ -153,6 +154,8 @@ struct Writer {
     /// None after a fault that the connection did not survive, until the next message needs one.
     open: Option<Open>,
     texts: Texts,
+    /// How much waiting for other processes is left to the messages that are being served: they wait together.
+    patience: Patience,
 }
 
 impl Writer {
@@ -161,6 +164,7 @@ impl Writer {
         let mut closing = Vec::new();
         while inbox.recv_many(&mut waiting, BATCH).await > 0 {
             linger(&mut inbox, &mut waiting).await;
+            self.patience = self.settings.patience();
             closing.extend(self.serve(waiting.drain(..)).await);
             if !closing.is_empty() {
                 inbox.close();

@@ -48,7 +48,6 @@ struct Found {
 
 impl Writer {
     pub(super) async fn create(&mut self, create: Create) {
-        let mut patience = self.settings.patience();
         let outcome = loop {
             if let Err(error) = self.connect().await {
                 break Err(error);
@@ -58,7 +57,7 @@ impl Writer {
                 Err(error) => error,
             };
             self.roll_back(&error).await;
-            if Fault::of(&error) != Fault::Busy || !patience.wait() {
+            if Fault::of(&error) != Fault::Busy || !self.patience.wait() {
                 break Err(self.file().fault(error));
             }
         };
@@ -122,7 +121,6 @@ impl Writer {
     }
 
     pub(super) async fn delete(&mut self, delete: Delete) {
-        let mut patience = self.settings.patience();
         let outcome = loop {
             if let Err(error) = self.connect().await {
                 break Err(error);
@@ -132,7 +130,7 @@ impl Writer {
                 Err(error) => error,
             };
             self.roll_back(&error).await;
-            if Fault::of(&error) != Fault::Busy || !patience.wait() {
+            if Fault::of(&error) != Fault::Busy || !self.patience.wait() {
                 break Err(self.file().fault(error));
             }
         };

@@ -162,6 +162,56 @@ async fn s66_6_a_lock_is_waited_for_until_the_deadline() {
     assert_eq!(loaded(&impatient, &key("s")).await, session);
 }
 
+/// Whoever waits for the same lock waits for it together, not one behind the other.
+#[tokio::test]
+async fn s66_6_waiting_messages_share_their_patience() {
+    let place = Place::new();
+    let options = SqliteOptions::new().with_busy_timeout(Duration::from_millis(300));
+    let service = SqliteSessionService::open_with(place.path(), options).await.unwrap();
+    let mut other = place.raw().await;
+    sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut other).await.unwrap();
+    let creates = (0..20).map(|_| service.create_session(CreateSession::new("app", "user")));
+    let all = futures_util::future::join_all(creates);
+    // Twenty times the patience would be six seconds; two rounds of it are what the first and those behind it need.
+    let outcomes = tokio::time::timeout(Duration::from_secs(4), all).await.expect("they wait together");
+    assert!(outcomes.iter().all(|outcome| matches!(outcome, Err(SessionError::Locked { .. }))));
+}
+
+#[tokio::test]
+async fn times_that_no_revision_tells_apart_are_refused() {
+    let place = Place::new();
+    let service = place.open().await;
+    for time in [f64::NAN, f64::INFINITY, 1e13] {
+        let error = service.create_session(CreateSession::new("app", "user").with_create_time(time)).await.unwrap_err();
+        assert!(matches!(&error, SessionError::Unstorable { field, .. } if field == "create_time"), "{error}");
+    }
+    let mut session = created(&service, &key("s"), json!({})).await;
+    let mut far = event("e1", 0.0);
+    far.set_timestamp(1e13);
+    let error = service.append_event(&mut session, far).await.unwrap_err();
+    assert!(matches!(&error, SessionError::Unstorable { field, .. } if field == "timestamp"), "{error}");
+}
+
+#[tokio::test]
+async fn values_of_another_kind_than_their_column_are_damage_and_named() {
+    let place = Place::new();
+    let service = place.open().await;
+    let mut session = created(&service, &key("s"), json!({})).await;
+    service.append_event(&mut session, event("e1", 1.0)).await.unwrap();
+    for damage in [
+        "UPDATE sessions SET state = x'ff00'",
+        "UPDATE sessions SET state = '{}', update_time = x'00'",
+        "UPDATE sessions SET update_time = 1760000001.0; UPDATE events SET event_data = CAST(x'ff' AS TEXT)",
+    ] {
+        place.run(damage).await;
+        let error = service.get_session(&key("s"), GetSessionConfig::all()).await.unwrap_err();
+        assert!(
+            matches!(&error, SessionError::Corrupt { what, .. } if what.contains("sessions.db")),
+            "{damage}: {error}"
+        );
+    }
+}
+
 #[tokio::test]
 async fn a_closed_service_says_so() {
     let place = Place::new();

@@ -31,9 +31,18 @@ async fn s64a_a_v0_file_is_refused_with_what_to_do() {
 
 #[tokio::test]
 async fn a_file_of_another_program_is_refused() {
-    let reason = refused("CREATE TABLE sessions (id TEXT, cookie TEXT)").await;
-    assert!(reason.contains("another program's"), "{reason}");
-    let reason = refused("CREATE TABLE sessions (id TEXT, update_time BLOB)").await;
+    for tables in [
+        "CREATE TABLE sessions (id TEXT, cookie TEXT)",
+        "CREATE TABLE sessions (sid, data, update_time DATETIME)",
+        "CREATE TABLE sessions (sid, data, update_time REAL)",
+        "CREATE TABLE app_states (k, v)",
+        "CREATE TABLE events (id, event_data)",
+    ] {
+        let reason = refused(tables).await;
+        assert!(reason.contains("another program's"), "{tables}: {reason}");
+    }
+    let columns = "app_name TEXT, user_id TEXT, id TEXT, state TEXT, create_time REAL, update_time BLOB";
+    let reason = refused(&format!("CREATE TABLE sessions ({columns})")).await;
     assert!(reason.contains("BLOB"), "{reason}");
 }
 
@@ -161,10 +170,12 @@ async fn an_empty_file_is_a_new_one_and_an_odd_name_is_a_name() {
     let place = Place::new();
     std::fs::write(place.path(), b"").unwrap();
     created(&place.open().await, &key("s"), json!({})).await;
-    let odd = place.folder.path().join("a b%20?x=1&ü#.db");
-    let service = SqliteSessionService::open(&odd).await.unwrap();
-    created(&service, &key("s"), json!({})).await;
-    assert!(odd.exists());
+    for name in ["a b%20?x=1&ü#.db", "file:x.db?mode=memory"] {
+        let odd = place.folder.path().join(name);
+        let service = SqliteSessionService::open(&odd).await.unwrap();
+        created(&service, &key("s"), json!({})).await;
+        assert!(odd.exists());
+    }
 }
 
 #[tokio::test]
