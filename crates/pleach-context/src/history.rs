@@ -92,6 +92,12 @@ impl History {
         placed.into_iter().map(|(_, path)| path.clone()).collect()
     }
 
+    /// The direct children of `parent` that left events, in the order of their first ones.
+    #[must_use]
+    pub fn children(&self, parent: &NodePath) -> &[NodePath] {
+        self.children.get(parent).map(Vec::as_slice).unwrap_or_default()
+    }
+
     /// Whether nothing has been recorded.
     #[must_use]
     pub fn is_empty(&self) -> bool {

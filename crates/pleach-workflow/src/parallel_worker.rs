@@ -6,10 +6,10 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use pleach_context::{
-    Context, Flow, Need, Node, NodeError, NodeFault, NodeInput, NodeSpec, RetryConfig, RunOptions, TypedNode,
+    Context, Flow, History, Need, Node, NodeError, NodeFault, NodeInput, NodeSpec, RetryConfig, RunOptions, TypedNode,
     json_or_text,
 };
-use pleach_core::BoxFuture;
+use pleach_core::{BoxFuture, NodePath};
 use serde_json::Value;
 
 /// Runs a node once per item of its input and gives the list of its outputs, in the order of the items.
@@ -111,6 +111,10 @@ impl<N: Node> Node for ParallelWorker<N> {
 
     fn run<'a>(&'a self, ctx: Context, input: NodeInput) -> BoxFuture<'a, Result<Flow, NodeError>> {
         Box::pin(async move { Ok(Flow::output(Value::Array(self.work(&ctx, items(input)).await?))) })
+    }
+
+    fn fits(&self, path: &NodePath, history: &History) -> Result<(), NodeError> {
+        history.children(path).iter().try_for_each(|item| self.node.fits(item, history))
     }
 
     fn needs(&self, needs: &mut Vec<Need>) {

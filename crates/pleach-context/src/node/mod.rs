@@ -10,9 +10,9 @@ pub use input::NodeInput;
 pub use spec::{NodeFault, NodeKind, NodeSpec};
 pub use typed::{Decode, Dynamic, Typed, TypedNode, Untyped};
 
-use pleach_core::BoxFuture;
+use pleach_core::{BoxFuture, NodePath};
 
-use crate::{Context, NodeError};
+use crate::{Context, History, NodeError};
 
 /// One unit of work in a graph, or the root of a run.
 ///
@@ -30,6 +30,15 @@ pub trait Node: Send + Sync + 'static {
     /// What the node failed with; the engine writes the error event and decides about a retry.
     fn run<'a>(&'a self, ctx: Context, input: NodeInput) -> BoxFuture<'a, Result<Flow, NodeError>>;
 
+    /// Says what of a history this node cannot go on from any more, because it is made otherwise than when the run at `path`
+    /// was paused. Asked before anything of a resumed invocation runs.
+    ///
+    /// # Errors
+    /// What no longer fits, by name.
+    fn fits(&self, _path: &NodePath, _history: &History) -> Result<(), NodeError> {
+        Ok(())
+    }
+
     /// Adds the app-provided values (see [`Shared`](crate::Shared)) that the node cannot run without.
     fn needs(&self, _needs: &mut Vec<crate::Need>) {}
 }
@@ -41,6 +50,10 @@ impl<N: Node + ?Sized> Node for std::sync::Arc<N> {
 
     fn run<'a>(&'a self, ctx: Context, input: NodeInput) -> BoxFuture<'a, Result<Flow, NodeError>> {
         (**self).run(ctx, input)
+    }
+
+    fn fits(&self, path: &NodePath, history: &History) -> Result<(), NodeError> {
+        (**self).fits(path, history)
     }
 
     fn needs(&self, needs: &mut Vec<crate::Need>) {

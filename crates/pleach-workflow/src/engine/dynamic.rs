@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use pleach_context::{
-    ChildEnd, ChildFailure, Context, Node, NodeError, NodeInput, NodeScheduler, NodeSpec, RunOptions, RunOutcome,
+    ChildEnd, ChildFailure, Context, History, Node, NodeError, NodeInput, NodeScheduler, NodeSpec, RunOptions,
+    RunOutcome,
 };
 use pleach_core::{BoxFuture, Branch, NodePath, Route};
 
@@ -46,7 +47,12 @@ impl Engine {
         // What is wrong with the input is the caller's fault, and the root node has none: no event tells of it (R305).
         let input =
             conform(spec, &spec.name, input).map_err(|error| ChildFailure { error, path: root.node_path().clone() })?;
-        let setup = RunSetup { path: root.node_path().child(&spec.name, "1"), ..RunSetup::default() };
+        let path = root.node_path().child(&spec.name, "1");
+        if let Some(history) = root.invocation().history() {
+            fits(node, root.node_path(), &path, &history)
+                .map_err(|error| ChildFailure { error, path: path.clone() })?;
+        }
+        let setup = RunSetup { path, ..RunSetup::default() };
         let end = run(root, node, input, setup).await?;
         Ok(match end {
             ChildEnd::Done(output) => RootEnd::Done(output),
@@ -54,6 +60,20 @@ impl Engine {
             ChildEnd::Waiting => RootEnd::Waiting(Vec::new()),
         })
     }
+}
+
+/// Whether the root node is still the one that history tells of, all the way down.
+fn fits(node: &dyn Node, root: &NodePath, path: &NodePath, history: &History) -> Result<(), NodeError> {
+    let recorded = history.children(root);
+    if let Some(other) = recorded.first().filter(|_| !recorded.contains(path)) {
+        let message = format!(
+            "The root node was '{}' when this invocation was recorded, and is '{}' now.",
+            other.name(),
+            path.name()
+        );
+        return Err(NodeError::new("WorkflowChangedError", message));
+    }
+    node.fits(path, history)
 }
 
 /// Runs one node outside of a graph, as history allows.

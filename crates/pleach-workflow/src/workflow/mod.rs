@@ -1,5 +1,6 @@
 //! [`Workflow`]: a graph of nodes that is a node itself.
 
+mod changed;
 mod checkpoint;
 mod orchestrate;
 mod schedule;
@@ -8,8 +9,8 @@ mod triggers;
 use std::fmt;
 use std::marker::PhantomData;
 
-use pleach_context::{Context, Dynamic, Flow, Need, Node, NodeError, NodeInput, NodeSpec, TypedNode};
-use pleach_core::BoxFuture;
+use pleach_context::{Context, Dynamic, Flow, History, Need, Node, NodeError, NodeInput, NodeSpec, TypedNode};
+use pleach_core::{BoxFuture, NodePath};
 use smol_str::SmolStr;
 
 use crate::WorkflowBuilder;
@@ -56,6 +57,10 @@ impl<In: 'static, Out: 'static> Node for Workflow<In, Out> {
             Some(graph) => Box::pin(Orchestration::new(graph, &self.spec, self.max_concurrency, ctx).run(input)),
             None => Box::pin(std::future::ready(Ok(Flow::NOTHING))),
         }
+    }
+
+    fn fits(&self, path: &NodePath, history: &History) -> Result<(), NodeError> {
+        self.graph.as_ref().map_or(Ok(()), |graph| changed::check(&self.spec.name, graph, path, history))
     }
 
     fn needs(&self, needs: &mut Vec<Need>) {

@@ -1,0 +1,116 @@
+//! A workflow that was changed while an invocation of it waited: a clear error before anything runs, not a wrong replay.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use pleach::prelude::*;
+use pleach::{InMemorySessionService, Node};
+
+use crate::support::{runner, trace};
+
+/// Calls of any node since the workflow was changed.
+type Calls = Arc<AtomicU32>;
+
+fn counted(calls: &Calls, value: &'static str) -> impl Fn() -> std::future::Ready<Event> + Clone + Send + Sync + use<> {
+    let calls = Arc::clone(calls);
+    move || {
+        calls.fetch_add(1, Ordering::Relaxed);
+        std::future::ready(Event::of(value).with_route(value))
+    }
+}
+
+async fn ask() -> RequestInput {
+    RequestInput::ask("q1", "Fine?")
+}
+
+/// START → first → (on "first") ask → last, with the names and the route given.
+fn workflow(
+    calls: &Calls,
+    root: &'static str,
+    [first, ask_name, last]: [&'static str; 3],
+    route: &'static str,
+) -> Workflow {
+    let mut wf = Workflow::builder(root);
+    let begin = wf.node(first, counted(calls, "first"));
+    let (question, end) = (wf.node(ask_name, ask), wf.node(last, counted(calls, "last")));
+    wf.edge(START, begin.dynamic()).route(begin.dynamic(), route, question.dynamic());
+    wf.edge(question.dynamic(), end.dynamic());
+    wf.build().unwrap()
+}
+
+const NAMES: [&str; 3] = ["first", "ask", "last"];
+
+async fn paused(root: impl Node) -> Arc<InMemorySessionService> {
+    let (runner, sessions) = runner(root);
+    trace(runner.run("ana", "s1", "go")).await;
+    sessions
+}
+
+/// What the answer gives with another workflow over the same sessions.
+async fn answered(sessions: &Arc<InMemorySessionService>, root: impl Node) -> Vec<String> {
+    let runner = Runner::builder("t").root(root).sessions(Arc::clone(sessions)).build().unwrap();
+    trace(runner.answer("s1", "q1", true).unwrap()).await
+}
+
+#[tokio::test]
+async fn a_node_that_is_gone_or_renamed_is_named_and_nothing_runs() {
+    for (names, gone) in [(["first", "query", "last"], "ask"), (["begin", "ask", "last"], "first")] {
+        let calls = Calls::default();
+        let sessions = paused(workflow(&Calls::default(), "wf", NAMES, "first")).await;
+        let lines = answered(&sessions, workflow(&calls, "wf", names, "first")).await;
+        let expected = format!(
+            "! WorkflowChangedError: Workflow 'wf' has changed since its run 'wf@1' was recorded: node '{gone}' has run, \
+             and is not in it any more."
+        );
+        assert_eq!(lines, [expected]);
+        assert_eq!(calls.load(Ordering::Relaxed), 0);
+    }
+}
+
+#[tokio::test]
+async fn an_edge_that_no_longer_leads_there_is_named_and_nothing_runs() {
+    let calls = Calls::default();
+    let sessions = paused(workflow(&Calls::default(), "wf", NAMES, "first")).await;
+    let lines = answered(&sessions, workflow(&calls, "wf", NAMES, "elsewhere")).await;
+    let expected = "! WorkflowChangedError: Workflow 'wf' has changed since its run 'wf@1' was recorded: node 'ask' has run, \
+                    and no edge leads to it any more over what has happened.";
+    assert_eq!((lines, calls.load(Ordering::Relaxed)), (vec![expected.to_owned()], 0));
+}
+
+#[tokio::test]
+async fn another_root_and_a_change_deep_inside_are_found_before_anything_runs() {
+    let calls = Calls::default();
+    let sessions = paused(workflow(&Calls::default(), "wf", NAMES, "first")).await;
+    let lines = answered(&sessions, workflow(&calls, "other", NAMES, "first")).await;
+    assert_eq!(
+        lines,
+        ["! WorkflowChangedError: The root node was 'wf' when this invocation was recorded, and is 'other' now."]
+    );
+
+    let nested = |calls: &Calls, names| {
+        let mut outer = Workflow::builder("outer");
+        let before = outer.node("before", counted(calls, "before"));
+        let inner = outer.add(workflow(calls, "inner", names, "first"));
+        outer.edge(START, before.dynamic()).edge(before.dynamic(), inner);
+        outer.build().unwrap()
+    };
+    let sessions = paused(nested(&Calls::default(), NAMES)).await;
+    let lines = answered(&sessions, nested(&calls, ["first", "query", "last"])).await;
+    assert!(lines[0].contains("'inner' has changed since its run 'outer@1/inner@1'"), "{lines:?}");
+    assert_eq!((lines.len(), calls.load(Ordering::Relaxed)), (1, 0));
+}
+
+/// The answer is stored; with the workflow as it was, the invocation goes on.
+#[tokio::test]
+async fn what_was_added_does_not_disturb_and_the_old_workflow_goes_on() {
+    let sessions = paused(workflow(&Calls::default(), "wf", NAMES, "first")).await;
+    answered(&sessions, workflow(&Calls::default(), "wf", ["first", "query", "last"], "first")).await;
+    let calls = Calls::default();
+    let mut wf = Workflow::builder("wf");
+    let (begin, extra) = (wf.node("first", counted(&calls, "first")), wf.node("extra", counted(&calls, "extra")));
+    let (question, end) = (wf.node("ask", ask), wf.node("last", counted(&calls, "last")));
+    wf.edge(START, begin.dynamic()).route(begin.dynamic(), "first", question.dynamic());
+    wf.route(begin.dynamic(), "never", extra.dynamic()).edge(question.dynamic(), end.dynamic());
+    let lines = answered(&sessions, wf.build().unwrap()).await;
+    assert_eq!((lines, calls.load(Ordering::Relaxed)), (vec!["wf@1/last@1: \"last\", route \"last\"".to_owned()], 1));
+}
