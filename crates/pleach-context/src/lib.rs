@@ -37,7 +37,8 @@ pub use history::{History, RunRecord, live_events};
 pub use invocation::{InvocationContext, InvocationSetup};
 pub use lax::{from_content, from_value, json_or_text};
 pub use node::{
-    Decode, Dynamic, Flow, Node, NodeFault, NodeInput, NodeKind, NodeSpec, Typed, TypedNode, Untyped, Yield,
+    Decode, Dynamic, EdgeOutline, Flow, GraphOutline, Node, NodeFault, NodeInput, NodeKind, NodeSpec, Outline, Typed,
+    TypedNode, Untyped, Yield,
 };
 pub use plugin::{Hook, Plugin, PluginManager};
 pub use queue::{EventQueue, Ticket};

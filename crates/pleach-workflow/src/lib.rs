@@ -9,6 +9,7 @@ mod function;
 mod graph;
 mod join;
 mod parallel_worker;
+mod picture;
 mod workflow;
 
 pub use engine::{Engine, RootEnd};
@@ -17,4 +18,5 @@ pub use function::{Fallible, FunctionNode, Handler, IntoYield, Output, Shape};
 pub use graph::{BuildError, EdgeRoute, Fault, NodeRef, START, Source, Sources, Start, Targets, WorkflowBuilder};
 pub use join::JoinNode;
 pub use parallel_worker::ParallelWorker;
+pub use picture::{dot, mermaid};
 pub use workflow::Workflow;

@@ -48,11 +48,11 @@ pub use pleach_artifact::{
 };
 pub use pleach_context::{
     AbortSignal, And, Answers, AuthCredential, ChildEnd, ChildFailure, Context, CredentialService, Decode, Dynamic,
-    EventQueue, Extract, Fail, Feeds, Field, FieldType, Flow, FromContext, FromState, History, Hook,
+    EventQueue, Extract, Fail, Feeds, Field, FieldType, Flow, FromContext, FromState, GraphOutline, History, Hook,
     InMemoryCredentialService, Input, InvocationContext, Key, Need, Node, NodeError, NodeFault, NodeInput, NodeKind,
-    NodeScheduler, NodeSpec, Nothing, Plugin, PluginManager, ReadonlyContext, Result, ResultExt, Resume, RetryConfig,
-    RunConfig, RunOptions, Schema, SessionStateCredentialService, Shared, State, StreamingMode, SystemClock, Takes,
-    TypedNode, Wants, Yield, fit, json_or_text,
+    NodeScheduler, NodeSpec, Nothing, Outline, Plugin, PluginManager, ReadonlyContext, Result, ResultExt, Resume,
+    RetryConfig, RunConfig, RunOptions, Schema, SessionStateCredentialService, Shared, State, StreamingMode,
+    SystemClock, Takes, TypedNode, Wants, Yield, fit, json_or_text,
 };
 pub use pleach_core::{
     AppName, AuthConfig, AuthDocument, Blob, BoxError, BoxFuture, Branch, CamelCase, Clock, Content, DEFAULT_ROUTE,
@@ -83,7 +83,7 @@ pub use pleach_session_sqlite::{
 };
 pub use pleach_workflow::{
     BuildError, EdgeRoute, Fault, FunctionNode, Handler, IntoYield, JoinNode, NodeRef, Output, ParallelWorker, START,
-    Source, Sources, Start, Targets, Workflow, WorkflowBuilder,
+    Source, Sources, Start, Targets, Workflow, WorkflowBuilder, dot, mermaid,
 };
 
 /// The default route: `wf.route(check, DEFAULT, other)`.

@@ -2,11 +2,13 @@
 
 mod flow;
 mod input;
+mod outline;
 mod spec;
 mod typed;
 
 pub use flow::{Flow, Yield};
 pub use input::NodeInput;
+pub use outline::{EdgeOutline, GraphOutline, Outline};
 pub use spec::{NodeFault, NodeKind, NodeSpec};
 pub use typed::{Decode, Dynamic, Typed, TypedNode, Untyped};
 
@@ -30,6 +32,11 @@ pub trait Node: Send + Sync + 'static {
     /// What the node failed with; the engine writes the error event and decides about a retry.
     fn run<'a>(&'a self, ctx: Context, input: NodeInput) -> BoxFuture<'a, Result<Flow, NodeError>>;
 
+    /// What the node is made of, down to the nodes inside.
+    fn outline(&self) -> Outline {
+        Outline::of(self.spec())
+    }
+
     /// Says what of a history this node cannot go on from any more, because it is made otherwise than when the run at `path`
     /// was paused. Asked before anything of a resumed invocation runs.
     ///
@@ -50,6 +57,10 @@ impl<N: Node + ?Sized> Node for std::sync::Arc<N> {
 
     fn run<'a>(&'a self, ctx: Context, input: NodeInput) -> BoxFuture<'a, Result<Flow, NodeError>> {
         (**self).run(ctx, input)
+    }
+
+    fn outline(&self) -> Outline {
+        (**self).outline()
     }
 
     fn fits(&self, path: &NodePath, history: &History) -> Result<(), NodeError> {

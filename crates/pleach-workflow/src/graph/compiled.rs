@@ -3,11 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use pleach_context::{GraphNames, Node};
-use pleach_core::Route;
+use pleach_context::{EdgeOutline, GraphNames, GraphOutline, Node};
+use pleach_core::{DEFAULT_ROUTE, Route, RouteKey};
 use smol_str::SmolStr;
 
-use super::edge::{Edge, followed};
+use super::edge::{Edge, EdgeRoute, followed};
 
 /// The name under which START appears to nodes: as predecessor, and as key of a join.
 pub(crate) const START_NAME: SmolStr = SmolStr::new_static("__START__");
@@ -39,6 +39,29 @@ pub(crate) struct Awaited {
     pub(crate) name: SmolStr,
     /// `None` for START, which has always completed.
     pub(crate) node: Option<usize>,
+}
+
+impl Graph {
+    /// The graph as plain data.
+    pub(crate) fn outline(&self) -> GraphOutline {
+        let out = |from: Option<usize>, edges: &[Edge]| {
+            let edge = |edge: &Edge| EdgeOutline { from, to: edge.to, on: keys(edge.route.as_ref()) };
+            edges.iter().map(edge).collect::<Vec<_>>()
+        };
+        let later = self.nodes.iter().enumerate().flat_map(|(place, node)| out(Some(place), &node.out));
+        GraphOutline {
+            nodes: self.nodes.iter().map(|node| node.node.outline()).collect(),
+            edges: out(None, &self.start).into_iter().chain(later).collect(),
+        }
+    }
+}
+
+fn keys(route: Option<&EdgeRoute>) -> Vec<RouteKey> {
+    match route {
+        None => Vec::new(),
+        Some(EdgeRoute::Keys(keys)) => keys.clone(),
+        Some(EdgeRoute::Default) => vec![RouteKey::from(DEFAULT_ROUTE)],
+    }
 }
 
 impl GraphNode {

@@ -9,12 +9,13 @@ mod triggers;
 use std::fmt;
 use std::marker::PhantomData;
 
-use pleach_context::{Context, Dynamic, Flow, History, Need, Node, NodeError, NodeInput, NodeSpec, TypedNode};
+use pleach_context::{Context, Dynamic, Flow, History, Need, Node, NodeError, NodeInput, NodeSpec, Outline, TypedNode};
 use pleach_core::{BoxFuture, NodePath};
 use smol_str::SmolStr;
 
 use crate::WorkflowBuilder;
 use crate::graph::Graph;
+use crate::picture::{dot, mermaid};
 use orchestrate::Orchestration;
 
 /// A graph of nodes, run as one node: the root of an app, a node of another workflow, or a dynamic child.
@@ -47,6 +48,20 @@ impl<In, Out> Workflow<In, Out> {
     }
 }
 
+impl<In: 'static, Out: 'static> Workflow<In, Out> {
+    /// Draws the graph as a Mermaid flowchart, which Markdown pages show; nested workflows are subgraphs.
+    #[must_use]
+    pub fn to_mermaid(&self) -> String {
+        mermaid(&self.outline())
+    }
+
+    /// Draws the graph as a DOT digraph for Graphviz; nested workflows are clusters.
+    #[must_use]
+    pub fn to_dot(&self) -> String {
+        dot(&self.outline())
+    }
+}
+
 impl<In: 'static, Out: 'static> Node for Workflow<In, Out> {
     fn spec(&self) -> &NodeSpec {
         &self.spec
@@ -57,6 +72,10 @@ impl<In: 'static, Out: 'static> Node for Workflow<In, Out> {
             Some(graph) => Box::pin(Orchestration::new(graph, &self.spec, self.max_concurrency, ctx).run(input)),
             None => Box::pin(std::future::ready(Ok(Flow::NOTHING))),
         }
+    }
+
+    fn outline(&self) -> Outline {
+        Outline { graph: self.graph.as_ref().map(Graph::outline), ..Outline::of(&self.spec) }
     }
 
     fn fits(&self, path: &NodePath, history: &History) -> Result<(), NodeError> {
