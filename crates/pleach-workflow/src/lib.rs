@@ -18,5 +18,5 @@ pub use function::{Fallible, FunctionNode, Handler, IntoYield, Output, Shape};
 pub use graph::{BuildError, EdgeRoute, Fault, NodeRef, START, Source, Sources, Start, Targets, WorkflowBuilder};
 pub use join::JoinNode;
 pub use parallel_worker::ParallelWorker;
-pub use picture::{dot, mermaid};
+pub use picture::{dot, dot_of_run, mermaid, mermaid_of_run};
 pub use workflow::Workflow;

@@ -83,7 +83,7 @@ pub use pleach_session_sqlite::{
 };
 pub use pleach_workflow::{
     BuildError, EdgeRoute, Fault, FunctionNode, Handler, IntoYield, JoinNode, NodeRef, Output, ParallelWorker, START,
-    Source, Sources, Start, Targets, Workflow, WorkflowBuilder, dot, mermaid,
+    Source, Sources, Start, Targets, Workflow, WorkflowBuilder, dot, dot_of_run, mermaid, mermaid_of_run,
 };
 
 /// The default route: `wf.route(check, DEFAULT, other)`.

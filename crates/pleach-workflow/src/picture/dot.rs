@@ -1,10 +1,12 @@
 //! Graphviz digraphs.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use pleach_context::{GraphOutline, NodeKind, Outline};
+use pleach_core::{Event, InvocationId, NodePath};
 
-use super::{below, is_group, label, start};
+use super::{Mark, Marks, Place, below, is_group, label, start};
 
 /// Draws a node as a DOT digraph; nested workflows are clusters.
 ///
@@ -12,27 +14,43 @@ use super::{below, is_group, label, start};
 /// the border of its cluster.
 #[must_use]
 pub fn dot(outline: &Outline) -> String {
+    picture(outline, None)
+}
+
+/// Draws what an invocation of a root node has done so far: at each node its status, runs, failed attempts and the time from
+/// the event before its first to its last. Reads the session's `events`; those of other invocations do not matter.
+#[must_use]
+pub fn dot_of_run(outline: &Outline, events: &[Arc<Event>], invocation: &InvocationId) -> String {
+    picture(outline, Some(&Marks::of(events, invocation)))
+}
+
+fn picture(outline: &Outline, marks: Option<&Marks>) -> String {
     let mut text = String::from("digraph {\n  compound=true\n  node [shape=box, style=rounded]\n");
+    let place = Place::root(outline, marks);
     match &outline.graph {
-        Some(graph) => draw(&mut text, "n", graph, 1),
-        None => node(&mut text, "n", outline, 1),
+        Some(graph) => draw(&mut text, &place, graph),
+        None => {
+            let mark = marks.and_then(|marks| marks.mark(&NodePath::root(), &outline.name));
+            node(&mut text, &place, &place.id, outline, mark.as_ref());
+        }
     }
     text.push_str("}\n");
     text
 }
 
-fn draw(text: &mut String, id: &str, graph: &GraphOutline, depth: usize) {
+fn draw(text: &mut String, at: &Place<'_>, graph: &GraphOutline) {
+    let (id, depth) = (at.id.as_str(), at.depth);
     line(text, depth, format_args!("{} [label=\"START\", shape=circle]", start(id)));
     for (place, inner) in graph.nodes.iter().enumerate() {
-        let id = below(id, place);
+        let (id, mark) = (below(id, place), at.mark(&inner.name));
         match &inner.graph {
             Some(nested) if is_group(inner) => {
                 line(text, depth, format_args!("subgraph cluster_{id} {{"));
-                line(text, depth + 1, format_args!("label=\"{}\"", inner.name));
-                draw(text, &id, nested, depth + 1);
+                line(text, depth + 1, format_args!("label=\"{}\"", titled(inner, mark.as_ref())));
+                draw(text, &at.inside(&id, mark.as_ref()), nested);
                 line(text, depth, format_args!("}}"));
             }
-            _ => node(text, &id, inner, depth),
+            _ => node(text, at, &id, inner, mark.as_ref()),
         }
     }
     for edge in &graph.edges {
@@ -56,9 +74,19 @@ fn draw(text: &mut String, id: &str, graph: &GraphOutline, depth: usize) {
     }
 }
 
-fn node(text: &mut String, id: &str, outline: &Outline, depth: usize) {
+fn node(text: &mut String, at: &Place<'_>, id: &str, outline: &Outline, mark: Option<&Mark>) {
     let shape = if outline.kind == NodeKind::Join { ", shape=hexagon" } else { "" };
-    line(text, depth, format_args!("{id} [label=\"{}\"{shape}]", outline.name));
+    let fill = mark.map(|mark| format!(", style=\"rounded,filled\", fillcolor=\"{}\"", mark.colour()));
+    let title = titled(outline, mark);
+    line(text, at.depth, format_args!("{id} [label=\"{title}\"{shape}{}]", fill.unwrap_or_default()));
+}
+
+/// Names are identifiers and marks plain words: they need no escape.
+fn titled(outline: &Outline, mark: Option<&Mark>) -> String {
+    match mark {
+        Some(mark) => format!("{}\\n{}", outline.name, mark.text()),
+        None => outline.name.to_string(),
+    }
 }
 
 fn line(text: &mut String, depth: usize, what: std::fmt::Arguments<'_>) {

@@ -1,35 +1,53 @@
 //! Mermaid flowcharts.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use pleach_context::{GraphOutline, NodeKind, Outline};
+use pleach_core::{Event, InvocationId, NodePath};
 
-use super::{below, is_group, label, start};
+use super::{Mark, Marks, Place, below, is_group, label, start};
 
 /// Draws a node as a Mermaid flowchart; nested workflows are subgraphs.
 ///
 /// START is a circle, a join a hexagon, a routed edge carries its routes.
 #[must_use]
 pub fn mermaid(outline: &Outline) -> String {
+    picture(outline, None)
+}
+
+/// Draws what an invocation of a root node has done so far: at each node its status, runs, failed attempts and the time from
+/// the event before its first to its last. Reads the session's `events`; those of other invocations do not matter.
+#[must_use]
+pub fn mermaid_of_run(outline: &Outline, events: &[Arc<Event>], invocation: &InvocationId) -> String {
+    picture(outline, Some(&Marks::of(events, invocation)))
+}
+
+fn picture(outline: &Outline, marks: Option<&Marks>) -> String {
     let mut text = String::from("flowchart TD\n");
+    let place = Place::root(outline, marks);
     match &outline.graph {
-        Some(graph) => draw(&mut text, "n", graph, 1),
-        None => node(&mut text, "n", outline, 1),
+        Some(graph) => draw(&mut text, &place, graph),
+        None => {
+            let mark = marks.and_then(|marks| marks.mark(&NodePath::root(), &outline.name));
+            node(&mut text, &place, &place.id, outline, mark.as_ref());
+        }
     }
     text
 }
 
-fn draw(text: &mut String, id: &str, graph: &GraphOutline, depth: usize) {
+fn draw(text: &mut String, at: &Place<'_>, graph: &GraphOutline) {
+    let (id, depth) = (&at.id, at.depth);
     line(text, depth, format_args!("{}((START))", start(id)));
     for (place, inner) in graph.nodes.iter().enumerate() {
-        let id = below(id, place);
+        let (id, mark) = (below(id, place), at.mark(&inner.name));
         match &inner.graph {
             Some(nested) if is_group(inner) => {
-                line(text, depth, format_args!("subgraph {id}[\"{}\"]", inner.name));
-                draw(text, &id, nested, depth + 1);
+                line(text, depth, format_args!("subgraph {id}[\"{}\"]", titled(inner, mark.as_ref())));
+                draw(text, &at.inside(&id, mark.as_ref()), nested);
                 line(text, depth, format_args!("end"));
             }
-            _ => node(text, &id, inner, depth),
+            _ => node(text, at, &id, inner, mark.as_ref()),
         }
     }
     for edge in &graph.edges {
@@ -42,11 +60,22 @@ fn draw(text: &mut String, id: &str, graph: &GraphOutline, depth: usize) {
     }
 }
 
-fn node(text: &mut String, id: &str, outline: &Outline, depth: usize) {
-    // Names are identifiers: they need no escape.
+fn node(text: &mut String, at: &Place<'_>, id: &str, outline: &Outline, mark: Option<&Mark>) {
+    let title = titled(outline, mark);
     match outline.kind {
-        NodeKind::Join => line(text, depth, format_args!("{id}{{{{\"{}\"}}}}", outline.name)),
-        _ => line(text, depth, format_args!("{id}[\"{}\"]", outline.name)),
+        NodeKind::Join => line(text, at.depth, format_args!("{id}{{{{\"{title}\"}}}}")),
+        _ => line(text, at.depth, format_args!("{id}[\"{title}\"]")),
+    }
+    if let Some(mark) = mark {
+        line(text, at.depth, format_args!("style {id} fill:{}", mark.colour()));
+    }
+}
+
+/// Names are identifiers and marks plain words: they need no escape.
+fn titled(outline: &Outline, mark: Option<&Mark>) -> String {
+    match mark {
+        Some(mark) => format!("{}<br/>{}", outline.name, mark.text()),
+        None => outline.name.to_string(),
     }
 }
 

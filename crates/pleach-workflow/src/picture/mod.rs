@@ -1,12 +1,43 @@
 //! Pictures of workflows, for documentation and debugging: Mermaid for Markdown pages, DOT for Graphviz.
 
 mod dot;
+mod marks;
 mod mermaid;
 
-pub use dot::dot;
-pub use mermaid::mermaid;
+pub use dot::{dot, dot_of_run};
+pub use mermaid::{mermaid, mermaid_of_run};
 
 use pleach_context::{EdgeOutline, NodeKind, Outline};
+use pleach_core::NodePath;
+
+use marks::{Mark, Marks};
+
+/// A graph that is being drawn: where it stands in the picture and, in one of a run, which run of it.
+#[derive(Clone)]
+struct Place<'m> {
+    id: String,
+    depth: usize,
+    run: Option<(&'m Marks, NodePath)>,
+}
+
+impl<'m> Place<'m> {
+    /// The node that is drawn, as the root of `run`'s invocation.
+    fn root(outline: &Outline, marks: Option<&'m Marks>) -> Self {
+        let run = marks.map(|marks| (marks, NodePath::root().child(&outline.name, "1")));
+        Self { id: "n".to_owned(), depth: 1, run }
+    }
+
+    fn mark(&self, name: &str) -> Option<Mark> {
+        let (marks, path) = self.run.as_ref()?;
+        marks.mark(path, name)
+    }
+
+    /// The inside of a nested workflow. Of one that has not run, nothing is known.
+    fn inside(&self, id: &str, mark: Option<&Mark>) -> Self {
+        let run = self.run.as_ref().zip(mark).map(|((marks, _), mark)| (*marks, mark.path.clone()));
+        Self { id: id.to_owned(), depth: self.depth + 1, run }
+    }
+}
 
 /// The text on an edge: its routes.
 fn label(edge: &EdgeOutline) -> Option<String> {

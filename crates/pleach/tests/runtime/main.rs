@@ -12,6 +12,7 @@ mod graph;
 mod lifecycle;
 #[cfg(feature = "sqlite")]
 mod memory;
+mod pictures;
 mod questions;
 mod state_rules;
 mod support;

@@ -1,0 +1,131 @@
+//! What a picture of a run says at each node.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use pleach_context::{History, RunRecord, live_events};
+use pleach_core::{Event, InvocationId, NodePath};
+use rustc_hash::FxHashMap;
+
+/// How the last run of a node stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Status {
+    /// It has an outcome.
+    Done,
+    /// It waits for an answer.
+    Waiting,
+    /// It failed.
+    Failed,
+    /// It has left events and no outcome: it is running, or was cut off.
+    Started,
+}
+
+/// What is known about a node of a graph.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Mark {
+    pub(super) status: Status,
+    /// The last run.
+    pub(super) path: NodePath,
+    runs: usize,
+    failures: usize,
+    /// From the event before its first to its last, in seconds.
+    seconds: f64,
+}
+
+/// The recorded runs of one invocation.
+#[derive(Debug)]
+pub(super) struct Marks {
+    history: History,
+    tallies: FxHashMap<NodePath, Tally>,
+}
+
+/// What the events of one run add up to.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    failures: usize,
+    begin: f64,
+    end: f64,
+}
+
+impl Marks {
+    pub(super) fn of(events: &[Arc<Event>], invocation: &InvocationId) -> Self {
+        let live = live_events(events);
+        let mut tallies: FxHashMap<NodePath, Tally> = FxHashMap::default();
+        let mut before = None;
+        for event in live.iter().filter(|event| event.invocation_id() == invocation) {
+            let time = event.timestamp();
+            // What a run does counts for those around it.
+            let around = std::iter::successors(Some(event.path().clone()), NodePath::parent);
+            for path in around.take_while(|path| !path.is_root()) {
+                let own = path == *event.path();
+                let first = Tally { begin: before.unwrap_or(time), ..Tally::default() };
+                let tally = tallies.entry(path).or_insert(first);
+                tally.failures += usize::from(own && event.error_code().is_some());
+                tally.end = time;
+            }
+            before = Some(time);
+        }
+        Self { history: History::read(live, invocation), tallies }
+    }
+
+    /// What is known about the node with this name below the run at `parent`.
+    pub(super) fn mark(&self, parent: &NodePath, name: &str) -> Option<Mark> {
+        let runs: Vec<&NodePath> = self.history.children(parent).iter().filter(|run| run.name() == name).collect();
+        let path = (*runs.last()?).clone();
+        let tally = |run: &&NodePath| self.tallies.get(*run).copied().unwrap_or_default();
+        let last = tally(runs.last()?);
+        Some(Mark {
+            status: self.history.run(&path).map_or(Status::Started, status),
+            failures: runs.iter().map(|run| tally(run).failures).sum(),
+            runs: runs.len(),
+            seconds: last.end - last.begin,
+            path,
+        })
+    }
+}
+
+fn status(record: &RunRecord) -> Status {
+    if !record.open().is_empty() {
+        Status::Waiting
+    } else if record.failed {
+        Status::Failed
+    } else if record.finished || record.output.is_some() || record.route.is_some() {
+        Status::Done
+    } else {
+        Status::Started
+    }
+}
+
+impl Mark {
+    /// One line: status, runs, failed attempts and duration.
+    pub(super) fn text(&self) -> String {
+        let mut text = match self.status {
+            Status::Done => "done",
+            Status::Waiting => "waiting",
+            Status::Failed => "failed",
+            Status::Started => "started",
+        }
+        .to_owned();
+        let mut add = |what: std::fmt::Arguments<'_>| write!(text, ", {what}").expect("a String takes any text");
+        if self.runs > 1 {
+            add(format_args!("{} runs", self.runs));
+        }
+        match self.failures {
+            0 => {}
+            1 => add(format_args!("1 failed attempt")),
+            many => add(format_args!("{many} failed attempts")),
+        }
+        add(format_args!("{:.3} s", self.seconds));
+        text
+    }
+
+    /// The colour it is filled with.
+    pub(super) fn colour(&self) -> &'static str {
+        match self.status {
+            Status::Done => "#c8e6c9",
+            Status::Waiting => "#fff3c4",
+            Status::Failed => "#ffcdd2",
+            Status::Started => "#bbdefb",
+        }
+    }
+}
