@@ -83,6 +83,8 @@ impl Append {
             .bind(self.key.app_name.as_str())
             .bind(self.key.user_id.as_str())
             .bind(self.key.session_id.as_str())
+            .bind(Time(self.seen.revision.micros))
+            .bind(i64::from(self.seen.revision.ties))
             .bind(self.event.id().to_string())
             .bind(self.data.as_str())
             .fetch_all(connection)
@@ -95,9 +97,8 @@ impl Append {
             return Err(SessionError::EventAlreadyExists { key, event: self.event.id().clone() }.into());
         }
         let behind = Seen::new(row.try_get("timestamp")?, row.try_get("ties")?);
-        // A caller that has seen later events stays where it is.
-        let passed = self.seen.revision >= behind.revision;
-        Ok(Some(if passed { self.seen } else { behind }))
+        // A caller that has seen the event stays where it is.
+        Ok(Some(if row.try_get("seen")? { self.seen } else { behind }))
     }
 
     fn stale(&self, found: Seen) -> SessionError {

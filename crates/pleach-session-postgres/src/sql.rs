@@ -14,7 +14,9 @@ pub(crate) const APPEND_SHARED: &str = concat!(
     include_str!("../schema/append_event.sql")
 );
 pub(crate) const FIND_REVISION: &str = include_str!("../schema/find_revision.sql");
-pub(crate) const FIND_EVENT: &str = include_str!("../schema/find_event.sql");
+/// An event, seen from a revision.
+pub(crate) const FIND_EVENT: &str =
+    concat!(include_str!("../schema/load_anchor.sql"), include_str!("../schema/find_event.sql"));
 
 pub(crate) const CREATE_SESSION: &str = include_str!("../schema/create_session.sql");
 pub(crate) const ANYTHING: &str = "SELECT 1 FROM sessions LIMIT 1";

@@ -7,6 +7,7 @@ mod faults;
 mod golden;
 mod layout;
 mod proxy;
+mod repeats;
 mod rows;
 mod sharing;
 #[path = "../support/mod.rs"]

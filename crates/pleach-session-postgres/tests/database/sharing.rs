@@ -1,7 +1,6 @@
 //! Several services on one database, as several processes have it.
 
 use futures_util::future::{join, join_all};
-use pleach_core::Revision;
 use pleach_session::{SessionError, SessionService, SessionServiceExt as _};
 use pleach_testkit::contract::{self, created, event, loaded};
 use serde_json::json;
@@ -59,22 +58,4 @@ async fn an_append_that_waits_for_a_delete_finds_nothing() {
     let (outcome, ()) = join(append, release).await;
     assert!(matches!(outcome.unwrap_err(), SessionError::NotFound(_)));
     assert_eq!(place.texts("SELECT state::text FROM app_states").await, ["{}"]);
-}
-
-/// Events of one microsecond: the repeated append leads right behind its own event, not behind the others.
-#[tokio::test]
-async fn s34_a_lost_answer_among_events_of_one_time_is_not_taken_for_more() {
-    let Some(place) = Place::new().await else { return };
-    let service = place.open().await;
-    let session = created(&service, &key("s"), json!({})).await;
-    let mut first = session.head.clone();
-    service.append(&mut first, event("z-first", 0.0).into()).await.unwrap();
-    let mut second = first.clone();
-    service.append(&mut second, event("a-second", 0.0).into()).await.unwrap();
-    let mut again = session.head.clone();
-    service.append(&mut again, event("z-first", 0.0).into()).await.unwrap();
-    assert_eq!(again.revision(), first.revision());
-    assert_ne!(again.revision(), Revision::default());
-    let error = service.append(&mut again, event("third", 0.0).into()).await.unwrap_err();
-    assert!(error.is_stale(), "{error}");
 }
