@@ -40,7 +40,11 @@ impl Address {
         let plain = plain_url(url)?;
         if let Some(unknown) = unknown_parameter(&plain) {
             let known = "sslmode, host, port, dbname, user, password, application_name, options";
-            return Err(refused(format!("it has the unknown parameter `{unknown}`; there are {known} and a few more")));
+            let what = match is_word(unknown) {
+                true => format!("it has the unknown parameter `{unknown}`"),
+                false => "what is behind its `?` is not understood".to_owned(),
+            };
+            return Err(refused(format!("{what}; there are {known} and a few more")));
         }
         let mut connect = PgConnectOptions::from_str(&plain).map_err(|error| refused(reason(&error)))?;
         if connect.get_application_name().is_none() {
@@ -53,10 +57,21 @@ impl Address {
 
 fn plain_url(url: &str) -> SessionResult<String> {
     let schemes = ["postgres", "postgresql", "postgresql+asyncpg", "postgresql+psycopg"];
-    match url.split_once("://") {
-        Some((scheme, rest)) if schemes.contains(&scheme) => Ok(format!("postgres://{rest}")),
-        _ => Err(refused("it must begin with `postgresql://` or `postgres://`".to_owned())),
+    let Some((_, rest)) = url.split_once("://").filter(|(scheme, _)| schemes.contains(scheme)) else {
+        return Err(refused("it must begin with `postgresql://` or `postgres://`".to_owned()));
+    };
+    // A password with one of these would be taken for a database or a parameter, and shown as one.
+    if rest.split_once(['/', '?', '#']).is_some_and(|(_, behind)| behind.contains('@')) {
+        let reason = "it has an `@` behind a `/`, `?` or `#`: in a password and elsewhere, such characters must be \
+                      percent-encoded";
+        return Err(refused(reason.to_owned()));
     }
+    Ok(format!("postgres://{rest}"))
+}
+
+/// True for what may be the name of a parameter, and nothing else.
+fn is_word(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'-'))
 }
 
 fn unknown_parameter(url: &str) -> Option<&str> {
@@ -123,5 +138,22 @@ mod tests {
         check("postgres://u:s3cret@h/db?ssl=require", "unknown parameter `ssl`");
         check("postgres://u:s3cret@h:port/db", "invalid port number");
         check("postgres://u:s3cret@h/db?sslmode=maybe", "ssl_mode");
+        check("postgres://u:s3cret@h/db?ssl%20=no", "is not understood");
+    }
+
+    /// A password in which `/`, `?`, `#` or `@` is not percent-encoded ends up where nobody looks for it.
+    #[test]
+    fn pieces_of_a_password_are_shown_nowhere() {
+        for mark in
+            ["?", "#", "/", "??", "?a=1&", "?sslmode=", "?host=", "?application_name=", "/?", "?s3cret@", "/s3cret?"]
+        {
+            for start in ["abc", "12", ""] {
+                check(&format!("postgres://u:{start}{mark}s3cret@h/db"), "percent-encoded");
+                check(&format!("postgres://u:{start}{mark}s3cret@h/db?sslmode=prefer"), "percent-encoded");
+            }
+        }
+        check("postgres://u:abc?s3cret", "is not understood");
+        check("postgres://u:p@s3cret@h/db", "Postgres database db at h:5432");
+        check("postgres://h/db?user=me%40x&password=s3cret%3F", "Postgres database db at h:5432");
     }
 }
