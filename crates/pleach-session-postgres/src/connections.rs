@@ -11,7 +11,7 @@ use pleach_session::SessionResult;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{ConnectOptions as _, Connection as _, PgConnection};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::timeout;
+use tokio::time::timeout_at;
 
 use crate::address::Address;
 use crate::fault::{Fault, Server, Trouble};
@@ -40,6 +40,7 @@ struct Shared {
     connect: PgConnectOptions,
     server: Server,
     size: u32,
+    /// What one operation may take: waiting for a connection, every attempt and the pauses between them.
     acquire_timeout: Duration,
     /// One permit per connection that may be open; waiters are served in order.
     permits: Arc<Semaphore>,
@@ -56,27 +57,30 @@ impl Connections {
         Self { shared: Arc::new(Shared { connect, server, size, acquire_timeout, permits, idle }) }
     }
 
+    pub(crate) fn acquire_timeout(&self) -> Duration {
+        self.shared.acquire_timeout
+    }
+
     pub(crate) fn server(&self) -> &Server {
         &self.shared.server
     }
 
     /// Carries out an operation in the caller's own time. Dropping the future costs a connection, nothing else.
     pub(crate) async fn ask<A: Ask>(&self, ask: &A) -> SessionResult<A::Answer> {
-        let permit = self.permit().await?;
-        self.ask_with(permit, ask, Patience::new(self.shared.acquire_timeout)).await
+        self.ask_for(Patience::new(self.shared.acquire_timeout), ask).await
     }
 
-    /// Carries out an operation that is not worth waiting for a server that is gone.
-    pub(crate) async fn ask_for<A: Ask>(&self, patience: Duration, ask: &A) -> SessionResult<A::Answer> {
-        let permit = self.permit().await?;
-        self.ask_with(permit, ask, Patience::new(patience)).await
+    /// Carries out an operation that has a patience of its own.
+    pub(crate) async fn ask_for<A: Ask>(&self, patience: Patience, ask: &A) -> SessionResult<A::Answer> {
+        let permit = self.permit(&patience).await?;
+        self.ask_with(permit, ask, patience).await
     }
 
     /// Carries out an operation to its end, even when the caller's future is dropped meanwhile.
     pub(crate) async fn ask_to_the_end<A: Ask + 'static>(&self, ask: A) -> SessionResult<A::Answer> {
-        let permit = self.permit().await?;
-        let own = self.clone();
         let patience = Patience::new(self.shared.acquire_timeout);
+        let permit = self.permit(&patience).await?;
+        let own = self.clone();
         let task = tokio::spawn(async move { own.ask_with(permit, &ask, patience).await });
         task.await.unwrap_or_else(|_| Err(self.server().unavailable("the runtime is shutting down")))
     }
@@ -89,7 +93,12 @@ impl Connections {
     ) -> SessionResult<A::Answer> {
         let mut again = false;
         loop {
-            let error = match self.attempt(ask, again).await {
+            let Ok(outcome) = timeout_at(patience.deadline, self.attempt(ask, again)).await else {
+                // Its connection went with the attempt: the answer may still come. The others may be as deaf.
+                self.idle().clear();
+                return Err(self.server().unavailable("it did not answer in time"));
+            };
+            let error = match outcome {
                 Ok(answer) => return Ok(answer),
                 Err(Trouble::Answer(error)) => return Err(error),
                 Err(Trouble::Sql(error)) => error,
@@ -106,7 +115,7 @@ impl Connections {
         let idle = self.idle().pop();
         let mut connection = match idle {
             Some(connection) => connection,
-            None => self.connect().await?,
+            None => self.shared.connect.connect().await?,
         };
         let outcome = ask.ask(&mut connection, again).await;
         match &outcome {
@@ -117,13 +126,8 @@ impl Connections {
         outcome
     }
 
-    async fn connect(&self) -> sqlx::Result<PgConnection> {
-        let connecting = timeout(self.shared.acquire_timeout, self.shared.connect.connect());
-        connecting.await.unwrap_or_else(|_| Err(std::io::Error::from(std::io::ErrorKind::TimedOut).into()))
-    }
-
-    async fn permit(&self) -> SessionResult<OwnedSemaphorePermit> {
-        let permit = timeout(self.shared.acquire_timeout, self.shared.permits.clone().acquire_owned()).await;
+    async fn permit(&self, patience: &Patience) -> SessionResult<OwnedSemaphorePermit> {
+        let permit = timeout_at(patience.deadline, self.shared.permits.clone().acquire_owned()).await;
         match permit {
             Ok(Ok(permit)) => Ok(permit),
             Ok(Err(_)) => Err(self.server().unavailable("the session service is closed")),

@@ -29,7 +29,8 @@ impl PostgresOptions {
         self
     }
 
-    /// How long an operation waits for a free connection, and how long it goes on trying when the server is gone.
+    /// How long an operation may take in all: waiting for a free connection, connecting, locks other programs hold,
+    /// and trying again when the server is gone. Then it is `Unavailable`, and an append may have been stored.
     pub fn with_acquire_timeout(mut self, timeout: Duration) -> Self {
         self.acquire_timeout = timeout;
         self

@@ -3,23 +3,39 @@
 use std::time::Duration;
 
 use pleach_session::Patience as Pauses;
+use tokio::time::Instant;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
 const LONGEST_PAUSE: Duration = Duration::from_millis(250);
+/// Longer than any program runs; later moments may not exist.
+const FOREVER: Duration = Duration::from_secs(30 * 365 * 24 * 3600);
 
-/// Pauses between attempts.
+/// A deadline, and the pauses between the attempts before it.
 #[derive(Debug)]
-pub(crate) struct Patience(Pauses);
+pub(crate) struct Patience {
+    pub(crate) deadline: Instant,
+    pauses: Pauses,
+}
 
 impl Patience {
     pub(crate) fn new(limit: Duration) -> Self {
-        Self(Pauses::new(limit, FIRST_PAUSE, LONGEST_PAUSE))
+        let pauses = Pauses::new(limit, FIRST_PAUSE, LONGEST_PAUSE);
+        Self { deadline: Instant::now() + limit.min(FOREVER), pauses }
     }
 
-    /// Waits for the next pause; false when the limit is reached.
+    /// One attempt, which may take this long.
+    pub(crate) fn once(limit: Duration) -> Self {
+        Self { pauses: Pauses::new(Duration::ZERO, FIRST_PAUSE, LONGEST_PAUSE), ..Self::new(limit) }
+    }
+
+    /// Waits for the next pause; false when there is no time for another attempt.
     pub(crate) async fn wait(&mut self) -> bool {
-        let Some(pause) = self.0.pause() else { return false };
-        tokio::time::sleep(pause).await;
+        let Some(pause) = self.pauses.pause() else { return false };
+        let next = Instant::now() + pause;
+        if next >= self.deadline {
+            return false;
+        }
+        tokio::time::sleep_until(next).await;
         true
     }
 }

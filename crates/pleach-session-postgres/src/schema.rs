@@ -18,7 +18,8 @@ const OTHERS: Duration = Duration::from_secs(2);
 
 /// Makes sure that the database has the layout.
 pub(crate) async fn prepare(connections: &Connections) -> SessionResult<()> {
-    connections.ask_for(Duration::ZERO, &Prepare { server: connections.server() }).await
+    let patience = Patience::once(connections.acquire_timeout());
+    connections.ask_for(patience, &Prepare { server: connections.server() }).await
 }
 
 struct Prepare<'s> {

@@ -15,10 +15,11 @@ use crate::create::{Create, Delete};
 use crate::list::{Check, Find, List, UserState};
 use crate::load::{Load, LoadSince};
 use crate::options::PostgresOptions;
+use crate::patience::Patience;
 use crate::schema;
 
-/// Long enough to replace a connection that was closed while nobody used it.
-const CHECK_PATIENCE: Duration = Duration::from_millis(250);
+/// Long enough to replace a connection that was closed while nobody used it; whoever asks does not wait for long.
+const CHECK_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Sessions in a Postgres database. ADK: `DatabaseSessionService`.
 ///
@@ -132,7 +133,10 @@ impl SessionService for PostgresSessionService {
     }
 
     fn health_check(&self) -> BoxFuture<'_, SessionResult<()>> {
-        Box::pin(async move { self.connections.ask_for(CHECK_PATIENCE, &Check).await })
+        Box::pin(async move {
+            let patience = Patience::new(CHECK_PATIENCE.min(self.connections.acquire_timeout()));
+            self.connections.ask_for(patience, &Check).await
+        })
     }
 
     fn flush(&self) -> BoxFuture<'_, SessionResult<()>> {

@@ -1,7 +1,5 @@
 //! Servers that are not there, connections that break, patience that ends.
 
-use std::time::Duration;
-
 use futures_util::future::{join, join_all};
 use pleach_core::SessionKey;
 use pleach_session::{GetSessionConfig, SessionError, SessionService as _, SessionServiceExt as _};
@@ -124,26 +122,6 @@ async fn refusals_of_the_server_show_no_password() {
     }
     let debug = format!("{:?}", place.open().await);
     assert!(password.is_empty() || !debug.contains(password), "{debug}");
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_connection_is_waited_for_until_the_deadline() {
-    let Some(place) = Place::new().await else { return };
-    let options = PostgresOptions::new().with_connections(1).with_acquire_timeout(Duration::from_secs(3));
-    let service = PostgresSessionService::open_with(&place.url(), options).await.unwrap();
-    let mut session = created(&service, &key("s"), json!({})).await;
-    let mut other = place.raw().await;
-    sqlx::raw_sql("BEGIN; SELECT 1 FROM sessions FOR UPDATE").execute(&mut other).await.unwrap();
-    let append = service.append_event(&mut session, event("e1", 1.0));
-    let load = async {
-        place.until_waiting(1).await;
-        let error = service.get_session(&key("s"), GetSessionConfig::all()).await.unwrap_err();
-        assert!(chain(&error).contains("no connection became free in time"), "{}", chain(&error));
-        sqlx::raw_sql("ROLLBACK").execute(&mut other).await.unwrap();
-    };
-    let (outcome, ()) = join(append, load).await;
-    outcome.unwrap();
-    assert_eq!(loaded(&service, &key("s")).await, session);
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -24,6 +24,10 @@ struct Wire {
     answers: AtomicI64,
     /// How many answers were lost.
     lost: AtomicUsize,
+    /// Whether the server is gone behind the answer that is lost.
+    goes_down: AtomicBool,
+    /// Whether answers are held back, and their connections stay open.
+    is_silent: AtomicBool,
     /// How many clients were turned away.
     refused: AtomicUsize,
     /// Whether the server is there; connections end whenever it goes.
@@ -42,6 +46,8 @@ impl Proxy {
             server: server.to_owned(),
             answers: AtomicI64::new(-1),
             lost: AtomicUsize::new(0),
+            goes_down: AtomicBool::new(false),
+            is_silent: AtomicBool::new(false),
             refused: AtomicUsize::new(0),
             is_up: watch::Sender::new(true),
         });
@@ -61,6 +67,21 @@ impl Proxy {
 
     pub(crate) fn lose_no_answer(&self) {
         self.lose_answer_after(-1);
+    }
+
+    /// Takes the server down together with an answer that is lost, from now on.
+    pub(crate) fn go_down_with_answers(&self) {
+        self.wire.goes_down.store(true, Ordering::SeqCst);
+    }
+
+    /// Holds answers back for ever; connections are accepted and stay open.
+    pub(crate) fn fall_silent(&self) {
+        self.wire.is_silent.store(true, Ordering::SeqCst);
+    }
+
+    /// Lets the answers on new connections through again.
+    pub(crate) fn speak(&self) {
+        self.wire.is_silent.store(false, Ordering::SeqCst);
     }
 
     pub(crate) fn lost(&self) -> usize {
@@ -117,8 +138,14 @@ async fn pass(client: TcpStream, wire: Arc<Wire>) {
         let mut buffer = vec![0; 64 * 1024];
         loop {
             let Ok(length @ 1..) = from_server.read(&mut buffer).await else { return };
+            if wire.is_silent.load(Ordering::SeqCst) {
+                std::future::pending::<()>().await;
+            }
             if wire.answers.fetch_sub(1, Ordering::SeqCst) == 0 {
                 wire.lost.fetch_add(1, Ordering::SeqCst);
+                if wire.goes_down.load(Ordering::SeqCst) {
+                    wire.is_up.send_replace(false);
+                }
                 return;
             }
             if to_client.write_all(&buffer[..length]).await.is_err() {

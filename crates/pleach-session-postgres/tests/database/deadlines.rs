@@ -1,0 +1,93 @@
+//! Operations end at their deadline, whatever they wait for.
+
+use std::time::Duration;
+
+use futures_util::future::join;
+use pleach_session::{GetSessionConfig, SessionError, SessionService as _, SessionServiceExt as _};
+use pleach_session_postgres::{PostgresOptions, PostgresSessionService};
+use pleach_testkit::contract::{chain, created, event, loaded};
+use serde_json::json;
+use tokio::time::timeout;
+
+use super::proxy::Proxy;
+use super::{Place, key};
+
+/// Long enough for any machine; an operation without a deadline would take for ever.
+const AGES: Duration = Duration::from_secs(60);
+
+fn impatient() -> PostgresOptions {
+    PostgresOptions::new().with_acquire_timeout(Duration::from_secs(1))
+}
+
+fn check(error: &SessionError) {
+    assert!(matches!(error, SessionError::Unavailable { what, .. } if what.contains("127.0.0.1")), "{error}");
+    assert!(chain(error).contains("in time"), "{}", chain(error));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_falls_silent_is_given_up_and_its_connections_too() {
+    let Some(place) = Place::new().await else { return };
+    let proxy = Proxy::of(&place).await;
+    let service = PostgresSessionService::open_with(proxy.url(), impatient()).await.unwrap();
+    let mut session = created(&service, &key("s"), json!({})).await;
+    proxy.fall_silent();
+    // The first on the connection that is there, the others on new ones.
+    let outcome = timeout(AGES, service.get_session(&key("s"), GetSessionConfig::all())).await.unwrap();
+    check(&outcome.unwrap_err());
+    let sent = event("e1", 1.0);
+    check(&timeout(AGES, service.append_event(&mut session, sent.clone())).await.unwrap().unwrap_err());
+    check(&timeout(AGES, service.health_check()).await.unwrap().unwrap_err());
+    check(&timeout(AGES, PostgresSessionService::open_with(proxy.url(), impatient())).await.unwrap().unwrap_err());
+    proxy.speak();
+    service.append_event(&mut session, sent).await.unwrap();
+    assert_eq!(loaded(&service, &key("s")).await, session);
+}
+
+/// The append that was given up may be stored when the lock is free at last: repeating it tells.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_row_that_stays_locked_is_waited_for_until_the_deadline() {
+    let Some(place) = Place::new().await else { return };
+    let service = PostgresSessionService::open_with(&place.url(), impatient()).await.unwrap();
+    let mut session = created(&service, &key("s"), json!({})).await;
+    let before = session.clone();
+    let mut other = place.raw().await;
+    sqlx::raw_sql("BEGIN; SELECT 1 FROM sessions FOR UPDATE").execute(&mut other).await.unwrap();
+    let sent = event("e1", 1.0).with_state("k", 1);
+    check(&timeout(AGES, service.append_event(&mut session, sent.clone())).await.unwrap().unwrap_err());
+    assert_eq!(session, before);
+    service.health_check().await.unwrap();
+    sqlx::raw_sql("ROLLBACK").execute(&mut other).await.unwrap();
+    service.append_event(&mut session, sent).await.unwrap();
+    assert_eq!(loaded(&service, &key("s")).await, session);
+    assert_eq!(session.events.len(), 1);
+}
+
+/// The one connection is lent to somebody with more patience.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_connection_is_waited_for_until_the_deadline() {
+    let Some(place) = Place::new().await else { return };
+    let options = PostgresOptions::new().with_connections(1).with_acquire_timeout(AGES);
+    let service = PostgresSessionService::open_with(&place.url(), options).await.unwrap();
+    let mut session = created(&service, &key("s"), json!({})).await;
+    let mut other = place.raw().await;
+    sqlx::raw_sql("BEGIN; SELECT 1 FROM sessions FOR UPDATE").execute(&mut other).await.unwrap();
+    let append = service.append_event(&mut session, event("e1", 1.0));
+    let check = async {
+        place.until_waiting(1).await;
+        let error = service.health_check().await.unwrap_err();
+        assert!(chain(&error).contains("no connection became free in time"), "{}", chain(&error));
+        sqlx::raw_sql("ROLLBACK").execute(&mut other).await.unwrap();
+    };
+    let (outcome, ()) = join(append, check).await;
+    outcome.unwrap();
+    assert_eq!(loaded(&service, &key("s")).await, session);
+}
+
+/// No deadline at all is a very late one.
+#[tokio::test]
+async fn any_duration_is_a_timeout() {
+    let Some(place) = Place::new().await else { return };
+    let options = PostgresOptions::new().with_acquire_timeout(Duration::MAX);
+    let service = PostgresSessionService::open_with(&place.url(), options).await.unwrap();
+    created(&service, &key("s"), json!({})).await;
+}
