@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use pleach_session::SessionResult;
+use pleach_session::{SessionError, SessionResult};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{ConnectOptions as _, Connection as _, PgConnection};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -17,6 +17,7 @@ use crate::address::Address;
 use crate::fault::{Fault, Server, Trouble};
 use crate::options::PostgresOptions;
 use crate::patience::Patience;
+use crate::under_way::{Operation, UnderWay};
 
 /// One operation, which may be asked for again on another connection.
 pub(crate) trait Ask: Send + Sync {
@@ -46,6 +47,7 @@ struct Shared {
     permits: Arc<Semaphore>,
     /// Connections nobody uses; the last one back is the first one out, so that few are used when few are needed.
     idle: Mutex<Vec<PgConnection>>,
+    under_way: UnderWay,
 }
 
 impl Connections {
@@ -53,8 +55,9 @@ impl Connections {
         let size = options.connections.max(1);
         let connect = address.connect.disable_statement_logging();
         let permits = Arc::new(Semaphore::new(size as usize));
-        let (server, acquire_timeout, idle) = (address.server, options.acquire_timeout, Mutex::default());
-        Self { shared: Arc::new(Shared { connect, server, size, acquire_timeout, permits, idle }) }
+        let (server, acquire_timeout) = (address.server, options.acquire_timeout);
+        let (idle, under_way) = (Mutex::default(), UnderWay::default());
+        Self { shared: Arc::new(Shared { connect, server, size, acquire_timeout, permits, idle, under_way }) }
     }
 
     pub(crate) fn acquire_timeout(&self) -> Duration {
@@ -65,13 +68,19 @@ impl Connections {
         &self.shared.server
     }
 
-    /// Carries out an operation in the caller's own time. Dropping the future costs a connection, nothing else.
+    /// Carries out a load in the caller's own time. Dropping the future costs a connection, nothing else.
+    ///
+    /// It does not overtake what callers that went away have left behind: whoever drops a run and starts it again finds
+    /// all that was under way, whose deadline is before this one's.
     pub(crate) async fn ask<A: Ask>(&self, ask: &A) -> SessionResult<A::Answer> {
-        self.ask_for(Patience::new(self.shared.acquire_timeout), ask).await
+        let patience = Patience::new(self.shared.acquire_timeout);
+        self.shared.under_way.until_settled().await;
+        self.ask_for(patience, ask).await
     }
 
     /// Carries out an operation that has a patience of its own.
     pub(crate) async fn ask_for<A: Ask>(&self, patience: Patience, ask: &A) -> SessionResult<A::Answer> {
+        let _operation = self.begin()?;
         let permit = self.permit(&patience).await?;
         self.ask_with(permit, ask, patience).await
     }
@@ -79,9 +88,13 @@ impl Connections {
     /// Carries out an operation to its end, even when the caller's future is dropped meanwhile.
     pub(crate) async fn ask_to_the_end<A: Ask + 'static>(&self, ask: A) -> SessionResult<A::Answer> {
         let patience = Patience::new(self.shared.acquire_timeout);
+        let operation = self.begin()?;
         let permit = self.permit(&patience).await?;
-        let own = self.clone();
-        let task = tokio::spawn(async move { own.ask_with(permit, &ask, patience).await });
+        let (own, _caller) = (self.clone(), operation.caller());
+        let task = tokio::spawn(async move {
+            let _operation = operation;
+            own.ask_with(permit, &ask, patience).await
+        });
         task.await.unwrap_or_else(|_| Err(self.server().unavailable("the runtime is shutting down")))
     }
 
@@ -126,29 +139,30 @@ impl Connections {
         outcome
     }
 
+    fn begin(&self) -> SessionResult<Operation> {
+        self.shared.under_way.begin().ok_or_else(|| self.closed())
+    }
+
+    fn closed(&self) -> SessionError {
+        self.server().unavailable("the session service is closed")
+    }
+
     async fn permit(&self, patience: &Patience) -> SessionResult<OwnedSemaphorePermit> {
-        let permit = timeout_at(patience.deadline, self.shared.permits.clone().acquire_owned()).await;
-        match permit {
+        match timeout_at(patience.deadline, self.shared.permits.clone().acquire_owned()).await {
             Ok(Ok(permit)) => Ok(permit),
-            Ok(Err(_)) => Err(self.server().unavailable("the session service is closed")),
-            Err(_) => Err(self.server().unavailable("no connection became free in time")),
+            // The semaphore itself is never closed.
+            _ => Err(self.server().unavailable("no connection became free in time")),
         }
     }
 
     /// Waits until every operation that was started before is done.
     pub(crate) async fn flush(&self) -> SessionResult<()> {
-        match self.shared.permits.acquire_many(self.shared.size).await {
-            Ok(_) => Ok(()),
-            Err(_) => Err(self.server().unavailable("the session service is closed")),
-        }
+        if self.shared.under_way.until_done().await { Ok(()) } else { Err(self.closed()) }
     }
 
-    /// Waits for what was started, then closes; closing twice is fine.
+    /// Refuses what is new, waits for what was started, then closes; closing twice is fine.
     pub(crate) async fn close(&self) {
-        if self.flush().await.is_err() {
-            return;
-        }
-        self.shared.permits.close();
+        self.shared.under_way.close().await;
         let idle = std::mem::take(&mut *self.idle());
         for connection in idle {
             // Nothing is left to lose: every answer given was given after its commit.

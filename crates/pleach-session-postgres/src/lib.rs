@@ -23,6 +23,7 @@ mod patience;
 mod schema;
 mod service;
 mod sql;
+mod under_way;
 mod value;
 
 pub use options::PostgresOptions;

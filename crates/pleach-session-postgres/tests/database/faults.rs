@@ -9,7 +9,7 @@ use serde_json::json;
 use sqlx::{AssertSqlSafe, PgConnection};
 use tokio::sync::mpsc;
 
-use super::{Place, key};
+use super::{Place, is_pending, key};
 
 /// Writers, and a killer that ends whatever is at work after every few answers: nothing acknowledged is lost, nothing is
 /// stored twice, and nobody sees an error.
@@ -157,6 +157,56 @@ async fn a_closed_service_says_so() {
     let error = service.get_session(&key("s"), GetSessionConfig::all()).await.unwrap_err();
     assert!(chain(&error).contains("closed"), "{}", chain(&error));
     assert!(service.flush().await.is_err());
+    let left = format!("SELECT pid::text FROM pg_stat_activity WHERE application_name = '{}'", place.schema);
+    while !place.texts(&left).await.is_empty() {}
+}
+
+/// Every connection but one waits for a lock; a flush that waits for them, too, does not keep the last one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_flush_waits_and_blocks_nobody() {
+    let Some(place) = Place::new().await else { return };
+    let options = PostgresOptions::new().with_connections(2);
+    let service = PostgresSessionService::open_with(&place.url(), options).await.unwrap();
+    let mut session = created(&service, &key("s"), json!({})).await;
+    let mut other = place.raw().await;
+    sqlx::raw_sql("BEGIN; SELECT 1 FROM sessions FOR UPDATE").execute(&mut other).await.unwrap();
+    let mut append = Box::pin(service.append_event(&mut session, event("e1", 1.0)));
+    assert!(is_pending(&mut append).await);
+    place.until_waiting(1).await;
+    let mut flush = service.flush();
+    assert!(is_pending(&mut flush).await);
+    assert!(loaded(&service, &key("s")).await.events.is_empty());
+    assert!(is_pending(&mut flush).await);
+    sqlx::raw_sql("ROLLBACK").execute(&mut other).await.unwrap();
+    flush.await.unwrap();
+    assert_eq!(loaded(&service, &key("s")).await.events.len(), 1);
+    append.await.unwrap();
+}
+
+/// What was handed over before is finished, what comes behind is refused, and no connection is left.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_close_finishes_what_was_begun_and_leaves_no_connection() {
+    let Some(place) = Place::new().await else { return };
+    let options = PostgresOptions::new().with_connections(2);
+    let service = PostgresSessionService::open_with(&place.url(), options).await.unwrap();
+    let mut sessions = Vec::new();
+    for number in 0..8 {
+        sessions.push(created(&service, &key(&format!("s{number}")), json!({})).await);
+    }
+    let mut other = place.raw().await;
+    sqlx::raw_sql("BEGIN; SELECT 1 FROM sessions FOR UPDATE").execute(&mut other).await.unwrap();
+    // Two of them have a connection, the others wait for one.
+    let appends = sessions.iter_mut().map(|session| service.append_event(session, event("e1", 1.0)));
+    let mut appends = Box::pin(join_all(appends));
+    assert!(is_pending(&mut appends).await);
+    let mut close = service.close();
+    assert!(is_pending(&mut close).await);
+    let error = service.get_session(&key("s0"), GetSessionConfig::all()).await.unwrap_err();
+    assert!(chain(&error).contains("closed"), "{}", chain(&error));
+    sqlx::raw_sql("ROLLBACK").execute(&mut other).await.unwrap();
+    let (outcomes, closed) = join(appends, close).await;
+    outcomes.into_iter().for_each(|outcome| drop(outcome.unwrap()));
+    closed.unwrap();
     let left = format!("SELECT pid::text FROM pg_stat_activity WHERE application_name = '{}'", place.schema);
     while !place.texts(&left).await.is_empty() {}
 }

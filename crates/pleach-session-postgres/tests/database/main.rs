@@ -14,6 +14,10 @@ mod sharing;
 #[path = "../support/mod.rs"]
 mod support;
 
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::Poll;
+
 use pleach_core::SessionKey;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection, Row as _};
 use support::Place;
@@ -51,4 +55,9 @@ impl Place {
 
 fn key(id: &str) -> SessionKey {
     SessionKey::new("app", "user", id)
+}
+
+/// Polls a future once.
+async fn is_pending(future: &mut (impl Future + Unpin)) -> bool {
+    poll_fn(|cx| Poll::Ready(Pin::new(&mut *future).poll(cx).is_pending())).await
 }

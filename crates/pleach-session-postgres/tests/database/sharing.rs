@@ -2,10 +2,10 @@
 
 use futures_util::future::{join, join_all};
 use pleach_session::{SessionError, SessionService, SessionServiceExt as _};
-use pleach_testkit::contract::{self, created, event, loaded};
+use pleach_testkit::contract::{self, created, event, ids, loaded};
 use serde_json::json;
 
-use super::{Place, key};
+use super::{Place, is_pending, key};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn s35_s66_7_services_on_one_database_see_each_other() {
@@ -58,4 +58,21 @@ async fn an_append_that_waits_for_a_delete_finds_nothing() {
     let (outcome, ()) = join(append, release).await;
     assert!(matches!(outcome.unwrap_err(), SessionError::NotFound(_)));
     assert_eq!(place.texts("SELECT state::text FROM app_states").await, ["{}"]);
+}
+
+/// A client that disconnects and comes back at once must find what was under way when it went: a load waits for the
+/// writes of callers that are gone.
+#[tokio::test]
+async fn a_load_does_not_overtake_the_append_of_a_caller_that_went_away() {
+    let Some(place) = Place::new().await else { return };
+    let service = place.open().await;
+    let mut session = created(&service, &key("s"), json!({})).await;
+    for round in 1..=20_u32 {
+        let mut append = service.append(&mut session.head, event(&format!("e{round}"), f64::from(round)).into());
+        let started = is_pending(&mut append).await;
+        drop(append);
+        assert!(started, "the server is another process");
+        session = loaded(&service, &key("s")).await;
+        assert_eq!(ids(&session).len(), round as usize);
+    }
 }
