@@ -1,7 +1,7 @@
 -- A page of sessions (kind 0), the state of the app (1) and of the users on the page (2).
 WITH page AS (
     SELECT user_id, id, update_time, state FROM sessions
-    WHERE app_name = $1 AND ($2::text IS NULL OR user_id = $2)
+    WHERE app_name = $1 AND ($7::bool OR user_id = $2)
         AND ($3::timestamp IS NULL OR (update_time, user_id, id) > ($3, $4, $5))
     ORDER BY update_time, user_id, id LIMIT $6
 )

@@ -10,7 +10,7 @@ use sqlx::{PgConnection, Row as _};
 
 use crate::connections::Ask;
 use crate::fault::{Fault, Server, Trouble};
-use crate::value::{Seen, Time};
+use crate::value::{self, Seen, Time};
 use crate::{limits, sql};
 
 /// How often a statement is sent again because another writer came first while it waited for the row, and left the
@@ -52,10 +52,7 @@ impl Append {
 
     fn query(&self) -> sqlx::query::Query<'_, Postgres, PgArguments> {
         let shared = self.app.is_some() || self.user.is_some();
-        let query = sqlx::query(if shared { sql::APPEND_SHARED } else { sql::APPEND })
-            .bind(self.key.app_name.as_str())
-            .bind(self.key.user_id.as_str())
-            .bind(self.key.session_id.as_str())
+        let query = value::query(if shared { sql::APPEND_SHARED } else { sql::APPEND }, &self.key)
             .bind(Time(self.seen.revision.micros))
             .bind(i64::from(self.seen.revision.ties))
             .bind(self.time)
@@ -68,21 +65,13 @@ impl Append {
 
     /// The revision that is stored now; `None` without a session.
     async fn found(&self, connection: &mut PgConnection) -> sqlx::Result<Option<Seen>> {
-        let rows = sqlx::query(sql::FIND_REVISION)
-            .bind(self.key.app_name.as_str())
-            .bind(self.key.user_id.as_str())
-            .bind(self.key.session_id.as_str())
-            .fetch_all(connection)
-            .await?;
+        let rows = value::query(sql::FIND_REVISION, &self.key).fetch_all(connection).await?;
         rows.first().map(|row| Ok(Seen::new(row.try_get("update_time")?, row.try_get("ties")?))).transpose()
     }
 
     /// Looks for an event with this id: a success if it is this one, as after an answer that was lost (S34).
     async fn known(&self, connection: &mut PgConnection) -> Result<Option<Seen>, Trouble> {
-        let rows = sqlx::query(sql::FIND_EVENT)
-            .bind(self.key.app_name.as_str())
-            .bind(self.key.user_id.as_str())
-            .bind(self.key.session_id.as_str())
+        let rows = value::query(sql::FIND_EVENT, &self.key)
             .bind(Time(self.seen.revision.micros))
             .bind(i64::from(self.seen.revision.ties))
             .bind(self.event.id().to_string())

@@ -92,13 +92,7 @@ impl Ask for Delete {
     type Answer = ();
 
     async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<(), Trouble> {
-        let key = &self.key;
-        sqlx::query(sql::DELETE_SESSION)
-            .bind(key.app_name.as_str())
-            .bind(key.user_id.as_str())
-            .bind(key.session_id.as_str())
-            .execute(connection)
-            .await?;
+        value::query(sql::DELETE_SESSION, &self.key).execute(connection).await?;
         Ok(())
     }
 }

@@ -10,7 +10,7 @@ use sqlx::{PgConnection, Row as _};
 use crate::connections::Ask;
 use crate::fault::{Server, Trouble};
 use crate::sql;
-use crate::value::{self, Seen, Time};
+use crate::value::{self, Name, Seen, Time};
 
 /// The sessions of an app without events (S32).
 pub(crate) struct List<'r> {
@@ -27,12 +27,13 @@ impl Ask for List<'_> {
         // One more than wanted tells whether there is a next page.
         let limit = request.limit.map(|limit| i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1));
         let rows = sqlx::query(sql::LIST_SESSIONS)
-            .bind(request.app_name.as_str())
-            .bind(request.user_id.as_ref().map(UserId::as_str))
-            .bind(after.map(|after| Time(micros(after.update_time))))
-            .bind(after.map(|after| after.user_id.as_str()))
-            .bind(after.map(|after| after.session_id.as_str()))
+            .bind(Name(request.app_name.as_str()))
+            .bind(request.user_id.as_ref().map(|user| Name(user.as_str())))
+            .bind(after.map(time_of))
+            .bind(after.map(|after| Name(after.user_id.as_str())))
+            .bind(after.map(|after| Name(after.session_id.as_str())))
             .bind(limit)
+            .bind(request.user_id.is_none())
             .fetch_all(connection)
             .await?;
         let states = self.shared_states(&rows)?;
@@ -88,6 +89,12 @@ impl List<'_> {
     }
 }
 
+/// NaN is at an end, where [`ListCursor::order`] has it.
+fn time_of(place: &ListCursor) -> Time {
+    let time = place.update_time;
+    Time(micros(if time.is_nan() { f64::INFINITY.copysign(time) } else { time }))
+}
+
 fn place(session: &Session) -> ListCursor {
     ListCursor {
         update_time: session.last_update_time(),
@@ -106,7 +113,8 @@ impl Ask for Find<'_> {
     type Answer = Vec<SessionKey>;
 
     async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<Vec<SessionKey>, Trouble> {
-        let query = sqlx::query(sql::FIND_SESSIONS).bind(self.app_name.as_str()).bind(self.session_id.as_str());
+        let query = sqlx::query(sql::FIND_SESSIONS);
+        let query = query.bind(Name(self.app_name.as_str())).bind(Name(self.session_id.as_str()));
         let rows = query.fetch_all(connection).await?;
         let key = |row: &PgRow| Ok(SessionKey::new(self.app_name, row.try_get::<&str, _>("user_id")?, self.session_id));
         rows.iter().map(key).collect()
@@ -125,7 +133,7 @@ impl Ask for UserState<'_> {
 
     async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<Map, Trouble> {
         let (app, user) = (self.app_name, self.user_id);
-        let query = sqlx::query(sql::USER_STATE).bind(app.as_str()).bind(user.as_str());
+        let query = sqlx::query(sql::USER_STATE).bind(Name(app.as_str())).bind(Name(user.as_str()));
         let rows = query.fetch_all(connection).await?;
         let text = rows.first().map(|row| value::json(row, "state")).transpose()?.flatten();
         Ok(value::state(text, format_args!("the state of user {app}/{user}"), self.server)?)

@@ -48,7 +48,7 @@ impl<'k> Load<'k> {
     pub(crate) fn new(key: &'k SessionKey, config: &GetSessionConfig, server: &'k Server) -> Self {
         // Zero means no filter here, as in google-adk, and times are rounded like the column they are compared with (S31).
         let after = config.after_timestamp.filter(|&after| after != 0.0 && !after.is_nan());
-        let after = after.map(|after| Time(micros(after).clamp(EARLIEST, LATEST)));
+        let after = after.map(|after| Time(micros(after)));
         let newest = config.num_recent_events.map(|count| i64::try_from(count).unwrap_or(i64::MAX));
         let wanted = if newest == Some(0) { Wanted::None } else { Wanted::Events { after, newest } };
         Self { key, server, wanted }
@@ -61,10 +61,7 @@ impl<'k> Load<'k> {
             Wanted::Events { newest: Some(_), .. } => sql::LOAD_NEWEST,
             Wanted::Since(_) => sql::LOAD_SINCE,
         };
-        let query = sqlx::query(text)
-            .bind(self.key.app_name.as_str())
-            .bind(self.key.user_id.as_str())
-            .bind(self.key.session_id.as_str());
+        let query = value::query(text, self.key);
         match self.wanted {
             Wanted::None => query,
             Wanted::Events { after, newest: None } => query.bind(after),
@@ -130,10 +127,6 @@ impl<'k> Load<'k> {
         Ok(event)
     }
 }
-
-/// What a `timestamp` column can be compared with.
-const EARLIEST: i64 = -210_866_803_200_000_000;
-const LATEST: i64 = 253_402_300_799_999_999;
 
 impl Ask for Load<'_> {
     type Answer = Option<Session>;

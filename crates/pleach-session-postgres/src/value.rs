@@ -1,19 +1,51 @@
 //! Column values as the driver gives and takes them: times in whole microseconds, JSON as bytes.
 
-use pleach_core::{Map, Revision, seconds};
+use pleach_core::{Map, Revision, SessionKey, seconds};
 use pleach_session::{SessionResult, raw_state};
 use sqlx::encode::IsNull;
 use sqlx::error::BoxDynError;
 use sqlx::postgres::types::Oid;
-use sqlx::postgres::{PgArgumentBuffer, PgRow, PgTypeInfo, PgValueFormat, PgValueRef, Postgres};
+use sqlx::postgres::{PgArgumentBuffer, PgArguments, PgRow, PgTypeInfo, PgValueFormat, PgValueRef, Postgres};
+use sqlx::query::Query;
 use sqlx::{Decode, Encode, Row as _, Type, ValueRef as _};
 
 use crate::fault::Server;
+
+/// The part of a key in a condition.
+///
+/// No text column holds U+0000, and the server refuses a text that has it. Such a name is NULL here, which equals nothing:
+/// there is no such session, and no error.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Name<'a>(pub(crate) &'a str);
+
+impl Type<Postgres> for Name<'_> {
+    fn type_info() -> PgTypeInfo {
+        <&str as Type<Postgres>>::type_info()
+    }
+}
+
+impl Encode<'_, Postgres> for Name<'_> {
+    fn encode_by_ref(&self, buffer: &mut PgArgumentBuffer) -> Result<IsNull, BoxDynError> {
+        if self.0.contains('\0') {
+            return Ok(IsNull::Yes);
+        }
+        Encode::<Postgres>::encode_by_ref(&self.0, buffer)
+    }
+}
+
+/// A statement whose first three values are the key of a session.
+pub(crate) fn query<'q>(text: &'static str, key: &'q SessionKey) -> Query<'q, Postgres, PgArguments> {
+    let names = [key.app_name.as_str(), key.user_id.as_str(), key.session_id.as_str()].map(Name);
+    names.into_iter().fold(sqlx::query(text), Query::bind)
+}
 
 /// The type `timestamp without time zone`.
 const TIMESTAMP: PgTypeInfo = PgTypeInfo::with_oid(Oid(1114));
 /// Postgres counts from 2000-01-01.
 const POSTGRES_EPOCH: i64 = 946_684_800_000_000;
+/// The earliest moment of the type, in 4713 BC; what is before it compares as -infinity. The latest is beyond an `i64` of
+/// microseconds since 1970.
+const EARLIEST: i64 = -211_813_488_000_000_000;
 
 /// A `timestamp` column: UTC, in microseconds since 1970.
 ///
@@ -29,7 +61,7 @@ impl Type<Postgres> for Time {
 
 impl Encode<'_, Postgres> for Time {
     fn encode_by_ref(&self, buffer: &mut PgArgumentBuffer) -> Result<IsNull, BoxDynError> {
-        let since_2000 = self.0.checked_sub(POSTGRES_EPOCH).ok_or("the time is out of range")?;
+        let since_2000 = self.0.checked_sub(POSTGRES_EPOCH).filter(|&time| time >= EARLIEST).unwrap_or(i64::MIN);
         buffer.extend(&since_2000.to_be_bytes());
         Ok(IsNull::No)
     }

@@ -1,6 +1,10 @@
 //! Rows other programs may leave, and values the columns cannot hold.
 
-use pleach_session::{CreateSession, GetSessionConfig, SessionError, SessionService as _, SessionServiceExt as _};
+use pleach_core::{Revision, SessionHead, SessionKey};
+use pleach_session::{
+    CreateSession, GetSessionConfig, ListCursor, ListSessions, SessionError, SessionService as _,
+    SessionServiceExt as _, Since,
+};
 use pleach_testkit::contract::{CREATED, chain, created, event, loaded};
 use serde_json::json;
 
@@ -113,4 +117,63 @@ async fn s62_times_are_stored_as_utc() {
     let times = "SELECT to_char(\"timestamp\", 'YYYY-MM-DD HH24:MI:SS.US') FROM events
         UNION ALL SELECT to_char(create_time, 'YYYY-MM-DD HH24:MI:SS.US') FROM sessions";
     assert_eq!(place.texts(times).await, ["2025-10-09 08:53:21.500000", "2025-10-09 08:53:20.000000"]);
+}
+
+/// No text column holds U+0000, so there is nothing behind such a name: no row, and no database error either.
+#[tokio::test]
+async fn case_62_nothing_is_stored_under_a_name_with_nul() {
+    let Some(place) = Place::new().await else { return };
+    let service = place.open().await;
+    let session = created(&service, &key("s"), json!({"user:k": 1})).await;
+    let (none, all) = ("a\0", GetSessionConfig::all);
+    for strange in [SessionKey::new(none, "user", "s"), SessionKey::new("app", none, "s"), key(none)] {
+        assert!(service.get_session(&strange, all()).await.unwrap().is_none());
+        service.delete_session(&strange).await.unwrap();
+        let mut head = SessionHead::new(strange.clone(), session.revision(), session.last_update_time());
+        assert!(service.events_since(&head).await.unwrap().is_none());
+        let error = service.append(&mut head, event("e1", 1.0).into()).await.unwrap_err();
+        assert!(matches!(&error, SessionError::NotFound(key) if *key == strange), "{error}");
+    }
+    assert!(service.find_sessions(&none.into(), &"s".into()).await.unwrap().is_empty());
+    assert!(service.find_sessions(&"app".into(), &none.into()).await.unwrap().is_empty());
+    assert!(service.user_state(&none.into(), &"user".into()).await.unwrap().is_empty());
+    assert!(service.user_state(&"app".into(), &none.into()).await.unwrap().is_empty());
+    for request in [ListSessions::new(none), ListSessions::new("app").with_user(none)] {
+        assert!(service.list_sessions(request).await.unwrap().sessions.is_empty());
+    }
+    let behind = ListCursor { update_time: 0.0, user_id: none.into(), session_id: none.into() };
+    let page = service.list_sessions(ListSessions::new("app").with_after(behind)).await.unwrap();
+    assert_eq!(page.sessions.len(), 1);
+    assert_eq!(loaded(&service, &key("s")).await, session);
+}
+
+/// Cursors and heads come from the wire, with whatever times.
+#[tokio::test]
+async fn times_no_column_can_hold_are_before_or_behind_all_others() {
+    let Some(place) = Place::new().await else { return };
+    let service = place.open().await;
+    let mut session = created(&service, &key("s"), json!({})).await;
+    for (update_time, expected) in
+        [(-1e300, 1), (f64::NEG_INFINITY, 1), (-1e12, 1), (1e12, 0), (1e300, 0), (f64::INFINITY, 0), (f64::NAN, 0)]
+    {
+        let after = ListCursor { update_time, user_id: "".into(), session_id: "".into() };
+        let page = service.list_sessions(ListSessions::new("app").with_after(after)).await.unwrap();
+        assert_eq!(page.sessions.len(), expected, "{update_time}");
+    }
+    service.append_event(&mut session, event("e1", 1.0)).await.unwrap();
+    for (micros, ties) in [(i64::MIN, 0), (i64::MIN, 1), (i64::MAX, 0), (i64::MAX, u32::MAX)] {
+        let strange = Revision::new(micros, ties);
+        let mut head = SessionHead::new(key("s"), strange, f64::NAN);
+        assert_eq!(service.events_since(&head).await.unwrap(), Some(Since::Unknown));
+        let error = service.append(&mut head, event("e2", 2.0).into()).await.unwrap_err();
+        let SessionError::Stale { stored, ours, .. } = error else { panic!("{error}") };
+        assert_eq!((stored, ours), (session.revision(), strange));
+        let mut gone = SessionHead::new(key("gone"), strange, 0.0);
+        let error = service.append(&mut gone, event("e2", 2.0).into()).await.unwrap_err();
+        assert!(matches!(error, SessionError::NotFound(_)), "{error}");
+    }
+    for after in [-1e300, -1e12, 1e300] {
+        let back = service.get_session(&key("s"), GetSessionConfig::after(after)).await.unwrap().unwrap();
+        assert_eq!(back.events.len(), usize::from(after < 0.0), "{after}");
+    }
 }
