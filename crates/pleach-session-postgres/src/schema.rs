@@ -13,6 +13,7 @@ use crate::sql;
 
 /// Tables, metadata and index of the layout.
 const OBJECTS: i64 = 6;
+const METADATA: &str = "adk_internal_metadata";
 /// How long another program may take to make its tables.
 const OTHERS: Duration = Duration::from_secs(2);
 
@@ -80,7 +81,8 @@ fn is_race(error: &sqlx::Error) -> bool {
 async fn detect(connection: &mut PgConnection) -> sqlx::Result<Found> {
     let rows = sqlx::query(sql::DETECT).fetch_all(&mut *connection).await?;
     let row = rows.first().ok_or(sqlx::Error::RowNotFound)?;
-    if row.try_get("has_metadata")? {
+    let lacking: Vec<String> = row.try_get("lacking")?;
+    if row.try_get("has_metadata")? && !lacking.iter().any(|table| table == METADATA) {
         let versions = sqlx::query(sql::VERSION).fetch_all(connection).await?;
         let Some(version) = versions.first() else {
             return Ok(Found::Unversioned);
@@ -90,7 +92,7 @@ async fn detect(connection: &mut PgConnection) -> sqlx::Result<Found> {
             return Ok(Found::Foreign(of_version(version)));
         }
     }
-    by_shape(row)
+    by_shape(row, &lacking)
 }
 
 fn of_version(version: &str) -> String {
@@ -103,16 +105,20 @@ fn of_version(version: &str) -> String {
 const OLD: &str = "it has the tables of google-adk before 1.22 (schema version 0): copy them into a new database with \
                    `adk migrate session --source_db_url OLD --dest_db_url NEW` and open that";
 
-fn by_shape(row: &PgRow) -> sqlx::Result<Found> {
-    let (has_events, has_sessions): (bool, bool) = (row.try_get("has_events")?, row.try_get("has_sessions")?);
+fn by_shape(row: &PgRow, lacking: &[String]) -> sqlx::Result<Found> {
     let (has_actions, has_event_data): (bool, bool) = (row.try_get("has_actions")?, row.try_get("has_event_data")?);
     if has_actions && !has_event_data {
         return Ok(Found::Foreign(OLD.to_owned()));
     }
     let time_type: Option<&str> = row.try_get("time_type")?;
-    if (has_events && !has_event_data) || (has_sessions && time_type != Some("timestamp without time zone")) {
-        let reason = "its tables `sessions` and `events` are another program's: use a database or a schema of its own";
-        return Ok(Found::Foreign(reason.to_owned()));
+    let strange = match time_type {
+        Some(other) if other != "timestamp without time zone" => Some("sessions"),
+        _ => lacking.first().map(String::as_str),
+    };
+    if let Some(table) = strange {
+        return Ok(Found::Foreign(format!(
+            "its table `{table}` is another program's: use a database or a schema of its own"
+        )));
     }
     let present: i64 = row.try_get("present")?;
     Ok(if present == OBJECTS { Found::Ready } else { Found::Missing })

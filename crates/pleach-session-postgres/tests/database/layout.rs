@@ -57,7 +57,7 @@ async fn s62_the_layout_is_seen_as_it_was_at_one_moment() {
     place.open().await;
     let seen = sqlx::query(include_str!("../../schema/detect.sql")).fetch_one(&mut looking).await.unwrap();
     assert_eq!(seen.get::<i64, _>("present"), 0);
-    for name in ["has_metadata", "has_sessions", "has_events", "has_actions", "has_event_data"] {
+    for name in ["has_metadata", "has_actions", "has_event_data"] {
         assert!(!seen.get::<bool, _>(name), "{name}");
     }
     assert_eq!(seen.get::<Option<String>, _>("time_type"), None);
@@ -129,8 +129,17 @@ async fn s64a_the_old_layout_is_refused_with_what_to_do() {
 
 #[tokio::test]
 async fn another_programs_tables_are_refused() {
-    for sql in ["CREATE TABLE sessions (id int)", "CREATE TABLE events (id int)"] {
-        let Some(reason) = refused(sql).await else { return };
-        assert!(reason.contains("another program's"), "{reason}");
+    for (table, columns) in [
+        ("sessions", "id int"),
+        ("sessions", "sid int, update_time timestamp"),
+        ("sessions", "app_name text, user_id text, id text, state jsonb, create_time date, update_time timestamptz"),
+        ("events", "id int"),
+        ("events", "id text, event_data jsonb"),
+        ("app_states", "k text, v text"),
+        ("user_states", "app_name text, state jsonb"),
+        ("adk_internal_metadata", "k text, v text"),
+    ] {
+        let Some(reason) = refused(&format!("CREATE TABLE {table} ({columns})")).await else { return };
+        assert!(reason.contains("another program's") && reason.contains(table), "{reason}");
     }
 }
