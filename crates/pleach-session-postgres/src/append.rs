@@ -33,6 +33,14 @@ pub(crate) struct Append {
     user: Option<String>,
 }
 
+/// The event to be appended, found stored.
+struct Known {
+    /// The revision right behind it.
+    behind: Seen,
+    /// Whether the caller had seen it; `None` when nobody can tell any more.
+    was_seen: Option<bool>,
+}
+
 impl Append {
     /// Checks and writes everything that needs no connection. `event` is ready to be stored.
     pub(crate) fn new(head: &SessionHead, event: &Arc<Event>, server: &Server) -> SessionResult<Self> {
@@ -70,7 +78,7 @@ impl Append {
     }
 
     /// Looks for an event with this id: a success if it is this one, as after an answer that was lost (S34).
-    async fn known(&self, connection: &mut PgConnection) -> Result<Option<Seen>, Trouble> {
+    async fn known(&self, connection: &mut PgConnection) -> Result<Option<Known>, Trouble> {
         let rows = value::query(sql::FIND_EVENT, &self.key)
             .bind(Time(self.seen.revision.micros))
             .bind(i64::from(self.seen.revision.ties))
@@ -86,8 +94,7 @@ impl Append {
             return Err(SessionError::EventAlreadyExists { key, event: self.event.id().clone() }.into());
         }
         let behind = Seen::new(row.try_get("timestamp")?, row.try_get("ties")?);
-        // A caller that has seen the event stays where it is.
-        Ok(Some(if row.try_get("seen")? { self.seen } else { behind }))
+        Ok(Some(Known { behind, was_seen: row.try_get("seen")? }))
     }
 
     fn stale(&self, found: Seen) -> SessionError {
@@ -103,8 +110,9 @@ impl Ask for Append {
             // All rows: the commit comes behind the first.
             let rows = match self.query().fetch_all(&mut *connection).await {
                 Ok(rows) => rows,
+                // Behind the fence: the caller has seen all there is.
                 Err(error) if Fault::of(&error) == Fault::Duplicate => {
-                    return self.known(connection).await?.ok_or(Trouble::Sql(error));
+                    return self.known(connection).await?.map(|_| self.seen).ok_or(Trouble::Sql(error));
                 }
                 Err(error) => return Err(not_an_object(error, &self.key, &self.server)),
             };
@@ -114,7 +122,12 @@ impl Ask for Append {
             match self.found(connection).await? {
                 None => return Err(SessionError::NotFound((*self.key).clone()).into()),
                 Some(found) if found.revision != self.seen.revision => {
-                    return self.known(connection).await?.ok_or_else(|| self.stale(found).into());
+                    return match self.known(connection).await? {
+                        // A caller that has seen the event stays where it is.
+                        Some(Known { was_seen: Some(true), .. }) => Ok(self.seen),
+                        Some(Known { was_seen: Some(false), behind }) => Ok(behind),
+                        _ => Err(self.stale(found).into()),
+                    };
                 }
                 Some(_) => {}
             }
