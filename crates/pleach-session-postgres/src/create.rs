@@ -1,11 +1,11 @@
-//! Creating and deleting sessions: a statement each.
+//! Creating and deleting sessions.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use pleach_core::{Session, SessionHead, SessionKey, merge_view};
 use pleach_session::raw_state::{self, RawDelta};
 use pleach_session::{CreateSession, SessionError, SessionResult, prepare};
-use sqlx::PgConnection;
+use sqlx::{PgConnection, Row as _};
 
 use crate::append::not_an_object;
 use crate::connections::Ask;
@@ -85,14 +85,31 @@ impl Ask for Create {
 
 /// A session that is about to be forgotten.
 pub(crate) struct Delete {
-    pub(crate) key: SessionKey,
+    key: SessionKey,
+    /// When the session was created that was found first: a repeated delete must not hit one that was made since.
+    created: OnceLock<String>,
+}
+
+impl Delete {
+    pub(crate) fn new(key: &SessionKey) -> Self {
+        Self { key: key.clone(), created: OnceLock::new() }
+    }
 }
 
 impl Ask for Delete {
     type Answer = ();
 
     async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<(), Trouble> {
-        value::query(sql::DELETE_SESSION, &self.key).execute(connection).await?;
+        let created = match self.created.get() {
+            Some(created) => created,
+            None => {
+                let rows = value::query(sql::FIND_CREATION, &self.key).fetch_all(&mut *connection).await?;
+                let Some(row) = rows.first() else { return Ok(()) };
+                let found = row.try_get("create_time")?;
+                self.created.get_or_init(|| found)
+            }
+        };
+        value::query(sql::DELETE_SESSION, &self.key).bind(created).execute(connection).await?;
         Ok(())
     }
 }

@@ -120,7 +120,7 @@ impl SessionService for PostgresSessionService {
     }
 
     fn delete_session<'a>(&'a self, key: &'a SessionKey) -> BoxFuture<'a, SessionResult<()>> {
-        Box::pin(self.connections.ask_to_the_end(Delete { key: key.clone() }))
+        Box::pin(self.connections.ask_to_the_end(Delete::new(key)))
     }
 
     fn append<'a>(&'a self, head: &'a mut SessionHead, event: Arc<Event>) -> BoxFuture<'a, SessionResult<Arc<Event>>> {

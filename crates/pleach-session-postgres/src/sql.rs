@@ -20,8 +20,12 @@ pub(crate) const FIND_EVENT: &str =
 
 pub(crate) const CREATE_SESSION: &str = include_str!("../schema/create_session.sql");
 pub(crate) const ANYTHING: &str = "SELECT 1 FROM sessions LIMIT 1";
+/// As text, which can also be infinite.
+pub(crate) const FIND_CREATION: &str =
+    "SELECT create_time::text AS create_time FROM sessions WHERE app_name = $1 AND user_id = $2 AND id = $3";
 /// Its events go with it: the foreign key cascades.
-pub(crate) const DELETE_SESSION: &str = "DELETE FROM sessions WHERE app_name = $1 AND user_id = $2 AND id = $3";
+pub(crate) const DELETE_SESSION: &str =
+    "DELETE FROM sessions WHERE app_name = $1 AND user_id = $2 AND id = $3 AND create_time::text = $4";
 
 /// The session without events.
 pub(crate) const LOAD_NONE: &str = include_str!("../schema/load_head.sql");

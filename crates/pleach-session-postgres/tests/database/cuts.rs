@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pleach_session::{SessionError, SessionService as _, SessionServiceExt as _};
+use pleach_session::{CreateSession, GetSessionConfig, SessionError, SessionService as _, SessionServiceExt as _};
 use pleach_session_postgres::{PostgresOptions, PostgresSessionService};
 use pleach_testkit::contract::{created, event, ids, loaded};
 use serde_json::json;
@@ -89,4 +89,41 @@ async fn a_server_that_stays_away_is_named_and_the_append_can_be_repeated() {
     service.health_check().await.unwrap();
     service.append_event(&mut session, event).await.unwrap();
     assert_eq!(loaded(&service, &key("s")).await, session);
+}
+
+/// A delete whose answer was lost is sent again; the session that was made under its id meanwhile is another one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn s33_a_delete_that_is_repeated_spares_the_next_session() {
+    let Some(place) = Place::new().await else { return };
+    let proxy = Proxy::of(&place).await;
+    let service = PostgresSessionService::open(proxy.url()).await.unwrap();
+    let others = place.open().await;
+    proxy.go_down_with_answers();
+    let mut spared = 0;
+    for round in 0..12 {
+        let key = key(&format!("s{round}"));
+        created(&others, &key, json!({"first": true})).await;
+        proxy.hang_up();
+        proxy.lose_answer_after(round);
+        let mut delete = service.delete_session(&key);
+        let meanwhile = async {
+            proxy.until_refused(1).await;
+            let gone = others.get_session(&key, GetSessionConfig::all()).await.unwrap().is_none();
+            if gone {
+                let next = CreateSession::new("app", "user").with_session_id(&key.session_id);
+                others.create_session(next).await.unwrap();
+                spared += 1;
+            }
+            proxy.lose_no_answer();
+            proxy.bring_up();
+            gone
+        };
+        let made_again = tokio::select! {
+            outcome = &mut delete => { outcome.unwrap(); false }
+            made_again = meanwhile => { delete.await.unwrap(); made_again }
+        };
+        let found = others.get_session(&key, GetSessionConfig::all()).await.unwrap().is_some();
+        assert_eq!(found, made_again, "round {round}");
+    }
+    assert!(spared >= 1, "no delete was carried out before its answer was lost");
 }

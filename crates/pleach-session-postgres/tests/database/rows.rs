@@ -177,3 +177,13 @@ async fn times_no_column_can_hold_are_before_or_behind_all_others() {
         assert_eq!(back.events.len(), usize::from(after < 0.0), "{after}");
     }
 }
+
+#[tokio::test]
+async fn a_session_with_a_damaged_time_can_be_deleted() {
+    let Some(place) = Place::new().await else { return };
+    let service = place.open().await;
+    created(&service, &key("s"), json!({})).await;
+    place.run("UPDATE sessions SET create_time = 'infinity', update_time = 'infinity'").await;
+    service.delete_session(&key("s")).await.unwrap();
+    assert!(service.get_session(&key("s"), GetSessionConfig::all()).await.unwrap().is_none());
+}
