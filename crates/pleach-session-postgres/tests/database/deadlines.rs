@@ -16,7 +16,7 @@ use super::{Place, key};
 const AGES: Duration = Duration::from_secs(60);
 
 fn impatient() -> PostgresOptions {
-    PostgresOptions::new().with_acquire_timeout(Duration::from_secs(1))
+    PostgresOptions::new().with_acquire_timeout(Duration::from_secs(3))
 }
 
 fn check(error: &SessionError) {
