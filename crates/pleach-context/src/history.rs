@@ -260,29 +260,3 @@ fn has_result(event: &Event) -> bool {
     let actions = event.actions();
     has_result_output(event) || actions.route().is_some() || actions.transfer_to_agent().is_some()
 }
-
-/// The events that count: those that no rewind has taken back (R1141).
-#[must_use]
-pub fn live_events(events: &[Arc<Event>]) -> Vec<&Arc<Event>> {
-    if !events.iter().any(|event| event.actions().rewind_before_invocation_id().is_some()) {
-        return events.iter().collect();
-    }
-    let mut live = Vec::with_capacity(events.len());
-    let mut end = events.len();
-    while let Some(index) = end.checked_sub(1) {
-        let event = &events[index];
-        let start = event
-            .actions()
-            .rewind_before_invocation_id()
-            .and_then(|target| events[..index].iter().position(|earlier| earlier.invocation_id().as_str() == target));
-        match start {
-            Some(start) => end = start,
-            None => {
-                live.push(event);
-                end = index;
-            }
-        }
-    }
-    live.reverse();
-    live
-}

@@ -228,7 +228,7 @@ impl InvocationContext {
     pub fn read_history(&self) {
         let history = {
             let events = lock(&self.events);
-            History::read(crate::history::live_events(&events), self.invocation_id())
+            History::read(crate::live_events(&events), self.invocation_id())
         };
         if !history.is_empty() {
             *lock(&self.history) = Some(Arc::new(history));

@@ -13,6 +13,7 @@ mod extract;
 mod history;
 mod invocation;
 mod lax;
+mod live;
 mod node;
 mod plugin;
 mod queue;
@@ -33,9 +34,10 @@ pub use credential::{AuthCredential, CredentialService, InMemoryCredentialServic
 pub use error::{ChildFailure, Fail, NodeError, Result, ResultExt};
 pub use extract::fit;
 pub use extract::{And, Answers, Extract, Feeds, FromContext, FromState, Input, Nothing, Resume, Shared, Takes, Wants};
-pub use history::{History, RunRecord, live_events};
+pub use history::{History, RunRecord};
 pub use invocation::{InvocationContext, InvocationSetup};
 pub use lax::{from_content, from_value, json_or_text};
+pub use live::live_events;
 pub use node::{
     Decode, Dynamic, EdgeOutline, Flow, GraphOutline, Node, NodeFault, NodeInput, NodeKind, NodeSpec, Outline, Typed,
     TypedNode, Untyped, Yield,

@@ -1,5 +1,6 @@
 //! Why a run ended without its result.
 
+use pleach_artifact::ArtifactError;
 use pleach_context::NodeError;
 use pleach_core::{NodePath, Question, SessionKey};
 use pleach_session::SessionError;
@@ -33,8 +34,8 @@ pub enum RunError {
     /// No live question of the session has these ids; nothing was stored.
     #[error("Function call not found for function response ids: {{{}}}.", quoted(.0))]
     UnknownQuestion(Vec<String>),
-    /// There is nothing to resume: the session has no event of this invocation.
-    #[error("session {session} has no invocation '{invocation}'")]
+    /// The session has no event of this invocation: nothing to resume or to rewind. A rewound invocation has none to resume.
+    #[error("Invocation ID not found: {invocation}")]
     UnknownInvocation {
         /// The session.
         session: SessionKey,
@@ -55,6 +56,9 @@ pub enum RunError {
     /// The session service failed; the event it was given is not stored unless the error says so.
     #[error("session service failed")]
     Session(#[from] SessionError),
+    /// The artifact service failed.
+    #[error("artifact service failed")]
+    Artifact(#[from] ArtifactError),
     /// A plugin's hook failed.
     #[error("{}", .0.message())]
     Plugin(NodeError),
@@ -103,6 +107,7 @@ impl RunError {
             Self::NoOutput => "ValidationError",
             Self::Answer { .. } => "WorkflowDataError",
             Self::Session(error) => error.code(),
+            Self::Artifact(error) => error.code(),
             Self::Plugin(error) | Self::Node { error, .. } | Self::Output(error) => error.class(),
             Self::Waiting(_) => "NodeInterruptedError",
             Self::Aborted => "INVOCATION_ABORTED",

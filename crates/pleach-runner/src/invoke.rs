@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pleach_context::{InvocationContext, InvocationSetup, NodeInput};
+use pleach_context::{InvocationContext, InvocationSetup, NodeInput, live_events};
 use pleach_core::{Content, Event, InvocationId, Map, Session, SessionKey};
 use pleach_session::{CreateSession, GetSessionConfig, SessionError};
 use pleach_workflow::Engine;
@@ -10,7 +10,7 @@ use smol_str::SmolStr;
 
 use crate::answer::{Answered, resolve};
 use crate::run::report;
-use crate::runner::RunnerParts;
+use crate::runner::{RunnerParts, check_ids};
 use crate::store::Store;
 use crate::{RunError, RunRequest};
 
@@ -32,11 +32,7 @@ impl RunnerParts {
     /// service. Nothing is stored then.
     pub(crate) async fn open(&self, request: RunRequest) -> Result<Invocation, RunError> {
         let key = self.session_key(&request.session).await?;
-        for (what, id) in [("user", key.user_id.as_str()), ("session", key.session_id.as_str())] {
-            if id.trim().is_empty() {
-                return Err(RunError::BlankId(what));
-            }
-        }
+        check_ids(&key)?;
         let session = self.load(&key, &request).await?;
         let message = request.message.clone().map(as_user);
         let answered = match &message {
@@ -50,8 +46,8 @@ impl RunnerParts {
         }
         let known =
             answered.as_ref().map(|answered| answered.invocation_id.clone()).or_else(|| request.invocation_id.clone());
-        let original = known.as_ref().and_then(|id| first_message(&session.events, id));
-        let resumes = known.as_ref().is_some_and(|id| session.events.iter().any(|event| event.invocation_id() == id));
+        let own = known.as_ref().map(|id| events_of(&session.events, id)).unwrap_or_default();
+        let (original, resumes) = (first_message(&own), !own.is_empty());
         if let (Some(named), None, false) = (&request.invocation_id, &message, resumes) {
             return Err(RunError::UnknownInvocation { session: key, invocation: named.to_string() });
         }
@@ -155,7 +151,7 @@ async fn store_user_event(ic: &InvocationContext, store: &mut Store, mut event: 
     if !metadata.is_empty() {
         event.set_custom_metadata(Some(metadata));
     }
-    store.stamp(ic, &mut event);
+    store.stamp(ic.services(), &mut event);
     store.append(ic, Arc::new(event)).await
 }
 
@@ -165,8 +161,14 @@ fn as_user(mut content: Content) -> Content {
     content
 }
 
+/// The events of an invocation that count (R1141): a rewound one has none.
+fn events_of<'a>(events: &'a [Arc<Event>], invocation: &InvocationId) -> Vec<&'a Arc<Event>> {
+    live_events(events).into_iter().filter(|event| event.invocation_id() == invocation).collect()
+}
+
 /// The message that started an invocation: its first user event with content that answers nothing.
-fn first_message(events: &[Arc<Event>], invocation: &InvocationId) -> Option<Arc<Event>> {
-    let mut own = events.iter().filter(|event| event.invocation_id() == invocation && event.author() == "user");
-    own.find(|event| event.content().is_some() && event.function_responses().next().is_none()).cloned()
+fn first_message(own: &[&Arc<Event>]) -> Option<Arc<Event>> {
+    let mut users = own.iter().filter(|event| event.author() == "user");
+    let message = users.find(|event| event.content().is_some() && event.function_responses().next().is_none());
+    message.map(|event| Arc::clone(event))
 }

@@ -13,6 +13,7 @@ mod invoke;
 mod message;
 mod overlay;
 mod request;
+mod rewind;
 mod run;
 mod runner;
 mod seal;

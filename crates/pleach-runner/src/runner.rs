@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use pleach_context::{Node, NodeError, Services};
-use pleach_core::{AppName, InvocationId, SessionId, SessionKey, UserId};
-use pleach_session::SessionService;
+use pleach_core::{AppName, InvocationId, Session, SessionId, SessionKey, UserId};
+use pleach_session::{GetSessionConfig, SessionService};
 use serde::Serialize;
 
 use crate::answer::response_part;
@@ -18,7 +18,7 @@ use crate::{Message, RunError, RunRequest, RunnerBuilder, SessionRef};
 /// ADK: `Runner`; rules R1101–R1116.
 #[derive(Clone)]
 pub struct Runner {
-    parts: Arc<RunnerParts>,
+    pub(crate) parts: Arc<RunnerParts>,
 }
 
 pub(crate) struct RunnerParts {
@@ -103,6 +103,10 @@ impl Runner {
         self.start(RunRequest::new((user, session)).invocation_id(invocation))
     }
 
+    pub(crate) fn key(&self, user: impl Into<UserId>, session: impl Into<SessionId>) -> SessionKey {
+        SessionKey::new(self.parts.app_name.clone(), user.into(), session.into())
+    }
+
     /// Closes the plugins and the session service.
     ///
     /// # Errors
@@ -115,7 +119,30 @@ impl Runner {
     }
 }
 
+/// Refuses ids that nobody can mean.
+///
+/// # Errors
+/// A blank user or session id.
+pub(crate) fn check_ids(key: &SessionKey) -> Result<(), RunError> {
+    for (what, id) in [("user", key.user_id.as_str()), ("session", key.session_id.as_str())] {
+        if id.trim().is_empty() {
+            return Err(RunError::BlankId(what));
+        }
+    }
+    Ok(())
+}
+
 impl RunnerParts {
+    /// Loads a session with all its events; it is never created.
+    ///
+    /// # Errors
+    /// A blank id, no such session, what the session service said.
+    pub(crate) async fn load_all(&self, key: &SessionKey) -> Result<Session, RunError> {
+        check_ids(key)?;
+        let session = self.services.sessions.get_session(key, GetSessionConfig::all()).await?;
+        session.ok_or_else(|| RunError::SessionNotFound(key.clone()))
+    }
+
     /// Finds the session that a request names.
     pub(crate) async fn session_key(&self, session: &SessionRef) -> Result<SessionKey, RunError> {
         let id = match session {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use pleach_context::InvocationContext;
+use pleach_context::{InvocationContext, live_events};
 use pleach_core::{Branch, Content, Event, FunctionResponse, Map, Part};
 use serde_json::Value;
 
@@ -13,8 +13,9 @@ const TEXT: &str = "Invocation was aborted by client.";
 /// The events that close an aborted invocation: an answer for every open call, one event per author, branch and scope,
 /// or a single error event of the root when nothing is open.
 pub(crate) fn seals(ic: &InvocationContext, root: &str) -> Vec<Event> {
-    let events: Vec<Arc<Event>> =
-        ic.events().into_iter().filter(|event| event.invocation_id() == ic.invocation_id()).collect();
+    let all = ic.events();
+    let events: Vec<&Arc<Event>> =
+        live_events(&all).into_iter().filter(|event| event.invocation_id() == ic.invocation_id()).collect();
     let answered = |id: &str| {
         events.iter().any(|event| event.function_responses().any(|response| response.id.as_deref() == Some(id)))
     };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pleach_context::InvocationContext;
+use pleach_context::{InvocationContext, Services};
 use pleach_core::{Event, EventId, SessionHead, micros, seconds, take_temp};
 
 use crate::RunError;
@@ -45,7 +45,7 @@ impl Store {
             merged.extend(event.custom_metadata().cloned().unwrap_or_default());
             event.set_custom_metadata(Some(merged));
         }
-        self.stamp(ic, Arc::make_mut(&mut event));
+        self.stamp(ic.services(), Arc::make_mut(&mut event));
         let mut original = None;
         if !ic.services().plugins.is_empty() {
             let change = ic.services().plugins.on_event(ic, &event).await.map_err(RunError::Plugin)?;
@@ -88,8 +88,7 @@ impl Store {
     }
 
     /// Gives an event its id and its time.
-    pub(crate) fn stamp(&mut self, ic: &InvocationContext, event: &mut Event) {
-        let services = ic.services();
+    pub(crate) fn stamp(&mut self, services: &Services, event: &mut Event) {
         if event.id().is_empty() {
             event.set_id(EventId::from(services.ids.uuid()));
         }

@@ -48,11 +48,11 @@ pub use pleach_artifact::{
 };
 pub use pleach_context::{
     AbortSignal, And, Answers, AuthCredential, ChildEnd, ChildFailure, Context, CredentialService, Decode, Dynamic,
-    EventQueue, Extract, Fail, Feeds, Field, FieldType, Flow, FromContext, FromState, GraphOutline, History, Hook,
-    InMemoryCredentialService, Input, InvocationContext, Key, Need, Node, NodeError, NodeFault, NodeInput, NodeKind,
-    NodeScheduler, NodeSpec, Nothing, Outline, Plugin, PluginManager, ReadonlyContext, Result, ResultExt, Resume,
-    RetryConfig, RunConfig, RunOptions, Schema, SessionStateCredentialService, Shared, State, StreamingMode,
-    SystemClock, Takes, TypedNode, Wants, Yield, fit, json_or_text,
+    EdgeOutline, EventQueue, Extract, Fail, Feeds, Field, FieldType, Flow, FromContext, FromState, GraphOutline,
+    History, Hook, InMemoryCredentialService, Input, InvocationContext, Key, Need, Node, NodeError, NodeFault,
+    NodeInput, NodeKind, NodeScheduler, NodeSpec, Nothing, Outline, Plugin, PluginManager, ReadonlyContext, Result,
+    ResultExt, Resume, RetryConfig, RunConfig, RunOptions, Schema, SessionStateCredentialService, Shared, State,
+    StreamingMode, SystemClock, Takes, TypedNode, Wants, Yield, fit, json_or_text, live_events,
 };
 pub use pleach_core::{
     AppName, AuthConfig, AuthDocument, Blob, BoxError, BoxFuture, Branch, CamelCase, Clock, Content, DEFAULT_ROUTE,

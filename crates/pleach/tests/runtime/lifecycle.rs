@@ -296,7 +296,7 @@ async fn what_cannot_be_resumed_is_named_and_nothing_is_created() {
     assert!(sessions.get_session(&key(), Default::default()).await.unwrap().is_none());
     trace(runner.run("ana", "s1", "go")).await;
     let lines = trace(runner.resume("ana", "s1", "e-7")).await;
-    assert_eq!(lines, ["! InvocationNotFoundError: session t/ana/s1 has no invocation 'e-7'"]);
+    assert_eq!(lines, ["! InvocationNotFoundError: Invocation ID not found: e-7"]);
     let lines = trace(runner.run("ana", "  ", "go")).await;
     assert_eq!(lines, ["! ValueError: the session id must not be blank"]);
 }

@@ -14,6 +14,7 @@ mod lifecycle;
 mod memory;
 mod pictures;
 mod questions;
+mod rewind;
 mod state_rules;
 mod support;
 mod typed;

@@ -1,0 +1,117 @@
+//! Taking a session back to before an invocation: rules R127, R1140, S40.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use pleach_artifact::{ArtifactScope, ArtifactService, SaveArtifact, USER_PREFIX, rewind_tombstone};
+use pleach_core::{Event, InvocationId, Map, Scope, Session, SessionId, SessionKey, UserId};
+use rustc_hash::FxHashMap;
+use serde_json::Value;
+
+use crate::runner::RunnerParts;
+use crate::store::Store;
+use crate::{RunError, Runner};
+
+impl Runner {
+    /// Takes a session back to before the first event of an invocation, and returns the event that says so.
+    ///
+    /// Nothing is deleted: one event is appended, and from then on the events from that invocation to it no longer count
+    /// (R1141): they are not replayed, and questions among them can no longer be answered. The session's own state is
+    /// as it was; a key that was added since is null, and so is one that only the session's creation has set, because no
+    /// event tells of it. `app:` and `user:` state stays. Files of the session that were saved since get a new version
+    /// with the old content, or an empty one that loads as absent; files of the user stay.
+    ///
+    /// A rewind can be undone: rewind to before the invocation of the returned event.
+    ///
+    /// ADK: `Runner.rewind_async`; rules R1140, S40.
+    ///
+    /// # Errors
+    /// [`RunError::SessionNotFound`], also where a run would create the session; [`RunError::UnknownInvocation`];
+    /// [`RunError::Session`] with a stale error when another writer appended meanwhile; [`RunError::Artifact`]. The session
+    /// is then as it was, but files that were restored before the failure keep their new version.
+    ///
+    /// # Cancel safety
+    /// When the future is dropped the event is stored whole or not at all; files may have been restored before it.
+    /// Rewinding again is safe.
+    pub async fn rewind(
+        &self,
+        user: impl Into<UserId>,
+        session: impl Into<SessionId>,
+        invocation: impl Into<InvocationId>,
+    ) -> Result<Arc<Event>, RunError> {
+        self.parts.rewind(&self.key(user, session), invocation.into()).await
+    }
+}
+
+impl RunnerParts {
+    async fn rewind(&self, key: &SessionKey, invocation: InvocationId) -> Result<Arc<Event>, RunError> {
+        let session = self.load_all(key).await?;
+        let begins = |event: &Arc<Event>| !invocation.is_empty() && *event.invocation_id() == invocation;
+        let Some(place) = session.events.iter().position(begins) else {
+            return Err(RunError::UnknownInvocation { session: key.clone(), invocation: invocation.to_string() });
+        };
+        let mut event = Event::from_author("user").with_state_map(state_delta(&session, place));
+        event.set_invocation_id(format!("e-{}", self.services.ids.uuid()));
+        event.actions_mut().set_rewind_before_invocation_id(Some(invocation.to_string()));
+        if let Some(artifacts) = &self.services.artifacts {
+            let scope = ArtifactScope::session(session.key());
+            for (name, version) in changed_files(&session.events, place) {
+                let version = restore(&**artifacts, &scope, name, version).await?;
+                event.actions_mut().artifact_delta_mut().insert(name.to_owned(), version);
+            }
+        }
+        let mut store = Store::new(session.head);
+        store.stamp(&self.services, &mut event);
+        Ok(self.services.sessions.append(&mut store.head, Arc::new(event)).await?)
+    }
+}
+
+/// What brings the session's own state back to what the events before `place` made of it.
+fn state_delta(session: &Session, place: usize) -> Map {
+    let own = |key: &str| Scope::split(key).0 == Scope::Session;
+    let mut then: FxHashMap<&str, &Value> = FxHashMap::default();
+    for (key, value) in session.events[..place].iter().flat_map(|event| event.actions().state_delta()) {
+        match value {
+            Value::Null => then.remove(key.as_str()),
+            value => then.insert(key, value),
+        };
+    }
+    then.retain(|key, _| own(key));
+    let added = session.state.keys().filter(|key| own(key) && !then.contains_key(key.as_str()));
+    let mut delta: Map = added.map(|key| (key.clone(), Value::Null)).collect();
+    let changed = then.into_iter().filter(|(key, value)| session.state.get(*key) != Some(*value));
+    delta.extend(changed.map(|(key, value)| (key.to_owned(), value.clone())));
+    delta
+}
+
+/// The session's files that were saved at `place` or later, with the version from before, if there was one.
+fn changed_files(events: &[Arc<Event>], place: usize) -> BTreeMap<&str, Option<i64>> {
+    let newest = |events| -> BTreeMap<&str, i64> {
+        let saved = <[Arc<Event>]>::iter(events).flat_map(|event| event.actions().artifact_delta());
+        saved.map(|(name, version)| (name.as_str(), *version)).collect()
+    };
+    let then = newest(&events[..place]);
+    let now = newest(events).into_iter().filter(|(name, _)| !name.starts_with(USER_PREFIX));
+    now.map(|(name, version)| (name, version, then.get(name).copied()))
+        .filter(|(_, version, before)| *before != Some(*version))
+        .map(|(name, _, before)| (name, before))
+        .collect()
+}
+
+/// Saves a file as it was in `version`; what is no longer there is saved as absent.
+async fn restore(
+    artifacts: &dyn ArtifactService,
+    scope: &ArtifactScope,
+    name: &str,
+    version: Option<i64>,
+) -> Result<i64, RunError> {
+    let key = scope.artifact(name);
+    let old = match version {
+        Some(version) => artifacts.load_artifact(&key, Some(version)).await?,
+        None => None,
+    };
+    if let (Some(version), None) = (version, &old) {
+        tracing::warn!(%key, version, "the version to go back to is not there: the file is saved as absent");
+    }
+    Ok(artifacts.save_artifact(SaveArtifact::new(key, old.unwrap_or_else(rewind_tombstone))).await?)
+}

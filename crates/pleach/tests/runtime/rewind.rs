@@ -1,0 +1,218 @@
+//! Taking a session back: the rewind itself (R1140) and what no longer counts behind it (R1141).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use pleach::prelude::*;
+use pleach::{
+    ArtifactScope, ArtifactService, CreateSession, InMemoryArtifactService, InMemorySessionService, Session,
+    SessionServiceExt, SystemClock, live_events,
+};
+use serde_json::{Value, json};
+
+use crate::support::{key, runner, trace};
+
+/// A node that counts its turns in `n`, remembers the last one for the user, and asks `q1` before it ends.
+fn counting() -> (Runner, Arc<InMemorySessionService>) {
+    let mut wf = Workflow::builder("wf");
+    let count = wf.node("count", async |ctx: Context| {
+        let n = ctx.state().value("n").and_then(|n| n.as_i64()).unwrap_or_default() + 1;
+        Event::of(n).with_state("n", n).with_state("user:u", n)
+    });
+    let ask = wf.node("ask", async || RequestInput::<String>::ask("q1", "Fine?"));
+    wf.edge(START, count).edge(count, ask);
+    runner(wf.build_to(ask).unwrap())
+}
+
+async fn load(runner: &Runner) -> Session {
+    runner.sessions().get_session(&key(), Default::default()).await.unwrap().unwrap()
+}
+
+/// The invocations of a session, each once, in the order in which they began.
+async fn invocations(runner: &Runner) -> Vec<String> {
+    let mut ids: Vec<String> = load(runner).await.events.iter().map(|e| e.invocation_id().to_string()).collect();
+    ids.dedup();
+    ids
+}
+
+#[tokio::test]
+async fn r127_r1140_e222_state_goes_back_and_one_event_says_so() {
+    let (runner, _) = counting();
+    for _ in 0..3 {
+        trace(runner.run("ana", "s1", "go")).await;
+    }
+    let before = load(&runner).await;
+    let turns = invocations(&runner).await;
+    let event = runner.rewind("ana", "s1", turns[1].as_str()).await.unwrap();
+    let after = load(&runner).await;
+    assert_eq!(after.events.len(), before.events.len() + 1);
+    assert_eq!(after.events.last(), Some(&event));
+    assert_eq!(Value::from(after.state), json!({"n": 1, "user:u": 3}));
+    let mut written = serde_json::to_value(&*event).unwrap();
+    assert!(
+        written["invocation_id"].as_str().unwrap().starts_with("e-")
+            && !turns.contains(&event.invocation_id().to_string())
+    );
+    for key in ["id", "timestamp", "invocation_id"] {
+        written.as_object_mut().unwrap().remove(key);
+    }
+    let actions = json!({
+        "state_delta": {"n": 1}, "artifact_delta": {}, "requested_auth_configs": {},
+        "requested_tool_confirmations": {}, "rewind_before_invocation_id": turns[1],
+    });
+    assert_eq!(written, json!({"author": "user", "actions": actions, "node_info": {"path": ""}}));
+    assert!(event.timestamp() > before.last_update_time());
+}
+
+#[tokio::test]
+async fn r1140_e223_what_is_not_there_is_named_and_nothing_is_stored() {
+    let (runner, sessions) = counting();
+    let error = runner.rewind("ana", "s1", "nope").await.unwrap_err();
+    assert_eq!((error.code(), error.to_string().as_str()), ("SessionNotFoundError", "session not found: t/ana/s1"));
+    assert!(sessions.get_session(&key(), Default::default()).await.unwrap().is_none());
+    trace(runner.run("ana", "s1", "go")).await;
+    let before = load(&runner).await;
+    for id in ["nope", ""] {
+        let error = runner.rewind("ana", "s1", id).await.unwrap_err();
+        assert!(matches!(error, RunError::UnknownInvocation { .. }));
+        assert_eq!(
+            (error.code(), error.to_string()),
+            ("InvocationNotFoundError", format!("Invocation ID not found: {id}"))
+        );
+    }
+    let error = runner.rewind(" ", "s1", "nope").await.unwrap_err();
+    assert_eq!(error.to_string(), "the user id must not be blank");
+    assert_eq!(load(&runner).await, before);
+}
+
+/// `app:` and `temp:` keys, keys that only the creation has set, nulls, and values that Python takes for equal.
+#[tokio::test]
+async fn r1140_e224_only_the_sessions_own_keys_go_back() {
+    let (runner, sessions) = counting();
+    let state = json!({"init": 1, "kept": 1, "app:a": 1, "user:u": 1}).as_object().unwrap().clone();
+    let create = CreateSession::new("t", "ana").with_session_id("s1").with_state(state);
+    let mut session = sessions.create_session(create).await.unwrap();
+    let deltas = [
+        ("i1", json!({"kept": 1, "flag": true, "gone": 1, "list": [1, {"a": null}], "app:a": 2, "user:u": 2})),
+        ("i1", json!({"gone": null})),
+        ("i2", json!({"flag": 1, "list": [], "gone": 2, "added": 2, "app:a": 3, "user:u": 3, "temp:t": 3})),
+        ("i3", json!({"kept": 1, "added": null})),
+    ];
+    for (at, (invocation, delta)) in deltas.into_iter().enumerate() {
+        let mut event = Event::from_author("n").with_state_map(delta.as_object().unwrap().clone());
+        event.set_invocation_id(invocation);
+        event.set_timestamp(at as f64 + 2e9);
+        sessions.append_event(&mut session, event).await.unwrap();
+    }
+    let event = runner.rewind("ana", "s1", "i2").await.unwrap();
+    let delta = json!({"init": null, "flag": true, "gone": null, "added": null, "list": [1, {"a": null}]});
+    assert_eq!(Value::from(event.actions().state_delta().clone()), delta);
+    let all = runner.rewind("ana", "s1", "i1").await.unwrap();
+    let delta = json!({"init": null, "kept": null, "flag": null, "gone": null, "added": null, "list": null});
+    assert_eq!(Value::from(all.actions().state_delta().clone()), delta);
+    let state = load(&runner).await.state;
+    assert_eq!((&state["app:a"], &state["user:u"]), (&json!(3), &json!(3)));
+    assert!(live_events(&load(&runner).await.events).is_empty());
+}
+
+#[tokio::test]
+async fn r1140_files_get_their_old_content_or_the_mark_of_absence() {
+    let files = Arc::new(InMemoryArtifactService::with_clock(Arc::new(SystemClock)));
+    let save = FunctionNode::new("save", async |ctx: Context| -> Result<i64, NodeError> {
+        let turn = ctx.invocation().user_content().map(|content| content.text()).unwrap_or_default();
+        for name in ["every", "user:own"] {
+            ctx.save_artifact(name, Part::text(turn.as_str())).await?;
+        }
+        if turn == "two" {
+            ctx.save_artifact("late", Part::text("x")).await?;
+        }
+        Ok(1)
+    });
+    let runner = Runner::builder("t").root(save).artifacts(Arc::clone(&files)).build().unwrap();
+    for turn in ["one", "two", "three"] {
+        runner.run("ana", "s1", turn).output::<i64>().await.unwrap();
+    }
+    let turns = invocations(&runner).await;
+    let event = runner.rewind("ana", "s1", turns[1].as_str()).await.unwrap();
+    assert_eq!(json!(event.actions().artifact_delta()), json!({"every": 3, "late": 1}));
+    let scope = ArtifactScope::session(&key());
+    let text = async |name: &str, version: Option<i64>| {
+        let part = files.load_artifact(&scope.artifact(name), version).await.unwrap();
+        part.and_then(|part| part.text).map(|text| text.to_string())
+    };
+    assert_eq!(text("every", None).await.as_deref(), Some("one"));
+    assert_eq!(text("every", Some(2)).await.as_deref(), Some("three"));
+    assert_eq!((text("late", None).await, text("late", Some(0)).await.as_deref()), (None, Some("x")));
+    assert_eq!(text("user:own", None).await.as_deref(), Some("three"));
+    // Undone: the rewind is itself taken back, and the files with it.
+    let undo = runner.rewind("ana", "s1", event.invocation_id()).await.unwrap();
+    assert_eq!(json!(undo.actions().artifact_delta()), json!({"every": 4, "late": 2}));
+    assert_eq!((text("every", None).await.as_deref(), text("late", None).await.as_deref()), (Some("three"), Some("x")));
+    assert_eq!(live_events(&load(&runner).await.events).len(), 6);
+    // Where nothing has changed, nothing is saved.
+    runner.run("ana", "s1", "four").output::<i64>().await.unwrap();
+    let turns = invocations(&runner).await;
+    let event = runner.rewind("ana", "s1", turns.last().unwrap().as_str()).await.unwrap();
+    assert_eq!(json!(event.actions().artifact_delta()), json!({"every": 6}));
+}
+
+#[tokio::test]
+async fn r1141_e192_a_rewound_invocation_is_neither_answered_nor_resumed() {
+    let (runner, _) = counting();
+    trace(runner.run("ana", "s1", "go")).await;
+    trace(runner.run("ana", "s1", "go")).await;
+    let turns = invocations(&runner).await;
+    let rewound = runner.rewind("ana", "s1", turns[1].as_str()).await.unwrap();
+    let before = load(&runner).await;
+    let lines = trace(runner.resume("ana", "s1", turns[1].as_str())).await;
+    assert_eq!(lines, [format!("! InvocationNotFoundError: Invocation ID not found: {}", turns[1])]);
+    assert_eq!(load(&runner).await, before);
+    // The question of the first turn has the same id, and is the one that is answered now.
+    let answer = runner.answer("s1", "q1", "yes").unwrap();
+    assert_eq!(answer.output::<String>().await.unwrap(), "yes");
+    assert_eq!(load(&runner).await.events.last().unwrap().invocation_id().as_str(), turns[0]);
+    runner.rewind("ana", "s1", turns[0].as_str()).await.unwrap();
+    let lines = trace(runner.answer("s1", "q1", "yes").unwrap()).await;
+    assert_eq!(lines, ["! ValueError: Function call not found for function response ids: {'q1'}."]);
+    // Taken back, the rewind gives its questions back, too.
+    runner.rewind("ana", "s1", rewound.invocation_id()).await.unwrap();
+    let answer = runner.answer("s1", "q1", "again").unwrap();
+    assert_eq!(answer.output::<String>().await.unwrap(), "again");
+    assert_eq!(load(&runner).await.events.last().unwrap().invocation_id().as_str(), turns[1]);
+}
+
+/// R1141: what an invocation did before it was rewound is not replayed when its id is used again.
+#[tokio::test]
+async fn r1141_an_id_that_is_used_again_starts_anew() {
+    let calls = Arc::new(AtomicU32::new(0));
+    let seen = Arc::clone(&calls);
+    let mut wf = Workflow::builder("wf");
+    let count = wf.node("count", move || {
+        let seen = Arc::clone(&seen);
+        async move { seen.fetch_add(1, Ordering::Relaxed) }
+    });
+    wf.edge(START, count);
+    let (runner, _) = runner(wf.build_to(count).unwrap());
+    let named = |text: &str| pleach::RunRequest::new(("ana", "s1")).message(text).invocation_id("mine");
+    assert_eq!(trace(runner.start(named("one"))).await, ["wf@1/count@1: 0"]);
+    // E191: unrewound, the id means the old message, and all of it is done.
+    assert_eq!(trace(runner.start(named("two"))).await, [] as [&str; 0]);
+    runner.rewind("ana", "s1", "mine").await.unwrap();
+    assert_eq!(trace(runner.start(named("three"))).await, ["wf@1/count@1: 1"]);
+    let session = load(&runner).await;
+    let texts: Vec<String> = live_events(&session.events).iter().map(|event| event.text()).collect();
+    assert_eq!(texts, ["three", ""]);
+}
+
+#[tokio::test]
+async fn r1140_s35_a_run_that_was_under_way_loses_against_a_rewind() {
+    let (runner, _) = counting();
+    trace(runner.run("ana", "s1", "go")).await;
+    let turns = invocations(&runner).await;
+    let mut run = runner.run("ana", "s1", "more");
+    run.next().await.unwrap().unwrap();
+    runner.rewind("ana", "s1", turns[0].as_str()).await.unwrap();
+    let lines = trace(run).await;
+    assert!(lines.len() == 1 && lines[0].starts_with("! StaleSessionError"), "{lines:?}");
+    assert!(live_events(&load(&runner).await.events).is_empty());
+}
