@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use pleach::prelude::*;
 use pleach::{
-    GetSessionConfig, InvocationId, ListSessions, Question, Run, Session, SessionError, SessionKey, SqliteOptions,
-    SqliteSessionService,
+    GetSessionConfig, InboxItem, InvocationId, ListSessions, Question, Run, Session, SessionError, SessionKey,
+    SqliteOptions, SqliteSessionService, open_questions,
 };
 
 use crate::args::Args;
@@ -49,7 +49,13 @@ pub(crate) enum Outcome {
 #[derive(Debug)]
 pub(crate) struct Case {
     pub(crate) session: SessionKey,
-    pub(crate) question: Question,
+    pub(crate) question: Box<Question>,
+}
+
+impl From<InboxItem> for Case {
+    fn from(InboxItem { session, question }: InboxItem) -> Self {
+        Self { session, question: Box::new(question) }
+    }
 }
 
 impl Case {
@@ -128,16 +134,15 @@ impl Desk {
 
     /// Finds an open question in any session.
     pub(crate) async fn open_question(&self, id: &str) -> Result<Case, Fault> {
-        let mut open = Vec::new();
-        for session in self.sessions().await? {
-            if let Standing::Ended(Outcome::Waiting(case)) = standing(&session)? {
-                if case.question.id == id {
-                    return Ok(case);
-                }
-                open.push(case.question.id);
+        let inbox = self.runner.inbox_of_all_users().await;
+        let mut inbox = inbox.map_err(|error| Fault::run("reading the open questions", error))?;
+        match inbox.iter().position(|item| item.question.id == id) {
+            Some(place) => Ok(Case::from(inbox.swap_remove(place))),
+            None => {
+                let open = inbox.into_iter().map(|item| item.question.id).collect();
+                Err(Fault::NotOpen { id: id.to_owned(), open })
             }
         }
-        Err(Fault::NotOpen { id: id.to_owned(), open })
     }
 
     /// All sessions with their events, by ticket.
@@ -170,7 +175,7 @@ async fn follow(mut run: Run, session: &SessionKey, screen: &mut Screen) -> Resu
         Ok(reply) => Ok(Outcome::Closed(reply)),
         Err(RunError::Waiting(mut questions)) if !questions.is_empty() => {
             // The workflow asks one thing at a time.
-            Ok(Outcome::Waiting(Case { session: session.clone(), question: questions.remove(0) }))
+            Ok(Outcome::Waiting(Case { session: session.clone(), question: Box::new(questions.remove(0)) }))
         }
         Err(error) => Err(fault(error)),
     }
@@ -183,17 +188,14 @@ pub(crate) fn standing(session: &Session) -> Result<Standing, Fault> {
         let reply = reply.map_err(|source| Fault::Foreign { session: session.key().clone(), source })?;
         return Ok(Standing::Ended(Outcome::Closed(reply)));
     }
-    let answered = |id: &str| session.events.iter().any(|event| answers(event, id));
-    let question = session.events.iter().flat_map(|event| event.questions()).find(|question| !answered(&question.id));
-    if let Some(question) = question {
-        return Ok(Standing::Ended(Outcome::Waiting(Case { session: session.key().clone(), question })));
+    if let Some(question) = open_questions(&session.events).into_iter().next() {
+        return Ok(Standing::Ended(Outcome::Waiting(Case::from(InboxItem {
+            session: session.key().clone(),
+            question,
+        }))));
     }
     let last = session.events.last();
     Ok(last.map_or(Standing::New, |event| Standing::CutOff(event.invocation_id().clone())))
-}
-
-fn answers(event: &Event, question: &str) -> bool {
-    event.function_responses().any(|response| response.id.as_deref() == Some(question))
 }
 
 /// Whether a run failed because another process works on the same session.

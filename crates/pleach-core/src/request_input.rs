@@ -1,11 +1,11 @@
-//! Questions to the outside world: how a node asks, and what is still unanswered (R123, R140).
+//! How a node asks a person (R123, R140).
 
 use std::fmt;
 use std::marker::PhantomData;
 
 use serde_json::{Map, Value};
 
-use crate::{Content, Event, FunctionCall, InvocationId, NodePath, Part};
+use crate::{Content, Event, FunctionCall, Part};
 
 /// The reserved function by which a node asks a person. ADK: `REQUEST_INPUT_FUNCTION_CALL_NAME`
 pub const REQUEST_INPUT: &str = "adk_request_input";
@@ -109,51 +109,11 @@ impl<T> fmt::Debug for RequestInput<T> {
     }
 }
 
-/// One question an event asks, as the person who answers it sees it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Question {
-    /// The id the answer has to name.
-    pub id: String,
-    /// What is asked; may be empty.
-    pub message: String,
-    /// What the person should see beside the message.
-    pub payload: Option<Value>,
-    /// The JSON schema the answer has to satisfy.
-    pub response_schema: Option<Value>,
-    /// The run that asks.
-    pub node_path: NodePath,
-    /// The user turn that is interrupted.
-    pub invocation_id: InvocationId,
-}
-
-impl Event {
-    /// Returns the questions for input this event asks, in the order of its calls.
-    pub fn questions(&self) -> Vec<Question> {
-        self.function_calls()
-            .filter(|call| call.name.as_deref() == Some(REQUEST_INPUT))
-            .filter_map(|call| self.question(call))
-            .collect()
-    }
-
-    fn question(&self, call: &FunctionCall) -> Option<Question> {
-        let argument = |name: &str| call.args.as_ref()?.get(name).filter(|value| !value.is_null());
-        let text = |name: &str| argument(name).and_then(Value::as_str);
-        Some(Question {
-            id: call.id.as_deref().or_else(|| text("interruptId"))?.to_owned(),
-            message: text("message").unwrap_or_default().to_owned(),
-            payload: argument("payload").cloned(),
-            response_schema: argument("response_schema").cloned(),
-            node_path: self.path().clone(),
-            invocation_id: self.invocation_id().clone(),
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
-    use super::{Question, RequestInput};
+    use super::RequestInput;
     use crate::{Event, to_camel};
 
     /// R123: the event of a question; the spelling of the arguments never changes.
@@ -177,23 +137,5 @@ mod tests {
         let call = event.function_calls().next().unwrap();
         let args = json!({"interruptId": "x", "payload": null, "message": null, "response_schema": null});
         assert_eq!(json!(call.args), args);
-    }
-
-    #[test]
-    fn questions_are_read_back() {
-        let schema = json!({"type": "integer"});
-        let ask: RequestInput = RequestInput::ask("q", "How many?").with_schema(schema.clone());
-        let mut event = ask.into_event("q").with_node_path("wf@1/ask@1");
-        event.set_invocation_id("i");
-        let expected = Question {
-            id: "q".into(),
-            message: "How many?".into(),
-            payload: None,
-            response_schema: Some(schema),
-            node_path: "wf@1/ask@1".into(),
-            invocation_id: "i".into(),
-        };
-        assert_eq!(event.questions(), [expected]);
-        assert_eq!(Event::message("x").questions(), []);
     }
 }

@@ -110,11 +110,17 @@ fn find_call<'a>(live: &[&'a Arc<Event>], id: &str) -> Option<(&'a Event, &'a Fu
 
 fn check(id: &str, response: &FunctionResponse, call: &FunctionCall) -> Result<(), RunError> {
     let schema = call.args.as_ref().and_then(|args| args.get("response_schema"));
-    let Some(schema) = schema.filter(|schema| schema.is_object() && call.name.as_deref() == Some(REQUEST_INPUT)) else {
-        return Ok(());
-    };
+    let schema = schema.filter(|_| call.name.as_deref() == Some(REQUEST_INPUT));
+    fits(schema, response).map_err(|reason| RunError::Answer { id: id.to_owned(), reason })
+}
+
+/// Checks an answer against the schema of its question (R907).
+///
+/// # Errors
+/// A text that says what does not fit.
+pub(crate) fn fits(schema: Option<&Value>, response: &FunctionResponse) -> Result<(), String> {
+    let Some(schema) = schema.filter(|schema| schema.is_object()) else { return Ok(()) };
     let empty = Map::new();
     let answer = unwrap_response(response.response.as_ref().unwrap_or(&empty));
-    check_answer(schema, answer).map_err(|reason| RunError::Answer { id: id.to_owned(), reason })?;
-    Ok(())
+    check_answer(schema, answer).map(drop)
 }

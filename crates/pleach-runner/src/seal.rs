@@ -7,7 +7,7 @@ use pleach_context::{InvocationContext, live_events};
 use pleach_core::{Branch, Content, Event, FunctionResponse, Map, Part};
 use serde_json::Value;
 
-const CODE: &str = "INVOCATION_ABORTED";
+pub(crate) const CODE: &str = "INVOCATION_ABORTED";
 const TEXT: &str = "Invocation was aborted by client.";
 
 /// The events that close an aborted invocation: an answer for every open call, one event per author, branch and scope,

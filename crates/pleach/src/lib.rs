@@ -57,8 +57,8 @@ pub use pleach_context::{
 pub use pleach_core::{
     AppName, AuthConfig, AuthDocument, Blob, BoxError, BoxFuture, Branch, CamelCase, Clock, Content, DEFAULT_ROUTE,
     Event, EventActions, EventCompaction, EventId, FileData, FunctionCall, FunctionResponse, IdGen, InvocationId, Map,
-    ModelInfo, NodeInfo, NodePath, Part, Question, RandomIds, RequestInput, Revision, Route, RouteKey, Session,
-    SessionHead, SessionId, SessionKey, ToolConfirmation, UiWidget, UserId, Uuid, to_camel,
+    ModelInfo, NodeInfo, NodePath, Part, Question, QuestionKind, RandomIds, RequestInput, Revision, Route, RouteKey,
+    Session, SessionHead, SessionId, SessionKey, ToolConfirmation, UiWidget, UserId, Uuid, to_camel,
 };
 pub use pleach_memory::{
     AddEvents, AddMemory, DeleteMemory, InMemoryMemoryService, MemoryEntry, MemoryError, MemoryService, SearchMemory,
@@ -67,7 +67,8 @@ pub use pleach_memory::{
 #[cfg(feature = "sqlite")]
 pub use pleach_memory_sqlite::{SqliteMemoryOptions, SqliteMemoryService};
 pub use pleach_runner::{
-    App, Detached, Message, Run, RunError, RunEvent, RunRequest, Runner, RunnerBuilder, SessionRef,
+    App, Detached, InboxItem, Message, Run, RunError, RunEvent, RunRequest, Runner, RunnerBuilder, SessionRef,
+    open_questions,
 };
 pub use pleach_session::{
     CreateSession, GetSessionConfig, ListCursor, ListSessions, ListSessionsResponse, SessionError, SessionService,

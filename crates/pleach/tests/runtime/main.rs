@@ -9,6 +9,7 @@ mod changed;
 mod credentials;
 mod failures;
 mod graph;
+mod inbox;
 mod lifecycle;
 #[cfg(feature = "sqlite")]
 mod memory;

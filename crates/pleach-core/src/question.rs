@@ -1,0 +1,155 @@
+//! Questions to the outside world, read back from the events that ask them (R123, R129, R130, R940).
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::request_input::{REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, REQUEST_INPUT};
+use crate::{Event, FunctionCall, InvocationId, NodePath};
+
+/// The ids of a node's requests for confirmation start with this (R130).
+const NODE_CONFIRMATION: &str = "wf_tool_confirmation:";
+
+/// One question an event asks, as the person who answers it sees it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Question {
+    /// The id the answer has to name.
+    pub id: String,
+    /// What kind of answer is wanted.
+    pub kind: QuestionKind,
+    /// The function whose call asks: a reserved one, or the long-running tool.
+    pub function: String,
+    /// What is asked; may be empty.
+    pub message: String,
+    /// What the person should see beside the message: see [`QuestionKind`].
+    pub payload: Option<Value>,
+    /// The JSON schema the answer has to satisfy.
+    pub response_schema: Option<Value>,
+    /// The run that asks.
+    pub node_path: NodePath,
+    /// The user turn that is interrupted.
+    pub invocation_id: InvocationId,
+    /// Who asks: the author of the event, an agent or a workflow.
+    pub author: String,
+    /// When it was asked, in seconds since the epoch.
+    pub asked_at: f64,
+}
+
+/// What kind of answer a question wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum QuestionKind {
+    /// Any answer that satisfies the schema; the payload is what the node gave.
+    UserInput,
+    /// Permission for a call, as a [`ToolConfirmation`](crate::ToolConfirmation). The payload of a node's request says
+    /// which tool is called and with what; that of an agent's has `originalFunctionCall` and `toolConfirmation`.
+    Confirmation,
+    /// A credential; the payload is the [`AuthConfig`](crate::AuthConfig) to be filled in.
+    Credential,
+    /// The result of a long-running tool; the payload is what the tool was called with.
+    LongRunning,
+}
+
+impl Event {
+    /// Returns the questions this event asks, in the order of its calls (R141).
+    ///
+    /// A long-running id without a call is none: nobody can answer it (R901).
+    pub fn questions(&self) -> Vec<Question> {
+        if self.function_calls().next().is_none() {
+            return Vec::new();
+        }
+        let interrupts = self.interrupt_ids();
+        self.function_calls().filter_map(|call| self.question(call, &interrupts)).collect()
+    }
+
+    fn question(&self, call: &FunctionCall, interrupts: &BTreeSet<&str>) -> Option<Question> {
+        let args = call.args.as_ref();
+        let argument = |name: &str| args?.get(name).filter(|value| !value.is_null());
+        let text = |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or_default().to_owned();
+        let function = call.name.as_deref().unwrap_or_default();
+        let id = match function {
+            REQUEST_INPUT => call.id.as_deref().or_else(|| argument("interruptId")?.as_str())?,
+            _ => call.id.as_deref().filter(|id| interrupts.contains(id))?,
+        };
+        let whole = || args.cloned().map(Value::Object);
+        let (kind, message, payload) = match function {
+            REQUEST_INPUT if id.starts_with(NODE_CONFIRMATION) => {
+                (QuestionKind::Confirmation, argument("message"), argument("payload").cloned())
+            }
+            REQUEST_INPUT => (QuestionKind::UserInput, argument("message"), argument("payload").cloned()),
+            REQUEST_CONFIRMATION => {
+                let hint = argument("toolConfirmation").and_then(|confirmation| confirmation.get("hint"));
+                (QuestionKind::Confirmation, hint, whole())
+            }
+            REQUEST_CREDENTIAL => (QuestionKind::Credential, argument("message"), argument("authConfig").cloned()),
+            _ => (QuestionKind::LongRunning, None, whole()),
+        };
+        Some(Question {
+            id: id.to_owned(),
+            kind,
+            function: function.to_owned(),
+            message: text(message),
+            payload,
+            response_schema: argument("response_schema").filter(|_| function == REQUEST_INPUT).cloned(),
+            node_path: self.path().clone(),
+            invocation_id: self.invocation_id().clone(),
+            author: self.author().to_owned(),
+            asked_at: self.timestamp(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::{Question, QuestionKind};
+    use crate::{Content, Event, FunctionCall, Part, RequestInput};
+
+    #[test]
+    fn questions_are_read_back() {
+        let schema = json!({"type": "integer"});
+        let ask: RequestInput = RequestInput::ask("q", "How many?").with_schema(schema.clone());
+        let mut event = ask.into_event("q").with_node_path("wf@1/ask@1");
+        event.set_invocation_id("i");
+        event.set_author("wf");
+        event.set_timestamp(1.5);
+        let expected = Question {
+            id: "q".into(),
+            kind: QuestionKind::UserInput,
+            function: "adk_request_input".into(),
+            message: "How many?".into(),
+            payload: None,
+            response_schema: Some(schema),
+            node_path: "wf@1/ask@1".into(),
+            invocation_id: "i".into(),
+            author: "wf".into(),
+            asked_at: 1.5,
+        };
+        assert_eq!(event.questions(), [expected]);
+        assert_eq!(Event::message("x").questions(), []);
+    }
+
+    fn check(function: &str, id: &str, args: Value, asked: Option<(QuestionKind, &str, Value)>) {
+        let call = FunctionCall::new(id, function, args.as_object().unwrap().clone());
+        let call = Content::new("model", [Part::function_call(call)]);
+        let event = Event::from_author("a").with_content(call).with_long_running(["l", "wf_tool_confirmation:w@1"]);
+        let found = event.questions().pop().map(|q| (q.kind, q.message, q.payload.unwrap_or_default()));
+        assert_eq!(found, asked.map(|(kind, message, payload)| (kind, message.to_owned(), payload)), "{function} {id}");
+    }
+
+    /// R129, R130, R141, R940
+    #[test]
+    fn every_kind_of_question_is_told_apart() {
+        use QuestionKind::{Confirmation, Credential, LongRunning, UserInput};
+        let input = json!({"message": "m", "payload": 1, "response_schema": null});
+        check("adk_request_input", "q", input.clone(), Some((UserInput, "m", json!(1))));
+        check("adk_request_input", "wf_tool_confirmation:w@1", input, Some((Confirmation, "m", json!(1))));
+        let confirm = json!({"originalFunctionCall": {"name": "pay"}, "toolConfirmation": {"hint": "h"}});
+        check("adk_request_confirmation", "l", confirm.clone(), Some((Confirmation, "h", confirm)));
+        let auth = json!({"functionCallId": "f", "authConfig": {"credentialKey": "k"}, "message": "m"});
+        check("adk_request_credential", "any", auth, Some((Credential, "m", json!({"credentialKey": "k"}))));
+        check("ship", "l", json!({"n": 1}), Some((LongRunning, "", json!({"n": 1}))));
+        check("ship", "other", json!({"n": 1}), None);
+    }
+}
