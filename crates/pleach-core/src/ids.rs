@@ -211,6 +211,12 @@ impl From<String> for EventId {
     }
 }
 
+impl From<&EventId> for EventId {
+    fn from(id: &EventId) -> Self {
+        id.clone()
+    }
+}
+
 impl PartialEq<str> for EventId {
     fn eq(&self, other: &str) -> bool {
         self.with_str(|text| text == other)

@@ -42,6 +42,14 @@ pub enum RunError {
         /// The invocation's id.
         invocation: String,
     },
+    /// The session has no event with this id.
+    #[error("session {session} has no event '{event}'")]
+    UnknownEvent {
+        /// The session.
+        session: SessionKey,
+        /// The event's id.
+        event: String,
+    },
     /// A user or session id is empty or blank.
     #[error("the {0} id must not be blank")]
     BlankId(&'static str),
@@ -104,6 +112,7 @@ impl RunError {
                 "ValueError"
             }
             Self::UnknownInvocation { .. } => "InvocationNotFoundError",
+            Self::UnknownEvent { .. } => "EventNotFoundError",
             Self::NoOutput => "ValidationError",
             Self::Answer { .. } => "WorkflowDataError",
             Self::Session(error) => error.code(),

@@ -9,6 +9,7 @@ mod app;
 mod builder;
 mod drive;
 mod error;
+mod fork;
 mod inbox;
 mod invoke;
 mod message;

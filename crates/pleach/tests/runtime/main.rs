@@ -8,6 +8,7 @@
 mod changed;
 mod credentials;
 mod failures;
+mod fork;
 mod graph;
 mod inbox;
 mod lifecycle;

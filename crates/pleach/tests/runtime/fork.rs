@@ -1,0 +1,293 @@
+//! Going on from the middle of a session in a new one.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+use pleach::prelude::*;
+use pleach::{
+    AppName, ArtifactScope, ArtifactService, BoxError, BoxFuture, CreateSession, GetSessionConfig,
+    InMemoryArtifactService, InMemorySessionService, ListSessions, ListSessionsResponse, Map, Session, SessionError,
+    SessionHead, SessionId, SessionKey, SessionServiceExt, Since, SystemClock, UserId,
+};
+use serde_json::{Value, json};
+
+use crate::support::{key, runner, trace};
+
+type Stored<T> = std::result::Result<T, SessionError>;
+
+async fn load(runner: &Runner, id: &str) -> Session {
+    let key = SessionKey::new("t", "ana", id);
+    runner.sessions().get_session(&key, GetSessionConfig::all()).await.unwrap().unwrap()
+}
+
+/// A session whose events set state by hand: `place: invocation and delta`, with the place as its id.
+async fn written(runner: &Runner, initial: Value, deltas: &[(&str, Value)]) -> Session {
+    let create = CreateSession::new("t", "ana").with_session_id("s1").with_state(initial.as_object().unwrap().clone());
+    let mut session = runner.sessions().create_session(create.with_create_time(5.0)).await.unwrap();
+    for (place, (invocation, delta)) in deltas.iter().enumerate() {
+        let mut event = Event::from_author("n").with_state_map(delta.as_object().unwrap().clone());
+        event.set_id(place.to_string());
+        event.set_invocation_id(*invocation);
+        event.set_timestamp(place as f64 + 10.0);
+        runner.sessions().append_event(&mut session, event).await.unwrap();
+    }
+    session
+}
+
+/// A workflow that counts its turns, asks, and adds the answer.
+fn asking(calls: &Arc<AtomicU32>) -> impl pleach::Node + use<> {
+    let calls = Arc::clone(calls);
+    let mut wf = Workflow::builder("wf");
+    let count = wf.node("count", move || {
+        let calls = Arc::clone(&calls);
+        async move { calls.fetch_add(1, Ordering::Relaxed) }
+    });
+    let ask = wf.node("ask", async || RequestInput::<String>::ask("q", "Well?"));
+    let done = wf.node("done", async |Input(answer): Input<String>| answer);
+    wf.edge(START, count).edge(count, ask.dynamic()).edge(ask, done);
+    wf.build_to(done).unwrap()
+}
+
+async fn goes_on_in_both(runner: Runner, calls: &AtomicU32) {
+    trace(runner.run("ana", "s1", "go")).await;
+    trace(runner.answer(("ana", "s1"), "q", "old").unwrap()).await;
+    let source = load(&runner, "s1").await;
+    let asked = source.events.iter().find(|event| !event.questions().is_empty()).unwrap();
+    let fork = runner.fork("ana", "s1", asked.id(), Some("s2".into())).await.unwrap();
+    let stored = load(&runner, "s2").await;
+    assert_eq!((&fork.events, &fork.state), (&stored.events, &stored.state));
+    assert_eq!(stored.events[..], source.events[..3]);
+    assert_eq!(runner.questions("ana", "s2").await.unwrap().len(), 1);
+    assert_eq!(trace(runner.answer(("ana", "s2"), "q", "new").unwrap()).await, ["wf@1/done@1: \"new\""]);
+    assert_eq!(calls.load(Ordering::Relaxed), 1);
+    // Cut off right after the first node: a resume goes on from there.
+    let counted = source.events[1].id();
+    runner.fork("ana", "s1", counted, Some("s3".into())).await.unwrap();
+    let resumed = runner.resume("ana", "s3", source.events[0].invocation_id());
+    assert_eq!(trace(resumed).await, ["wf@1/ask@1: asks q"]);
+    assert_eq!((calls.load(Ordering::Relaxed), load(&runner, "s1").await), (1, source));
+}
+
+#[tokio::test]
+async fn an_invocation_goes_on_in_the_fork_and_the_source_stays_as_it_is() {
+    let calls = Arc::default();
+    let (runner, _) = runner(asking(&calls));
+    goes_on_in_both(runner, &calls).await;
+}
+
+#[cfg(feature = "sqlite")]
+#[tokio::test]
+async fn a_fork_in_sqlite_goes_on_as_well() {
+    for layout in [pleach::SqliteLayout::Lite, pleach::SqliteLayout::V1] {
+        let folder = tempfile::tempdir().unwrap();
+        let options = pleach::SqliteOptions::new().with_layout(layout);
+        let sessions = pleach::SqliteSessionService::open_with(folder.path().join("f.db"), options).await.unwrap();
+        let calls = Arc::default();
+        let runner = Runner::builder("t").root(asking(&calls)).sessions(sessions).build().unwrap();
+        goes_on_in_both(runner, &calls).await;
+    }
+}
+
+#[tokio::test]
+async fn r1141_state_is_that_after_the_event_and_shared_state_stays() {
+    let (runner, _) = runner(asking(&Arc::default()));
+    let initial = json!({"init": 1, "later": 1, "app:a": 1, "user:u": 1});
+    let deltas = [
+        ("i1", json!({"k": 1, "user:u": 2})),
+        ("i1", json!({"k": 2, "gone": null})),
+        ("i2", json!({"k": 3, "added": [1], "app:a": 2})),
+        ("i3", json!({"later": 2, "last": 3})),
+    ];
+    written(&runner, initial, &deltas).await;
+    let rewound = runner.rewind("ana", "s1", "i2").await.unwrap();
+    let shared = |mut state: Value| {
+        let shared = json!({"app:a": 2, "user:u": 2}).as_object().unwrap().clone();
+        state.as_object_mut().unwrap().extend(shared);
+        state
+    };
+    // `init` is null since the rewind, which is an event: before it nobody knows it.
+    for (at, ids, state) in [
+        ("0", vec!["0"], json!({"k": 1})),
+        ("1", vec!["0", "1"], json!({"k": 2, "gone": null})),
+        // Taken back by the rewind, and still to be reached.
+        ("2", vec!["0", "1", "2"], json!({"k": 3, "gone": null, "added": [1]})),
+        ("3", vec!["0", "1", "2", "3"], json!({"k": 3, "gone": null, "added": [1], "later": 2, "last": 3})),
+        (
+            &rewound.id().to_string(),
+            vec!["0", "1"],
+            json!({"k": 2, "gone": null, "added": null, "later": null, "last": null, "init": null}),
+        ),
+    ] {
+        let fork = runner.fork("ana", "s1", at, None).await.unwrap();
+        let found: Vec<String> = fork.events.iter().map(|event| event.id().to_string()).collect();
+        assert_eq!(
+            (ids, Value::from(fork.state.clone())),
+            (found.iter().map(String::as_str).collect(), shared(state)),
+            "{at}"
+        );
+        assert_eq!(load(&runner, fork.id().as_str()).await.state, fork.state);
+        assert!(fork.events.iter().all(|event| !event.actions().state_delta().keys().any(|key| key.contains(':'))));
+        assert_eq!(fork.last_update_time(), fork.events.last().unwrap().timestamp());
+    }
+}
+
+#[tokio::test]
+async fn what_no_event_has_changed_keeps_its_value() {
+    let (runner, _) = runner(asking(&Arc::default()));
+    let deltas = [("i1", json!({"k": 1})), ("i2", json!({"k": 2, "later": 2}))];
+    written(&runner, json!({"init": 1, "later": 1}), &deltas).await;
+    let fork = runner.fork("ana", "s1", "0", None).await.unwrap();
+    assert_eq!(Value::from(fork.state), json!({"init": 1, "k": 1}));
+    // Rewinding in the fork works from its own events.
+    let back = runner.rewind("ana", fork.head.key().session_id.clone(), "i1").await.unwrap();
+    assert_eq!(Value::from(back.actions().state_delta().clone()), json!({"init": null, "k": null}));
+}
+
+#[tokio::test]
+async fn files_are_copied_up_to_the_versions_of_the_copied_events() {
+    let files = Arc::new(InMemoryArtifactService::with_clock(Arc::new(SystemClock)));
+    let save = FunctionNode::new("save", async |ctx: Context| -> Result<i64, NodeError> {
+        let turn = ctx.invocation().user_content().map(|content| content.text()).unwrap_or_default();
+        for name in ["own", "user:shared"] {
+            ctx.save_artifact(name, Part::text(turn.as_str())).await?;
+        }
+        Ok(1)
+    });
+    let runner = Runner::builder("t").root(save).artifacts(Arc::clone(&files)).build().unwrap();
+    for turn in ["one", "two", "three"] {
+        runner.run("ana", "s1", turn).output::<i64>().await.unwrap();
+    }
+    // A file of that name is left from an earlier session with the new id.
+    let scope = ArtifactScope::session(&SessionKey::new("t", "ana", "s2"));
+    files.save_artifact(pleach::SaveArtifact::new(scope.artifact("own"), Part::text("left"))).await.unwrap();
+    let source = load(&runner, "s1").await;
+    let fork = runner.fork("ana", "s1", source.events[3].id(), Some("s2".into())).await.unwrap();
+    let saved = |session: &Session| -> Vec<Value> {
+        session.events.iter().map(|event| json!(event.actions().artifact_delta())).collect()
+    };
+    let (one, two) = (json!({"own": 1, "user:shared": 0}), json!({"own": 2, "user:shared": 1}));
+    assert_eq!(saved(&fork), [json!({}), one, json!({}), two]);
+    let mut texts = Vec::new();
+    for version in [Some(0), Some(1), None] {
+        texts.push(
+            files.load_artifact(&scope.artifact("own"), version).await.unwrap().unwrap().text.unwrap().to_string(),
+        );
+    }
+    assert_eq!(texts, ["left", "one", "two"]);
+    let plain = runner.fork("ana", "s1", source.events[3].id(), None).await.unwrap();
+    assert_eq!(saved(&plain), saved(&source)[..4]);
+}
+
+#[tokio::test]
+async fn what_is_not_there_or_taken_is_named() {
+    let (runner, sessions) = runner(asking(&Arc::default()));
+    let error = async |session: &str, at: &str, new: &str| {
+        let error = runner.fork("ana", session, at, Some(new.into())).await.unwrap_err();
+        format!("{}: {error}", error.code())
+    };
+    assert_eq!(error("s1", "0", "s2").await, "SessionNotFoundError: session not found: t/ana/s1");
+    let source = written(&runner, json!({}), &[("i1", json!({}))]).await;
+    assert_eq!(error("s1", "7", "s2").await, "EventNotFoundError: session t/ana/s1 has no event '7'");
+    assert_eq!(error("s1", "", "s2").await, "EventNotFoundError: session t/ana/s1 has no event ''");
+    assert_eq!(error("s1", "0", " ").await, "ValueError: the session id must not be blank");
+    let taken = runner.fork("ana", "s1", "0", Some("s1".into())).await.unwrap_err();
+    assert!(matches!(&taken, RunError::Session(SessionError::AlreadyExists(taken)) if *taken == key()), "{taken:?}");
+    assert_eq!(sessions.list_sessions(ListSessions::new("t")).await.unwrap().sessions.len(), 1);
+    assert_eq!(load(&runner, "s1").await.events, source.events);
+}
+
+/// Sessions in memory; appends to the session `s2` take a turn of the executor, and fail after some.
+#[derive(Debug)]
+struct Shaky {
+    inner: InMemorySessionService,
+    left: AtomicUsize,
+}
+
+impl SessionService for Shaky {
+    fn create_session(&self, request: CreateSession) -> BoxFuture<'_, Stored<Session>> {
+        self.inner.create_session(request)
+    }
+
+    fn get_session<'a>(
+        &'a self,
+        key: &'a SessionKey,
+        config: GetSessionConfig,
+    ) -> BoxFuture<'a, Stored<Option<Session>>> {
+        self.inner.get_session(key, config)
+    }
+
+    fn events_since<'a>(&'a self, head: &'a SessionHead) -> BoxFuture<'a, Stored<Option<Since>>> {
+        self.inner.events_since(head)
+    }
+
+    fn list_sessions(&self, request: ListSessions) -> BoxFuture<'_, Stored<ListSessionsResponse>> {
+        self.inner.list_sessions(request)
+    }
+
+    fn find_sessions<'a>(&'a self, app: &'a AppName, id: &'a SessionId) -> BoxFuture<'a, Stored<Vec<SessionKey>>> {
+        self.inner.find_sessions(app, id)
+    }
+
+    fn delete_session<'a>(&'a self, key: &'a SessionKey) -> BoxFuture<'a, Stored<()>> {
+        self.inner.delete_session(key)
+    }
+
+    fn append<'a>(&'a self, head: &'a mut SessionHead, event: Arc<Event>) -> BoxFuture<'a, Stored<Arc<Event>>> {
+        Box::pin(async move {
+            if head.key().session_id == "s2" {
+                tokio::task::yield_now().await;
+                let left = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+                left.map_err(|_| SessionError::Storage { backend: "shaky", source: BoxError::from("gone") })?;
+            }
+            self.inner.append(head, event).await
+        })
+    }
+
+    fn user_state<'a>(&'a self, app: &'a AppName, user: &'a UserId) -> BoxFuture<'a, Stored<Map>> {
+        self.inner.user_state(app, user)
+    }
+}
+
+async fn shaky(appends: usize) -> (Runner, Arc<Shaky>, Arc<InMemoryArtifactService>) {
+    let sessions = Arc::new(Shaky { inner: InMemorySessionService::new(), left: AtomicUsize::new(appends) });
+    let files = Arc::new(InMemoryArtifactService::with_clock(Arc::new(SystemClock)));
+    let node = FunctionNode::new("save", async |ctx: Context| -> Result<i64, NodeError> {
+        ctx.save_artifact("own", Part::text("x")).await
+    });
+    let runner = Runner::builder("t").root(node).sessions(Arc::clone(&sessions)).artifacts(Arc::clone(&files));
+    let runner = runner.build().unwrap();
+    for _ in 0..2 {
+        runner.run("ana", "s1", "go").output::<i64>().await.unwrap();
+    }
+    (runner, sessions, files)
+}
+
+#[tokio::test]
+async fn a_fork_that_fails_midway_leaves_nothing() {
+    let (runner, sessions, files) = shaky(2).await;
+    let last = load(&runner, "s1").await.events[3].id().clone();
+    let error = runner.fork("ana", "s1", &last, Some("s2".into())).await.unwrap_err();
+    assert_eq!((error.code(), sessions.left.load(Ordering::Relaxed)), ("StorageError", 0));
+    assert_eq!(sessions.list_sessions(ListSessions::new("t")).await.unwrap().sessions.len(), 1);
+    let scope = ArtifactScope::session(&SessionKey::new("t", "ana", "s2"));
+    assert_eq!(files.list_artifact_keys(&scope).await.unwrap(), [] as [&str; 0]);
+    sessions.left.store(9, Ordering::Relaxed);
+    assert_eq!(runner.fork("ana", "s1", &last, Some("s2".into())).await.unwrap().events.len(), 4);
+}
+
+#[tokio::test]
+async fn a_fork_whose_future_is_dropped_is_made_as_a_whole() {
+    let (runner, sessions, _) = shaky(9).await;
+    let last = load(&runner, "s1").await.events[3].id().clone();
+    {
+        let mut fork = std::pin::pin!(runner.fork("ana", "s1", &last, Some("s2".into())));
+        assert!(futures::poll!(&mut fork).is_pending());
+        while sessions.left.load(Ordering::Relaxed) == 9 {
+            tokio::task::yield_now().await;
+        }
+    }
+    while sessions.left.load(Ordering::Relaxed) > 5 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(load(&runner, "s2").await.events, load(&runner, "s1").await.events);
+}
