@@ -65,7 +65,7 @@ impl Report {
             let Measurement { peer, workload, param, metric, value, unit } = measurement;
             let row = Some([peer.to_string(), workload.clone(), param.clone()]);
             let [peer, workload, param] = if self.row == row { [""; 3] } else { [&**peer, workload, param] };
-            writeln!(out, "{peer:<8}{workload:<4}{param:<26}{metric:<24}{:>12} {unit}", readable(*value))?;
+            writeln!(out, "{peer:<8}{workload:<4}{param:<37}{metric:<24}{:>12} {unit}", readable(*value))?;
             self.row = row;
         }
         out.flush()?;
