@@ -26,8 +26,8 @@ const MIN_ACQUIRE: Duration = Duration::from_secs(5);
 
 /// Sessions in an SQLite file. ADK: `SqliteSessionService` and, for the v1 layout, `DatabaseSessionService`.
 ///
-/// A new file gets the layout of the options, an existing one keeps its own, and google-adk may read and append to it at the same time. Any number of
-/// services, in any number of processes, may have the same file open.
+/// A new file gets the layout of the options, an existing one keeps its own, and google-adk may read and append to it
+/// at the same time. Any number of services, in any number of processes, may have the same file open.
 ///
 /// Appends of all callers go through one writer, which commits those that are waiting together; each caller is
 /// answered after its commit. Loads run beside it on connections of their own.
@@ -56,9 +56,10 @@ impl SqliteSessionService {
     /// Opens a file, and creates it and its tables when they are not there; switches it to WAL.
     ///
     /// # Errors
-    /// `Unsupported` for a file whose tables have no layout we know (v0, a newer one, another program's) and for SQLite's
-    /// in-memory names, `Corrupt` for what is no database or a damaged one, `Locked` when other processes hold it beyond the busy
-    /// timeout, `Unavailable` when it cannot be opened or written. Each names the file; a refused file is not changed.
+    /// `Unsupported` for a file whose tables have no layout we know (v0, a newer one, another program's) and for
+    /// SQLite's in-memory names, `Corrupt` for what is no database or a damaged one, `Locked` when other processes
+    /// hold it beyond the busy timeout, `Unavailable` when it cannot be opened or written. Each names the file; a
+    /// refused file is not changed.
     ///
     /// # Cancel safety
     /// When the future is dropped, the file may have been created and its tables too.
