@@ -35,6 +35,8 @@ struct Inner {
     /// How many slots from the front the Runner has taken.
     taken: usize,
     slots: VecDeque<Slot>,
+    /// Who waits until everything before a ticket is stored.
+    flushing: Vec<Waker>,
 }
 
 #[derive(Debug)]
@@ -119,10 +121,9 @@ impl EventQueue {
             _ => None,
         };
         inner.drop_finished();
+        let flushing = std::mem::take(&mut inner.flushing);
         drop(inner);
-        if let Some(waker) = waker {
-            waker.wake();
-        }
+        waker.into_iter().chain(flushing).for_each(Waker::wake);
     }
 
     /// Whether the event of this ticket is stored; else `cx` is woken when it is. Ready only once.
@@ -144,6 +145,26 @@ impl EventQueue {
             }
             Slot::Finished => Poll::Pending,
         }
+    }
+
+    /// The ticket that the next event will get.
+    #[must_use]
+    pub fn next_ticket(&self) -> Ticket {
+        let inner = self.lock();
+        Ticket(inner.base + inner.slots.len() as u64)
+    }
+
+    /// Whether all events before this ticket are stored, those of runs that are gone included; else `cx` is woken when
+    /// one more is.
+    pub fn poll_flushed(&self, ticket: Ticket, cx: &TaskContext<'_>) -> Poll<()> {
+        let mut inner = self.lock();
+        // Events are stored in order, so the last one tells of all.
+        let last = ticket.0.checked_sub(1).and_then(|last| inner.slot(Ticket(last)));
+        if matches!(last, Some(Slot::Queued { .. } | Slot::Taken { .. })) {
+            inner.flushing.push(cx.waker().clone());
+            return Poll::Pending;
+        }
+        Poll::Ready(())
     }
 
     /// The node no longer waits for this ticket; the event is stored all the same.
@@ -200,6 +221,23 @@ mod tests {
         assert!(queue.poll_stored(first, &cx).is_ready());
         assert_eq!(queue.take().unwrap().0, second);
         assert!(queue.take().is_none());
+    }
+
+    #[test]
+    fn r404_a_flush_waits_for_the_events_of_runs_that_are_gone() {
+        let queue = EventQueue::default();
+        let cx = TaskContext::from_waker(Waker::noop());
+        assert!(queue.poll_flushed(queue.next_ticket(), &cx).is_ready());
+        let gone = queue.push(event("a"), Waker::noop().clone());
+        queue.forget(gone);
+        let mark = queue.next_ticket();
+        let later = queue.push(event("b"), Waker::noop().clone());
+        assert!(queue.poll_flushed(mark, &cx).is_pending());
+        let (ticket, taken) = queue.take().unwrap();
+        assert!(queue.poll_flushed(mark, &cx).is_pending());
+        queue.acknowledge(ticket, taken);
+        assert!(queue.poll_flushed(mark, &cx).is_ready());
+        assert!(queue.poll_stored(later, &cx).is_pending());
     }
 
     #[test]

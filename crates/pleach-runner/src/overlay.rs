@@ -29,7 +29,13 @@ pub(crate) fn overlay(event: &mut Event, mut over: Event) {
         event.set_error_message(Some(message.to_owned()));
     }
     if let Some(metadata) = over.custom_metadata() {
-        event.set_custom_metadata(Some(metadata.clone()));
+        let mut metadata = metadata.clone();
+        // What the engine noted is not the plugin's to drop.
+        let noted = event.custom_metadata().into_iter().flatten().filter(|(key, _)| key.starts_with("_adk"));
+        for (key, value) in noted {
+            metadata.entry(key.clone()).or_insert_with(|| value.clone());
+        }
+        event.set_custom_metadata(Some(metadata));
     }
     if let Some(complete) = over.turn_complete() {
         event.set_turn_complete(Some(complete));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::task::Waker;
 
-use pleach_core::{Branch, EventActions, Route, ToolConfirmation};
+use pleach_core::{Branch, EventActions, NodePath, Route, ToolConfirmation};
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 use smol_str::SmolStr;
@@ -35,6 +35,12 @@ pub(crate) struct RunCell {
     pub(crate) isolation_scope: Option<Arc<str>>,
     pub(crate) author: Option<SmolStr>,
     pub(crate) error: Option<Box<ChildFailure>>,
+    /// The last event of the run or of a run below it; `None` before the first.
+    pub(crate) last_event: Option<Ticket>,
+    /// The run, or a run below it, is executed and not only answered from history.
+    pub(crate) executes: bool,
+    /// The children that have begun to do so since this was last asked.
+    pub(crate) executing: Vec<NodePath>,
     pub(crate) parking: Parking,
     pub(crate) children: Option<Box<FxHashMap<SmolStr, u32>>>,
     pub(crate) tool: Option<Box<ToolPart>>,

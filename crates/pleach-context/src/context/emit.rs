@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::Context;
 use super::cell::{Output, RunCell, output_twice};
 use super::park::LiveCall;
+use crate::history::mark_pending_route;
 use crate::queue::Ticket;
 use crate::{NodeError, NodeInput, NodeKind, Yield};
 
@@ -110,6 +111,10 @@ impl Context {
             }
         }
         self.enrich(&mut cell, &mut event);
+        if let (true, Some(route)) = (cell.route_pending && carries != Carries::Nothing, &cell.route) {
+            // The output completes the run, and the route comes with the next event (R412).
+            mark_pending_route(&mut event, route);
+        }
         cell.sent = true;
         if !event.is_partial() {
             take_deltas(&mut cell, &mut event);
@@ -372,7 +377,9 @@ impl Future for Sending<'_> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Arc<Event>> {
         let queue = self.ctx.invocation().queue();
         if let Some(event) = self.event.take() {
-            self.ticket = Some(queue.push(event, cx.waker().clone()));
+            let ticket = queue.push(event, cx.waker().clone());
+            self.ctx.note_event(ticket);
+            self.ticket = Some(ticket);
             return Poll::Pending;
         }
         let Some(ticket) = self.ticket else { return Poll::Pending };

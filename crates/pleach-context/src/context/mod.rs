@@ -8,6 +8,7 @@ mod cell;
 mod children;
 mod emit;
 mod park;
+mod progress;
 mod readonly;
 mod services;
 

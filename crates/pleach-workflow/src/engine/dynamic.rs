@@ -92,6 +92,7 @@ async fn run(
             Decision::Run(answers) => setup.resume_inputs = answers,
             Decision::FastForward(Replayed { output, .. }) => return Ok(ChildEnd::Done(output)),
             Decision::Wait(ids) => return Ok(ChildEnd::Interrupted(ids)),
+            Decision::WaitForMore => return Ok(ChildEnd::Waiting),
         }
         if let Some(scope) = record.and_then(|record| record.isolation_scope.clone()) {
             setup.isolation_scope = Some(scope);

@@ -1,6 +1,7 @@
 //! The engine: one node run, many runs side by side, dynamic children, and what a resume may skip.
 
 mod dynamic;
+mod gate;
 mod input;
 mod node_run;
 mod once;
@@ -12,5 +13,6 @@ pub use dynamic::{Engine, RootEnd};
 pub(crate) use dynamic::is_waiting;
 pub(crate) use input::conform;
 pub(crate) use node_run::{NodeRun, RunSetup};
-pub(crate) use replay::{Decision, ReplayGate, decide};
-pub(crate) use run_set::{Finished, RunSet};
+pub(crate) use gate::ReplayGate;
+pub(crate) use replay::{Decision, Standing, decide};
+pub(crate) use run_set::{Ended, Finished, RunSet};

@@ -62,9 +62,12 @@ enum Phase<'a> {
         fresh: bool,
     },
     Pause {
-        pause: BoxFuture<'static, ()>,
+        /// `None` once it is over.
+        pause: Option<BoxFuture<'static, ()>>,
         /// The next attempt looks for the children of this one (R404).
         rewind: bool,
+        /// What was on its way at the failure is stored before history is read again.
+        flushed: Ticket,
     },
     Finished,
 }
@@ -95,8 +98,11 @@ impl<'a> NodeRun<'a> {
         Self { node, input, ctx, phase: Phase::Start, start, timer: None, turn: None }
     }
 
-    /// The context of the current attempt, or of the last one.
+    /// The context of the last attempt.
     pub(crate) fn into_context(self) -> Context {
+        if let (Some(parent), Some(last)) = (self.ctx.parent(), self.ctx.last_event()) {
+            parent.note_event(last);
+        }
         self.ctx.clone()
     }
 
@@ -112,6 +118,7 @@ impl<'a> NodeRun<'a> {
     /// Hands an event over to the store; `then` follows once it is stored.
     fn send(&mut self, staged: Staged, then: Then, cx: &TaskContext<'_>) {
         let ticket = self.ctx.invocation().queue().push(staged.event, cx.waker().clone());
+        self.ctx.note_event(ticket);
         self.phase = Phase::Sending { ticket, carries: staged.carries, then, fresh: true };
     }
 
@@ -195,7 +202,8 @@ impl<'a> NodeRun<'a> {
                 let delay = policy.delay(attempt, services.ids.uniform());
                 tracing::warn!(node = %self.ctx.node_path(), attempt, error = %error, "node failed and is tried again");
                 let rewind = failure.path != *self.ctx.node_path();
-                self.phase = Phase::Pause { pause: services.clock.sleep(delay), rewind };
+                let flushed = self.ctx.invocation().queue().next_ticket();
+                self.phase = Phase::Pause { pause: Some(services.clock.sleep(delay)), rewind, flushed };
             }
             None => {
                 self.ctx.set_error(failure);
@@ -306,8 +314,12 @@ impl Future for NodeRun<'_> {
                     }
                     continue;
                 }
-                Phase::Pause { pause, rewind } => {
-                    ready!(pause.as_mut().poll(cx));
+                Phase::Pause { pause, rewind, flushed } => {
+                    if let Some(waits) = pause {
+                        ready!(waits.as_mut().poll(cx));
+                        *pause = None;
+                    }
+                    ready!(run.ctx.invocation().queue().poll_flushed(*flushed, cx));
                     let rewind = *rewind;
                     run.next_attempt(rewind);
                     continue;

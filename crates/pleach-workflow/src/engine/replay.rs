@@ -1,11 +1,9 @@
-//! What a resume does with what history says: pure decisions, rules R1010–R1020.
+//! What a resume does with what history says: pure decisions, rules R1010–R1012.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use pleach_context::{History, NodeError, NodeInput, NodeKind, NodeSpec, RunRecord, json_or_text};
-use pleach_core::{Branch, Map, NodePath, Route};
-use rustc_hash::FxHashMap;
+use pleach_context::{NodeError, NodeInput, NodeKind, NodeSpec, RunRecord, json_or_text};
+use pleach_core::{Branch, Map, Route};
 use serde_json::Value;
 
 /// What to do with a run that is about to start.
@@ -17,6 +15,8 @@ pub(crate) enum Decision {
     FastForward(Replayed),
     /// It still waits for answers to these questions.
     Wait(Vec<String>),
+    /// It gave nothing, and waits for another trigger (R307).
+    WaitForMore,
 }
 
 /// What history gives instead of a run.
@@ -28,38 +28,64 @@ pub(crate) struct Replayed {
     pub(crate) branch: Option<Branch>,
 }
 
+/// How a recorded run stands (R1010).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// It runs, or runs again.
+    Due,
+    /// It waits for answers.
+    Open,
+    /// It has completed with what is recorded.
+    Given,
+    /// It has completed with its answers.
+    Answered,
+    /// It has completed with nothing.
+    Silent,
+}
+
+impl Standing {
+    pub(crate) fn of(spec: &NodeSpec, record: &RunRecord, dynamic: bool) -> Self {
+        if spec.kind == NodeKind::Workflow {
+            return Self::Due;
+        }
+        if record.is_open() {
+            return if spec.rerun_on_resume && !record.answers.is_empty() { Self::Due } else { Self::Open };
+        }
+        if record.failed {
+            return Self::Due;
+        }
+        if record.output.is_some() || record.route.is_some() || record.transfer_to_agent.is_some() {
+            return Self::Given;
+        }
+        if record.completed {
+            return Self::Silent;
+        }
+        if !record.interrupts.is_empty() && !spec.rerun_on_resume {
+            return Self::Answered;
+        }
+        let rests = if record.interrupts.is_empty() && !spec.rerun_on_resume { !dynamic } else { record.finished };
+        if rests && !spec.wait_for_output && !spec.always_gives { Self::Silent } else { Self::Due }
+    }
+
+    /// Whether the run is not executed any more.
+    pub(crate) fn is_complete(self) -> bool {
+        matches!(self, Self::Given | Self::Answered | Self::Silent)
+    }
+}
+
 /// Decides about a run from its record (R1010).
 pub(crate) fn decide(spec: &NodeSpec, record: Option<&RunRecord>, dynamic: bool) -> Result<Decision, NodeError> {
     let Some(record) = record else { return Ok(Decision::Run(None)) };
-    let rerun = || Decision::Run(answers(record));
-    let fast_forward = |output: NodeInput| {
-        let route = record.route.clone();
-        Decision::FastForward(Replayed { output, route, branch: record.branch.clone() })
+    let output = match Standing::of(spec, record, dynamic) {
+        Standing::Due => return Ok(Decision::Run(answers(record))),
+        Standing::Open => return Ok(Decision::Wait(record.open())),
+        Standing::Silent if spec.wait_for_output => return Ok(Decision::WaitForMore),
+        Standing::Silent => NodeInput::Null,
+        Standing::Answered => answer_as_output(record),
+        Standing::Given => recorded_output(spec, record)?,
     };
-    if spec.kind == NodeKind::Workflow {
-        return Ok(rerun());
-    }
-    let open = record.open();
-    if !open.is_empty() {
-        let rerunnable = spec.rerun_on_resume && !record.answers.is_empty();
-        return Ok(if rerunnable { rerun() } else { Decision::Wait(open) });
-    }
-    if record.failed {
-        return Ok(rerun());
-    }
-    if record.output.is_some() || record.route.is_some() || record.transfer_to_agent.is_some() {
-        return Ok(fast_forward(recorded_output(spec, record)?));
-    }
-    if !record.interrupts.is_empty() {
-        if !spec.rerun_on_resume {
-            return Ok(fast_forward(answer_as_output(record)));
-        }
-        let done = record.finished && !spec.wait_for_output && !spec.always_gives;
-        return Ok(if done { fast_forward(NodeInput::Null) } else { rerun() });
-    }
-    let outcome_is_due = spec.wait_for_output || spec.always_gives;
-    let run = outcome_is_due || if spec.rerun_on_resume { !record.finished } else { dynamic };
-    Ok(if run { rerun() } else { fast_forward(NodeInput::Null) })
+    let route = record.route.clone();
+    Ok(Decision::FastForward(Replayed { output, route, branch: record.branch.clone() }))
 }
 
 /// The answers of a run, as its context shows them.
@@ -99,70 +125,3 @@ fn recorded_output(spec: &NodeSpec, record: &RunRecord) -> Result<NodeInput, Nod
     Ok(NodeInput::json(parsed))
 }
 
-/// Lets replayed runs complete in their historical order (R1020).
-///
-/// Runs outside of the recorded sequence never wait; runs in it that are executed again hold their place until they
-/// complete.
-#[derive(Debug)]
-pub(crate) struct ReplayGate<T> {
-    places: FxHashMap<NodePath, usize>,
-    done: Vec<bool>,
-    next: usize,
-    held: BTreeMap<usize, T>,
-}
-
-impl<T> Default for ReplayGate<T> {
-    fn default() -> Self {
-        Self { places: FxHashMap::default(), done: Vec::new(), next: 0, held: BTreeMap::new() }
-    }
-}
-
-impl<T> ReplayGate<T> {
-    /// The gate of the children of `parent`.
-    pub(crate) fn new(history: &History, parent: &NodePath) -> Self {
-        let places: FxHashMap<NodePath, usize> =
-            history.sequence(parent).into_iter().enumerate().map(|(place, path)| (path, place)).collect();
-        Self { done: vec![false; places.len()], places, next: 0, held: BTreeMap::new() }
-    }
-
-    /// The place of a run in the recorded sequence; runs outside come last.
-    pub(crate) fn place(&self, path: &NodePath) -> usize {
-        self.places.get(path).copied().unwrap_or(usize::MAX)
-    }
-
-    /// Holds a replayed completion until its turn; gives it back when it need not wait.
-    pub(crate) fn hold(&mut self, path: &NodePath, completion: T) -> Option<T> {
-        match self.places.get(path) {
-            Some(&place) if place > self.next => {
-                self.held.insert(place, completion);
-                None
-            }
-            _ => Some(completion),
-        }
-    }
-
-    /// Notes that a run has completed.
-    pub(crate) fn complete(&mut self, path: &NodePath) {
-        let Some(&place) = self.places.get(path) else { return };
-        self.done[place] = true;
-        while self.done.get(self.next).copied().unwrap_or(false) {
-            self.next += 1;
-        }
-    }
-
-    /// The next held completion whose turn has come.
-    pub(crate) fn release(&mut self) -> Option<T> {
-        let first = self.held.first_entry()?;
-        (*first.key() <= self.next).then(|| first.remove())
-    }
-
-    /// Whether completions are held.
-    pub(crate) fn is_holding(&self) -> bool {
-        !self.held.is_empty()
-    }
-
-    /// The run that everything held waits for.
-    pub(crate) fn awaited(&self) -> Option<&NodePath> {
-        self.places.iter().find(|(_, place)| **place == self.next).map(|(path, _)| path)
-    }
-}

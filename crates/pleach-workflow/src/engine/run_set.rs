@@ -1,7 +1,6 @@
 //! [`RunSet`]: the runs of one orchestrator, polled inside its own task.
 //!
-//! Woken runs are polled in the order of their wakes, new ones in the order of their triggers; what completes in one
-//! pass is handed out in schedule order, so that a replay takes the same path (R629). A pass ends when tokio's
+//! Woken runs are polled in the order of their wakes, new ones in the order of their triggers. A pass ends when tokio's
 //! cooperative budget is spent: polling on would only make every timer and channel answer "pending".
 
 use std::collections::VecDeque;
@@ -12,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context as TaskContext, Poll, Wake, Waker};
 
 use futures_util::task::AtomicWaker;
-use pleach_context::Context;
+use pleach_context::{Context, Ticket};
 
 use super::NodeRun;
 
@@ -25,6 +24,24 @@ pub(crate) struct Finished {
     pub(crate) node: usize,
     /// What came of it.
     pub(crate) ctx: Context,
+    /// When it ended.
+    pub(crate) ended: Ended,
+}
+
+/// When a run ended, by the events of its invocation: with its own last one, or, without one, before the next.
+///
+/// A replay sees the order of events, so completions are handled in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Ended {
+    event: Ticket,
+    own: bool,
+}
+
+impl Ended {
+    fn of(ctx: &Context) -> Self {
+        let own = ctx.last_event();
+        Self { event: own.unwrap_or_else(|| ctx.invocation().queue().next_ticket()), own: own.is_some() }
+    }
 }
 
 /// The runs of one orchestrator.
@@ -107,25 +124,20 @@ impl<'a> RunSet<'a> {
         self.live == 0 && self.finished.is_empty()
     }
 
-    /// Waits until runs have ended and moves them to `batch`, in schedule order.
-    pub(crate) async fn next_batch(&mut self, batch: &mut Vec<Finished>) {
+    /// Waits until runs have ended, or there is news, and moves those that have ended to `batch`.
+    pub(crate) async fn next_batch(&mut self, batch: &mut Vec<Finished>, news: impl Fn() -> bool) {
         poll_fn(|cx| {
             self.poll_runs(cx);
-            if self.finished.is_empty() { Poll::Pending } else { Poll::Ready(()) }
+            if self.finished.is_empty() && !news() { Poll::Pending } else { Poll::Ready(()) }
         })
         .await;
-        self.hand_out(batch);
+        batch.append(&mut self.finished);
     }
 
     /// Gives every run that can go on its turn, without waiting, and moves those that have ended to `batch`.
     pub(crate) async fn pass(&mut self, batch: &mut Vec<Finished>) {
         poll_fn(|cx| if self.poll_runs(cx) { Poll::Ready(()) } else { Poll::Pending }).await;
-        self.hand_out(batch);
-    }
-
-    fn hand_out(&mut self, batch: &mut Vec<Finished>) {
         batch.append(&mut self.finished);
-        batch.sort_unstable_by_key(|finished| finished.seq);
     }
 
     /// Waits for `other` while the runs go on.
@@ -180,7 +192,8 @@ impl<'a> RunSet<'a> {
             return;
         }
         if let Some(Entry { seq, node, run }) = slot.run.take() {
-            self.finished.push(Finished { seq, node, ctx: run.into_context() });
+            let ctx = run.into_context();
+            self.finished.push(Finished { seq, node, ended: Ended::of(&ctx), ctx });
             self.free.push(index);
             self.live -= 1;
         }

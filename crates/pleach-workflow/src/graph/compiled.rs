@@ -42,6 +42,11 @@ pub(crate) struct Awaited {
 }
 
 impl Graph {
+    /// Whether no other node leads to the successors of this one.
+    pub(crate) fn leads_alone(&self, node: usize) -> bool {
+        self.nodes[node].out.iter().all(|edge| self.names.predecessors[edge.to].len() <= 1)
+    }
+
     /// The graph as plain data.
     pub(crate) fn outline(&self) -> GraphOutline {
         let out = |from: Option<usize>, edges: &[Edge]| {

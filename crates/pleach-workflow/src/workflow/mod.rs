@@ -2,6 +2,7 @@
 
 mod changed;
 mod checkpoint;
+mod ends;
 mod orchestrate;
 mod schedule;
 mod triggers;

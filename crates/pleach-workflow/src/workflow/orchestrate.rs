@@ -5,13 +5,17 @@
 
 use std::sync::Arc;
 
-use pleach_context::{ChildFailure, Context, Flow, History, NodeError, NodeInput, NodeSpec, Place, RunOutcome, Yield};
+use pleach_context::{
+    ChildFailure, Context, Flow, History, NodeError, NodeInput, NodeKind, NodeSpec, Place, RunOutcome, RunRecord, Yield,
+};
 use pleach_core::{Branch, Event, NodePath, Route};
+use rustc_hash::FxHashMap;
 
 use super::checkpoint;
+use super::ends::Ends;
 use super::schedule::Schedule;
 use super::triggers::Trigger;
-use crate::engine::{Decision, Finished, NodeRun, ReplayGate, RunSet, RunSetup, conform, decide, is_waiting};
+use crate::engine::{Decision, Finished, NodeRun, RunSet, RunSetup, Standing, conform, decide, is_waiting};
 use crate::graph::Graph;
 
 /// One run of a workflow.
@@ -23,9 +27,9 @@ pub(super) struct Orchestration<'a> {
     runs: RunSet<'a>,
     finished: Vec<Finished>,
     history: Option<Arc<History>>,
-    gate: ReplayGate<Completion>,
-    /// Completions that need no run: answered from history, or still waiting for a person.
-    replayed: Vec<Completion>,
+    ends: Ends<Completion>,
+    /// The runs that have completed since the last checkpoint; only resumable apps tell of them.
+    completed: Vec<NodePath>,
     /// Whose output the terminal nodes' output is, too.
     claims: Arc<[NodePath]>,
     started: u64,
@@ -34,7 +38,6 @@ pub(super) struct Orchestration<'a> {
 
 /// The end of a run, as its orchestrator sees it.
 struct Completion {
-    seq: u64,
     node: usize,
     path: NodePath,
     end: End,
@@ -43,7 +46,7 @@ struct Completion {
 enum End {
     Done { output: NodeInput, route: Option<Route>, branch: Option<Branch>, replayed: bool },
     Interrupted(Vec<String>),
-    Waiting,
+    Waiting { replayed: bool },
     Failed(ChildFailure),
 }
 
@@ -51,7 +54,7 @@ impl<'a> Orchestration<'a> {
     pub(super) fn new(graph: &'a Graph, spec: &'a NodeSpec, limit: Option<usize>, ctx: Context) -> Self {
         let nested = ctx.parent().is_some_and(|parent| !parent.node_path().is_root());
         let history = ctx.invocation().history();
-        let gate = history.as_ref().map(|history| ReplayGate::new(history, ctx.node_path())).unwrap_or_default();
+        let times = history.as_ref().map(|history| completion_times(graph, history, ctx.node_path()));
         Self {
             graph,
             spec,
@@ -59,8 +62,8 @@ impl<'a> Orchestration<'a> {
             runs: if nested { RunSet::after_others() } else { RunSet::default() },
             finished: Vec::new(),
             history,
-            gate,
-            replayed: Vec::new(),
+            ends: Ends::new(times.unwrap_or_default()),
+            completed: Vec::new(),
             claims: ctx.output_for_of_child(),
             started: 0,
             path_buffer: String::new(),
@@ -73,19 +76,20 @@ impl<'a> Orchestration<'a> {
         let mut schedule = Schedule::new(self.graph, self.limit, input, self.ctx.branch());
         let mut batch = Vec::new();
         loop {
-            while let Some((node, trigger, run)) = schedule.next() {
+            while let Some((node, trigger, run)) = self.next(&mut schedule) {
                 if self.start(node, trigger, run)? {
                     self.checkpoint(&schedule).await;
+                } else {
+                    schedule.replays(node);
                 }
             }
-            if self.replayed.is_empty() && self.runs.is_empty() {
+            self.next_batch(&mut batch).await;
+            if batch.is_empty() {
                 self.check_divergence()?;
                 return self.finish(&schedule).await;
             }
-            self.next_batch(&mut batch).await;
             let mut failure = None;
             for completion in batch.drain(..) {
-                self.gate.complete(&completion.path);
                 if let Some(failed) = self.handle(&mut schedule, completion).await {
                     failure.get_or_insert(failed);
                 }
@@ -94,10 +98,19 @@ impl<'a> Orchestration<'a> {
                 // Dropping the runs cancels the siblings that are still under way (R640).
                 return Err(NodeError::child(&self.spec.name, failure));
             }
-            while let Some(completion) = self.gate.release() {
-                self.replayed.push(completion);
-            }
         }
+    }
+
+    /// The next run to start.
+    fn next(&self, schedule: &mut Schedule) -> Option<(usize, Trigger, u32)> {
+        let history = self.history.as_ref().filter(|_| self.limit.is_some() && self.ends.is_replaying());
+        schedule.next(history.map(|history| {
+            |node: usize, run: u32| {
+                let spec = self.graph.nodes[node].node.spec();
+                let path = self.ctx.node_path().child_in(&mut String::new(), &spec.name, run);
+                history.run(&path).is_some_and(|record| completion_time(self.graph, node, record).is_some())
+            }
+        }))
     }
 
     /// Starts a run, or answers it from history; says whether it is really run.
@@ -109,23 +122,36 @@ impl<'a> Orchestration<'a> {
         self.started += 1;
         let branch = self.branch(&trigger, &path);
         let mut setup = RunSetup { branch, ..RunSetup::default() };
-        if let Some(record) = self.history.as_ref().and_then(|history| history.run(&path)) {
-            setup.isolation_scope = record.isolation_scope.clone();
-            let end = match decide(spec, Some(record), false)? {
-                Decision::Run(answers) => {
-                    setup.resume_inputs = answers;
-                    None
+        let mut executes = spec.kind != NodeKind::Workflow;
+        if let Some(history) = &self.history {
+            if let Some(record) = history.run(&path) {
+                setup.isolation_scope = record.isolation_scope.clone();
+                let completion = |end| Completion { node, path: path.clone(), end };
+                match decide(spec, Some(record), false)? {
+                    Decision::Run(answers) => setup.resume_inputs = answers,
+                    Decision::Wait(ids) => {
+                        self.ends.waiting(completion(End::Interrupted(ids)));
+                        return Ok(false);
+                    }
+                    Decision::WaitForMore => {
+                        self.ends.replayed(record.completed_at(), completion(End::Waiting { replayed: true }));
+                        return Ok(false);
+                    }
+                    Decision::FastForward(replayed) => {
+                        let branch = replayed.branch.or(setup.branch);
+                        let end = End::Done { output: replayed.output, route: replayed.route, branch, replayed: true };
+                        let time = completion_time(self.graph, node, record).unwrap_or_else(|| record.completed_at());
+                        self.ends.replayed(time, completion(end));
+                        return Ok(false);
+                    }
                 }
-                Decision::Wait(ids) => Some(End::Interrupted(ids)),
-                Decision::FastForward(replayed) => {
-                    let branch = replayed.branch.or_else(|| setup.branch.clone());
-                    Some(End::Done { output: replayed.output, route: replayed.route, branch, replayed: true })
+                match completion_time(self.graph, node, record) {
+                    Some(time) => self.ends.nested(path.clone(), time),
+                    None => executes = true,
                 }
-            };
-            if let Some(end) = end {
-                let completion = Completion { seq, node, path: path.clone(), end };
-                self.replayed.extend(self.gate.hold(&path, completion));
-                return Ok(false);
+            }
+            if executes {
+                self.ctx.note_execution();
             }
         }
         // What does not fit is the workflow's failure, not the node's (R305).
@@ -143,27 +169,38 @@ impl<'a> Orchestration<'a> {
         if trigger.use_sub_branch { Some(Branch::below(base.as_ref(), path.leaf())) } else { base }
     }
 
-    /// Waits until something has ended; replayed ends come in their historical order, the others as they were started.
+    /// Waits until there are ends to handle; without any, the workflow has come to rest.
     async fn next_batch(&mut self, batch: &mut Vec<Completion>) {
-        if self.replayed.is_empty() {
-            self.runs.next_batch(&mut self.finished).await;
-        } else {
-            self.runs.pass(&mut self.finished).await;
-        }
-        let graph = self.graph;
-        batch.extend(self.finished.drain(..).map(|finished| completion(graph, finished)));
-        batch.append(&mut self.replayed);
-        if self.history.is_some() {
-            batch.sort_by_key(|completion| (self.gate.place(&completion.path), completion.seq));
+        while batch.is_empty() {
+            if self.ends.is_due() {
+                self.runs.pass(&mut self.finished).await;
+            } else if self.runs.is_empty() {
+                return;
+            } else {
+                let (ctx, unsure) = (&self.ctx, self.ends.is_unsure());
+                self.runs.next_batch(&mut self.finished, || unsure && ctx.has_executing()).await;
+            }
+            if self.ends.is_unsure() {
+                self.ctx.take_executing().iter().for_each(|path| self.ends.executes(path));
+            }
+            for finished in self.finished.drain(..) {
+                let (seq, ended) = (finished.seq, finished.ended);
+                let completion = completion(self.graph, finished);
+                let completes = matches!(completion.end, End::Done { .. });
+                let path = completion.path.clone();
+                self.ends.ended(&path, ended, seq, completes, completion);
+            }
+            self.ends.take(batch);
         }
     }
 
     /// Everything held back waits for a run that will never come: the workflow is not the one that was recorded.
     fn check_divergence(&self) -> Result<(), NodeError> {
-        if !self.gate.is_holding() {
-            return Ok(());
-        }
-        let awaited = self.gate.awaited().map_or("", |path| path.as_str());
+        let (Some(time), Some(history)) = (self.ends.stuck_at(), &self.history) else { return Ok(()) };
+        let awaited = history.children(self.ctx.node_path()).iter().find(|path| {
+            history.run(path).is_some_and(|record| [record.completed_at(), record.ended_at()].contains(&time))
+        });
+        let awaited = awaited.map_or("", |path| path.as_str());
         let message = format!(
             "Replay divergence detected: history continues with '{awaited}', which this workflow does not reach."
         );
@@ -171,7 +208,7 @@ impl<'a> Orchestration<'a> {
     }
 
     async fn handle(&mut self, schedule: &mut Schedule, completion: Completion) -> Option<ChildFailure> {
-        let Completion { node, path, end, .. } = completion;
+        let Completion { node, path, end } = completion;
         match end {
             End::Failed(failure) => {
                 schedule.failed(node);
@@ -181,13 +218,17 @@ impl<'a> Orchestration<'a> {
                 schedule.interrupted(node, ids);
                 self.checkpoint(schedule).await;
             }
-            End::Waiting => {
+            End::Waiting { replayed } => {
+                self.note_completed(&path);
                 schedule.waiting(node);
-                self.checkpoint(schedule).await;
+                if !replayed {
+                    self.checkpoint(schedule).await;
+                }
             }
             End::Done { output, route, branch, replayed } => {
-                let echo = (replayed && self.ctx.invocation().is_resumable() && !output.is_null())
-                    .then(|| checkpoint::echo(&self.ctx, path, &output));
+                self.note_completed(&path);
+                let echo = replayed && self.ctx.invocation().is_resumable() && !output.is_null();
+                let echo = echo.then(|| checkpoint::echo(&self.ctx, path, &output, &std::mem::take(&mut self.completed)));
                 schedule.completed(self.graph, node, output, route.as_ref(), branch);
                 match echo {
                     Some(echo) => self.send(echo).await,
@@ -197,6 +238,14 @@ impl<'a> Orchestration<'a> {
             }
         }
         None
+    }
+
+    /// In a resumable app the next checkpoint tells that the run has completed, unless history does.
+    fn note_completed(&mut self, path: &NodePath) {
+        let known = || self.history.as_ref().and_then(|history| history.run(path)).is_some_and(RunRecord::is_marked);
+        if self.ctx.invocation().is_resumable() && !known() {
+            self.completed.push(path.clone());
+        }
     }
 
     /// What the workflow gives: the one output of its terminal nodes (R641, R642).
@@ -236,7 +285,8 @@ impl<'a> Orchestration<'a> {
 
     async fn checkpoint(&mut self, schedule: &Schedule) {
         if self.ctx.invocation().is_resumable() {
-            let snapshot = checkpoint::snapshot(&self.ctx, self.graph, schedule);
+            let completed = std::mem::take(&mut self.completed);
+            let snapshot = checkpoint::snapshot(&self.ctx, self.graph, schedule, &completed);
             self.send(snapshot).await;
         }
     }
@@ -248,17 +298,39 @@ impl<'a> Orchestration<'a> {
     }
 }
 
+/// When the recorded children of a run completed: those that are not executed any more (R1020).
+fn completion_times(graph: &Graph, history: &History, path: &NodePath) -> Vec<u64> {
+    let names = graph.nodes.iter().enumerate().map(|(index, node)| (node.node.spec().name.as_str(), index));
+    let nodes: FxHashMap<&str, usize> = names.collect();
+    let time = |child: &NodePath| completion_time(graph, *nodes.get(child.name())?, history.run(child)?);
+    history.children(path).iter().filter_map(time).collect()
+}
+
+/// When a run completed, as far as its record tells; only its replay tells whether a nested workflow did.
+fn completion_time(graph: &Graph, node: usize, record: &RunRecord) -> Option<u64> {
+    let spec = graph.nodes[node].node.spec();
+    if spec.kind == NodeKind::Workflow {
+        return (!record.is_open() && !record.failed).then(|| record.ended_at());
+    }
+    match Standing::of(spec, record, false) {
+        // Its successors start behind those of the question, as in ADK; where other nodes lead to them, too, the order of
+        // the triggers counts.
+        Standing::Answered if graph.leads_alone(node) => Some(record.asked_at()),
+        standing => standing.is_complete().then(|| record.completed_at()),
+    }
+}
+
 fn completion(graph: &Graph, finished: Finished) -> Completion {
-    let Finished { seq, node, ctx } = finished;
+    let Finished { node, ctx, .. } = finished;
     let end = match ctx.take_outcome() {
         RunOutcome::Failed(failure) => End::Failed(*failure),
         RunOutcome::Interrupted(ids) => End::Interrupted(ids),
         RunOutcome::Done { output, route, .. }
             if is_waiting(graph.nodes[node].node.spec(), &output, route.as_ref()) =>
         {
-            End::Waiting
+            End::Waiting { replayed: false }
         }
         RunOutcome::Done { output, route, branch } => End::Done { output, route, branch, replayed: false },
     };
-    Completion { seq, node, path: ctx.node_path().clone(), end }
+    Completion { node, path: ctx.node_path().clone(), end }
 }

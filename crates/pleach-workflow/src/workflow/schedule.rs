@@ -29,6 +29,8 @@ pub(crate) struct Schedule {
     triggers: Triggers,
     /// The nodes that may start now, in the order in which they first got a pending trigger.
     ready: BinaryHeap<Reverse<(u64, usize)>>,
+    /// Those of them that wait until there is room, while replayed runs, which need none, go before.
+    aside: BinaryHeap<Reverse<(u64, usize)>>,
     next_order: u64,
     running: usize,
     limit: Option<usize>,
@@ -44,6 +46,8 @@ struct NodeState {
     status: Status,
     /// How often it has been started.
     runs: u32,
+    /// Whether its current run is answered from history: it takes nobody's room (R623).
+    replays: bool,
     pending: Queue,
     order: u64,
     /// What its last completed run gave, for those who ask later.
@@ -71,6 +75,7 @@ impl Schedule {
             nodes: nodes.collect(),
             triggers: Triggers::default(),
             ready: BinaryHeap::new(),
+            aside: BinaryHeap::new(),
             next_order: 0,
             running: 0,
             limit,
@@ -114,12 +119,14 @@ impl Schedule {
         }
     }
 
-    /// Takes the next node to start, with its trigger and the number of its run.
-    pub(crate) fn next(&mut self) -> Option<(usize, Trigger, u32)> {
-        if self.limit.is_some_and(|limit| self.running >= limit) {
-            return None;
-        }
-        let Reverse((_, node)) = self.ready.pop()?;
+    /// Takes the next node to start, with its trigger and the number of its run. `needs_no_room` says, while a resume
+    /// replays, which runs do not count against the limit.
+    pub(crate) fn next(&mut self, needs_no_room: Option<impl Fn(usize, u32) -> bool>) -> Option<(usize, Trigger, u32)> {
+        let node = match needs_no_room {
+            _ if self.limit.is_none_or(|limit| self.running < limit) => self.first_ready()?,
+            Some(needs_no_room) => self.first_without_room(needs_no_room)?,
+            None => return None,
+        };
         let state = &mut self.nodes[node];
         let trigger = self.triggers.pop(&mut state.pending)?;
         state.status = Status::Running;
@@ -128,8 +135,33 @@ impl Schedule {
         Some((node, trigger, state.runs))
     }
 
-    fn stop(&mut self, node: usize, status: Status) {
+    fn first_ready(&mut self) -> Option<usize> {
+        // Reversed, the greater one of the two comes first; nothing is less than everything.
+        let from = if self.aside.peek() > self.ready.peek() { &mut self.aside } else { &mut self.ready };
+        from.pop().map(|Reverse((_, node))| node)
+    }
+
+    fn first_without_room(&mut self, needs_no_room: impl Fn(usize, u32) -> bool) -> Option<usize> {
+        while let Some(entry) = self.ready.pop() {
+            let Reverse((_, node)) = entry;
+            if needs_no_room(node, self.nodes[node].runs + 1) {
+                return Some(node);
+            }
+            self.aside.push(entry);
+        }
+        None
+    }
+
+    /// The run that was just started is answered from history.
+    pub(crate) fn replays(&mut self, node: usize) {
+        self.nodes[node].replays = true;
         self.running -= 1;
+    }
+
+    fn stop(&mut self, node: usize, status: Status) {
+        if !std::mem::take(&mut self.nodes[node].replays) {
+            self.running -= 1;
+        }
         self.nodes[node].status = status;
         self.offer(node);
     }

@@ -1,0 +1,42 @@
+//! What orchestrators want to know of runs on their way: which event was the last, and whether anything is executed.
+
+use pleach_core::NodePath;
+
+use super::Context;
+use crate::queue::Ticket;
+
+impl Context {
+    /// Notes an event of this run, or of a run below it. For engines.
+    pub fn note_event(&self, ticket: Ticket) {
+        let mut cell = self.cell();
+        cell.last_event = cell.last_event.max(Some(ticket));
+    }
+
+    /// The last event of this run and of those below it that have ended. For engines.
+    #[must_use]
+    pub fn last_event(&self) -> Option<Ticket> {
+        self.cell().last_event
+    }
+
+    /// Notes that this run is executed and not only answered from history, and with it all runs above. For engines.
+    pub fn note_execution(&self) {
+        let mut run = self;
+        while !std::mem::replace(&mut run.cell().executes, true) {
+            let Some(parent) = run.parent() else { return };
+            parent.cell().executing.push(run.node_path().clone());
+            run = parent;
+        }
+    }
+
+    /// The children that have begun to be executed since this was last asked. For engines.
+    #[must_use]
+    pub fn take_executing(&self) -> Vec<NodePath> {
+        std::mem::take(&mut self.cell().executing)
+    }
+
+    /// Whether there are such children. For engines.
+    #[must_use]
+    pub fn has_executing(&self) -> bool {
+        !self.cell().executing.is_empty()
+    }
+}

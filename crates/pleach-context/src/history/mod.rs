@@ -1,0 +1,172 @@
+//! What an invocation has already done, read from its events once.
+//!
+//! Nothing but events records execution (R1001). This index answers, for every run that left a trace, what came of it;
+//! deciding what a resume does with the answer is the workflow engine's part.
+
+mod marks;
+mod record;
+
+use std::sync::Arc;
+
+use pleach_core::{Event, InvocationId, NodePath};
+use rustc_hash::FxHashMap;
+use serde_json::Value;
+
+pub use marks::mark_completed;
+pub(crate) use marks::mark_pending_route;
+pub use record::RunRecord;
+
+use crate::schema::{check_answer, unwrap_response};
+use record::{has_result_output, is_echo};
+
+/// The runs of one invocation that left events.
+#[derive(Clone, Debug, Default)]
+pub struct History {
+    runs: FxHashMap<NodePath, RunRecord>,
+    children: FxHashMap<NodePath, Vec<NodePath>>,
+    owners: FxHashMap<String, NodePath>,
+    schemas: FxHashMap<String, Value>,
+    /// Counts what has been read, to tell earlier from later.
+    now: u64,
+}
+
+impl History {
+    /// Reads the live events of `invocation` from a session's events, in order (R1002, R1003).
+    #[must_use]
+    pub fn read<'a>(events: impl IntoIterator<Item = &'a Arc<Event>>, invocation: &InvocationId) -> Self {
+        let mut history = Self::default();
+        for event in events.into_iter().filter(|event| event.invocation_id() == invocation) {
+            history.add(event);
+        }
+        history
+    }
+
+    /// What is known about the run at `path`.
+    #[must_use]
+    pub fn run(&self, path: &NodePath) -> Option<&RunRecord> {
+        self.runs.get(path)
+    }
+
+    /// The direct children of `parent` that left events, in the order of their first ones.
+    #[must_use]
+    pub fn children(&self, parent: &NodePath) -> &[NodePath] {
+        self.children.get(parent).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Whether nothing has been recorded.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.runs.is_empty()
+    }
+
+    fn add(&mut self, event: &Arc<Event>) {
+        self.now += 1;
+        if event.author() == "user" {
+            self.add_answers(event);
+        } else if !event.path().is_root() {
+            self.add_run_event(event);
+        }
+        for path in marks::completed_runs(event) {
+            self.now += 1;
+            let now = self.now;
+            self.with_owners(&path, |owner, run| {
+                if *owner == path {
+                    run.complete(now);
+                }
+            });
+        }
+    }
+
+    /// Calls `change` for the run at `path` and all runs above it.
+    fn with_owners(&mut self, path: &NodePath, mut change: impl FnMut(&NodePath, &mut RunRecord)) {
+        let mut next = Some(path.clone()).filter(|path| !path.is_root());
+        while let Some(owner) = next {
+            let parent = owner.parent();
+            let run = match self.runs.get_mut(&owner) {
+                Some(run) => run,
+                None => {
+                    self.children.entry(parent.clone().unwrap_or_default()).or_default().push(owner.clone());
+                    self.runs.entry(owner.clone()).or_default()
+                }
+            };
+            change(&owner, run);
+            next = parent.filter(|parent| !parent.is_root());
+        }
+    }
+
+    fn add_answers(&mut self, event: &Event) {
+        for response in event.function_responses() {
+            let Some(id) = response.id.as_deref() else { continue };
+            let empty = pleach_core::Map::new();
+            let mut answer = unwrap_response(response.response.as_ref().unwrap_or(&empty));
+            if let Some(schema) = self.schemas.get(id) {
+                // An answer that does not fit was refused by us before it was stored; one that another writer stored
+                // leaves the question open, and a later good one wins (R907).
+                match check_answer(schema, answer) {
+                    Ok(fitting) => answer = fitting,
+                    Err(_) => continue,
+                }
+            }
+            // Answers of one message come one after the other.
+            self.now += 1;
+            let now = self.now;
+            match self.owners.get(id).cloned() {
+                Some(owner) => self.with_owners(&owner, |_, run| run.take_answer(id, &answer, now)),
+                None => self.answer_by_branch(event, &answer),
+            }
+        }
+    }
+
+    /// An answer to a call that runs on a branch named after a question answers that question.
+    fn answer_by_branch(&mut self, event: &Event, answer: &Value) {
+        let Some(branch) = event.branch() else { return };
+        let ids: Vec<String> = branch.run_ids().map(Into::into).collect();
+        for run in self.runs.values_mut() {
+            let matching: Vec<&String> = ids.iter().filter(|id| run.interrupts.contains(*id)).collect();
+            for id in matching {
+                self.now += 1;
+                run.take_answer(id, answer, self.now);
+            }
+        }
+    }
+
+    fn add_run_event(&mut self, event: &Arc<Event>) {
+        let interrupts = event.interrupt_ids();
+        for call in event.function_calls() {
+            let schema = call.args.as_ref().and_then(|args| args.get("response_schema"));
+            if let (Some(id), Some(schema)) = (&call.id, schema.filter(|schema| schema.is_object()))
+                && interrupts.contains(id.as_str())
+                && call.name.as_deref() == Some(pleach_core::REQUEST_INPUT)
+            {
+                self.schemas.insert(id.clone(), schema.clone());
+            }
+        }
+        for id in &interrupts {
+            self.owners.insert((*id).to_owned(), event.path().clone());
+        }
+        let now = self.now;
+        let echo = is_echo(event);
+        self.with_owners(event.path(), |owner, run| {
+            let direct = owner == event.path();
+            let delegated = !direct && has_result_output(event) && event.is_output_for(owner);
+            // What is told once more happened when it was told first.
+            let known = echo && run.has_own();
+            if !known {
+                run.touch(now);
+            }
+            if direct || delegated {
+                run.take_outcome(event, direct);
+                if !known {
+                    run.take_time(event, now);
+                }
+            }
+            for id in &interrupts {
+                run.ask(id, now);
+            }
+            if direct {
+                let has_calls = event.function_calls().next().is_some() || event.function_responses().next().is_some();
+                run.finished = interrupts.is_empty() && !run.failed && !event.is_partial() && !has_calls;
+            }
+        });
+    }
+}

@@ -1,0 +1,178 @@
+//! [`RunRecord`]: what history says about one run.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use pleach_core::{Branch, Event, Route};
+use serde_json::Value;
+
+use super::marks::pending_route;
+use crate::NodeInput;
+
+/// What history says about one run, found by its path (R1003, R1004).
+#[derive(Clone, Debug, Default)]
+pub struct RunRecord {
+    /// The last output, or the message that stands for it.
+    pub output: Option<NodeInput>,
+    /// The last route.
+    pub route: Option<Route>,
+    /// The agent that the run handed over to.
+    pub transfer_to_agent: Option<String>,
+    /// Whether the last outcome was an error.
+    pub failed: bool,
+    /// Every question that the run or a run below it has asked.
+    pub interrupts: BTreeSet<String>,
+    /// The answers that have come, by question.
+    pub answers: BTreeMap<String, Value>,
+    /// The branch that the run ended on; `None` when its last output does not say: then it is the one it started on.
+    pub branch: Option<Branch>,
+    /// The isolation scope of the run.
+    pub isolation_scope: Option<Arc<str>>,
+    /// Whether the run completed after its last answer, or since its start.
+    pub finished: bool,
+    /// Whether history says outright that the run has completed: it may have given nothing.
+    pub completed: bool,
+    /// When the run gave its last event or got its last answer; 0 before.
+    own: u64,
+    /// When it asked its last question.
+    asked: u64,
+    /// When the run, or a run below it, gave its last event or got its last answer.
+    last: u64,
+    /// When the run was first said to have completed; 0 before.
+    marked: u64,
+}
+
+/// What was said to have completed was so before all that was not: runs are marked as soon as they are through.
+const UNMARKED: u64 = 1 << 63;
+
+impl RunRecord {
+    /// The questions that have no answer yet.
+    #[must_use]
+    pub fn open(&self) -> Vec<String> {
+        self.interrupts.iter().filter(|id| !self.answers.contains_key(*id)).cloned().collect()
+    }
+
+    /// Whether a question has no answer yet.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.interrupts.iter().any(|id| !self.answers.contains_key(id))
+    }
+
+    /// When the run completed, if it did: a number that only tells earlier from later (R1020).
+    ///
+    /// A run whose output is its answer completes with the last one, not with its question: what its siblings gave
+    /// meanwhile comes first.
+    #[must_use]
+    pub fn completed_at(&self) -> u64 {
+        self.at(self.own)
+    }
+
+    /// When the run asked its last question.
+    #[must_use]
+    pub fn asked_at(&self) -> u64 {
+        self.at(self.asked)
+    }
+
+    /// When a workflow completed: with the last of the runs below it.
+    #[must_use]
+    pub fn ended_at(&self) -> u64 {
+        self.at(self.last)
+    }
+
+    fn at(&self, time: u64) -> u64 {
+        if self.marked > 0 { self.marked } else { UNMARKED + time }
+    }
+
+    /// Whether history says outright when the run completed.
+    #[must_use]
+    pub fn is_marked(&self) -> bool {
+        self.marked > 0
+    }
+
+    pub(super) fn has_own(&self) -> bool {
+        self.own > 0
+    }
+
+    pub(super) fn ask(&mut self, id: &str, now: u64) {
+        self.interrupts.insert(id.to_owned());
+        self.answers.remove(id);
+        self.asked = now;
+    }
+
+    pub(super) fn touch(&mut self, now: u64) {
+        self.last = now;
+    }
+
+    pub(super) fn complete(&mut self, now: u64) {
+        self.completed = true;
+        if self.marked == 0 {
+            self.marked = now;
+        }
+    }
+
+    pub(super) fn take_answer(&mut self, id: &str, answer: &Value, now: u64) {
+        if !self.interrupts.contains(id) {
+            return;
+        }
+        // Answering again changes the answer, not the time at which the run went on.
+        if self.answers.insert(id.to_owned(), answer.clone()).is_none() {
+            self.own = now;
+            self.last = now;
+        }
+        // The run paused to ask this, so what it gave before is not its result.
+        self.output = None;
+        self.finished = false;
+        self.completed = false;
+    }
+
+    pub(super) fn take_outcome(&mut self, event: &Arc<Event>, direct: bool) {
+        let claimed = event.output().is_some()
+            && event.node_info().output_for().is_some_and(|paths| paths.len() > 1)
+            && event.function_responses().next().is_none();
+        if direct {
+            if let Some(scope) = event.isolation_scope() {
+                self.isolation_scope = Some(scope.into());
+            }
+            if !claimed && (event.branch().is_some() || event.output().is_some()) {
+                self.branch = event.branch().cloned();
+            }
+        }
+        if event.output().is_some() {
+            self.output = Some(NodeInput::Output(Arc::clone(event)));
+        } else if has_result_output(event) {
+            self.output = Some(NodeInput::Content(Arc::clone(event)));
+        }
+        if let Some(route) = event.actions().route().cloned().or_else(|| pending_route(event)) {
+            self.route = Some(route);
+        }
+        if let Some(target) = event.actions().transfer_to_agent() {
+            self.transfer_to_agent = Some(target.to_owned());
+        }
+        if has_result(event) || (event.error_code().is_none() && !event.is_partial()) {
+            self.failed = false;
+        } else if event.error_code().is_some() {
+            self.failed = true;
+        }
+    }
+
+    /// The run, or one whose output is its own, gave an event.
+    pub(super) fn take_time(&mut self, event: &Event, now: u64) {
+        if !event.is_partial() {
+            self.own = now;
+        }
+    }
+}
+
+/// Whether the event tells once more what a run gave: it names nobody whose output it is (R1031).
+pub(super) fn is_echo(event: &Event) -> bool {
+    event.output().is_some() && event.node_info().output_for().is_none()
+}
+
+pub(super) fn has_result_output(event: &Event) -> bool {
+    event.output().is_some() || (event.node_info().message_as_output() == Some(true) && event.content().is_some())
+}
+
+fn has_result(event: &Event) -> bool {
+    let actions = event.actions();
+    has_result_output(event) || actions.route().is_some() || actions.transfer_to_agent().is_some()
+}

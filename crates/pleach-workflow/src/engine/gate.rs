@@ -1,0 +1,93 @@
+//! [`ReplayGate`]: replayed runs complete in the order in which they completed the first time. Rule R1020.
+
+use std::collections::BTreeMap;
+
+/// Lets the completed runs of one orchestrator complete once more in their historical order.
+///
+/// Only runs that history tells to be complete stand in the order: a run that is executed, again or for the first time,
+/// completes after all of them.
+#[derive(Debug)]
+pub(crate) struct ReplayGate<T> {
+    /// When the runs completed, sorted.
+    times: Vec<u64>,
+    passed: Vec<bool>,
+    /// The first run that has not passed.
+    next: usize,
+    held: BTreeMap<u64, T>,
+}
+
+impl<T> ReplayGate<T> {
+    /// A gate for runs that completed at these times.
+    pub(crate) fn new(mut times: Vec<u64>) -> Self {
+        times.sort_unstable();
+        Self { passed: vec![false; times.len()], times, next: 0, held: BTreeMap::new() }
+    }
+
+    /// Brings a completion to the gate.
+    pub(crate) fn hold(&mut self, time: u64, completion: T) {
+        self.held.insert(time, completion);
+    }
+
+    /// Says that the run of this time is through, or will not complete as it did: nobody waits for it any more.
+    pub(crate) fn pass(&mut self, time: u64) {
+        if let Ok(index) = self.times[self.next..].binary_search(&time) {
+            self.passed[self.next + index] = true;
+        }
+        while self.passed.get(self.next).copied().unwrap_or(false) {
+            self.next += 1;
+        }
+    }
+
+    /// Whether the turn of a completion that is held has come.
+    pub(crate) fn has_turn(&self) -> bool {
+        let awaited = self.awaited();
+        self.held.first_key_value().is_some_and(|(time, _)| awaited.is_none_or(|awaited| *time <= awaited))
+    }
+
+    /// Lets the next completion through whose turn has come.
+    pub(crate) fn release(&mut self) -> Option<T> {
+        if !self.has_turn() {
+            return None;
+        }
+        let (time, completion) = self.held.pop_first()?;
+        self.pass(time);
+        Some(completion)
+    }
+
+    /// Whether completions are held.
+    pub(crate) fn is_holding(&self) -> bool {
+        !self.held.is_empty()
+    }
+
+    /// When the run completed that is waited for.
+    pub(crate) fn awaited(&self) -> Option<u64> {
+        self.times.get(self.next).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn r1020_completions_pass_in_their_order() {
+        let mut gate = ReplayGate::new(vec![7, 3, 5]);
+        gate.hold(7, "c");
+        gate.hold(5, "b");
+        assert_eq!(gate.release(), None);
+        gate.hold(3, "a");
+        for name in ["a", "b", "c"] {
+            assert_eq!(gate.release(), Some(name));
+        }
+        assert!(!gate.is_holding() && gate.awaited().is_none());
+    }
+
+    #[test]
+    fn r1020_nobody_waits_for_a_run_that_is_executed_again() {
+        let mut gate = ReplayGate::new(vec![3, 5]);
+        gate.hold(5, "b");
+        assert_eq!((gate.release(), gate.awaited()), (None, Some(3)));
+        gate.pass(3);
+        assert_eq!(gate.release(), Some("b"));
+    }
+}

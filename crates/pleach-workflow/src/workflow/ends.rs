@@ -1,0 +1,97 @@
+//! [`Ends`]: in which order the ends of runs are handled. Pure decisions over plain data; rules R629 and R1020.
+//!
+//! The order decides which trigger becomes which run, so a replay must take it again. What history tells to be complete
+//! comes first, in its historical order; what is executed comes after it, in the order of its events, which is the one
+//! that the next replay will see.
+
+use pleach_core::NodePath;
+use rustc_hash::FxHashMap;
+
+use crate::engine::{Ended, ReplayGate};
+
+/// The ends of runs that an orchestrator has not handled yet.
+#[derive(Debug)]
+pub(super) struct Ends<T> {
+    gate: ReplayGate<T>,
+    /// Nested workflows that only replay so far, and when each of them completed, if it did.
+    nested: FxHashMap<NodePath, u64>,
+    /// Runs that wait, and so trigger nothing.
+    waiting: Vec<T>,
+    new: Vec<(Ended, u64, T)>,
+}
+
+impl<T> Ends<T> {
+    /// Starts with the times at which runs completed, as history tells.
+    pub(super) fn new(times: Vec<u64>) -> Self {
+        Self { gate: ReplayGate::new(times), nested: FxHashMap::default(), waiting: Vec::new(), new: Vec::new() }
+    }
+
+    /// A run is answered from history.
+    pub(super) fn replayed(&mut self, time: u64, end: T) {
+        self.gate.hold(time, end);
+    }
+
+    /// A run waits for a person or for more.
+    pub(super) fn waiting(&mut self, end: T) {
+        self.waiting.push(end);
+    }
+
+    /// A nested workflow starts that may have completed at this time: its own replay will tell.
+    pub(super) fn nested(&mut self, path: NodePath, time: u64) {
+        self.nested.insert(path, time);
+    }
+
+    /// Something of a nested workflow is executed: it has not completed yet.
+    pub(super) fn executes(&mut self, path: &NodePath) {
+        if let Some(time) = self.nested.remove(path) {
+            self.gate.pass(time);
+        }
+    }
+
+    /// A run has ended; `seq` is its place in the order of starts. `completes` is false when it triggers nothing.
+    pub(super) fn ended(&mut self, path: &NodePath, ended: Ended, seq: u64, completes: bool, end: T) {
+        match self.nested.remove(path) {
+            Some(time) if completes => self.gate.hold(time, end),
+            Some(time) => {
+                self.gate.pass(time);
+                self.new.push((ended, seq, end));
+            }
+            None => self.new.push((ended, seq, end)),
+        }
+    }
+
+    /// Whether nested workflows have not shown yet whether they had completed.
+    pub(super) fn is_unsure(&self) -> bool {
+        !self.nested.is_empty()
+    }
+
+    /// Whether history has more to say.
+    pub(super) fn is_replaying(&self) -> bool {
+        self.gate.awaited().is_some()
+    }
+
+    /// When the run completed that everything held waits for, if anything is held.
+    pub(super) fn stuck_at(&self) -> Option<u64> {
+        self.gate.awaited().filter(|_| self.gate.is_holding())
+    }
+
+    /// Whether [`take`](Self::take) gives anything.
+    pub(super) fn is_due(&self) -> bool {
+        !self.waiting.is_empty() || self.gate.has_turn() || (!self.new.is_empty() && !self.is_unsure())
+    }
+
+    /// Moves what is to be handled next to `batch`.
+    pub(super) fn take(&mut self, batch: &mut Vec<T>) {
+        batch.append(&mut self.waiting);
+        if let Some(end) = self.gate.release() {
+            batch.push(end);
+        }
+        if !batch.is_empty() || self.is_unsure() {
+            return;
+        }
+        self.new.sort_unstable_by_key(|(ended, seq, _)| (*ended, *seq));
+        // What a new completion leads to may have completed before the other new ones.
+        let many = if self.is_replaying() { self.new.len().min(1) } else { self.new.len() };
+        batch.extend(self.new.drain(..many).map(|(.., end)| end));
+    }
+}
