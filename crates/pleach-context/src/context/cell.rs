@@ -9,6 +9,7 @@ use serde_json::Value;
 use smol_str::SmolStr;
 
 use super::emit::Carries;
+use super::turns::Turns;
 use crate::queue::Ticket;
 use crate::{ChildFailure, NodeError, NodeInput};
 
@@ -42,6 +43,7 @@ pub(crate) struct RunCell {
     /// The children that have begun to do so since this was last asked.
     pub(crate) executing: Vec<NodePath>,
     pub(crate) parking: Parking,
+    pub(crate) turns: Option<Box<Turns>>,
     pub(crate) children: Option<Box<FxHashMap<SmolStr, u32>>>,
     pub(crate) tool: Option<Box<ToolPart>>,
 }

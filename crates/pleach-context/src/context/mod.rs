@@ -11,6 +11,7 @@ mod park;
 mod progress;
 mod readonly;
 mod services;
+mod turns;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};

@@ -12,8 +12,8 @@ use pleach_core::{Event, InvocationId, NodePath};
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 
-pub use marks::mark_completed;
 pub(crate) use marks::mark_pending_route;
+pub use marks::{CompletedRun, mark_completed};
 pub use record::RunRecord;
 
 use crate::schema::{check_answer, unwrap_response};
@@ -66,12 +66,12 @@ impl History {
         } else if !event.path().is_root() {
             self.add_run_event(event);
         }
-        for path in marks::completed_runs(event) {
+        for CompletedRun { path, told } in marks::completed_runs(event) {
             self.now += 1;
             let now = self.now;
             self.with_owners(&path, |owner, run| {
                 if *owner == path {
-                    run.complete(now);
+                    run.complete(told, now);
                 }
             });
         }

@@ -30,7 +30,7 @@ pub struct RunRecord {
     pub isolation_scope: Option<Arc<str>>,
     /// Whether the run completed after its last answer, or since its start.
     pub finished: bool,
-    /// Whether history says outright that the run has completed: it may have given nothing.
+    /// Whether history says outright that the run has completed, and tells what it gave, which may be nothing.
     pub completed: bool,
     /// When the run gave its last event or got its last answer; 0 before.
     own: u64,
@@ -103,8 +103,8 @@ impl RunRecord {
         self.last = now;
     }
 
-    pub(super) fn complete(&mut self, now: u64) {
-        self.completed = true;
+    pub(super) fn complete(&mut self, told: bool, now: u64) {
+        self.completed = told;
         if self.marked == 0 {
             self.marked = now;
         }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use pleach_context::{
-    ChildEnd, ChildFailure, Context, History, Node, NodeError, NodeInput, NodeScheduler, NodeSpec, RunOptions,
-    RunOutcome,
+    ChildEnd, ChildFailure, CompletedRun, Context, History, Node, NodeError, NodeInput, NodeKind, NodeScheduler,
+    NodeSpec, RunOptions, RunOutcome, mark_completed,
 };
-use pleach_core::{BoxFuture, Branch, NodePath, Route};
+use pleach_core::{BoxFuture, Branch, Event, NodePath, Route};
 
 use super::input::conform;
 use super::once::{Claim, Once};
@@ -90,7 +90,12 @@ async fn run(
         let decision = decide(spec, record, true);
         match decision.map_err(|error| ChildFailure { error, path: setup.path.clone() })? {
             Decision::Run(answers) => setup.resume_inputs = answers,
-            Decision::FastForward(Replayed { output, .. }) => return Ok(ChildEnd::Done(output)),
+            Decision::FastForward(Replayed { output, .. }) => {
+                if let Some(record) = record.filter(|_| !parent.node_path().is_root()) {
+                    parent.turn(record.completed_at()).await;
+                }
+                return Ok(ChildEnd::Done(output));
+            }
             Decision::Wait(ids) => return Ok(ChildEnd::Interrupted(ids)),
             Decision::WaitForMore => return Ok(ChildEnd::Waiting),
         }
@@ -100,7 +105,27 @@ async fn run(
     }
     let mut run = NodeRun::new(node, parent, input, setup);
     (&mut run).await;
-    end_of(spec, &run.into_context())
+    let ctx = run.into_context();
+    let end = end_of(spec, &ctx)?;
+    if ctx.invocation().is_resumable() && spec.kind != NodeKind::Workflow && is_silent(&end) {
+        ctx.deliver(completed(&ctx)).await;
+    }
+    Ok(end)
+}
+
+fn is_silent(end: &ChildEnd) -> bool {
+    matches!(end, ChildEnd::Done(output) if output.is_null())
+}
+
+/// In a resumable app no completed run is run again, one that gave nothing included: this event tells of it.
+fn completed(ctx: &Context) -> Event {
+    let mut event = Event::from_author(ctx.event_author());
+    event.set_invocation_id(ctx.invocation().invocation_id().clone());
+    event.set_path(ctx.node_path().clone());
+    event.set_branch(ctx.branch());
+    event.set_isolation_scope(ctx.isolation_scope());
+    mark_completed(&mut event, &[CompletedRun { path: ctx.node_path().clone(), told: true }]);
+    event
 }
 
 /// A node that waits for its output, and ends without one and without a route, is not done: R307.

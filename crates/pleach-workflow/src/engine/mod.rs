@@ -11,8 +11,8 @@ mod run_set;
 pub use dynamic::{Engine, RootEnd};
 
 pub(crate) use dynamic::is_waiting;
+pub(crate) use gate::ReplayGate;
 pub(crate) use input::conform;
 pub(crate) use node_run::{NodeRun, RunSetup};
-pub(crate) use gate::ReplayGate;
 pub(crate) use replay::{Decision, Standing, decide};
 pub(crate) use run_set::{Ended, Finished, RunSet};

@@ -340,6 +340,7 @@ impl Future for NodeRun<'_> {
                         run.fail(error, cx);
                         continue;
                     }
+                    Poll::Pending if run.ctx.give_turn() => continue,
                     Poll::Pending if run.ctx.is_parked() => match run.poll_parked(cx) {
                         Poll::Ready(()) => continue,
                         Poll::Pending => {}

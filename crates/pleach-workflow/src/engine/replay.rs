@@ -57,11 +57,11 @@ impl Standing {
         if record.output.is_some() || record.route.is_some() || record.transfer_to_agent.is_some() {
             return Self::Given;
         }
-        if record.completed {
-            return Self::Silent;
-        }
         if !record.interrupts.is_empty() && !spec.rerun_on_resume {
             return Self::Answered;
+        }
+        if record.completed {
+            return Self::Silent;
         }
         let rests = if record.interrupts.is_empty() && !spec.rerun_on_resume { !dynamic } else { record.finished };
         if rests && !spec.wait_for_output && !spec.always_gives { Self::Silent } else { Self::Due }
@@ -124,4 +124,3 @@ fn recorded_output(spec: &NodeSpec, record: &RunRecord) -> Result<NodeInput, Nod
     tracing::warn!(node = %spec.name, "the recorded output does not fit the schema; it is used as it is");
     Ok(NodeInput::json(parsed))
 }
-

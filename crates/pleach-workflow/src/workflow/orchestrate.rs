@@ -6,7 +6,8 @@
 use std::sync::Arc;
 
 use pleach_context::{
-    ChildFailure, Context, Flow, History, NodeError, NodeInput, NodeKind, NodeSpec, Place, RunOutcome, RunRecord, Yield,
+    ChildFailure, CompletedRun, Context, Flow, History, NodeError, NodeInput, NodeKind, NodeSpec, Place, RunOutcome,
+    RunRecord, Yield,
 };
 use pleach_core::{Branch, Event, NodePath, Route};
 use rustc_hash::FxHashMap;
@@ -29,7 +30,7 @@ pub(super) struct Orchestration<'a> {
     history: Option<Arc<History>>,
     ends: Ends<Completion>,
     /// The runs that have completed since the last checkpoint; only resumable apps tell of them.
-    completed: Vec<NodePath>,
+    completed: Vec<CompletedRun>,
     /// Whose output the terminal nodes' output is, too.
     claims: Arc<[NodePath]>,
     started: u64,
@@ -219,16 +220,17 @@ impl<'a> Orchestration<'a> {
                 self.checkpoint(schedule).await;
             }
             End::Waiting { replayed } => {
-                self.note_completed(&path);
+                self.note_completed(&path, true);
                 schedule.waiting(node);
                 if !replayed {
                     self.checkpoint(schedule).await;
                 }
             }
             End::Done { output, route, branch, replayed } => {
-                self.note_completed(&path);
+                self.note_completed(&path, replayed || output.is_told_of(&path));
                 let echo = replayed && self.ctx.invocation().is_resumable() && !output.is_null();
-                let echo = echo.then(|| checkpoint::echo(&self.ctx, path, &output, &std::mem::take(&mut self.completed)));
+                let echo =
+                    echo.then(|| checkpoint::echo(&self.ctx, path, &output, &std::mem::take(&mut self.completed)));
                 schedule.completed(self.graph, node, output, route.as_ref(), branch);
                 match echo {
                     Some(echo) => self.send(echo).await,
@@ -240,11 +242,11 @@ impl<'a> Orchestration<'a> {
         None
     }
 
-    /// In a resumable app the next checkpoint tells that the run has completed, unless history does.
-    fn note_completed(&mut self, path: &NodePath) {
+    /// In a resumable app the next checkpoint tells that the run has completed, unless history does already.
+    fn note_completed(&mut self, path: &NodePath, told: bool) {
         let known = || self.history.as_ref().and_then(|history| history.run(path)).is_some_and(RunRecord::is_marked);
         if self.ctx.invocation().is_resumable() && !known() {
-            self.completed.push(path.clone());
+            self.completed.push(CompletedRun { path: path.clone(), told });
         }
     }
 

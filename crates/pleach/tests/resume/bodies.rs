@@ -1,0 +1,300 @@
+//! The nodes of random workflows: what they give depends on their name and their input only.
+
+use std::sync::Arc;
+
+use futures::future::try_join_all;
+use pleach::prelude::*;
+use pleach::{FunctionNode, Node, NodeInput, ParallelWorker, RunOptions, Yield};
+use serde_json::{Value, json};
+
+use crate::flow::{Asks, ParentEnd, Part, PartKind, Task, Trouble, Work, Writes};
+use crate::world::World;
+
+/// The value that a node gives for an input: short, and different for different inputs.
+pub(crate) fn label(name: &str, input: &Value) -> String {
+    let text: String = match input {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let text: String = text.chars().filter(|c| !"\"\\ ".contains(*c)).collect();
+    if text.len() <= 48 {
+        return format!("{name}({text})");
+    }
+    let hash = text
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
+    format!("{name}#{hash:x}")
+}
+
+/// The person's answer to a question.
+pub(crate) fn answer(question: &str) -> String {
+    format!("to {question}")
+}
+
+fn question(ctx: &Context, number: u8) -> String {
+    format!("{}#{number}", ctx.node_path())
+}
+
+fn again() -> RetryConfig {
+    RetryConfig::attempts(6).initial_delay(0.1).jitter(0.0)
+}
+
+impl Trouble {
+    async fn begin(&self, ctx: &Context, world: &World) -> Result<(), NodeError> {
+        world.enter(ctx);
+        for _ in 0..self.pauses {
+            tokio::task::yield_now().await;
+        }
+        if self.late { Ok(()) } else { world.fail(ctx, self.fails) }
+    }
+
+    fn end(&self, ctx: &Context, world: &World) -> Result<(), NodeError> {
+        if self.late { world.fail(ctx, self.fails) } else { Ok(()) }
+    }
+}
+
+/// The node of a task. A task that takes a list of items is fed by [`feeder`].
+pub(crate) fn node(name: &str, task: &Task, world: &World) -> Arc<dyn Node> {
+    let (trouble, world) = (task.trouble.clone(), world.clone());
+    match &task.work {
+        Work::Value { messages, writes } => retried(value(name, trouble, *messages, *writes, world), task.retry),
+        Work::State => retried(quiet(name, trouble, true, world), task.retry),
+        Work::Silent => retried(quiet(name, trouble, false, world), task.retry),
+        Work::Question => retried(returned(name, trouble, world), task.retry),
+        Work::Questions { count, how: Asks::Returned } => retried(returns(name, trouble, *count, world), task.retry),
+        Work::Questions { count, how } => retried(asks(name, trouble, *count, *how, world), task.retry),
+        Work::Worker { at_once, item, .. } => worker(name, item, *at_once, task.retry, &world),
+        Work::Parent { end: ParentEnd::HandsOver, .. } => retried(hands_over(name, task, &world), task.retry),
+        Work::Parent { .. } => retried(parent(name, task, &world), task.retry),
+    }
+}
+
+fn retried<In: 'static, Out: 'static>(node: FunctionNode<In, Out>, retry: bool) -> Arc<dyn Node> {
+    Arc::new(if retry { node.retry(again()) } else { node })
+}
+
+/// Gives the items of a parallel worker.
+pub(crate) fn feeder(name: &str, items: u8) -> Arc<dyn Node> {
+    let own = name.to_owned();
+    Arc::new(FunctionNode::new(name, move |Input(input): Input<Dynamic>| {
+        let items: Vec<String> = (0..items).map(|item| label(&format!("{own}.{item}"), &input.0)).collect();
+        async move { items }
+    }))
+}
+
+fn value(name: &str, trouble: Trouble, messages: u8, writes: Writes, world: World) -> FunctionNode<Dynamic, String> {
+    FunctionNode::new(name, move |ctx: Context, Input(input): Input<Dynamic>| {
+        let (trouble, world) = (trouble.clone(), world.clone());
+        async move {
+            let text = label(ctx.node_name(), &input.0);
+            let key = format!("k_{}", ctx.node_name());
+            if matches!(writes, Writes::Context) {
+                ctx.state().set(key.as_str(), text.clone())?;
+            }
+            trouble.begin(&ctx, &world).await?;
+            for _ in 0..messages {
+                ctx.emit(Event::message("working")).await?;
+            }
+            trouble.end(&ctx, &world)?;
+            let output = Output::of(text.clone());
+            Ok::<_, NodeError>(match writes {
+                Writes::Result => output.state(key, text),
+                Writes::User => output.state(format!("user:{key}"), text),
+                Writes::Nothing | Writes::Context => output,
+            })
+        }
+    })
+}
+
+fn quiet(name: &str, trouble: Trouble, state: bool, world: World) -> FunctionNode<Dynamic, Dynamic> {
+    FunctionNode::new(name, move |ctx: Context, Input(input): Input<Dynamic>| {
+        let (trouble, world) = (trouble.clone(), world.clone());
+        async move {
+            trouble.begin(&ctx, &world).await?;
+            trouble.end(&ctx, &world)?;
+            if state {
+                ctx.state().set(format!("q_{}", ctx.node_name()), label("", &input.0))?;
+            }
+            Ok::<_, NodeError>(Dynamic(Value::Null))
+        }
+    })
+}
+
+fn returned(name: &str, trouble: Trouble, world: World) -> FunctionNode<Dynamic, Dynamic> {
+    FunctionNode::new(name, move |ctx: Context, Input(_): Input<Dynamic>| {
+        let (trouble, world) = (trouble.clone(), world.clone());
+        async move {
+            trouble.begin(&ctx, &world).await?;
+            trouble.end(&ctx, &world)?;
+            Ok::<_, NodeError>(Yield::from(RequestInput::<String>::ask(question(&ctx, 0), "?")))
+        }
+    })
+}
+
+fn returns(name: &str, trouble: Trouble, count: u8, world: World) -> FunctionNode<Dynamic, Dynamic> {
+    let node = FunctionNode::new(name, move |ctx: Context, Input(input): Input<Dynamic>| {
+        let (trouble, world) = (trouble.clone(), world.clone());
+        async move {
+            trouble.begin(&ctx, &world).await?;
+            let ids: Vec<String> = (0..count).map(|number| question(&ctx, number)).collect();
+            let mut open: Vec<&String> = ids.iter().filter(|id| !ctx.resume_inputs().contains_key(*id)).collect();
+            let last = open.pop();
+            for id in open {
+                ctx.emit(RequestInput::<String>::ask(id, "?")).await?;
+            }
+            if let Some(id) = last {
+                return Ok(Yield::from(RequestInput::<String>::ask(id, "?")));
+            }
+            trouble.end(&ctx, &world)?;
+            let answers: Vec<&Value> = ids.iter().map(|id| &ctx.resume_inputs()[id]).collect();
+            Ok::<_, NodeError>(Yield::Output(label(ctx.node_name(), &json!([input.0, answers])).into()))
+        }
+    });
+    node.rerun_on_resume(true)
+}
+
+fn asks(name: &str, trouble: Trouble, count: u8, how: Asks, world: World) -> FunctionNode<Dynamic, String> {
+    let node = FunctionNode::new(name, move |ctx: Context, Input(input): Input<Dynamic>| {
+        let (trouble, world) = (trouble.clone(), world.clone());
+        async move {
+            trouble.begin(&ctx, &world).await?;
+            let ids: Vec<String> = (0..count).map(|number| question(&ctx, number)).collect();
+            let mut answers: Vec<String> = Vec::new();
+            if matches!(how, Asks::Together) {
+                answers = try_join_all(ids.iter().map(|id| ctx.ask::<String>(id, "?"))).await?;
+            } else {
+                for id in &ids {
+                    answers.push(ctx.ask(id, "?").await?);
+                }
+            }
+            trouble.end(&ctx, &world)?;
+            Ok::<_, NodeError>(label(ctx.node_name(), &json!([input.0, answers])))
+        }
+    });
+    node.rerun_on_resume(true)
+}
+
+fn worker(name: &str, item: &Part, at_once: usize, retry: bool, world: &World) -> Arc<dyn Node> {
+    fn wrap<N: Node>(node: N, at_once: usize, retry: bool) -> Arc<dyn Node> {
+        let worker = ParallelWorker::new(node);
+        let worker = if at_once > 0 { worker.max_workers(at_once) } else { worker };
+        Arc::new(if retry { worker.retry(again()) } else { worker })
+    }
+    let (trouble, world) = (item.trouble.clone(), world.clone());
+    match item.kind {
+        PartKind::Value => wrap(value(name, trouble, 1, Writes::Nothing, world), at_once, retry),
+        PartKind::Silent => wrap(quiet(name, trouble, false, world), at_once, retry),
+        PartKind::Question => wrap(returned(name, trouble, world), at_once, retry),
+        PartKind::Asks => wrap(asks(name, trouble, 1, Asks::Together, world), at_once, retry),
+        PartKind::Workflow { asks } => wrap(small(name, trouble, asks, &world), at_once, retry),
+    }
+}
+
+fn small(name: &str, trouble: Trouble, asks: bool, world: &World) -> Workflow {
+    let mut wf = Workflow::builder(name);
+    let calm = Trouble { pauses: 0, fails: 0, late: false };
+    let first = wf.add(value("first", trouble, 0, Writes::Nothing, world.clone()));
+    wf.edge(START, first);
+    if asks {
+        let asks = wf.add(returned("asks", calm.clone(), world.clone()));
+        let last = wf.add(value("last", calm, 0, Writes::Nothing, world.clone()));
+        wf.edge(first, asks).edge(asks, last);
+    }
+    wf.build().unwrap()
+}
+
+fn child(name: &str, part: &Part, world: &World) -> Arc<dyn Node> {
+    let (trouble, world) = (part.trouble.clone(), world.clone());
+    match part.kind {
+        PartKind::Value => Arc::new(value(name, trouble, 1, Writes::Nothing, world)),
+        PartKind::Silent => Arc::new(quiet(name, trouble, false, world)),
+        PartKind::Question => Arc::new(returned(name, trouble, world)),
+        PartKind::Asks => Arc::new(asks(name, trouble, 1, Asks::Together, world)),
+        PartKind::Workflow { asks } => Arc::new(small(name, trouble, asks, &world)),
+    }
+}
+
+/// What a parent needs to run its children.
+#[derive(Clone)]
+struct Family {
+    children: Vec<Arc<dyn Node>>,
+    together: bool,
+    named: bool,
+    sub_branch: bool,
+    hands_over: bool,
+}
+
+impl Family {
+    fn new(task: &Task, world: &World) -> Self {
+        let Work::Parent { children, together, named, sub_branch, end } = &task.work else { unreachable!() };
+        // Two children share a name, so that run ids count.
+        let nodes = children.iter().enumerate();
+        let nodes = nodes.map(|(index, part)| child(["c", "c", "d"][index % 3], part, world));
+        // Its output completes the parent, so nothing may run beside the child that hands it over.
+        let hands_over = *end == ParentEnd::HandsOver;
+        Self {
+            children: nodes.collect(),
+            together: *together && !hands_over,
+            named: *named,
+            sub_branch: *sub_branch,
+            hands_over,
+        }
+    }
+
+    fn options(&self, index: usize) -> RunOptions {
+        let options = RunOptions::default().use_sub_branch(self.sub_branch);
+        let options = options.use_as_output(self.hands_over && index + 1 == self.children.len());
+        if self.named { options.run_id(format!("r{index}")).name(format!("x{index}")) } else { options }
+    }
+
+    async fn run(&self, ctx: &Context, input: &Value) -> Result<Vec<Value>, NodeError> {
+        let calls = self.children.iter().enumerate().map(|(index, child)| {
+            let input = NodeInput::json(label(&index.to_string(), input));
+            (child, input, self.options(index))
+        });
+        if self.together {
+            let calls: Vec<_> = calls.map(|(child, input, options)| ctx.run_node(&**child, input, options)).collect();
+            return Ok(try_join_all(calls).await?.into_iter().map(NodeInput::into_value).collect());
+        }
+        let mut outputs = Vec::new();
+        for (child, input, options) in calls {
+            outputs.push(ctx.run_node(&**child, input, options).await?.into_value());
+        }
+        Ok(outputs)
+    }
+}
+
+fn parent(name: &str, task: &Task, world: &World) -> FunctionNode<Dynamic, String> {
+    // A parent that fails by itself and is tried again runs new children (R404); a resumed one finds the old ones.
+    let trouble = Trouble { late: task.trouble.late && !task.retry, ..task.trouble.clone() };
+    let (family, world) = (Family::new(task, world), world.clone());
+    let asks = matches!(task.work, Work::Parent { end: ParentEnd::Asks, .. });
+    let node = FunctionNode::new(name, move |ctx: Context, Input(input): Input<Dynamic>| {
+        let (family, trouble, world) = (family.clone(), trouble.clone(), world.clone());
+        async move {
+            trouble.begin(&ctx, &world).await?;
+            let mut outputs = family.run(&ctx, &input.0).await?;
+            if asks {
+                outputs.push(ctx.ask::<String>(&question(&ctx, 0), "?").await?.into());
+            }
+            trouble.end(&ctx, &world)?;
+            Ok::<_, NodeError>(label(ctx.node_name(), &Value::Array(outputs)))
+        }
+    });
+    node.rerun_on_resume(true)
+}
+
+fn hands_over(name: &str, task: &Task, world: &World) -> FunctionNode<Dynamic, Dynamic> {
+    // Once the child's output stands, the parent is complete: it must not fail behind it.
+    let trouble = Trouble { late: false, ..task.trouble.clone() };
+    let (family, world) = (Family::new(task, world), world.clone());
+    let node = FunctionNode::new(name, move |ctx: Context, Input(input): Input<Dynamic>| {
+        let (family, trouble, world) = (family.clone(), trouble.clone(), world.clone());
+        async move {
+            trouble.begin(&ctx, &world).await?;
+            family.run(&ctx, &input.0).await?;
+            Ok::<_, NodeError>(Dynamic(Value::Null))
+        }
+    });
+    node.rerun_on_resume(true)
+}

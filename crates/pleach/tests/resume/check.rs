@@ -1,0 +1,177 @@
+//! The property: a run that is cut off and resumed equals the run that was not.
+//!
+//! What that means, rule by rule:
+//! - the output and the state at the end are the same;
+//! - every run gives its output once, and the same one: nothing is lost or doubled (R1025);
+//! - a run whose output is stored does not begin again, in resumable apps and in others (R1010), also when the finished
+//!   invocation is resumed once more, which gives nothing, or echoes and end marks in a resumable app (R1025, R1031);
+//! - whenever the person is asked, the open questions are those of the live run; only a node with several questions that
+//!   was cut off between them asks the rest later (R909).
+//!
+//! What runs again and may: nodes that gave no event (R1011), nodes that wait for their output (R1010), nodes that were
+//! cut off, and nodes that ask or run others, until they have given their result (R909).
+
+use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
+
+use pleach::Event;
+use serde_json::Value;
+
+use crate::flow::{Asks, Block, Flow, Tail, Task, Work};
+use crate::host::Host;
+use crate::play::{Cut, Play};
+use crate::record::{asked, finished, open, results, results_by_node};
+use crate::world::Counts;
+
+/// The run that nothing cuts off.
+pub(crate) struct Live {
+    pub(crate) output: Value,
+    pub(crate) events: Vec<Arc<Event>>,
+    state: Value,
+    idle: Vec<BTreeSet<String>>,
+}
+
+pub(crate) fn live(flow: &Flow, host: &Host, app: String) -> Live {
+    let mut play = Play::new(flow, host, app);
+    let output = play.start(None).unwrap();
+    let session = play.stored().unwrap();
+    assert_same_events(&session.events, &play.seen);
+    assert_once(&session.events);
+    assert!(open(&session.events).is_empty(), "a question is left open");
+    let state = Value::Object(session.state);
+    let starts = play.starts();
+    finish_again(flow, &mut play, &output, &starts, &session.events);
+    Live { output, events: session.events, state, idle: play.idle }
+}
+
+/// Cuts the run off, resumes it and compares.
+pub(crate) fn resumed(flow: &Flow, live: &Live, host: &Host, app: String, cut: Cut) {
+    let compared = catch_unwind(AssertUnwindSafe(|| compared(flow, live, host, app, cut)));
+    if let Err(panic) = compared {
+        eprintln!("cut {cut:?}");
+        resume_unwind(panic);
+    }
+}
+
+fn compared(flow: &Flow, live: &Live, host: &Host, app: String, cut: Cut) {
+    let mut play = Play::new(flow, host, app);
+    let ended = play.start(Some(cut));
+    let Some(before) = play.stored() else {
+        assert!(ended.is_none() && play.starts().is_empty(), "nothing is stored, and nothing ran");
+        return;
+    };
+    if matches!(cut, Cut::AfterEvent(_)) {
+        assert_same_events(&before.events, &play.seen);
+    } else {
+        play.seen = before.events.clone();
+    }
+    if ended.is_some() || before.events.is_empty() {
+        return;
+    }
+    let starts = play.starts();
+    let done = finished(&before.events);
+    let turn = answers(&before.events);
+    play.idle.clear();
+    let output = play.resume();
+    let session = play.stored().unwrap();
+    assert_same_events(&session.events, &play.seen);
+    assert_once(&session.events);
+    assert!(open(&session.events).is_empty(), "a question is left open");
+    assert_not_again(&done, &starts, &play.starts());
+    compare(flow, live, &session.events, &output);
+    assert_eq!(Value::Object(session.state), live.state, "the state");
+    compare_questions(flow, live, &play.idle, turn);
+}
+
+fn compare(flow: &Flow, live: &Live, events: &[Arc<Event>], output: &Value) {
+    assert_eq!(asked(events), asked(&live.events), "the questions");
+    if matches!(flow.tail, Tail::None) {
+        assert_eq!(*output, live.output, "the output");
+        assert_eq!(results(events), results(&live.events), "the results of the runs");
+    } else {
+        // Which lane comes first may change where they meet in an ordinary node.
+        assert_eq!(results_by_node(events), results_by_node(&live.events), "the results of the nodes");
+        assert_eq!(output.is_null(), live.output.is_null(), "the output");
+    }
+}
+
+/// The open questions are the same each time the run waits, unless a node was cut off between its questions.
+fn compare_questions(flow: &Flow, live: &Live, idle: &[BTreeSet<String>], turn: usize) {
+    if asks_several(flow) {
+        return;
+    }
+    let expected = &live.idle[turn..];
+    assert_eq!(idle, expected, "the open questions, turn by turn from turn {turn} on");
+}
+
+/// How often the person had answered.
+fn answers(events: &[Arc<Event>]) -> usize {
+    events.iter().filter(|event| event.author() == "user" && event.function_responses().next().is_some()).count()
+}
+
+fn assert_same_events(stored: &[Arc<Event>], seen: &[Arc<Event>]) {
+    let ids = |events: &[Arc<Event>]| events.iter().map(|event| event.id().clone()).collect::<Vec<_>>();
+    assert_eq!(ids(stored), ids(seen), "what is stored is what was handed out");
+}
+
+/// No run gave two outputs.
+fn assert_once(events: &[Arc<Event>]) {
+    for (path, outputs) in results(events) {
+        assert_eq!(outputs.len(), 1, "{path} gave {outputs:?}");
+    }
+}
+
+fn assert_not_again(done: &BTreeSet<String>, before: &Counts, after: &Counts) {
+    for path in done {
+        assert_eq!(before.get(path), after.get(path), "{path} was finished and ran again");
+    }
+}
+
+/// Resuming what is complete runs no finished node again.
+fn finish_again(flow: &Flow, play: &mut Play<'_>, output: &Value, starts: &Counts, events: &[Arc<Event>]) {
+    let done = finished(events);
+    let idle = play.idle.len();
+    let (again, more) = play.resume_once_more();
+    assert_not_again(&done, starts, &play.starts());
+    assert_eq!(play.idle.len(), idle, "nothing is asked again");
+    assert_eq!(again.is_null(), output.is_null());
+    if matches!(flow.tail, Tail::None) {
+        assert_eq!(again, *output, "the output of a finished run");
+    }
+    for event in more {
+        let repeats = event.output().is_some() && !event.is_output_for(event.path());
+        let marks = event.path().is_root() && event.output().is_none();
+        assert!(flow.resumable && (repeats || marks) || is_quiet(&event), "a finished run gives {event:?}");
+    }
+}
+
+/// The event of a node that only changes state: it stands once per round.
+fn is_quiet(event: &Event) -> bool {
+    event.output().is_none() && !event.actions().state_delta().is_empty()
+}
+
+fn asks_several(flow: &Flow) -> bool {
+    let tail = match &flow.tail {
+        Tail::None => [].iter(),
+        Tail::Merge(lanes) | Tail::Filter(lanes) => lanes.iter(),
+    };
+    flow.blocks.iter().any(block_asks_several) || tail.into_iter().any(task_asks_several)
+}
+
+fn block_asks_several(block: &Block) -> bool {
+    match block {
+        Block::Task(task) => task_asks_several(task),
+        Block::Loop { body: blocks, .. } | Block::Nested { blocks, .. } => blocks.iter().any(block_asks_several),
+        Block::Fork(lanes) | Block::Choice { lanes, .. } => lanes.iter().flatten().any(block_asks_several),
+    }
+}
+
+/// Also nodes whose parts ask: they are cut off between the questions of their parts.
+fn task_asks_several(task: &Task) -> bool {
+    match &task.work {
+        Work::Questions { count, how } => *count > 1 && !matches!(how, Asks::OneByOne),
+        Work::Worker { .. } | Work::Parent { .. } => true,
+        _ => false,
+    }
+}

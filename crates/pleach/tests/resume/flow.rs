@@ -1,0 +1,209 @@
+//! What a random workflow is, in plain data, and how one is drawn and shrunk.
+
+use proptest::prelude::*;
+
+/// A whole case: the app, its graph and the person who answers.
+#[derive(Clone, Debug)]
+pub(crate) struct Flow {
+    /// Whether the app records checkpoints.
+    pub(crate) resumable: bool,
+    /// Whether the person answers one question a turn, or all that are open.
+    pub(crate) one_by_one: bool,
+    /// How many graph nodes run at the same time; 0 means no limit.
+    pub(crate) limit: usize,
+    pub(crate) blocks: Vec<Block>,
+    pub(crate) tail: Tail,
+}
+
+/// What may close a graph: lanes that meet in an ordinary node, which runs once for each.
+#[derive(Clone, Debug)]
+pub(crate) enum Tail {
+    None,
+    /// An ordinary node: a run for every lane.
+    Merge(Vec<Task>),
+    /// A node that waits for its output and gives one for the first lane only (R307).
+    Filter(Vec<Task>),
+}
+
+/// A part of a graph with one way in and one way out.
+#[derive(Clone, Debug)]
+pub(crate) enum Block {
+    Task(Task),
+    /// Lanes side by side, joined.
+    Fork(Vec<Vec<Block>>),
+    /// A body that is run again on a route.
+    Loop {
+        rounds: u8,
+        body: Vec<Block>,
+    },
+    /// Lanes of which a route picks one; an index past the end picks the default, the last one.
+    Choice {
+        taken: usize,
+        lanes: Vec<Vec<Block>>,
+    },
+    Nested {
+        retry: bool,
+        blocks: Vec<Block>,
+    },
+}
+
+/// A graph node.
+#[derive(Clone, Debug)]
+pub(crate) struct Task {
+    pub(crate) work: Work,
+    pub(crate) trouble: Trouble,
+    /// Whether a failed attempt is tried again by the engine; else the run ends and the person resumes it.
+    pub(crate) retry: bool,
+}
+
+/// What delays a body and what goes wrong in it.
+#[derive(Clone, Debug)]
+pub(crate) struct Trouble {
+    /// How often it lets others have their turn.
+    pub(crate) pauses: u8,
+    /// How often it fails in all processes together.
+    pub(crate) fails: u8,
+    /// Whether it fails right before its result instead of at its start.
+    pub(crate) late: bool,
+}
+
+/// How a body changes the session state.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Writes {
+    Nothing,
+    /// On the event of the result.
+    Result,
+    /// Through the context, at the start.
+    Context,
+    /// A key of the user.
+    User,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Work {
+    /// Messages, then a result.
+    Value { messages: u8, writes: Writes },
+    /// No output, but a state change.
+    State,
+    /// No event at all.
+    Silent,
+    /// A returned question whose answer is the output.
+    Question,
+    /// Questions of a node that runs again with the answers.
+    Questions { count: u8, how: Asks },
+    /// A parallel worker over a list that the node before it gives.
+    Worker { items: u8, at_once: usize, item: Part },
+    /// A node that runs others.
+    Parent { children: Vec<Part>, together: bool, named: bool, sub_branch: bool, end: ParentEnd },
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Asks {
+    Returned,
+    Together,
+    OneByOne,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum ParentEnd {
+    /// A result of its own.
+    Own,
+    /// A question after the children, then a result.
+    Asks,
+    /// The last child's output counts as the parent's.
+    HandsOver,
+}
+
+/// A dynamic child, or an item of a parallel worker.
+#[derive(Clone, Debug)]
+pub(crate) struct Part {
+    pub(crate) kind: PartKind,
+    pub(crate) trouble: Trouble,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum PartKind {
+    Value,
+    Silent,
+    /// A returned question.
+    Question,
+    /// A question in the middle.
+    Asks,
+    /// A small workflow of a node and, maybe, a question.
+    Workflow {
+        asks: bool,
+    },
+}
+
+fn trouble() -> impl Strategy<Value = Trouble> {
+    let fails = prop_oneof![16 => Just(0u8), 2 => Just(1u8), 1 => Just(2u8)];
+    (0u8..3, fails, any::<bool>()).prop_map(|(pauses, fails, late)| Trouble { pauses, fails, late })
+}
+
+fn part() -> impl Strategy<Value = Part> {
+    let kind = prop_oneof![
+        4 => Just(PartKind::Value),
+        1 => Just(PartKind::Silent),
+        2 => Just(PartKind::Question),
+        1 => Just(PartKind::Asks),
+        1 => any::<bool>().prop_map(|asks| PartKind::Workflow { asks }),
+    ];
+    (kind, trouble()).prop_map(|(kind, trouble)| Part { kind, trouble })
+}
+
+fn value() -> impl Strategy<Value = Work> {
+    let writes = prop_oneof![
+        3 => Just(Writes::Nothing), 1 => Just(Writes::Result), 1 => Just(Writes::Context), 1 => Just(Writes::User)
+    ];
+    (0u8..2, writes).prop_map(|(messages, writes)| Work::Value { messages, writes })
+}
+
+fn work() -> impl Strategy<Value = Work> {
+    let asks = prop_oneof![Just(Asks::Returned), Just(Asks::Together), Just(Asks::OneByOne)];
+    let worker = (0u8..3, 0usize..2, part()).prop_map(|(items, at_once, item)| Work::Worker { items, at_once, item });
+    let end = prop_oneof![2 => Just(ParentEnd::Own), 1 => Just(ParentEnd::Asks), 1 => Just(ParentEnd::HandsOver)];
+    let parent = (prop::collection::vec(part(), 1..3), any::<[bool; 3]>(), end).prop_map(|(children, flags, end)| {
+        let [together, named, sub_branch] = flags;
+        Work::Parent { children, together, named, sub_branch, end }
+    });
+    prop_oneof![
+        6 => value(),
+        1 => Just(Work::State),
+        1 => Just(Work::Silent),
+        2 => Just(Work::Question),
+        2 => (1u8..3, asks).prop_map(|(count, how)| Work::Questions { count, how }),
+        1 => worker,
+        2 => parent,
+    ]
+}
+
+fn task_of(work: impl Strategy<Value = Work>) -> impl Strategy<Value = Task> {
+    (work, trouble(), any::<bool>()).prop_map(|(work, trouble, retry)| Task { work, trouble, retry })
+}
+
+fn block() -> impl Strategy<Value = Block> {
+    task_of(work()).prop_map(Block::Task).prop_recursive(2, 4, 2, |inner| {
+        let some = prop_oneof![3 => prop::collection::vec(inner.clone(), 1), 1 => prop::collection::vec(inner.clone(), 2)].boxed();
+        let maybe = prop::collection::vec(inner, 0..2);
+        prop_oneof![
+            2 => prop::collection::vec(some.clone(), 2..3).prop_map(Block::Fork),
+            1 => (1u8..3, maybe.clone()).prop_map(|(rounds, body)| Block::Loop { rounds, body }),
+            1 => (0usize..2, prop::collection::vec(maybe, 2..3)).prop_map(|(taken, lanes)| Block::Choice { taken, lanes }),
+            1 => (any::<bool>(), some).prop_map(|(retry, blocks)| Block::Nested { retry, blocks }),
+        ]
+    })
+}
+
+fn tail() -> impl Strategy<Value = Tail> {
+    // What a lane gives tells the runs of the last node apart, so every lane gives something.
+    let lane = || task_of(prop_oneof![3 => value(), 1 => Just(Work::Question)]);
+    let lanes = move || prop::collection::vec(lane(), 2..3);
+    prop_oneof![6 => Just(Tail::None), 1 => lanes().prop_map(Tail::Merge), 1 => lanes().prop_map(Tail::Filter)]
+}
+
+/// Any case of an app of this kind.
+pub(crate) fn flow(resumable: bool) -> impl Strategy<Value = Flow> {
+    let limit = prop_oneof![3 => Just(0usize), 1 => 1usize..3];
+    (any::<bool>(), limit, prop::collection::vec(block(), 1..3), tail())
+        .prop_map(move |(one_by_one, limit, blocks, tail)| Flow { resumable, one_by_one, limit, blocks, tail })
+}

@@ -1,0 +1,153 @@
+//! Plays a case turn by turn to its end, or cuts it off.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::AtomicI64;
+
+use pleach::prelude::*;
+use pleach::{Event, FunctionResponse, Map, Run, RunRequest, Session, SessionKey};
+use serde_json::Value;
+
+use crate::bodies::answer;
+use crate::flow::Flow;
+use crate::graph::workflow;
+use crate::host::{Faulty, Host};
+use crate::world::{Counts, World};
+
+const INVOCATION: &str = "e-1";
+
+/// More turns than questions and failures of any case: reaching it means that nothing moves any more.
+const MANY_TURNS: usize = 200;
+
+/// How a process ends before its run does.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Cut {
+    /// It is gone after it was handed this many events.
+    AfterEvent(usize),
+    /// The append behind this many others fails, having stored its event or not.
+    AtAppend { appends: usize, stored: bool },
+}
+
+/// A session of a case, with the world around it.
+pub(crate) struct Play<'a> {
+    flow: &'a Flow,
+    host: &'a Host,
+    app: String,
+    pub(crate) world: World,
+    /// Every event that was handed out, in order.
+    pub(crate) seen: Vec<Arc<Event>>,
+    /// Which questions were open whenever nothing more could run, by the number of answers before.
+    pub(crate) idle: Vec<BTreeSet<String>>,
+}
+
+/// How a turn ended.
+enum Ended {
+    Done(Value),
+    Waiting(Vec<String>),
+    /// A node failed on purpose.
+    Failed,
+    Cut,
+}
+
+impl<'a> Play<'a> {
+    pub(crate) fn new(flow: &'a Flow, host: &'a Host, app: String) -> Self {
+        Self { flow, host, app, world: World::default(), seen: Vec::new(), idle: Vec::new() }
+    }
+
+    /// A new process.
+    fn runner(&self, cut: Option<Cut>) -> Runner {
+        let mut sessions = self.host.open();
+        if let Some(Cut::AtAppend { appends, stored }) = cut {
+            let left = AtomicI64::new(i64::try_from(appends).unwrap());
+            sessions = Arc::new(Faulty { inner: sessions, left, after: stored });
+        }
+        let runner = Runner::builder(self.app.as_str()).root(workflow(self.flow, &self.world)).sessions(sessions);
+        runner.resumable(self.flow.resumable).clock(World::clock()).ids(self.world.ids()).build().unwrap()
+    }
+
+    /// Plays from the beginning to the end; `None` when it was cut off before.
+    pub(crate) fn start(&mut self, cut: Option<Cut>) -> Option<Value> {
+        let runner = self.runner(cut);
+        let run = runner.start(request().message("go").invocation_id(INVOCATION).yield_user_message(true));
+        self.turns(&runner, run, cut)
+    }
+
+    /// Goes on in a new process.
+    pub(crate) fn resume(&mut self) -> Value {
+        let runner = self.runner(None);
+        let run = runner.resume("ana", "s1", INVOCATION);
+        self.turns(&runner, run, None).unwrap()
+    }
+
+    /// Resumes what is complete: the events that it gives.
+    pub(crate) fn resume_once_more(&mut self) -> (Value, Vec<Arc<Event>>) {
+        let before = self.seen.len();
+        let output = self.resume();
+        (output, self.seen[before..].to_vec())
+    }
+
+    fn turns(&mut self, runner: &Runner, mut run: Run, cut: Option<Cut>) -> Option<Value> {
+        for _ in 0..MANY_TURNS {
+            let open = match self.turn(run, cut) {
+                Ended::Done(output) => return Some(output),
+                Ended::Cut => return None,
+                Ended::Failed => {
+                    run = runner.start(request().invocation_id(INVOCATION));
+                    continue;
+                }
+                Ended::Waiting(open) => open,
+            };
+            assert!(!open.is_empty(), "the run waits for nothing");
+            self.idle.push(open.iter().cloned().collect());
+            let answered = if self.flow.one_by_one { &open[..1] } else { &open[..] };
+            let parts: Vec<Part> = answered.iter().map(|id| answer_part(id)).collect();
+            run = runner.start(request().message(parts).yield_user_message(true));
+        }
+        panic!("no end after {MANY_TURNS} turns");
+    }
+
+    fn turn(&mut self, mut run: Run, cut: Option<Cut>) -> Ended {
+        loop {
+            match self.host.wait(run.next()) {
+                Some(Ok(event)) => {
+                    self.seen.push(event.event);
+                    if matches!(cut, Some(Cut::AfterEvent(events)) if events == self.seen.len()) {
+                        return Ended::Cut;
+                    }
+                }
+                Some(Err(error)) => match (error.code(), cut) {
+                    ("Trouble", _) => return Ended::Failed,
+                    (_, Some(Cut::AtAppend { .. })) => return Ended::Cut,
+                    (code, _) => panic!("{code}: {error}"),
+                },
+                None => break,
+            }
+        }
+        match self.host.wait(run.output::<Value>()) {
+            Ok(output) => Ended::Done(output),
+            Err(RunError::NoOutput) => Ended::Done(Value::Null),
+            Err(RunError::Waiting(open)) => Ended::Waiting(open.into_iter().map(|question| question.id).collect()),
+            Err(error) => panic!("{}: {error}", error.code()),
+        }
+    }
+
+    /// What is stored; `None` when there is no session.
+    pub(crate) fn stored(&self) -> Option<Session> {
+        let key = SessionKey::new(self.app.as_str(), "ana", "s1");
+        let sessions = self.host.open();
+        self.host.wait(sessions.get_session(&key, Default::default())).unwrap()
+    }
+
+    pub(crate) fn starts(&self) -> Counts {
+        self.world.starts()
+    }
+}
+
+fn request() -> RunRequest {
+    RunRequest::new(("ana", "s1"))
+}
+
+fn answer_part(id: &str) -> Part {
+    let response = Map::from_iter([("result".to_owned(), Value::from(answer(id)))]);
+    Part::function_response(FunctionResponse::new(id, "adk_request_input", response))
+}

@@ -1,0 +1,68 @@
+//! What lies outside of the processes that run a workflow, and outlives them: who has been called, how often.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use pleach::{Clock, Context, IdGen, NodeError, Uuid};
+use pleach_testkit::{FixedClock, SeqIds};
+
+/// Counts by the path of a run.
+pub(crate) type Counts = BTreeMap<String, u32>;
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct World {
+    inner: Arc<Mutex<Inner>>,
+    ids: Arc<SeqIds>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    starts: Counts,
+    failures: Counts,
+}
+
+impl World {
+    /// A body begins.
+    pub(crate) fn enter(&self, ctx: &Context) {
+        *self.inner.lock().unwrap().starts.entry(ctx.node_path().to_string()).or_default() += 1;
+    }
+
+    /// Fails the first `times` times that the run comes here.
+    pub(crate) fn fail(&self, ctx: &Context, times: u8) -> Result<(), NodeError> {
+        let mut inner = self.inner.lock().unwrap();
+        let failed = inner.failures.entry(ctx.node_path().to_string()).or_default();
+        if *failed < u32::from(times) {
+            *failed += 1;
+            return Err(NodeError::new("Trouble", "on purpose"));
+        }
+        Ok(())
+    }
+
+    /// How often each body has begun.
+    pub(crate) fn starts(&self) -> Counts {
+        self.inner.lock().unwrap().starts.clone()
+    }
+
+    /// Ids that no two processes share.
+    pub(crate) fn ids(&self) -> Ids {
+        Ids(Arc::clone(&self.ids))
+    }
+
+    /// A clock that stands still, the same in every process.
+    pub(crate) fn clock() -> impl Clock {
+        FixedClock::at(1_800_000_000.0)
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Ids(Arc<SeqIds>);
+
+impl IdGen for Ids {
+    fn uuid(&self) -> Uuid {
+        self.0.uuid()
+    }
+
+    fn uniform(&self) -> f64 {
+        self.0.uniform()
+    }
+}
