@@ -6,6 +6,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
 
 use pleach::{
     AppName, BoxFuture, CreateSession, Event, GetSessionConfig, InMemorySessionService, ListSessions,
@@ -15,6 +16,9 @@ use pleach::{
 
 /// More polls than any of the small workflows needs for an event.
 const MANY: usize = 20_000;
+
+/// So long no append takes; a longer wait is a deadlock.
+const STUCK: Duration = Duration::from_secs(60);
 
 /// A place for sessions that outlives processes.
 #[derive(Debug)]
@@ -47,7 +51,9 @@ impl Host {
     pub(crate) fn wait<F: Future>(&self, future: F) -> F::Output {
         match self {
             Self::Memory(_) => poll_by_hand(future),
-            Self::File(_, runtime) => runtime.block_on(future),
+            Self::File(_, runtime) => runtime
+                .block_on(async { tokio::time::timeout(STUCK, future).await })
+                .expect("deadlock: the run does not go on"),
         }
     }
 }

@@ -106,29 +106,10 @@ impl<'a> Play<'a> {
         panic!("no end after {MANY_TURNS} turns");
     }
 
-    fn turn(&mut self, mut run: Run, cut: Option<Cut>) -> Ended {
-        loop {
-            match self.host.wait(run.next()) {
-                Some(Ok(event)) => {
-                    self.seen.push(event.event);
-                    if matches!(cut, Some(Cut::AfterEvent(events)) if events == self.seen.len()) {
-                        return Ended::Cut;
-                    }
-                }
-                Some(Err(error)) => match (error.code(), cut) {
-                    ("Trouble", _) => return Ended::Failed,
-                    (_, Some(Cut::AtAppend { .. })) => return Ended::Cut,
-                    (code, _) => panic!("{code}: {error}"),
-                },
-                None => break,
-            }
-        }
-        match self.host.wait(run.output::<Value>()) {
-            Ok(output) => Ended::Done(output),
-            Err(RunError::NoOutput) => Ended::Done(Value::Null),
-            Err(RunError::Waiting(open)) => Ended::Waiting(open.into_iter().map(|question| question.id).collect()),
-            Err(error) => panic!("{}: {error}", error.code()),
-        }
+    /// Plays a turn in one go: a process does not leave its executor between two events.
+    fn turn(&mut self, run: Run, cut: Option<Cut>) -> Ended {
+        let host = self.host;
+        host.wait(read(run, &mut self.seen, cut))
     }
 
     /// What is stored; `None` when there is no session.
@@ -140,6 +121,26 @@ impl<'a> Play<'a> {
 
     pub(crate) fn starts(&self) -> Counts {
         self.world.starts()
+    }
+}
+
+async fn read(mut run: Run, seen: &mut Vec<Arc<Event>>, cut: Option<Cut>) -> Ended {
+    while let Some(event) = run.next().await {
+        match (event, cut) {
+            (Ok(event), _) => seen.push(event.event),
+            (Err(error), _) if error.code() == "Trouble" => return Ended::Failed,
+            (Err(_), Some(Cut::AtAppend { .. })) => return Ended::Cut,
+            (Err(error), _) => panic!("{}: {error}", error.code()),
+        }
+        if matches!(cut, Some(Cut::AfterEvent(events)) if events == seen.len()) {
+            return Ended::Cut;
+        }
+    }
+    match run.output::<Value>().await {
+        Ok(output) => Ended::Done(output),
+        Err(RunError::NoOutput) => Ended::Done(Value::Null),
+        Err(RunError::Waiting(open)) => Ended::Waiting(open.into_iter().map(|question| question.id).collect()),
+        Err(error) => panic!("{}: {error}", error.code()),
     }
 }
 
