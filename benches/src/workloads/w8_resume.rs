@@ -14,7 +14,7 @@ const QUESTION: &str = "approval";
 
 pub(super) fn rows() -> Vec<Row> {
     let rows = |backend: Backend| {
-        [10, 100, 1_000].map(|nodes| {
+        [10, 100, 1_000, 10_000].map(|nodes| {
             let param = format!("M={nodes},{}", backend.name());
             Row::new("W8", param, measure(backend, nodes)).on(backend)
         })

@@ -25,7 +25,11 @@ const STUCK: Duration = Duration::from_secs(60);
 pub(crate) enum Host {
     Memory(Arc<InMemorySessionService>),
     #[cfg_attr(not(feature = "sqlite"), expect(dead_code, reason = "only SQLite has files"))]
-    File(PathBuf, tokio::runtime::Runtime),
+    File {
+        path: PathBuf,
+        runtime: tokio::runtime::Runtime,
+        observer: Arc<dyn SessionService>,
+    },
 }
 
 impl Host {
@@ -36,14 +40,23 @@ impl Host {
     #[cfg(feature = "sqlite")]
     pub(crate) fn file(path: &Path) -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        Self::File(path.to_owned(), runtime)
+        let observer = open_file(path, &runtime);
+        Self::File { path: path.to_owned(), runtime, observer }
     }
 
     /// What a new process opens.
     pub(crate) fn open(&self) -> Arc<dyn SessionService> {
         match self {
             Self::Memory(service) => Arc::clone(service) as _,
-            Self::File(path, runtime) => open_file(path, runtime),
+            Self::File { path, runtime, .. } => open_file(path, runtime),
+        }
+    }
+
+    /// Another process that only looks.
+    pub(crate) fn observer(&self) -> &dyn SessionService {
+        match self {
+            Self::Memory(service) => &**service,
+            Self::File { observer, .. } => &**observer,
         }
     }
 
@@ -51,7 +64,7 @@ impl Host {
     pub(crate) fn wait<F: Future>(&self, future: F) -> F::Output {
         match self {
             Self::Memory(_) => poll_by_hand(future),
-            Self::File(_, runtime) => runtime
+            Self::File { runtime, .. } => runtime
                 .block_on(async { tokio::time::timeout(STUCK, future).await })
                 .expect("deadlock: the run does not go on"),
         }

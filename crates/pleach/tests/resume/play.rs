@@ -115,8 +115,7 @@ impl<'a> Play<'a> {
     /// What is stored; `None` when there is no session.
     pub(crate) fn stored(&self) -> Option<Session> {
         let key = SessionKey::new(self.app.as_str(), "ana", "s1");
-        let sessions = self.host.open();
-        self.host.wait(sessions.get_session(&key, Default::default())).unwrap()
+        self.host.wait(self.host.observer().get_session(&key, Default::default())).unwrap()
     }
 
     pub(crate) fn starts(&self) -> Counts {

@@ -12,6 +12,7 @@ mod fork;
 mod graph;
 mod inbox;
 mod lifecycle;
+mod limits;
 #[cfg(feature = "sqlite")]
 mod memory;
 mod pictures;

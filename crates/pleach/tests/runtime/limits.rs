@@ -1,0 +1,110 @@
+//! Sizes far beyond those of any real workflow, each on the small stack of a test thread: live, and resumed where a resume
+//! takes another path.
+
+use std::sync::Arc;
+
+use futures::future::try_join_all;
+use pleach::prelude::*;
+use pleach::{Node, RunOptions};
+use serde_json::{Value, json};
+
+use crate::support::runner;
+
+async fn ask() -> RequestInput<bool> {
+    RequestInput::ask("more", "Go on?")
+}
+
+/// Runs up to the question, answers it, and gives the output.
+async fn through_the_question<T: serde::de::DeserializeOwned>(root: impl Node) -> T {
+    let (runner, _) = runner(root);
+    let waiting = runner.run("ana", "s1", "0").output::<Value>().await;
+    assert!(matches!(waiting, Err(RunError::Waiting(_))), "{waiting:?}");
+    runner.answer("s1", "more", true).unwrap().output().await.unwrap()
+}
+
+#[tokio::test]
+async fn r621_a_chain_of_10_000_nodes_runs_and_is_replayed() {
+    let mut wf = Workflow::builder("wf");
+    let nodes: Vec<_> = (0..10_000).map(|i| wf.node(format!("n{i}"), async |Input(n): Input<i64>| n + 1)).collect();
+    let (ask, last) = (wf.node("ask", ask), wf.node("last", async || 1));
+    wf.edge(START, nodes[0]).edge(nodes[9_999], ask).edge(ask, last);
+    for pair in nodes.windows(2) {
+        wf.edge(pair[0], pair[1]);
+    }
+    assert_eq!(through_the_question::<i64>(wf.build().unwrap()).await, 1);
+}
+
+#[tokio::test]
+async fn r626_a_fan_out_of_10_000_nodes_ends_in_one_join_and_is_replayed() {
+    let mut wf = Workflow::builder("wf");
+    let lane = |i: usize| {
+        move || async move {
+            tokio::task::yield_now().await;
+            i
+        }
+    };
+    let lanes: Vec<_> = (0..10_000).map(|i| wf.node(format!("lane{i}"), lane(i))).collect();
+    let all = wf.join("all", lanes.clone());
+    let (ask, last) = (wf.node("ask", ask), wf.node("last", async |Input(n): Input<Dynamic>| n.0));
+    let both = wf.join("both", (all, ask));
+    wf.edge(START, lanes).edge(all, ask).edge(both, last);
+    let joined: Value = through_the_question(wf.build().unwrap()).await;
+    assert_eq!(joined["all"].as_object().unwrap().len(), 10_000);
+    assert_eq!(joined["all"]["lane9999"], json!(9_999));
+}
+
+#[tokio::test]
+async fn r645_workflows_100_deep_run_and_are_replayed() {
+    let mut root = Workflow::builder("w0");
+    let (ask, leaf) = (root.node("ask", ask), root.node("leaf", async || 7));
+    root.edge(START, ask).edge(ask, leaf);
+    let mut nested = root.build_to(leaf).unwrap();
+    for depth in 1..100 {
+        let mut wf = Workflow::builder(format!("w{depth}"));
+        let inner = wf.add(nested);
+        wf.edge(START, inner);
+        nested = wf.build_to(inner).unwrap();
+    }
+    assert_eq!(through_the_question::<i64>(nested).await, 7);
+}
+
+#[tokio::test]
+async fn r701_dynamic_children_100_deep_run_and_are_replayed() {
+    let mut node: Arc<dyn Node> = Arc::new(FunctionNode::new("n0", ask));
+    for depth in 1..100 {
+        let below = node;
+        let run = move |ctx: Context| {
+            let below = below.clone();
+            async move {
+                let output = ctx.run_node(&*below, Value::Null, RunOptions::default()).await?;
+                Ok::<_, NodeError>(Dynamic(output.into_value()))
+            }
+        };
+        node = Arc::new(FunctionNode::new(format!("n{depth}"), run).rerun_on_resume(true));
+    }
+    assert!(through_the_question::<bool>(node).await);
+}
+
+#[tokio::test]
+async fn r624_a_loop_of_100_000_rounds_runs() {
+    let mut wf = Workflow::builder("wf");
+    let count = wf.node("count", async |Input(n): Input<i64>| Output::of(n + 1).route(n + 1 == 100_000));
+    let done = wf.node("done", async |Input(n): Input<i64>| n);
+    wf.edge(START, count).route(count, false, count).route(count, true, done);
+    assert_eq!(runner(wf.build_to(done).unwrap()).0.run("ana", "s1", "0").output::<i64>().await.unwrap(), 100_000);
+}
+
+#[tokio::test]
+async fn r1020_10_000_dynamic_children_are_replayed() {
+    let child = FunctionNode::new("child", async |Input(n): Input<i64>| n);
+    let parent = move |ctx: Context| {
+        let child = child.clone();
+        async move {
+            let given = try_join_all((0..10_000).map(|n| ctx.run(&child, n))).await?;
+            let more: bool = ctx.ask("more", "Go on?").await?;
+            Ok::<_, NodeError>((more, given.into_iter().sum::<i64>()))
+        }
+    };
+    let parent = FunctionNode::new("parent", parent).rerun_on_resume(true);
+    assert_eq!(through_the_question::<(bool, i64)>(parent).await, (true, 49_995_000));
+}
