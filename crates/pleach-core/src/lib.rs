@@ -38,8 +38,8 @@ pub use check::{Unstorable, check_event, check_map, check_storable, to_storable_
 pub use clock::{Clock, IdGen, RandomIds, micros, seconds};
 pub use compaction::EventCompaction;
 pub use content::{
-    Blob, CodeExecutionResult, Content, ExecutableCode, FileData, FunctionCall, FunctionResponse, FunctionResponsePart,
-    Message, Part, ToolCall, ToolResponse, VideoMetadata,
+    Blob, CodeExecutionResult, Content, ExecutableCode, FileData, FunctionCall, FunctionDeclaration, FunctionResponse,
+    FunctionResponsePart, Message, Part, ToolCall, ToolResponse, VideoMetadata,
 };
 pub use delta::{ScopedDelta, apply, merge_view, split_delta, take_temp};
 pub use event::{Event, ModelInfo, NodeInfo, OutputFor};

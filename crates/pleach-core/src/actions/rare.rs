@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use serde_json::{Error, Value};
 
 use crate::json::json_object;
 use crate::{AuthConfig, EventCompaction, Map};
@@ -37,6 +37,26 @@ json_object! {
     }
 }
 
+impl ToolConfirmation {
+    /// Reads a client's answer: a confirmation, or `{"response": "<a confirmation as JSON text>"}`. What is null counts as not
+    /// given. ADK: `ToolConfirmation.from_response_dict`
+    ///
+    /// # Errors
+    /// When the answer is neither.
+    pub fn from_response(response: &Value) -> Result<Self, Error> {
+        let read = |mut value: Value| {
+            if let Value::Object(fields) = &mut value {
+                fields.retain(|_, field| !field.is_null());
+            }
+            serde_json::from_value(value)
+        };
+        match response.as_object().filter(|fields| fields.len() == 1).and_then(|fields| fields.get("response")) {
+            Some(Value::String(text)) => read(serde_json::from_str(text)?),
+            _ => read(response.clone()),
+        }
+    }
+}
+
 json_object! {
     /// Something a user interface shall show beside the text. ADK: `UiWidget`
     pub struct UiWidget refuse as "UiWidget" {
@@ -46,5 +66,34 @@ json_object! {
         provider: String = "provider",
         /// What the provider needs: user data, never renamed.
         payload: Map = "payload",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::ToolConfirmation;
+
+    fn check(response: Value, expected: Option<(&str, bool, Value)>) {
+        let read = ToolConfirmation::from_response(&response).ok();
+        let read = read.map(|read| (read.hint, read.confirmed, read.payload.unwrap_or_default()));
+        assert_eq!(
+            read,
+            expected.map(|(hint, confirmed, payload)| (hint.to_owned(), confirmed, payload)),
+            "{response}"
+        );
+    }
+
+    /// R920
+    #[test]
+    fn answers_to_confirmations_are_objects_or_hold_one_as_text() {
+        check(json!({"confirmed": true, "payload": {"a": 1}}), Some(("", true, json!({"a": 1}))));
+        check(json!({"hint": null, "confirmed": null}), Some(("", false, json!(null))));
+        check(json!({"response": "{\"confirmed\": true, \"hint\": \"h\"}"}), Some(("h", true, json!(null))));
+        check(json!({"response": "yes"}), None);
+        check(json!({"response": true}), None);
+        check(json!({"confirmed": true, "other": 1}), None);
+        check(json!(true), None);
     }
 }

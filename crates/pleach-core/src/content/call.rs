@@ -1,8 +1,52 @@
 //! Calls a model makes and the answers to them.
 
+use serde_json::Value;
+
 use crate::content::{Blob, FileData};
 use crate::json::json_object;
 use crate::{Map, Owned};
+
+json_object! {
+    /// What a model is told of a function it may call. ADK: `types.FunctionDeclaration`
+    pub struct FunctionDeclaration keep {
+        /// The function.
+        name: Option<String> = "name",
+        /// What it does.
+        description: Option<String> = "description",
+        /// The JSON schema of its arguments: an object.
+        parameters_json_schema: Option<Value> = "parameters_json_schema" | "parametersJsonSchema",
+    }
+}
+
+impl FunctionDeclaration {
+    /// Declares a function that takes no arguments.
+    pub fn new(name: impl Into<String>, description: impl Into<String>) -> Self {
+        let description = Some(description.into()).filter(|text: &String| !text.is_empty());
+        Self { name: Some(name.into()), description, ..Self::default() }
+    }
+
+    /// Sets the JSON schema of the arguments.
+    pub fn with_parameters(mut self, schema: Value) -> Self {
+        self.parameters_json_schema = Some(schema);
+        self
+    }
+
+    /// Returns the names of the arguments.
+    pub fn parameters(&self) -> impl Iterator<Item = &str> {
+        let properties = self.member("properties").and_then(Value::as_object).into_iter().flatten();
+        properties.map(|(name, _)| name.as_str())
+    }
+
+    /// Returns the names of the arguments that a call must have.
+    pub fn required(&self) -> impl Iterator<Item = &str> {
+        let required = self.member("required").and_then(Value::as_array).into_iter().flatten();
+        required.filter_map(Value::as_str)
+    }
+
+    fn member(&self, name: &str) -> Option<&Value> {
+        self.parameters_json_schema.as_ref()?.get(name)
+    }
+}
 
 json_object! {
     /// A model's wish to have a function called. ADK: `types.FunctionCall`

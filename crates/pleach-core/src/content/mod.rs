@@ -6,7 +6,8 @@ mod message;
 mod part;
 
 pub use call::{
-    CodeExecutionResult, ExecutableCode, FunctionCall, FunctionResponse, FunctionResponsePart, ToolCall, ToolResponse,
+    CodeExecutionResult, ExecutableCode, FunctionCall, FunctionDeclaration, FunctionResponse, FunctionResponsePart,
+    ToolCall, ToolResponse,
 };
 pub use media::{Blob, FileData, VideoMetadata};
 pub use message::{Content, Message};
