@@ -28,9 +28,12 @@ mod state;
 pub use abort::AbortSignal;
 pub use clock::SystemClock;
 pub use context::{
-    Carries, ChildSetup, Context, GraphNames, Place, ReadonlyContext, RunOutcome, Staged, json_schema_of,
+    Carries, ChildSetup, Context, GraphNames, Place, ReadonlyContext, RunOutcome, Staged, ToolRequests, json_schema_of,
 };
-pub use credential::{AuthCredential, CredentialService, InMemoryCredentialService, SessionStateCredentialService};
+pub use credential::{
+    AuthCredential, CredentialService, InMemoryCredentialService, SessionStateCredentialService, accept_credential,
+    credential_question,
+};
 pub use error::{ChildFailure, Fail, NodeError, Result, ResultExt};
 pub use extract::fit;
 pub use extract::{And, Answers, Extract, Feeds, FromContext, FromState, Input, Nothing, Resume, Shared, Takes, Wants};

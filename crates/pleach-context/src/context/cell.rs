@@ -82,6 +82,15 @@ pub(crate) struct Parking {
 pub(crate) struct ToolPart {
     pub(crate) function_call_id: Option<String>,
     pub(crate) confirmation: Option<ToolConfirmation>,
+    /// What the tool asks for is the affair of whoever called it, and of no event.
+    pub(crate) keeps_requests: bool,
+}
+
+impl RunCell {
+    /// Whether what a tool asks for rides on events.
+    pub(crate) fn sends_requests(&self) -> bool {
+        self.tool.as_ref().is_none_or(|tool| !tool.keeps_requests)
+    }
 }
 
 /// A second output in one run (R210).

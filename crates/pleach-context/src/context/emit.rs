@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll};
 
-use pleach_core::{Event, OutputFor};
+use pleach_core::{Event, EventActions, OutputFor};
 use serde_json::Value;
 
 use super::Context;
@@ -317,9 +317,12 @@ fn has_changes(cell: &RunCell) -> bool {
     !actions.is_empty()
         && (!actions.state_delta().is_empty()
             || !actions.artifact_delta().is_empty()
-            || !actions.requested_auth_configs().is_empty()
-            || !actions.requested_tool_confirmations().is_empty()
+            || (cell.sends_requests() && has_requests(actions))
             || actions.render_ui_widgets().is_some())
+}
+
+fn has_requests(actions: &EventActions) -> bool {
+    !actions.requested_auth_configs().is_empty() || !actions.requested_tool_confirmations().is_empty()
 }
 
 impl RunCell {
@@ -347,14 +350,13 @@ fn take_deltas(cell: &mut RunCell, event: &mut Event) {
 
 /// The same for what few runs ask for: files, widgets, credentials and confirmations.
 fn take_rare(cell: &mut RunCell, event: &mut Event) {
+    let sends_requests = cell.sends_requests();
     let (pending, target) = (&mut cell.actions, event.actions_mut());
     if !pending.artifact_delta().is_empty() {
         target.artifact_delta_mut().extend(std::mem::take(pending.artifact_delta_mut()));
     }
-    if !pending.requested_auth_configs().is_empty() {
+    if sends_requests && has_requests(pending) {
         target.requested_auth_configs_mut().extend(std::mem::take(pending.requested_auth_configs_mut()));
-    }
-    if !pending.requested_tool_confirmations().is_empty() {
         target.requested_tool_confirmations_mut().extend(std::mem::take(pending.requested_tool_confirmations_mut()));
     }
     if let Some(widgets) = pending.render_ui_widgets().map(<[_]>::to_vec) {

@@ -11,6 +11,7 @@ mod park;
 mod progress;
 mod readonly;
 mod services;
+mod tool;
 mod turns;
 
 use std::fmt;
@@ -24,6 +25,7 @@ use smol_str::SmolStr;
 pub use children::json_schema_of;
 pub use emit::{Carries, Staged};
 pub use readonly::ReadonlyContext;
+pub use tool::ToolRequests;
 
 use cell::{Output, RunCell};
 

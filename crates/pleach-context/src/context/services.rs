@@ -1,11 +1,10 @@
-//! Artifacts, memory and credentials from inside a node, and what only tool calls have. Rule R220.
+//! Artifacts, memory and credentials from inside a node. Rule R220.
 
 use std::sync::Arc;
 
 use pleach_artifact::{ArtifactError, ArtifactKey, ArtifactScope, ArtifactService, ArtifactVersion, SaveArtifact};
-use pleach_core::{AuthConfig, EventActions, Map, Part, Session, ToolConfirmation, UiWidget};
+use pleach_core::{AuthConfig, EventActions, Map, Part, Session, UiWidget};
 use pleach_memory::{AddEvents, AddMemory, DeleteMemory, MemoryEntry, MemoryError, MemoryService, SearchMemory};
-use serde_json::Value;
 
 use super::Context;
 use crate::credential::auth_response;
@@ -166,54 +165,6 @@ impl Context {
     #[must_use]
     pub fn get_auth_response(&self, config: &AuthConfig) -> Option<AuthCredential> {
         auth_response(config, self)
-    }
-
-    /// Asks the client for the credential of `config`, on the run's next event.
-    ///
-    /// # Errors
-    /// A `ValueError` outside of a tool call.
-    pub fn request_credential(&self, config: AuthConfig) -> Result<(), NodeError> {
-        let id = self.tool_call("request_credential")?;
-        self.cell().actions.requested_auth_configs_mut().insert(id, config);
-        Ok(())
-    }
-
-    /// Asks the client to confirm the tool call, on the run's next event.
-    ///
-    /// # Errors
-    /// A `ValueError` outside of a tool call.
-    pub fn request_confirmation(&self, hint: impl Into<String>, payload: Option<Value>) -> Result<(), NodeError> {
-        let id = self.tool_call("request_confirmation")?;
-        let confirmation = ToolConfirmation { hint: hint.into(), confirmed: false, payload };
-        self.cell().actions.requested_tool_confirmations_mut().insert(id, confirmation);
-        Ok(())
-    }
-
-    fn tool_call(&self, method: &str) -> Result<String, NodeError> {
-        let id = self.function_call_id();
-        id.ok_or_else(|| NodeError::value(format!("{method} requires function_call_id: it is for tool calls only.")))
-    }
-
-    /// The id of the tool call that this context belongs to.
-    #[must_use]
-    pub fn function_call_id(&self) -> Option<String> {
-        self.cell().tool.as_ref().and_then(|tool| tool.function_call_id.clone())
-    }
-
-    /// Makes this the context of a tool call.
-    pub fn set_function_call_id(&self, id: impl Into<String>) {
-        self.cell().tool.get_or_insert_default().function_call_id = Some(id.into());
-    }
-
-    /// The client's answer to a request for confirmation.
-    #[must_use]
-    pub fn tool_confirmation(&self) -> Option<ToolConfirmation> {
-        self.cell().tool.as_ref().and_then(|tool| tool.confirmation.clone())
-    }
-
-    /// Sets the client's answer to a request for confirmation.
-    pub fn set_tool_confirmation(&self, confirmation: ToolConfirmation) {
-        self.cell().tool.get_or_insert_default().confirmation = Some(confirmation);
     }
 
     /// Shows a widget to the user, on the run's next event.

@@ -115,7 +115,7 @@ fn digest(mut document: Value) -> String {
     Sha256::digest(document.to_string()).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn without_nulls(value: &mut Value) {
+pub(super) fn without_nulls(value: &mut Value) {
     match value {
         Value::Object(object) => {
             object.retain(|_, value| !value.is_null());

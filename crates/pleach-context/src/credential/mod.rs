@@ -1,6 +1,9 @@
 //! Credentials of tools and nodes: what is asked for, and where it is kept.
 
+mod answer;
 mod key;
+mod oauth;
+mod request;
 mod stores;
 
 use std::fmt;
@@ -11,7 +14,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Context, NodeError};
 
+pub use answer::accept_credential;
 pub(crate) use key::key_of;
+pub(crate) use request::auth_request;
+pub use request::credential_question;
 pub(crate) use stores::auth_response;
 pub use stores::{InMemoryCredentialService, SessionStateCredentialService};
 

@@ -112,10 +112,10 @@ pub(crate) fn auth_response(config: &AuthConfig, ctx: &Context) -> Option<AuthCr
     Some(with_client(serde_json::from_value(kept).ok()?, config, &[CLIENT_ID, CLIENT_SECRET]))
 }
 
-const CLIENT_ID: &str = "client_id";
-const CLIENT_SECRET: &str = "client_secret";
+pub(super) const CLIENT_ID: &str = "client_id";
+pub(super) const CLIENT_SECRET: &str = "client_secret";
 
-fn without_client_secret(mut credential: Value) -> Value {
+pub(super) fn without_client_secret(mut credential: Value) -> Value {
     if let Some(Value::Object(oauth2)) = credential.get_mut("oauth2") {
         oauth2.remove(CLIENT_SECRET);
     }
@@ -123,7 +123,7 @@ fn without_client_secret(mut credential: Value) -> Value {
 }
 
 /// Gives an OAuth2 credential these fields of the config's client, none where the client has none.
-fn with_client(mut credential: AuthCredential, config: &AuthConfig, fields: &[&str]) -> AuthCredential {
+pub(super) fn with_client(mut credential: AuthCredential, config: &AuthConfig, fields: &[&str]) -> AuthCredential {
     let client = config.get("raw_auth_credential").and_then(|raw| raw.get("oauth2")).and_then(Value::as_object);
     if let (Some(client), Some(oauth2)) = (client, &mut credential.oauth2) {
         let mut value = oauth2.as_value().clone();

@@ -1,0 +1,98 @@
+//! What only tool calls have: the id of the call, and requests for a confirmation or a credential. Rules R220, R852.
+
+use pleach_core::{AuthConfig, ToolConfirmation};
+use serde_json::Value;
+
+use super::Context;
+use crate::NodeError;
+use crate::credential::auth_request;
+
+/// What a tool asked for before its call can be answered.
+#[derive(Debug, Default)]
+pub struct ToolRequests {
+    /// A person's consent.
+    pub confirmation: Option<ToolConfirmation>,
+    /// A credential: the config as [`credential_question`](crate::credential_question) takes it.
+    pub credential: Option<AuthConfig>,
+}
+
+impl Context {
+    /// Asks the client for the credential of `config`: when the tool has returned, its call pauses until there is one, and the
+    /// tool runs again. Its result does not count then.
+    ///
+    /// The client gets the config with what it needs to sign in, and without the secrets that belong to the agent. For
+    /// OAuth2 and OpenID Connect the address to sign in at is made here, with PKCE where the client has no secret.
+    ///
+    /// # Errors
+    /// A `ValueError` outside of a tool call, and for an OAuth2 config that lacks what a sign-in needs.
+    ///
+    /// ADK: `Context.request_credential`
+    pub fn request_credential(&self, config: AuthConfig) -> Result<(), NodeError> {
+        let id = self.tool_call("request_credential")?;
+        let request = auth_request(&config, &*self.invocation().services().ids)?;
+        self.cell().actions.requested_auth_configs_mut().insert(id, request);
+        Ok(())
+    }
+
+    /// Asks a person to confirm the tool call: when the tool has returned, its call pauses until there is an answer, and the
+    /// tool runs again with it as [`tool_confirmation`](Context::tool_confirmation). Its result does not count then.
+    ///
+    /// # Errors
+    /// A `ValueError` outside of a tool call.
+    ///
+    /// ADK: `Context.request_confirmation`
+    pub fn request_confirmation(&self, hint: impl Into<String>, payload: Option<Value>) -> Result<(), NodeError> {
+        let id = self.tool_call("request_confirmation")?;
+        let confirmation = ToolConfirmation { hint: hint.into(), confirmed: false, payload };
+        self.cell().actions.requested_tool_confirmations_mut().insert(id, confirmation);
+        Ok(())
+    }
+
+    fn tool_call(&self, method: &str) -> Result<String, NodeError> {
+        let id = self.function_call_id();
+        id.ok_or_else(|| NodeError::value(format!("{method} requires function_call_id: it is for tool calls only.")))
+    }
+
+    /// The id of the tool call that this context belongs to.
+    #[must_use]
+    pub fn function_call_id(&self) -> Option<String> {
+        self.cell().tool.as_ref().and_then(|tool| tool.function_call_id.clone())
+    }
+
+    /// Makes this the context of a tool call.
+    pub fn set_function_call_id(&self, id: impl Into<String>) {
+        self.cell().tool.get_or_insert_default().function_call_id = Some(id.into());
+    }
+
+    /// The client's answer to a request for confirmation.
+    #[must_use]
+    pub fn tool_confirmation(&self) -> Option<ToolConfirmation> {
+        self.cell().tool.as_ref().and_then(|tool| tool.confirmation.clone())
+    }
+
+    /// Sets the client's answer to a request for confirmation.
+    pub fn set_tool_confirmation(&self, confirmation: ToolConfirmation) {
+        self.cell().tool.get_or_insert_default().confirmation = Some(confirmation);
+    }
+
+    /// Makes this the context of a tool call whose requests are kept for [`take_tool_requests`](Context::take_tool_requests)
+    /// and ride on no event. For engines.
+    pub fn begin_tool_call(&self, id: impl Into<String>) {
+        self.set_function_call_id(id);
+        self.cell().tool.get_or_insert_default().keeps_requests = true;
+    }
+
+    /// What the tool asked for in this call; it is asked for no more. For engines.
+    #[must_use]
+    pub fn take_tool_requests(&self) -> ToolRequests {
+        let Some(id) = self.function_call_id() else { return ToolRequests::default() };
+        let mut cell = self.cell();
+        if cell.actions.is_empty() {
+            return ToolRequests::default();
+        }
+        ToolRequests {
+            confirmation: cell.actions.requested_tool_confirmations_mut().remove(&id),
+            credential: cell.actions.requested_auth_configs_mut().remove(&id),
+        }
+    }
+}
