@@ -5,6 +5,7 @@
 //! `pleach-workflow`, invocations by `pleach-runner`.
 
 mod abort;
+mod arguments;
 mod clock;
 mod context;
 mod credential;
@@ -24,8 +25,10 @@ mod schema;
 mod services;
 mod shared;
 mod state;
+mod tool;
 
 pub use abort::AbortSignal;
+pub use arguments::{BadArgument, from_arguments};
 pub use clock::SystemClock;
 pub use context::{
     Carries, ChildSetup, Context, GraphNames, Place, ReadonlyContext, RunOutcome, Staged, ToolRequests, json_schema_of,
@@ -54,3 +57,4 @@ pub use schema::{Field, FieldType, Schema, check_answer, unwrap_response};
 pub use services::Services;
 pub use shared::{Need, Provided};
 pub use state::{Key, State};
+pub use tool::{Tool, ToolContext};

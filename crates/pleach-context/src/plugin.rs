@@ -5,9 +5,10 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures_util::FutureExt as _;
-use pleach_core::{BoxError, BoxFuture, Content, Event};
+use pleach_core::{BoxError, BoxFuture, Content, Event, Map};
+use serde_json::Value;
 
-use crate::{InvocationContext, NodeError};
+use crate::{InvocationContext, NodeError, Tool, ToolContext};
 
 /// What a hook gives back: `None` when the plugin has no such hook (which costs nothing), else a future.
 pub type Hook<'a, T> = Option<BoxFuture<'a, Result<T, BoxError>>>;
@@ -35,6 +36,40 @@ pub trait Plugin: fmt::Debug + Send + Sync + 'static {
     /// Before an event is stored and handed out. The fields that the returned event sets replace those of the event;
     /// downstream nodes still get the original output (R1110).
     fn on_event<'a>(&'a self, _ic: &'a InvocationContext, _event: &'a Event) -> Hook<'a, Option<Event>> {
+        None
+    }
+
+    /// Before a tool is called, and before its confirmation gate; a returned value answers the call instead. Later
+    /// plugins, the gate and the tool see what it changes in `args` (R852, L101).
+    fn before_tool<'a>(
+        &'a self,
+        _tool: &'a dyn Tool,
+        _args: &'a mut Map,
+        _ctx: &'a ToolContext,
+    ) -> Hook<'a, Option<Value>> {
+        None
+    }
+
+    /// After a tool call has its result, whoever gave it; a returned value replaces the result. Not called for a call
+    /// that waits for a confirmation or a credential (R852).
+    fn after_tool<'a>(
+        &'a self,
+        _tool: &'a dyn Tool,
+        _args: &'a Map,
+        _ctx: &'a ToolContext,
+        _result: &'a Value,
+    ) -> Hook<'a, Option<Value>> {
+        None
+    }
+
+    /// After a tool has failed; a returned value is the result instead of the failure (R852).
+    fn on_tool_error<'a>(
+        &'a self,
+        _tool: &'a dyn Tool,
+        _args: &'a Map,
+        _ctx: &'a ToolContext,
+        _error: &'a NodeError,
+    ) -> Hook<'a, Option<Value>> {
         None
     }
 
@@ -108,6 +143,54 @@ impl PluginManager {
         self.first("on_event_callback", |plugin| plugin.on_event(ic, event)).await
     }
 
+    /// Asks the plugins to answer a tool call, or to change its arguments. Null is no answer.
+    ///
+    /// # Errors
+    /// A `RuntimeError` that names the plugin whose hook failed.
+    pub async fn before_tool(
+        &self,
+        tool: &dyn Tool,
+        args: &mut Map,
+        ctx: &ToolContext,
+    ) -> Result<Option<Value>, NodeError> {
+        for plugin in &*self.plugins {
+            let Some(asked) = given(plugin.before_tool(tool, args, ctx)) else { continue };
+            let answer = guarded(asked).await.map_err(|error| hook_error(&**plugin, "before_tool_callback", error))?;
+            if answer.is_some() {
+                return Ok(answer);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Asks the plugins for another result of a tool call. Null is none.
+    ///
+    /// # Errors
+    /// A `RuntimeError` that names the plugin whose hook failed.
+    pub async fn after_tool(
+        &self,
+        tool: &dyn Tool,
+        args: &Map,
+        ctx: &ToolContext,
+        result: &Value,
+    ) -> Result<Option<Value>, NodeError> {
+        self.first("after_tool_callback", |plugin| given(plugin.after_tool(tool, args, ctx, result))).await
+    }
+
+    /// Asks the plugins for a result in place of a tool's failure. Null is none.
+    ///
+    /// # Errors
+    /// A `RuntimeError` that names the plugin whose hook failed.
+    pub async fn on_tool_error(
+        &self,
+        tool: &dyn Tool,
+        args: &Map,
+        ctx: &ToolContext,
+        error: &NodeError,
+    ) -> Result<Option<Value>, NodeError> {
+        self.first("on_tool_error_callback", |plugin| given(plugin.on_tool_error(tool, args, ctx, error))).await
+    }
+
     /// Tells all plugins that the run has ended.
     ///
     /// # Errors
@@ -164,6 +247,12 @@ impl PluginManager {
         }
         Ok(None)
     }
+}
+
+/// A hook whose null is nothing.
+fn given(hook: Hook<'_, Option<Value>>) -> Hook<'_, Option<Value>> {
+    let hook = hook?;
+    Some(Box::pin(async move { Ok(hook.await?.filter(|value| !value.is_null())) }))
 }
 
 /// Waits for a hook; a panic in it becomes its error.

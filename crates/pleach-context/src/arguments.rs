@@ -1,0 +1,141 @@
+//! Reading named arguments into a Rust type, so that whoever gave them hears of every one that does not fit.
+
+use std::cell::Cell;
+
+use pleach_core::Map;
+use serde::de::value::MapDeserializer;
+use serde::de::{DeserializeOwned, Deserializer, Visitor};
+use serde::forward_to_deserialize_any;
+use serde_json::Error;
+
+use crate::lax::{Lax, without_value};
+
+/// An argument that does not fit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadArgument {
+    /// Its name; none when the arguments are wrong together, for example when one is missing.
+    pub name: Option<String>,
+    /// What is wrong, without the value.
+    pub reason: String,
+}
+
+/// Reads named arguments as a `T`, leniently between text and numbers (R504).
+///
+/// # Errors
+/// Every argument that does not fit; what is wrong with them together only when each of them fits.
+pub fn from_arguments<T: DeserializeOwned>(args: &Map) -> Result<T, Vec<BadArgument>> {
+    let first = match read(args) {
+        Ok(value) => return Ok(value),
+        Err(bad) => bad,
+    };
+    let (mut rest, mut all) = (args.clone(), vec![first]);
+    // The reading stops at the first one: the others are found without it.
+    while let Some(name) = all.last().and_then(|bad| bad.name.as_deref()) {
+        rest.remove(name);
+        match read::<T>(&rest) {
+            Err(bad) if bad.name.is_some() => all.push(bad),
+            _ => break,
+        }
+    }
+    Err(all)
+}
+
+fn read<T: DeserializeOwned>(args: &Map) -> Result<T, BadArgument> {
+    let at = Cell::new(None);
+    T::deserialize(Arguments { args, at: &at })
+        .map_err(|error| BadArgument { name: at.get().map(str::to_owned), reason: without_value(&error) })
+}
+
+/// Arguments that note which of them is being read.
+struct Arguments<'de, 'c> {
+    args: &'de Map,
+    at: &'c Cell<Option<&'de str>>,
+}
+
+impl<'de> Deserializer<'de> for Arguments<'de, '_> {
+    type Error = Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        let Self { args, at } = self;
+        let entries = args.iter().map(|(name, value)| {
+            at.set(Some(name));
+            (name.as_str(), Lax(value))
+        });
+        let done = std::iter::from_fn(|| {
+            at.set(None);
+            None
+        });
+        visitor.visit_map(MapDeserializer::new(entries.chain(done)))
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_unit()
+    }
+
+    fn deserialize_unit_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_unit()
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf
+        seq tuple tuple_struct map struct enum identifier ignored_any
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[derive(Debug, Deserialize, PartialEq)]
+    struct Add {
+        x: i64,
+        #[serde(default)]
+        y: u8,
+        list: Option<Vec<i64>>,
+    }
+
+    #[derive(Debug, Deserialize, PartialEq)]
+    struct Whole(Add);
+
+    #[derive(Debug, Deserialize, PartialEq)]
+    struct Nothing;
+
+    fn check<T: DeserializeOwned + std::fmt::Debug + PartialEq>(args: Value, expected: Result<T, &[(&str, &str)]>) {
+        let read = from_arguments::<T>(args.as_object().unwrap());
+        let bad = |bad: Vec<BadArgument>| -> Vec<(String, String)> {
+            bad.into_iter().map(|bad| (bad.name.unwrap_or_default(), bad.reason)).collect()
+        };
+        let expected = expected.map_err(|bad| {
+            bad.iter().map(|(name, reason)| (String::from(*name), String::from(*reason))).collect::<Vec<_>>()
+        });
+        assert_eq!(read.map_err(bad), expected, "{args}");
+    }
+
+    #[test]
+    fn l107_every_bad_argument_is_named() {
+        check(json!({"x": "5", "other": 1}), Ok(Add { x: 5, y: 0, list: None }));
+        check(json!({"x": 5, "y": 2, "list": ["1"]}), Ok(Whole(Add { x: 5, y: 2, list: Some(vec![1]) })));
+        check(json!({"other": 1}), Ok(Nothing));
+        check::<Add>(json!({"y": 1}), Err(&[("", "missing field `x`")]));
+        check::<Add>(
+            json!({"y": 300, "x": "secret", "list": [1, {}]}),
+            Err(&[
+                ("list", "invalid type: map, expected i64"),
+                ("x", "invalid type: string, expected i64"),
+                ("y", "invalid value: integer, expected u8"),
+            ]),
+        );
+        check::<i64>(json!({"x": 1}), Err(&[("", "invalid type: map, expected i64")]));
+    }
+}
