@@ -1,15 +1,17 @@
 //! Runs nodes and graphs of nodes.
 //!
-//! This crate owns the engine: [`FunctionNode`] wraps handlers, [`Workflow`] orchestrates a graph, a node runner drives
+//! This crate owns the engine: [`FunctionNode`] and [`FunctionTool`] wrap handlers, [`Workflow`] orchestrates a graph, a node runner drives
 //! one run from its first attempt to its last event, and [`Engine`] runs dynamic children and decides what a resume
 //! may skip. It stores nothing: events leave through the invocation's queue.
 
 mod engine;
 mod function;
+mod gate;
 mod graph;
 mod join;
 mod parallel_worker;
 mod picture;
+mod tool;
 mod workflow;
 
 pub use engine::{Engine, RootEnd};
@@ -19,4 +21,7 @@ pub use graph::{BuildError, EdgeRoute, Fault, NodeRef, START, Source, Sources, S
 pub use join::JoinNode;
 pub use parallel_worker::ParallelWorker;
 pub use picture::{dot, dot_of_run, mermaid, mermaid_of_run};
+pub use tool::{
+    Args, FunctionTool, ToolHandler, ToolNode, ToolParam, ToolParams, ToolReply, Unbound, confirmation_gate, tool,
+};
 pub use workflow::Workflow;

@@ -13,6 +13,6 @@ pub use dynamic::{Engine, RootEnd};
 pub(crate) use dynamic::is_waiting;
 pub(crate) use gate::ReplayGate;
 pub(crate) use input::conform;
-pub(crate) use node_run::{NodeRun, RunSetup};
+pub(crate) use node_run::{NodeRun, RunSetup, panic_error};
 pub(crate) use replay::{Decision, Standing, decide};
 pub(crate) use run_set::{Ended, Finished, RunSet};

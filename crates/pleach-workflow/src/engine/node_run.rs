@@ -362,10 +362,12 @@ impl Start {
 
 /// Runs user code; a panic becomes an error of the node.
 fn guarded<T>(code: impl FnOnce() -> T) -> Result<T, NodeError> {
-    catch_unwind(AssertUnwindSafe(code)).map_err(|panic| {
-        let text = panic_text(&*panic);
-        NodeError::new("PanicError", format!("the node panicked: {text}"))
-    })
+    catch_unwind(AssertUnwindSafe(code)).map_err(|panic| panic_error("the node", &*panic))
+}
+
+/// A panic as an error.
+pub(crate) fn panic_error(whose: &str, panic: &(dyn Any + Send)) -> NodeError {
+    NodeError::new("PanicError", format!("{whose} panicked: {}", panic_text(panic)))
 }
 
 fn panic_text(panic: &(dyn Any + Send)) -> &str {

@@ -10,8 +10,8 @@ use super::into_yield::IntoYield;
 
 /// A function of these parameters: the outer shape of a handler, without any demand on its types.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not a node handler",
-    note = "a node handler is an `async fn` of up to 8 parameters; a closure must be `Fn`, so it may not give away what it captures"
+    message = "`{Self}` is not a handler",
+    note = "a handler is an `async fn` of up to 8 parameters; a closure must be `Fn`, so it may not give away what it captures"
 )]
 pub trait Shape<Args>: Send + Sync + 'static {
     /// What calling it gives: for a handler, a future.

@@ -1,6 +1,6 @@
 //! Nodes made from handlers: plain `async fn`s whose parameters and result say what they take and give.
 
-mod confirm;
+mod gated;
 mod handler;
 mod into_yield;
 mod node;

@@ -10,12 +10,12 @@ use pleach_context::{
     Context, Dynamic, Flow, Need, Node, NodeError, NodeFault, NodeInput, NodeKind, NodeSpec, RetryConfig, Schema,
     TypedNode, Yield,
 };
-use pleach_core::{BoxFuture, Content, Event};
+use pleach_core::{AuthConfig, BoxFuture, Content, Event};
 use serde_json::Value;
 use smol_str::SmolStr;
 
 use super::Handler;
-use super::confirm::{Condition, Gate, gate};
+use super::gated::{Gates, Passage};
 
 type Call = dyn Fn(&Context, NodeInput) -> BoxFuture<'static, Result<Flow, NodeError>> + Send + Sync;
 
@@ -27,7 +27,7 @@ pub struct FunctionNode<In, Out> {
     needs: Arc<[Need]>,
     call: Arc<Call>,
     check: Arc<Check>,
-    confirm: Option<Condition>,
+    gates: Gates,
     /// What the caller said about `rerun_on_resume`; a gate needs it and turns it on where nothing was said.
     rerun: Option<bool>,
     types: PhantomData<fn(In) -> Out>,
@@ -52,7 +52,7 @@ impl<In, Out> FunctionNode<In, Out> {
             needs: needs.into(),
             call: Arc::new(move |ctx: &Context, input| handler.call(ctx, input)),
             check: Arc::new(move |ctx: &Context, input| checked.check(ctx, input)),
-            confirm: None,
+            gates: Gates::default(),
             rerun: None,
             types: PhantomData,
         }
@@ -87,32 +87,43 @@ impl<In, Out> FunctionNode<In, Out> {
     /// Asks a person to approve the calls for which `condition` is true. See [`FunctionNode::require_confirmation`].
     #[must_use]
     pub fn confirm_if(mut self, condition: impl Fn(&Context, &NodeInput) -> bool + Send + Sync + 'static) -> Self {
-        self.confirm = Some(Arc::new(condition));
+        self.gates.confirm = Some(Arc::new(condition));
+        self.with_gate()
+    }
+
+    /// Asks the client for the credential of `config` before the body runs, unless there is one; the body reads it with
+    /// [`get_auth_response`](Context::get_auth_response) (R511). Turns `rerun_on_resume` on unless it was switched off, which is
+    /// a fault of the graph.
+    #[must_use]
+    pub fn auth_config(mut self, config: AuthConfig) -> Self {
+        self.gates.auth = Some(Arc::new(config));
         self.with_gate()
     }
 
     fn with_gate(self) -> Self {
-        let (gated, rerun) = (self.confirm.is_some(), self.rerun);
+        let rerun = self.rerun;
+        let gates = [
+            ("require_confirmation", "confirmation_needs_rerun", self.gates.confirm.is_some()),
+            ("auth_config", "auth_needs_rerun", self.gates.auth.is_some()),
+        ];
         self.set(|spec| {
-            spec.faults.retain(|fault| fault.rule != "confirmation_needs_rerun");
-            spec.rerun_on_resume = rerun.unwrap_or(gated);
-            if gated && rerun == Some(false) {
-                let message =
-                    format!("FunctionNode '{}' with require_confirmation requires rerun_on_resume=True.", spec.name);
-                spec.faults.push(NodeFault { rule: "confirmation_needs_rerun", message });
+            spec.faults.retain(|fault| gates.iter().all(|(_, rule, _)| fault.rule != *rule));
+            spec.rerun_on_resume = rerun.unwrap_or(gates.iter().any(|(.., gated)| *gated));
+            for (gate, rule, _) in gates.into_iter().filter(|(.., gated)| *gated && rerun == Some(false)) {
+                let message = format!("FunctionNode '{}' with {gate} requires rerun_on_resume=True.", spec.name);
+                spec.faults.push(NodeFault { rule, message });
             }
         })
     }
 
-    async fn run_gated(&self, condition: &Condition, ctx: Context, input: NodeInput) -> Result<Flow, NodeError> {
+    async fn run_gated(&self, ctx: Context, input: NodeInput) -> Result<Flow, NodeError> {
         (self.check)(&ctx, input.clone())?;
-        let resumed = match gate(condition, &self.spec, &ctx, &input)? {
-            Gate::Ask(question) => return Ok(Flow::Done(Some(Yield::Ask(question)))),
-            Gate::Rejected(event) => return Ok(Flow::Done(Some(Yield::Unchecked(event)))),
-            Gate::Open { resumed } => resumed,
+        let resumed = match self.gates.pass(&self.spec, &ctx, &input)? {
+            Passage::Closed(instead) => return Ok(Flow::Done(Some(instead))),
+            Passage::Open { resumed } => resumed,
         };
         match (self.call)(&ctx, input).await? {
-            // Without an event a replay would not see that the approved call has been made.
+            // Without an event a replay would not see that the call has been made.
             Flow::Done(None | Some(Yield::Output(Value::Null))) if resumed && !ctx.has_sent() => {
                 Ok(Flow::Done(Some(Yield::from(Event::new()))))
             }
@@ -185,10 +196,7 @@ impl<In: 'static, Out: 'static> Node for FunctionNode<In, Out> {
     }
 
     fn run<'a>(&'a self, ctx: Context, input: NodeInput) -> BoxFuture<'a, Result<Flow, NodeError>> {
-        match &self.confirm {
-            None => (self.call)(&ctx, input),
-            Some(condition) => Box::pin(self.run_gated(condition, ctx, input)),
-        }
+        if self.gates.is_empty() { (self.call)(&ctx, input) } else { Box::pin(self.run_gated(ctx, input)) }
     }
 
     fn needs(&self, needs: &mut Vec<Need>) {
@@ -208,7 +216,7 @@ impl<In, Out> Clone for FunctionNode<In, Out> {
             needs: Arc::clone(&self.needs),
             call: Arc::clone(&self.call),
             check: Arc::clone(&self.check),
-            confirm: self.confirm.clone(),
+            gates: self.gates.clone(),
             rerun: self.rerun,
             types: PhantomData,
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use pleach_context::{Dynamic, GraphNames, Node, NodeKind, NodeSpec, RetryConfig, Schema, TypedNode};
+use pleach_context::{Dynamic, GraphNames, Node, NodeKind, NodeSpec, RetryConfig, Schema, Tool, TypedNode};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use smol_str::SmolStr;
@@ -16,7 +16,7 @@ use super::edge::{Edge, EdgeRoute};
 use super::error::{BuildError, Fault};
 use super::handle::{End, NodeRef, Source, Sources, Targets};
 use super::validate;
-use crate::{FunctionNode, Handler, JoinNode, ParallelWorker, Workflow};
+use crate::{FunctionNode, Handler, JoinNode, ParallelWorker, ToolNode, Workflow};
 
 /// Writes a workflow down. `W` is what the workflow takes: text and anything else until [`input`](Self::input) says.
 ///
@@ -118,6 +118,11 @@ impl<W> WorkflowBuilder<W> {
     /// retries make a [`ParallelWorker`] and [`add`](Self::add) it.
     pub fn parallel<N: TypedNode>(&mut self, node: N) -> NodeRef<Vec<N::In>, Vec<N::Out>> {
         self.add(ParallelWorker::new(node))
+    }
+
+    /// Adds a tool as a node of its own name. For retries and time limits make a [`ToolNode`] and [`add`](Self::add) it.
+    pub fn tool(&mut self, tool: impl Tool) -> NodeRef<Dynamic, Dynamic> {
+        self.add(ToolNode::new(tool))
     }
 
     /// Adds a node whose types are only known at run time.

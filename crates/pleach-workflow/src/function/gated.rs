@@ -1,0 +1,69 @@
+//! The gates of function nodes: a person approves the call, a client gives a credential, then the body runs. Rules R510, R511.
+
+use std::sync::Arc;
+
+use pleach_context::{Context, NodeError, NodeInput, NodeSpec, Yield, credential_question};
+use pleach_core::{AuthConfig, Event, Map, ToolConfirmation};
+
+use crate::gate::{confirmation_question, credential_id, rejected, take_confirmation, take_credential};
+
+/// Says for a call whether it needs a confirmation.
+pub(crate) type Condition = Arc<dyn Fn(&Context, &NodeInput) -> bool + Send + Sync>;
+
+/// What stands before the body of a node.
+#[derive(Clone, Default)]
+pub(super) struct Gates {
+    pub(super) confirm: Option<Condition>,
+    pub(super) auth: Option<Arc<AuthConfig>>,
+}
+
+/// What the gates decide about a run.
+pub(super) enum Passage {
+    /// The body runs; `resumed` says that somebody has answered.
+    Open { resumed: bool },
+    /// The body does not run: a question comes first, or the call was rejected.
+    Closed(Yield),
+}
+
+impl Gates {
+    pub(super) fn is_empty(&self) -> bool {
+        self.confirm.is_none() && self.auth.is_none()
+    }
+
+    /// Decides whether the body may run: first the confirmation, then the credential.
+    ///
+    /// # Errors
+    /// An answer that is no confirmation or no credential; a config that cannot be asked for.
+    pub(super) fn pass(&self, spec: &NodeSpec, ctx: &Context, input: &NodeInput) -> Result<Passage, NodeError> {
+        let mut resumed = false;
+        if let Some(condition) = &self.confirm {
+            match take_confirmation(ctx)? {
+                Some(answer) if answer.confirmed => resumed = true,
+                Some(_) => return Ok(Passage::Closed(Yield::Unchecked(Box::new(Event::of(rejected()))))),
+                None if condition(ctx, input) => {
+                    let asked = ToolConfirmation::default();
+                    let question = confirmation_question(ctx, &spec.name, bound(spec, ctx, input), asked);
+                    return Ok(Passage::Closed(Yield::Ask(Box::new(question))));
+                }
+                None => {}
+            }
+        }
+        if let Some(config) = &self.auth {
+            if take_credential(ctx, Some(config))? {
+                resumed = true;
+            } else if ctx.get_auth_response(config).is_none() {
+                return Ok(Passage::Closed(Yield::from(credential_question(ctx, config, &credential_id(ctx))?)));
+            }
+        }
+        Ok(Passage::Open { resumed })
+    }
+}
+
+/// What the body is called with, for the person to see: its input and its declared state.
+fn bound(spec: &NodeSpec, ctx: &Context, input: &NodeInput) -> Map {
+    // What is temporary is never stored, so no question shows it.
+    let state = spec.state_params.iter().filter(|key| !key.starts_with("temp:"));
+    let mut args: Map = state.filter_map(|key| Some((key.to_string(), ctx.state().value(key)?))).collect();
+    args.insert("node_input".to_owned(), input.to_value());
+    args
+}

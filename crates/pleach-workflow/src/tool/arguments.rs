@@ -1,0 +1,69 @@
+//! The arguments of a tool call, out of whatever a node is given. Rule R851.
+
+use pleach_context::{Context, NodeError, NodeInput};
+use pleach_core::{FunctionDeclaration, Map};
+use serde_json::Value;
+
+/// Makes arguments of a node's input: an object as it is, nothing as no arguments, anything else as the one parameter there is
+/// to fill. Required ones that are not given are taken from the state.
+///
+/// # Errors
+/// A `TypeError` when the input is no object and it is not clear which parameter it is.
+pub(super) fn arguments(
+    declared: Option<&FunctionDeclaration>,
+    ctx: &Context,
+    input: NodeInput,
+) -> Result<Map, NodeError> {
+    let mut args = match read(input) {
+        Value::Null => Map::new(),
+        Value::Object(args) => args,
+        other => match declared.and_then(only_parameter) {
+            Some(name) => Map::from_iter([(name.to_owned(), other)]),
+            None => return Err(no_arguments(&other)),
+        },
+    };
+    for name in declared.into_iter().flat_map(FunctionDeclaration::required) {
+        if !args.contains_key(name)
+            && let Some(value) = ctx.state().value(name)
+        {
+            args.insert(name.to_owned(), value);
+        }
+    }
+    Ok(args)
+}
+
+/// The input as JSON: a text that holds an object is that object, and one of blanks is nothing.
+fn read(input: NodeInput) -> Value {
+    let text = match input.content() {
+        Some(content) => content.text(),
+        None => match input.into_value() {
+            Value::String(text) => text,
+            other => return other,
+        },
+    };
+    match text.trim() {
+        "" => Value::Null,
+        text => serde_json::from_str(text).ok().filter(Value::is_object).unwrap_or_else(|| text.into()),
+    }
+}
+
+/// The parameter that a value without a name must mean: the only one, else the only required one.
+fn only_parameter(declared: &FunctionDeclaration) -> Option<&str> {
+    fn only<'a>(mut names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+        names.next().filter(|_| names.next().is_none())
+    }
+    only(declared.parameters()).or_else(|| only(declared.required()))
+}
+
+fn no_arguments(given: &Value) -> NodeError {
+    let kind = match given {
+        Value::Bool(_) => "bool",
+        Value::Number(number) if number.is_f64() => "float",
+        Value::Number(_) => "int",
+        Value::Array(_) => "list",
+        Value::Null | Value::String(_) | Value::Object(_) => "str",
+    };
+    let message =
+        format!("The input to ToolNode must be a dictionary of tool arguments or None, but got <class '{kind}'>.");
+    NodeError::new("TypeError", message)
+}

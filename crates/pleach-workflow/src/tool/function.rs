@@ -1,0 +1,206 @@
+//! [`FunctionTool`]: a handler with a name, for models and graphs to call.
+
+use std::fmt;
+use std::future::ready;
+use std::sync::Arc;
+
+use pleach_context::{Need, NodeError, Tool, ToolContext, from_arguments};
+use pleach_core::{BoxFuture, FunctionDeclaration, Map};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::handler::ToolHandler;
+use super::params::told_missing;
+
+type Call = dyn Fn(&str, &Map, &ToolContext) -> BoxFuture<'static, Result<Value, NodeError>> + Send + Sync;
+
+type Condition = dyn Fn(&ToolContext, &Map) -> bool + Send + Sync;
+
+/// A tool made from a handler. Cheap to clone: clones are the same tool.
+///
+/// Arguments that are missing or do not fit are told in the result, as `{"error": …}`, and the handler is not called
+/// (L107). ADK: `FunctionTool`
+#[derive(Clone)]
+pub struct FunctionTool {
+    declaration: Arc<FunctionDeclaration>,
+    call: Arc<Call>,
+    needs: Arc<[Need]>,
+    confirm: Option<Arc<Condition>>,
+    long_running: bool,
+}
+
+/// Makes a tool of a handler: an `async fn` that takes [`Args<T>`](crate::Args) first, if it has parameters, then
+/// [`ToolContext`], [`FromState<T>`](pleach_context::FromState) or [`Shared<T>`](pleach_context::Shared), and gives
+/// something to serialise, or a `Result` of it.
+///
+/// The description, and the documentation of the fields of `T`, is what a model knows of the tool.
+pub fn tool<H, M>(name: impl Into<String>, description: impl Into<String>, handler: H) -> FunctionTool
+where
+    H: ToolHandler<M>,
+{
+    FunctionTool::new(name, description, handler)
+}
+
+impl FunctionTool {
+    /// A tool of this name and description that calls `handler`. See [`tool`].
+    pub fn new<H, M>(name: impl Into<String>, description: impl Into<String>, handler: H) -> Self
+    where
+        H: ToolHandler<M>,
+    {
+        let mut declaration = FunctionDeclaration::new(name, description);
+        if let Some(schema) = handler.schema() {
+            let schema = titled(declaration.name.as_deref().unwrap_or_default(), schema);
+            declaration = declaration.with_parameters(schema);
+        }
+        let mut needs = Vec::new();
+        handler.needs(&mut needs);
+        Self {
+            declaration: Arc::new(declaration),
+            call: Arc::new(move |tool: &str, args: &Map, ctx: &ToolContext| handler.call(tool, args, ctx)),
+            needs: needs.into(),
+            confirm: None,
+            long_running: false,
+        }
+    }
+
+    /// Declares the arguments by a JSON schema instead of the type's, for handlers that take what is known at run time only
+    /// (`Args<Map>`).
+    #[must_use]
+    pub fn parameters(mut self, schema: Value) -> Self {
+        let declaration = Arc::unwrap_or_clone(self.declaration);
+        self.declaration = Arc::new(declaration.with_parameters(schema));
+        self
+    }
+
+    /// Asks a person to approve every call before the handler is called (R852).
+    #[must_use]
+    pub fn require_confirmation(mut self) -> Self {
+        self.confirm = Some(Arc::new(|_, _| true));
+        self
+    }
+
+    /// Asks a person to approve the calls for which `condition` is true, and those whose arguments are no `T`.
+    #[must_use]
+    pub fn confirm_if<T: DeserializeOwned>(
+        mut self,
+        condition: impl Fn(&ToolContext, &T) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.confirm = Some(Arc::new(move |ctx, args| from_arguments(args).map_or(true, |args| condition(ctx, &args))));
+        self
+    }
+
+    /// Says that the tool only starts something whose result comes later, and tells the model not to call it again
+    /// meanwhile. ADK: `LongRunningFunctionTool`
+    #[must_use]
+    pub fn long_running(mut self) -> Self {
+        if !self.long_running {
+            self.long_running = true;
+            let declaration = Arc::make_mut(&mut self.declaration);
+            let description = declaration.description.take();
+            let told = description.into_iter().chain([LONG_RUNNING.to_owned()]).collect::<Vec<_>>().join("\n\n");
+            declaration.description = Some(told);
+        }
+        self
+    }
+}
+
+/// What a model is told of a tool that only starts something.
+const LONG_RUNNING: &str = "This tool only starts something that takes long. Once it has answered that its work is pending, do not call it again for the same work.";
+
+/// The schema of the arguments as a declaration has it: named after the tool, without what is said about the Rust type.
+fn titled(tool: &str, mut schema: Value) -> Value {
+    if let Value::Object(fields) = &mut schema {
+        fields.remove("$schema");
+        fields.remove("description");
+        fields.insert("title".to_owned(), format!("{tool}Params").into());
+    }
+    schema
+}
+
+impl Tool for FunctionTool {
+    fn name(&self) -> &str {
+        self.declaration.name.as_deref().unwrap_or_default()
+    }
+
+    fn description(&self) -> &str {
+        self.declaration.description.as_deref().unwrap_or_default()
+    }
+
+    fn declaration(&self) -> Option<&FunctionDeclaration> {
+        Some(&self.declaration)
+    }
+
+    fn is_long_running(&self) -> bool {
+        self.long_running
+    }
+
+    fn check_require_confirmation<'a>(
+        &'a self,
+        args: &'a Map,
+        ctx: &'a ToolContext,
+    ) -> BoxFuture<'a, Result<bool, NodeError>> {
+        let required = self.confirm.as_ref().is_some_and(|condition| condition(ctx, args));
+        Box::pin(ready(Ok(required)))
+    }
+
+    fn run<'a>(&'a self, args: &'a Map, ctx: &'a ToolContext) -> BoxFuture<'a, Result<Value, NodeError>> {
+        let missing: Vec<&str> = self.declaration.required().filter(|name| !args.contains_key(*name)).collect();
+        if !missing.is_empty() {
+            return Box::pin(ready(Ok(told_missing(self.name(), &missing))));
+        }
+        (self.call)(self.name(), args, ctx)
+    }
+
+    fn needs(&self, needs: &mut Vec<Need>) {
+        needs.extend_from_slice(&self.needs);
+    }
+}
+
+impl fmt::Debug for FunctionTool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FunctionTool").field("name", &self.name()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use schemars::JsonSchema;
+    use serde::Deserialize;
+    use serde_json::json;
+
+    use super::*;
+    use crate::Args;
+
+    /// About the struct.
+    #[derive(Deserialize, JsonSchema)]
+    #[expect(dead_code, reason = "only its shape counts")]
+    struct City {
+        /// City name.
+        city: String,
+        days: Option<i64>,
+    }
+
+    #[test]
+    fn l59_a_declaration_says_what_the_arguments_are() {
+        let weather = tool("weather", "The weather.", async |Args(_): Args<City>, _: ToolContext| "sun");
+        let declared = weather.declaration().unwrap();
+        let properties = json!({
+            "city": {"type": "string", "description": "City name."},
+            "days": {"type": ["integer", "null"], "format": "int64"},
+        });
+        let parameters =
+            json!({"type": "object", "title": "weatherParams", "properties": properties, "required": ["city"]});
+        let expected = json!({"name": "weather", "description": "The weather.", "parameters_json_schema": parameters});
+        assert_eq!(serde_json::to_value(declared).unwrap(), expected);
+        assert_eq!(declared.parameters().collect::<Vec<_>>(), ["city", "days"]);
+        assert_eq!(declared.required().collect::<Vec<_>>(), ["city"]);
+    }
+
+    #[test]
+    fn l59_a_long_running_tool_says_so_once() {
+        let job = |description: &str| tool("job", description, async || ()).long_running().long_running();
+        assert_eq!(job("Starts.").description(), format!("Starts.\n\n{LONG_RUNNING}"));
+        assert_eq!(job("").description(), LONG_RUNNING);
+        assert!(job("").is_long_running());
+    }
+}

@@ -1,0 +1,85 @@
+//! What makes a function the handler of a tool.
+
+use std::future::{Future, ready};
+
+use pleach_context::{Dynamic, Need, NodeError, ToolContext};
+use pleach_core::{BoxError, BoxFuture, Map};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::params::{ToolParams, Unbound};
+use crate::function::{Fallible, Shape, marker};
+
+/// A function that can be a tool: an `async fn` whose parameters are [`ToolParams`] and whose result is a [`ToolReply`].
+/// The marker `M` is inferred.
+pub trait ToolHandler<M>: Send + Sync + 'static {
+    /// The JSON schema of the arguments; `None` when there are none.
+    fn schema(&self) -> Option<Value>;
+
+    /// Starts a call of the tool of this name. Arguments that do not fit are told in the result.
+    fn call(&self, tool: &str, args: &Map, ctx: &ToolContext) -> BoxFuture<'static, Result<Value, NodeError>>;
+
+    /// Adds the app-provided values that it needs.
+    fn needs(&self, needs: &mut Vec<Need>);
+}
+
+impl<F, P, RM> ToolHandler<(P, RM)> for F
+where
+    F: Shape<P>,
+    P: ToolParams,
+    F::Ret: Future + Send + 'static,
+    <F::Ret as Future>::Output: ToolReply<RM>,
+{
+    fn schema(&self) -> Option<Value> {
+        P::schema()
+    }
+
+    fn call(&self, tool: &str, args: &Map, ctx: &ToolContext) -> BoxFuture<'static, Result<Value, NodeError>> {
+        match P::bind(tool, args, ctx) {
+            Ok(params) => {
+                let body = self.invoke(params);
+                Box::pin(async move { body.await.into_reply() })
+            }
+            Err(Unbound::Told(told)) => Box::pin(ready(Ok(told))),
+            Err(Unbound::Failed(error)) => Box::pin(ready(Err(error))),
+        }
+    }
+
+    fn needs(&self, needs: &mut Vec<Need>) {
+        P::needs(needs);
+    }
+}
+
+/// Something that the handler of a tool can return. The marker `M` is inferred.
+///
+/// Implemented for every `Serialize` type (null is no result), [`Dynamic`], and `Result` of them.
+#[diagnostic::on_unimplemented(
+    message = "a tool cannot return `{Self}`",
+    label = "not the result of a tool",
+    note = "return a type that derives `serde::Serialize`, a `Dynamic`, or a `Result` of one of them whose error is `Into<Box<dyn Error + Send + Sync>>`"
+)]
+pub trait ToolReply<M>: 'static {
+    /// Turns the result into JSON.
+    ///
+    /// # Errors
+    /// The error of a `Result`, or a `ValidationError` for a value that has no JSON form.
+    fn into_reply(self) -> Result<Value, NodeError>;
+}
+
+impl<T: Serialize + 'static> ToolReply<marker::Plain> for T {
+    fn into_reply(self) -> Result<Value, NodeError> {
+        serde_json::to_value(self).map_err(|error| NodeError::validation(error.to_string()))
+    }
+}
+
+impl ToolReply<marker::Untyped> for Dynamic {
+    fn into_reply(self) -> Result<Value, NodeError> {
+        Ok(self.0)
+    }
+}
+
+impl<T: ToolReply<M>, E: Into<BoxError> + 'static, M: 'static> ToolReply<Fallible<M>> for Result<T, E> {
+    fn into_reply(self) -> Result<Value, NodeError> {
+        self.map_err(NodeError::from_handler)?.into_reply()
+    }
+}

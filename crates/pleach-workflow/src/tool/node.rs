@@ -1,0 +1,179 @@
+//! [`ToolNode`]: a tool as a node. Rules R850–R853.
+
+use std::fmt;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use pleach_context::{
+    Context, Dynamic, Flow, Need, Node, NodeError, NodeInput, NodeSpec, RetryConfig, Tool, ToolContext, TypedNode,
+    Yield, credential_question,
+};
+use pleach_core::{BoxFuture, Event, Map};
+use serde_json::{Value, json};
+use smol_str::SmolStr;
+
+use super::arguments::arguments;
+use crate::engine::panic_error;
+use crate::gate::{confirmation_question, credential_id, rejected, take_confirmation, take_credential};
+
+/// A tool as a node: for graphs, and for [`Context::run`].
+///
+/// Its input is the arguments: an object, a text that holds one, or the value of the only parameter, or of the only required
+/// one; required parameters that are not given are taken from the state. What the tool gives is the output. When it asks for
+/// a confirmation or a credential, the run pauses, and the tool is called again with the answer.
+///
+/// ADK: `ToolNode`
+#[derive(Clone)]
+pub struct ToolNode {
+    spec: NodeSpec,
+    tool: Arc<dyn Tool>,
+}
+
+/// What became of a call.
+enum Outcome {
+    Given(Value),
+    /// It must be answered first.
+    Asks(Yield),
+}
+
+impl ToolNode {
+    /// A node that calls `tool`, and has its name.
+    pub fn new(tool: impl Tool) -> Self {
+        Self { spec: spec(tool.name().into(), &tool), tool: Arc::new(tool) }
+    }
+
+    /// Sets the node's name, where it is to be another than the tool's.
+    #[must_use]
+    pub fn name(mut self, name: impl Into<SmolStr>) -> Self {
+        let NodeSpec { retry, timeout, .. } = self.spec;
+        self.spec = spec(name.into(), &*self.tool);
+        (self.spec.retry, self.spec.timeout) = (retry, timeout);
+        self
+    }
+
+    /// Sets when a failed attempt is tried again.
+    #[must_use]
+    pub fn retry(mut self, policy: RetryConfig) -> Self {
+        self.spec.retry = Some(policy);
+        self
+    }
+
+    /// Limits how long one attempt may take.
+    #[must_use]
+    pub fn timeout(mut self, limit: Duration) -> Self {
+        self.spec.timeout = Some(limit);
+        self
+    }
+
+    async fn call(&self, ctx: Context, input: NodeInput) -> Result<Flow, NodeError> {
+        let services = Arc::clone(ctx.invocation().services());
+        ctx.begin_tool_call(services.ids.uuid().to_string());
+        let mut args = arguments(self.tool.declaration(), &ctx, input)?;
+        take_confirmation(&ctx)?;
+        take_credential(&ctx, None)?;
+        let result = match services.plugins.before_tool(&*self.tool, &mut args, &ctx).await? {
+            Some(answer) => answer,
+            None => match self.outcome(&args, &ctx).await? {
+                Outcome::Given(result) => result,
+                Outcome::Asks(question) => return Ok(Flow::Done(Some(question))),
+            },
+        };
+        let other = services.plugins.after_tool(&*self.tool, &args, &ctx, &result).await?;
+        // Without an event a replay would not see that the call has been made.
+        let event = match other.unwrap_or(result) {
+            Value::Null => Event::new(),
+            result => Event::of(result),
+        };
+        Ok(Flow::Done(Some(Yield::from(event))))
+    }
+
+    /// Calls the tool; a failure may be answered by a plugin, and drops what the tool asked for.
+    async fn outcome(&self, args: &Map, ctx: &Context) -> Result<Outcome, NodeError> {
+        let called = AssertUnwindSafe(self.gated(args, ctx)).catch_unwind().await;
+        let called = called.unwrap_or_else(|panic| Err(panic_error("the tool", &*panic)));
+        let asked = ctx.take_tool_requests();
+        match called {
+            Ok(_) if let Some(confirmation) = asked.confirmation => {
+                let question = confirmation_question(ctx, self.tool.name(), args.clone(), confirmation);
+                Ok(Outcome::Asks(Yield::from(question)))
+            }
+            Ok(_) if let Some(config) = asked.credential => {
+                Ok(Outcome::Asks(Yield::from(credential_question(ctx, &config, &credential_id(ctx))?)))
+            }
+            Ok(result) => Ok(Outcome::Given(result)),
+            Err(error) => {
+                let plugins = &ctx.invocation().services().plugins;
+                plugins.on_tool_error(&*self.tool, args, ctx, &error).await?.map(Outcome::Given).ok_or(error)
+            }
+        }
+    }
+
+    async fn gated(&self, args: &Map, ctx: &Context) -> Result<Value, NodeError> {
+        match confirmation_gate(&*self.tool, args, ctx).await? {
+            Some(instead) => Ok(instead),
+            None => self.tool.run(args, ctx).await,
+        }
+    }
+}
+
+fn spec(name: SmolStr, tool: &dyn Tool) -> NodeSpec {
+    let mut spec = NodeSpec::new(name).rerun_on_resume(true);
+    spec.description = tool.description().to_owned();
+    spec
+}
+
+/// Holds a call back that a person must confirm: what answers it instead of the tool, or `None` when the tool may run.
+///
+/// A call without an answer yet asks for one, as [`Context::request_confirmation`] does.
+///
+/// # Errors
+/// What the tool's own check says; a `ValueError` outside of a tool call.
+///
+/// ADK: `apply_confirmation_gate`
+pub async fn confirmation_gate(tool: &dyn Tool, args: &Map, ctx: &ToolContext) -> Result<Option<Value>, NodeError> {
+    if !tool.check_require_confirmation(args, ctx).await? {
+        return Ok(None);
+    }
+    match ctx.tool_confirmation() {
+        Some(answer) if answer.confirmed => Ok(None),
+        Some(_) => Ok(Some(rejected())),
+        None => {
+            let hint = format!(
+                "Please approve or reject the tool call {}() by responding with a FunctionResponse with an expected ToolConfirmation payload.",
+                tool.name()
+            );
+            ctx.request_confirmation(hint, None)?;
+            Ok(Some(json!({"error": "This tool call requires confirmation, please approve or reject."})))
+        }
+    }
+}
+
+impl Node for ToolNode {
+    fn spec(&self) -> &NodeSpec {
+        &self.spec
+    }
+
+    fn run<'a>(&'a self, ctx: Context, input: NodeInput) -> BoxFuture<'a, Result<Flow, NodeError>> {
+        Box::pin(self.call(ctx, input))
+    }
+
+    fn needs(&self, needs: &mut Vec<Need>) {
+        self.tool.needs(needs);
+    }
+}
+
+impl TypedNode for ToolNode {
+    type In = Dynamic;
+    type Out = Dynamic;
+}
+
+impl fmt::Debug for ToolNode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ToolNode")
+            .field("name", &self.spec.name)
+            .field("tool", &self.tool.name())
+            .finish_non_exhaustive()
+    }
+}

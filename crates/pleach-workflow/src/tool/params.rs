@@ -1,0 +1,142 @@
+//! What the handler of a tool can ask for.
+
+use pleach_context::{
+    BadArgument, Context, FromContext, FromState, Need, NodeError, NodeInput, Shared, ToolContext, from_arguments,
+};
+use pleach_core::Map;
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+/// The arguments of a tool call: the fields of `T` are the parameters, their documentation is what a model reads.
+///
+/// Fields with a default and `Option`s need not be given, and what `T` does not know is dropped. Texts that are numbers are
+/// read as numbers where numbers are wanted (R504).
+#[derive(Clone, Debug)]
+pub struct Args<T>(pub T);
+
+/// Why a handler cannot be called.
+#[derive(Debug)]
+pub enum Unbound {
+    /// The arguments are wrong: this result tells the caller, who may try again (L107).
+    Told(Value),
+    /// The call fails.
+    Failed(NodeError),
+}
+
+/// Something that the handler of a tool can ask for beside its arguments.
+///
+/// Implemented by [`ToolContext`], [`FromState`] and [`Shared`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not something a tool can ask for",
+    label = "not a parameter of a tool",
+    note = "a tool is an `async fn(Args<T>, …) -> Result<U, E>`: `Args<T>` comes first and has a field for every parameter (`T: Deserialize + JsonSchema`); the others are `ToolContext`, `FromState<T>` and `Shared<T>`"
+)]
+pub trait ToolParam: Sized {
+    /// Gets the parameter for a call.
+    ///
+    /// # Errors
+    /// What is missing or does not fit; the call fails with it.
+    fn from_call(ctx: &ToolContext) -> Result<Self, NodeError>;
+
+    /// Adds the app-provided values that the parameter needs.
+    fn needs(_needs: &mut Vec<Need>) {}
+}
+
+impl ToolParam for Context {
+    fn from_call(ctx: &ToolContext) -> Result<Self, NodeError> {
+        Ok(ctx.clone())
+    }
+}
+
+impl<T: DeserializeOwned> ToolParam for FromState<T> {
+    fn from_call(ctx: &ToolContext) -> Result<Self, NodeError> {
+        Self::from_context(ctx, &mut NodeInput::Null)
+    }
+}
+
+impl<T: Send + Sync + 'static> ToolParam for Shared<T> {
+    fn from_call(ctx: &ToolContext) -> Result<Self, NodeError> {
+        Self::from_context(ctx, &mut NodeInput::Null)
+    }
+
+    fn needs(needs: &mut Vec<Need>) {
+        <Self as FromContext>::needs(needs);
+    }
+}
+
+/// All parameters of a tool's handler together: [`Args`] first if there are arguments, then [`ToolParam`]s.
+#[diagnostic::on_unimplemented(
+    message = "a tool cannot take these parameters: `{Self}`",
+    note = "a tool is an `async fn(Args<T>, …) -> Result<U, E>`: `Args<T>` comes first and has a field for every parameter (`T: Deserialize + JsonSchema`); the others are `ToolContext`, `FromState<T>` and `Shared<T>`"
+)]
+pub trait ToolParams: Sized {
+    /// Gets all parameters for a call of the tool of this name.
+    ///
+    /// # Errors
+    /// What is missing or does not fit.
+    fn bind(tool: &str, args: &Map, ctx: &ToolContext) -> Result<Self, Unbound>;
+
+    /// The JSON schema of the arguments; `None` when there are none.
+    fn schema() -> Option<Value>;
+
+    /// Adds the app-provided values that the handler needs.
+    fn needs(needs: &mut Vec<Need>);
+}
+
+macro_rules! tool_params {
+    ($(($($name:ident)*))*) => {$(
+        impl<$($name: ToolParam),*> ToolParams for ($($name,)*) {
+            fn bind(_: &str, _: &Map, _ctx: &ToolContext) -> Result<Self, Unbound> {
+                Ok(($($name::from_call(_ctx).map_err(Unbound::Failed)?,)*))
+            }
+
+            fn schema() -> Option<Value> {
+                None
+            }
+
+            fn needs(_needs: &mut Vec<Need>) {
+                $($name::needs(_needs);)*
+            }
+        }
+
+        impl<Given: DeserializeOwned + JsonSchema, $($name: ToolParam),*> ToolParams for (Args<Given>, $($name,)*) {
+            fn bind(tool: &str, args: &Map, _ctx: &ToolContext) -> Result<Self, Unbound> {
+                let given = from_arguments(args).map_err(|bad| Unbound::Told(told_bad(tool, &bad)))?;
+                Ok((Args(given), $($name::from_call(_ctx).map_err(Unbound::Failed)?,)*))
+            }
+
+            fn schema() -> Option<Value> {
+                Some(schemars::schema_for!(Given).to_value())
+            }
+
+            fn needs(_needs: &mut Vec<Need>) {
+                $($name::needs(_needs);)*
+            }
+        }
+    )*};
+}
+
+tool_params!(() (A) (A B) (A B C) (A B C D));
+
+/// What the caller hears about arguments that do not fit. Models know these texts from google-adk.
+fn told_bad(tool: &str, bad: &[BadArgument]) -> Value {
+    let line = |bad: &BadArgument| match &bad.name {
+        Some(name) => format!("Parameter '{name}': {}", bad.reason),
+        None => bad.reason.clone(),
+    };
+    let lines = bad.iter().map(line).collect::<Vec<_>>().join("\n");
+    let error = format!(
+        "Invoking `{tool}()` failed due to argument validation errors:\n{lines}\nYou could retry calling this tool with corrected argument types."
+    );
+    json!({"error": error})
+}
+
+/// What it hears about arguments that are not given.
+pub(super) fn told_missing(tool: &str, missing: &[&str]) -> Value {
+    let lines = missing.join("\n");
+    let error = format!(
+        "Invoking `{tool}()` failed as the following mandatory input parameters are not present:\n{lines}\nYou could retry calling this tool, but it is IMPORTANT for you to provide all the mandatory parameters."
+    );
+    json!({"error": error})
+}
