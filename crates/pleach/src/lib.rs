@@ -52,13 +52,14 @@ pub use pleach_context::{
     History, Hook, InMemoryCredentialService, Input, InvocationContext, Key, Need, Node, NodeError, NodeFault,
     NodeInput, NodeKind, NodeScheduler, NodeSpec, Nothing, Outline, Plugin, PluginManager, ReadonlyContext, Result,
     ResultExt, Resume, RetryConfig, RunConfig, RunOptions, Schema, SessionStateCredentialService, Shared, State,
-    StreamingMode, SystemClock, Takes, TypedNode, Wants, Yield, fit, json_or_text, live_events,
+    StreamingMode, SystemClock, Takes, Tool, ToolContext, TypedNode, Wants, Yield, fit, json_or_text, live_events,
 };
 pub use pleach_core::{
     AppName, AuthConfig, AuthDocument, Blob, BoxError, BoxFuture, Branch, CamelCase, Clock, Content, DEFAULT_ROUTE,
-    Event, EventActions, EventCompaction, EventId, FileData, FunctionCall, FunctionResponse, IdGen, InvocationId, Map,
-    ModelInfo, NodeInfo, NodePath, Part, Question, QuestionKind, RandomIds, RequestInput, Revision, Route, RouteKey,
-    Session, SessionHead, SessionId, SessionKey, ToolConfirmation, UiWidget, UserId, Uuid, to_camel,
+    Event, EventActions, EventCompaction, EventId, FileData, FunctionCall, FunctionDeclaration, FunctionResponse,
+    IdGen, InvocationId, Map, ModelInfo, NodeInfo, NodePath, Part, Question, QuestionKind, RandomIds, RequestInput,
+    Revision, Route, RouteKey, Session, SessionHead, SessionId, SessionKey, ToolConfirmation, UiWidget, UserId, Uuid,
+    to_camel,
 };
 pub use pleach_memory::{
     AddEvents, AddMemory, DeleteMemory, InMemoryMemoryService, MemoryEntry, MemoryError, MemoryService, SearchMemory,
@@ -83,8 +84,9 @@ pub use pleach_session_sqlite::{
     PerAgentSessionService, SqliteLayout, SqliteOptions, SqliteSessionService, Synchronous,
 };
 pub use pleach_workflow::{
-    BuildError, EdgeRoute, Fault, FunctionNode, Handler, IntoYield, JoinNode, NodeRef, Output, ParallelWorker, START,
-    Source, Sources, Start, Targets, Workflow, WorkflowBuilder, dot, dot_of_run, mermaid, mermaid_of_run,
+    Args, BuildError, EdgeRoute, Fault, FunctionNode, FunctionTool, Handler, IntoYield, JoinNode, NodeRef, Output,
+    ParallelWorker, START, Source, Sources, Start, Targets, ToolHandler, ToolNode, ToolParam, ToolParams, ToolReply,
+    Unbound, Workflow, WorkflowBuilder, confirmation_gate, dot, dot_of_run, mermaid, mermaid_of_run, tool,
 };
 
 /// The default route: `wf.route(check, DEFAULT, other)`.

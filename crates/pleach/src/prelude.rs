@@ -3,7 +3,7 @@
 #[cfg(feature = "inmemory")]
 pub use crate::RunnerExt;
 pub use crate::{
-    Answers, BuildError, Content, Context, DEFAULT, Dynamic, Event, Fail, FromState, FunctionNode, Input, Key, Message,
-    NodeError, Output, Part, RequestInput, Result, ResultExt, Resume, RetryConfig, RunError, RunEvent, Runner, START,
-    SessionService, Shared, Workflow, connect,
+    Answers, Args, BuildError, Content, Context, DEFAULT, Dynamic, Event, Fail, FromState, FunctionNode, FunctionTool,
+    Input, Key, Message, NodeError, Output, Part, RequestInput, Result, ResultExt, Resume, RetryConfig, RunError,
+    RunEvent, Runner, START, SessionService, Shared, Tool, ToolContext, ToolNode, Workflow, connect, tool,
 };

@@ -5,8 +5,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
-use pleach::{BoxError, Content, Event, Hook, InvocationContext, NodeError, Plugin};
-use serde_json::{Map, Value, json};
+use pleach::{
+    BoxError, BoxFuture, Content, Context, Event, Hook, InvocationContext, Map, NodeError, Plugin, Tool, ToolContext,
+};
+use serde_json::{Value, json};
 
 use super::env::{Env, Failure};
 use super::event::{content, typed};
@@ -17,20 +19,20 @@ use super::value::{content_value, text_of};
 use super::world::World;
 
 /// The hooks that need no agent.
-const HOOKS: [&str; 5] = ["on_user_message", "before_run", "on_event", "after_run", "on_run_error"];
-
-/// The hooks around agents, models and tools.
-const AGENT_HOOKS: [&str; 9] = [
-    "before_agent",
-    "after_agent",
-    "on_agent_error",
-    "before_model",
-    "after_model",
-    "on_model_error",
+const HOOKS: [&str; 8] = [
+    "on_user_message",
+    "before_run",
+    "on_event",
     "before_tool",
     "after_tool",
     "on_tool_error",
+    "after_run",
+    "on_run_error",
 ];
+
+/// The hooks around agents and models.
+const AGENT_HOOKS: [&str; 6] =
+    ["before_agent", "after_agent", "on_agent_error", "before_model", "after_model", "on_model_error"];
 
 /// A plugin of the scenario. Cheap to clone: every Runner of the scenario gets one.
 #[derive(Clone)]
@@ -40,7 +42,7 @@ pub(crate) struct ScriptedPlugin {
     world: Arc<World>,
 }
 
-type Vars = Map<String, Value>;
+type Vars = Map;
 
 impl ScriptedPlugin {
     /// Reads a PLUGIN object.
@@ -68,15 +70,39 @@ impl ScriptedPlugin {
         result: fn(Value) -> Result<T, NodeError>,
     ) -> Hook<'a, Option<T>> {
         let body = self.hooks.get(kind)?;
-        let mut env = Env::of_hook(Arc::clone(&self.world), ic, vars());
-        Some(Box::pin(async move {
+        Some(self.played(body, Env::of_hook(Arc::clone(&self.world), ic, vars()), result))
+    }
+
+    /// The same around a tool call: the hook sees the call's run.
+    fn around_tool<'a>(
+        &'a self,
+        kind: &str,
+        (tool, args, ctx): (&dyn Tool, &Map, &Context),
+        more: Option<(&str, Value)>,
+    ) -> Hook<'a, Option<Value>> {
+        let body = self.hooks.get(kind)?;
+        let mut env = Env::of_run(Arc::clone(&self.world), ctx.clone(), Value::Null);
+        let vars = [("agent", ctx.agent_name().into()), ("tool", tool.name().into()), ("args", args.clone().into())];
+        for (name, value) in vars.into_iter().chain(more) {
+            env.keep(Some(&name.to_owned()), value);
+        }
+        Some(self.played(body, env, Ok))
+    }
+
+    fn played<'a, T: Send + 'a>(
+        &'a self,
+        body: &'a [Step],
+        mut env: Env,
+        result: fn(Value) -> Result<T, NodeError>,
+    ) -> BoxFuture<'a, Result<Option<T>, BoxError>> {
+        Box::pin(async move {
             let end = play(body, &mut env).await.map_err(|Failure { error, .. }| BoxError::from(error))?;
             match end {
                 End::Through | End::Stopped | End::Returned(Value::Null) => Ok(None),
                 End::Returned(value) => Ok(Some(result(value)?)),
                 End::ReturnedEvent(_) => Err(env.fault("a hook returns no events").error.into()),
             }
-        }))
+        })
     }
 
     /// A hook whose result nobody asks for.
@@ -105,14 +131,46 @@ impl Plugin for ScriptedPlugin {
         self.hook("on_event", ic, vars, changed)
     }
 
+    fn before_tool<'a>(
+        &'a self,
+        tool: &'a dyn Tool,
+        args: &'a mut Map,
+        ctx: &'a ToolContext,
+    ) -> Hook<'a, Option<Value>> {
+        self.around_tool("before_tool", (tool, args, ctx), None)
+    }
+
+    fn after_tool<'a>(
+        &'a self,
+        tool: &'a dyn Tool,
+        args: &'a Map,
+        ctx: &'a ToolContext,
+        result: &'a Value,
+    ) -> Hook<'a, Option<Value>> {
+        self.around_tool("after_tool", (tool, args, ctx), Some(("result", result.clone())))
+    }
+
+    fn on_tool_error<'a>(
+        &'a self,
+        tool: &'a dyn Tool,
+        args: &'a Map,
+        ctx: &'a ToolContext,
+        error: &'a NodeError,
+    ) -> Hook<'a, Option<Value>> {
+        self.around_tool("on_tool_error", (tool, args, ctx), Some(("error", shown_error(error))))
+    }
+
     fn after_run<'a>(&'a self, ic: &'a InvocationContext) -> Hook<'a, ()> {
         self.told("after_run", ic, Vars::new)
     }
 
     fn on_run_error<'a>(&'a self, ic: &'a InvocationContext, error: &'a NodeError) -> Hook<'a, ()> {
-        let shown = || json!({ "type": error.class(), "message": error.message() });
-        self.told("on_run_error", ic, || Vars::from_iter([("error".to_owned(), shown())]))
+        self.told("on_run_error", ic, || Vars::from_iter([("error".to_owned(), shown_error(error))]))
     }
+}
+
+fn shown_error(error: &NodeError) -> Value {
+    json!({ "type": error.class(), "message": error.message() })
 }
 
 /// What `on_event` sees of an event.

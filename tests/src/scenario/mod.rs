@@ -17,6 +17,7 @@ mod ordered;
 mod play;
 mod run;
 mod step;
+mod tool;
 mod turn;
 mod value;
 mod world;

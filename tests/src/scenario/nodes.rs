@@ -8,7 +8,7 @@ use pleach::{BuildError, Field, FieldType, JoinNode, Node, NodeError, RetryConfi
 use serde_json::{Map, Value};
 
 use super::world::World;
-use super::{function, graph};
+use super::{function, graph, tool};
 
 /// Why a node cannot be built.
 #[derive(Debug)]
@@ -66,7 +66,8 @@ pub(crate) fn build(value: &Value, key: Option<&str>, world: &Arc<World>) -> Res
         "function" => function::build(&described, world),
         "join" => join(&described),
         "workflow" => graph::build(&described, world),
-        later @ ("llm_agent" | "sequential_agent" | "parallel_agent" | "loop_agent" | "tool") => {
+        "tool" => tool::build(&described, world),
+        later @ ("llm_agent" | "sequential_agent" | "parallel_agent" | "loop_agent") => {
             Err(Refusal::NotYet(format!("nodes of kind `{later}`")))
         }
         unknown => Err(anyhow::anyhow!("unknown kind `{unknown}`").into()),

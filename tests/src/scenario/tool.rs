@@ -1,0 +1,75 @@
+//! Tools: function tools whose bodies are steps.
+
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use pleach::{Args, Context, Dynamic, FieldType, FunctionTool, Map, Node, NodeError, ToolNode, tool};
+use serde_json::{Value, json};
+
+use super::env::{Env, Failure};
+use super::nodes::{Described, Refusal, not_yet};
+use super::run::{End, play};
+use super::step::{Step, emits, steps};
+use super::world::World;
+
+/// What every call of a tool needs.
+struct Body {
+    world: Arc<World>,
+    steps: Vec<Step>,
+    params: Map,
+}
+
+/// Builds a tool as a node.
+pub(super) fn build(described: &Described<'_>, world: &Arc<World>) -> Result<Arc<dyn Node>, Refusal> {
+    Ok(Arc::new(ToolNode::new(function_tool(described, world)?)))
+}
+
+/// Builds a function tool.
+fn function_tool(described: &Described<'_>, world: &Arc<World>) -> Result<FunctionTool, Refusal> {
+    if described.has("agent_tool") {
+        return Err(Refusal::NotYet(not_yet("agent tools")));
+    }
+    let steps = described.get("steps").map_or_else(|| Ok(Vec::new()), steps)?;
+    if emits(&steps) {
+        return Err(anyhow::anyhow!("the tool `{}` must not emit", described.name()).into());
+    }
+    let (schema, params) = parameters(described)?;
+    let body = Arc::new(Body { world: Arc::clone(world), steps, params });
+    let description = described.get("description").and_then(Value::as_str).unwrap_or_default();
+    let handler = move |Args(args): Args<Map>, ctx: Context| Arc::clone(&body).call(args, ctx);
+    let mut tool = tool(described.name(), description, handler).parameters(schema);
+    if described.has("require_confirmation") {
+        tool = tool.require_confirmation();
+    }
+    Ok(if described.has("long_running") { tool.long_running() } else { tool })
+}
+
+/// The JSON schema of `params`, and their defaults: null for those that have none.
+fn parameters(described: &Described<'_>) -> anyhow::Result<(Value, Map)> {
+    let (mut properties, mut required, mut params) = (Map::new(), Vec::new(), Map::new());
+    for param in described.get("params").and_then(Value::as_array).into_iter().flatten() {
+        let name = param.get("name").and_then(Value::as_str).with_context(|| format!("{param} has no name"))?;
+        let kind = param.get("type").and_then(Value::as_str).unwrap_or("str");
+        let kind = FieldType::parse(kind).with_context(|| format!("{name} has the unknown type {kind}"))?;
+        properties.insert(name.to_owned(), json!({"type": kind.json_type()}));
+        if param.get("default").is_none() {
+            required.push(name);
+        }
+        params.insert(name.to_owned(), param.get("default").cloned().unwrap_or_default());
+    }
+    Ok((json!({"type": "object", "properties": properties, "required": required}), params))
+}
+
+impl Body {
+    async fn call(self: Arc<Self>, args: Map, ctx: Context) -> Result<Dynamic, NodeError> {
+        let mut input = self.params.clone();
+        input.extend(args.into_iter().filter(|(name, _)| self.params.contains_key(name)));
+        let mut env = Env::of_run(Arc::clone(&self.world), ctx, input.into());
+        let end = play(&self.steps, &mut env).await.map_err(|Failure { error, .. }| error)?;
+        match end {
+            End::Through | End::Stopped => Ok(Dynamic::default()),
+            End::Returned(value) => Ok(Dynamic(value)),
+            End::ReturnedEvent(_) => Err(env.fault("a tool returns no events").error),
+        }
+    }
+}
