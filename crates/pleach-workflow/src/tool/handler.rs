@@ -66,6 +66,7 @@ pub trait ToolReply<M>: 'static {
     fn into_reply(self) -> Result<Value, NodeError>;
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: Serialize + 'static> ToolReply<marker::Plain> for T {
     fn into_reply(self) -> Result<Value, NodeError> {
         serde_json::to_value(self).map_err(|error| NodeError::validation(error.to_string()))

@@ -20,5 +20,7 @@ mod questions;
 mod rewind;
 mod state_rules;
 mod support;
+mod tool_gates;
+mod tools;
 mod typed;
 mod workers;

@@ -1,0 +1,414 @@
+//! Confirmations and credentials of tool calls: ask, pause, answer, go on. Rules R129, R130, R510, R511, R852, R920, R931.
+//!
+//! What is expected was printed by google-adk 2.13.0 for the same tools, where a comment does not say otherwise.
+
+use std::sync::Arc;
+
+use pleach::prelude::*;
+use pleach::{AuthConfig, AuthCredential, FunctionCall, FunctionResponse, InMemorySessionService, RunRequest};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::support::{key, runner, stored, trace};
+use crate::tools::{Add, Spy, add, fed, first, spied};
+
+const SURE: &str = "wf_tool_confirmation:wf@1/add@1";
+const OWN: &str = "wf_tool_confirmation:wf@1/own@1";
+const AUTH: &str = "wf_auth:wf@1/secret@1";
+
+/// The call by which the last stored event asks.
+async fn asked(sessions: &InMemorySessionService) -> FunctionCall {
+    let session = sessions.get_session(&key(), Default::default()).await.unwrap().unwrap();
+    let event = session.events.last().unwrap();
+    let ids: Vec<&str> = event.interrupt_ids().into_iter().collect();
+    let call = event.function_calls().next().unwrap().clone();
+    assert_eq!(ids, [call.id.as_deref().unwrap()]);
+    assert!(event.actions().requested_auth_configs().is_empty());
+    assert!(event.actions().requested_tool_confirmations().is_empty());
+    call
+}
+
+/// The whole session as JSON text, as a client may get it.
+async fn everything(sessions: &InMemorySessionService) -> String {
+    let session = sessions.get_session(&key(), Default::default()).await.unwrap().unwrap();
+    format!("{} {}", serde_json::to_string(&session.events).unwrap(), serde_json::to_string(&session.state).unwrap())
+}
+
+/// Answers as a client does that knows nothing of this crate.
+fn reply(runner: &Runner, id: &str, response: Value) -> pleach::Run {
+    let response = FunctionResponse::new(id, "adk_request_input", response.as_object().unwrap().clone());
+    runner.start(RunRequest::new(("ana", "s1")).message(vec![Part::function_response(response)]))
+}
+
+#[tokio::test]
+async fn r130_r852_a_gated_call_waits_for_consent() {
+    let (runner, sessions) = runner(fed(json!(5), add().require_confirmation()));
+    let lines = trace(runner.run("ana", "s1", "go")).await;
+    assert_eq!(lines[1], format!("wf@1/add@1: asks {SURE}"));
+    let schema = json!({
+        "additionalProperties": false,
+        "description": "Represents a tool confirmation configuration.",
+        "properties": {
+            "hint": {"default": "", "title": "Hint", "type": "string"},
+            "confirmed": {"default": false, "title": "Confirmed", "type": "boolean"},
+            "payload": {"anyOf": [{}, {"type": "null"}], "default": null, "title": "Payload"},
+        },
+        "title": "ToolConfirmation",
+        "type": "object",
+    });
+    let args = json!({
+        "interruptId": SURE,
+        "payload": {"tool_name": "add", "args": {"x": 5}},
+        "message": "Please approve or reject the tool call add() by responding with a FunctionResponse with an expected ToolConfirmation payload.",
+        "response_schema": schema,
+    });
+    let call = asked(&sessions).await;
+    assert_eq!((call.name.as_deref(), json!(call.args)), (Some("adk_request_input"), args));
+
+    let bad = trace(runner.answer("s1", SURE, true).unwrap()).await;
+    assert!(bad[0].starts_with("! WorkflowDataError: validation failed for interrupt"), "{bad:?}");
+    let lines = trace(reply(&runner, SURE, json!({"confirmed": true}))).await;
+    assert_eq!(lines, ["wf@1/add@1: {\"sum\":7}"]);
+}
+
+#[tokio::test]
+async fn e184_r853_a_rejected_call_gives_an_error_that_plugins_see() {
+    for answer in [json!({"confirmed": false}), json!({"foo": 1}), json!({"response": "{\"confirmed\": true}"})] {
+        let notes = Arc::default();
+        let (runner, _) = spied(fed(json!(5), add().require_confirmation()), [Spy::new("a", &notes)]);
+        trace(runner.run("ana", "s1", "go")).await;
+        let lines = trace(reply(&runner, SURE, answer)).await;
+        assert_eq!(lines, ["wf@1/add@1: {\"error\":\"This tool call is rejected.\"}"]);
+        let expected = [
+            "before a add {\"x\":5}",
+            "before a add {\"x\":5} confirmed false",
+            "after a {\"x\":5} {\"error\":\"This tool call is rejected.\"}",
+        ];
+        assert_eq!(*notes.lock().unwrap(), expected);
+    }
+}
+
+#[tokio::test]
+async fn r852_a_condition_picks_the_calls_that_need_consent() {
+    #[derive(Deserialize)]
+    struct X {
+        x: i64,
+    }
+    let picky = || add().confirm_if(|_, args: &X| args.x > 3);
+    let (free, _) = runner(fed(json!(3), picky()));
+    assert_eq!(trace(free.run("ana", "s1", "go")).await[1], "wf@1/add@1: {\"sum\":5}");
+    let (gated, _) = runner(fed(json!(4), picky()));
+    assert_eq!(trace(gated.run("ana", "s1", "go")).await[1], format!("wf@1/add@1: asks {SURE}"));
+    // Better than google-adk, where the condition is called with what came: what cannot be judged needs consent.
+    let (unread, _) = runner(fed(json!("four"), picky()));
+    assert_eq!(trace(unread.run("ana", "s1", "go")).await[1], format!("wf@1/add@1: asks {SURE}"));
+}
+
+/// Asks for consent itself, and tells the answer.
+fn own() -> FunctionTool {
+    tool("own", "", async |Args(a): Args<Add>, ctx: ToolContext| -> Result<Value, NodeError> {
+        let Some(answer) = ctx.tool_confirmation() else {
+            ctx.state().set("asked", true)?;
+            ctx.request_confirmation("sure?", Some(json!({"n": a.x})))?;
+            ctx.emit(Event::message("about to ask")).await?;
+            return Ok(json!({"pending": 1}));
+        };
+        Ok(json!({"confirmed": answer.confirmed, "payload": answer.payload, "x": a.x}))
+    })
+}
+
+#[tokio::test]
+async fn r852_a_tool_asks_for_consent_itself() {
+    for (answer, given) in [
+        (json!({"confirmed": true, "payload": {"a": 1}}), json!({"confirmed": true, "payload": {"a": 1}, "x": 5})),
+        (json!({"confirmed": false}), json!({"confirmed": false, "payload": null, "x": 5})),
+    ] {
+        let (runner, sessions) = runner(fed(json!(5), own()));
+        trace(runner.run("ana", "s1", "go")).await;
+        // What the tool emits meanwhile does not carry its request away.
+        let question = format!("wf@1/own@1: asks {}", OWN);
+        assert_eq!(stored(&sessions).await[1..], ["wf@1/own@1: state {\"asked\":true}".to_owned(), question]);
+        let args = asked(&sessions).await.args.unwrap();
+        let payload = json!({"tool_name": "own", "args": {"x": 5}, "confirmation_payload": {"n": 5}});
+        assert_eq!((args["message"].as_str(), &args["payload"]), (Some("sure?"), &payload));
+        assert_eq!(trace(reply(&runner, OWN, answer)).await, [format!("wf@1/own@1: {given}")]);
+    }
+}
+
+#[tokio::test]
+async fn r852_a_failed_call_asks_for_nothing() {
+    let fails = tool("fails", "", async |ctx: ToolContext| -> Result<(), NodeError> {
+        ctx.request_confirmation("x", None)?;
+        ctx.request_credential(api_key())?;
+        ctx.state().set("w", 1)?;
+        Err(NodeError::value("v"))
+    });
+    let (runner, sessions) = runner(first(fails));
+    let lines = trace(runner.run("ana", "s1", "{}")).await;
+    assert_eq!(lines, ["wf@1/fails@1: state {\"w\":1}, ValueError: v", "! ValueError: v"]);
+    let all = everything(&sessions).await;
+    assert!(!all.contains("sure") && !all.contains("adk_request"), "{all}");
+}
+
+#[tokio::test]
+async fn requests_belong_to_tool_calls() {
+    let node = FunctionNode::new("node", async |ctx: Context| -> Result<(), NodeError> {
+        ctx.request_confirmation("sure?", None)
+    });
+    let lines = trace(runner(node).0.run("ana", "s1", "go")).await;
+    let expected = "node@1: ValueError: request_confirmation requires function_call_id: it is for tool calls only.";
+    assert_eq!(lines[0], expected);
+}
+
+/// The config of an API key, with one of the agent's own.
+fn api_key() -> AuthConfig {
+    AuthConfig::new(json!({
+        "authScheme": {"type": "apiKey", "in": "header", "name": "X-Key"},
+        "rawAuthCredential": {"authType": "apiKey", "apiKey": "agentsecret"},
+    }))
+}
+
+/// A tool that needs a credential, and shows it.
+fn secret(config: AuthConfig) -> FunctionTool {
+    tool("secret", "", move |ctx: ToolContext| {
+        let config = config.clone();
+        async move {
+            match ctx.get_auth_response(&config) {
+                Some(credential) => {
+                    serde_json::to_value(credential).map_err(|error| NodeError::value(error.to_string()))
+                }
+                None => ctx.request_credential(config).map(|()| json!("no credential yet")),
+            }
+        }
+    })
+}
+
+#[tokio::test]
+async fn r129_a_request_shows_the_client_no_secret_of_the_agent() {
+    let (runner, sessions) = runner(first(secret(api_key())));
+    assert_eq!(trace(runner.run("ana", "s1", "{}")).await, [format!("wf@1/secret@1: asks {AUTH}")]);
+    let config = json!({
+        "authScheme": {"type": "apiKey", "in": "header", "name": "X-Key"},
+        "rawAuthCredential": {"authType": "apiKey"},
+        "credentialKey": "adk_apiKey_9a46dad5a84303f3_apiKey_396de6d857206243",
+    });
+    let message = "Please provide your API key for X-Key.";
+    let args = json!({"functionCallId": AUTH, "authConfig": config, "message": message});
+    let call = asked(&sessions).await;
+    assert_eq!((call.name.as_deref(), json!(call.args)), (Some("adk_request_credential"), args));
+    assert!(!everything(&sessions).await.contains("agentsecret"));
+}
+
+#[tokio::test]
+async fn r129_every_kind_of_secret_stays_with_the_agent() {
+    let raw = json!({
+        "authType": "http",
+        "http": {
+            "scheme": "basic",
+            "credentials": {"username": "u", "password": "hush1", "token": "hush2"},
+            "additionalHeaders": {"X": "hush3"},
+        },
+        // Beyond google-adk, which sends these along.
+        "oauth2": {"clientId": "c", "clientSecret": "hush4", "accessToken": "hush5", "refreshToken": "hush6", "codeVerifier": "hush7"},
+        "serviceAccount": {"scopes": ["s"], "serviceAccountCredential": {"privateKey": "hush8"}},
+    });
+    let config = AuthConfig::new(json!({
+        "authScheme": {"type": "http", "scheme": "basic"},
+        "rawAuthCredential": raw,
+        "exchangedAuthCredential": raw,
+    }));
+    let (runner, sessions) = runner(first(secret(config)));
+    trace(runner.run("ana", "s1", "{}")).await;
+    let args = asked(&sessions).await.args.unwrap();
+    let shown = json!({
+        "authType": "http",
+        "http": {"scheme": "basic", "credentials": {"username": "u"}},
+        "oauth2": {"clientId": "c"},
+        "serviceAccount": {"scopes": ["s"]},
+    });
+    assert_eq!(
+        (&args["authConfig"]["rawAuthCredential"], &args["authConfig"]["exchangedAuthCredential"]),
+        (&shown, &shown)
+    );
+    assert_eq!(args["message"], "Please provide your authentication credentials.");
+    // The verifier of an agent's own sign-in waits in the state, as google-adk keeps one that it made.
+    let all = everything(&sessions).await.replace("hush7", "verifier");
+    assert!(!all.contains("hush"), "{all}");
+}
+
+#[tokio::test]
+async fn r931_e186_a_credential_comes_in_several_forms() {
+    let filled = json!({
+        "authScheme": {"type": "apiKey", "in": "header", "name": "Other"},
+        "exchangedAuthCredential": {"authType": "apiKey", "apiKey": "K3"},
+        "credentialKey": "evil",
+    });
+    for (answer, api_key_given) in [
+        (json!({"result": "K1"}), "K1"),
+        (json!({"result": 5}), "5"),
+        (json!({"authType": "apiKey", "apiKey": "K2"}), "K2"),
+        (filled, "K3"),
+        // google-adk reads these as numbers first, and then knows their text no more.
+        (json!({"result": "12345678901234567890123"}), "12345678901234567890123"),
+        (json!({"result": "1e5"}), "1e5"),
+    ] {
+        let (runner, sessions) = runner(first(secret(api_key())));
+        trace(runner.run("ana", "s1", "{}")).await;
+        let lines = trace(reply(&runner, AUTH, answer)).await;
+        let given = json!(AuthCredential::api_key(api_key_given));
+        assert_eq!(lines, [format!("wf@1/secret@1: {given}")]);
+        let session = sessions.get_session(&key(), Default::default()).await.unwrap().unwrap();
+        assert_eq!(session.state, pleach::Map::new(), "credentials are not stored");
+    }
+}
+
+#[tokio::test]
+async fn r931_what_is_no_credential_fails_the_node_and_null_is_no_answer() {
+    let malformed = "The auth response is malformed or does not carry back the state generated for this auth request. Return the auth config from the credential request with the authorization result filled in.";
+    let no_key = json!({"authScheme": {"type": "apiKey", "in": "query", "name": "k"}});
+    for answer in [json!({"junk": 1}), json!({"result": true}), json!({"authType": "magic"}), no_key] {
+        let (runner, _) = runner(first(secret(api_key())));
+        trace(runner.run("ana", "s1", "{}")).await;
+        let lines = trace(reply(&runner, AUTH, answer)).await;
+        assert_eq!(lines[0], format!("wf@1/secret@1: WorkflowDataError: {malformed}"));
+    }
+    let (runner, _) = runner(first(secret(api_key())));
+    trace(runner.run("ana", "s1", "{}")).await;
+    let lines = trace(reply(&runner, AUTH, json!({"result": null}))).await;
+    assert_eq!(lines, [format!("wf@1/secret@1: asks {AUTH}")]);
+}
+
+fn oauth(more: Value) -> AuthConfig {
+    let flow = json!({"authorizationUrl": "https://a/auth?x=1", "tokenUrl": "https://t", "scopes": {"read all": "r", "w": "w"}});
+    let mut client = json!({"clientId": "c", "clientSecret": "hush", "redirectUri": "https://r/cb?a=b c"});
+    client.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    AuthConfig::new(json!({
+        "authScheme": {"type": "oauth2", "flows": {"authorizationCode": flow}},
+        "rawAuthCredential": {"authType": "oauth2", "oauth2": client},
+    }))
+}
+
+#[tokio::test]
+async fn r931_a_sign_in_must_bring_back_its_state() {
+    let config = oauth(json!({"codeChallengeMethod": "S256", "audience": "aud", "nonce": "n", "prompt": "none"}));
+    for honest in [true, false] {
+        let (runner, sessions) = runner(first(secret(config.clone())));
+        trace(runner.run("ana", "s1", "{}")).await;
+        let args = asked(&sessions).await.args.unwrap();
+        let mut answer = args["authConfig"].clone();
+        let oauth2 = answer["exchangedAuthCredential"]["oauth2"].as_object_mut().unwrap();
+        let (uri, state) =
+            (oauth2["authUri"].as_str().unwrap().to_owned(), oauth2["state"].as_str().unwrap().to_owned());
+        let expected = format!(
+            "https://a/auth?x=1&response_type=code&client_id=c&redirect_uri=https%3A%2F%2Fr%2Fcb%3Fa%3Db+c&scope=read+all+w&state={state}&access_type=offline&prompt=none&audience=aud&nonce=n&code_challenge="
+        );
+        assert!(uri.starts_with(&expected) && uri.ends_with("&code_challenge_method=S256"), "{uri}");
+        let session = sessions.get_session(&key(), Default::default()).await.unwrap().unwrap();
+        let verifier = &session.state[&format!("adk_oauth_credential:{AUTH}")]["oauth2"]["code_verifier"];
+        let verifier = verifier.as_str().unwrap().to_owned();
+        assert_eq!(session.state[&format!("adk_oauth_state:{AUTH}")], state);
+        // Neither the secret nor the verifier is shown.
+        let shown = Value::Object(args.clone()).to_string();
+        assert!(!shown.contains("hush") && !shown.contains(&verifier), "{shown}");
+
+        oauth2.insert("accessToken".into(), "tok".into());
+        if !honest {
+            oauth2.insert("state".into(), "other".into());
+        }
+        let lines = trace(reply(&runner, AUTH, answer)).await;
+        if honest {
+            let given: Value =
+                serde_json::from_str(lines[0].split_once(": ").unwrap().1.split(", state").next().unwrap()).unwrap();
+            let oauth2 = &given["oauth2"];
+            let got =
+                ["client_id", "client_secret", "access_token", "code_verifier"].map(|field| oauth2[field].as_str());
+            assert_eq!(got, [Some("c"), Some("hush"), Some("tok"), Some(verifier.as_str())]);
+        } else {
+            assert!(
+                lines[0].starts_with("wf@1/secret@1: WorkflowDataError: The auth response is malformed"),
+                "{lines:?}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn r129_what_a_sign_in_lacks_is_named() {
+    let scheme = oauth(json!({})).get("auth_scheme").unwrap().clone();
+    let oidc = json!({"type": "openIdConnect", "openIdConnectUrl": "https://o"});
+    let client = json!({"authType": "openIdConnect", "oauth2": {"clientId": "c"}});
+    for (config, expected) in [
+        (oauth(json!({"clientId": null})), "Auth Scheme oauth2 requires client_id in auth_credential.oauth2."),
+        (
+            oauth(json!({"codeChallengeMethod": "plain"})),
+            "Unsupported code_challenge_method: plain. Only 'S256' is supported.",
+        ),
+        (AuthConfig::new(json!({"authScheme": scheme})), "Auth Scheme oauth2 requires auth_credential."),
+        (
+            AuthConfig::new(json!({"authScheme": oidc, "rawAuthCredential": client})),
+            "Cannot generate an auth uri for the auth scheme: it carries no OAuth2 flows.",
+        ),
+    ] {
+        let lines = trace(runner(first(secret(config))).0.run("ana", "s1", "{}")).await;
+        assert_eq!(lines[0], format!("wf@1/secret@1: ValueError: {expected}"));
+    }
+    // A client without a secret gets PKCE, and one that brings its address keeps it.
+    let (public, sessions) = runner(first(secret(oauth(json!({"clientSecret": null})))));
+    trace(public.run("ana", "s1", "{}")).await;
+    let args = asked(&sessions).await.args.unwrap();
+    assert!(
+        args["authConfig"]["exchangedAuthCredential"]["oauth2"]["authUri"]
+            .as_str()
+            .unwrap()
+            .contains("code_challenge=")
+    );
+    let (fixed, sessions) = runner(first(secret(oauth(json!({"authUri": "https://set"})))));
+    trace(fixed.run("ana", "s1", "{}")).await;
+    let args = asked(&sessions).await.args.unwrap();
+    assert_eq!(args["authConfig"]["exchangedAuthCredential"]["oauth2"]["authUri"], "https://set");
+}
+
+#[tokio::test]
+async fn r852_consent_comes_before_the_credential_and_both_answers_last() {
+    let both = tool("both", "", async |ctx: ToolContext| -> Result<Value, NodeError> {
+        if ctx.tool_confirmation().is_none() {
+            ctx.request_confirmation("h", None)?;
+        }
+        match ctx.get_auth_response(&api_key()) {
+            Some(credential) => Ok(json!(credential.api_key)),
+            None => ctx.request_credential(api_key()).map(|()| Value::Null),
+        }
+    });
+    let (runner, sessions) = runner(first(both.clone()));
+    trace(runner.run("ana", "s1", "{}")).await;
+    let consent = "wf_tool_confirmation:wf@1/both@1";
+    let lines = trace(reply(&runner, consent, json!({"confirmed": true}))).await;
+    assert_eq!(lines, ["wf@1/both@1: asks wf_auth:wf@1/both@1"]);
+    // R909: another process finds both answers.
+    let later = Runner::builder("t").root(first(both)).sessions(sessions).build().unwrap();
+    let lines = trace(later.answer("s1", "wf_auth:wf@1/both@1", "007").unwrap()).await;
+    assert_eq!(lines, ["wf@1/both@1: \"007\""]);
+}
+
+#[tokio::test]
+async fn r511_a_function_node_waits_for_its_credential() {
+    let node = || {
+        FunctionNode::new("secret", async |ctx: Context| {
+            ctx.get_auth_response(&api_key()).and_then(|credential| credential.api_key)
+        })
+    };
+    let mut wf = Workflow::builder("wf");
+    let secret = wf.add(node().auth_config(api_key()));
+    wf.edge(START, secret);
+    let (runner, sessions) = runner(wf.build().unwrap());
+    trace(runner.run("ana", "s1", "go")).await;
+    assert_eq!(asked(&sessions).await.name.as_deref(), Some("adk_request_credential"));
+    assert!(!everything(&sessions).await.contains("agentsecret"));
+    assert_eq!(trace(reply(&runner, AUTH, json!({"result": "K1"}))).await, ["wf@1/secret@1: \"K1\""]);
+
+    let mut wf = Workflow::builder("wf");
+    let secret = wf.add(node().auth_config(api_key()).rerun_on_resume(false));
+    wf.edge(START, secret);
+    let fault = wf.build().unwrap_err();
+    assert_eq!((fault.rule(), fault.class()), ("auth_needs_rerun", "WorkflowConfigurationError"));
+}
