@@ -96,7 +96,10 @@ impl ToolNode {
         let asked = ctx.take_tool_requests();
         match called {
             Ok(_) if let Some(confirmation) = asked.confirmation => {
-                let question = confirmation_question(ctx, self.tool.name(), args.clone(), confirmation);
+                // What is temporary is never stored, so no question shows it.
+                let shown = args.iter().filter(|(name, _)| !name.starts_with("temp:"));
+                let shown = shown.map(|(name, value)| (name.clone(), value.clone())).collect();
+                let question = confirmation_question(ctx, self.tool.name(), shown, confirmation);
                 Ok(Outcome::Asks(Yield::from(question)))
             }
             Ok(_) if let Some(config) = asked.credential => {

@@ -104,6 +104,27 @@ async fn r852_a_condition_picks_the_calls_that_need_consent() {
     assert_eq!(trace(unread.run("ana", "s1", "go")).await[1], format!("wf@1/add@1: asks {SURE}"));
 }
 
+#[tokio::test]
+async fn what_is_temporary_is_not_shown_to_whoever_consents() {
+    #[derive(Deserialize, schemars::JsonSchema)]
+    struct Pay {
+        #[serde(rename = "temp:pin")]
+        pin: String,
+        cents: i64,
+    }
+    let pay = tool("pay", "", async |Args(pay): Args<Pay>| pay.pin.len() as i64 + pay.cents).require_confirmation();
+    let mut wf = Workflow::builder("wf");
+    let pin = wf.node("pin", async || pleach::Output::of(5).state("temp:pin", "1234"));
+    let pay = wf.tool(pay);
+    let cents = wf.node("cents", async |Input(cents): Input<i64>| json!({"cents": cents}));
+    wf.edge(START, pin).edge(pin, cents).edge(cents.dynamic(), pay);
+    let (runner, sessions) = runner(wf.build().unwrap());
+    trace(runner.run("ana", "s1", "go")).await;
+    let args = asked(&sessions).await.args.unwrap();
+    assert_eq!(args["payload"]["args"], json!({"cents": 5}));
+    assert!(!everything(&sessions).await.contains("1234"));
+}
+
 /// Asks for consent itself, and tells the answer.
 fn own() -> FunctionTool {
     tool("own", "", async |Args(a): Args<Add>, ctx: ToolContext| -> Result<Value, NodeError> {

@@ -183,6 +183,18 @@ async fn r301_a_tool_whose_name_is_no_identifier_needs_another_as_a_node() {
     assert_eq!(last(wf.build().unwrap(), "{}").await, "wf@1/weather@1: \"sun\"");
 }
 
+#[tokio::test]
+async fn r415_a_tool_fails_with_the_class_of_its_error() {
+    async fn parse(Args(a): Args<Add>, _: ToolContext) -> Result<i64> {
+        Ok("x".repeat(usize::try_from(a.x)?).parse()?)
+    }
+    assert_eq!(
+        last(fed(json!(1), tool("parse", "", parse)), "go").await,
+        "! ParseIntError: invalid digit found in string"
+    );
+    assert!(last(fed(json!(-1), tool("parse", "", parse)), "go").await.starts_with("! TryFromIntError: "));
+}
+
 struct Factor(i64);
 
 #[tokio::test]
