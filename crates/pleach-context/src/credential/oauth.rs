@@ -24,8 +24,7 @@ pub(super) fn exchanged(config: &AuthConfig, ids: &dyn IdGen) -> Result<Option<V
     let client = raw.get("oauth2").and_then(Value::as_object).ok_or_else(|| lacks("oauth2 in auth_credential"))?;
     let mut exchanged = raw.clone();
     if !uri(raw) {
-        let id = raw["oauth2"].get("client_id").and_then(Value::as_str).filter(|id| !id.is_empty());
-        let id = id.ok_or_else(|| lacks("client_id in auth_credential.oauth2"))?;
+        let id = given(client, "client_id").ok_or_else(|| lacks("client_id in auth_credential.oauth2"))?;
         exchanged["oauth2"] = Value::Object(signed(&config.as_value()["auth_scheme"], client, id, ids)?);
     }
     Ok(Some(exchanged))
@@ -35,7 +34,7 @@ pub(super) fn exchanged(config: &AuthConfig, ids: &dyn IdGen) -> Result<Option<V
 fn signed(scheme: &Value, client: &Map, id: &str, ids: &dyn IdGen) -> Result<Map, NodeError> {
     let (endpoint, scopes) = endpoint(scheme)?;
     let mut signed = client.clone();
-    let given = |name: &str| client.get(name).and_then(Value::as_str).filter(|value| !value.is_empty());
+    let given = |name: &str| given(client, name);
     let state = ids.uuid().simple().to_string();
     let mut query = Serializer::new(String::new());
     query.append_pair("response_type", "code").append_pair("client_id", id);
@@ -52,26 +51,29 @@ fn signed(scheme: &Value, client: &Map, id: &str, ids: &dyn IdGen) -> Result<Map
             query.append_pair(name, value);
         }
     }
-    let own_verifier = given("code_verifier");
-    // A client without a secret proves by PKCE that it is the one that began.
-    match given("code_challenge_method").or_else(|| given("client_secret").is_none().then_some("S256")) {
-        Some("S256") => {
-            let random = || format!("{}{}", ids.uuid().simple(), ids.uuid().simple());
-            let verifier = own_verifier.map_or_else(random, str::to_owned);
-            query.append_pair("code_challenge", &challenge(&verifier)).append_pair("code_challenge_method", "S256");
-            signed.insert("code_verifier".to_owned(), verifier.into());
-            signed.insert("code_challenge_method".to_owned(), "S256".into());
-        }
-        Some(other) => {
-            let message = format!("Unsupported code_challenge_method: {other}. Only 'S256' is supported.");
-            return Err(NodeError::value(message));
-        }
-        None => {}
+    if let Some(verifier) = verifier(client, ids)? {
+        query.append_pair("code_challenge", &challenge(&verifier)).append_pair("code_challenge_method", "S256");
+        signed.insert("code_verifier".to_owned(), verifier.into());
+        signed.insert("code_challenge_method".to_owned(), "S256".into());
     }
     let joint = if endpoint.contains('?') { '&' } else { '?' };
     signed.insert("auth_uri".to_owned(), format!("{endpoint}{joint}{}", query.finish()).into());
     signed.insert("state".to_owned(), state.into());
     Ok(signed)
+}
+
+/// The secret by which a client proves that it is the one that began (PKCE): one without a secret of its own always does.
+fn verifier(client: &Map, ids: &dyn IdGen) -> Result<Option<String>, NodeError> {
+    let random = || format!("{}{}", ids.uuid().simple(), ids.uuid().simple());
+    match given(client, "code_challenge_method").or_else(|| given(client, "client_secret").is_none().then_some("S256"))
+    {
+        Some("S256") => Ok(Some(given(client, "code_verifier").map_or_else(random, str::to_owned))),
+        Some(other) => {
+            let message = format!("Unsupported code_challenge_method: {other}. Only 'S256' is supported.");
+            Err(NodeError::value(message))
+        }
+        None => Ok(None),
+    }
 }
 
 /// Where the scheme lets people sign in, and what for.
@@ -104,7 +106,11 @@ fn scopes(scopes: &Value) -> Vec<&str> {
 }
 
 fn text<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
-    value.get(name).and_then(Value::as_str).filter(|text| !text.is_empty())
+    given(value.as_object()?, name)
+}
+
+fn given<'a>(object: &'a Map, name: &str) -> Option<&'a str> {
+    object.get(name).and_then(Value::as_str).filter(|text| !text.is_empty())
 }
 
 /// RFC 7636, method S256.

@@ -378,7 +378,7 @@ async fn r852_plugins_answer_failures() {
 }
 
 #[tokio::test]
-async fn r1112_a_failing_hook_fails_the_node() {
+async fn l132_a_failing_hook_fails_the_node() {
     let (_, end) = played(fed(json!(5), add()), |a| {
         a.before = |args| {
             *args = Value::Null;
