@@ -29,17 +29,17 @@ fn r1001_r1025_memory_cut_after_every_event() {
 
 #[test]
 fn r1001_r1030_memory_resumable_cut_after_every_event() {
-    check("memory, resumable", 800, flow(true), |flow| cut_after_every_event(flow, &Host::memory()));
+    check("memory, resumable", 500, flow(true), |flow| cut_after_every_event(flow, &Host::memory()));
 }
 
 #[test]
 fn s14_memory_cut_in_every_append() {
-    check("memory, appends", 150, flow(false), |flow| cut_in_every_append(flow, &Host::memory()));
+    check("memory, appends", 120, flow(false), |flow| cut_in_every_append(flow, &Host::memory()));
 }
 
 #[test]
 fn s14_memory_resumable_cut_in_every_append() {
-    check("memory, resumable, appends", 100, flow(true), |flow| cut_in_every_append(flow, &Host::memory()));
+    check("memory, resumable, appends", 80, flow(true), |flow| cut_in_every_append(flow, &Host::memory()));
 }
 
 #[cfg(feature = "sqlite")]
