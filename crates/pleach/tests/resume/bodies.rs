@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use futures::future::try_join_all;
 use pleach::prelude::*;
-use pleach::{FunctionNode, Node, NodeInput, ParallelWorker, RunOptions, Yield};
+use pleach::{FunctionNode, Map, Node, NodeInput, ParallelWorker, RunOptions, Yield};
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::flow::{Asks, ParentEnd, Part, PartKind, Task, Trouble, Work, Writes};
@@ -27,8 +29,11 @@ pub(crate) fn label(name: &str, input: &Value) -> String {
 }
 
 /// The person's answer to a question.
-pub(crate) fn answer(question: &str) -> String {
-    format!("to {question}")
+pub(crate) fn answer(question: &str) -> Map {
+    if question.starts_with("wf_tool_confirmation:") {
+        return Map::from_iter([("confirmed".to_owned(), true.into())]);
+    }
+    Map::from_iter([("result".to_owned(), format!("to {question}").into())])
 }
 
 fn question(ctx: &Context, number: u8) -> String {
@@ -60,6 +65,8 @@ pub(crate) fn node(name: &str, task: &Task, world: &World) -> Arc<dyn Node> {
         Work::Value { messages, writes } => retried(value(name, trouble, *messages, *writes, world), task.retry),
         Work::State => retried(quiet(name, trouble, true, world), task.retry),
         Work::Silent => retried(quiet(name, trouble, false, world), task.retry),
+        Work::Tool => called(name, trouble, task.retry, world),
+        Work::Gated => retried(value(name, trouble, 0, Writes::Nothing, world).require_confirmation(), task.retry),
         Work::Question => retried(returned(name, trouble, world), task.retry),
         Work::Questions { count, how: Asks::Returned } => retried(returns(name, trouble, *count, world), task.retry),
         Work::Questions { count, how } => retried(asks(name, trouble, *count, *how, world), task.retry),
@@ -71,6 +78,31 @@ pub(crate) fn node(name: &str, task: &Task, world: &World) -> Arc<dyn Node> {
 
 fn retried<In: 'static, Out: 'static>(node: FunctionNode<In, Out>, retry: bool) -> Arc<dyn Node> {
     Arc::new(if retry { node.retry(again()) } else { node })
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Call {
+    input: String,
+}
+
+fn called(name: &str, trouble: Trouble, retry: bool, world: World) -> Arc<dyn Node> {
+    let call = tool(name, "Says what it was given.", move |Args(call): Args<Call>, ctx: ToolContext| {
+        let (trouble, world) = (trouble.clone(), world.clone());
+        async move {
+            trouble.begin(&ctx, &world).await?;
+            trouble.end(&ctx, &world)?;
+            Ok::<_, NodeError>(label(ctx.node_name(), &call.input.into()))
+        }
+    });
+    let node = ToolNode::new(call);
+    Arc::new(if retry { node.retry(again()) } else { node })
+}
+
+/// Hands on a text made of its input.
+pub(crate) fn plain(name: &str) -> Arc<dyn Node> {
+    Arc::new(FunctionNode::new(name, |ctx: Context, Input(input): Input<Dynamic>| async move {
+        label(ctx.node_name(), &input.0)
+    }))
 }
 
 /// Gives the items of a parallel worker.

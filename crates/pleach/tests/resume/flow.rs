@@ -87,6 +87,10 @@ pub(crate) enum Work {
     State,
     /// No event at all.
     Silent,
+    /// A call of a tool with what the node before it gives.
+    Tool,
+    /// A value that a person has to allow.
+    Gated,
     /// A returned question whose answer is the output.
     Question,
     /// Questions of a node that runs again with the answers.
@@ -170,6 +174,8 @@ fn work() -> impl Strategy<Value = Work> {
         6 => value(),
         1 => Just(Work::State),
         1 => Just(Work::Silent),
+        1 => Just(Work::Tool),
+        1 => Just(Work::Gated),
         2 => Just(Work::Question),
         2 => (1u8..3, asks).prop_map(|(count, how)| Work::Questions { count, how }),
         1 => worker,
@@ -194,16 +200,24 @@ fn block() -> impl Strategy<Value = Block> {
     })
 }
 
-fn tail() -> impl Strategy<Value = Tail> {
-    // What a lane gives tells the runs of the last node apart, so every lane gives something.
-    let lane = || task_of(prop_oneof![3 => value(), 1 => Just(Work::Question)]);
+fn tail(resumable: bool) -> impl Strategy<Value = Tail> {
+    // Where nothing notes that a node without an event has completed, it runs again behind the others (R1011).
+    let silent = u32::from(resumable);
+    let lane = move || {
+        task_of(prop_oneof![
+            6 => value(),
+            2 => Just(Work::Question),
+            silent => Just(Work::Silent),
+            1 => Just(Work::State)
+        ])
+    };
     let lanes = move || prop::collection::vec(lane(), 2..3);
-    prop_oneof![6 => Just(Tail::None), 1 => lanes().prop_map(Tail::Merge), 1 => lanes().prop_map(Tail::Filter)]
+    prop_oneof![4 => Just(Tail::None), 1 => lanes().prop_map(Tail::Merge), 1 => lanes().prop_map(Tail::Filter)]
 }
 
 /// Any case of an app of this kind.
 pub(crate) fn flow(resumable: bool) -> impl Strategy<Value = Flow> {
     let limit = prop_oneof![3 => Just(0usize), 1 => 1usize..3];
-    (any::<bool>(), limit, prop::collection::vec(block(), 1..3), tail())
+    (any::<bool>(), limit, prop::collection::vec(block(), 1..3), tail(resumable))
         .prop_map(move |(one_by_one, limit, blocks, tail)| Flow { resumable, one_by_one, limit, blocks, tail })
 }

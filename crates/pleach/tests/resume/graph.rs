@@ -56,10 +56,7 @@ impl Graph<'_> {
     /// A node that hands on a value made of its input.
     fn plain(&mut self, from: &Ends) -> Handle {
         let name = self.name();
-        let node = FunctionNode::new(name, |ctx: Context, Input(input): Input<Dynamic>| async move {
-            label(ctx.node_name(), &input.0)
-        });
-        self.add(Arc::new(node), from)
+        self.add(bodies::plain(&name), from)
     }
 
     fn blocks(&mut self, mut ends: Ends, blocks: &[Block]) -> Ends {
@@ -96,11 +93,14 @@ impl Graph<'_> {
     fn task(&mut self, ends: &Ends, task: &Task) -> Handle {
         let name = self.name();
         let node = bodies::node(&name, task, self.world);
-        if let Work::Worker { items, .. } = task.work {
-            let feeder = self.add(bodies::feeder(&format!("f_{name}"), items), ends);
-            return self.add(node, &vec![(Some(feeder), None)]);
-        }
-        self.add(node, ends)
+        // Lists and tools take what not every node gives.
+        let before = match task.work {
+            Work::Worker { items, .. } => bodies::feeder(&format!("f_{name}"), items),
+            Work::Tool => bodies::plain(&format!("f_{name}")),
+            _ => return self.add(node, ends),
+        };
+        let before = self.add(before, ends);
+        self.add(node, &vec![(Some(before), None)])
     }
 
     /// The gate counts its rounds in the session, on the event of its route.

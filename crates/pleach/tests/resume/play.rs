@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 
 use pleach::prelude::*;
-use pleach::{Event, FunctionResponse, Map, Run, RunRequest, Session, SessionKey};
+use pleach::{Event, FunctionResponse, Run, RunRequest, Session, SessionKey};
 use serde_json::Value;
 
 use crate::bodies::answer;
@@ -148,6 +148,5 @@ fn request() -> RunRequest {
 }
 
 fn answer_part(id: &str) -> Part {
-    let response = Map::from_iter([("result".to_owned(), Value::from(answer(id)))]);
-    Part::function_response(FunctionResponse::new(id, "adk_request_input", response))
+    Part::function_response(FunctionResponse::new(id, "adk_request_input", answer(id)))
 }
