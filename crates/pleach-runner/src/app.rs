@@ -6,12 +6,15 @@ use pleach_context::{Node, Plugin};
 use pleach_core::AppName;
 use pleach_workflow::{BuildError, Fault};
 
+use crate::EventsCompactionConfig;
+
 /// A root node under a checked name, with its plugins. ADK: `App`; rule R1102.
 pub struct App {
     pub(crate) name: AppName,
     pub(crate) root: Arc<dyn Node>,
     pub(crate) plugins: Vec<Arc<dyn Plugin>>,
     pub(crate) resumable: bool,
+    pub(crate) compaction: Option<EventsCompactionConfig>,
 }
 
 impl App {
@@ -38,7 +41,7 @@ impl App {
                 "App name cannot be 'user': it is the author of user messages.".into(),
             ));
         }
-        Ok(Self { name, root: Arc::new(root), plugins: Vec::new(), resumable: false })
+        Ok(Self { name, root: Arc::new(root), plugins: Vec::new(), resumable: false, compaction: None })
     }
 
     /// Adds a plugin; hooks are called in the order of registration.
@@ -52,6 +55,13 @@ impl App {
     #[must_use]
     pub fn resumable(mut self, yes: bool) -> Self {
         self.resumable = yes;
+        self
+    }
+
+    /// Sums up long histories (R1150). ADK: `App.events_compaction_config`.
+    #[must_use]
+    pub fn events_compaction_config(mut self, config: EventsCompactionConfig) -> Self {
+        self.compaction = Some(config);
         self
     }
 }

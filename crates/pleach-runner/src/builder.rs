@@ -10,8 +10,9 @@ use pleach_memory::MemoryService;
 use pleach_session::SessionService;
 use pleach_workflow::{BuildError, Fault};
 
-use crate::App;
+use crate::registry::ActiveRuns;
 use crate::runner::{Runner, RunnerParts};
+use crate::{App, EventsCompactionConfig};
 
 /// Puts a [`Runner`] together.
 pub struct RunnerBuilder {
@@ -27,6 +28,7 @@ pub struct RunnerBuilder {
     ids: Arc<dyn IdGen>,
     auto_create_session: bool,
     resumable: bool,
+    compaction: Option<EventsCompactionConfig>,
 }
 
 impl RunnerBuilder {
@@ -45,13 +47,20 @@ impl RunnerBuilder {
             ids: Arc::new(RandomIds),
             auto_create_session: true,
             resumable: false,
+            compaction: None,
         }
     }
 
     /// Starts with an app: its name, root node, plugins and settings.
     #[must_use]
     pub fn app(app: App) -> Self {
-        Self { root: Some(app.root), plugins: app.plugins, resumable: app.resumable, ..Self::new(app.name) }
+        Self {
+            root: Some(app.root),
+            plugins: app.plugins,
+            resumable: app.resumable,
+            compaction: app.compaction,
+            ..Self::new(app.name)
+        }
     }
 
     /// Sets the root node: a workflow, a function node, an agent.
@@ -131,11 +140,18 @@ impl RunnerBuilder {
         self
     }
 
+    /// Sums up long histories (R1150). ADK: `App.events_compaction_config`.
+    #[must_use]
+    pub fn events_compaction_config(mut self, config: EventsCompactionConfig) -> Self {
+        self.compaction = Some(config);
+        self
+    }
+
     /// Checks that everything is there and makes the Runner.
     ///
     /// # Errors
-    /// No root node, no session service, a fault in the root node's declaration, two plugins of one name, or a value
-    /// that a handler needs and nothing provides; all at once.
+    /// No root node, no session service, a fault in the root node's declaration, two plugins of one name, an incomplete
+    /// compaction config, or a value that a handler needs and nothing provides; all at once.
     pub fn build(self) -> Result<Runner, BuildError> {
         let mut faults = Vec::new();
         if self.name.is_empty() {
@@ -151,6 +167,7 @@ impl RunnerBuilder {
             faults.push(Fault::value("duplicate_plugin", error.message()));
             PluginManager::default()
         });
+        faults.extend(self.compaction.iter().flat_map(EventsCompactionConfig::faults));
         let mut needs = Vec::new();
         if let Some(root) = &self.root {
             faults.extend(root.spec().faults.iter().map(Fault::from));
@@ -180,6 +197,8 @@ impl RunnerBuilder {
             services: Arc::new(services),
             auto_create_session: self.auto_create_session,
             resumable: self.resumable,
+            compaction: self.compaction,
+            active: ActiveRuns::default(),
         }))
     }
 }

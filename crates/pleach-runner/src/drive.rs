@@ -11,6 +11,8 @@ use pleach_context::{ChildFailure, InvocationContext};
 use pleach_core::BoxFuture;
 use pleach_workflow::RootEnd;
 
+use crate::active::ActiveRun;
+
 /// How the root node ended.
 pub(crate) type Ended = Result<RootEnd, ChildFailure>;
 
@@ -46,6 +48,24 @@ impl Wake for Signal {
     }
 }
 
+/// Whether the run was aborted or has to stop where it is.
+pub(crate) fn must_stop(ic: &InvocationContext, run: &ActiveRun) -> bool {
+    ic.is_aborted() || run.is_closing()
+}
+
+/// Waits until the run has to stop. One task at a time.
+pub(crate) async fn stopped(ic: &InvocationContext, run: &ActiveRun) {
+    let mut aborted = pin!(ic.abort_signal().aborted());
+    poll_fn(|cx| {
+        run.stopper.register(cx.waker());
+        if run.is_closing() {
+            return Poll::Ready(());
+        }
+        aborted.as_mut().poll(cx)
+    })
+    .await;
+}
+
 impl<'a> Drive<'a> {
     pub(crate) fn new(root: BoxFuture<'a, Ended>) -> Self {
         let signal = Arc::new(Signal::default());
@@ -53,19 +73,19 @@ impl<'a> Drive<'a> {
         Self { root, ended: None, signal, waker }
     }
 
-    /// Goes on until the root has sent an event, has ended, or is asked to stop.
-    pub(crate) async fn step(&mut self, ic: &InvocationContext, stop: impl Fn() -> bool) {
-        let mut aborted = pin!(ic.abort_signal().aborted());
+    /// Goes on until the root has sent an event, has ended, or the run has to stop.
+    pub(crate) async fn step(&mut self, ic: &InvocationContext, run: &ActiveRun) {
+        let mut stopped = pin!(stopped(ic, run));
         poll_fn(|cx| {
-            if stop() || self.poll_root(cx, || ic.queue().has_events()).is_ready() {
+            if must_stop(ic, run) || self.poll_root(cx, || ic.queue().has_events()).is_ready() {
                 return Poll::Ready(());
             }
             ic.queue().wake_on_event(cx.waker());
             if ic.queue().has_events() {
                 return Poll::Ready(());
             }
-            // Only a run that waits needs to hear of an abort; registering costs a lock.
-            aborted.as_mut().poll(cx)
+            // Only a run that waits needs to hear of it; registering costs a lock.
+            stopped.as_mut().poll(cx)
         })
         .await;
     }

@@ -2,7 +2,7 @@
 
 use pleach_artifact::ArtifactError;
 use pleach_context::NodeError;
-use pleach_core::{NodePath, Question, SessionKey};
+use pleach_core::{InvocationId, NodePath, Question, SessionKey};
 use pleach_session::SessionError;
 
 /// Why a run ended without its result. Everything that was handed out before is stored.
@@ -62,7 +62,11 @@ pub enum RunError {
         reason: String,
     },
     /// The session service failed; the event it was given is not stored unless the error says so.
-    #[error("session service failed")]
+    ///
+    /// [`SessionError::Stale`] tells that another invocation, in this process or another one, has appended to the session
+    /// meanwhile. A run that could not even store its message has stored nothing; one that loses later keeps what it has
+    /// handed out, each event whole, and can be resumed.
+    #[error("{}", session_text(.0))]
     Session(#[from] SessionError),
     /// The artifact service failed.
     #[error("artifact service failed")]
@@ -87,9 +91,39 @@ pub enum RunError {
     /// The run ended without an output: its last node gave none, or no edge matched a route.
     #[error("the run gave no output")]
     NoOutput,
+    /// A detached run is under way in the session: follow it, wait for its end, or abort it. Nothing was stored.
+    #[error("session {session} is busy with a detached run{}", of(.invocation))]
+    Busy {
+        /// The session.
+        session: SessionKey,
+        /// The invocation that is under way, once its message is stored.
+        invocation: Option<InvocationId>,
+    },
+    /// The Runner is being drained and takes no new runs. Nothing was stored.
+    #[error("the runner is being drained and takes no new runs")]
+    Draining,
+    /// The run that was followed has failed: what its own reader was told.
+    #[error("{message}")]
+    Followed {
+        /// The class of the error.
+        code: String,
+        /// Its text.
+        message: String,
+    },
     /// The run was stopped before it ended.
     #[error("the run was aborted")]
     Aborted,
+}
+
+fn session_text(error: &SessionError) -> String {
+    match error {
+        SessionError::Stale { key, .. } => format!("another invocation has appended to session {key} meanwhile"),
+        _ => "session service failed".to_owned(),
+    }
+}
+
+fn of(invocation: &Option<InvocationId>) -> String {
+    invocation.as_ref().map(|id| format!(" of invocation {id}")).unwrap_or_default()
 }
 
 fn ids(questions: &[Question]) -> String {
@@ -119,6 +153,9 @@ impl RunError {
             Self::Artifact(error) => error.code(),
             Self::Plugin(error) | Self::Node { error, .. } | Self::Output(error) => error.class(),
             Self::Waiting(_) => "NodeInterruptedError",
+            Self::Busy { .. } => "SessionBusyError",
+            Self::Draining => "RunnerDrainingError",
+            Self::Followed { code, .. } => code,
             Self::Aborted => "INVOCATION_ABORTED",
         }
     }

@@ -8,8 +8,9 @@ use pleach_session::{CreateSession, GetSessionConfig, SessionError};
 use pleach_workflow::Engine;
 use smol_str::SmolStr;
 
+use crate::active::ActiveRun;
 use crate::answer::{Answered, resolve};
-use crate::run::report;
+use crate::events::report;
 use crate::runner::{RunnerParts, check_ids};
 use crate::store::Store;
 use crate::{RunError, RunRequest};
@@ -28,11 +29,13 @@ impl RunnerParts {
     /// Loads the session, stores the message and gathers what the root node needs.
     ///
     /// # Errors
-    /// No such session, a message that cannot be taken, an answer that does not fit, a failing plugin or session
+    /// No such session, a session that is busy, a message that cannot be taken, an answer that does not fit, a failing plugin or session
     /// service. Nothing is stored then.
-    pub(crate) async fn open(&self, request: RunRequest) -> Result<Invocation, RunError> {
+    pub(crate) async fn open(&self, request: RunRequest, run: &Arc<ActiveRun>) -> Result<Invocation, RunError> {
         let key = self.session_key(&request.session).await?;
         check_ids(&key)?;
+        // Before the session is loaded: behind a run that is just ending the newcomer sees all of it.
+        self.active.claim(run, &key)?;
         let session = self.load(&key, &request).await?;
         let message = request.message.clone().map(as_user);
         let answered = match &message {
@@ -56,7 +59,7 @@ impl RunnerParts {
         let engine = Arc::new(Engine::new());
         // The stored key: a backend may know the session without the blanks around its id.
         let key = Arc::clone(session.head.shared_key());
-        let mut store = Store::new(session.head);
+        let mut store = Store::new(session.head).of_run(run);
         let ic = Arc::new(InvocationContext::new(InvocationSetup {
             session_key: key,
             invocation_id,
@@ -84,6 +87,7 @@ impl RunnerParts {
             }
             _ => None,
         };
+        run.begin(ic.invocation_id());
         let input_event = original.or_else(|| stored.clone());
         if let Some(event) = &input_event {
             ic.set_user_event(Arc::clone(event));

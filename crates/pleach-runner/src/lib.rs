@@ -4,16 +4,23 @@
 //! This crate owns the order of things in one invocation ([`Runner`], [`Run`]): persist, then yield, then let the node
 //! go on. It runs no node itself (that is `pleach-workflow`) and stores nothing itself (that is a session service).
 
+mod active;
 mod answer;
 mod app;
 mod builder;
+mod compaction;
+mod detached;
+mod drain;
 mod drive;
 mod error;
+mod events;
+mod follow;
 mod fork;
 mod inbox;
 mod invoke;
 mod message;
 mod overlay;
+mod registry;
 mod request;
 mod rewind;
 mod run;
@@ -21,11 +28,16 @@ mod runner;
 mod seal;
 mod store;
 
+pub use active::RunEnd;
 pub use app::App;
 pub use builder::RunnerBuilder;
+pub use compaction::{EventsCompactionConfig, EventsSummarizer, Summary, summary_event};
+pub use detached::Detached;
+pub use drain::{DrainOptions, Drained, DrainedRun, Overdue};
 pub use error::RunError;
+pub use follow::{Follow, FollowStatus};
 pub use inbox::{InboxItem, open_questions};
 pub use message::Message;
 pub use request::{RunRequest, SessionRef};
-pub use run::{Detached, Run, RunEvent};
+pub use run::{Run, RunEvent};
 pub use runner::Runner;

@@ -1,25 +1,18 @@
 //! [`Run`]: the stream of an invocation's events.
 
 use std::fmt;
-use std::future::Future;
 use std::ops::Deref;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context as TaskContext, Poll};
+use std::sync::Arc;
+use std::task::{Context as TaskContext, Poll, ready};
 
-use async_stream::stream;
 use futures_util::Stream;
-use pleach_context::{Context, InvocationContext, NodeInput};
-use pleach_core::{Content, Event, Question};
-use pleach_workflow::RootEnd;
+use pleach_core::{Event, Question};
 
-use crate::drive::{Drive, Ended};
-use crate::invoke::Invocation;
+use crate::active::{ActiveRun, Outcome, RunEnd};
+use crate::events::events;
 use crate::runner::RunnerParts;
-use crate::seal::seals;
-use crate::store::Stored;
-use crate::{RunError, RunRequest};
+use crate::{Detached, RunError, RunRequest, Runner};
 
 /// An invocation as a stream of its events. It starts when it is first polled.
 ///
@@ -33,20 +26,8 @@ use crate::{RunError, RunRequest};
 #[must_use = "a run starts when it is polled: read its events, ask for its output, or detach it"]
 pub struct Run {
     stream: Pin<Box<dyn Stream<Item = Result<RunEvent, RunError>> + Send>>,
-    shared: Arc<Shared>,
-}
-
-/// What the stream and its handle share.
-#[derive(Default)]
-struct Shared {
-    closing: AtomicBool,
-    outcome: Mutex<Option<Outcome>>,
-}
-
-enum Outcome {
-    Done(NodeInput),
-    Waiting(Vec<Question>),
-    Aborted,
+    /// Behind the stream: it is dropped when nothing runs any more.
+    membership: Membership,
 }
 
 /// One event of a run, and the question that it asks, if it asks one. Dereferences to the [`Event`].
@@ -59,7 +40,7 @@ pub struct RunEvent {
 }
 
 impl RunEvent {
-    fn new(event: Arc<Event>) -> Self {
+    pub(crate) fn new(event: Arc<Event>) -> Self {
         let request = match event.long_running_tool_ids() {
             Some(_) => event.questions().into_iter().next().map(Box::new),
             None => None,
@@ -78,8 +59,9 @@ impl Deref for RunEvent {
 
 impl Run {
     pub(crate) fn new(parts: Arc<RunnerParts>, request: RunRequest) -> Self {
-        let shared = Arc::new(Shared::default());
-        Self { stream: Box::pin(events(parts, request, Arc::clone(&shared))), shared }
+        let run = Arc::new(ActiveRun::new(&request));
+        let stream = Box::pin(events(Arc::clone(&parts), request, Arc::clone(&run)));
+        Self { stream, membership: Membership { parts, run, phase: Phase::New } }
     }
 
     /// The next event; `None` when the run has ended.
@@ -90,49 +72,104 @@ impl Run {
     /// # Cancel safety
     /// An event whose `next` was dropped comes with the following call.
     pub async fn next(&mut self) -> Option<Result<RunEvent, RunError>> {
-        std::future::poll_fn(|cx| self.stream.as_mut().poll_next(cx)).await
+        std::future::poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
     }
 
     /// Runs to the end and reads the output. `T` is the type that the root node gives, or `Value`.
     ///
     /// # Errors
     /// Why the run ended without its result; [`RunError::Waiting`] with the open questions when it waits for answers.
-    pub async fn output<T: serde::de::DeserializeOwned>(mut self) -> Result<T, RunError> {
-        while let Some(event) = self.next().await {
-            event?;
-        }
-        match self.shared.take_outcome() {
-            Some(Outcome::Done(output)) => output.parse().map_err(|error| match output.is_null() {
-                true => RunError::NoOutput,
-                false => RunError::Output(error),
-            }),
-            Some(Outcome::Waiting(questions)) => Err(RunError::Waiting(questions)),
-            Some(Outcome::Aborted) | None => Err(RunError::Aborted),
-        }
+    ///
+    /// # Cancel safety
+    /// Dropping the future drops the run.
+    pub async fn output<T: serde::de::DeserializeOwned>(self) -> Result<T, RunError> {
+        self.finish().await?.output()
     }
 
     /// Cancels what is still running and lets the plugins' `after_run` hooks run (R1114).
     ///
     /// # Errors
     /// What a hook failed with.
-    pub async fn close(mut self) -> Result<(), RunError> {
-        self.shared.closing.store(true, Ordering::Release);
+    ///
+    /// # Cancel safety
+    /// Dropping the future drops the run.
+    pub async fn close(self) -> Result<(), RunError> {
+        self.membership.run.cut();
+        self.finish().await.map(drop)
+    }
+
+    /// Lets the run go on in a task of its own, without a reader. Needs a tokio runtime.
+    ///
+    /// It begins at once, if it has not yet; [`Runner::follow`](crate::Runner::follow) reads its events, any number of
+    /// times. Until it ends no other run can begin in its session through this Runner ([`RunError::Busy`]).
+    ///
+    /// # Panics
+    /// Without a tokio runtime.
+    #[must_use = "dropping the handle is fine, but errors of the run are only seen through it or a follower"]
+    pub fn detach(mut self) -> Detached {
+        let Membership { parts, run, .. } = &self.membership;
+        let (parts, run) = (Arc::clone(parts), Arc::clone(run));
+        run.set_detached();
+        let entered = self.membership.enter();
+        Detached::new(Runner { parts }, run, async move {
+            entered?;
+            self.finish().await
+        })
+    }
+
+    /// Runs to the end.
+    async fn finish(mut self) -> Result<Outcome, RunError> {
         while let Some(event) = self.next().await {
             event?;
+        }
+        Ok(self.membership.run.take_outcome().unwrap_or(Outcome::Aborted))
+    }
+}
+
+/// The place of a run among those that are under way, from its first poll to its end.
+struct Membership {
+    parts: Arc<RunnerParts>,
+    run: Arc<ActiveRun>,
+    phase: Phase,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    New,
+    UnderWay,
+    Over,
+}
+
+impl Membership {
+    /// Takes the run in, if it has not begun.
+    fn enter(&mut self) -> Result<(), RunError> {
+        if self.phase == Phase::New {
+            self.phase = Phase::UnderWay;
+            if let Err(error) = self.parts.active.enter(&self.run) {
+                self.end(Some(&error));
+                return Err(error);
+            }
         }
         Ok(())
     }
 
-    /// Lets the run go on in a task of its own, without a reader. Needs a tokio runtime.
-    #[must_use = "dropping the handle is fine, but errors of the run are only seen through it"]
-    pub fn detach(mut self) -> Detached {
-        Detached {
-            task: tokio::spawn(async move {
-                while let Some(event) = self.next().await {
-                    event?;
-                }
-                Ok(())
-            }),
+    /// Takes the run out, because its stream has ended, with an error or without.
+    fn end(&mut self, error: Option<&RunError>) {
+        self.phase = Phase::Over;
+        // First this, then the news: who hears of the end may start another run.
+        self.parts.active.leave(&self.run);
+        match error {
+            Some(error) => self.run.fail(error),
+            None => self.run.complete(),
+        }
+    }
+}
+
+impl Drop for Membership {
+    fn drop(&mut self) {
+        if self.phase != Phase::Over {
+            self.parts.active.leave(&self.run);
+            self.run.finish(RunEnd::Cut);
         }
     }
 }
@@ -141,161 +178,24 @@ impl Stream for Run {
     type Item = Result<RunEvent, RunError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Option<Self::Item>> {
-        self.stream.as_mut().poll_next(cx)
+        if self.membership.phase == Phase::Over {
+            return Poll::Ready(None);
+        }
+        if let Err(error) = self.membership.enter() {
+            return Poll::Ready(Some(Err(error)));
+        }
+        let item = ready!(self.stream.as_mut().poll_next(cx));
+        match &item {
+            Some(Ok(_)) => {}
+            Some(Err(error)) => self.membership.end(Some(error)),
+            None => self.membership.end(None),
+        }
+        Poll::Ready(item)
     }
 }
 
 impl fmt::Debug for Run {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Run")
-    }
-}
-
-/// A run that goes on in a task of its own; awaiting it gives its end. Dropping the handle does not stop the run.
-#[derive(Debug)]
-pub struct Detached {
-    task: tokio::task::JoinHandle<Result<(), RunError>>,
-}
-
-impl Future for Detached {
-    type Output = Result<(), RunError>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Self::Output> {
-        Pin::new(&mut self.task).poll(cx).map(|joined| joined.unwrap_or(Err(RunError::Aborted)))
-    }
-}
-
-impl Shared {
-    fn set(&self, outcome: Outcome) {
-        *self.outcome.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
-    }
-
-    fn take_outcome(&self) -> Option<Outcome> {
-        self.outcome.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-
-    fn is_closing(&self) -> bool {
-        self.closing.load(Ordering::Acquire)
-    }
-}
-
-/// Tells the plugins of a failure.
-pub(crate) async fn report(ic: &InvocationContext, error: RunError) -> RunError {
-    ic.services().plugins.on_run_error(ic, &error.to_node_error()).await;
-    error
-}
-
-fn events(
-    parts: Arc<RunnerParts>,
-    request: RunRequest,
-    shared: Arc<Shared>,
-) -> impl Stream<Item = Result<RunEvent, RunError>> + Send {
-    stream! {
-        if shared.is_closing() {
-            return;
-        }
-        let Invocation { ic, engine, mut store, input, user_event } = match parts.open(request).await {
-            Ok(invocation) => invocation,
-            Err(error) => {
-                yield Err(error);
-                return;
-            }
-        };
-        if let Some(event) = user_event {
-            yield Ok(RunEvent::new(event));
-        }
-        let early = match ic.services().plugins.before_run(&ic).await {
-            Ok(early) => early,
-            Err(error) => {
-                yield Err(report(&ic, RunError::Plugin(error)).await);
-                return;
-            }
-        };
-        let root = Context::root(Arc::clone(&ic));
-        let ended = if let Some(content) = early {
-            let event = early_exit(&ic, content);
-            match store.take(&ic, Arc::new(event)).await {
-                Ok(stored) => yield Ok(RunEvent::new(stored.shown)),
-                Err(error) => {
-                    yield Err(report(&ic, error).await);
-                    return;
-                }
-            }
-            Some(Ok(RootEnd::Done(NodeInput::Null)))
-        } else {
-            let mut drive = Drive::new(Box::pin(engine.run_root(&root, &*parts.root, input)));
-            let mut end: Option<Ended> = None;
-            'run: loop {
-                while let Some((ticket, event)) = ic.queue().take() {
-                    let stored = drive.drive_while(store.take(&ic, event)).await;
-                    let Stored { shown, original } = match stored {
-                        Ok(stored) => stored,
-                        Err(error) => {
-                            drop(drive);
-                            yield Err(report(&ic, error).await);
-                            return;
-                        }
-                    };
-                    yield Ok(RunEvent::new(shown));
-                    if shared.is_closing() {
-                        break 'run;
-                    }
-                    ic.queue().acknowledge(ticket, original);
-                }
-                if ic.is_aborted() || shared.is_closing() {
-                    break;
-                }
-                if end.is_some() {
-                    break;
-                }
-                drive.step(&ic, || ic.is_aborted() || shared.is_closing()).await;
-                end = drive.take_end();
-            }
-            end
-        };
-        if shared.is_closing() {
-            shared.set(Outcome::Aborted);
-        } else if ic.is_aborted() {
-            shared.set(Outcome::Aborted);
-            for seal in seals(&ic, &parts.root.spec().name) {
-                match store.take(&ic, Arc::new(seal)).await {
-                    Ok(stored) => yield Ok(RunEvent::new(stored.shown)),
-                    Err(error) => {
-                        yield Err(report(&ic, error).await);
-                        return;
-                    }
-                }
-            }
-        } else if let Some(Err(failure)) = ended {
-            let error = RunError::Node { error: failure.error, path: failure.path };
-            yield Err(report(&ic, error).await);
-            return;
-        } else if let Some(Ok(end)) = ended {
-            shared.set(outcome(&ic, end));
-        }
-        if let Err(error) = ic.services().plugins.after_run(&ic).await {
-            yield Err(report(&ic, RunError::Plugin(error)).await);
-        }
-    }
-}
-
-/// The event of a run that a plugin ended before it began.
-fn early_exit(ic: &InvocationContext, content: Content) -> Event {
-    let mut event = Event::from_author("model").with_content(content);
-    event.set_invocation_id(ic.invocation_id().clone());
-    event
-}
-
-fn outcome(ic: &InvocationContext, end: RootEnd) -> Outcome {
-    match end {
-        RootEnd::Done(output) => Outcome::Done(output),
-        RootEnd::Waiting(ids) => {
-            let own = ic.events().into_iter().filter(|event| event.invocation_id() == ic.invocation_id());
-            let mut asked: Vec<Question> = own.flat_map(|event| event.questions()).collect();
-            // A question that was asked again stands more than once: the last one counts.
-            asked.reverse();
-            let newest = |id: &String| asked.iter().find(|question| question.id == *id).cloned();
-            Outcome::Waiting(ids.iter().filter_map(newest).collect())
-        }
     }
 }

@@ -10,8 +10,9 @@ use serde::Serialize;
 
 use crate::answer::response_part;
 use crate::message::of_parts;
+use crate::registry::ActiveRuns;
 use crate::run::Run;
-use crate::{Message, RunError, RunRequest, RunnerBuilder, SessionRef};
+use crate::{EventsCompactionConfig, Message, RunError, RunRequest, RunnerBuilder, SessionRef};
 
 /// Starts and resumes invocations of an app. Cheap to clone; one serves any number of sessions at once.
 ///
@@ -27,6 +28,8 @@ pub(crate) struct RunnerParts {
     pub(crate) services: Arc<Services>,
     pub(crate) auto_create_session: bool,
     pub(crate) resumable: bool,
+    pub(crate) compaction: Option<EventsCompactionConfig>,
+    pub(crate) active: ActiveRuns,
 }
 
 impl Runner {
@@ -107,7 +110,7 @@ impl Runner {
         SessionKey::new(self.parts.app_name.clone(), user.into(), session.into())
     }
 
-    /// Closes the plugins and the session service.
+    /// Closes the plugins and the session service. What is still running is not waited for: [`Runner::drain`] does that.
     ///
     /// # Errors
     /// The plugins that could not be closed, or what the session service said.

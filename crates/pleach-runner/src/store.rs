@@ -6,6 +6,7 @@ use pleach_context::{InvocationContext, Services};
 use pleach_core::{Event, EventId, SessionHead, micros, seconds, take_temp};
 
 use crate::RunError;
+use crate::active::ActiveRun;
 use crate::overlay::overlay;
 
 /// The times that a node may give its own events, in seconds: what every backend and google-adk can read. Anything
@@ -13,9 +14,10 @@ use crate::overlay::overlay;
 const TIMES: std::ops::Range<f64> = f64::MIN_POSITIVE..253_402_300_800.0;
 
 /// Stores the events of one invocation, in order.
-#[derive(Debug)]
 pub(crate) struct Store {
     pub(crate) head: SessionHead,
+    /// The run, which hands everything to its followers.
+    run: Option<Arc<ActiveRun>>,
     /// The time of the last event in whole microseconds: events of a session never share one (S48).
     last: i64,
 }
@@ -31,7 +33,19 @@ pub(crate) struct Stored {
 impl Store {
     pub(crate) fn new(head: SessionHead) -> Self {
         let last = micros(head.last_update_time());
-        Self { head, last }
+        Self { head, run: None, last }
+    }
+
+    /// Lets the followers of `run` see what is stored.
+    pub(crate) fn of_run(mut self, run: &Arc<ActiveRun>) -> Self {
+        self.run = Some(Arc::clone(run));
+        self
+    }
+
+    fn publish(&self, event: &Arc<Event>) {
+        if let Some(run) = &self.run {
+            run.publish(event);
+        }
     }
 
     /// Takes an event through metadata, plugins and the session service.
@@ -58,7 +72,13 @@ impl Store {
                 overlay(Arc::make_mut(&mut event), change);
             }
         }
-        let shown = if event.is_partial() { event } else { self.append(ic, event).await? };
+        let shown = match event.is_partial() {
+            true => {
+                self.publish(&event);
+                event
+            }
+            false => self.append(ic, event).await?,
+        };
         let original = original.unwrap_or_else(|| Arc::clone(&shown));
         Ok(Stored { shown, original })
     }
@@ -84,6 +104,7 @@ impl Store {
             ic.apply_temp(&temp);
         }
         ic.record(&stored);
+        self.publish(&stored);
         Ok(stored)
     }
 

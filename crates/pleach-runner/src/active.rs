@@ -1,0 +1,223 @@
+//! [`ActiveRun`]: what a run shares with those who follow it, stop it or wait for its end.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_util::task::AtomicWaker;
+use pleach_context::{AbortSignal, NodeInput};
+use pleach_core::{Event, InvocationId, Question, SessionKey};
+use tokio::sync::{Notify, broadcast};
+
+use crate::{RunError, RunEvent, RunRequest, SessionRef};
+
+/// How many events a follower may be behind before it has to read the store again.
+const BACKLOG: usize = 256;
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RunEnd {
+    /// The root node has completed.
+    Done,
+    /// It waits for answers.
+    Waiting,
+    /// It failed.
+    Failed {
+        /// The class of the error, as [`RunError::code`] gives it.
+        code: String,
+        /// Its text, as [`RunError::message`] gives it.
+        message: String,
+    },
+    /// It was aborted: its open calls are answered and it is over (R1130).
+    Aborted,
+    /// It was cut off where it was, by a drop, by [`Run::close`](crate::Run::close) or by a drain. Nothing says so in the
+    /// session, and [`Runner::resume`](crate::Runner::resume) goes on with it.
+    Cut,
+}
+
+/// What only the output of a run is made from.
+pub(crate) enum Outcome {
+    Done(NodeInput),
+    Waiting(Vec<Question>),
+    Aborted,
+}
+
+impl Outcome {
+    /// The output, as the type that the caller wants.
+    pub(crate) fn output<T: serde::de::DeserializeOwned>(self) -> Result<T, RunError> {
+        match self {
+            Self::Done(output) => output.parse().map_err(|error| match output.is_null() {
+                true => RunError::NoOutput,
+                false => RunError::Output(error),
+            }),
+            Self::Waiting(questions) => Err(RunError::Waiting(questions)),
+            Self::Aborted => Err(RunError::Aborted),
+        }
+    }
+}
+
+/// What a run shares with those who follow it, stop it or wait for its end.
+pub(crate) struct ActiveRun {
+    session: SessionRef,
+    abort: AbortSignal,
+    closing: AtomicBool,
+    detached: AtomicBool,
+    /// Wakes the run, where it waits for its root node, when it has to stop.
+    pub(crate) stopper: AtomicWaker,
+    inner: Mutex<Inner>,
+    changed: Notify,
+}
+
+#[derive(Default)]
+struct Inner {
+    key: Option<SessionKey>,
+    invocation: Option<InvocationId>,
+    outcome: Option<Outcome>,
+    /// There only while somebody has asked for it: most runs are never followed.
+    feed: Option<broadcast::Sender<RunEvent>>,
+    end: Option<RunEnd>,
+}
+
+impl ActiveRun {
+    pub(crate) fn new(request: &RunRequest) -> Self {
+        Self {
+            session: request.session.clone(),
+            abort: request.abort.clone(),
+            closing: AtomicBool::new(false),
+            detached: AtomicBool::new(false),
+            stopper: AtomicWaker::new(),
+            inner: Mutex::default(),
+            changed: Notify::new(),
+        }
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        // Every change below is one assignment: a panic elsewhere leaves nothing half-changed.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The session as the caller named it.
+    pub(crate) fn session(&self) -> &SessionRef {
+        &self.session
+    }
+
+    /// The session, once it is found.
+    pub(crate) fn key(&self) -> Option<SessionKey> {
+        self.inner().key.clone()
+    }
+
+    pub(crate) fn is_in(&self, key: &SessionKey) -> bool {
+        self.inner().key.as_ref() == Some(key)
+    }
+
+    pub(crate) fn set_key(&self, key: SessionKey) {
+        self.inner().key = Some(key);
+    }
+
+    /// The invocation, once its message is stored.
+    pub(crate) fn invocation(&self) -> Option<InvocationId> {
+        self.inner().invocation.clone()
+    }
+
+    pub(crate) fn begin(&self, invocation: &InvocationId) {
+        self.inner().invocation = Some(invocation.clone());
+        self.changed.notify_waiters();
+    }
+
+    pub(crate) fn is_detached(&self) -> bool {
+        self.detached.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn set_detached(&self) {
+        self.detached.store(true, Ordering::Release);
+    }
+
+    /// Asks the run to stop and to close its open calls (R1130).
+    pub(crate) fn abort(&self) {
+        self.abort.abort();
+    }
+
+    /// Asks the run to stop where it is.
+    pub(crate) fn cut(&self) {
+        self.closing.store(true, Ordering::Release);
+        self.stopper.wake();
+    }
+
+    pub(crate) fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn set_outcome(&self, outcome: Outcome) {
+        self.inner().outcome = Some(outcome);
+    }
+
+    pub(crate) fn take_outcome(&self) -> Option<Outcome> {
+        self.inner().outcome.take()
+    }
+
+    /// Hands an event that was stored, or a fragment that never is, to the followers.
+    pub(crate) fn publish(&self, event: &Arc<Event>) {
+        let inner = self.inner();
+        if let Some(feed) = &inner.feed {
+            // Fails only when nobody listens any more.
+            let _ = feed.send(RunEvent::new(Arc::clone(event)));
+        }
+    }
+
+    /// The events from now on; `None` when the run has ended.
+    pub(crate) fn subscribe(&self) -> Option<broadcast::Receiver<RunEvent>> {
+        let mut inner = self.inner();
+        if inner.end.is_some() {
+            return None;
+        }
+        Some(inner.feed.get_or_insert_with(|| broadcast::channel(BACKLOG).0).subscribe())
+    }
+
+    /// Says that the stream has come to its end; its outcome tells which.
+    pub(crate) fn complete(&self) {
+        let end = match &self.inner().outcome {
+            Some(Outcome::Done(_)) => RunEnd::Done,
+            Some(Outcome::Waiting(_)) => RunEnd::Waiting,
+            Some(Outcome::Aborted) if !self.is_closing() => RunEnd::Aborted,
+            Some(Outcome::Aborted) | None => RunEnd::Cut,
+        };
+        self.finish(end);
+    }
+
+    pub(crate) fn fail(&self, error: &RunError) {
+        self.finish(RunEnd::Failed { code: error.code().to_owned(), message: error.message() });
+    }
+
+    /// Says how the run ended; only the first call counts.
+    pub(crate) fn finish(&self, end: RunEnd) {
+        let mut inner = self.inner();
+        inner.end.get_or_insert(end);
+        inner.feed = None;
+        drop(inner);
+        self.changed.notify_waiters();
+    }
+
+    pub(crate) fn end(&self) -> Option<RunEnd> {
+        self.inner().end.clone()
+    }
+
+    /// Waits until the message is stored or the run has ended.
+    pub(crate) async fn begun(&self) {
+        self.wait_until(|inner| inner.invocation.is_some() || inner.end.is_some()).await;
+    }
+
+    /// Waits until the run has ended.
+    pub(crate) async fn ended(&self) {
+        self.wait_until(|inner| inner.end.is_some()).await;
+    }
+
+    async fn wait_until(&self, so: impl Fn(&Inner) -> bool) {
+        loop {
+            let changed = self.changed.notified();
+            if so(&self.inner()) {
+                return;
+            }
+            changed.await;
+        }
+    }
+}

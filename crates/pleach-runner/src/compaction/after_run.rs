@@ -1,0 +1,77 @@
+//! Summing up at the end of an invocation.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures_util::FutureExt as _;
+use pleach_context::{InvocationContext, live_events};
+use pleach_core::Event;
+
+use super::prompt::is_worth_it;
+use super::tokens::above_threshold;
+use super::window::sliding_window;
+use super::{EventsCompactionConfig, EventsSummarizer};
+use crate::RunError;
+use crate::store::Store;
+
+impl EventsCompactionConfig {
+    /// Sums up the session's events if it is time to, and stores the summary. It is part of no run: it goes through no
+    /// plugin and is not handed out. Whatever fails is logged, because the invocation itself has succeeded.
+    pub(crate) async fn compact(&self, ic: &InvocationContext, store: &mut Store) {
+        let Some(summarizer) = &self.summarizer else { return };
+        let all = ic.events();
+        let events: Vec<&Arc<Event>> =
+            live_events(&all).into_iter().filter(|event| event.isolation_scope().is_none()).collect();
+        let mut summary = None;
+        if let (Some(threshold), Some(retained)) = (self.token_threshold, self.event_retention_size) {
+            summary = summarize(&**summarizer, &events, above_threshold(&events, threshold, retained)).await;
+        }
+        if let (Some(interval), Some(overlap), None) = (self.compaction_interval, self.overlap_size, &summary) {
+            summary = summarize(&**summarizer, &events, sliding_window(&events, interval, overlap)).await;
+        }
+        if let Some(summary) = summary {
+            put(ic, store, summary).await;
+        }
+    }
+}
+
+/// Asks for a summary of `range`, unless there is nothing to gain.
+async fn summarize(
+    summarizer: &dyn EventsSummarizer,
+    events: &[&Arc<Event>],
+    range: Vec<Arc<Event>>,
+) -> Option<Event> {
+    if range.is_empty() || !is_worth_it(events, &range) {
+        return None;
+    }
+    // The call itself may panic, too, before there is a future.
+    let asked = AssertUnwindSafe(async { summarizer.maybe_summarize_events(&range).await }).catch_unwind().await;
+    match asked.unwrap_or_else(|_| Err("the summarizer panicked".into())) {
+        Ok(Some(event)) if event.actions().compaction().is_none() || event.is_partial() => {
+            tracing::warn!("the summarizer's event holds no summary: it is not stored");
+            None
+        }
+        Ok(summary) => summary,
+        Err(error) => {
+            tracing::warn!(%error, "events could not be summed up: the history stays as it is");
+            None
+        }
+    }
+}
+
+async fn put(ic: &InvocationContext, store: &mut Store, mut event: Event) {
+    if event.invocation_id().is_empty() {
+        event.set_invocation_id(format!("e-{}", ic.services().ids.uuid()));
+    }
+    // A summary with a scope would never be found again.
+    event.set_isolation_scope(None);
+    store.stamp(ic.services(), &mut event);
+    let session = ic.session_key();
+    match store.append(ic, Arc::new(event)).await {
+        Ok(_) => {}
+        Err(RunError::Session(error)) if error.is_stale() => {
+            tracing::info!(%session, "a newer turn changed the session meanwhile: its summary is discarded");
+        }
+        Err(error) => tracing::warn!(%session, %error, "a summary could not be stored"),
+    }
+}

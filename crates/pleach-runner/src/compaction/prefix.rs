@@ -1,0 +1,105 @@
+//! Which events may be summed up without tearing a call from its answer.
+
+use std::sync::Arc;
+
+use pleach_core::{Event, REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, REQUEST_INPUT};
+use rustc_hash::FxHashSet;
+
+type Ids<'a> = FxHashSet<&'a str>;
+
+/// The length of the longest prefix of `range` behind which no call and no request is open.
+///
+/// A call whose answer can no longer come does not count, or one lost call would keep everything behind it from ever
+/// being summed up. `all` is the whole history, which tells such calls.
+pub(super) fn self_contained(range: &[Arc<Event>], all: &[&Arc<Event>]) -> usize {
+    let strict = balanced(range, &Ids::default());
+    let ends_an_invocation =
+        strict > 0 && strict < range.len() && range[strict - 1].invocation_id() != range[strict].invocation_id();
+    if strict == range.len() || ends_an_invocation {
+        return strict;
+    }
+    let dead = dead_calls(range, all);
+    if dead.is_empty() { strict } else { strict.max(balanced(range, &dead)) }
+}
+
+/// The largest place at which a retained tail of `events` can begin, at `split` or before, so that every answer in it
+/// has its call with it.
+pub(super) fn safe_split(events: &[Arc<Event>], split: usize) -> usize {
+    let mut unmatched = Ids::default();
+    for (place, event) in events.iter().enumerate().rev() {
+        unmatched.extend(answers(event));
+        for call in calls(event) {
+            unmatched.remove(call);
+        }
+        if unmatched.is_empty() && place <= split {
+            return place;
+        }
+    }
+    0
+}
+
+fn balanced(range: &[Arc<Event>], dead: &Ids<'_>) -> usize {
+    let mut open = Ids::default();
+    let mut length = 0;
+    for (place, event) in range.iter().enumerate() {
+        // Answers first: what an event asks itself is not answered by it.
+        for answer in answers(event) {
+            open.remove(answer);
+        }
+        open.extend(calls(event).chain(requests(event)).filter(|id| !dead.contains(id)));
+        if open.is_empty() {
+            length = place + 1;
+        }
+    }
+    length
+}
+
+/// The calls of `range` that will never be answered: made by an invocation that is not the newest, answered nowhere, and
+/// not those of a long-running tool. The questions to a person of an older invocation count as given up.
+fn dead_calls<'a>(range: &'a [Arc<Event>], all: &[&'a Arc<Event>]) -> Ids<'a> {
+    let newest = all.iter().rev().find(|event| !event.invocation_id().is_empty() && !is_summary(event));
+    let newest = newest.map(|event| event.invocation_id());
+    let (mut kept, mut answered) = (Ids::default(), Ids::default());
+    for event in all {
+        let current = event.invocation_id().is_empty() || Some(event.invocation_id()) == newest;
+        let questions: Ids<'_> = match current {
+            true => Ids::default(),
+            false => event.function_calls().filter(|call| is_question(call.name.as_deref())).filter_map(id).collect(),
+        };
+        let long_running = event.long_running_tool_ids().into_iter().flatten().map(String::as_str);
+        kept.extend(long_running.filter(|id| !questions.contains(id)));
+        if current {
+            kept.extend(requests(event));
+        }
+        let asked: Ids<'_> = requests(event).collect();
+        answered.extend(answers(event).filter(|id| !asked.contains(id)));
+    }
+    let older = range.iter().filter(|event| newest.is_none_or(|newest| event.invocation_id() != newest));
+    older.flat_map(|event| calls(event)).filter(|id| !kept.contains(id) && !answered.contains(id)).collect()
+}
+
+fn is_summary(event: &Event) -> bool {
+    event.actions().compaction().is_some()
+}
+
+fn is_question(name: Option<&str>) -> bool {
+    matches!(name, Some(REQUEST_INPUT | REQUEST_CREDENTIAL | REQUEST_CONFIRMATION))
+}
+
+fn id(call: &pleach_core::FunctionCall) -> Option<&str> {
+    call.id.as_deref().filter(|id| !id.is_empty())
+}
+
+fn calls(event: &Event) -> impl Iterator<Item = &str> {
+    event.function_calls().filter_map(id)
+}
+
+fn answers(event: &Event) -> impl Iterator<Item = &str> {
+    event.function_responses().filter_map(|answer| answer.id.as_deref()).filter(|id| !id.is_empty())
+}
+
+/// The calls whose confirmation or credential the event asks for.
+fn requests(event: &Event) -> impl Iterator<Item = &str> {
+    let actions = event.actions();
+    actions.requested_tool_confirmations().keys().chain(actions.requested_auth_configs().keys()).map(String::as_str)
+}

@@ -1,0 +1,34 @@
+//! The events that are summed up when a prompt has grown too long.
+
+use std::sync::Arc;
+
+use pleach_core::Event;
+
+use super::prefix::{safe_split, self_contained};
+use super::prompt::{latest_summary, token_count};
+
+/// What is summed up when the last prompt reached `threshold` tokens: everything since the last summary but the newest
+/// `retained` events, with that summary in front, so that the new one supersedes it; nothing otherwise.
+pub(super) fn above_threshold(events: &[&Arc<Event>], threshold: u64, retained: usize) -> Vec<Arc<Event>> {
+    if token_count(events).is_none_or(|tokens| tokens < threshold) {
+        return Vec::new();
+    }
+    let summary = latest_summary(events);
+    let last_end = summary.map_or(0.0, |(_, compaction)| compaction.end_timestamp);
+    let is_new = |event: &&&Arc<Event>| event.actions().compaction().is_none() && event.timestamp() > last_end;
+    let mut range: Vec<Arc<Event>> = events.iter().filter(is_new).map(|event| Arc::clone(event)).collect();
+    if range.len() <= retained {
+        return Vec::new();
+    }
+    if retained > 0 {
+        range.truncate(safe_split(&range, range.len() - retained));
+    }
+    range.truncate(self_contained(&range, events));
+    if let (Some((event, compaction)), false) = (summary, range.is_empty()) {
+        let mut seed = Event::from_author("model").with_content(compaction.compacted_content.clone());
+        seed.set_timestamp(compaction.start_timestamp);
+        seed.set_branch(event.branch().cloned());
+        range.insert(0, Arc::new(seed));
+    }
+    range
+}

@@ -1,0 +1,49 @@
+//! The events of a sliding window over invocations.
+
+use std::sync::Arc;
+
+use pleach_core::Event;
+use rustc_hash::FxHashMap;
+
+use super::prefix::self_contained;
+
+/// What is summed up when at least `interval` invocations are new since the last summary: from `overlap` invocations
+/// before the first new one to the end of the last; nothing otherwise.
+pub(super) fn sliding_window(events: &[&Arc<Event>], interval: usize, overlap: usize) -> Vec<Arc<Event>> {
+    let summed_up = events.iter().rev().filter_map(|event| event.actions().compaction());
+    // An end of zero counts as none.
+    let last_end = summed_up.map(|one| one.end_timestamp).find(|end| *end != 0.0).unwrap_or(0.0);
+    let invocations = invocations(events);
+    let new: Vec<usize> = (0..invocations.len()).filter(|place| invocations[*place].1 > last_end).collect();
+    let (Some(first), Some(last)) = (new.first(), new.last()) else { return Vec::new() };
+    if new.len() < interval {
+        return Vec::new();
+    }
+    let from = invocations[first.saturating_sub(overlap)].0;
+    let to = invocations[*last].0;
+    let begin = events.iter().position(|event| event.invocation_id().as_str() == from).unwrap_or_default();
+    let end = events.iter().rposition(|event| event.invocation_id().as_str() == to).unwrap_or_default();
+    let span = events.get(begin..=end).unwrap_or_default().iter();
+    let mut range: Vec<Arc<Event>> =
+        span.filter(|event| event.actions().compaction().is_none()).map(|event| Arc::clone(event)).collect();
+    range.truncate(self_contained(&range, events));
+    range
+}
+
+/// The invocations in the order in which they began, with the times of their last events.
+fn invocations<'a>(events: &[&'a Arc<Event>]) -> Vec<(&'a str, f64)> {
+    let mut places: FxHashMap<&str, usize> = FxHashMap::default();
+    let mut found: Vec<(&str, f64)> = Vec::new();
+    for event in events.iter().filter(|event| event.actions().compaction().is_none()) {
+        let id = event.invocation_id().as_str();
+        if id.is_empty() {
+            continue;
+        }
+        let place = *places.entry(id).or_insert_with(|| {
+            found.push((id, 0.0));
+            found.len() - 1
+        });
+        found[place].1 = found[place].1.max(event.timestamp());
+    }
+    found
+}

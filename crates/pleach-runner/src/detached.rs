@@ -1,0 +1,111 @@
+//! [`Detached`]: the handle of a run that goes on without a reader.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context as TaskContext, Poll, ready};
+
+use pleach_core::{EventId, InvocationId};
+use tokio::task::JoinHandle;
+
+use crate::active::{ActiveRun, Outcome, RunEnd};
+use crate::{Follow, RunError, Runner};
+
+/// A run that goes on in a task of its own; awaiting it gives its end. Dropping the handle does not stop the run.
+///
+/// # Cancel safety
+/// Awaiting it by reference can be given up and taken up again.
+pub struct Detached {
+    runner: Runner,
+    run: Arc<ActiveRun>,
+    task: JoinHandle<Result<Outcome, RunError>>,
+}
+
+impl Detached {
+    pub(crate) fn new(
+        runner: Runner,
+        run: Arc<ActiveRun>,
+        end: impl Future<Output = Result<Outcome, RunError>> + Send + 'static,
+    ) -> Self {
+        Self { runner, run, task: tokio::spawn(end) }
+    }
+
+    /// Waits until the run has its invocation and its message is stored: what a server answers before it hangs up.
+    ///
+    /// # Errors
+    /// [`RunError::Followed`] with what the run failed with before that; awaiting the handle gives the error itself.
+    /// [`RunError::Aborted`] when it was cut off before.
+    ///
+    /// # Cancel safety
+    /// Dropping the future has no effect.
+    pub async fn invocation_id(&self) -> Result<InvocationId, RunError> {
+        self.run.begun().await;
+        match (self.run.invocation(), self.run.end()) {
+            (Some(id), _) => Ok(id),
+            (None, Some(RunEnd::Failed { code, message })) => Err(RunError::Followed { code, message }),
+            (None, _) => Err(RunError::Aborted),
+        }
+    }
+
+    /// Asks the run to stop: its nodes are cancelled and its open calls are closed (R1130). Awaiting the handle waits until
+    /// that is stored.
+    pub fn abort(&self) {
+        self.run.abort();
+    }
+
+    /// Asks the run to stop where it is: its nodes are cancelled, and nothing says so in the session.
+    /// [`Runner::resume`] goes on with it, in any process.
+    pub fn cut(&self) {
+        self.run.cut();
+    }
+
+    /// How the run ended; `None` while it is under way.
+    #[must_use]
+    pub fn end(&self) -> Option<RunEnd> {
+        self.run.end()
+    }
+
+    /// Follows this run, also when another one has begun since. See [`Runner::follow`].
+    ///
+    /// # Errors
+    /// Those of [`Runner::follow`], and [`RunError::Followed`] when the run failed before its message was stored.
+    ///
+    /// # Cancel safety
+    /// Dropping the future has no effect on the run.
+    pub async fn follow(&self, after: Option<EventId>) -> Result<Follow, RunError> {
+        self.invocation_id().await?;
+        self.runner.parts.follow_run(&self.run, after).await
+    }
+
+    /// Waits for the end and reads the output. `T` is the type that the root node gives, or `Value`.
+    ///
+    /// # Errors
+    /// Why the run ended without its result; [`RunError::Waiting`] with the open questions when it waits for answers.
+    ///
+    /// # Cancel safety
+    /// Dropping the future does not stop the run.
+    pub async fn output<T: serde::de::DeserializeOwned>(self) -> Result<T, RunError> {
+        self.task.await.unwrap_or(Err(RunError::Aborted))?.output()
+    }
+}
+
+impl Future for Detached {
+    type Output = Result<(), RunError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Self::Output> {
+        // The task cannot panic, so this is a runtime that was shut down.
+        let joined = ready!(Pin::new(&mut self.task).poll(cx)).unwrap_or(Err(RunError::Aborted));
+        Poll::Ready(joined.map(drop))
+    }
+}
+
+impl fmt::Debug for Detached {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Detached")
+            .field("session", self.run.session())
+            .field("invocation", &self.run.invocation())
+            .field("end", &self.run.end())
+            .finish_non_exhaustive()
+    }
+}

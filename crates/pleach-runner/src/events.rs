@@ -1,0 +1,144 @@
+//! The stream of an invocation's events: the order of things in one run (R1103, R1107, R1108, R1130).
+
+use std::sync::Arc;
+
+use async_stream::stream;
+use futures_util::{Stream, future};
+use pleach_context::{Context, InvocationContext, NodeInput};
+use pleach_core::{Content, Event, Question};
+use pleach_workflow::RootEnd;
+
+use crate::active::{ActiveRun, Outcome};
+use crate::drive::{Drive, Ended, must_stop, stopped};
+use crate::invoke::Invocation;
+use crate::runner::RunnerParts;
+use crate::seal::seals;
+use crate::store::Stored;
+use crate::{RunError, RunEvent, RunRequest};
+
+/// Tells the plugins of a failure.
+pub(crate) async fn report(ic: &InvocationContext, error: RunError) -> RunError {
+    ic.services().plugins.on_run_error(ic, &error.to_node_error()).await;
+    error
+}
+
+/// The events of the invocation that `request` starts or resumes.
+pub(crate) fn events(
+    parts: Arc<RunnerParts>,
+    request: RunRequest,
+    run: Arc<ActiveRun>,
+) -> impl Stream<Item = Result<RunEvent, RunError>> + Send {
+    stream! {
+        if run.is_closing() {
+            return;
+        }
+        let Invocation { ic, engine, mut store, input, user_event } = match parts.open(request, &run).await {
+            Ok(invocation) => invocation,
+            Err(error) => {
+                yield Err(error);
+                return;
+            }
+        };
+        if let Some(event) = user_event {
+            yield Ok(RunEvent::new(event));
+        }
+        let early = match ic.services().plugins.before_run(&ic).await {
+            Ok(early) => early,
+            Err(error) => {
+                yield Err(report(&ic, RunError::Plugin(error)).await);
+                return;
+            }
+        };
+        let root = Context::root(Arc::clone(&ic));
+        let ended = if let Some(content) = early {
+            let event = early_exit(&ic, content);
+            match store.take(&ic, Arc::new(event)).await {
+                Ok(stored) => yield Ok(RunEvent::new(stored.shown)),
+                Err(error) => {
+                    yield Err(report(&ic, error).await);
+                    return;
+                }
+            }
+            Some(Ok(RootEnd::Done(NodeInput::Null)))
+        } else {
+            let mut drive = Drive::new(Box::pin(engine.run_root(&root, &*parts.root, input)));
+            let mut end: Option<Ended> = None;
+            'run: loop {
+                while let Some((ticket, event)) = ic.queue().take() {
+                    let stored = drive.drive_while(store.take(&ic, event)).await;
+                    let Stored { shown, original } = match stored {
+                        Ok(stored) => stored,
+                        Err(error) => {
+                            drop(drive);
+                            yield Err(report(&ic, error).await);
+                            return;
+                        }
+                    };
+                    yield Ok(RunEvent::new(shown));
+                    if run.is_closing() {
+                        break 'run;
+                    }
+                    ic.queue().acknowledge(ticket, original);
+                }
+                if must_stop(&ic, &run) || end.is_some() {
+                    break;
+                }
+                drive.step(&ic, &run).await;
+                end = drive.take_end();
+            }
+            end
+        };
+        let mut succeeded = false;
+        if run.is_closing() {
+            run.set_outcome(Outcome::Aborted);
+        } else if ic.is_aborted() {
+            run.set_outcome(Outcome::Aborted);
+            for seal in seals(&ic, &parts.root.spec().name) {
+                match store.take(&ic, Arc::new(seal)).await {
+                    Ok(stored) => yield Ok(RunEvent::new(stored.shown)),
+                    Err(error) => {
+                        yield Err(report(&ic, error).await);
+                        return;
+                    }
+                }
+            }
+        } else if let Some(Err(failure)) = ended {
+            let error = RunError::Node { error: failure.error, path: failure.path };
+            yield Err(report(&ic, error).await);
+            return;
+        } else if let Some(Ok(end)) = ended {
+            run.set_outcome(outcome(&ic, end));
+            succeeded = true;
+        }
+        if let Err(error) = ic.services().plugins.after_run(&ic).await {
+            yield Err(report(&ic, RunError::Plugin(error)).await);
+            return;
+        }
+        if let (Some(config), true) = (&parts.compaction, succeeded && !must_stop(&ic, &run)) {
+            // Nobody has to wait for a summary: an abort leaves it to a later invocation.
+            let compacting = std::pin::pin!(config.compact(&ic, &mut store));
+            future::select(compacting, std::pin::pin!(stopped(&ic, &run))).await;
+        }
+    }
+}
+
+/// The event of a run that a plugin ended before it began.
+fn early_exit(ic: &InvocationContext, content: Content) -> Event {
+    let mut event = Event::from_author("model").with_content(content);
+    event.set_invocation_id(ic.invocation_id().clone());
+    event
+}
+
+fn outcome(ic: &InvocationContext, end: RootEnd) -> Outcome {
+    match end {
+        RootEnd::Done(output) => Outcome::Done(output),
+        RootEnd::Waiting(ids) => {
+            let own = ic.events().into_iter().filter(|event| event.invocation_id() == ic.invocation_id());
+            let mut asked: Vec<Question> = own.flat_map(|event| event.questions()).collect();
+            // A question that was asked again stands more than once: the last one counts.
+            asked.reverse();
+            let newest = |id: &String| asked.iter().find(|question| question.id == *id).cloned();
+            Outcome::Waiting(ids.iter().filter_map(newest).collect())
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! The runs that are under way in this process.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pleach_core::{SessionId, SessionKey, UserId};
+use rustc_hash::FxHashMap;
+
+use crate::active::ActiveRun;
+use crate::{RunError, SessionRef};
+
+/// The runs of one Runner and its clones that have begun and not ended.
+#[derive(Default)]
+pub(crate) struct ActiveRuns {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    draining: bool,
+    /// By session id, which every request names; in the order in which they began.
+    runs: FxHashMap<SessionId, Vec<Arc<ActiveRun>>>,
+}
+
+impl ActiveRuns {
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a run in that is about to begin.
+    ///
+    /// # Errors
+    /// [`RunError::Draining`].
+    pub(crate) fn enter(&self, run: &Arc<ActiveRun>) -> Result<(), RunError> {
+        let mut inner = self.inner();
+        if inner.draining {
+            return Err(RunError::Draining);
+        }
+        inner.runs.entry(bucket(run.session())).or_default().push(Arc::clone(run));
+        Ok(())
+    }
+
+    /// Takes a run out that has ended.
+    pub(crate) fn leave(&self, run: &Arc<ActiveRun>) {
+        let mut inner = self.inner();
+        let id = bucket(run.session());
+        let Some(runs) = inner.runs.get_mut(&id) else { return };
+        runs.retain(|other| !Arc::ptr_eq(other, run));
+        if runs.is_empty() {
+            inner.runs.remove(&id);
+        }
+    }
+
+    /// Says which session a run is in.
+    ///
+    /// # Errors
+    /// [`RunError::Busy`] when a detached run is in it: nobody could make that one wait, so the newcomer would take the
+    /// session from under it.
+    pub(crate) fn claim(&self, run: &Arc<ActiveRun>, key: &SessionKey) -> Result<(), RunError> {
+        let key = stored(key);
+        let inner = self.inner();
+        let runs = inner.runs.get(&key.session_id).map(Vec::as_slice).unwrap_or_default();
+        let is_rival = |other: &&Arc<ActiveRun>| !Arc::ptr_eq(other, run) && other.is_detached() && other.is_in(&key);
+        if let Some(rival) = runs.iter().find(is_rival) {
+            return Err(RunError::Busy { session: key, invocation: rival.invocation() });
+        }
+        run.set_key(key);
+        Ok(())
+    }
+
+    /// The detached runs that may turn out to be in this session, and have not found it yet.
+    pub(crate) fn about_to_begin(&self, session: &SessionRef) -> Vec<Arc<ActiveRun>> {
+        let inner = self.inner();
+        let runs = inner.runs.get(&bucket(session)).map(Vec::as_slice).unwrap_or_default();
+        let may_be = |run: &&Arc<ActiveRun>| {
+            let users = [user(session), user(run.session())];
+            users.iter().any(Option::is_none) || users[0] == users[1]
+        };
+        let waits = |run: &&Arc<ActiveRun>| run.is_detached() && run.invocation().is_none();
+        runs.iter().filter(waits).filter(may_be).cloned().collect()
+    }
+
+    /// The run of a session: the detached one, or else the one that began last.
+    pub(crate) fn of(&self, key: &SessionKey) -> Option<Arc<ActiveRun>> {
+        let key = stored(key);
+        let inner = self.inner();
+        let mut runs = inner.runs.get(&key.session_id)?.iter().filter(|run| run.is_in(&key));
+        let last = runs.clone().next_back();
+        runs.find(|run| run.is_detached()).or(last).cloned()
+    }
+
+    /// Takes no more runs in; returns those that are under way.
+    pub(crate) fn drain(&self) -> Vec<Arc<ActiveRun>> {
+        let mut inner = self.inner();
+        inner.draining = true;
+        inner.runs.values().flatten().cloned().collect()
+    }
+}
+
+fn bucket(session: &SessionRef) -> SessionId {
+    let (SessionRef::Of(_, id) | SessionRef::Only(id)) = session;
+    trimmed(id)
+}
+
+/// The session's id without blanks around it, as new sessions are stored (S30).
+fn trimmed(id: &SessionId) -> SessionId {
+    let text = id.as_str().trim();
+    if text.len() == id.as_str().len() { id.clone() } else { SessionId::from(text) }
+}
+
+fn stored(key: &SessionKey) -> SessionKey {
+    SessionKey::new(key.app_name.clone(), key.user_id.clone(), trimmed(&key.session_id))
+}
+
+fn user(session: &SessionRef) -> Option<&UserId> {
+    match session {
+        SessionRef::Of(user, _) => Some(user),
+        SessionRef::Only(_) => None,
+    }
+}
