@@ -201,6 +201,14 @@ impl ActiveRun {
         self.inner().end.clone()
     }
 
+    /// What the run failed with, for others than its reader.
+    pub(crate) fn followed_error(&self) -> Option<RunError> {
+        match self.end() {
+            Some(RunEnd::Failed { code, message }) => Some(RunError::Followed { code, message }),
+            _ => None,
+        }
+    }
+
     /// Waits until the message is stored or the run has ended.
     pub(crate) async fn begun(&self) {
         self.wait_until(|inner| inner.invocation.is_some() || inner.end.is_some()).await;

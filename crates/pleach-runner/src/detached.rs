@@ -14,21 +14,24 @@ use crate::{Follow, RunError, Runner};
 
 /// A run that goes on in a task of its own; awaiting it gives its end. Dropping the handle does not stop the run.
 ///
+/// Awaited again by reference after a failure, it gives [`RunError::Followed`].
+///
 /// # Cancel safety
 /// Awaiting it by reference can be given up and taken up again.
 pub struct Detached {
     runner: Runner,
     run: Arc<ActiveRun>,
-    task: JoinHandle<Result<Outcome, RunError>>,
+    /// Gone when it was joined.
+    task: Option<JoinHandle<Result<(), RunError>>>,
 }
 
 impl Detached {
     pub(crate) fn new(
         runner: Runner,
         run: Arc<ActiveRun>,
-        end: impl Future<Output = Result<Outcome, RunError>> + Send + 'static,
+        end: impl Future<Output = Result<(), RunError>> + Send + 'static,
     ) -> Self {
-        Self { runner, run, task: tokio::spawn(end) }
+        Self { runner, run, task: Some(tokio::spawn(end)) }
     }
 
     /// Waits until the run has its invocation and its message is stored: what a server answers before it hangs up.
@@ -41,10 +44,9 @@ impl Detached {
     /// Dropping the future has no effect.
     pub async fn invocation_id(&self) -> Result<InvocationId, RunError> {
         self.run.begun().await;
-        match (self.run.invocation(), self.run.end()) {
-            (Some(id), _) => Ok(id),
-            (None, Some(RunEnd::Failed { code, message })) => Err(RunError::Followed { code, message }),
-            (None, _) => Err(RunError::Aborted),
+        match self.run.invocation() {
+            Some(id) => Ok(id),
+            None => Err(self.run.followed_error().unwrap_or(RunError::Aborted)),
         }
     }
 
@@ -85,8 +87,9 @@ impl Detached {
     ///
     /// # Cancel safety
     /// Dropping the future does not stop the run.
-    pub async fn output<T: serde::de::DeserializeOwned>(self) -> Result<T, RunError> {
-        self.task.await.unwrap_or(Err(RunError::Aborted))?.output()
+    pub async fn output<T: serde::de::DeserializeOwned>(mut self) -> Result<T, RunError> {
+        (&mut self).await?;
+        self.run.take_outcome().unwrap_or(Outcome::Aborted).output()
     }
 }
 
@@ -94,9 +97,13 @@ impl Future for Detached {
     type Output = Result<(), RunError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Self::Output> {
-        // The task cannot panic, so this is a runtime that was shut down.
-        let joined = ready!(Pin::new(&mut self.task).poll(cx)).unwrap_or(Err(RunError::Aborted));
-        Poll::Ready(joined.map(drop))
+        let Some(task) = &mut self.task else {
+            return Poll::Ready(self.run.followed_error().map_or(Ok(()), Err));
+        };
+        // The task cannot panic, so what fails here is a runtime that was shut down.
+        let joined = ready!(Pin::new(task).poll(cx)).unwrap_or(Err(RunError::Aborted));
+        self.task = None;
+        Poll::Ready(joined)
     }
 }
 

@@ -226,8 +226,8 @@ fn follow(
                 },
             }
         }
-        if let Some(RunEnd::Failed { code, message }) = run.and_then(|run| run.end()) {
-            yield Err(RunError::Followed { code, message });
+        if let Some(error) = run.and_then(|run| run.followed_error()) {
+            yield Err(error);
         }
     }
 }

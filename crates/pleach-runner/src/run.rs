@@ -83,7 +83,9 @@ impl Run {
     /// # Cancel safety
     /// Dropping the future drops the run.
     pub async fn output<T: serde::de::DeserializeOwned>(self) -> Result<T, RunError> {
-        self.finish().await?.output()
+        let run = Arc::clone(&self.membership.run);
+        self.finish().await?;
+        run.take_outcome().unwrap_or(Outcome::Aborted).output()
     }
 
     /// Cancels what is still running and lets the plugins' `after_run` hooks run (R1114).
@@ -95,7 +97,7 @@ impl Run {
     /// Dropping the future drops the run.
     pub async fn close(self) -> Result<(), RunError> {
         self.membership.run.cut();
-        self.finish().await.map(drop)
+        self.finish().await
     }
 
     /// Lets the run go on in a task of its own, without a reader. Needs a tokio runtime.
@@ -118,11 +120,11 @@ impl Run {
     }
 
     /// Runs to the end.
-    async fn finish(mut self) -> Result<Outcome, RunError> {
+    async fn finish(mut self) -> Result<(), RunError> {
         while let Some(event) = self.next().await {
             event?;
         }
-        Ok(self.membership.run.take_outcome().unwrap_or(Outcome::Aborted))
+        Ok(())
     }
 }
 

@@ -6,8 +6,12 @@
 #![expect(clippy::unwrap_used, reason = "a test that panics says what is wrong")]
 
 mod changed;
+mod compaction;
 mod credentials;
+mod drain;
 mod failures;
+mod fence;
+mod follow;
 mod fork;
 mod graph;
 mod inbox;
@@ -18,6 +22,7 @@ mod memory;
 mod pictures;
 mod questions;
 mod rewind;
+mod script;
 mod state_rules;
 mod support;
 mod tool_gates;

@@ -25,7 +25,7 @@ pub(crate) async fn trace(mut run: Run) -> Vec<String> {
     lines
 }
 
-fn line(event: &Event) -> String {
+pub(crate) fn line(event: &Event) -> String {
     let mut what = Vec::new();
     if let Some(output) = event.output() {
         what.push(output.to_string());
@@ -62,7 +62,7 @@ pub(crate) fn key() -> SessionKey {
 
 /// Time stands still and every sleep ends at once, after one turn of the executor.
 #[derive(Debug)]
-struct StillClock;
+pub(crate) struct StillClock;
 
 impl Clock for StillClock {
     fn now(&self) -> f64 {

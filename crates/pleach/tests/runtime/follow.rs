@@ -1,0 +1,284 @@
+//! Runs that go on without their client, and the way back to them: no gap, nothing twice.
+
+use std::sync::Arc;
+
+use futures::future::join_all;
+use pleach::prelude::*;
+use pleach::{Event, EventId, FollowStatus, InMemorySessionService, RunEnd, RunRequest, SessionKey};
+
+use crate::script::{rest, scripted, scripted_runner, take};
+use crate::support::{key, runner, stored, trace};
+
+fn sessions() -> Arc<InMemorySessionService> {
+    Arc::new(InMemorySessionService::new())
+}
+
+async fn ids(runner: &Runner) -> Vec<EventId> {
+    let session = runner.sessions().get_session(&key(), Default::default()).await.unwrap().unwrap();
+    session.events.iter().map(|event| event.id().clone()).collect()
+}
+
+#[tokio::test]
+async fn a_client_comes_back_by_the_last_event_it_has() {
+    let (script, runner) = scripted_runner(sessions());
+    let run = runner.run("ana", "s1", "go").detach();
+    let mut first = runner.follow("s1", None).await.unwrap();
+    script.say("one").await;
+    assert_eq!(take(&mut first, 1).await, [": says go"]);
+    let seen = first.next().await.unwrap().unwrap();
+    assert_eq!((seen.text().as_str(), first.status()), ("one", FollowStatus::Running));
+    assert_eq!(first.invocation_id(), Some(run.invocation_id().await.unwrap()));
+    drop(first);
+    script.say("two").await;
+    let mut again = runner.follow(("ana", "s1"), Some(seen.id().clone())).await.unwrap();
+    script.fragment("th").await;
+    script.say("three").await;
+    script.end("done");
+    assert_eq!(rest(&mut again).await, ["n@1: says two", "n@1: says th", "n@1: says three", "n@1: \"done\""]);
+    assert_eq!(again.status(), FollowStatus::Ended(RunEnd::Done));
+    assert_eq!(run.output::<String>().await.unwrap(), "done");
+    // The run has ended in between: what is stored behind the event, and nothing to wait for.
+    let mut late = runner.follow("s1", Some(seen.id().clone())).await.unwrap();
+    assert_eq!(rest(&mut late).await, ["n@1: says two", "n@1: says three", "n@1: \"done\""]);
+    assert_eq!((late.status(), late.invocation_id()), (FollowStatus::NotHere, None));
+}
+
+#[tokio::test]
+async fn followers_that_join_anywhere_see_every_later_event_once() {
+    let (script, runner) = scripted_runner(sessions());
+    let mut run = runner.run("ana", "s1", "go").detach();
+    run.invocation_id().await.unwrap();
+    let mut followers = vec![(0, runner.follow("s1", None).await.unwrap())];
+    for turn in 0..20 {
+        script.fragment("frag").await;
+        script.say(&format!("event {turn}")).await;
+        for (place, id) in ids(&runner).await.into_iter().enumerate() {
+            followers.push((place + 1, runner.follow("s1", Some(id)).await.unwrap()));
+        }
+    }
+    script.fail();
+    let error = (&mut run).await.unwrap_err();
+    assert!(matches!(&error, RunError::Node { error, .. } if error.message() == "broken"), "{error:?}");
+    let again = run.await.unwrap_err();
+    assert!(matches!(&again, RunError::Followed { message, .. } if message == "broken"), "{again:?}");
+    let mut log: Vec<String> = vec![": says go".into()];
+    log.extend((0..20).map(|turn| format!("n@1: says event {turn}")));
+    log.push("n@1: Exception: broken".into());
+    log.push("! Exception: broken".into());
+    assert_eq!(followers.len(), 231);
+    let lines = join_all(followers.iter_mut().map(|(_, follow)| rest(follow))).await;
+    for ((place, follow), mut lines) in followers.iter().zip(lines) {
+        lines.retain(|line| line != "n@1: says frag");
+        assert_eq!(lines, log[*place..], "joined behind event {place}");
+        let end = RunEnd::Failed { code: "Exception".into(), message: "broken".into() };
+        assert_eq!(follow.status(), FollowStatus::Ended(end));
+    }
+}
+
+#[tokio::test]
+async fn a_follower_far_behind_goes_on_from_the_store_and_holds_nobody_up() {
+    let (script, runner) = scripted_runner(sessions());
+    let run = runner.run("ana", "s1", "go").detach();
+    run.invocation_id().await.unwrap();
+    let mut slow = runner.follow("s1", None).await.unwrap();
+    // Far more than any follower may be behind.
+    for turn in 0..1000 {
+        script.fragment("frag").await;
+        script.say(&format!("{turn}")).await;
+        if turn == 500 {
+            assert_eq!(take(&mut slow, 11).await[10], "n@1: says 9");
+        }
+    }
+    script.end("done");
+    run.await.unwrap();
+    let mut expected: Vec<String> = (10..1000).map(|turn| format!("n@1: says {turn}")).collect();
+    expected.push("n@1: \"done\"".into());
+    // The fragments of what it has read from the store are not shown afterwards.
+    assert_eq!(rest(&mut slow).await, expected);
+}
+
+#[tokio::test]
+async fn what_cannot_be_followed_is_named() {
+    let (runner, _) = runner(FunctionNode::new("n", async || 1));
+    let fails = async |session: (&str, &str), after: Option<&str>| {
+        let error = runner.follow(session, after.map(EventId::from)).await.unwrap_err();
+        format!("{}: {}", error.code(), error.message())
+    };
+    assert_eq!(fails(("ana", "s1"), None).await, "SessionNotFoundError: session not found: t/ana/s1");
+    trace(runner.run("ana", "s1", "go")).await;
+    let unknown = "EventNotFoundError: session t/ana/s1 has no event 'e9'";
+    assert_eq!(fails(("ana", "s1"), Some("e9")).await, unknown);
+    assert_eq!(fails(("ana", " "), None).await, "ValueError: the session id must not be blank");
+    let error = runner.follow("s9", None).await.unwrap_err();
+    assert_eq!(error.to_string(), "app 't' has no session with the id 's9'");
+}
+
+#[tokio::test]
+async fn another_process_shows_what_is_stored_so_far() {
+    let shared = sessions();
+    let (script, here) = scripted_runner(Arc::clone(&shared));
+    let (_, elsewhere) = scripted_runner(shared);
+    let run = here.run("ana", "s1", "go").detach();
+    run.invocation_id().await.unwrap();
+    script.say("one").await;
+    let mut follow = elsewhere.follow("s1", None).await.unwrap();
+    assert_eq!(rest(&mut follow).await, [": says go", "n@1: says one"]);
+    assert_eq!(follow.status(), FollowStatus::NotHere);
+    let last = ids(&here).await.pop();
+    script.say("two").await;
+    let mut follow = elsewhere.follow("s1", last).await.unwrap();
+    assert_eq!(rest(&mut follow).await, ["n@1: says two"]);
+    script.end("done");
+    run.await.unwrap();
+}
+
+#[tokio::test]
+async fn nobody_who_leaves_stops_a_detached_run() {
+    let shared = sessions();
+    let (script, runner) = scripted_runner(Arc::clone(&shared));
+    let mut run = runner.run("ana", "s1", "go");
+    script.later("one");
+    run.next().await.unwrap().unwrap();
+    drop(run.detach());
+    let mut watcher = runner.follow("s1", None).await.unwrap();
+    assert_eq!(watcher.status(), FollowStatus::Running);
+    assert_eq!(take(&mut watcher, 2).await, [": says go", "n@1: says one"]);
+    let mut leaver = runner.follow("s1", None).await.unwrap();
+    take(&mut leaver, 1).await;
+    drop(leaver);
+    script.end("done");
+    assert_eq!(rest(&mut watcher).await, ["n@1: \"done\""]);
+    assert_eq!(stored(&shared).await, ["n@1: says one", "n@1: \"done\""]);
+}
+
+#[tokio::test]
+async fn a_run_with_a_reader_can_be_followed_as_well() {
+    let (script, runner) = scripted_runner(sessions());
+    let mut run = runner.run("ana", "s1", "go");
+    script.later("one");
+    run.next().await.unwrap().unwrap();
+    let mut follow = runner.follow("s1", None).await.unwrap();
+    assert_eq!(take(&mut follow, 2).await, [": says go", "n@1: says one"]);
+    drop(run);
+    assert_eq!(rest(&mut follow).await, [] as [&str; 0]);
+    assert_eq!(follow.status(), FollowStatus::Ended(RunEnd::Cut));
+}
+
+#[tokio::test]
+async fn the_handle_follows_its_own_run_also_when_another_one_has_begun() {
+    let (script, runner) = scripted_runner(sessions());
+    let mut first = runner.run("ana", "s1", "go").detach();
+    script.say("one").await;
+    script.end("done");
+    (&mut first).await.unwrap();
+    let second = runner.run("ana", "s1", "more").detach();
+    second.invocation_id().await.unwrap();
+    let mut follow = first.follow(None).await.unwrap();
+    assert_eq!(rest(&mut follow).await, [": says go", "n@1: says one", "n@1: \"done\"", ": says more"]);
+    assert_eq!(follow.status(), FollowStatus::Ended(RunEnd::Done));
+    let mut follow = second.follow(ids(&runner).await.pop()).await.unwrap();
+    script.end("done");
+    assert_eq!(rest(&mut follow).await, ["n@1: \"done\""]);
+}
+
+#[tokio::test]
+async fn a_detached_run_that_never_began_tells_why() {
+    let (_, runner) = scripted_runner(sessions());
+    let run = runner.resume("ana", "s1", "e-7").detach();
+    let error = run.invocation_id().await.unwrap_err();
+    assert!(matches!(&error, RunError::Followed { .. }), "{error:?}");
+    assert_eq!((error.code(), error.message().as_str()), ("SessionNotFoundError", "session not found: t/ana/s1"));
+    let error = run.follow(None).await.unwrap_err();
+    assert_eq!(error.code(), "SessionNotFoundError");
+    assert!(matches!(run.await.unwrap_err(), RunError::SessionNotFound(found) if found == key()));
+}
+
+#[tokio::test]
+async fn r1130_a_detached_run_is_aborted_and_sealed_by_its_handle() {
+    let shared = sessions();
+    let (script, runner) = scripted_runner(Arc::clone(&shared));
+    let mut run = runner.run("ana", "s1", "go").detach();
+    script.say("one").await;
+    let mut follow = run.follow(None).await.unwrap();
+    run.abort();
+    let seal = ": INVOCATION_ABORTED: Invocation was aborted by client.";
+    assert_eq!(rest(&mut follow).await, [": says go", "n@1: says one", seal]);
+    (&mut run).await.unwrap();
+    assert_eq!(run.end(), Some(RunEnd::Aborted));
+    assert_eq!(stored(&shared).await, ["n@1: says one", seal]);
+    let run = runner.run("ana", "s1", "go").detach();
+    run.abort();
+    assert!(matches!(run.output::<String>().await.unwrap_err(), RunError::Aborted));
+}
+
+#[tokio::test]
+async fn r1025_a_detached_run_that_was_cut_goes_on_by_its_invocation() {
+    let (script, node) = scripted();
+    let mut wf = Workflow::builder("wf");
+    let first = wf.node("first", async || 1);
+    let second = wf.add(node);
+    wf.edge(START, first).edge(first, second);
+    let (runner, sessions) = runner(wf.build_to(second).unwrap());
+    let mut run = runner.run("ana", "s1", "go").detach();
+    script.fragment("there").await;
+    let invocation = run.invocation_id().await.unwrap();
+    run.cut();
+    (&mut run).await.unwrap();
+    assert_eq!((run.end(), stored(&sessions).await), (Some(RunEnd::Cut), vec!["wf@1/first@1: 1".to_owned()]));
+    script.end("done");
+    let output = runner.resume("ana", "s1", invocation).output::<String>().await.unwrap();
+    assert_eq!((output.as_str(), stored(&sessions).await.len()), ("done", 2));
+}
+
+#[tokio::test]
+async fn a_question_ends_a_detached_run_as_waiting_and_its_answer_can_be_detached_too() {
+    let (runner, _) = runner(FunctionNode::new("n", async || RequestInput::<String>::ask("q1", "Fine?")));
+    let mut run = runner.run("ana", "s1", "go").detach();
+    let mut follow = run.follow(None).await.unwrap();
+    let lines = rest(&mut follow).await;
+    assert_eq!(lines, [": says go", "n@1: asks q1"]);
+    (&mut run).await.unwrap();
+    assert_eq!(run.end(), Some(RunEnd::Waiting));
+    assert!(matches!(run.output::<String>().await, Err(RunError::Waiting(open)) if open[0].id == "q1"));
+    let answered = runner.answer("s1", "q1", "yes").unwrap().detach();
+    assert_eq!(answered.output::<String>().await.unwrap(), "yes");
+}
+
+#[tokio::test]
+async fn sessions_of_one_id_are_told_apart_by_their_users() {
+    let (script, runner) = scripted_runner(sessions());
+    let ana = runner.run("ana", "s1", "for ana").detach();
+    let bob = runner.run("bob", "s1", "for bob").detach();
+    let error = runner.follow("s1", None).await.unwrap_err();
+    assert!(matches!(error, RunError::AmbiguousSession { .. }), "{error:?}");
+    let mut follow = runner.follow(("bob", "s1"), None).await.unwrap();
+    assert_eq!(follow.invocation_id(), Some(bob.invocation_id().await.unwrap()));
+    script.end("done");
+    script.end("done");
+    assert_eq!(rest(&mut follow).await, [": says for bob", "n@1: \"done\""]);
+    ana.await.unwrap();
+}
+
+#[tokio::test]
+async fn the_log_of_a_session_of_other_programs_is_followed_by_place_and_not_by_time() {
+    use pleach::{CreateSession, SessionServiceExt};
+    let shared = sessions();
+    let (script, runner) = scripted_runner(Arc::clone(&shared));
+    let create = CreateSession::new("t", "ana").with_session_id("s1").with_create_time(1.0);
+    let mut session = shared.create_session(create).await.unwrap();
+    for (id, time) in [("a", 9e9), ("b", 5e9), ("c", 6e9)] {
+        let mut event = Event::message(id).with_author("other");
+        event.set_id(id);
+        event.set_timestamp(time);
+        shared.append_event(&mut session, event).await.unwrap();
+    }
+    let run = runner.start(RunRequest::new(("ana", "s1")).message("go")).detach();
+    run.invocation_id().await.unwrap();
+    let mut follow = runner.follow(("ana", "s1"), Some("a".into())).await.unwrap();
+    script.fragment("fr").await;
+    script.say("one").await;
+    script.end("done");
+    let lines = [": says b", ": says c", ": says go", "n@1: says fr", "n@1: says one", "n@1: \"done\""];
+    assert_eq!(rest(&mut follow).await, lines);
+    assert_eq!(key(), SessionKey::new("t", "ana", "s1"));
+}

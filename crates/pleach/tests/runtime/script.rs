@@ -1,0 +1,133 @@
+//! A node that does what the test says, and a clock whose waits end when the test says.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use pleach::prelude::*;
+use pleach::{BoxFuture, Clock, Follow, FunctionNode, SessionService};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::support::line;
+
+/// One thing that the node does next.
+enum Step {
+    /// Sends a complete event, or a fragment.
+    Say(String, bool, oneshot::Sender<()>),
+    End(&'static str),
+    Fail,
+}
+
+/// Tells the node of [`scripted`] what to do.
+#[derive(Clone)]
+pub(crate) struct Script(mpsc::UnboundedSender<Step>);
+
+impl Script {
+    /// Lets the node send a complete event; returns when the Runner has stored it and the node goes on.
+    pub(crate) async fn say(&self, text: &str) {
+        self.send(text, false).await;
+    }
+
+    /// Lets the node send a fragment.
+    pub(crate) async fn fragment(&self, text: &str) {
+        self.send(text, true).await;
+    }
+
+    /// Lets the node send a complete event later: for a run that is read by the test itself.
+    pub(crate) fn later(&self, text: &str) {
+        let _ = self.0.send(Step::Say(text.into(), false, oneshot::channel().0));
+    }
+
+    async fn send(&self, text: &str, partial: bool) {
+        let (done, sent) = oneshot::channel();
+        assert!(self.0.send(Step::Say(text.into(), partial, done)).is_ok(), "the node is gone");
+        sent.await.unwrap();
+    }
+
+    pub(crate) fn end(&self, output: &'static str) {
+        let _ = self.0.send(Step::End(output));
+    }
+
+    pub(crate) fn fail(&self) {
+        let _ = self.0.send(Step::Fail);
+    }
+}
+
+/// A root node that does what the test says, the first one that runs taking the next step.
+pub(crate) fn scripted() -> (Script, FunctionNode<Dynamic, String>) {
+    let (tx, rx) = mpsc::unbounded_channel();
+    let steps = Arc::new(tokio::sync::Mutex::new(rx));
+    let node = FunctionNode::new("n", move |ctx: Context, Input(_): Input<Dynamic>| {
+        let steps: Arc<tokio::sync::Mutex<mpsc::UnboundedReceiver<Step>>> = Arc::clone(&steps);
+        async move {
+            loop {
+                let step = steps.lock().await.recv().await;
+                match step {
+                    Some(Step::Say(text, partial, done)) => {
+                        ctx.emit(Event::message(text).with_partial(partial)).await?;
+                        let _ = done.send(());
+                    }
+                    Some(Step::End(output)) => return Ok(output.to_owned()),
+                    Some(Step::Fail) => return Err(Fail::msg("broken")),
+                    None => std::future::pending().await,
+                }
+            }
+        }
+    });
+    (Script(tx), node)
+}
+
+/// A Runner over what a scripted node does.
+pub(crate) fn scripted_runner(sessions: impl SessionService) -> (Script, Runner) {
+    let (script, node) = scripted();
+    (script, Runner::builder("t").root(node).sessions(sessions).build().unwrap())
+}
+
+/// The rest of what a follower gets, one line each.
+pub(crate) async fn rest(follow: &mut Follow) -> Vec<String> {
+    let mut lines = Vec::new();
+    while let Some(item) = follow.next().await {
+        lines.push(match item {
+            Ok(event) => line(&event),
+            Err(error) => format!("! {}: {}", error.code(), error.message()),
+        });
+    }
+    lines
+}
+
+/// The next `count` lines.
+pub(crate) async fn take(follow: &mut Follow, count: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    for _ in 0..count {
+        lines.push(line(&follow.next().await.unwrap().unwrap()));
+    }
+    lines
+}
+
+/// A clock that stands still and whose sleepers wait until the test lets the oldest go.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct HeldClock {
+    sleepers: Arc<Mutex<Vec<(Duration, oneshot::Sender<()>)>>>,
+}
+
+impl HeldClock {
+    /// Lets the oldest sleeper go; returns how long it wanted to sleep.
+    pub(crate) fn wake(&self) -> Duration {
+        let (duration, sleeper) = self.sleepers.lock().unwrap().remove(0);
+        let _ = sleeper.send(());
+        duration
+    }
+}
+
+impl Clock for HeldClock {
+    fn now(&self) -> f64 {
+        1_800_000_000.0
+    }
+
+    fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
+        let (wake, woken) = oneshot::channel();
+        self.sleepers.lock().unwrap().push((duration, wake));
+        Box::pin(async move {
+            let _ = woken.await;
+        })
+    }
+}
