@@ -5,6 +5,7 @@
 
 #![expect(clippy::unwrap_used, reason = "test code: a panic is how a rule fails")]
 
+mod fence;
 mod kills;
 mod memory;
 mod one_session;
@@ -13,6 +14,7 @@ mod place;
 mod process;
 mod stored;
 
+use fence::*;
 use kills::*;
 use one_session::*;
 use own_sessions::*;
@@ -30,6 +32,9 @@ macro_rules! on_durable_backends {
                 s36_nothing_of_a_stale_append_is_stored,
                 s35_of_two_processes_that_saw_the_same_the_second_is_stale,
                 s34_s66_6_killed_processes_lose_nothing_and_store_nothing_twice,
+                r1115_a_message_that_comes_second_is_not_stored,
+                r1115_r1025_a_run_that_loses_in_the_middle_can_be_resumed,
+                r1115_of_many_at_once_every_one_is_whole_or_told,
                 s60_s62_a_database_survives_kills_of_those_who_make_it,
             }
         })*

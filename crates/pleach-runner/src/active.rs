@@ -157,8 +157,9 @@ impl ActiveRun {
 
     /// Hands an event that was stored, or a fragment that never is, to the followers.
     pub(crate) fn publish(&self, event: &Arc<Event>) {
-        let inner = self.inner();
-        if let Some(feed) = &inner.feed {
+        // Not sent under the lock: followers are woken by it.
+        let feed = self.inner().feed.clone();
+        if let Some(feed) = feed {
             // Fails only when nobody listens any more.
             let _ = feed.send(RunEvent::new(Arc::clone(event)));
         }
@@ -192,8 +193,9 @@ impl ActiveRun {
     pub(crate) fn finish(&self, end: RunEnd) {
         let mut inner = self.inner();
         inner.end.get_or_insert(end);
-        inner.feed = None;
+        let feed = inner.feed.take();
         drop(inner);
+        drop(feed);
         self.changed.notify_waiters();
     }
 

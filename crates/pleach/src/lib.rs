@@ -69,8 +69,8 @@ pub use pleach_memory::{
 pub use pleach_memory_sqlite::{SqliteMemoryOptions, SqliteMemoryService};
 pub use pleach_runner::{
     App, Detached, DrainOptions, Drained, DrainedRun, EventsCompactionConfig, EventsSummarizer, Follow, FollowStatus,
-    InboxItem, Message, Overdue, Run, RunEnd, RunError, RunEvent, RunRequest, Runner, RunnerBuilder, SessionRef, Summary,
-    open_questions, summary_event,
+    InboxItem, Message, Overdue, Run, RunEnd, RunError, RunEvent, RunRequest, Runner, RunnerBuilder, SessionRef,
+    Summary, open_questions, summary_event,
 };
 pub use pleach_session::{
     CreateSession, GetSessionConfig, ListCursor, ListSessions, ListSessionsResponse, SessionError, SessionService,

@@ -36,11 +36,7 @@ impl EventsCompactionConfig {
 }
 
 /// Asks for a summary of `range`, unless there is nothing to gain.
-async fn summarize(
-    summarizer: &dyn EventsSummarizer,
-    events: &[&Arc<Event>],
-    range: Vec<Arc<Event>>,
-) -> Option<Event> {
+async fn summarize(summarizer: &dyn EventsSummarizer, events: &[&Arc<Event>], range: Vec<Arc<Event>>) -> Option<Event> {
     if range.is_empty() || !is_worth_it(events, &range) {
         return None;
     }

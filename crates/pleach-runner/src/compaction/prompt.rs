@@ -15,7 +15,8 @@ fn summaries(events: &[&Event]) -> Vec<usize> {
     }
     // Every summary stands behind all that can contain it, so the farthest end so far decides.
     found.sort_by(|(left, a), (right, b)| {
-        let by_range = a.start_timestamp.total_cmp(&b.start_timestamp).then(b.end_timestamp.total_cmp(&a.end_timestamp));
+        let by_range =
+            a.start_timestamp.total_cmp(&b.start_timestamp).then(b.end_timestamp.total_cmp(&a.end_timestamp));
         by_range.then(right.cmp(left))
     });
     let mut farthest = f64::NEG_INFINITY;

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use pleach::prelude::*;
 use pleach::{
     AbortSignal, App, BoxFuture, Content, EventCompaction, EventsCompactionConfig, EventsSummarizer, FunctionCall,
-    FunctionResponse, InMemorySessionService, Part, Run, RunRequest, RunnerBuilder, Session, SessionServiceExt, Summary,
-    summary_event,
+    FunctionResponse, InMemorySessionService, Part, Run, RunRequest, RunnerBuilder, Session, SessionServiceExt,
+    Summary, summary_event,
 };
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -121,7 +121,8 @@ fn words(stub: &Stub) -> Vec<String> {
 #[test]
 fn r1150_a_config_must_be_whole() {
     let check = |config: EventsCompactionConfig, faults: &[&str]| {
-        let built = Runner::builder("t").root(FunctionNode::new("n", async || 1)).sessions(InMemorySessionService::new());
+        let built =
+            Runner::builder("t").root(FunctionNode::new("n", async || 1)).sessions(InMemorySessionService::new());
         let error = built.events_compaction_config(config).build().unwrap_err();
         assert_eq!(error.faults.iter().map(|fault| fault.message.as_str()).collect::<Vec<_>>(), faults);
     };

@@ -6,6 +6,7 @@ use futures::future::join_all;
 use pleach::prelude::*;
 use pleach::{Event, EventId, FollowStatus, InMemorySessionService, RunEnd, RunRequest, SessionKey};
 
+use crate::gated::Gated;
 use crate::script::{rest, scripted, scripted_runner, take};
 use crate::support::{key, runner, stored, trace};
 
@@ -95,6 +96,66 @@ async fn a_follower_far_behind_goes_on_from_the_store_and_holds_nobody_up() {
     expected.push("n@1: \"done\"".into());
     // The fragments of what it has read from the store are not shown afterwards.
     assert_eq!(rest(&mut slow).await, expected);
+}
+
+/// What happens while the log is read is neither lost nor shown twice, and no fragment comes behind its event.
+#[tokio::test]
+async fn what_is_stored_while_a_follower_reads_the_log_comes_once() {
+    for gate in ["before", "after"] {
+        for end_meanwhile in [false, true] {
+            let sessions = Gated::new();
+            let (script, runner) = scripted_runner(sessions.clone());
+            let run = runner.run("ana", "s1", "go").detach();
+            script.say("one").await;
+            let gate = if gate == "before" { &sessions.before } else { &sessions.after };
+            let held = gate.acquire().await.unwrap();
+            let joining = tokio::spawn({
+                let runner = runner.clone();
+                async move { runner.follow("s1", None).await.unwrap() }
+            });
+            tokio::task::yield_now().await;
+            script.fragment("tw").await;
+            script.say("two").await;
+            script.fragment("thr").await;
+            if end_meanwhile {
+                script.end("done");
+                run.await.unwrap();
+            }
+            drop(held);
+            let mut follow = joining.await.unwrap();
+            if !end_meanwhile {
+                script.end("done");
+            }
+            let mut lines = rest(&mut follow).await;
+            // Read before: "two" is live. Read after: it is stored, and its fragment old.
+            let is_live = Arc::ptr_eq(gate, &sessions.after);
+            assert_eq!(lines.iter().any(|line| line.ends_with(" tw")), is_live, "{lines:?}");
+            // Its event is not there yet where the run goes on.
+            let fresh = lines.iter().any(|line| line.ends_with(" thr"));
+            assert_eq!(fresh, is_live || !end_meanwhile, "{lines:?}");
+            lines.retain(|line| !line.ends_with(" tw") && !line.ends_with(" thr"));
+            assert_eq!(lines, [": says go", "n@1: says one", "n@1: says two", "n@1: \"done\""]);
+            assert_eq!(follow.status(), FollowStatus::Ended(RunEnd::Done));
+        }
+    }
+}
+
+/// A run that has not yet made its session is waited for, also where only the session's id is known.
+#[tokio::test]
+async fn a_run_that_is_about_to_begin_is_waited_for() {
+    let sessions = Gated::new();
+    let (script, runner) = scripted_runner(sessions.clone());
+    let held = sessions.before.acquire().await.unwrap();
+    let run = runner.run("ana", "s1", "go").detach();
+    let joining = tokio::spawn({
+        let runner = runner.clone();
+        async move { runner.follow("s1", None).await.unwrap() }
+    });
+    tokio::task::yield_now().await;
+    drop(held);
+    script.end("done");
+    assert_eq!(rest(&mut joining.await.unwrap()).await, [": says go", "n@1: \"done\""]);
+    run.await.unwrap();
 }
 
 #[tokio::test]

@@ -13,6 +13,7 @@ mod failures;
 mod fence;
 mod follow;
 mod fork;
+mod gated;
 mod graph;
 mod inbox;
 mod lifecycle;

@@ -1,0 +1,76 @@
+//! A session service that stops in the middle of a load, so that a test decides what happens meanwhile.
+
+use std::sync::Arc;
+
+use pleach::prelude::*;
+use pleach::{AppName, SessionId, UserId};
+use pleach::{
+    BoxFuture, CreateSession, GetSessionConfig, InMemorySessionService, ListSessions, ListSessionsResponse, Map,
+    Session, SessionError, SessionHead, SessionKey, SessionService, Since,
+};
+use tokio::sync::Semaphore;
+
+type Answer<T> = Result<T, SessionError>;
+
+/// Loads pass two gates: one before the session is read, one after. Everything else goes straight through.
+#[derive(Clone, Debug)]
+pub(crate) struct Gated {
+    sessions: Arc<InMemorySessionService>,
+    pub(crate) before: Arc<Semaphore>,
+    pub(crate) after: Arc<Semaphore>,
+}
+
+impl Gated {
+    /// A service whose gates are open.
+    pub(crate) fn new() -> Self {
+        let gate = || Arc::new(Semaphore::new(1));
+        Self { sessions: Arc::new(InMemorySessionService::new()), before: gate(), after: gate() }
+    }
+}
+
+async fn pass(gate: &Semaphore) {
+    drop(gate.acquire().await.unwrap());
+}
+
+impl SessionService for Gated {
+    fn create_session(&self, request: CreateSession) -> BoxFuture<'_, Answer<Session>> {
+        self.sessions.create_session(request)
+    }
+
+    fn get_session<'a>(
+        &'a self,
+        key: &'a SessionKey,
+        config: GetSessionConfig,
+    ) -> BoxFuture<'a, Answer<Option<Session>>> {
+        Box::pin(async move {
+            pass(&self.before).await;
+            let session = self.sessions.get_session(key, config).await;
+            pass(&self.after).await;
+            session
+        })
+    }
+
+    fn events_since<'a>(&'a self, head: &'a SessionHead) -> BoxFuture<'a, Answer<Option<Since>>> {
+        self.sessions.events_since(head)
+    }
+
+    fn list_sessions(&self, request: ListSessions) -> BoxFuture<'_, Answer<ListSessionsResponse>> {
+        self.sessions.list_sessions(request)
+    }
+
+    fn find_sessions<'a>(&'a self, app: &'a AppName, id: &'a SessionId) -> BoxFuture<'a, Answer<Vec<SessionKey>>> {
+        self.sessions.find_sessions(app, id)
+    }
+
+    fn delete_session<'a>(&'a self, key: &'a SessionKey) -> BoxFuture<'a, Answer<()>> {
+        self.sessions.delete_session(key)
+    }
+
+    fn append<'a>(&'a self, head: &'a mut SessionHead, event: Arc<Event>) -> BoxFuture<'a, Answer<Arc<Event>>> {
+        self.sessions.append(head, event)
+    }
+
+    fn user_state<'a>(&'a self, app: &'a AppName, user: &'a UserId) -> BoxFuture<'a, Answer<Map>> {
+        self.sessions.user_state(app, user)
+    }
+}

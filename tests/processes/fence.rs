@@ -1,0 +1,169 @@
+//! Two invocations on one session in two processes (R1115): one goes on, the other one is told, and all that is stored of
+//! it are whole events of a run that can be resumed. Each process is a Runner with connections of its own.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+use pleach::prelude::*;
+use pleach::{Hook, InvocationContext, Plugin, RunRequest, Session, SessionError, SessionKey, SessionService};
+use serde_json::json;
+use tokio::sync::Semaphore;
+
+use crate::place::{Backend, Place};
+
+const STEPS: i64 = 5;
+
+/// Steps that count themselves in `n`, and remember for the user which invocation ran last.
+fn steps() -> Workflow<Dynamic, i64> {
+    let mut wf = Workflow::builder("wf");
+    let step = |number: i64| {
+        FunctionNode::new(format!("step{number}"), move |ctx: Context, Input(_): Input<Dynamic>| async move {
+            let n = ctx.state().value("n").and_then(|n| n.as_i64()).unwrap_or_default() + 1;
+            let id = ctx.invocation().invocation_id().to_string();
+            Output::of(number).state("n", n).state("user:last", id)
+        })
+    };
+    let mut last = wf.add(step(1));
+    wf.edge(START, last);
+    for number in 2..=STEPS {
+        let next = wf.add(step(number));
+        wf.edge(last, next.dynamic());
+        last = next;
+    }
+    wf.build_to(last).unwrap()
+}
+
+/// Holds every message between the load of its session and its append, where it is told to.
+#[derive(Debug)]
+struct Hold {
+    arrived: Semaphore,
+    gate: Semaphore,
+}
+
+impl Hold {
+    fn with(permits: usize) -> Arc<Self> {
+        Arc::new(Self { arrived: Semaphore::new(0), gate: Semaphore::new(permits) })
+    }
+}
+
+/// The plugin's share of it.
+#[derive(Debug)]
+struct Holds(Arc<Hold>);
+
+impl Plugin for Holds {
+    fn name(&self) -> &str {
+        "hold"
+    }
+
+    fn on_user_message<'a>(&'a self, _: &'a InvocationContext, _: &'a Content) -> Hook<'a, Option<Content>> {
+        Some(Box::pin(async {
+            self.0.arrived.add_permits(1);
+            drop(self.0.gate.acquire().await?);
+            Ok(None)
+        }))
+    }
+}
+
+async fn process(place: &Place, hold: &Arc<Hold>) -> (Runner, Arc<dyn SessionService>) {
+    let sessions = place.open().await;
+    let runner = Runner::builder("t").root(steps()).sessions(Arc::clone(&sessions)).plugin(Holds(Arc::clone(hold)));
+    (runner.build().unwrap(), sessions)
+}
+
+fn open() -> Arc<Hold> {
+    Hold::with(1)
+}
+
+fn key() -> SessionKey {
+    SessionKey::new("t", "ana", "s1")
+}
+
+async fn load(sessions: &dyn SessionService) -> Session {
+    sessions.get_session(&key(), Default::default()).await.unwrap().unwrap()
+}
+
+fn check_stale(error: &RunError) {
+    assert!(matches!(error, RunError::Session(SessionError::Stale { key: stale, .. }) if *stale == key()), "{error:?}");
+    assert_eq!(error.to_string(), "another invocation has appended to session t/ana/s1 meanwhile");
+}
+
+/// Both have loaded the session: the second message is refused with all that came with it.
+pub(crate) async fn r1115_a_message_that_comes_second_is_not_stored(backend: Backend) {
+    let Some(place) = backend.place().await else { return };
+    let hold = Hold::with(0);
+    let (winner, sessions) = process(&place, &open()).await;
+    let (loser, _) = process(&place, &hold).await;
+    winner.run("ana", "s1", "first").output::<i64>().await.unwrap();
+    let delta = json!({"x": 1, "user:x": 1, "app:x": 1}).as_object().unwrap().clone();
+    let request = RunRequest::new(("ana", "s1")).message("two").state_delta(delta).invocation_id("lost");
+    let mut run = loser.start(request);
+    let lost = tokio::spawn(async move { run.next().await.unwrap().unwrap_err() });
+    drop(hold.arrived.acquire().await);
+    winner.run("ana", "s1", "one").output::<i64>().await.unwrap();
+    let before = load(&*sessions).await;
+    hold.gate.add_permits(1);
+    check_stale(&lost.await.unwrap());
+    let after = load(&*sessions).await;
+    assert_eq!((after.events.len(), &after.state), (before.events.len(), &before.state));
+    // Sent again it is a message like any other.
+    assert_eq!(loser.run("ana", "s1", "two").output::<i64>().await.unwrap(), STEPS);
+}
+
+/// The second message takes the session from a run in the middle: what that has stored stays, and it can be resumed.
+pub(crate) async fn r1115_r1025_a_run_that_loses_in_the_middle_can_be_resumed(backend: Backend) {
+    let Some(place) = backend.place().await else { return };
+    let (loser, sessions) = process(&place, &open()).await;
+    let (winner, _) = process(&place, &open()).await;
+    let mut run = loser.start(RunRequest::new(("ana", "s1")).message("one").invocation_id("lost"));
+    run.next().await.unwrap().unwrap();
+    assert_eq!(winner.run("ana", "s1", "two").output::<i64>().await.unwrap(), STEPS);
+    check_stale(&run.next().await.unwrap().unwrap_err());
+    assert!(run.next().await.is_none());
+    assert_eq!(load(&*sessions).await.state["n"], json!(1 + STEPS));
+    assert_eq!(winner.resume("ana", "s1", "lost").output::<i64>().await.unwrap(), STEPS);
+    let stored = load(&*sessions).await;
+    assert_eq!((stored.events.len(), &stored.state["n"]), (12, &json!(2 * STEPS)));
+    assert_eq!(stored.state["user:last"], json!("lost"));
+}
+
+/// Many at once, over and over: of every invocation a whole beginning is stored, of those that succeeded all.
+pub(crate) async fn r1115_of_many_at_once_every_one_is_whole_or_told(backend: Backend) {
+    let Some(place) = backend.place().await else { return };
+    let processes = join_all((0..4).map(|_| async { process(&place, &open()).await })).await;
+    let tasks = processes.iter().enumerate().map(|(number, (runner, _))| {
+        let runner = runner.clone();
+        tokio::spawn(async move {
+            let mut ended = Vec::new();
+            for turn in 0..8 {
+                let id = format!("p{number}-{turn}");
+                let request = RunRequest::new(("ana", "s1")).message(id.as_str()).invocation_id(id.as_str());
+                ended.push((id, runner.start(request).detach().output::<i64>().await));
+            }
+            ended
+        })
+    });
+    let ended: BTreeMap<String, Result<i64, RunError>> =
+        join_all(tasks).await.into_iter().flat_map(Result::unwrap).collect();
+    let session = load(&*processes[0].1).await;
+    let mut log: BTreeMap<String, Vec<Option<i64>>> = BTreeMap::new();
+    for event in &session.events {
+        let output = event.output().and_then(|output| output.as_i64());
+        log.entry(event.invocation_id().to_string()).or_default().push(output);
+    }
+    let whole: Vec<Option<i64>> = std::iter::once(None).chain((1..=STEPS).map(Some)).collect();
+    for (id, end) in &ended {
+        let stored = log.remove(id).unwrap_or_default();
+        assert!(whole.starts_with(&stored), "{id}: {stored:?}");
+        match end {
+            Ok(output) => assert_eq!((*output, &stored), (STEPS, &whole), "{id}"),
+            Err(error) => {
+                check_stale(error);
+                assert!(stored.len() < whole.len(), "{id}");
+            }
+        }
+    }
+    assert!(log.is_empty(), "{log:?}");
+    let counted = session.events.iter().filter(|event| event.output().is_some()).count();
+    assert_eq!(session.state["n"], json!(counted));
+}
