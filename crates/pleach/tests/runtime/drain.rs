@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pleach::prelude::*;
-use pleach::{DrainOptions, Drained, InMemorySessionService, InvocationId, Overdue, RunEnd, SessionKey};
+use pleach::{DrainOptions, Drained, InMemorySessionService, Overdue, RunEnd, SessionKey};
 use tokio::task::JoinHandle;
 
 use crate::script::{HeldClock, Script, scripted};
-use crate::support::{key, stored, trace};
+use crate::support::{stored, trace};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -139,7 +139,7 @@ async fn every_kind_of_end_is_told() {
     let drained = drained.await.unwrap();
     let failed = Some(RunEnd::Failed { code: "Exception".into(), message: "broken".into() });
     assert_eq!(ends(&drained), [("s1", failed.clone()), ("s2", failed), ("s3", Some(RunEnd::Cut))]);
-    assert!(drained.runs.iter().all(|run| run.invocation.as_ref().is_some_and(|id| *id != InvocationId::from(""))));
+    assert!(drained.runs.iter().all(|run| run.invocation.is_some()));
 }
 
 #[tokio::test]
@@ -152,7 +152,6 @@ async fn a_run_that_waits_for_an_answer_holds_nothing_up() {
     assert_eq!(runner.questions("ana", "s1").await.unwrap().len(), 1, "reading goes on");
     assert_eq!(runner.follow("s1", None).await.unwrap().invocation_id(), None);
     runner.close().await.unwrap();
-    assert_eq!(key().session_id.as_str(), "s1");
 }
 
 #[tokio::test]

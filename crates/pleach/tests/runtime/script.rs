@@ -106,15 +106,21 @@ pub(crate) async fn take(follow: &mut Follow, count: usize) -> Vec<String> {
 /// A clock that stands still and whose sleepers wait until the test lets the oldest go.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HeldClock {
-    sleepers: Arc<Mutex<Vec<(Duration, oneshot::Sender<()>)>>>,
+    sleepers: Arc<Mutex<Vec<Sleeper>>>,
+}
+
+#[derive(Debug)]
+struct Sleeper {
+    wants: Duration,
+    wake: oneshot::Sender<()>,
 }
 
 impl HeldClock {
     /// Lets the oldest sleeper go; returns how long it wanted to sleep.
     pub(crate) fn wake(&self) -> Duration {
-        let (duration, sleeper) = self.sleepers.lock().unwrap().remove(0);
-        let _ = sleeper.send(());
-        duration
+        let sleeper = self.sleepers.lock().unwrap().remove(0);
+        let _ = sleeper.wake.send(());
+        sleeper.wants
     }
 }
 
@@ -125,7 +131,7 @@ impl Clock for HeldClock {
 
     fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
         let (wake, woken) = oneshot::channel();
-        self.sleepers.lock().unwrap().push((duration, wake));
+        self.sleepers.lock().unwrap().push(Sleeper { wants: duration, wake });
         Box::pin(async move {
             let _ = woken.await;
         })
