@@ -62,6 +62,8 @@ pub(crate) struct ActiveRun {
     abort: AbortSignal,
     closing: AtomicBool,
     detached: AtomicBool,
+    /// Whether there ever was a follower; spares the others a lock for each event.
+    followed: AtomicBool,
     /// Wakes the run, where it waits for its root node, when it has to stop.
     pub(crate) stopper: AtomicWaker,
     inner: Mutex<Inner>,
@@ -85,6 +87,7 @@ impl ActiveRun {
             abort: request.abort.clone(),
             closing: AtomicBool::new(false),
             detached: AtomicBool::new(false),
+            followed: AtomicBool::new(false),
             stopper: AtomicWaker::new(),
             inner: Mutex::default(),
             changed: Notify::new(),
@@ -157,6 +160,10 @@ impl ActiveRun {
 
     /// Hands an event that was stored, or a fragment that never is, to the followers.
     pub(crate) fn publish(&self, event: &Arc<Event>) {
+        // Who follows from now on reads the log after saying so, and finds the event there.
+        if !self.followed.load(Ordering::Acquire) {
+            return;
+        }
         // Not sent under the lock: followers are woken by it.
         let feed = self.inner().feed.clone();
         if let Some(feed) = feed {
@@ -171,6 +178,7 @@ impl ActiveRun {
         if inner.end.is_some() {
             return None;
         }
+        self.followed.store(true, Ordering::Release);
         Some(inner.feed.get_or_insert_with(|| broadcast::channel(BACKLOG).0).subscribe())
     }
 
