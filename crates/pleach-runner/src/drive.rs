@@ -1,7 +1,7 @@
 //! Driving the root node inside the caller's own task.
 
 use std::future::{Future, poll_fn};
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context as TaskContext, Poll, Wake, Waker};
@@ -24,7 +24,8 @@ const MAX_TURNS: usize = 32;
 /// Acknowledging an event wakes the node that sent it. That wake reaches the caller's task only while it sleeps: awake,
 /// the Runner polls the root anyway.
 pub(crate) struct Drive<'a> {
-    root: BoxFuture<'a, Ended>,
+    /// `None` once it has ended: a future is not polled again then.
+    root: Option<BoxFuture<'a, Ended>>,
     ended: Option<Ended>,
     signal: Arc<Signal>,
     waker: Waker,
@@ -70,7 +71,7 @@ impl<'a> Drive<'a> {
     pub(crate) fn new(root: BoxFuture<'a, Ended>) -> Self {
         let signal = Arc::new(Signal::default());
         let waker = Waker::from(Arc::clone(&signal));
-        Self { root, ended: None, signal, waker }
+        Self { root: Some(root), ended: None, signal, waker }
     }
 
     /// Goes on until the root has sent an event, has ended, or the run has to stop.
@@ -95,7 +96,7 @@ impl<'a> Drive<'a> {
         let mut other = pin!(other);
         poll_fn(|cx| {
             let result = other.as_mut().poll(cx);
-            if result.is_pending() && self.ended.is_none() {
+            if result.is_pending() {
                 let _ = self.poll_root(cx, || false);
             }
             result
@@ -110,12 +111,11 @@ impl<'a> Drive<'a> {
 
     fn poll_root(&mut self, cx: &mut TaskContext<'_>, enough: impl Fn() -> bool) -> Poll<()> {
         for _ in 0..MAX_TURNS {
-            if self.ended.is_some() {
-                return Poll::Ready(());
-            }
+            let Some(root) = &mut self.root else { return Poll::Ready(()) };
             self.signal.sleeper.take();
             self.signal.woken.store(false, Ordering::Release);
-            if let Poll::Ready(end) = Pin::new(&mut self.root).poll(&mut TaskContext::from_waker(&self.waker)) {
+            if let Poll::Ready(end) = root.as_mut().poll(&mut TaskContext::from_waker(&self.waker)) {
+                self.root = None;
                 self.ended = Some(end);
                 return Poll::Ready(());
             }
@@ -134,5 +134,22 @@ impl<'a> Drive<'a> {
         // The root keeps waking itself: let others have their turn.
         cx.waker().wake_by_ref();
         Poll::Pending
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pleach_context::NodeInput;
+
+    use super::*;
+
+    /// Events of cancelled runs may still be on their way to the store when the root has ended.
+    #[tokio::test]
+    async fn r640_what_is_stored_after_the_end_does_not_poll_the_root_again() {
+        let mut drive = Drive::new(Box::pin(async { Ok(RootEnd::Done(NodeInput::Null)) }));
+        drive.drive_while(tokio::task::yield_now()).await;
+        assert!(drive.take_end().is_some());
+        drive.drive_while(tokio::task::yield_now()).await;
+        assert!(drive.take_end().is_none());
     }
 }
