@@ -51,7 +51,8 @@ impl App {
         self
     }
 
-    /// Whether checkpoints and end marks are recorded (R1030). ADK: `ResumabilityConfig`.
+    /// Whether checkpoints and end marks are recorded (R1030), and completed runs noted, so that none of them runs again: not
+    /// even one that gave nothing (R1011). ADK: `ResumabilityConfig`.
     #[must_use]
     pub fn resumable(mut self, yes: bool) -> Self {
         self.resumable = yes;

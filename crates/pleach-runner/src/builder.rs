@@ -133,7 +133,8 @@ impl RunnerBuilder {
         self
     }
 
-    /// Whether checkpoints and end marks are recorded (R1030).
+    /// Whether checkpoints and end marks are recorded (R1030), and completed runs noted, so that none of them runs again: not
+    /// even one that gave nothing (R1011).
     #[must_use]
     pub fn resumable(mut self, yes: bool) -> Self {
         self.resumable = yes;

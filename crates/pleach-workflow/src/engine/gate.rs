@@ -1,6 +1,7 @@
 //! [`ReplayGate`]: replayed runs complete in the order in which they completed the first time. Rule R1020.
 
-use std::collections::BTreeMap;
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
 
 /// Lets the completed runs of one orchestrator complete once more in their historical order.
 ///
@@ -13,24 +14,53 @@ pub(crate) struct ReplayGate<T> {
     passed: Vec<bool>,
     /// The first run that has not passed.
     next: usize,
-    held: BTreeMap<u64, T>,
+    held: BinaryHeap<Held<T>>,
 }
+
+/// A completion that is held; the earliest one is the greatest.
+#[derive(Debug)]
+struct Held<T> {
+    time: u64,
+    completion: T,
+}
+
+impl<T> Ord for Held<T> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.time.cmp(&self.time)
+    }
+}
+
+impl<T> PartialOrd for Held<T> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<T> PartialEq for Held<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.time == other.time
+    }
+}
+
+impl<T> Eq for Held<T> {}
 
 impl<T> ReplayGate<T> {
     /// A gate for runs that completed at these times.
     pub(crate) fn new(mut times: Vec<u64>) -> Self {
         times.sort_unstable();
-        Self { passed: vec![false; times.len()], times, next: 0, held: BTreeMap::new() }
+        Self { passed: vec![false; times.len()], times, next: 0, held: BinaryHeap::new() }
     }
 
     /// Brings a completion to the gate.
     pub(crate) fn hold(&mut self, time: u64, completion: T) {
-        self.held.insert(time, completion);
+        self.held.push(Held { time, completion });
     }
 
     /// Says that the run of this time is through, or will not complete as it did: nobody waits for it any more.
     pub(crate) fn pass(&mut self, time: u64) {
-        if let Ok(index) = self.times[self.next..].binary_search(&time) {
+        let rest = &self.times[self.next..];
+        let index = if rest.first() == Some(&time) { Ok(0) } else { rest.binary_search(&time) };
+        if let Ok(index) = index {
             self.passed[self.next + index] = true;
         }
         while self.passed.get(self.next).copied().unwrap_or(false) {
@@ -41,7 +71,7 @@ impl<T> ReplayGate<T> {
     /// Whether the turn of a completion that is held has come.
     pub(crate) fn has_turn(&self) -> bool {
         let awaited = self.awaited();
-        self.held.first_key_value().is_some_and(|(time, _)| awaited.is_none_or(|awaited| *time <= awaited))
+        self.held.peek().is_some_and(|held| awaited.is_none_or(|awaited| held.time <= awaited))
     }
 
     /// Lets the next completion through whose turn has come.
@@ -49,7 +79,7 @@ impl<T> ReplayGate<T> {
         if !self.has_turn() {
             return None;
         }
-        let (time, completion) = self.held.pop_first()?;
+        let Held { time, completion } = self.held.pop()?;
         self.pass(time);
         Some(completion)
     }

@@ -173,10 +173,13 @@ impl<'a> Orchestration<'a> {
     /// Waits until there are ends to handle; without any, the workflow has come to rest.
     async fn next_batch(&mut self, batch: &mut Vec<Completion>) {
         while batch.is_empty() {
-            if self.ends.is_due() {
+            let due = self.ends.is_due();
+            if self.runs.is_empty() {
+                if !due {
+                    return;
+                }
+            } else if due {
                 self.runs.pass(&mut self.finished).await;
-            } else if self.runs.is_empty() {
-                return;
             } else {
                 let (ctx, unsure) = (&self.ctx, self.ends.is_unsure());
                 self.runs.next_batch(&mut self.finished, || unsure && ctx.has_executing()).await;

@@ -22,6 +22,7 @@ mod limits;
 mod memory;
 mod pictures;
 mod questions;
+mod replay;
 mod rewind;
 mod script;
 mod state_rules;
