@@ -40,7 +40,7 @@ pub use credential::{
 pub use error::{ChildFailure, Fail, NodeError, Result, ResultExt};
 pub use extract::fit;
 pub use extract::{And, Answers, Extract, Feeds, FromContext, FromState, Input, Nothing, Resume, Shared, Takes, Wants};
-pub use history::{CompletedRun, History, RunRecord, mark_completed};
+pub use history::{CompletedRun, History, RecordedRun, RunKey, RunRecord, mark_completed};
 pub use invocation::{InvocationContext, InvocationSetup};
 pub use lax::{from_content, from_value, json_or_text};
 pub use live::live_events;

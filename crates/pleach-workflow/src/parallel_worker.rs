@@ -114,7 +114,7 @@ impl<N: Node> Node for ParallelWorker<N> {
     }
 
     fn fits(&self, path: &NodePath, history: &History) -> Result<(), NodeError> {
-        history.children(path).iter().try_for_each(|item| self.node.fits(item, history))
+        history.children(path).try_for_each(|item| self.node.fits(item.path, history))
     }
 
     fn needs(&self, needs: &mut Vec<Need>) {

@@ -22,12 +22,38 @@ use record::{has_result_output, is_echo};
 /// The runs of one invocation that left events.
 #[derive(Clone, Debug, Default)]
 pub struct History {
-    runs: FxHashMap<NodePath, RunRecord>,
-    children: FxHashMap<NodePath, Vec<NodePath>>,
-    owners: FxHashMap<String, NodePath>,
+    runs: Vec<Run>,
+    /// The runs by path. Neighbours in a tree look each other up by number, without a hash.
+    index: FxHashMap<NodePath, RunKey>,
+    /// The runs directly below the root.
+    top: Vec<RunKey>,
+    owners: FxHashMap<String, RunKey>,
     schemas: FxHashMap<String, Value>,
     /// Counts what has been read, to tell earlier from later.
     now: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Run {
+    path: NodePath,
+    parent: Option<RunKey>,
+    children: Vec<RunKey>,
+    record: RunRecord,
+}
+
+/// Where a history keeps a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RunKey(u32);
+
+/// A run that left events.
+#[derive(Clone, Copy, Debug)]
+pub struct RecordedRun<'a> {
+    /// Where it is kept; see [`History::at`].
+    pub key: RunKey,
+    /// Its path.
+    pub path: &'a NodePath,
+    /// What is known about it.
+    pub record: &'a RunRecord,
 }
 
 impl History {
@@ -44,13 +70,27 @@ impl History {
     /// What is known about the run at `path`.
     #[must_use]
     pub fn run(&self, path: &NodePath) -> Option<&RunRecord> {
-        self.runs.get(path)
+        self.index.get(path).map(|key| self.at(*key).record)
+    }
+
+    /// The run that is kept there.
+    ///
+    /// # Panics
+    /// When the key is another history's.
+    #[must_use]
+    pub fn at(&self, key: RunKey) -> RecordedRun<'_> {
+        let Run { path, record, .. } = &self.runs[key.0 as usize];
+        RecordedRun { key, path, record }
     }
 
     /// The direct children of `parent` that left events, in the order of their first ones.
-    #[must_use]
-    pub fn children(&self, parent: &NodePath) -> &[NodePath] {
-        self.children.get(parent).map(Vec::as_slice).unwrap_or_default()
+    pub fn children(&self, parent: &NodePath) -> impl ExactSizeIterator<Item = RecordedRun<'_>> {
+        let keys = match self.index.get(parent) {
+            Some(key) => &self.runs[key.0 as usize].children,
+            None if parent.is_root() => &self.top,
+            None => const { &Vec::new() },
+        };
+        keys.iter().map(|key| self.at(*key))
     }
 
     /// Whether nothing has been recorded.
@@ -68,29 +108,44 @@ impl History {
         }
         for CompletedRun { path, told } in marks::completed_runs(event) {
             self.now += 1;
-            let now = self.now;
-            self.with_owners(&path, |owner, run| {
-                if *owner == path {
-                    run.complete(told, now);
-                }
-            });
+            let key = self.key_of(&path);
+            self.runs[key.0 as usize].record.complete(told, self.now);
         }
     }
 
-    /// Calls `change` for the run at `path` and all runs above it.
-    fn with_owners(&mut self, path: &NodePath, mut change: impl FnMut(&NodePath, &mut RunRecord)) {
-        let mut next = Some(path.clone()).filter(|path| !path.is_root());
-        while let Some(owner) = next {
-            let parent = owner.parent();
-            let run = match self.runs.get_mut(&owner) {
-                Some(run) => run,
-                None => {
-                    self.children.entry(parent.clone().unwrap_or_default()).or_default().push(owner.clone());
-                    self.runs.entry(owner.clone()).or_default()
-                }
-            };
-            change(&owner, run);
-            next = parent.filter(|parent| !parent.is_root());
+    /// Where the run at `path` is kept; it and the runs above it are added if they are new.
+    fn key_of(&mut self, path: &NodePath) -> RunKey {
+        if let Some(key) = self.index.get(path) {
+            return *key;
+        }
+        let parent = self.parent_of(path);
+        let key = RunKey(u32::try_from(self.runs.len()).expect("a session has fewer than 2^32 events"));
+        self.runs.push(Run { path: path.clone(), parent, children: Vec::new(), record: RunRecord::default() });
+        self.index.insert(path.clone(), key);
+        match parent {
+            Some(parent) => self.runs[parent.0 as usize].children.push(key),
+            None => self.top.push(key),
+        }
+        key
+    }
+
+    fn parent_of(&mut self, path: &NodePath) -> Option<RunKey> {
+        let text = path.parent_str()?;
+        // Siblings often come one after the other.
+        let sibling = self.runs.last().and_then(|last| last.parent);
+        match sibling.filter(|parent| self.at(*parent).path.as_str() == text) {
+            Some(parent) => Some(parent),
+            None => Some(self.key_of(&NodePath::from(text))),
+        }
+    }
+
+    /// Calls `change` for a run and all runs above it.
+    fn with_owners(&mut self, key: RunKey, mut change: impl FnMut(&NodePath, &mut RunRecord)) {
+        let mut next = Some(key);
+        while let Some(key) = next {
+            let run = &mut self.runs[key.0 as usize];
+            change(&run.path, &mut run.record);
+            next = run.parent;
         }
     }
 
@@ -110,8 +165,8 @@ impl History {
             // Answers of one message come one after the other.
             self.now += 1;
             let now = self.now;
-            match self.owners.get(id).cloned() {
-                Some(owner) => self.with_owners(&owner, |_, run| run.take_answer(id, &answer, now)),
+            match self.owners.get(id).copied() {
+                Some(owner) => self.with_owners(owner, |_, run| run.take_answer(id, &answer, now)),
                 None => self.answer_by_branch(event, &answer),
             }
         }
@@ -121,11 +176,10 @@ impl History {
     fn answer_by_branch(&mut self, event: &Event, answer: &Value) {
         let Some(branch) = event.branch() else { return };
         let ids: Vec<String> = branch.run_ids().map(Into::into).collect();
-        for run in self.runs.values_mut() {
-            let matching: Vec<&String> = ids.iter().filter(|id| run.interrupts.contains(*id)).collect();
-            for id in matching {
+        for run in &mut self.runs {
+            for id in ids.iter().filter(|id| run.record.has_asked(id)).collect::<Vec<_>>() {
                 self.now += 1;
-                run.take_answer(id, answer, self.now);
+                run.record.take_answer(id, answer, self.now);
             }
         }
     }
@@ -141,12 +195,13 @@ impl History {
                 self.schemas.insert(id.clone(), schema.clone());
             }
         }
+        let key = self.key_of(event.path());
         for id in &interrupts {
-            self.owners.insert((*id).to_owned(), event.path().clone());
+            self.owners.insert((*id).to_owned(), key);
         }
         let now = self.now;
         let echo = is_echo(event);
-        self.with_owners(event.path(), |owner, run| {
+        self.with_owners(key, |owner, run| {
             let direct = owner == event.path();
             let delegated = !direct && has_result_output(event) && event.is_output_for(owner);
             // What is told once more happened when it was told first.

@@ -17,13 +17,9 @@ pub struct RunRecord {
     /// The last route.
     pub route: Option<Route>,
     /// The agent that the run handed over to.
-    pub transfer_to_agent: Option<String>,
+    pub transfer_to_agent: Option<Box<str>>,
     /// Whether the last outcome was an error.
     pub failed: bool,
-    /// Every question that the run or a run below it has asked.
-    pub interrupts: BTreeSet<String>,
-    /// The answers that have come, by question.
-    pub answers: BTreeMap<String, Value>,
     /// The branch that the run ended on; `None` when its last output does not say: then it is the one it started on.
     pub branch: Option<Branch>,
     /// The isolation scope of the run.
@@ -32,6 +28,8 @@ pub struct RunRecord {
     pub finished: bool,
     /// Whether history says outright that the run has completed, and tells what it gave, which may be nothing.
     pub completed: bool,
+    /// What it has asked; most runs ask nothing.
+    questions: Option<Box<Questions>>,
     /// When the run gave its last event or got its last answer; 0 before.
     own: u64,
     /// When it asked its last question.
@@ -42,20 +40,48 @@ pub struct RunRecord {
     marked: u64,
 }
 
+#[derive(Clone, Debug, Default)]
+struct Questions {
+    /// Every question that the run or a run below it has asked.
+    ids: BTreeSet<String>,
+    answers: BTreeMap<String, Value>,
+}
+
 /// What was said to have completed was so before all that was not: runs are marked as soon as they are through.
 const UNMARKED: u64 = 1 << 63;
 
 impl RunRecord {
-    /// The questions that have no answer yet.
+    /// The questions of the run and the runs below it that have no answer yet.
     #[must_use]
     pub fn open(&self) -> Vec<String> {
-        self.interrupts.iter().filter(|id| !self.answers.contains_key(*id)).cloned().collect()
+        self.unanswered().cloned().collect()
     }
 
     /// Whether a question has no answer yet.
     #[must_use]
     pub fn is_open(&self) -> bool {
-        self.interrupts.iter().any(|id| !self.answers.contains_key(id))
+        self.unanswered().next().is_some()
+    }
+
+    fn unanswered(&self) -> impl Iterator<Item = &String> {
+        self.questions.iter().flat_map(|asked| asked.ids.iter().filter(|id| !asked.answers.contains_key(*id)))
+    }
+
+    /// Whether the run, or a run below it, has asked anything.
+    #[must_use]
+    pub fn is_interrupted(&self) -> bool {
+        self.questions.is_some()
+    }
+
+    /// The answers that have come, by question.
+    #[must_use]
+    pub fn answers(&self) -> &BTreeMap<String, Value> {
+        static NONE: BTreeMap<String, Value> = BTreeMap::new();
+        self.questions.as_ref().map_or(&NONE, |asked| &asked.answers)
+    }
+
+    pub(super) fn has_asked(&self, id: &str) -> bool {
+        self.questions.as_ref().is_some_and(|asked| asked.ids.contains(id))
     }
 
     /// When the run completed, if it did: a number that only tells earlier from later (R1020).
@@ -94,8 +120,9 @@ impl RunRecord {
     }
 
     pub(super) fn ask(&mut self, id: &str, now: u64) {
-        self.interrupts.insert(id.to_owned());
-        self.answers.remove(id);
+        let questions = self.questions.get_or_insert_default();
+        questions.ids.insert(id.to_owned());
+        questions.answers.remove(id);
         self.asked = now;
     }
 
@@ -111,11 +138,9 @@ impl RunRecord {
     }
 
     pub(super) fn take_answer(&mut self, id: &str, answer: &Value, now: u64) {
-        if !self.interrupts.contains(id) {
-            return;
-        }
+        let Some(questions) = self.questions.as_mut().filter(|asked| asked.ids.contains(id)) else { return };
         // Answering again changes the answer, not the time at which the run went on.
-        if self.answers.insert(id.to_owned(), answer.clone()).is_none() {
+        if questions.answers.insert(id.to_owned(), answer.clone()).is_none() {
             self.own = now;
             self.last = now;
         }
@@ -146,7 +171,7 @@ impl RunRecord {
             self.route = Some(route);
         }
         if let Some(target) = event.actions().transfer_to_agent() {
-            self.transfer_to_agent = Some(target.to_owned());
+            self.transfer_to_agent = Some(target.into());
         }
         if has_result(event) || (event.error_code().is_none() && !event.is_partial()) {
             self.failed = false;

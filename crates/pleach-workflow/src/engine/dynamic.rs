@@ -64,11 +64,10 @@ impl Engine {
 
 /// Whether the root node is still the one that history tells of, all the way down.
 fn fits(node: &dyn Node, root: &NodePath, path: &NodePath, history: &History) -> Result<(), NodeError> {
-    let recorded = history.children(root);
-    if let Some(other) = recorded.first().filter(|_| !recorded.contains(path)) {
+    if let Some(other) = history.children(root).next().filter(|_| history.run(path).is_none()) {
         let message = format!(
             "The root node was '{}' when this invocation was recorded, and is '{}' now.",
-            other.name(),
+            other.path.name(),
             path.name()
         );
         return Err(NodeError::new("WorkflowChangedError", message));

@@ -49,7 +49,7 @@ impl Standing {
             return Self::Due;
         }
         if record.is_open() {
-            return if spec.rerun_on_resume && !record.answers.is_empty() { Self::Due } else { Self::Open };
+            return if spec.rerun_on_resume && !record.answers().is_empty() { Self::Due } else { Self::Open };
         }
         if record.failed {
             return Self::Due;
@@ -57,13 +57,13 @@ impl Standing {
         if record.output.is_some() || record.route.is_some() || record.transfer_to_agent.is_some() {
             return Self::Given;
         }
-        if !record.interrupts.is_empty() && !spec.rerun_on_resume {
+        if record.is_interrupted() && !spec.rerun_on_resume {
             return Self::Answered;
         }
         if record.completed {
             return Self::Silent;
         }
-        let rests = if record.interrupts.is_empty() && !spec.rerun_on_resume { !dynamic } else { record.finished };
+        let rests = if !record.is_interrupted() && !spec.rerun_on_resume { !dynamic } else { record.finished };
         if rests && !spec.wait_for_output && !spec.always_gives { Self::Silent } else { Self::Due }
     }
 
@@ -90,13 +90,13 @@ pub(crate) fn decide(spec: &NodeSpec, record: Option<&RunRecord>, dynamic: bool)
 
 /// The answers of a run, as its context shows them.
 fn answers(record: &RunRecord) -> Option<Arc<Map>> {
-    let given = || record.answers.iter().map(|(id, answer)| (id.clone(), answer.clone()));
-    (!record.answers.is_empty()).then(|| Arc::new(given().collect()))
+    let given = || record.answers().iter().map(|(id, answer)| (id.clone(), answer.clone()));
+    (!record.answers().is_empty()).then(|| Arc::new(given().collect()))
 }
 
 /// The answers as the output of a node that does not run again: the answer itself, or a map of several (R908).
 fn answer_as_output(record: &RunRecord) -> NodeInput {
-    let mut answers = record.answers.clone();
+    let mut answers = record.answers().clone();
     match answers.len() {
         1 => answers.pop_first().map_or(NodeInput::Null, |(_, answer)| NodeInput::json(answer)),
         _ => NodeInput::json(Value::Object(answers.into_iter().collect())),

@@ -321,7 +321,8 @@ fn compile(draft: &Draft) -> Graph {
             nodes[node].is_terminal() || nodes[node].out.iter().any(|edge| nodes[edge.to].is_join());
     }
     let names = Arc::new(names(draft, &adjacency));
-    Graph { nodes, start, terminal, names }
+    let index = names.nodes.iter().cloned().zip(0..).collect();
+    Graph { nodes, start, terminal, names, index }
 }
 
 fn names(draft: &Draft, adjacency: &Adjacency<'_>) -> GraphNames {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use pleach_context::{EdgeOutline, GraphNames, GraphOutline, Node};
 use pleach_core::{DEFAULT_ROUTE, Route, RouteKey};
+use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
 
 use super::edge::{Edge, EdgeRoute, followed};
@@ -20,6 +21,8 @@ pub(crate) struct Graph {
     /// The nodes without outgoing edges.
     pub(crate) terminal: Vec<usize>,
     pub(crate) names: Arc<GraphNames>,
+    /// The nodes by name.
+    pub(crate) index: FxHashMap<SmolStr, u32>,
 }
 
 /// A node of a checked graph.

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use pleach_context::{History, RunRecord, live_events};
+use pleach_context::{History, RecordedRun, RunRecord, live_events};
 use pleach_core::{Event, InvocationId, NodePath};
 use rustc_hash::FxHashMap;
 
@@ -70,16 +70,15 @@ impl Marks {
 
     /// What is known about the node with this name below the run at `parent`.
     pub(super) fn mark(&self, parent: &NodePath, name: &str) -> Option<Mark> {
-        let runs: Vec<&NodePath> = self.history.children(parent).iter().filter(|run| run.name() == name).collect();
-        let path = (*runs.last()?).clone();
-        let tally = |run: &&NodePath| self.tallies.get(*run).copied().unwrap_or_default();
-        let last = tally(runs.last()?);
+        let runs: Vec<_> = self.history.children(parent).filter(|run| run.path.name() == name).collect();
+        let tally = |run: &RecordedRun<'_>| self.tallies.get(run.path).copied().unwrap_or_default();
+        let last = runs.last()?;
         Some(Mark {
-            status: self.history.run(&path).map_or(Status::Started, status),
+            path: last.path.clone(),
+            status: status(last.record),
             failures: runs.iter().map(|run| tally(run).failures).sum(),
             runs: runs.len(),
-            seconds: last.end - last.begin,
-            path,
+            seconds: tally(last).end - tally(last).begin,
         })
     }
 }
@@ -89,7 +88,7 @@ fn status(record: &RunRecord) -> Status {
         Status::Waiting
     } else if record.failed {
         Status::Failed
-    } else if record.finished || record.output.is_some() || record.route.is_some() {
+    } else if record.finished || record.completed || record.output.is_some() || record.route.is_some() {
         Status::Done
     } else {
         Status::Started

@@ -1,9 +1,9 @@
 //! Whether a recorded run of a workflow can still be gone on with: before anything runs, not after a wrong replay.
 
-use pleach_context::{History, NodeError, NodeKind, RunRecord};
+use pleach_context::{History, NodeError, NodeKind, RecordedRun};
 use pleach_core::NodePath;
-use rustc_hash::FxHashMap;
 
+use super::recorded::Recorded;
 use crate::graph::Graph;
 
 /// Compares the recorded runs of a workflow's nodes with its graph: every one must be of a node that is still there, and
@@ -14,40 +14,35 @@ use crate::graph::Graph;
 /// # Errors
 /// `WorkflowChangedError`, naming the node.
 pub(super) fn check(name: &str, graph: &Graph, path: &NodePath, history: &History) -> Result<(), NodeError> {
-    let recorded = history.children(path);
-    if recorded.is_empty() {
-        return Ok(());
-    }
-    let places: FxHashMap<&str, usize> =
-        graph.nodes.iter().enumerate().map(|(place, node)| (node.node.spec().name.as_str(), place)).collect();
-    let mut runs = vec![Vec::new(); graph.nodes.len()];
-    for run in recorded {
-        let Some(&place) = places.get(run.name()) else {
-            let what = format!("node '{}' has run, and is not in it any more", run.name());
-            return Err(changed(name, path, &what));
-        };
-        runs[place].push(run);
-        graph.nodes[place].node.fits(run, history)?;
-    }
-    let reached = reached(graph, &runs, history);
-    let stray = runs.iter().zip(&reached).find(|(runs, reached)| !runs.is_empty() && !**reached);
-    match stray.and_then(|(runs, _)| runs.first()) {
-        Some(run) => {
-            let what =
-                format!("node '{}' has run, and no edge leads to it any more over what has happened", run.name());
-            Err(changed(name, path, &what))
+    let recorded =
+        Recorded::read(graph, history, path).map_err(|run| changed(name, path, run.path.name(), NOT_IN_IT))?;
+    let reached = reached(graph, &recorded, history);
+    for (place, node) in graph.nodes.iter().enumerate() {
+        for run in recorded.runs(history, place) {
+            node.node.fits(run.path, history)?;
+            if !reached[place] {
+                return Err(changed(name, path, run.path.name(), NOT_REACHED));
+            }
         }
-        None => Ok(()),
     }
+    Ok(())
 }
 
-fn changed(name: &str, path: &NodePath, what: &str) -> NodeError {
-    let message = format!("Workflow '{name}' has changed since its run '{path}' was recorded: {what}.");
+/// What is wrong with a node that is gone.
+pub(super) const NOT_IN_IT: &str = "is not in it any more";
+
+const NOT_REACHED: &str = "no edge leads to it any more over what has happened";
+
+/// The error of a workflow that a recorded run of a node does not fit.
+pub(super) fn changed(name: &str, path: &NodePath, node: &str, what: &str) -> NodeError {
+    let message = format!(
+        "Workflow '{name}' has changed since its run '{path}' was recorded: node '{node}' has run, and {what}."
+    );
     NodeError::new("WorkflowChangedError", message)
 }
 
 /// The nodes that START leads to.
-fn reached(graph: &Graph, runs: &[Vec<&NodePath>], history: &History) -> Vec<bool> {
+fn reached(graph: &Graph, recorded: &Recorded, history: &History) -> Vec<bool> {
     let mut reached = vec![false; graph.nodes.len()];
     let mut next: Vec<usize> = graph.start.iter().map(|edge| edge.to).collect();
     while let Some(place) = next.pop() {
@@ -55,14 +50,15 @@ fn reached(graph: &Graph, runs: &[Vec<&NodePath>], history: &History) -> Vec<boo
             continue;
         }
         let node = &graph.nodes[place];
-        let records: Vec<&RunRecord> = runs[place].iter().filter_map(|run| history.run(run)).collect();
-        let settled = |record: &&RunRecord| record.open().is_empty() && !record.failed && record.finished;
-        if node.node.spec().kind == NodeKind::Workflow || records.is_empty() || !records.iter().all(settled) {
+        let settled = |run: RecordedRun<'_>| !run.record.is_open() && !run.record.failed && run.record.finished;
+        let mut runs = recorded.runs(history, place).peekable();
+        let known = node.node.spec().kind != NodeKind::Workflow && runs.peek().is_some() && runs.all(settled);
+        if !known {
             next.extend(node.out.iter().map(|edge| edge.to));
             continue;
         }
-        for record in records {
-            next.extend(node.followed(record.route.as_ref()).map(|edge| edge.to));
+        for run in recorded.runs(history, place) {
+            next.extend(node.followed(run.record.route.as_ref()).map(|edge| edge.to));
         }
     }
     reached

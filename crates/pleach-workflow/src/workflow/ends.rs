@@ -48,16 +48,21 @@ impl<T> Ends<T> {
         }
     }
 
-    /// A run has ended; `seq` is its place in the order of starts. `completes` is false when it triggers nothing.
-    pub(super) fn ended(&mut self, path: &NodePath, ended: Ended, seq: u64, completes: bool, end: T) {
-        match self.nested.remove(path) {
-            Some(time) if completes => self.gate.hold(time, end),
-            Some(time) => {
-                self.gate.pass(time);
-                self.new.push((ended, seq, end));
-            }
-            None => self.new.push((ended, seq, end)),
+    /// A nested workflow has ended without executing anything: when it completed the first time, if it `completes` now.
+    pub(super) fn settle(&mut self, path: &NodePath, completes: bool) -> Option<u64> {
+        if self.nested.is_empty() {
+            return None;
         }
+        let time = self.nested.remove(path)?;
+        if !completes {
+            self.gate.pass(time);
+        }
+        completes.then_some(time)
+    }
+
+    /// A run that was executed has ended; `seq` is its place in the order of starts.
+    pub(super) fn executed(&mut self, ended: Ended, seq: u64, end: T) {
+        self.new.push((ended, seq, end));
     }
 
     /// Whether nested workflows have not shown yet whether they had completed.

@@ -4,6 +4,7 @@ mod changed;
 mod checkpoint;
 mod ends;
 mod orchestrate;
+mod recorded;
 mod schedule;
 mod triggers;
 
@@ -70,7 +71,11 @@ impl<In: 'static, Out: 'static> Node for Workflow<In, Out> {
 
     fn run<'a>(&'a self, ctx: Context, input: NodeInput) -> BoxFuture<'a, Result<Flow, NodeError>> {
         match &self.graph {
-            Some(graph) => Box::pin(Orchestration::new(graph, &self.spec, self.max_concurrency, ctx).run(input)),
+            Some(graph) => {
+                Box::pin(
+                    async move { Orchestration::new(graph, &self.spec, self.max_concurrency, ctx)?.run(input).await },
+                )
+            }
             None => Box::pin(std::future::ready(Ok(Flow::NOTHING))),
         }
     }

@@ -10,13 +10,14 @@ use pleach_context::{
     RunRecord, Yield,
 };
 use pleach_core::{Branch, Event, NodePath, Route};
-use rustc_hash::FxHashMap;
 
+use super::changed::{NOT_IN_IT, changed};
 use super::checkpoint;
 use super::ends::Ends;
+use super::recorded::{Recorded, completion_time};
 use super::schedule::Schedule;
 use super::triggers::Trigger;
-use crate::engine::{Decision, Finished, NodeRun, RunSet, RunSetup, Standing, conform, decide, is_waiting};
+use crate::engine::{Decision, Finished, NodeRun, Replayed, RunSet, RunSetup, conform, decide, is_waiting};
 use crate::graph::Graph;
 
 /// One run of a workflow.
@@ -27,7 +28,7 @@ pub(super) struct Orchestration<'a> {
     ctx: Context,
     runs: RunSet<'a>,
     finished: Vec<Finished>,
-    history: Option<Arc<History>>,
+    past: Option<Past>,
     ends: Ends<Completion>,
     /// The runs that have completed since the last checkpoint; only resumable apps tell of them.
     completed: Vec<CompletedRun>,
@@ -35,6 +36,12 @@ pub(super) struct Orchestration<'a> {
     claims: Arc<[NodePath]>,
     started: u64,
     path_buffer: String,
+}
+
+/// What history tells of this run's nodes.
+struct Past {
+    history: Arc<History>,
+    recorded: Recorded,
 }
 
 /// The end of a run, as its orchestrator sees it.
@@ -52,24 +59,34 @@ enum End {
 }
 
 impl<'a> Orchestration<'a> {
-    pub(super) fn new(graph: &'a Graph, spec: &'a NodeSpec, limit: Option<usize>, ctx: Context) -> Self {
+    /// # Errors
+    /// A recorded run that is of none of the graph's nodes.
+    pub(super) fn new(
+        graph: &'a Graph,
+        spec: &'a NodeSpec,
+        limit: Option<usize>,
+        ctx: Context,
+    ) -> Result<Self, NodeError> {
         let nested = ctx.parent().is_some_and(|parent| !parent.node_path().is_root());
-        let history = ctx.invocation().history();
-        let times = history.as_ref().map(|history| completion_times(graph, history, ctx.node_path()));
-        Self {
+        let past = match ctx.invocation().history() {
+            Some(history) => Some(Past::read(graph, history, &ctx)?),
+            None => None,
+        };
+        let times = past.as_ref().map(|past| past.recorded.completion_times(graph, &past.history));
+        Ok(Self {
             graph,
             spec,
             limit,
             runs: if nested { RunSet::after_others() } else { RunSet::default() },
             finished: Vec::new(),
-            history,
+            past,
             ends: Ends::new(times.unwrap_or_default()),
             completed: Vec::new(),
             claims: ctx.output_for_of_child(),
             started: 0,
             path_buffer: String::new(),
             ctx,
-        }
+        })
     }
 
     pub(super) async fn run(mut self, input: NodeInput) -> Result<Flow, NodeError> {
@@ -104,56 +121,53 @@ impl<'a> Orchestration<'a> {
 
     /// The next run to start.
     fn next(&self, schedule: &mut Schedule) -> Option<(usize, Trigger, u32)> {
-        let history = self.history.as_ref().filter(|_| self.limit.is_some() && self.ends.is_replaying());
-        schedule.next(history.map(|history| {
-            |node: usize, run: u32| {
-                let spec = self.graph.nodes[node].node.spec();
-                let path = self.ctx.node_path().child_in(&mut String::new(), &spec.name, run);
-                history.run(&path).is_some_and(|record| completion_time(self.graph, node, record).is_some())
+        let past = self.past.as_ref().filter(|_| self.limit.is_some() && self.ends.is_replaying());
+        schedule.next(past.map(|past| {
+            |node: usize, number: u32| {
+                let run = past.recorded.run(&past.history, node, number);
+                run.is_some_and(|run| completion_time(self.graph, node, run.record).is_some())
             }
         }))
     }
 
     /// Starts a run, or answers it from history; says whether it is really run.
-    fn start(&mut self, node: usize, trigger: Trigger, run: u32) -> Result<bool, NodeError> {
+    fn start(&mut self, node: usize, trigger: Trigger, number: u32) -> Result<bool, NodeError> {
         let graph_node = &self.graph.nodes[node];
         let spec = graph_node.node.spec();
-        let path = self.ctx.node_path().child_in(&mut self.path_buffer, &spec.name, run);
         let seq = self.started;
         self.started += 1;
-        let branch = self.branch(&trigger, &path);
-        let mut setup = RunSetup { branch, ..RunSetup::default() };
-        let mut executes = spec.kind != NodeKind::Workflow;
-        if let Some(history) = &self.history {
-            if let Some(record) = history.run(&path) {
-                setup.isolation_scope = record.isolation_scope.clone();
-                let completion = |end| Completion { node, path: path.clone(), end };
-                match decide(spec, Some(record), false)? {
-                    Decision::Run(answers) => setup.resume_inputs = answers,
-                    Decision::Wait(ids) => {
-                        self.ends.waiting(completion(End::Interrupted(ids)));
-                        return Ok(false);
-                    }
-                    Decision::WaitForMore => {
-                        self.ends.replayed(record.completed_at(), completion(End::Waiting { replayed: true }));
-                        return Ok(false);
-                    }
-                    Decision::FastForward(replayed) => {
-                        let branch = replayed.branch.or(setup.branch);
-                        let end = End::Done { output: replayed.output, route: replayed.route, branch, replayed: true };
-                        let time = completion_time(self.graph, node, record).unwrap_or_else(|| record.completed_at());
-                        self.ends.replayed(time, completion(end));
-                        return Ok(false);
-                    }
+        let run = self.past.as_ref().and_then(|past| past.recorded.run(&past.history, node, number));
+        let path = match run {
+            Some(run) => run.path.clone(),
+            None => self.ctx.node_path().child_in(&mut self.path_buffer, &spec.name, number),
+        };
+        let mut setup = RunSetup { branch: self.branch(&trigger, &path), ..RunSetup::default() };
+        if let Some(run) = run {
+            let completion = |end| Completion { node, path: path.clone(), end };
+            let time = completion_time(self.graph, node, run.record);
+            match decide(spec, Some(run.record), false)? {
+                Decision::Run(answers) => setup.resume_inputs = answers,
+                Decision::Wait(ids) => {
+                    self.ends.waiting(completion(End::Interrupted(ids)));
+                    return Ok(false);
                 }
-                match completion_time(self.graph, node, record) {
-                    Some(time) => self.ends.nested(path.clone(), time),
-                    None => executes = true,
+                Decision::WaitForMore => {
+                    self.ends.replayed(run.record.completed_at(), completion(End::Waiting { replayed: true }));
+                    return Ok(false);
+                }
+                Decision::FastForward(Replayed { output, route, branch }) => {
+                    let end = End::Done { output, route, branch: branch.or(setup.branch), replayed: true };
+                    self.ends.replayed(time.unwrap_or_else(|| run.record.completed_at()), completion(end));
+                    return Ok(false);
                 }
             }
-            if executes {
-                self.ctx.note_execution();
+            setup.isolation_scope = run.record.isolation_scope.clone();
+            match time {
+                Some(time) => self.ends.nested(path.clone(), time),
+                None => self.ctx.note_execution(),
             }
+        } else if self.past.is_some() && spec.kind != NodeKind::Workflow {
+            self.ctx.note_execution();
         }
         // What does not fit is the workflow's failure, not the node's (R305).
         let input = conform(spec, &spec.name, trigger.input)?;
@@ -173,16 +187,14 @@ impl<'a> Orchestration<'a> {
     /// Waits until there are ends to handle; without any, the workflow has come to rest.
     async fn next_batch(&mut self, batch: &mut Vec<Completion>) {
         while batch.is_empty() {
-            let due = self.ends.is_due();
-            if self.runs.is_empty() {
-                if !due {
-                    return;
+            match (self.ends.is_due(), self.runs.is_empty()) {
+                (true, true) => {}
+                (true, false) => self.runs.pass(&mut self.finished).await,
+                (false, true) => return,
+                (false, false) => {
+                    let (ctx, unsure) = (&self.ctx, self.ends.is_unsure());
+                    self.runs.next_batch(&mut self.finished, || unsure && ctx.has_executing()).await;
                 }
-            } else if due {
-                self.runs.pass(&mut self.finished).await;
-            } else {
-                let (ctx, unsure) = (&self.ctx, self.ends.is_unsure());
-                self.runs.next_batch(&mut self.finished, || unsure && ctx.has_executing()).await;
             }
             if self.ends.is_unsure() {
                 self.ctx.take_executing().iter().for_each(|path| self.ends.executes(path));
@@ -191,8 +203,10 @@ impl<'a> Orchestration<'a> {
                 let (seq, ended) = (finished.seq, finished.ended);
                 let completion = completion(self.graph, finished);
                 let completes = matches!(completion.end, End::Done { .. });
-                let path = completion.path.clone();
-                self.ends.ended(&path, ended, seq, completes, completion);
+                match self.ends.settle(&completion.path, completes) {
+                    Some(time) => self.ends.replayed(time, completion),
+                    None => self.ends.executed(ended, seq, completion),
+                }
             }
             self.ends.take(batch);
         }
@@ -200,11 +214,11 @@ impl<'a> Orchestration<'a> {
 
     /// Everything held back waits for a run that will never come: the workflow is not the one that was recorded.
     fn check_divergence(&self) -> Result<(), NodeError> {
-        let (Some(time), Some(history)) = (self.ends.stuck_at(), &self.history) else { return Ok(()) };
-        let awaited = history.children(self.ctx.node_path()).iter().find(|path| {
-            history.run(path).is_some_and(|record| [record.completed_at(), record.ended_at()].contains(&time))
-        });
-        let awaited = awaited.map_or("", |path| path.as_str());
+        let (Some(time), Some(past)) = (self.ends.stuck_at(), &self.past) else { return Ok(()) };
+        let times = |run: &RunRecord| [run.completed_at(), run.asked_at(), run.ended_at()];
+        let mut runs = past.history.children(self.ctx.node_path());
+        let awaited = runs.find(|run| times(run.record).contains(&time));
+        let awaited = awaited.map_or("", |run| run.path.as_str());
         let message = format!(
             "Replay divergence detected: history continues with '{awaited}', which this workflow does not reach."
         );
@@ -247,7 +261,7 @@ impl<'a> Orchestration<'a> {
 
     /// In a resumable app the next checkpoint tells that the run has completed, unless history does already.
     fn note_completed(&mut self, path: &NodePath, told: bool) {
-        let known = || self.history.as_ref().and_then(|history| history.run(path)).is_some_and(RunRecord::is_marked);
+        let known = || self.past.as_ref().and_then(|past| past.history.run(path)).is_some_and(RunRecord::is_marked);
         if self.ctx.invocation().is_resumable() && !known() {
             self.completed.push(CompletedRun { path: path.clone(), told });
         }
@@ -303,25 +317,12 @@ impl<'a> Orchestration<'a> {
     }
 }
 
-/// When the recorded children of a run completed: those that are not executed any more (R1020).
-fn completion_times(graph: &Graph, history: &History, path: &NodePath) -> Vec<u64> {
-    let names = graph.nodes.iter().enumerate().map(|(index, node)| (node.node.spec().name.as_str(), index));
-    let nodes: FxHashMap<&str, usize> = names.collect();
-    let time = |child: &NodePath| completion_time(graph, *nodes.get(child.name())?, history.run(child)?);
-    history.children(path).iter().filter_map(time).collect()
-}
-
-/// When a run completed, as far as its record tells; only its replay tells whether a nested workflow did.
-fn completion_time(graph: &Graph, node: usize, record: &RunRecord) -> Option<u64> {
-    let spec = graph.nodes[node].node.spec();
-    if spec.kind == NodeKind::Workflow {
-        return (!record.is_open() && !record.failed).then(|| record.ended_at());
-    }
-    match Standing::of(spec, record, false) {
-        // Its successors start behind those of the question, as in ADK; where other nodes lead to them, too, the order of
-        // the triggers counts.
-        Standing::Answered if graph.leads_alone(node) => Some(record.asked_at()),
-        standing => standing.is_complete().then(|| record.completed_at()),
+impl Past {
+    fn read(graph: &Graph, history: Arc<History>, ctx: &Context) -> Result<Self, NodeError> {
+        match Recorded::read(graph, &history, ctx.node_path()) {
+            Ok(recorded) => Ok(Self { recorded, history }),
+            Err(run) => Err(changed(ctx.node_name(), ctx.node_path(), run.path.name(), NOT_IN_IT)),
+        }
     }
 }
 
