@@ -31,7 +31,8 @@ pub use abort::AbortSignal;
 pub use arguments::{BadArgument, from_arguments};
 pub use clock::SystemClock;
 pub use context::{
-    Carries, ChildSetup, Context, GraphNames, Place, ReadonlyContext, RunOutcome, Staged, ToolRequests, json_schema_of,
+    Carries, ChildSetup, Context, GraphNames, Pending, Place, ReadonlyContext, RunOutcome, Staged, ToolRequests,
+    json_schema_of,
 };
 pub use credential::{
     AuthCredential, CredentialService, InMemoryCredentialService, SessionStateCredentialService, accept_credential,
@@ -40,7 +41,7 @@ pub use credential::{
 pub use error::{ChildFailure, Fail, NodeError, Result, ResultExt};
 pub use extract::fit;
 pub use extract::{And, Answers, Extract, Feeds, FromContext, FromState, Input, Nothing, Resume, Shared, Takes, Wants};
-pub use history::{CompletedRun, History, RecordedRun, RunKey, RunRecord, mark_completed};
+pub use history::{History, RecordedRun, RunKey, RunRecord, mark_completed};
 pub use invocation::{InvocationContext, InvocationSetup};
 pub use lax::{from_content, from_value, json_or_text};
 pub use live::live_events;

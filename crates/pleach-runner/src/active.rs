@@ -154,6 +154,11 @@ impl ActiveRun {
         self.inner().outcome = Some(outcome);
     }
 
+    /// Whether nothing but hooks and a summary is left of the run.
+    pub(crate) fn has_outcome(&self) -> bool {
+        self.inner().outcome.is_some()
+    }
+
     pub(crate) fn take_outcome(&self) -> Option<Outcome> {
         self.inner().outcome.take()
     }

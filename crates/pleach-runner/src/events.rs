@@ -75,7 +75,8 @@ pub(crate) fn events(
                         }
                     };
                     yield Ok(RunEvent::new(shown));
-                    if run.is_closing() {
+                    // What several lanes have queued meanwhile may be dropped (R1130).
+                    if must_stop(&ic, &run) {
                         break 'run;
                     }
                     ic.queue().acknowledge(ticket, original);

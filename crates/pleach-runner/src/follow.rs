@@ -195,16 +195,16 @@ impl Log {
 fn follow(
     mut log: Log,
     stored: Vec<Arc<Event>>,
-    live: Option<Receiver<RunEvent>>,
+    mut live: Option<Receiver<RunEvent>>,
     run: Option<Arc<ActiveRun>>,
 ) -> impl Stream<Item = Result<RunEvent, RunError>> + Send {
     stream! {
         for event in stored {
             yield Ok(RunEvent::new(event));
         }
-        let Some(mut live) = live else { return };
-        loop {
-            match live.recv().await {
+        // Without it the run has ended before anything could be missed.
+        while let Some(events) = &mut live {
+            match events.recv().await {
                 Ok(event) if !log.is_new(&event) => {}
                 Ok(event) => {
                     if !event.is_partial() {

@@ -35,7 +35,9 @@ impl RunnerParts {
         let key = self.session_key(&request.session).await?;
         check_ids(&key)?;
         // Before the session is loaded: behind a run that is just ending the newcomer sees all of it.
-        self.active.claim(run, &key)?;
+        for ending in self.active.claim(run, &key)? {
+            ending.ended().await;
+        }
         let session = self.load(&key, &request).await?;
         let message = request.message.clone().map(as_user);
         let answered = match &message {

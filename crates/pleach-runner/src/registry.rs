@@ -50,21 +50,24 @@ impl ActiveRuns {
         }
     }
 
-    /// Says which session a run is in.
+    /// Says which session a run is in. Runs in it that have their outcome are only cleaning up: they are asked to stop, and
+    /// the detached ones are returned, to be waited for.
     ///
     /// # Errors
     /// [`RunError::Busy`] when a detached run is in it: nobody could make that one wait, so the newcomer would take the
     /// session from under it.
-    pub(crate) fn claim(&self, run: &Arc<ActiveRun>, key: &SessionKey) -> Result<(), RunError> {
+    pub(crate) fn claim(&self, run: &Arc<ActiveRun>, key: &SessionKey) -> Result<Vec<Arc<ActiveRun>>, RunError> {
         let key = stored(key);
         let inner = self.inner();
         let runs = inner.runs.get(&key.session_id).map(Vec::as_slice).unwrap_or_default();
-        let is_rival = |other: &&Arc<ActiveRun>| !Arc::ptr_eq(other, run) && other.is_detached() && other.is_in(&key);
-        if let Some(rival) = runs.iter().find(is_rival) {
+        let others = runs.iter().filter(|other| !Arc::ptr_eq(other, run) && other.is_in(&key));
+        let (settled, working): (Vec<_>, Vec<_>) = others.partition(|other| other.has_outcome());
+        if let Some(rival) = working.into_iter().find(|other| other.is_detached()) {
             return Err(RunError::Busy { session: key, invocation: rival.invocation() });
         }
+        settled.iter().for_each(|other| other.cut());
         run.set_key(key);
-        Ok(())
+        Ok(settled.into_iter().filter(|other| other.is_detached()).cloned().collect())
     }
 
     /// The detached runs that may turn out to be in this session, and have not found it yet.

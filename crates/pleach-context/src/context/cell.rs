@@ -42,6 +42,8 @@ pub(crate) struct RunCell {
     pub(crate) executes: bool,
     /// The children that have begun to do so since this was last asked.
     pub(crate) executing: Vec<NodePath>,
+    /// Who polls the body, while it is not being polled: calls in tasks of their own have to tell when they wait.
+    pub(crate) body: Option<Waker>,
     pub(crate) parking: Parking,
     pub(crate) turns: Option<Box<Turns>>,
     pub(crate) children: Option<Box<FxHashMap<SmolStr, u32>>>,

@@ -24,6 +24,7 @@ use smol_str::SmolStr;
 
 pub use children::json_schema_of;
 pub use emit::{Carries, Staged};
+pub use park::Pending;
 pub use readonly::ReadonlyContext;
 pub use tool::ToolRequests;
 

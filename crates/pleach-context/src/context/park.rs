@@ -25,8 +25,13 @@ impl LiveCall {
     /// Waits until the body is dropped; a call that outlives its body in a task of its own gets an error.
     pub(crate) async fn park(mut self) -> NodeError {
         self.parked = true;
-        self.ctx.cell().parking.parked += 1;
         let ctx = self.ctx.clone();
+        let body = {
+            let mut cell = ctx.cell();
+            cell.parking.parked += 1;
+            cell.body.take()
+        };
+        body.into_iter().for_each(Waker::wake);
         poll_fn(move |cx| {
             let mut cell = ctx.cell();
             if cell.parking.ended {
@@ -65,7 +70,41 @@ impl RunCell {
     }
 }
 
+/// What a pending body waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pending {
+    /// A child's turn, which it has now: the body can be polled again.
+    Turn,
+    /// The outside world, with every call that is under way.
+    Parked,
+    /// Something else.
+    Other,
+}
+
 impl Context {
+    /// Says that the body is being polled: what it begins to wait for now, [`Context::pending`] will see. For engines.
+    pub fn resume_body(&self) {
+        self.cell().body = None;
+    }
+
+    /// Says what a body waits for that `waker` polls. For engines, when a body is pending.
+    #[must_use]
+    pub fn pending(&self, waker: &Waker) -> Pending {
+        let mut cell = self.cell();
+        let pending = if cell.is_parked() { Pending::Parked } else { Pending::Other };
+        match cell.give_turn() {
+            Some(turn) => {
+                drop(cell);
+                turn.wake();
+                Pending::Turn
+            }
+            None => {
+                cell.body = Some(waker.clone());
+                pending
+            }
+        }
+    }
+
     /// Whether every call of the body that is under way waits for the outside world. For engines.
     #[must_use]
     pub fn is_parked(&self) -> bool {

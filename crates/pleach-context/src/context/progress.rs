@@ -28,6 +28,12 @@ impl Context {
         }
     }
 
+    /// Whether this run is executed and not only answered from history. For engines.
+    #[must_use]
+    pub fn executes(&self) -> bool {
+        self.cell().executes
+    }
+
     /// The children that have begun to be executed since this was last asked. For engines.
     #[must_use]
     pub fn take_executing(&self) -> Vec<NodePath> {

@@ -8,6 +8,7 @@ use std::future::poll_fn;
 use std::task::{Poll, Waker};
 
 use super::Context;
+use super::cell::RunCell;
 
 /// The calls that wait for their turn, by the time at which the child completed.
 #[derive(Debug, Default)]
@@ -40,11 +41,11 @@ impl Context {
     /// # Cancel safety
     /// Dropping the future gives the turn to the next one.
     pub async fn turn(&self, time: u64) {
-        let key = {
+        let (key, mut body) = {
             let mut cell = self.cell();
             let turns = cell.turns.get_or_insert_default();
             turns.calls += 1;
-            (time, turns.calls)
+            ((time, turns.calls), cell.body.take())
         };
         let turn = Turn { ctx: self, key };
         poll_fn(|cx| {
@@ -54,20 +55,21 @@ impl Context {
                 return Poll::Ready(());
             }
             turns.waiting.insert(key, cx.waker().clone());
+            drop(cell);
+            // Called in a task of its own, it has to tell the body's that it waits.
+            body.take().into_iter().for_each(Waker::wake);
             Poll::Pending
         })
         .await;
     }
+}
 
-    /// Lets the earliest child go on that waits for its turn; false when none does. For engines, when a body is pending.
-    #[must_use]
-    pub fn give_turn(&self) -> bool {
-        let mut cell = self.cell();
-        let Some(turns) = &mut cell.turns else { return false };
-        let Some((key, waker)) = turns.waiting.pop_first() else { return false };
+impl RunCell {
+    /// Gives the turn to the earliest child that waits for it.
+    pub(crate) fn give_turn(&mut self) -> Option<Waker> {
+        let turns = self.turns.as_mut()?;
+        let (key, waker) = turns.waiting.pop_first()?;
         turns.current = Some(key);
-        drop(cell);
-        waker.wake();
-        true
+        Some(waker)
     }
 }

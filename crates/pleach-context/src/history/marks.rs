@@ -9,44 +9,23 @@ use serde_json::Value;
 /// The runs that have completed since the last such event, in order: `{"_adk_completed_runs": ["wf@1/node@2"]}`.
 const COMPLETED_RUNS: &str = "_adk_completed_runs";
 
-/// Those of them that gave something of which no event tells, the answer to a child's question for example: they have to
-/// run again to give it again.
-const UNTOLD_RUNS: &str = "_adk_untold_runs";
-
 /// The route that the event's run has set and that comes with its next event: `{"_adk_pending_route": "left"}`.
 const PENDING_ROUTE: &str = "_adk_pending_route";
-
-/// A run that has completed. For engines.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CompletedRun {
-    /// The run.
-    pub path: NodePath,
-    /// Whether events tell what it gave; a run that gave nothing needs none.
-    pub told: bool,
-}
 
 /// Says which runs have completed, in order. For engines.
 ///
 /// A run that gives nothing leaves no event, so without this it would run again on every resume (R1011).
-pub fn mark_completed(event: &mut Event, runs: &[CompletedRun]) {
-    let paths = |told_too: bool| -> Vec<Value> {
-        let runs = runs.iter().filter(|run| told_too || !run.told);
-        runs.map(|run| Value::from(run.path.as_str())).collect()
-    };
-    for (key, paths) in [(COMPLETED_RUNS, paths(true)), (UNTOLD_RUNS, paths(false))] {
-        if !paths.is_empty() {
-            mark(event, key, Value::Array(paths));
-        }
+pub fn mark_completed(event: &mut Event, runs: &[NodePath]) {
+    if !runs.is_empty() {
+        mark(event, COMPLETED_RUNS, runs.iter().map(NodePath::as_str).collect());
     }
 }
 
 /// The runs that the event says to have completed.
-pub(super) fn completed_runs(event: &Event) -> Vec<CompletedRun> {
-    let list = |key: &str| event.custom_metadata().and_then(|metadata| metadata.get(key)).and_then(Value::as_array);
-    let Some(runs) = list(COMPLETED_RUNS) else { return Vec::new() };
-    let untold = list(UNTOLD_RUNS).map(Vec::as_slice).unwrap_or_default();
-    let run = |run: &Value| Some(CompletedRun { path: NodePath::from(run.as_str()?), told: !untold.contains(run) });
-    runs.iter().filter_map(run).collect()
+pub(super) fn completed_runs(event: &Event) -> impl Iterator<Item = NodePath> {
+    let runs = event.custom_metadata().and_then(|metadata| metadata.get(COMPLETED_RUNS));
+    let runs = runs.and_then(Value::as_array).into_iter().flatten();
+    runs.filter_map(|run| run.as_str().map(NodePath::from))
 }
 
 /// Says which route comes with the run's next event: a run that is cut off in between keeps it.

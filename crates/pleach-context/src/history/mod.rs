@@ -12,8 +12,8 @@ use pleach_core::{Event, InvocationId, NodePath};
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 
+pub use marks::mark_completed;
 pub(crate) use marks::mark_pending_route;
-pub use marks::{CompletedRun, mark_completed};
 pub use record::RunRecord;
 
 use crate::schema::{check_answer, unwrap_response};
@@ -27,8 +27,8 @@ pub struct History {
     index: FxHashMap<NodePath, RunKey>,
     /// The runs directly below the root.
     top: Vec<RunKey>,
-    owners: FxHashMap<String, RunKey>,
-    schemas: FxHashMap<String, Value>,
+    /// Who has asked a question, the last one last.
+    askers: FxHashMap<String, Vec<Asker>>,
     /// Counts what has been read, to tell earlier from later.
     now: u64,
 }
@@ -39,6 +39,13 @@ struct Run {
     parent: Option<RunKey>,
     children: Vec<RunKey>,
     record: RunRecord,
+}
+
+/// A run that has asked a question, and the shape of the answer that it wants.
+#[derive(Clone, Debug)]
+struct Asker {
+    run: RunKey,
+    schema: Option<Value>,
 }
 
 /// Where a history keeps a run.
@@ -106,10 +113,10 @@ impl History {
         } else if !event.path().is_root() {
             self.add_run_event(event);
         }
-        for CompletedRun { path, told } in marks::completed_runs(event) {
+        for path in marks::completed_runs(event) {
             self.now += 1;
             let key = self.key_of(&path);
-            self.runs[key.0 as usize].record.complete(told, self.now);
+            self.runs[key.0 as usize].record.complete(self.now);
         }
     }
 
@@ -153,22 +160,25 @@ impl History {
         for response in event.function_responses() {
             let Some(id) = response.id.as_deref() else { continue };
             let empty = pleach_core::Map::new();
-            let mut answer = unwrap_response(response.response.as_ref().unwrap_or(&empty));
-            if let Some(schema) = self.schemas.get(id) {
-                // An answer that does not fit was refused by us before it was stored; one that another writer stored
-                // leaves the question open, and a later good one wins (R907).
-                match check_answer(schema, answer) {
-                    Ok(fitting) => answer = fitting,
-                    Err(_) => continue,
-                }
-            }
+            let answer = unwrap_response(response.response.as_ref().unwrap_or(&empty));
+            let Some(askers) = self.askers.get(id) else {
+                self.answer_by_branch(event, &answer);
+                continue;
+            };
+            // Several runs may ask under one id: the last one that waits is answered, and then the others.
+            let waits = |asker: &&Asker| self.at(asker.run).record.waits_for(id);
+            let Some(Asker { run, schema }) = askers.iter().rev().find(waits).or(askers.last()) else { continue };
+            // An answer that does not fit was refused by us before it was stored; one that another writer stored leaves
+            // the question open, and a later good one wins (R907).
+            let fitting = match schema {
+                Some(schema) => check_answer(schema, answer),
+                None => Ok(answer),
+            };
+            let (run, Ok(fitting)) = (*run, fitting) else { continue };
             // Answers of one message come one after the other.
             self.now += 1;
             let now = self.now;
-            match self.owners.get(id).copied() {
-                Some(owner) => self.with_owners(owner, |_, run| run.take_answer(id, &answer, now)),
-                None => self.answer_by_branch(event, &answer),
-            }
+            self.with_owners(run, |_, run| run.take_answer(id, &fitting, now));
         }
     }
 
@@ -186,18 +196,15 @@ impl History {
 
     fn add_run_event(&mut self, event: &Arc<Event>) {
         let interrupts = event.interrupt_ids();
-        for call in event.function_calls() {
-            let schema = call.args.as_ref().and_then(|args| args.get("response_schema"));
-            if let (Some(id), Some(schema)) = (&call.id, schema.filter(|schema| schema.is_object()))
-                && interrupts.contains(id.as_str())
-                && call.name.as_deref() == Some(pleach_core::REQUEST_INPUT)
-            {
-                self.schemas.insert(id.clone(), schema.clone());
-            }
-        }
         let key = self.key_of(event.path());
         for id in &interrupts {
-            self.owners.insert((*id).to_owned(), key);
+            let call = event.function_calls().find(|call| call.id.as_deref() == Some(id));
+            let asks = call.filter(|call| call.name.as_deref() == Some(pleach_core::REQUEST_INPUT));
+            let schema = asks.and_then(|call| call.args.as_ref()?.get("response_schema"));
+            let schema = schema.filter(|schema| schema.is_object()).cloned();
+            let askers = self.askers.entry((*id).to_owned()).or_default();
+            askers.retain(|asker| asker.run != key);
+            askers.push(Asker { run: key, schema });
         }
         let now = self.now;
         let echo = is_echo(event);

@@ -18,6 +18,8 @@ pub struct RunRecord {
     pub route: Option<Route>,
     /// The agent that the run handed over to.
     pub transfer_to_agent: Option<Box<str>>,
+    /// Whether route and transfer were chosen before the last answer came.
+    pub chose_before_answer: bool,
     /// Whether the last outcome was an error.
     pub failed: bool,
     /// The branch that the run ended on; `None` when its last output does not say: then it is the one it started on.
@@ -34,6 +36,8 @@ pub struct RunRecord {
     own: u64,
     /// When it asked its last question.
     asked: u64,
+    /// When it got its last answer.
+    answered: u64,
     /// When the run, or a run below it, gave its last event or got its last answer.
     last: u64,
     /// When the run was first said to have completed; 0 before.
@@ -67,6 +71,12 @@ impl RunRecord {
         self.questions.iter().flat_map(|asked| asked.ids.iter().filter(|id| !asked.answers.contains_key(*id)))
     }
 
+    /// Whether the last thing that came is an answer: what it leads to has not begun.
+    #[must_use]
+    pub fn is_just_answered(&self) -> bool {
+        self.answered > 0 && self.answered == self.last
+    }
+
     /// Whether the run, or a run below it, has asked anything.
     #[must_use]
     pub fn is_interrupted(&self) -> bool {
@@ -78,6 +88,10 @@ impl RunRecord {
     pub fn answers(&self) -> &BTreeMap<String, Value> {
         static NONE: BTreeMap<String, Value> = BTreeMap::new();
         self.questions.as_ref().map_or(&NONE, |asked| &asked.answers)
+    }
+
+    pub(super) fn waits_for(&self, id: &str) -> bool {
+        self.questions.as_ref().is_some_and(|asked| asked.ids.contains(id) && !asked.answers.contains_key(id))
     }
 
     pub(super) fn has_asked(&self, id: &str) -> bool {
@@ -130,8 +144,13 @@ impl RunRecord {
         self.last = now;
     }
 
-    pub(super) fn complete(&mut self, told: bool, now: u64) {
-        self.completed = told;
+    pub(super) fn complete(&mut self, now: u64) {
+        self.completed = true;
+        self.failed = false;
+        // What has not been answered by now is not waited for.
+        if let Some(asked) = &mut self.questions {
+            asked.ids.retain(|id| asked.answers.contains_key(id));
+        }
         if self.marked == 0 {
             self.marked = now;
         }
@@ -139,15 +158,18 @@ impl RunRecord {
 
     pub(super) fn take_answer(&mut self, id: &str, answer: &Value, now: u64) {
         let Some(questions) = self.questions.as_mut().filter(|asked| asked.ids.contains(id)) else { return };
-        // Answering again changes the answer, not the time at which the run went on.
-        if questions.answers.insert(id.to_owned(), answer.clone()).is_none() {
-            self.own = now;
-            self.last = now;
+        if questions.answers.insert(id.to_owned(), answer.clone()).is_some() {
+            // Answering again changes the answer of a run that goes on, and nothing of one that has completed.
+            return;
         }
+        self.own = now;
+        self.last = now;
+        self.answered = now;
         // The run paused to ask this, so what it gave before is not its result.
         self.output = None;
         self.finished = false;
         self.completed = false;
+        self.chose_before_answer = self.route.is_some() || self.transfer_to_agent.is_some();
     }
 
     pub(super) fn take_outcome(&mut self, event: &Arc<Event>, direct: bool) {
@@ -158,7 +180,8 @@ impl RunRecord {
             if let Some(scope) = event.isolation_scope() {
                 self.isolation_scope = Some(scope.into());
             }
-            if !claimed && (event.branch().is_some() || event.output().is_some()) {
+            let told_again = is_echo(event) && self.has_own();
+            if !claimed && !told_again && (event.branch().is_some() || event.output().is_some()) {
                 self.branch = event.branch().cloned();
             }
         }
@@ -167,11 +190,13 @@ impl RunRecord {
         } else if has_result_output(event) {
             self.output = Some(NodeInput::Content(Arc::clone(event)));
         }
-        if let Some(route) = event.actions().route().cloned().or_else(|| pending_route(event)) {
+        if direct && let Some(route) = event.actions().route().cloned().or_else(|| pending_route(event)) {
             self.route = Some(route);
+            self.chose_before_answer = false;
         }
         if let Some(target) = event.actions().transfer_to_agent() {
             self.transfer_to_agent = Some(target.into());
+            self.chose_before_answer = false;
         }
         if has_result(event) || (event.error_code().is_none() && !event.is_partial()) {
             self.failed = false;

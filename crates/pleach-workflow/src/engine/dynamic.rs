@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use pleach_context::{
-    ChildEnd, ChildFailure, CompletedRun, Context, History, Node, NodeError, NodeInput, NodeKind, NodeScheduler,
-    NodeSpec, RunOptions, RunOutcome, mark_completed,
+    ChildEnd, ChildFailure, Context, History, Node, NodeError, NodeInput, NodeKind, NodeScheduler, NodeSpec,
+    RunOptions, RunOutcome, mark_completed,
 };
 use pleach_core::{BoxFuture, Branch, Event, NodePath, Route};
 
@@ -83,7 +83,8 @@ async fn run(
     mut setup: RunSetup,
 ) -> Result<ChildEnd, ChildFailure> {
     let spec = node.spec();
-    if let Some(history) = parent.invocation().history() {
+    let history = parent.invocation().history();
+    if let Some(history) = &history {
         let record = history.run(&setup.path);
         // The root counts as a dynamic run: without an outcome it runs again (R1010).
         let decision = decide(spec, record, true);
@@ -102,28 +103,41 @@ async fn run(
             setup.isolation_scope = Some(scope);
         }
     }
+    let path = setup.path.clone();
     let mut run = NodeRun::new(node, parent, input, setup);
     (&mut run).await;
     let ctx = run.into_context();
     let end = end_of(spec, &ctx)?;
-    if ctx.invocation().is_resumable() && spec.kind != NodeKind::Workflow && is_silent(&end) {
-        ctx.deliver(completed(&ctx)).await;
+    match &end {
+        ChildEnd::Done(output) if spec.kind == NodeKind::Workflow => {
+            // It only replayed, and is through before those that are answered at once.
+            let record = history.as_ref().and_then(|history| history.run(&path));
+            if let Some(record) =
+                record.filter(|_| !ctx.executes() && !output.is_null() && !parent.node_path().is_root())
+            {
+                parent.turn(record.ended_at()).await;
+            }
+        }
+        ChildEnd::Done(output)
+            if ctx.invocation().is_resumable() && (output.is_null() || !output.is_told_of(&path)) =>
+        {
+            ctx.deliver(completed(&ctx, output)).await;
+        }
+        _ => {}
     }
     Ok(end)
 }
 
-fn is_silent(end: &ChildEnd) -> bool {
-    matches!(end, ChildEnd::Done(output) if output.is_null())
-}
-
-/// In a resumable app no completed run is run again, one that gave nothing included: this event tells of it.
-fn completed(ctx: &Context) -> Event {
+/// In a resumable app no completed run is run again: this event tells of one that gave nothing, or something that no other
+/// event tells, the answer to a child's question for example.
+fn completed(ctx: &Context, output: &NodeInput) -> Event {
     let mut event = Event::from_author(ctx.event_author());
+    event.set_output(Some(output.to_value()).filter(|output| !output.is_null()));
     event.set_invocation_id(ctx.invocation().invocation_id().clone());
     event.set_path(ctx.node_path().clone());
     event.set_branch(ctx.branch());
     event.set_isolation_scope(ctx.isolation_scope());
-    mark_completed(&mut event, &[CompletedRun { path: ctx.node_path().clone(), told: true }]);
+    mark_completed(&mut event, std::slice::from_ref(ctx.node_path()));
     event
 }
 

@@ -10,8 +10,8 @@ use std::task::{Context as TaskContext, Poll, Wake, Waker, ready};
 
 use futures_util::stream::BoxStream;
 use pleach_context::{
-    Carries, ChildFailure, ChildSetup, Context, Flow, Node, NodeError, NodeInput, NodeKind, Place, Staged, Ticket,
-    Yield,
+    Carries, ChildFailure, ChildSetup, Context, Flow, Node, NodeError, NodeInput, NodeKind, Pending, Place, Staged,
+    Ticket, Yield,
 };
 use pleach_core::{BoxFuture, Branch, Event, Map, NodePath};
 use smol_str::SmolStr;
@@ -40,6 +40,8 @@ pub(crate) struct NodeRun<'a> {
     /// Where a further attempt starts; only runs that may be tried again keep it.
     start: Option<Box<Start>>,
     timer: Option<BoxFuture<'static, ()>>,
+    /// The body has been pending, and its context knows who polls it.
+    waits: bool,
     /// One turn of the executor, given to a body that seems to be parked.
     turn: Option<BoxFuture<'static, ()>>,
 }
@@ -95,7 +97,7 @@ impl<'a> NodeRun<'a> {
             place: setup.place,
         };
         let ctx = parent.child(spec, setup.name.as_ref().unwrap_or(&spec.name), child);
-        Self { node, input, ctx, phase: Phase::Start, start, timer: None, turn: None }
+        Self { node, input, ctx, phase: Phase::Start, start, timer: None, waits: false, turn: None }
     }
 
     /// The context of the last attempt.
@@ -334,19 +336,30 @@ impl Future for NodeRun<'_> {
                         continue;
                     }
                 }
-                Phase::Body(_) | Phase::Items(_) => match run.poll_body(cx) {
-                    Poll::Ready(Ok(())) => continue,
-                    Poll::Ready(Err(error)) => {
-                        run.fail(error, cx);
-                        continue;
+                Phase::Body(_) | Phase::Items(_) => {
+                    if std::mem::take(&mut run.waits) {
+                        run.ctx.resume_body();
                     }
-                    Poll::Pending if run.ctx.give_turn() => continue,
-                    Poll::Pending if run.ctx.is_parked() => match run.poll_parked(cx) {
-                        Poll::Ready(()) => continue,
-                        Poll::Pending => {}
-                    },
-                    Poll::Pending => run.turn = None,
-                },
+                    match run.poll_body(cx) {
+                        Poll::Ready(Ok(())) => continue,
+                        Poll::Ready(Err(error)) => {
+                            run.fail(error, cx);
+                            continue;
+                        }
+                        Poll::Pending => {
+                            run.waits = true;
+                            match run.ctx.pending(cx.waker()) {
+                                Pending::Turn => continue,
+                                Pending::Parked => {
+                                    if run.poll_parked(cx).is_ready() {
+                                        continue;
+                                    }
+                                }
+                                Pending::Other => run.turn = None,
+                            }
+                        }
+                    }
+                }
             }
             match run.poll_timer(cx) {
                 Some(timeout) => run.fail(timeout, cx),

@@ -54,7 +54,9 @@ impl Standing {
         if record.failed {
             return Self::Due;
         }
-        if record.output.is_some() || record.route.is_some() || record.transfer_to_agent.is_some() {
+        // What a node chose before a question that it goes on from is not its result yet.
+        let chose = record.route.is_some() || record.transfer_to_agent.is_some();
+        if record.output.is_some() || (chose && !(spec.rerun_on_resume && record.chose_before_answer)) {
             return Self::Given;
         }
         if record.is_interrupted() && !spec.rerun_on_resume {

@@ -1,6 +1,6 @@
 //! The extra events of resumable apps: snapshots of node statuses, echoes of replayed outputs, end marks (R1030–R1033).
 
-use pleach_context::{CompletedRun, Context, NodeInput, mark_completed};
+use pleach_context::{Context, NodeInput, mark_completed};
 use pleach_core::{Event, Map, NodePath};
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ fn own_event(ctx: &Context) -> Event {
 }
 
 /// The statuses of all nodes that have been started in this run, and the runs that have completed since the last event.
-pub(crate) fn snapshot(ctx: &Context, graph: &Graph, schedule: &Schedule, completed: &[CompletedRun]) -> Event {
+pub(crate) fn snapshot(ctx: &Context, graph: &Graph, schedule: &Schedule, completed: &[NodePath]) -> Event {
     let entry = |(node, status, interrupts): (usize, Status, &[String])| {
         let entry = json!({ "status": status as u8, "interrupts": interrupts });
         (graph.names.nodes[node].to_string(), entry)
@@ -30,7 +30,7 @@ pub(crate) fn snapshot(ctx: &Context, graph: &Graph, schedule: &Schedule, comple
 
 /// The output of a run that was answered from history, told once more, and the runs that have completed since the last
 /// event.
-pub(crate) fn echo(ctx: &Context, path: NodePath, output: &NodeInput, completed: &[CompletedRun]) -> Event {
+pub(crate) fn echo(ctx: &Context, path: NodePath, output: &NodeInput, completed: &[NodePath]) -> Event {
     let mut event = own_event(ctx).with_output(output.to_value());
     event.set_path(path);
     mark_completed(&mut event, completed);

@@ -4,6 +4,8 @@
 //! comes first, in its historical order; what is executed comes after it, in the order of its events, which is the one
 //! that the next replay will see.
 
+use std::cmp::Reverse;
+
 use pleach_core::NodePath;
 use rustc_hash::FxHashMap;
 
@@ -17,13 +19,21 @@ pub(super) struct Ends<T> {
     nested: FxHashMap<NodePath, u64>,
     /// Runs that wait, and so trigger nothing.
     waiting: Vec<T>,
+    /// The last one comes first, once `sorted`.
     new: Vec<(Ended, u64, T)>,
+    sorted: bool,
 }
 
 impl<T> Ends<T> {
     /// Starts with the times at which runs completed, as history tells.
     pub(super) fn new(times: Vec<u64>) -> Self {
-        Self { gate: ReplayGate::new(times), nested: FxHashMap::default(), waiting: Vec::new(), new: Vec::new() }
+        Self {
+            gate: ReplayGate::new(times),
+            nested: FxHashMap::default(),
+            waiting: Vec::new(),
+            new: Vec::new(),
+            sorted: true,
+        }
     }
 
     /// A run is answered from history.
@@ -63,6 +73,7 @@ impl<T> Ends<T> {
     /// A run that was executed has ended; `seq` is its place in the order of starts.
     pub(super) fn executed(&mut self, ended: Ended, seq: u64, end: T) {
         self.new.push((ended, seq, end));
+        self.sorted = false;
     }
 
     /// Whether nested workflows have not shown yet whether they had completed.
@@ -94,9 +105,16 @@ impl<T> Ends<T> {
         if !batch.is_empty() || self.is_unsure() {
             return;
         }
-        self.new.sort_unstable_by_key(|(ended, seq, _)| (*ended, *seq));
+        if !std::mem::replace(&mut self.sorted, true) {
+            self.new.sort_unstable_by_key(|(ended, seq, _)| Reverse((*ended, *seq)));
+        }
         // What a new completion leads to may have completed before the other new ones.
-        let many = if self.is_replaying() { self.new.len().min(1) } else { self.new.len() };
-        batch.extend(self.new.drain(..many).map(|(.., end)| end));
+        let kept = if self.is_replaying() { self.new.len().saturating_sub(1) } else { 0 };
+        batch.extend(self.new.drain(kept..).rev().map(|(.., end)| end));
+    }
+
+    /// What has ended and will not be handled any more, in no order.
+    pub(super) fn rest(&mut self) -> Vec<T> {
+        self.new.drain(..).map(|(.., end)| end).collect()
     }
 }

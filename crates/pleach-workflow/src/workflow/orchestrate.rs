@@ -6,15 +6,14 @@
 use std::sync::Arc;
 
 use pleach_context::{
-    ChildFailure, CompletedRun, Context, Flow, History, NodeError, NodeInput, NodeKind, NodeSpec, Place, RunOutcome,
-    RunRecord, Yield,
+    ChildFailure, Context, Flow, History, NodeError, NodeInput, NodeKind, NodeSpec, Place, RunOutcome, RunRecord, Yield,
 };
 use pleach_core::{Branch, Event, NodePath, Route};
 
 use super::changed::{NOT_IN_IT, changed};
 use super::checkpoint;
 use super::ends::Ends;
-use super::recorded::{Recorded, completion_time};
+use super::recorded::{Recorded, completion_time, needs_no_room};
 use super::schedule::Schedule;
 use super::triggers::Trigger;
 use crate::engine::{Decision, Finished, NodeRun, Replayed, RunSet, RunSetup, conform, decide, is_waiting};
@@ -31,7 +30,7 @@ pub(super) struct Orchestration<'a> {
     past: Option<Past>,
     ends: Ends<Completion>,
     /// The runs that have completed since the last checkpoint; only resumable apps tell of them.
-    completed: Vec<CompletedRun>,
+    completed: Vec<NodePath>,
     /// Whose output the terminal nodes' output is, too.
     claims: Arc<[NodePath]>,
     started: u64,
@@ -113,7 +112,10 @@ impl<'a> Orchestration<'a> {
                 }
             }
             if let Some(failure) = failure {
-                // Dropping the runs cancels the siblings that are still under way (R640).
+                // What ended in the same moment counts (R640); dropping the runs cancels those that are still under way.
+                for completion in self.ends.rest() {
+                    self.handle(&mut schedule, completion).await;
+                }
                 return Err(NodeError::child(&self.spec.name, failure));
             }
         }
@@ -125,7 +127,7 @@ impl<'a> Orchestration<'a> {
         schedule.next(past.map(|past| {
             |node: usize, number: u32| {
                 let run = past.recorded.run(&past.history, node, number);
-                run.is_some_and(|run| completion_time(self.graph, node, run.record).is_some())
+                run.is_some_and(|run| needs_no_room(self.graph, node, run.record))
             }
         }))
     }
@@ -237,22 +239,26 @@ impl<'a> Orchestration<'a> {
                 self.checkpoint(schedule).await;
             }
             End::Waiting { replayed } => {
-                self.note_completed(&path, true);
+                self.note_completed(&path);
                 schedule.waiting(node);
                 if !replayed {
                     self.checkpoint(schedule).await;
                 }
             }
             End::Done { output, route, branch, replayed } => {
-                self.note_completed(&path, replayed || output.is_told_of(&path));
-                let echo = replayed && self.ctx.invocation().is_resumable() && !output.is_null();
-                let echo =
-                    echo.then(|| checkpoint::echo(&self.ctx, path, &output, &std::mem::take(&mut self.completed)));
+                self.note_completed(&path);
+                // What no event tells, the answer to a child's question for example, is told here, too; a nested workflow
+                // finds it again.
+                let nested = self.graph.nodes[node].node.spec().kind == NodeKind::Workflow;
+                let untold = replayed || !(nested || output.is_told_of(&path));
+                let echo = (untold && self.ctx.invocation().is_resumable() && !output.is_null())
+                    .then(|| checkpoint::echo(&self.ctx, path, &output, &std::mem::take(&mut self.completed)));
                 schedule.completed(self.graph, node, output, route.as_ref(), branch);
-                match echo {
-                    Some(echo) => self.send(echo).await,
-                    None if replayed => {}
-                    None => self.checkpoint(schedule).await,
+                if let Some(echo) = echo {
+                    self.send(echo).await;
+                }
+                if !replayed {
+                    self.checkpoint(schedule).await;
                 }
             }
         }
@@ -260,10 +266,10 @@ impl<'a> Orchestration<'a> {
     }
 
     /// In a resumable app the next checkpoint tells that the run has completed, unless history does already.
-    fn note_completed(&mut self, path: &NodePath, told: bool) {
+    fn note_completed(&mut self, path: &NodePath) {
         let known = || self.past.as_ref().and_then(|past| past.history.run(path)).is_some_and(RunRecord::is_marked);
         if self.ctx.invocation().is_resumable() && !known() {
-            self.completed.push(CompletedRun { path: path.clone(), told });
+            self.completed.push(path.clone());
         }
     }
 

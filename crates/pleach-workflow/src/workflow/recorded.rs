@@ -82,3 +82,10 @@ pub(super) fn completion_time(graph: &Graph, node: usize, record: &RunRecord) ->
         standing => standing.is_complete().then(|| record.completed_at()),
     }
 }
+
+/// Whether a run starts however many others run: history answers it. A nested workflow that was under way had room; one
+/// that was just answered does not (R623).
+pub(super) fn needs_no_room(graph: &Graph, node: usize, record: &RunRecord) -> bool {
+    let under_way = graph.nodes[node].node.spec().kind != NodeKind::Workflow || !record.is_just_answered();
+    under_way && completion_time(graph, node, record).is_some()
+}

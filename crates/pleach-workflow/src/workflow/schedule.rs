@@ -221,10 +221,6 @@ impl Schedule {
             return;
         }
         let awaited = &graph.nodes[join].awaited;
-        let complete = |node: usize| self.nodes[node].status == Status::Completed;
-        if !awaited.iter().filter_map(|awaited| awaited.node).all(complete) {
-            return;
-        }
         let mut outputs = Vec::with_capacity(awaited.len());
         let mut branches = Vec::with_capacity(awaited.len());
         for predecessor in awaited {

@@ -6,16 +6,40 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
 use pleach::prelude::*;
-use pleach::{InMemorySessionService, JoinNode, Node, RunOptions, RunRequest};
+use pleach::{IdGen, InMemorySessionService, JoinNode, Node, Run, RunOptions, RunRequest};
 use pleach_testkit::SeqIds;
 use serde_json::{Value, json};
 
 use crate::support::{runner, stored, trace};
 
+/// Sessions, and ids that no two processes share.
+#[derive(Clone, Debug, Default)]
+struct Sessions {
+    stored: Arc<InMemorySessionService>,
+    ids: Arc<SeqIds>,
+}
+
+impl IdGen for Sessions {
+    fn uuid(&self) -> pleach::Uuid {
+        self.ids.uuid()
+    }
+
+    fn uniform(&self) -> f64 {
+        self.ids.uniform()
+    }
+}
+
 /// A new process over the same sessions.
-fn process(root: impl Node, sessions: &Arc<InMemorySessionService>, resumable: bool) -> Runner {
-    let runner = Runner::builder("t").root(root).sessions(Arc::clone(sessions)).ids(SeqIds::new());
+fn process(root: impl Node, sessions: &Sessions, resumable: bool) -> Runner {
+    let runner = Runner::builder("t").root(root).sessions(Arc::clone(&sessions.stored)).ids(sessions.clone());
     runner.resumable(resumable).build().unwrap()
+}
+
+/// Reads a run to its end, which is no error.
+async fn play(run: Run) -> Vec<String> {
+    let lines = trace(run).await;
+    assert!(lines.iter().all(|line| !line.starts_with('!')), "{lines:?}");
+    lines
 }
 
 fn count(calls: &Arc<AtomicU32>) -> u32 {
@@ -38,9 +62,9 @@ fn silent_then_ask(calls: &Arc<AtomicU32>) -> Workflow {
 #[tokio::test]
 async fn r1011_a_node_that_gave_nothing_runs_once_in_a_resumable_app_and_again_in_others() {
     for (resumable, expected) in [(true, 1), (false, 2)] {
-        let (calls, sessions) = (Arc::default(), Arc::default());
-        trace(process(silent_then_ask(&calls), &sessions, resumable).run("ana", "s1", "go")).await;
-        trace(process(silent_then_ask(&calls), &sessions, resumable).answer("s1", "q", 1).unwrap()).await;
+        let (calls, sessions) = (Arc::default(), Sessions::default());
+        play(process(silent_then_ask(&calls), &sessions, resumable).run("ana", "s1", "go")).await;
+        play(process(silent_then_ask(&calls), &sessions, resumable).answer("s1", "q", 1).unwrap()).await;
         assert_eq!(count(&calls), expected, "resumable: {resumable}");
     }
 }
@@ -72,16 +96,16 @@ async fn r1011_each_round_of_a_loop_and_each_dynamic_child_that_gave_nothing_run
         wf.route(rounds, false, silent).route(rounds, true, parent);
         wf.build().unwrap()
     };
-    let sessions = Arc::default();
-    trace(process(root(), &sessions, true).run("ana", "s1", "go")).await;
+    let sessions = Sessions::default();
+    play(process(root(), &sessions, true).run("ana", "s1", "go")).await;
     assert_eq!(count(&calls), 7);
-    trace(process(root(), &sessions, true).answer("s1", "q", true).unwrap()).await;
-    trace(process(root(), &sessions, true).resume("ana", "s1", invocation(&sessions).await)).await;
+    play(process(root(), &sessions, true).answer("s1", "q", true).unwrap()).await;
+    play(process(root(), &sessions, true).resume("ana", "s1", invocation(&sessions).await)).await;
     assert_eq!(count(&calls), 7);
 }
 
-async fn invocation(sessions: &Arc<InMemorySessionService>) -> pleach::InvocationId {
-    let session = sessions.get_session(&crate::support::key(), Default::default()).await.unwrap().unwrap();
+async fn invocation(sessions: &Sessions) -> pleach::InvocationId {
+    let session = sessions.stored.get_session(&crate::support::key(), Default::default()).await.unwrap().unwrap();
     session.events[0].invocation_id().clone()
 }
 
@@ -97,8 +121,8 @@ async fn r1020_an_answer_is_not_lost_where_another_node_led_to_the_same_successo
         wf.build().unwrap()
     };
     let (runner, sessions) = runner(root());
-    trace(runner.run("ana", "s1", "go")).await;
-    trace(runner.answer("s1", "q", "answer").unwrap()).await;
+    play(runner.run("ana", "s1", "go")).await;
+    play(runner.answer("s1", "q", "answer").unwrap()).await;
     let given = [
         "wf@1/ask@1 [ask@1]: asks q",
         "wf@1/value@1 [value@1]: \"value\"",
@@ -120,8 +144,8 @@ async fn r623_what_is_replayed_takes_no_room_from_what_runs() {
     }
     wf.max_concurrency(1);
     let (runner, sessions) = runner(wf.build().unwrap());
-    trace(runner.run("ana", "s1", "go")).await;
-    trace(runner.answer("s1", "q", 3).unwrap()).await;
+    play(runner.run("ana", "s1", "go")).await;
+    play(runner.answer("s1", "q", 3).unwrap()).await;
     let session = sessions.get_session(&crate::support::key(), Default::default()).await.unwrap().unwrap();
     let given = session.events.iter().filter(|event| event.path().name() == "last");
     assert_eq!(given.filter_map(|event| event.output().cloned()).collect::<Vec<_>>(), [1, 2, 3]);
@@ -150,7 +174,7 @@ async fn r1020_the_first_of_several_children_is_the_first_again() {
         }
     });
     let (runner, _) = runner(parent.rerun_on_resume(true));
-    trace(runner.run("ana", "s1", "go")).await;
+    play(runner.run("ana", "s1", "go")).await;
     let given = runner.answer("s1", "q", true).unwrap().output::<Value>().await.unwrap();
     assert_eq!(given, json!(["fast", "slow"]));
 }
@@ -168,7 +192,7 @@ async fn r412_a_route_that_comes_behind_the_output_survives_a_crash() {
         wf.edge(START, choose).route(choose, DEFAULT, left).route(choose, "right", right);
         wf.build().unwrap()
     };
-    let sessions = Arc::default();
+    let sessions = Sessions::default();
     let mut run = process(root(), &sessions, false).run("ana", "s1", "go");
     assert_eq!(run.next().await.unwrap().unwrap().output(), Some(&json!(1)));
     drop(run);
@@ -197,4 +221,257 @@ async fn r404_a_retry_finds_what_cancelled_children_have_sent() {
     runner.start(RunRequest::new(("ana", "s1")).message("go")).output::<Value>().await.unwrap();
     let gave = stored(&sessions).await.iter().filter(|line| line.contains("gives@1")).count();
     assert_eq!(gave, 1);
+}
+
+#[tokio::test]
+async fn r628_a_join_whose_predecessors_run_twice_fires_again_as_it_did() {
+    for limit in [0, 1] {
+        let mut wf = Workflow::builder("wf");
+        let (p1, s1) = (wf.node("p1", async || 1), wf.node("s1", async || 2));
+        let (p2, s2) = (wf.node("p2", async || 3), wf.node("s2", async || 4));
+        let both = wf.add(JoinNode::new("both"));
+        let ask = wf.node("ask", async || RequestInput::<u32>::ask("q", "?"));
+        wf.edge(START, (p1, s1, p2, s2)).edge(s1, p1.dynamic()).edge(s2, p2.dynamic());
+        wf.edge(p1, both).edge(p2, both).edge(both, ask.dynamic());
+        wf.max_concurrency(limit);
+        let (runner, sessions) = runner(wf.build().unwrap());
+        play(runner.run("ana", "s1", "go")).await;
+        play(runner.answer("s1", "q", 1).unwrap()).await;
+        assert_eq!(stored(&sessions).await.iter().filter(|line| line.starts_with("wf@1/both@")).count(), 2);
+    }
+}
+
+#[tokio::test]
+async fn r1020_a_child_of_a_task_of_its_own_is_answered_from_history() {
+    let child = FunctionNode::new("child", async || 1);
+    let parent = FunctionNode::new("parent", move |ctx: Context| {
+        let (child, own) = (child.clone(), ctx.clone());
+        async move {
+            let task = async move { own.run_node(&child, Value::Null, RunOptions::default()).await.map(drop) };
+            tokio::spawn(task).await.unwrap()?;
+            ctx.ask::<bool>("q", "?").await
+        }
+    });
+    let (runner, _) = runner(parent.rerun_on_resume(true));
+    play(runner.run("ana", "s1", "go")).await;
+    assert!(runner.answer("s1", "q", true).unwrap().output::<bool>().await.unwrap());
+}
+
+#[tokio::test]
+async fn r414_a_question_asked_in_a_task_of_its_own_pauses_the_run() {
+    let parent = FunctionNode::new("parent", async |ctx: Context| {
+        let own = ctx.clone();
+        tokio::spawn(async move { own.ask::<u32>("q", "?").await }).await.unwrap()
+    });
+    let (runner, _) = runner(parent.rerun_on_resume(true));
+    assert_eq!(play(runner.run("ana", "s1", "go")).await, ["parent@1: asks q"]);
+    assert_eq!(runner.answer("s1", "q", 3).unwrap().output::<u32>().await.unwrap(), 3);
+}
+
+#[tokio::test]
+async fn r1011_a_node_that_failed_and_then_gave_nothing_has_completed() {
+    let (calls, sessions) = (Arc::new(AtomicU32::new(0)), Sessions::default());
+    let root = || {
+        let calls = Arc::clone(&calls);
+        let silent = FunctionNode::new("silent", move || {
+            let first = calls.fetch_add(1, Ordering::Relaxed) == 0;
+            async move { if first { Err(NodeError::new("Trouble", "once")) } else { Ok(()) } }
+        });
+        let mut wf = Workflow::builder("wf");
+        let silent = wf.add(silent.retry(RetryConfig::attempts(2).initial_delay(0.0).jitter(0.0)));
+        let ask = wf.node("ask", async || RequestInput::<u32>::ask("q", "?"));
+        wf.edge(START, silent).edge(silent, ask);
+        wf.build().unwrap()
+    };
+    play(process(root(), &sessions, true).run("ana", "s1", "go")).await;
+    play(process(root(), &sessions, true).answer("s1", "q", 1).unwrap()).await;
+    assert_eq!(count(&calls), 2);
+}
+
+#[tokio::test]
+async fn r910_an_answer_that_comes_twice_runs_nothing_again() {
+    for resumable in [false, true] {
+        let (calls, sessions) = (Arc::new(AtomicU32::new(0)), Sessions::default());
+        let root = || {
+            let calls = Arc::clone(&calls);
+            let node = FunctionNode::new("n", move |ctx: Context| {
+                let calls = Arc::clone(&calls);
+                async move {
+                    ctx.ask::<bool>("q", "?").await?;
+                    Ok::<_, NodeError>(calls.fetch_add(1, Ordering::Relaxed))
+                }
+            });
+            let mut wf = Workflow::builder("wf");
+            let node = wf.add(node.rerun_on_resume(true));
+            wf.edge(START, node);
+            wf.build().unwrap()
+        };
+        play(process(root(), &sessions, resumable).run("ana", "s1", "go")).await;
+        for _ in 0..2 {
+            play(process(root(), &sessions, resumable).answer("s1", "q", true).unwrap()).await;
+        }
+        assert_eq!(count(&calls), 1, "resumable: {resumable}");
+    }
+}
+
+/// In ADK all answers go to the last one, and the others wait for ever.
+#[tokio::test]
+async fn r903_nodes_that_wait_under_one_id_are_answered_one_by_one_the_last_one_first() {
+    let mut wf = Workflow::builder("wf");
+    let ask = || async { RequestInput::<u32>::ask("q", "?") };
+    let (a, b) = (wf.node("a", ask), wf.node("b", ask));
+    let both = wf.join("both", (a, b));
+    wf.edge(START, (a, b));
+    let (runner, _) = runner(wf.build_to(both).unwrap());
+    play(runner.run("ana", "s1", "go")).await;
+    play(runner.answer("s1", "q", 3).unwrap()).await;
+    assert_eq!(runner.answer("s1", "q", 4).unwrap().output::<Value>().await.unwrap(), json!({"a": 4, "b": 3}));
+}
+
+/// ADK takes the route for the result, and the answer is lost.
+#[tokio::test]
+async fn r909_a_route_set_before_a_question_does_not_swallow_the_answer() {
+    let node = FunctionNode::new("n", async |ctx: Context| {
+        ctx.set_route("x");
+        ctx.ask::<u32>("q", "?").await
+    });
+    let mut wf = Workflow::builder("wf");
+    let (n, last) = (wf.add(node.rerun_on_resume(true)), wf.node("last", async |Input(n): Input<u32>| n));
+    wf.edge(START, n).route(n, "x", last);
+    let (runner, _) = runner(wf.build_to(last).unwrap());
+    play(runner.run("ana", "s1", "go")).await;
+    assert_eq!(runner.answer("s1", "q", 7).unwrap().output::<u32>().await.unwrap(), 7);
+}
+
+#[tokio::test]
+async fn r706_a_child_that_gives_its_callers_output_does_not_choose_its_route() {
+    let child = FunctionNode::new("child", async |ctx: Context| {
+        ctx.set_route("x");
+        1
+    });
+    let parent = FunctionNode::new("parent", move |ctx: Context| {
+        let child = child.clone();
+        async move { ctx.run_node(&child, Value::Null, RunOptions::default().use_as_output(true)).await.map(drop) }
+    });
+    let mut wf = Workflow::builder("wf");
+    let parent = wf.add(parent.rerun_on_resume(true));
+    let (left, right) = (wf.node("left", async || RequestInput::<u32>::ask("q", "?")), wf.node("right", async || 2));
+    wf.edge(START, parent).route(parent, DEFAULT, left).route(parent, "x", right);
+    let (runner, _) = runner(wf.build().unwrap());
+    assert_eq!(play(runner.run("ana", "s1", "go")).await.last().unwrap(), "wf@1/left@1: asks q");
+    assert_eq!(runner.answer("s1", "q", 7).unwrap().output::<u32>().await.unwrap(), 7);
+}
+
+#[tokio::test]
+async fn r1020_a_nested_workflow_gives_its_result_when_it_did() {
+    let slow = || {
+        let mut inner = Workflow::builder("inner");
+        let slow = inner.node("slow", async || {
+            for _ in 0..3 {
+                tokio::task::yield_now().await;
+            }
+            "slow"
+        });
+        inner.edge(START, slow);
+        inner.build().unwrap()
+    };
+    let fast = FunctionNode::new("fast", async || "fast");
+    let nodes: [Arc<dyn Node>; 2] = [Arc::new(slow()), Arc::new(fast)];
+    let parent = FunctionNode::new("parent", move |ctx: Context| {
+        let nodes = nodes.clone();
+        async move {
+            let calls = nodes.iter().map(|node| ctx.run_node(&**node, Value::Null, RunOptions::default()));
+            let mut calls: FuturesUnordered<_> = calls.collect();
+            let mut given = Vec::new();
+            while let Some(output) = calls.next().await {
+                given.push(output?.into_value());
+            }
+            ctx.ask::<bool>("q", "?").await?;
+            Ok::<_, NodeError>(given)
+        }
+    });
+    let (runner, _) = runner(parent.rerun_on_resume(true));
+    play(runner.run("ana", "s1", "go")).await;
+    let given = runner.answer("s1", "q", true).unwrap().output::<Value>().await.unwrap();
+    assert_eq!(given, json!(["fast", "slow"]));
+}
+
+#[tokio::test]
+async fn r907_an_answer_is_checked_against_the_question_that_is_open_not_an_older_one() {
+    let mut wf = Workflow::builder("wf");
+    let first = wf.node("first", async || RequestInput::<u32>::ask("q", "A number?"));
+    let second = FunctionNode::new("second", async |ctx: Context| ctx.ask::<Value>("q", "Anything?").await);
+    let second = wf.add(second.rerun_on_resume(true));
+    wf.edge(START, first).edge(first, second.dynamic());
+    let (runner, _) = runner(wf.build().unwrap());
+    play(runner.run("ana", "s1", "go")).await;
+    play(runner.answer("s1", "q", 1).unwrap()).await;
+    assert_eq!(runner.answer("s1", "q", "hello").unwrap().output::<Value>().await.unwrap(), json!("hello"));
+}
+
+#[tokio::test]
+async fn r1011_a_completed_node_does_not_run_again_for_a_question_that_it_did_without() {
+    let (calls, sessions) = (Arc::new(AtomicU32::new(0)), Sessions::default());
+    let root = || {
+        let calls = Arc::clone(&calls);
+        let either = FunctionNode::new("either", move |ctx: Context| {
+            let calls = Arc::clone(&calls);
+            async move {
+                if let Some(answer) = ctx.resume_inputs().values().next() {
+                    calls.fetch_add(1, Ordering::Relaxed);
+                    return Ok(Dynamic(answer.clone()));
+                }
+                let (first, second) = (ctx.ask::<u32>("q1", "?"), ctx.ask::<u32>("q2", "?"));
+                futures::future::try_join(first, second).await.map(|both| Dynamic(json!(both)))
+            }
+        });
+        let mut wf = Workflow::builder("wf");
+        let either = wf.add(either.rerun_on_resume(true));
+        let ask = wf.node("ask", async || RequestInput::<u32>::ask("q3", "?"));
+        wf.edge(START, either).edge(either, ask);
+        wf.build().unwrap()
+    };
+    play(process(root(), &sessions, true).run("ana", "s1", "go")).await;
+    play(process(root(), &sessions, true).answer("s1", "q1", 1).unwrap()).await;
+    let last = process(root(), &sessions, true).answer("s1", "q3", 3).unwrap();
+    assert_eq!(last.output::<u32>().await.unwrap(), 3);
+    assert_eq!(count(&calls), 1);
+}
+
+/// Both were under way in the first turn; answered in one message, they go on one after the other.
+#[tokio::test]
+async fn r623_nested_workflows_that_were_answered_keep_to_the_limit() {
+    let running = Arc::new(AtomicU32::new(0));
+    let inner = |name: &str| {
+        let running = Arc::clone(&running);
+        let id = format!("q_{name}");
+        let mut wf = Workflow::builder(name);
+        let ask = wf.node("ask", move || std::future::ready(RequestInput::<u32>::ask(id.as_str(), "?")));
+        let work = wf.node("work", move || {
+            let running = Arc::clone(&running);
+            async move {
+                let before = running.fetch_add(1, Ordering::Relaxed);
+                tokio::task::yield_now().await;
+                running.fetch_sub(1, Ordering::Relaxed);
+                before
+            }
+        });
+        wf.edge(START, ask).edge(ask, work.dynamic());
+        wf.build_to(work).unwrap()
+    };
+    let mut wf = Workflow::builder("wf");
+    let (a, b) = (wf.add(inner("a")), wf.add(inner("b")));
+    let both = wf.join("both", (a, b));
+    wf.edge(START, (a, b)).max_concurrency(1);
+    let (runner, _) = runner(wf.build_to(both).unwrap());
+    play(runner.run("ana", "s1", "go")).await;
+    let parts: Vec<Part> = ["q_a", "q_b"]
+        .map(|id| Part::function_response(pleach::FunctionResponse::new(id, "adk_request_input", answer(1))))
+        .into();
+    let run = runner.start(RunRequest::new(("ana", "s1")).message(parts));
+    assert_eq!(run.output::<Value>().await.unwrap(), json!({"a": 0, "b": 0}));
+}
+
+fn answer(value: u32) -> pleach::Map {
+    pleach::Map::from_iter([("result".to_owned(), value.into())])
 }
