@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::RunError;
+use crate::error::quoted;
 
 /// What a message's function responses answer.
 #[derive(Debug)]
@@ -86,9 +87,13 @@ pub(crate) fn resolve(
         return Err(RunError::UnknownQuestion(unknown.into_iter().map(str::to_owned).collect()));
     }
     let Some((_, _, first, _)) = calls.first() else { return Ok(None) };
-    if calls.iter().any(|(_, _, event, _)| event.invocation_id() != first.invocation_id()) {
-        let message = "Function responses resolve to multiple invocations: answer them one invocation at a time.";
-        return Err(RunError::Message(message.into()));
+    let invocations: BTreeSet<&str> = calls.iter().map(|(_, _, event, _)| event.invocation_id().as_str()).collect();
+    if invocations.len() > 1 {
+        let ids = quoted(&invocations.into_iter().map(str::to_owned).collect::<Vec<_>>());
+        let rule = "All function responses in a single message must belong to the same invocation.";
+        return Err(RunError::Message(format!(
+            "Function responses resolve to multiple invocations: {{{ids}}}. {rule}"
+        )));
     }
     for (id, response, _, call) in &calls {
         check(id, response, call)?;

@@ -131,7 +131,7 @@ fn ids(questions: &[Question]) -> String {
     ids.join(", ")
 }
 
-fn quoted(ids: &[String]) -> String {
+pub(crate) fn quoted(ids: &[String]) -> String {
     let ids: Vec<String> = ids.iter().map(|id| format!("'{id}'")).collect();
     ids.join(", ")
 }
