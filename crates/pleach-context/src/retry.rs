@@ -104,6 +104,12 @@ mod tests {
     }
 
     #[test]
+    fn e60_the_factor_of_a_policy_counts() {
+        let policy = RetryConfig { initial_delay: 2.0, backoff_factor: 3.0, ..RetryConfig::default() }.jitter(0.0);
+        assert_eq!([1, 2, 3].map(|attempt| policy.delay(attempt, 0.5).as_secs()), [2, 6, 18]);
+    }
+
+    #[test]
     fn e61_jitter_spreads_around_the_delay() {
         let policy = RetryConfig::default().jitter(0.5);
         assert_eq!(policy.delay(1, 0.0), Duration::from_millis(500));

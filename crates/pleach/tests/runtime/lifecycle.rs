@@ -58,9 +58,9 @@ impl Plugin for Recorder {
         "recorder"
     }
 
-    fn on_user_message<'a>(&'a self, _: &'a InvocationContext, message: &'a Content) -> Hook<'a, Option<Content>> {
+    fn on_user_message<'a>(&'a self, ic: &'a InvocationContext, message: &'a Content) -> Hook<'a, Option<Content>> {
         Some(Box::pin(async move {
-            self.0.lock().unwrap().push(format!("message {}", message.text()));
+            self.0.lock().unwrap().push(format!("message {} {}", message.text(), ic.events().len()));
             Ok(Some(Content::user("changed")))
         }))
     }
@@ -112,7 +112,7 @@ fn with_recorder(last: &str) -> (Runner, Arc<Mutex<Vec<String>>>) {
 async fn e200_e202_hooks_run_in_order_and_a_replaced_event_leaves_the_nodes_alone() {
     let (runner, calls) = with_recorder("b");
     assert_eq!(trace(runner.run("ana", "s1", "go")).await, ["wf@1/a@1: \"replaced\"", "wf@1/b@1: \"changed\""]);
-    assert_eq!(*calls.lock().unwrap(), ["message go", "before 1", "event wf@1/a@1", "event wf@1/b@1", "after"]);
+    assert_eq!(*calls.lock().unwrap(), ["message go 0", "before 1", "event wf@1/a@1", "event wf@1/b@1", "after"]);
 }
 
 #[tokio::test]
@@ -121,7 +121,7 @@ async fn e203_before_run_can_end_the_run() {
     let delta = json!({"closed": true}).as_object().unwrap().clone();
     let lines = trace(runner.start(RunRequest::new(("ana", "s1")).message("go").state_delta(delta))).await;
     assert_eq!(lines, [": says closed today"]);
-    assert_eq!(*calls.lock().unwrap(), ["message go", "before 1", "event ", "after"]);
+    assert_eq!(*calls.lock().unwrap(), ["message go 0", "before 1", "event ", "after"]);
 }
 
 #[tokio::test]
@@ -140,7 +140,7 @@ async fn e207_closing_a_run_cancels_it_and_tells_the_plugins() {
     let mut run = runner.run("ana", "s1", "go");
     run.next().await.unwrap().unwrap();
     run.close().await.unwrap();
-    assert_eq!(*calls.lock().unwrap(), ["message go", "before 1", "event wf@1/a@1", "after"]);
+    assert_eq!(*calls.lock().unwrap(), ["message go 0", "before 1", "event wf@1/a@1", "after"]);
 }
 
 #[tokio::test]

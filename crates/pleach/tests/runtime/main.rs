@@ -9,6 +9,7 @@ mod changed;
 mod compaction;
 mod credentials;
 mod drain;
+mod edge_cases;
 mod failures;
 mod fence;
 mod follow;

@@ -38,15 +38,17 @@ async fn e14_e17_state_parameters_are_found_by_name_and_converted() {
         #[serde(rename = "user:tier", default)]
         tier: String,
         extra: Option<bool>,
+        order: Option<Order>,
     }
     async fn node(FromState(w): FromState<Wanted>) -> Value {
-        json!([w.foo, w.tier, w.extra])
+        json!([w.foo, w.tier, w.extra, w.order])
     }
     let run = |state: Value| async move {
         let request = pleach::RunRequest::new(("ana", "s1")).state_delta(state.as_object().unwrap().clone());
         trace(runner(FunctionNode::new("missing", node)).0.start(request)).await
     };
-    assert_eq!(run(json!({"foo": "42", "user:tier": "gold", "other": 1})).await, ["missing@1: [42,\"gold\",null]"]);
+    let state = json!({"foo": "42", "user:tier": "gold", "order": {"id": "5"}, "other": 1});
+    assert_eq!(run(state).await, ["missing@1: [42,\"gold\",null,{\"id\":5,\"note\":null}]"]);
     let lines = run(json!({"user:tier": "gold"})).await;
     let text = "WorkflowDataError: Missing value for parameter \"foo\" of function \"missing\". It was not found in state and has no default value.";
     assert_eq!(lines[0], format!("missing@1: {text}"));
