@@ -1,8 +1,9 @@
 //! `tidy`: the rules of the workspace that no compiler checks.
 //!
 //! Each finding names a file and a line. `edges` compares the dependencies with the
-//! layer table, `sources` reads the source files.
+//! layer table, `sources` reads the source files, `cases` the table of edge cases.
 
+mod cases;
 mod edges;
 mod sources;
 
@@ -24,6 +25,7 @@ struct Finding {
 pub(crate) fn run() -> anyhow::Result<bool> {
     let workspace = Workspace::load()?;
     let mut findings = edges::check(&workspace)?;
+    findings.extend(cases::check(&workspace)?);
     let mut files = 0;
     for package in &workspace.packages {
         for file in rust_files(&package.folder().join("src"))? {

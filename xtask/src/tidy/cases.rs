@@ -1,0 +1,216 @@
+//! The table of edge cases, `docs/edge-cases.md`: no case is missing, and all that it names exists.
+//!
+//! Whether a test checks what its case says is for people to judge.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use anyhow::Context as _;
+
+use super::{Finding, read};
+use crate::workspace::Workspace;
+
+const TABLE: &str = "docs/edge-cases.md";
+
+/// The part of the repository that the table speaks of.
+struct Known<'a> {
+    /// The scenarios that are recorded.
+    scenarios: BTreeSet<String>,
+    /// Those of them that are known to fail, on any backend.
+    failing: BTreeSet<String>,
+    /// The first cells of the rows of `docs/parity.md`.
+    differences: Vec<String>,
+    /// The text of a file, by its path from the root.
+    source: &'a dyn Fn(&str) -> Option<String>,
+}
+
+pub(super) fn check(workspace: &Workspace) -> anyhow::Result<Vec<Finding>> {
+    let at = |path: &str| workspace.workspace_root.join(path);
+    let failing = read(&at("tests/conformance/expected_failures.txt"))?;
+    let known = Known {
+        scenarios: scenarios(&at("tests/conformance/scenarios"))?,
+        failing: failing.lines().filter_map(failing_name).collect(),
+        differences: read(&at("docs/parity.md"))?.lines().filter_map(first_cell).collect(),
+        source: &|path| std::fs::read_to_string(at(path)).ok(),
+    };
+    let finding = |(line, message)| Finding { file: TABLE.into(), line, message };
+    Ok(check_table(&read(&at(TABLE))?, &known).into_iter().map(finding).collect())
+}
+
+fn scenarios(folder: &Path) -> anyhow::Result<BTreeSet<String>> {
+    let entries = std::fs::read_dir(folder).with_context(|| format!("cannot list {}", folder.display()))?;
+    let mut names = BTreeSet::new();
+    for entry in entries {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        names.extend(name.strip_suffix(".golden.json").map(str::to_owned));
+    }
+    Ok(names)
+}
+
+/// The scenario of a line `name: reason` or `name[backend]: reason`.
+fn failing_name(line: &str) -> Option<String> {
+    let (case, _) = line.split_once(':').filter(|_| !line.starts_with('#'))?;
+    Some(case.split('[').next().unwrap_or(case).trim().to_owned())
+}
+
+fn first_cell(line: &str) -> Option<String> {
+    cells(line)?.first().map(|cell| (*cell).to_owned())
+}
+
+/// The cells of a row of a table.
+fn cells(line: &str) -> Option<Vec<&str>> {
+    let row = line.strip_prefix('|')?.trim_end().strip_suffix('|')?;
+    Some(row.split('|').map(str::trim).collect())
+}
+
+/// What is wrong with the table: lines and messages. Every heading `E1–E44: …` names the cases of its rows.
+fn check_table(text: &str, known: &Known<'_>) -> Vec<(usize, String)> {
+    let mut wrong = Vec::new();
+    let mut expected = 1..1;
+    for (line, row) in text.lines().enumerate().map(|(index, line)| (index + 1, line)) {
+        if let Some(cases) = row.strip_prefix("## ").and_then(range) {
+            wrong.extend(missing(line, &expected));
+            expected = cases;
+        }
+        let Some((id, cells)) = cells(row).and_then(|cells| Some((number(cells.first()?)?, cells))) else { continue };
+        if expected.is_empty() {
+            wrong.push((line, format!("E{id} is none of the cases of its heading")));
+        } else if id != expected.start {
+            wrong.push((line, format!("E{id} stands where E{} is expected", expected.start)));
+        }
+        expected.start = id + 1;
+        wrong.extend(check_row(&cells, known).into_iter().map(|message| (line, format!("E{id}: {message}"))));
+    }
+    wrong.extend(missing(text.lines().count(), &expected));
+    wrong
+}
+
+fn missing(line: usize, rest: &std::ops::Range<u32>) -> Option<(usize, String)> {
+    (rest.start < rest.end).then(|| (line, format!("no row for E{} to E{}", rest.start, rest.end - 1)))
+}
+
+/// The cases of a heading.
+fn range(heading: &str) -> Option<std::ops::Range<u32>> {
+    let (first, last) = heading.split_once(':')?.0.split_once('–')?;
+    Some(number(first)?..number(last)? + 1)
+}
+
+fn number(id: &str) -> Option<u32> {
+    id.strip_prefix('E')?.parse().ok()
+}
+
+fn check_row(cells: &[&str], known: &Known<'_>) -> Vec<String> {
+    let &[_, case, covered, note] = cells else { return vec!["a row has four cells".into()] };
+    let mut wrong = Vec::new();
+    if case.is_empty() || (covered.is_empty() && note.is_empty()) {
+        wrong.push("a case is told, and covered or explained".into());
+    }
+    for name in covered.split(", ").filter(|name| !name.is_empty()) {
+        let name = name.trim_matches('`');
+        wrong.extend(match name.split_once("::") {
+            Some((file, function)) => check_test(file, function, known),
+            None => check_scenario(name, note == "agents", known),
+        });
+    }
+    wrong.extend(check_note(note, known));
+    wrong
+}
+
+fn check_scenario(name: &str, may_fail: bool, known: &Known<'_>) -> Option<String> {
+    if !known.scenarios.contains(name) {
+        return Some(format!("there is no scenario `{name}`"));
+    }
+    (known.failing.contains(name) && !may_fail).then(|| format!("`{name}` is known to fail"))
+}
+
+fn check_test(file: &str, function: &str, known: &Known<'_>) -> Option<String> {
+    let Some(source) = (known.source)(file) else { return Some(format!("there is no file {file}")) };
+    (!has_test(&source, function)).then(|| format!("{file} has no test `{function}`"))
+}
+
+/// Whether a function of this name stands below a test attribute.
+fn has_test(source: &str, function: &str) -> bool {
+    let head = format!("fn {function}(");
+    let mut is_test = false;
+    for line in source.lines().map(str::trim) {
+        if line.contains(&head) {
+            return is_test;
+        }
+        is_test = match line {
+            _ if line.starts_with("#[test]") || line.starts_with("#[tokio::test") => true,
+            _ => is_test && (line.starts_with("#[") || line.starts_with("//")),
+        };
+    }
+    false
+}
+
+fn check_note(note: &str, known: &Known<'_>) -> Option<String> {
+    let rule = match note {
+        "" | "agents" => return None,
+        _ => match note.split_once(": ") {
+            Some(("not in Rust", _)) => return None,
+            Some(("differs", rule)) => rule,
+            _ => return Some(format!("`{note}` is no note: write `differs: RULE`, `not in Rust: REASON` or `agents`")),
+        },
+    };
+    let told = known.differences.iter().any(|cell| cell.split(", ").any(|name| name == rule));
+    (!told).then(|| format!("docs/parity.md has no row of {rule}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wrong(table: &str) -> Vec<(usize, String)> {
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let source = "#[test]\n#[cfg(x)]\nfn checks() {}\n\nfn helper() {}\n";
+        let known = Known {
+            scenarios: names(&["works", "fails"]),
+            failing: names(&["fails"]),
+            differences: vec!["R1, S2".into()],
+            source: &|path| (path == "a.rs").then(|| source.to_owned()),
+        };
+        check_table(table, &known)
+    }
+
+    fn of_row(row: &str) -> Vec<String> {
+        wrong(&format!("## E1–E1: x\n{row}")).into_iter().map(|(_, message)| message).collect()
+    }
+
+    #[test]
+    fn a_table_that_is_true_has_no_findings() {
+        let table = "# T\n\n## E1–E2: some\n\n| id | case | covered by | note |\n| --- | --- | --- | --- |\n\
+            | E1 | a | `works`, `a.rs::checks` | differs: S2 |\n| E2 | b | | not in Rust: why |\n\
+            ## E7–E7: others\n| E7 | c | `fails` | agents |\n";
+        assert_eq!(wrong(table), []);
+    }
+
+    #[test]
+    fn cases_are_complete_and_in_order() {
+        let row = |id: u32| format!("| E{id} | a | `works` | |\n");
+        let table = |ids: &[u32]| wrong(&format!("## E1–E3: x\n{}", ids.iter().copied().map(row).collect::<String>()));
+        assert_eq!(table(&[1, 2, 3]), []);
+        assert_eq!(table(&[1, 3])[0], (3, "E3 stands where E2 is expected".to_owned()));
+        assert_eq!(table(&[1, 2, 2, 3])[0].0, 4);
+        assert_eq!(table(&[1]), [(2, "no row for E2 to E3".to_owned())]);
+        assert_eq!(table(&[1, 2, 3, 4])[0], (5, "E4 is none of the cases of its heading".to_owned()));
+    }
+
+    #[test]
+    fn what_is_named_exists() {
+        assert_eq!(of_row("| E1 | a | `gone` | |"), ["E1: there is no scenario `gone`"]);
+        assert_eq!(of_row("| E1 | a | `fails` | |"), ["E1: `fails` is known to fail"]);
+        assert_eq!(of_row("| E1 | a | `b.rs::checks` | |"), ["E1: there is no file b.rs"]);
+        assert_eq!(of_row("| E1 | a | `a.rs::helper` | |"), ["E1: a.rs has no test `helper`"]);
+        assert_eq!(of_row("| E1 | a | `works` | differs: R9 |"), ["E1: docs/parity.md has no row of R9"]);
+        assert_eq!(of_row("| E1 | a | | |"), ["E1: a case is told, and covered or explained"]);
+        assert_eq!(of_row("| E1 | a | `works` | hm |").len(), 1);
+    }
+
+    #[test]
+    fn known_failures_are_read_without_their_backend() {
+        assert_eq!(failing_name("a[sqlite]: why").as_deref(), Some("a"));
+        assert_eq!(failing_name("a: why").as_deref(), Some("a"));
+        assert_eq!(failing_name("# a: why"), None);
+    }
+}
