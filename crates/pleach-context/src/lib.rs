@@ -25,6 +25,7 @@ mod schema;
 mod services;
 mod shared;
 mod state;
+pub mod telemetry;
 mod tool;
 
 pub use abort::AbortSignal;

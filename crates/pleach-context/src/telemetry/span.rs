@@ -1,0 +1,166 @@
+//! The spans. Names are static, as `tracing` wants them; `otel.name` holds the name that exporters show.
+
+use tracing::field::Empty;
+use tracing::{Level, Span, info_span, level_enabled};
+
+use super::InvocationTrace;
+use crate::{Context, InvocationContext, NodeKind, NodeSpec, Tool};
+
+/// `info_span!`, behind the one atomic load that says that nobody wants it: where a dependency turns on tracing's feature
+/// `log`, the macro alone would evaluate the fields all the same.
+macro_rules! span {
+    ($($parts:tt)*) => {
+        if level_enabled!(Level::INFO) { info_span!(target: "pleach", $($parts)*) } else { Span::none() }
+    };
+}
+
+/// The span of an invocation: of one that starts, or of one that goes on.
+///
+/// A workflow at the root runs inside of it and has no span of its own. ADK: `record_invocation`
+#[must_use]
+pub fn invocation(ic: &InvocationContext, root: &NodeSpec, resumed: bool) -> Span {
+    span!(
+        "invocation",
+        otel.name = format_args!("invoke_workflow {}", root.name),
+        otel.status_code = Empty,
+        gen_ai.operation.name = "invoke_workflow",
+        gen_ai.workflow.name = root.name.as_str(),
+        gen_ai.conversation.id = ic.session_id().as_str(),
+        gcp.vertex.agent.invocation_id = ic.invocation_id().as_str(),
+        pleach.trace_id = InvocationTrace::new(ic.session_key(), ic.invocation_id(), resumed).trace_id_hex(),
+        pleach.resumed = resumed,
+        pleach.outcome = Empty,
+        error.type = Empty,
+    )
+}
+
+/// The span of one attempt of a node run; its parent is the current span, so the run above it.
+///
+/// ADK: `start_as_current_node_span`
+#[inline]
+#[must_use]
+pub fn node_run(spec: &NodeSpec, ctx: &Context) -> Span {
+    if spec.kind == NodeKind::Workflow { workflow_run(ctx) } else { invoke_node(ctx) }
+}
+
+fn workflow_run(ctx: &Context) -> Span {
+    if ctx.parent().is_none_or(|parent| parent.node_path().is_root()) {
+        return Span::none();
+    }
+    span!(
+        "invoke_workflow",
+        otel.name = format_args!("invoke_workflow {}", ctx.node_name()),
+        otel.status_code = Empty,
+        gen_ai.operation.name = "invoke_workflow",
+        gen_ai.workflow.name = ctx.node_name(),
+        gen_ai.workflow.nested = true,
+        gen_ai.conversation.id = ctx.session().session_id().as_str(),
+        gcp.vertex.agent.invocation_id = ctx.invocation_id(),
+        pleach.node.path = ctx.node_path().as_str(),
+        pleach.node.attempt = ctx.attempt_count(),
+        pleach.outcome = Empty,
+        error.type = Empty,
+    )
+}
+
+fn invoke_node(ctx: &Context) -> Span {
+    span!(
+        "invoke_node",
+        otel.name = format_args!("invoke_node {}", ctx.node_name()),
+        otel.status_code = Empty,
+        gen_ai.operation.name = "invoke_node",
+        gen_ai.conversation.id = ctx.session().session_id().as_str(),
+        gcp.vertex.agent.invocation_id = ctx.invocation_id(),
+        pleach.node.path = ctx.node_path().as_str(),
+        pleach.node.attempt = ctx.attempt_count(),
+        pleach.outcome = Empty,
+        error.type = Empty,
+    )
+}
+
+/// The span of a call of a tool, hooks of plugins included. ADK: `record_tool_execution`
+#[must_use]
+pub fn execute_tool(tool: &dyn Tool, ctx: &Context) -> Span {
+    span!(
+        "execute_tool",
+        otel.name = format_args!("execute_tool {}", tool.name()),
+        otel.status_code = Empty,
+        gen_ai.operation.name = "execute_tool",
+        gen_ai.tool.name = tool.name(),
+        gen_ai.tool.description = tool.description(),
+        gen_ai.tool.type = "function",
+        gen_ai.tool.call.id = ctx.function_call_id().as_deref(),
+        gen_ai.conversation.id = ctx.session().session_id().as_str(),
+        gcp.vertex.agent.invocation_id = ctx.invocation_id(),
+        pleach.outcome = Empty,
+        error.type = Empty,
+    )
+}
+
+/// The span of an agent's run. ADK: `record_agent_invocation`
+#[must_use]
+pub fn invoke_agent(name: &str, description: &str, ctx: &Context) -> Span {
+    span!(
+        "invoke_agent",
+        otel.name = format_args!("invoke_agent {name}"),
+        otel.status_code = Empty,
+        gen_ai.operation.name = "invoke_agent",
+        gen_ai.agent.name = name,
+        gen_ai.agent.description = description,
+        gen_ai.conversation.id = ctx.session().session_id().as_str(),
+        gcp.vertex.agent.invocation_id = ctx.invocation_id(),
+        pleach.node.path = ctx.node_path().as_str(),
+        pleach.node.attempt = ctx.attempt_count(),
+        pleach.outcome = Empty,
+        error.type = Empty,
+    )
+}
+
+/// A call of a model, as its span tells of it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ModelCall<'a> {
+    /// The model's name.
+    pub model: &'a str,
+    /// The agent that calls it.
+    pub agent: &'a str,
+    /// Who serves the model, such as `gcp.gemini` or `openai`.
+    pub provider: Option<&'a str>,
+    /// The id that the event of the answer will have.
+    pub event_id: Option<&'a str>,
+    /// The limit of the answer.
+    pub max_tokens: Option<u64>,
+    /// How freely the model chooses.
+    pub temperature: Option<f64>,
+    /// From how much of the likelihood it chooses.
+    pub top_p: Option<f64>,
+}
+
+/// The span of a call of a model; [`end_model_call`](super::end_model_call) records the answer's cost on it.
+///
+/// ADK: `use_inference_span`
+#[must_use]
+pub fn generate_content(call: &ModelCall<'_>, ctx: &Context) -> Span {
+    span!(
+        "generate_content",
+        otel.name = format_args!("generate_content {}", call.model),
+        otel.kind = "client",
+        otel.status_code = Empty,
+        gen_ai.operation.name = "generate_content",
+        gen_ai.provider.name = call.provider,
+        gen_ai.request.model = call.model,
+        gen_ai.request.max_tokens = call.max_tokens,
+        gen_ai.request.temperature = call.temperature,
+        gen_ai.request.top_p = call.top_p,
+        gen_ai.agent.name = call.agent,
+        gen_ai.conversation.id = ctx.session().session_id().as_str(),
+        gcp.vertex.agent.invocation_id = ctx.invocation_id(),
+        gcp.vertex.agent.event_id = call.event_id,
+        gen_ai.response.finish_reasons = Empty,
+        gen_ai.usage.input_tokens = Empty,
+        gen_ai.usage.output_tokens = Empty,
+        gen_ai.usage.cache_read.input_tokens = Empty,
+        gen_ai.usage.reasoning.output_tokens = Empty,
+        pleach.outcome = Empty,
+        error.type = Empty,
+    )
+}
