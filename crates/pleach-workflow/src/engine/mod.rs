@@ -7,6 +7,7 @@ mod node_run;
 mod once;
 mod replay;
 mod run_set;
+mod span;
 
 pub use dynamic::{Engine, RootEnd};
 

@@ -16,6 +16,8 @@ use pleach_context::{
 use pleach_core::{BoxFuture, Branch, Event, Map, NodePath};
 use smol_str::SmolStr;
 
+use super::span::AttemptSpan;
+
 /// What a run needs beside its node and its input.
 #[derive(Debug, Default)]
 pub(crate) struct RunSetup {
@@ -44,6 +46,8 @@ pub(crate) struct NodeRun<'a> {
     waits: bool,
     /// One turn of the executor, given to a body that seems to be parked.
     turn: Option<BoxFuture<'static, ()>>,
+    /// Dropped last: the runs below are over by then.
+    span: AttemptSpan,
 }
 
 /// The branch and the scope that a run starts in: its events may move it elsewhere.
@@ -97,7 +101,8 @@ impl<'a> NodeRun<'a> {
             place: setup.place,
         };
         let ctx = parent.child(spec, setup.name.as_ref().unwrap_or(&spec.name), child);
-        Self { node, input, ctx, phase: Phase::Start, start, timer: None, waits: false, turn: None }
+        let span = AttemptSpan::default();
+        Self { node, input, ctx, phase: Phase::Start, start, timer: None, waits: false, turn: None, span }
     }
 
     /// The context of the last attempt.
@@ -112,8 +117,9 @@ impl<'a> NodeRun<'a> {
         let spec = self.node.spec();
         let input = if spec.retry.is_some() { self.input.clone() } else { std::mem::take(&mut self.input) };
         self.timer = spec.timeout.map(|limit| self.ctx.invocation().services().clock.sleep(limit));
-        let (node, ctx) = (self.node, self.ctx.clone());
-        self.phase = Phase::Body(guarded(|| node.run(ctx, input))?);
+        self.span = AttemptSpan::new(spec, &self.ctx);
+        let (node, ctx, span) = (self.node, self.ctx.clone(), &self.span);
+        self.phase = Phase::Body(guarded(|| span.in_scope(|| node.run(ctx, input)))?);
         Ok(())
     }
 
@@ -202,7 +208,9 @@ impl<'a> NodeRun<'a> {
             Some(policy) => {
                 let services = self.ctx.invocation().services();
                 let delay = policy.delay(attempt, services.ids.uniform());
-                tracing::warn!(node = %self.ctx.node_path(), attempt, error = %error, "node failed and is tried again");
+                self.span.in_scope(
+                    || tracing::warn!(node = %self.ctx.node_path(), attempt, error = %error, "node failed and is tried again"),
+                );
                 let rewind = failure.path != *self.ctx.node_path();
                 let flushed = self.ctx.invocation().queue().next_ticket();
                 self.phase = Phase::Pause { pause: Some(services.clock.sleep(delay)), rewind, flushed };
@@ -212,6 +220,7 @@ impl<'a> NodeRun<'a> {
                 self.phase = Phase::Finished;
             }
         }
+        self.span.fail(error.code());
     }
 
     fn next_attempt(&mut self, rewind: bool) {
@@ -265,14 +274,16 @@ impl<'a> NodeRun<'a> {
     fn poll_body(&mut self, cx: &mut TaskContext<'_>) -> Poll<Result<(), NodeError>> {
         match &mut self.phase {
             Phase::Body(body) => {
-                let flow = match guarded(|| body.as_mut().poll(cx)) {
+                let span = &self.span;
+                let flow = match guarded(|| span.in_scope(|| body.as_mut().poll(cx))) {
                     Ok(polled) => ready!(polled),
                     Err(panic) => Err(panic),
                 };
                 Poll::Ready(flow.and_then(|flow| self.take_flow(flow, cx)))
             }
             Phase::Items(items) => {
-                let next = match guarded(|| items.as_mut().poll_next(cx)) {
+                let span = &self.span;
+                let next = match guarded(|| span.in_scope(|| items.as_mut().poll_next(cx))) {
                     Ok(polled) => ready!(polled),
                     Err(panic) => Some(Err(panic)),
                 };
@@ -309,7 +320,10 @@ impl Future for NodeRun<'_> {
         let run = &mut *self;
         loop {
             match &mut run.phase {
-                Phase::Finished => return Poll::Ready(()),
+                Phase::Finished => {
+                    run.span.end(&run.ctx);
+                    return Poll::Ready(());
+                }
                 Phase::Start => {
                     if let Err(error) = run.start() {
                         run.fail(error, cx);

@@ -6,13 +6,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
+use pleach_context::telemetry::{OpenSpan, SpanEnd, execute_tool};
 use pleach_context::{
-    Context, Dynamic, Flow, Need, Node, NodeError, NodeInput, NodeSpec, RetryConfig, Tool, ToolContext, TypedNode,
-    Yield, credential_question,
+    Context, Dynamic, Flow, Need, Node, NodeError, NodeInput, NodeSpec, PluginManager, RetryConfig, Tool, ToolContext,
+    TypedNode, Yield, credential_question,
 };
 use pleach_core::{BoxFuture, Event, Map};
 use serde_json::{Value, json};
 use smol_str::SmolStr;
+use tracing::Instrument as _;
 
 use super::arguments::arguments;
 use crate::engine::panic_error;
@@ -73,20 +75,33 @@ impl ToolNode {
         let mut args = arguments(self.tool.declaration(), &ctx, input)?;
         take_confirmation(&ctx)?;
         take_credential(&ctx, None)?;
-        let result = match services.plugins.before_tool(&*self.tool, &mut args, &ctx).await? {
+        let span = OpenSpan::new(execute_tool(&*self.tool, &ctx));
+        let called = self.hooked(&mut args, &ctx, &services.plugins).instrument(span.span().clone()).await;
+        match &called {
+            Ok(Outcome::Given(_)) => span.end(SpanEnd::Completed),
+            Ok(Outcome::Asks(_)) => span.end(SpanEnd::Interrupted),
+            Err(error) => span.fail(error.code()),
+        }
+        let item = match called? {
+            Outcome::Asks(question) => question,
+            // Without an event a replay would not see that the call has been made.
+            Outcome::Given(Value::Null) => Yield::from(Event::new()),
+            Outcome::Given(result) => Yield::from(Event::of(result)),
+        };
+        Ok(Flow::Done(Some(item)))
+    }
+
+    /// Calls the tool between the hooks of the plugins.
+    async fn hooked(&self, args: &mut Map, ctx: &Context, plugins: &PluginManager) -> Result<Outcome, NodeError> {
+        let result = match plugins.before_tool(&*self.tool, args, ctx).await? {
             Some(answer) => answer,
-            None => match self.outcome(&args, &ctx).await? {
+            None => match self.outcome(args, ctx).await? {
                 Outcome::Given(result) => result,
-                Outcome::Asks(question) => return Ok(Flow::Done(Some(question))),
+                asks => return Ok(asks),
             },
         };
-        let other = services.plugins.after_tool(&*self.tool, &args, &ctx, &result).await?;
-        // Without an event a replay would not see that the call has been made.
-        let event = match other.unwrap_or(result) {
-            Value::Null => Event::new(),
-            result => Event::of(result),
-        };
-        Ok(Flow::Done(Some(Yield::from(event))))
+        let other = plugins.after_tool(&*self.tool, args, ctx, &result).await?;
+        Ok(Outcome::Given(other.unwrap_or(result)))
     }
 
     /// Calls the tool; a failure may be answered by a plugin, and drops what the tool asked for.
