@@ -4,10 +4,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::task::AtomicWaker;
+use pleach_context::telemetry::SpanEnd;
 use pleach_context::{AbortSignal, NodeInput};
 use pleach_core::{Event, InvocationId, Question, SessionKey};
 use tokio::sync::{Notify, broadcast};
 
+use crate::trace::SpanSlot;
 use crate::{RunError, RunEvent, RunRequest, SessionRef};
 
 /// How many events a follower may be behind before it has to read the store again.
@@ -64,6 +66,8 @@ pub(crate) struct ActiveRun {
     detached: AtomicBool,
     /// Whether there ever was a follower; spares the others a lock for each event.
     followed: AtomicBool,
+    /// Where the invocation leaves its span.
+    pub(crate) span: SpanSlot,
     /// Wakes the run, where it waits for its root node, when it has to stop.
     pub(crate) stopper: AtomicWaker,
     inner: Mutex<Inner>,
@@ -88,6 +92,7 @@ impl ActiveRun {
             closing: AtomicBool::new(false),
             detached: AtomicBool::new(false),
             followed: AtomicBool::new(false),
+            span: SpanSlot::default(),
             stopper: AtomicWaker::new(),
             inner: Mutex::default(),
             changed: Notify::new(),
@@ -157,6 +162,15 @@ impl ActiveRun {
     /// Whether nothing but hooks and a summary is left of the run.
     pub(crate) fn has_outcome(&self) -> bool {
         self.inner().outcome.is_some()
+    }
+
+    /// The end of the run, as its span tells of it.
+    pub(crate) fn span_end(&self) -> SpanEnd {
+        match &self.inner().outcome {
+            Some(Outcome::Done(_)) | None => SpanEnd::Completed,
+            Some(Outcome::Waiting(_)) => SpanEnd::Interrupted,
+            Some(Outcome::Aborted) => SpanEnd::Cancelled,
+        }
     }
 
     pub(crate) fn take_outcome(&self) -> Option<Outcome> {

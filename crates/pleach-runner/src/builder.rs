@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use pleach_artifact::ArtifactService;
+use pleach_context::telemetry::InvocationTrace;
 use pleach_context::{CredentialService, Node, Plugin, PluginManager, Provided, Services, SystemClock};
 use pleach_core::{AppName, Clock, IdGen, RandomIds};
 use pleach_memory::MemoryService;
@@ -12,6 +13,7 @@ use pleach_workflow::{BuildError, Fault};
 
 use crate::registry::ActiveRuns;
 use crate::runner::{Runner, RunnerParts};
+use crate::trace::OnSpan;
 use crate::{App, EventsCompactionConfig};
 
 /// Puts a [`Runner`] together.
@@ -29,6 +31,7 @@ pub struct RunnerBuilder {
     auto_create_session: bool,
     resumable: bool,
     compaction: Option<EventsCompactionConfig>,
+    on_span: OnSpan,
 }
 
 impl RunnerBuilder {
@@ -48,6 +51,7 @@ impl RunnerBuilder {
             auto_create_session: true,
             resumable: false,
             compaction: None,
+            on_span: OnSpan::default(),
         }
     }
 
@@ -148,6 +152,18 @@ impl RunnerBuilder {
         self
     }
 
+    /// Calls `hook` with the span of every invocation that starts or goes on, before it is entered, unless no subscriber
+    /// wants it. There an exporter puts all parts of an invocation into one trace: see `docs/tracing.md`. A later call
+    /// replaces the hook of an earlier one.
+    #[must_use]
+    pub fn on_invocation_span(
+        mut self,
+        hook: impl Fn(&tracing::Span, &InvocationTrace) + Send + Sync + 'static,
+    ) -> Self {
+        self.on_span = OnSpan(Some(Arc::new(hook)));
+        self
+    }
+
     /// Checks that everything is there and makes the Runner.
     ///
     /// # Errors
@@ -200,6 +216,7 @@ impl RunnerBuilder {
             resumable: self.resumable,
             compaction: self.compaction,
             active: ActiveRuns::default(),
+            on_span: self.on_span,
         }))
     }
 }

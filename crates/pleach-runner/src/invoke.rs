@@ -26,7 +26,8 @@ pub(crate) struct Invocation {
 }
 
 impl RunnerParts {
-    /// Loads the session, stores the message and gathers what the root node needs.
+    /// Loads the session, stores the message and gathers what the root node needs. Once the invocation is known, its span
+    /// lies in the slot of `run`.
     ///
     /// # Errors
     /// No such session, a session that is busy, a message that cannot be taken, an answer that does not fit, a failing plugin or session
@@ -74,6 +75,7 @@ impl RunnerParts {
             state: session.state,
             events: session.events,
         }));
+        run.span.fill(self.span(&ic, resumes)).await;
         let takes_message = answered.is_some() || original.is_none();
         let stored = match message {
             Some(message) if takes_message => {

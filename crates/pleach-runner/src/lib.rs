@@ -27,6 +27,7 @@ mod run;
 mod runner;
 mod seal;
 mod store;
+mod trace;
 
 pub use active::RunEnd;
 pub use app::App;

@@ -12,6 +12,7 @@ use pleach_core::{Event, Question};
 use crate::active::{ActiveRun, Outcome, RunEnd};
 use crate::events::events;
 use crate::runner::RunnerParts;
+use crate::trace::RunSpan;
 use crate::{Detached, RunError, RunRequest, Runner};
 
 /// An invocation as a stream of its events. It starts when it is first polled.
@@ -26,6 +27,7 @@ use crate::{Detached, RunError, RunRequest, Runner};
 #[must_use = "a run starts when it is polled: read its events, ask for its output, or detach it"]
 pub struct Run {
     stream: Pin<Box<dyn Stream<Item = Result<RunEvent, RunError>> + Send>>,
+    span: RunSpan,
     /// Behind the stream: it is dropped when nothing runs any more.
     membership: Membership,
 }
@@ -61,7 +63,7 @@ impl Run {
     pub(crate) fn new(parts: Arc<RunnerParts>, request: RunRequest) -> Self {
         let run = Arc::new(ActiveRun::new(&request));
         let stream = Box::pin(events(Arc::clone(&parts), request, Arc::clone(&run)));
-        Self { stream, membership: Membership { parts, run, phase: Phase::New } }
+        Self { stream, span: RunSpan::default(), membership: Membership { parts, run, phase: Phase::New } }
     }
 
     /// The next event; `None` when the run has ended.
@@ -117,6 +119,11 @@ impl Run {
             entered?;
             self.finish().await
         })
+    }
+
+    fn poll_event(&mut self, cx: &mut TaskContext<'_>) -> Poll<Option<Result<RunEvent, RunError>>> {
+        let (stream, run) = (&mut self.stream, &self.membership.run);
+        self.span.poll(&run.span, || stream.as_mut().poll_next(cx), || run.span_end())
     }
 
     /// Runs to the end.
@@ -186,7 +193,7 @@ impl Stream for Run {
         if let Err(error) = self.membership.enter() {
             return Poll::Ready(Some(Err(error)));
         }
-        let item = ready!(self.stream.as_mut().poll_next(cx));
+        let item = ready!(self.poll_event(cx));
         match &item {
             Some(Ok(_)) => {}
             Some(Err(error)) => self.membership.end(Some(error)),

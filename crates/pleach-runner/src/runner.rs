@@ -12,6 +12,7 @@ use crate::answer::response_part;
 use crate::message::of_parts;
 use crate::registry::ActiveRuns;
 use crate::run::Run;
+use crate::trace::OnSpan;
 use crate::{EventsCompactionConfig, Message, RunError, RunRequest, RunnerBuilder, SessionRef};
 
 /// Starts and resumes invocations of an app. Cheap to clone; one serves any number of sessions at once.
@@ -30,6 +31,7 @@ pub(crate) struct RunnerParts {
     pub(crate) resumable: bool,
     pub(crate) compaction: Option<EventsCompactionConfig>,
     pub(crate) active: ActiveRuns,
+    pub(crate) on_span: OnSpan,
 }
 
 impl Runner {

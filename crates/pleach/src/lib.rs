@@ -90,6 +90,8 @@ pub use pleach_workflow::{
     Unbound, Workflow, WorkflowBuilder, confirmation_gate, dot, dot_of_run, mermaid, mermaid_of_run, tool,
 };
 
+pub use pleach_context::telemetry;
+
 /// The default route: `wf.route(check, DEFAULT, other)`.
 pub const DEFAULT: EdgeRoute = EdgeRoute::Default;
 
