@@ -1,0 +1,52 @@
+//! One trace across pause and resume: `cargo run --example traced -- ask`, then `cargo run --example traced -- answer yes`.
+//!
+//! The first process runs a workflow up to a question and ends. The second one answers it, and its spans belong to the trace
+//! of the first. Both print the spans that they export; a real program would send them to a collector. [`telemetry`] is all
+//! that it takes, and can be copied.
+
+mod telemetry;
+
+use pleach::Run;
+use pleach::prelude::*;
+use tracing::{Instrument as _, info_span};
+
+const FILE: &str = "sqlite:///traced.db";
+
+/// Asks a person before it does anything.
+async fn approve() -> RequestInput {
+    RequestInput::ask("ok", "Ship order 1007?")
+}
+
+async fn ship(answer: Input<String>) -> String {
+    format!("shipped: {}", answer.0)
+}
+
+async fn finish(mut run: Run) -> Result<()> {
+    while let Some(event) = run.next().await {
+        event?;
+    }
+    Ok(())
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<()> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let provider = telemetry::init();
+    let mut wf = Workflow::builder("orders");
+    let (approve, ship) = (wf.node("approve", approve), wf.node("ship", ship));
+    wf.edge(START, approve).edge(approve.dynamic(), ship);
+    let sessions = connect(FILE).await?;
+    let runner = Runner::builder("traced").root(wf.build()?).sessions(sessions);
+    let runner = runner.on_invocation_span(telemetry::join_trace).build()?;
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let run = match args[..] {
+        ["ask"] => runner.run("ana", "s1", "Order 1007"),
+        ["answer", answer] => runner.answer(("ana", "s1"), "ok", answer)?,
+        _ => return Err(Fail::msg("call it with `ask`, then with `answer yes`")),
+    };
+    // As a web server would: each request is a trace of its own, and linked to the invocation that it starts or answers.
+    finish(run).instrument(info_span!("request")).await?;
+    runner.close().await?;
+    provider.shutdown()?;
+    Ok(())
+}
