@@ -67,10 +67,12 @@ impl History {
     /// Reads the live events of `invocation` from a session's events, in order (R1002, R1003).
     #[must_use]
     pub fn read<'a>(events: impl IntoIterator<Item = &'a Arc<Event>>, invocation: &InvocationId) -> Self {
+        let own = events.into_iter().filter(|event| event.invocation_id() == invocation);
+        let own: Vec<&Arc<Event>> = own.collect();
         let mut history = Self::default();
-        for event in events.into_iter().filter(|event| event.invocation_id() == invocation) {
-            history.add(event);
-        }
+        history.runs.reserve(own.len());
+        history.index.reserve(own.len());
+        own.into_iter().for_each(|event| history.add(event));
         history
     }
 

@@ -25,11 +25,16 @@ struct Entry {
 impl Recorded {
     /// Reads the runs below `path`; fails with the first that is of no node of the graph.
     pub(super) fn read<'h>(graph: &Graph, history: &'h History, path: &NodePath) -> Result<Self, RecordedRun<'h>> {
-        let mut runs = Vec::with_capacity(history.children(path).len());
+        let mut runs: Vec<Entry> = Vec::with_capacity(history.children(path).len());
         for run in history.children(path) {
-            let (node, number) = (graph.index.get(run.path.name()), run.path.run_id().parse());
-            let (Some(node), Ok(number)) = (node, number) else { return Err(run) };
-            runs.push(Entry { node: *node, number, key: run.key });
+            let (name, number) = (run.path.name(), run.path.run_id().parse());
+            // Nodes often run in the order in which they were added.
+            let guess = runs.last().map_or(0, |last| last.node + 1);
+            let node = graph.names.nodes.get(guess as usize).filter(|guessed| *guessed == name).map(|_| guess);
+            let (Some(node), Ok(number)) = (node.or_else(|| graph.index.get(name).copied()), number) else {
+                return Err(run);
+            };
+            runs.push(Entry { node, number, key: run.key });
         }
         runs.sort_unstable();
         let mut begins = vec![0; graph.nodes.len() + 1];
