@@ -73,7 +73,7 @@ impl NodePath {
     /// Returns the last segment, run id and all; empty for the root.
     pub fn leaf(&self) -> &str {
         let text = self.as_str();
-        text.rsplit_once('/').map_or(text, |(_, leaf)| leaf)
+        split_last(text, b'/').map_or(text, |(_, leaf)| leaf)
     }
 
     /// Returns the name of the last segment, without its run id; empty for the root.
@@ -93,13 +93,13 @@ impl NodePath {
 
     /// Returns the text of [`parent`](Self::parent) without making a path of it.
     pub fn parent_str(&self) -> Option<&str> {
-        self.as_str().rsplit_once('/').map(|(parent, _)| parent)
+        split_last(self.as_str(), b'/').map(|(parent, _)| parent)
     }
 
     /// Returns the run id of the parent's segment; `None` without a parent and for a parent without a run id.
     pub fn parent_run_id(&self) -> Option<&str> {
         let parent = self.parent_str()?;
-        let leaf = parent.rsplit_once('/').map_or(parent, |(_, leaf)| leaf);
+        let leaf = split_last(parent, b'/').map_or(parent, |(_, leaf)| leaf);
         split_segment(leaf).1
     }
 
@@ -136,7 +136,13 @@ impl NodePath {
 
 /// Splits `name@run_id` at the last `@`.
 fn split_segment(segment: &str) -> (&str, Option<&str>) {
-    segment.rsplit_once('@').map_or((segment, None), |(name, run)| (name, Some(run)))
+    split_last(segment, b'@').map_or((segment, None), |(name, run)| (name, Some(run)))
+}
+
+/// `rsplit_once` for short texts, which a search made for long ones is slow on.
+fn split_last(text: &str, at: u8) -> Option<(&str, &str)> {
+    let place = text.bytes().rposition(|byte| byte == at)?;
+    Some((&text[..place], &text[place + 1..]))
 }
 
 impl From<&str> for NodePath {

@@ -43,6 +43,9 @@ impl Event {
     /// Returns the ids of the questions this event asks the outside world: long-running calls and, for events written
     /// without them, calls asking for input or a credential (R141).
     pub fn interrupt_ids(&self) -> BTreeSet<&str> {
+        if self.content().is_none() && self.long_running_tool_ids().is_none() {
+            return BTreeSet::new();
+        }
         let asked = self
             .function_calls()
             .filter(|call| matches!(call.name.as_deref(), Some(REQUEST_INPUT | REQUEST_CREDENTIAL)))

@@ -6,7 +6,8 @@
 use std::sync::Arc;
 
 use pleach_context::{
-    ChildFailure, Context, Flow, History, NodeError, NodeInput, NodeKind, NodeSpec, Place, RunOutcome, RunRecord, Yield,
+    ChildFailure, Context, Flow, History, NodeError, NodeInput, NodeKind, NodeSpec, Place, RecordedRun, RunOutcome,
+    RunRecord, Yield,
 };
 use pleach_core::{Branch, Event, NodePath, Route};
 
@@ -134,50 +135,55 @@ impl<'a> Orchestration<'a> {
 
     /// Starts a run, or answers it from history; says whether it is really run.
     fn start(&mut self, node: usize, trigger: Trigger, number: u32) -> Result<bool, NodeError> {
-        let graph_node = &self.graph.nodes[node];
-        let spec = graph_node.node.spec();
         let seq = self.started;
         self.started += 1;
-        let run = self.past.as_ref().and_then(|past| past.recorded.run(&past.history, node, number));
-        let path = match run {
-            Some(run) => run.path.clone(),
-            None => self.ctx.node_path().child_in(&mut self.path_buffer, &spec.name, number),
-        };
-        let mut setup = RunSetup { branch: self.branch(&trigger, &path), ..RunSetup::default() };
-        if let Some(run) = run {
-            let completion = |end| Completion { node, path: path.clone(), end };
-            let time = completion_time(self.graph, node, run.record);
-            match decide(spec, Some(run.record), false)? {
-                Decision::Run(answers) => setup.resume_inputs = answers,
-                Decision::Wait(ids) => {
-                    self.ends.waiting(completion(End::Interrupted(ids)));
-                    return Ok(false);
-                }
-                Decision::WaitForMore => {
-                    self.ends.replayed(run.record.completed_at(), completion(End::Waiting { replayed: true }));
-                    return Ok(false);
-                }
-                Decision::FastForward(Replayed { output, route, branch }) => {
-                    let end = End::Done { output, route, branch: branch.or(setup.branch), replayed: true };
-                    self.ends.replayed(time.unwrap_or_else(|| run.record.completed_at()), completion(end));
-                    return Ok(false);
-                }
-            }
-            setup.isolation_scope = run.record.isolation_scope.clone();
-            match time {
-                Some(time) => self.ends.nested(path.clone(), time),
-                None => self.ctx.note_execution(),
-            }
-        } else if self.past.is_some() && spec.kind != NodeKind::Workflow {
-            self.ctx.note_execution();
-        }
+        let Some(mut setup) = self.replay(node, &trigger, number)? else { return Ok(false) };
+        let graph_node = &self.graph.nodes[node];
+        let spec = graph_node.node.spec();
         // What does not fit is the workflow's failure, not the node's (R305).
         let input = conform(spec, &spec.name, trigger.input)?;
-        setup.path = path;
         setup.output_for = graph_node.is_terminal().then(|| Arc::clone(&self.claims));
         setup.place = u32::try_from(node).ok().map(|node| Place { node, by: trigger.by });
         self.runs.push(seq, node, NodeRun::new(&*graph_node.node, &self.ctx, input, setup));
         Ok(true)
+    }
+
+    /// What a run starts with; `None` when history answers it.
+    fn replay(&mut self, node: usize, trigger: &Trigger, number: u32) -> Result<Option<RunSetup>, NodeError> {
+        let spec = self.graph.nodes[node].node.spec();
+        let run = self.past.as_ref().and_then(|past| past.recorded.run(&past.history, node, number));
+        let Some(RecordedRun { path, record, .. }) = run else {
+            if self.past.is_some() && spec.kind != NodeKind::Workflow {
+                self.ctx.note_execution();
+            }
+            let path = self.ctx.node_path().child_in(&mut self.path_buffer, &spec.name, number);
+            return Ok(Some(RunSetup { branch: self.branch(trigger, &path), path, ..RunSetup::default() }));
+        };
+        let path = path.clone();
+        let time = completion_time(self.graph, node, record);
+        let end = match decide(spec, Some(record), false)? {
+            Decision::Run(resume_inputs) => {
+                let branch = self.branch(trigger, &path);
+                let isolation_scope = record.isolation_scope.clone();
+                match time {
+                    Some(time) => self.ends.nested(path.clone(), time),
+                    None => self.ctx.note_execution(),
+                }
+                return Ok(Some(RunSetup { path, branch, isolation_scope, resume_inputs, ..RunSetup::default() }));
+            }
+            Decision::Wait(ids) => {
+                self.ends.waiting(Completion { node, path, end: End::Interrupted(ids) });
+                return Ok(None);
+            }
+            Decision::WaitForMore => End::Waiting { replayed: true },
+            Decision::FastForward(Replayed { output, route, branch }) => {
+                let branch = branch.or_else(|| self.branch(trigger, &path));
+                End::Done { output, route, branch, replayed: true }
+            }
+        };
+        let time = time.unwrap_or_else(|| record.completed_at());
+        self.ends.replayed(time, Completion { node, path, end });
+        Ok(None)
     }
 
     /// The branch that a run starts on (R402, R626).

@@ -36,7 +36,8 @@ impl Recorded {
             };
             runs.push(Entry { node, number, key: run.key });
         }
-        runs.sort_unstable();
+        // Stable sorts know what is sorted for the most part.
+        runs.sort();
         let mut begins = vec![0; graph.nodes.len() + 1];
         for run in &runs {
             begins[run.node as usize + 1] += 1;
