@@ -64,6 +64,7 @@ pub(crate) struct ActiveRun {
     abort: AbortSignal,
     closing: AtomicBool,
     detached: AtomicBool,
+    summing_up: AtomicBool,
     /// Whether there ever was a follower; spares the others a lock for each event.
     followed: AtomicBool,
     /// Where the invocation leaves its span.
@@ -91,6 +92,7 @@ impl ActiveRun {
             abort: request.abort.clone(),
             closing: AtomicBool::new(false),
             detached: AtomicBool::new(false),
+            summing_up: AtomicBool::new(false),
             followed: AtomicBool::new(false),
             span: SpanSlot::default(),
             stopper: AtomicWaker::new(),
@@ -159,9 +161,13 @@ impl ActiveRun {
         self.inner().outcome = Some(outcome);
     }
 
-    /// Whether nothing but hooks and a summary is left of the run.
-    pub(crate) fn has_outcome(&self) -> bool {
-        self.inner().outcome.is_some()
+    /// Says that nothing but a summary is left of the run.
+    pub(crate) fn set_summing_up(&self) {
+        self.summing_up.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn is_summing_up(&self) -> bool {
+        self.summing_up.load(Ordering::Acquire)
     }
 
     /// The end of the run, as its span tells of it.

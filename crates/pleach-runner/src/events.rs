@@ -116,6 +116,7 @@ pub(crate) fn events(
             return;
         }
         if let (Some(config), true) = (&parts.compaction, succeeded && !must_stop(&ic, &run)) {
+            run.set_summing_up();
             // Nobody has to wait for a summary: an abort leaves it to a later invocation.
             let compacting = std::pin::pin!(config.compact(&ic, &mut store));
             future::select(compacting, std::pin::pin!(stopped(&ic, &run))).await;

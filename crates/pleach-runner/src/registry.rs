@@ -50,8 +50,8 @@ impl ActiveRuns {
         }
     }
 
-    /// Says which session a run is in. Runs in it that have their outcome are only cleaning up: they are asked to stop, and
-    /// the detached ones are returned, to be waited for.
+    /// Says which session a run is in. Runs in it of which only a summary is left are asked to stop, and the detached ones
+    /// are returned, to be waited for.
     ///
     /// # Errors
     /// [`RunError::Busy`] when a detached run is in it: nobody could make that one wait, so the newcomer would take the
@@ -61,7 +61,7 @@ impl ActiveRuns {
         let inner = self.inner();
         let runs = inner.runs.get(&key.session_id).map(Vec::as_slice).unwrap_or_default();
         let others = runs.iter().filter(|other| !Arc::ptr_eq(other, run) && other.is_in(&key));
-        let (settled, working): (Vec<_>, Vec<_>) = others.partition(|other| other.has_outcome());
+        let (settled, working): (Vec<_>, Vec<_>) = others.partition(|other| other.is_summing_up());
         if let Some(rival) = working.into_iter().find(|other| other.is_detached()) {
             return Err(RunError::Busy { session: key, invocation: rival.invocation() });
         }

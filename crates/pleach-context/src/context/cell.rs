@@ -19,6 +19,8 @@ pub(crate) struct RunCell {
     pub(crate) output: Output,
     /// An output event on its way whose emit was dropped.
     pub(crate) abandoned: Option<(Ticket, Carries)>,
+    /// A stored message stands for the output, which no event carries.
+    pub(crate) told_by_message: bool,
     /// The body has sent an event.
     pub(crate) sent: bool,
     /// An event that another run sent, or will send, is this run's output event (R706, R411).

@@ -150,6 +150,7 @@ impl Context {
             cell.output = if as_message || event.is_partial() {
                 // The stored event will not carry it: the message stands for it, or nothing is stored at all.
                 carries = Carries::Nothing;
+                cell.told_by_message = as_message && !event.is_partial();
                 Output::Stored(NodeInput::json(event.output().cloned().unwrap_or_default()))
             } else {
                 Output::Sending

@@ -54,6 +54,10 @@ impl Drop for LiveCall {
         if self.parked {
             cell.parking.parked -= 1;
         }
+        // The last call of a task of its own: the body's has to see that all others are parked.
+        let body = if cell.is_parked() { cell.body.take() } else { None };
+        drop(cell);
+        body.into_iter().for_each(Waker::wake);
     }
 }
 

@@ -3,6 +3,7 @@
 use pleach_core::NodePath;
 
 use super::Context;
+use crate::NodeInput;
 use crate::queue::Ticket;
 
 impl Context {
@@ -16,6 +17,18 @@ impl Context {
     #[must_use]
     pub fn last_event(&self) -> Option<Ticket> {
         self.cell().last_event
+    }
+
+    /// Whether an event tells that this run gave `output`; nothing needs no telling. For engines.
+    #[must_use]
+    pub fn has_told(&self, output: &NodeInput) -> bool {
+        match output {
+            NodeInput::Null => true,
+            NodeInput::Json(_) => self.cell().told_by_message,
+            NodeInput::Output(event) | NodeInput::Content(event) => {
+                event.path() == self.node_path() || event.is_output_for(self.node_path())
+            }
+        }
     }
 
     /// Notes that this run is executed and not only answered from history, and with it all runs above. For engines.

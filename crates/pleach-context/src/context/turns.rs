@@ -3,7 +3,7 @@
 //! Such a child could answer at once, and then a body that takes the first of several would take another one than the
 //! first time. So it waits for its turn: whenever the body can do nothing else, the engine lets the earliest one go on.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::poll_fn;
 use std::task::{Poll, Waker};
 
@@ -16,8 +16,8 @@ pub(crate) struct Turns {
     waiting: BTreeMap<(u64, u64), Waker>,
     /// Tells two calls for the same child apart.
     calls: u64,
-    /// The call whose turn it is.
-    current: Option<(u64, u64)>,
+    /// The calls that have got their turn and not taken it yet.
+    granted: BTreeSet<(u64, u64)>,
 }
 
 /// A call that waits; dropping it gives its place up.
@@ -31,7 +31,7 @@ impl Drop for Turn<'_> {
         let mut cell = self.ctx.cell();
         let turns = cell.turns.get_or_insert_default();
         turns.waiting.remove(&self.key);
-        turns.current.take_if(|current| *current == self.key);
+        turns.granted.remove(&self.key);
     }
 }
 
@@ -41,23 +41,24 @@ impl Context {
     /// # Cancel safety
     /// Dropping the future gives the turn to the next one.
     pub async fn turn(&self, time: u64) {
-        let (key, mut body) = {
+        let key = {
             let mut cell = self.cell();
             let turns = cell.turns.get_or_insert_default();
             turns.calls += 1;
-            ((time, turns.calls), cell.body.take())
+            (time, turns.calls)
         };
         let turn = Turn { ctx: self, key };
         poll_fn(|cx| {
             let mut cell = turn.ctx.cell();
             let turns = cell.turns.get_or_insert_default();
-            if turns.current == Some(key) {
+            if turns.granted.contains(&key) {
                 return Poll::Ready(());
             }
             turns.waiting.insert(key, cx.waker().clone());
-            drop(cell);
             // Called in a task of its own, it has to tell the body's that it waits.
-            body.take().into_iter().for_each(Waker::wake);
+            let body = cell.body.take();
+            drop(cell);
+            body.into_iter().for_each(Waker::wake);
             Poll::Pending
         })
         .await;
@@ -69,7 +70,7 @@ impl RunCell {
     pub(crate) fn give_turn(&mut self) -> Option<Waker> {
         let turns = self.turns.as_mut()?;
         let (key, waker) = turns.waiting.pop_first()?;
-        turns.current = Some(key);
+        turns.granted.insert(key);
         Some(waker)
     }
 }

@@ -31,6 +31,8 @@ pub struct History {
     askers: FxHashMap<String, Vec<Asker>>,
     /// Counts what has been read, to tell earlier from later.
     now: u64,
+    /// When a run gave the last event.
+    ran: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -68,11 +70,8 @@ impl History {
     #[must_use]
     pub fn read<'a>(events: impl IntoIterator<Item = &'a Arc<Event>>, invocation: &InvocationId) -> Self {
         let own = events.into_iter().filter(|event| event.invocation_id() == invocation);
-        let own: Vec<&Arc<Event>> = own.collect();
         let mut history = Self::default();
-        history.runs.reserve(own.len());
-        history.index.reserve(own.len());
-        own.into_iter().for_each(|event| history.add(event));
+        own.for_each(|event| history.add(event));
         history
     }
 
@@ -115,10 +114,13 @@ impl History {
         } else if !event.path().is_root() {
             self.add_run_event(event);
         }
-        for path in marks::completed_runs(event) {
+        for path in marks::completed_runs(event).filter(|path| !path.is_root()) {
             self.now += 1;
             let key = self.key_of(&path);
-            self.runs[key.0 as usize].record.complete(self.now);
+            let dropped = self.runs[key.0 as usize].record.complete(self.now);
+            if !dropped.is_empty() {
+                self.with_owners(key, |_, run| run.drop_waiting(&dropped));
+            }
         }
     }
 
@@ -127,25 +129,34 @@ impl History {
         if let Some(key) = self.index.get(path) {
             return *key;
         }
-        let parent = self.parent_of(path);
+        // Siblings often come one after the other.
+        let neighbour = self.runs.last().and_then(|last| last.parent);
+        if let Some(parent) = neighbour.filter(|parent| Some(self.at(*parent).path.as_str()) == path.parent_str()) {
+            return self.add_run(path.clone(), Some(parent));
+        }
+        let mut new = vec![path.clone()];
+        let mut above = path.parent();
+        let mut parent = None;
+        while let Some(path) = above {
+            parent = self.index.get(&path).copied();
+            above = if parent.is_some() { None } else { path.parent() };
+            if parent.is_none() {
+                new.push(path);
+            }
+        }
+        let added = new.into_iter().rev().fold(parent, |parent, path| Some(self.add_run(path, parent)));
+        added.expect("at least the run itself was added")
+    }
+
+    fn add_run(&mut self, path: NodePath, parent: Option<RunKey>) -> RunKey {
         let key = RunKey(u32::try_from(self.runs.len()).expect("a session has fewer than 2^32 events"));
-        self.runs.push(Run { path: path.clone(), parent, children: Vec::new(), record: RunRecord::default() });
         self.index.insert(path.clone(), key);
+        self.runs.push(Run { path, parent, children: Vec::new(), record: RunRecord::default() });
         match parent {
             Some(parent) => self.runs[parent.0 as usize].children.push(key),
             None => self.top.push(key),
         }
         key
-    }
-
-    fn parent_of(&mut self, path: &NodePath) -> Option<RunKey> {
-        let text = path.parent_str()?;
-        // Siblings often come one after the other.
-        let sibling = self.runs.last().and_then(|last| last.parent);
-        match sibling.filter(|parent| self.at(*parent).path.as_str() == text) {
-            Some(parent) => Some(parent),
-            None => Some(self.key_of(&NodePath::from(text))),
-        }
     }
 
     /// Calls `change` for a run and all runs above it.
@@ -168,19 +179,25 @@ impl History {
                 continue;
             };
             // Several runs may ask under one id: the last one that waits is answered, and then the others.
-            let waits = |asker: &&Asker| self.at(asker.run).record.waits_for(id);
-            let Some(Asker { run, schema }) = askers.iter().rev().find(waits).or(askers.last()) else { continue };
+            let waiting = askers.iter().rev().find(|asker| self.at(asker.run).record.waits_for(id));
+            // Until something has run since, a second answer replaces the first; then the first one counts (R910).
+            let goes_on = |asker: &&Asker| self.at(asker.run).record.was_answered_after(self.ran);
+            let Some(Asker { run, schema }) = waiting.or(askers.last().filter(goes_on)) else { continue };
+            let (run, first) = (*run, waiting.is_some());
             // An answer that does not fit was refused by us before it was stored; one that another writer stored leaves
             // the question open, and a later good one wins (R907).
             let fitting = match schema {
                 Some(schema) => check_answer(schema, answer),
                 None => Ok(answer),
             };
-            let (run, Ok(fitting)) = (*run, fitting) else { continue };
+            let Ok(fitting) = fitting else { continue };
             // Answers of one message come one after the other.
             self.now += 1;
             let now = self.now;
-            self.with_owners(run, |_, run| run.take_answer(id, &fitting, now));
+            self.with_owners(run, |_, run| match first {
+                true => run.take_answer(id, &fitting, now),
+                false => run.replace_answer(id, &fitting),
+            });
         }
     }
 
@@ -189,9 +206,11 @@ impl History {
         let Some(branch) = event.branch() else { return };
         let ids: Vec<String> = branch.run_ids().map(Into::into).collect();
         for run in &mut self.runs {
-            for id in ids.iter().filter(|id| run.record.has_asked(id)).collect::<Vec<_>>() {
-                self.now += 1;
-                run.record.take_answer(id, answer, self.now);
+            for id in &ids {
+                if run.record.waits_for(id) {
+                    self.now += 1;
+                    run.record.take_answer(id, answer, self.now);
+                }
             }
         }
     }
@@ -209,6 +228,8 @@ impl History {
             askers.push(Asker { run: key, schema });
         }
         let now = self.now;
+        self.ran = now;
+        let waited: Vec<bool> = interrupts.iter().map(|id| self.at(key).record.waits_for(id)).collect();
         let echo = is_echo(event);
         self.with_owners(key, |owner, run| {
             let direct = owner == event.path();
@@ -224,8 +245,8 @@ impl History {
                     run.take_time(event, now);
                 }
             }
-            for id in &interrupts {
-                run.ask(id, now);
+            for (id, waits) in interrupts.iter().zip(&waited) {
+                run.ask(id, *waits, now);
             }
             if direct {
                 let has_calls = event.function_calls().next().is_some() || event.function_responses().next().is_some();

@@ -1,6 +1,6 @@
 //! [`RunRecord`]: what history says about one run.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pleach_core::{Branch, Event, Route};
@@ -28,7 +28,7 @@ pub struct RunRecord {
     pub isolation_scope: Option<Arc<str>>,
     /// Whether the run completed after its last answer, or since its start.
     pub finished: bool,
-    /// Whether history says outright that the run has completed, and tells what it gave, which may be nothing.
+    /// Whether history says outright that the run has completed: without a result it gave nothing.
     pub completed: bool,
     /// What it has asked; most runs ask nothing.
     questions: Option<Box<Questions>>,
@@ -46,8 +46,8 @@ pub struct RunRecord {
 
 #[derive(Clone, Debug, Default)]
 struct Questions {
-    /// Every question that the run or a run below it has asked.
-    ids: BTreeSet<String>,
+    /// Every question that the run or a run below it has asked, and how many of them wait for its answer.
+    waiting: BTreeMap<String, u32>,
     answers: BTreeMap<String, Value>,
 }
 
@@ -67,8 +67,15 @@ impl RunRecord {
         self.unanswered().next().is_some()
     }
 
-    fn unanswered(&self) -> impl Iterator<Item = &String> {
-        self.questions.iter().flat_map(|asked| asked.ids.iter().filter(|id| !asked.answers.contains_key(*id)))
+    fn unanswered<'a>(&'a self) -> impl Iterator<Item = &'a String> {
+        let waiting = |asked: &'a Questions| asked.waiting.iter().filter(|(_, runs)| **runs > 0).map(|(id, _)| id);
+        self.questions.iter().flat_map(move |asked| waiting(asked))
+    }
+
+    /// The route that belongs to the result: of a run that goes on from its answers, one that it chose before does not.
+    #[must_use]
+    pub fn result_route(&self, rerun_on_resume: bool) -> Option<&Route> {
+        self.route.as_ref().filter(|_| !(rerun_on_resume && self.chose_before_answer))
     }
 
     /// Whether the last thing that came is an answer: what it leads to has not begun.
@@ -90,12 +97,9 @@ impl RunRecord {
         self.questions.as_ref().map_or(&NONE, |asked| &asked.answers)
     }
 
+    /// Whether the run, or a run below it, waits for the answer to this question.
     pub(super) fn waits_for(&self, id: &str) -> bool {
-        self.questions.as_ref().is_some_and(|asked| asked.ids.contains(id) && !asked.answers.contains_key(id))
-    }
-
-    pub(super) fn has_asked(&self, id: &str) -> bool {
-        self.questions.as_ref().is_some_and(|asked| asked.ids.contains(id))
+        self.questions.as_ref().is_some_and(|asked| asked.waiting.get(id).is_some_and(|runs| *runs > 0))
     }
 
     /// When the run completed, if it did: a number that only tells earlier from later (R1020).
@@ -133,9 +137,10 @@ impl RunRecord {
         self.own > 0
     }
 
-    pub(super) fn ask(&mut self, id: &str, now: u64) {
+    /// The run, or one below it, asks; `waits` when that one waited under this id before.
+    pub(super) fn ask(&mut self, id: &str, waits: bool, now: u64) {
         let questions = self.questions.get_or_insert_default();
-        questions.ids.insert(id.to_owned());
+        *questions.waiting.entry(id.to_owned()).or_default() += u32::from(!waits);
         questions.answers.remove(id);
         self.asked = now;
     }
@@ -144,24 +149,35 @@ impl RunRecord {
         self.last = now;
     }
 
-    pub(super) fn complete(&mut self, now: u64) {
+    /// Says that the run has completed: what it has not been answered by now it does not wait for. Gives how many runs
+    /// waited for what.
+    pub(super) fn complete(&mut self, now: u64) -> Vec<(String, u32)> {
         self.completed = true;
         self.failed = false;
-        // What has not been answered by now is not waited for.
-        if let Some(asked) = &mut self.questions {
-            asked.ids.retain(|id| asked.answers.contains_key(id));
-        }
         if self.marked == 0 {
             self.marked = now;
         }
+        let waiting = self.questions.iter_mut().flat_map(|asked| asked.waiting.iter_mut());
+        let dropped = waiting.filter(|(_, runs)| **runs > 0);
+        dropped.map(|(id, runs)| (id.clone(), std::mem::take(runs))).collect()
     }
 
-    pub(super) fn take_answer(&mut self, id: &str, answer: &Value, now: u64) {
-        let Some(questions) = self.questions.as_mut().filter(|asked| asked.ids.contains(id)) else { return };
-        if questions.answers.insert(id.to_owned(), answer.clone()).is_some() {
-            // Answering again changes the answer of a run that goes on, and nothing of one that has completed.
-            return;
+    /// So many runs below this one do not wait any more.
+    pub(super) fn drop_waiting(&mut self, dropped: &[(String, u32)]) {
+        let Some(asked) = &mut self.questions else { return };
+        for (id, runs) in dropped {
+            if let Some(waiting) = asked.waiting.get_mut(id) {
+                *waiting = waiting.saturating_sub(*runs);
+            }
         }
+    }
+
+    /// The run, or one below it, is answered, which it waited for.
+    pub(super) fn take_answer(&mut self, id: &str, answer: &Value, now: u64) {
+        let Some(questions) = &mut self.questions else { return };
+        let Some(waiting) = questions.waiting.get_mut(id) else { return };
+        *waiting = waiting.saturating_sub(1);
+        questions.answers.insert(id.to_owned(), answer.clone());
         self.own = now;
         self.last = now;
         self.answered = now;
@@ -170,6 +186,16 @@ impl RunRecord {
         self.finished = false;
         self.completed = false;
         self.chose_before_answer = self.route.is_some() || self.transfer_to_agent.is_some();
+    }
+
+    pub(super) fn replace_answer(&mut self, id: &str, answer: &Value) {
+        if let Some(given) = self.questions.as_mut().and_then(|asked| asked.answers.get_mut(id)) {
+            *given = answer.clone();
+        }
+    }
+
+    pub(super) fn was_answered_after(&self, time: u64) -> bool {
+        self.answered > time
     }
 
     pub(super) fn take_outcome(&mut self, event: &Arc<Event>, direct: bool) {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pleach_core::{Content, Event, NodePath};
+use pleach_core::{Content, Event};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -58,16 +58,6 @@ impl NodeInput {
         match self {
             Self::Content(event) => event.content(),
             _ => None,
-        }
-    }
-
-    /// Whether an event tells that this is what the run at `path` gave; nothing needs no telling. For engines.
-    #[must_use]
-    pub fn is_told_of(&self, path: &NodePath) -> bool {
-        match self {
-            Self::Null => true,
-            Self::Json(_) => false,
-            Self::Output(event) | Self::Content(event) => event.path() == path || event.is_output_for(path),
         }
     }
 

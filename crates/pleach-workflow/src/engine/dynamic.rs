@@ -109,18 +109,14 @@ async fn run(
     let ctx = run.into_context();
     let end = end_of(spec, &ctx)?;
     match &end {
-        ChildEnd::Done(output) if spec.kind == NodeKind::Workflow => {
+        ChildEnd::Done(_) if spec.kind == NodeKind::Workflow => {
             // It only replayed, and is through before those that are answered at once.
             let record = history.as_ref().and_then(|history| history.run(&path));
-            if let Some(record) =
-                record.filter(|_| !ctx.executes() && !output.is_null() && !parent.node_path().is_root())
-            {
+            if let Some(record) = record.filter(|_| !ctx.executes() && !parent.node_path().is_root()) {
                 parent.turn(record.ended_at()).await;
             }
         }
-        ChildEnd::Done(output)
-            if ctx.invocation().is_resumable() && (output.is_null() || !output.is_told_of(&path)) =>
-        {
+        ChildEnd::Done(output) if ctx.invocation().is_resumable() && (output.is_null() || !ctx.has_told(output)) => {
             ctx.deliver(completed(&ctx, output)).await;
         }
         _ => {}

@@ -54,9 +54,9 @@ impl Standing {
         if record.failed {
             return Self::Due;
         }
-        // What a node chose before a question that it goes on from is not its result yet.
+        // What a node chose before it asked is not its result yet.
         let chose = record.route.is_some() || record.transfer_to_agent.is_some();
-        if record.output.is_some() || (chose && !(spec.rerun_on_resume && record.chose_before_answer)) {
+        if record.output.is_some() || (chose && !record.chose_before_answer) {
             return Self::Given;
         }
         if record.is_interrupted() && !spec.rerun_on_resume {
@@ -86,7 +86,7 @@ pub(crate) fn decide(spec: &NodeSpec, record: Option<&RunRecord>, dynamic: bool)
         Standing::Answered => answer_as_output(record),
         Standing::Given => recorded_output(spec, record)?,
     };
-    let route = record.route.clone();
+    let route = record.result_route(spec.rerun_on_resume).cloned();
     Ok(Decision::FastForward(Replayed { output, route, branch: record.branch.clone() }))
 }
 

@@ -58,7 +58,8 @@ fn reached(graph: &Graph, recorded: &Recorded, history: &History) -> Vec<bool> {
             continue;
         }
         for run in recorded.runs(history, place) {
-            next.extend(node.followed(run.record.route.as_ref()).map(|edge| edge.to));
+            let route = run.record.result_route(node.node.spec().rerun_on_resume);
+            next.extend(node.followed(route).map(|edge| edge.to));
         }
     }
     reached

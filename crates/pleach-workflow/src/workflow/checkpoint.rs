@@ -1,7 +1,7 @@
 //! The extra events of resumable apps: snapshots of node statuses, echoes of replayed outputs, end marks (R1030–R1033).
 
 use pleach_context::{Context, NodeInput, mark_completed};
-use pleach_core::{Event, Map, NodePath};
+use pleach_core::{Branch, Event, Map, NodePath};
 use serde_json::{Value, json};
 
 use super::schedule::{Schedule, Status};
@@ -28,11 +28,18 @@ pub(crate) fn snapshot(ctx: &Context, graph: &Graph, schedule: &Schedule, comple
     event
 }
 
-/// The output of a run that was answered from history, told once more, and the runs that have completed since the last
-/// event.
-pub(crate) fn echo(ctx: &Context, path: NodePath, output: &NodeInput, completed: &[NodePath]) -> Event {
+/// The output of a run that no other event tells, or that was answered from history, told once more; and the runs that have
+/// completed since the last event.
+pub(crate) fn echo(
+    ctx: &Context,
+    path: NodePath,
+    branch: Option<Branch>,
+    output: &NodeInput,
+    completed: &[NodePath],
+) -> Event {
     let mut event = own_event(ctx).with_output(output.to_value());
     event.set_path(path);
+    event.set_branch(branch);
     mark_completed(&mut event, completed);
     event
 }

@@ -105,16 +105,21 @@ impl<T> Ends<T> {
         if !batch.is_empty() || self.is_unsure() {
             return;
         }
-        if !std::mem::replace(&mut self.sorted, true) {
-            self.new.sort_unstable_by_key(|(ended, seq, _)| Reverse((*ended, *seq)));
-        }
+        self.sort();
         // What a new completion leads to may have completed before the other new ones.
         let kept = if self.is_replaying() { self.new.len().saturating_sub(1) } else { 0 };
         batch.extend(self.new.drain(kept..).rev().map(|(.., end)| end));
     }
 
-    /// What has ended and will not be handled any more, in no order.
+    /// What else has ended, in its order, when nothing more will be waited for.
     pub(super) fn rest(&mut self) -> Vec<T> {
-        self.new.drain(..).map(|(.., end)| end).collect()
+        self.sort();
+        self.new.drain(..).rev().map(|(.., end)| end).collect()
+    }
+
+    fn sort(&mut self) {
+        if !std::mem::replace(&mut self.sorted, true) {
+            self.new.sort_unstable_by_key(|(ended, seq, _)| Reverse((*ended, *seq)));
+        }
     }
 }

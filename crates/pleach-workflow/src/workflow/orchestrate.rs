@@ -52,7 +52,7 @@ struct Completion {
 }
 
 enum End {
-    Done { output: NodeInput, route: Option<Route>, branch: Option<Branch>, replayed: bool },
+    Done { output: NodeInput, route: Option<Route>, branch: Option<Branch>, replayed: bool, told: bool },
     Interrupted(Vec<String>),
     Waiting { replayed: bool },
     Failed(ChildFailure),
@@ -101,8 +101,7 @@ impl<'a> Orchestration<'a> {
                     schedule.replays(node);
                 }
             }
-            self.next_batch(&mut batch).await;
-            if batch.is_empty() {
+            if !self.next_batch(&mut schedule, &mut batch).await {
                 self.check_divergence()?;
                 return self.finish(&schedule).await;
             }
@@ -178,7 +177,7 @@ impl<'a> Orchestration<'a> {
             Decision::WaitForMore => End::Waiting { replayed: true },
             Decision::FastForward(Replayed { output, route, branch }) => {
                 let branch = branch.or_else(|| self.branch(trigger, &path));
-                End::Done { output, route, branch, replayed: true }
+                End::Done { output, route, branch, replayed: true, told: false }
             }
         };
         let time = time.unwrap_or_else(|| record.completed_at());
@@ -192,13 +191,14 @@ impl<'a> Orchestration<'a> {
         if trigger.use_sub_branch { Some(Branch::below(base.as_ref(), path.leaf())) } else { base }
     }
 
-    /// Waits until there are ends to handle; without any, the workflow has come to rest.
-    async fn next_batch(&mut self, batch: &mut Vec<Completion>) {
-        while batch.is_empty() {
+    /// Waits until there are ends to handle, or room for another run; false when the workflow has come to rest.
+    async fn next_batch(&mut self, schedule: &mut Schedule, batch: &mut Vec<Completion>) -> bool {
+        let mut room = false;
+        while batch.is_empty() && !room {
             match (self.ends.is_due(), self.runs.is_empty()) {
                 (true, true) => {}
                 (true, false) => self.runs.pass(&mut self.finished).await,
-                (false, true) => return,
+                (false, true) => return false,
                 (false, false) => {
                     let (ctx, unsure) = (&self.ctx, self.ends.is_unsure());
                     self.runs.next_batch(&mut self.finished, || unsure && ctx.has_executing()).await;
@@ -212,12 +212,18 @@ impl<'a> Orchestration<'a> {
                 let completion = completion(self.graph, finished);
                 let completes = matches!(completion.end, End::Done { .. });
                 match self.ends.settle(&completion.path, completes) {
-                    Some(time) => self.ends.replayed(time, completion),
+                    Some(time) => {
+                        // It only replayed, and needed no room; who waits for it may need it to come before.
+                        schedule.replays(completion.node);
+                        room = true;
+                        self.ends.replayed(time, completion);
+                    }
                     None => self.ends.executed(ended, seq, completion),
                 }
             }
             self.ends.take(batch);
         }
+        true
     }
 
     /// Everything held back waits for a run that will never come: the workflow is not the one that was recorded.
@@ -251,14 +257,13 @@ impl<'a> Orchestration<'a> {
                     self.checkpoint(schedule).await;
                 }
             }
-            End::Done { output, route, branch, replayed } => {
+            End::Done { output, route, branch, replayed, told } => {
                 self.note_completed(&path);
-                // What no event tells, the answer to a child's question for example, is told here, too; a nested workflow
-                // finds it again.
-                let nested = self.graph.nodes[node].node.spec().kind == NodeKind::Workflow;
-                let untold = replayed || !(nested || output.is_told_of(&path));
-                let echo = (untold && self.ctx.invocation().is_resumable() && !output.is_null())
-                    .then(|| checkpoint::echo(&self.ctx, path, &output, &std::mem::take(&mut self.completed)));
+                // What no event tells, the answer to a child's question for example, is told here, too.
+                let echo = (!told && self.ctx.invocation().is_resumable() && !output.is_null()).then(|| {
+                    let branch = if replayed { self.ctx.branch() } else { branch.clone() };
+                    checkpoint::echo(&self.ctx, path, branch, &output, &std::mem::take(&mut self.completed))
+                });
                 schedule.completed(self.graph, node, output, route.as_ref(), branch);
                 if let Some(echo) = echo {
                     self.send(echo).await;
@@ -348,7 +353,12 @@ fn completion(graph: &Graph, finished: Finished) -> Completion {
         {
             End::Waiting { replayed: false }
         }
-        RunOutcome::Done { output, route, branch } => End::Done { output, route, branch, replayed: false },
+        RunOutcome::Done { output, route, branch } => {
+            // A nested workflow finds what it gave again by replaying.
+            let nested = graph.nodes[node].node.spec().kind == NodeKind::Workflow;
+            let told = nested || ctx.has_told(&output);
+            End::Done { output, route, branch, replayed: false, told }
+        }
     };
     Completion { node, path: ctx.node_path().clone(), end }
 }

@@ -7,7 +7,7 @@ use crate::engine::Standing;
 use crate::graph::Graph;
 
 /// The recorded runs directly below one run of a workflow.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Recorded {
     /// By node, then by number.
     runs: Vec<Entry>,
@@ -27,11 +27,11 @@ impl Recorded {
     pub(super) fn read<'h>(graph: &Graph, history: &'h History, path: &NodePath) -> Result<Self, RecordedRun<'h>> {
         let mut runs: Vec<Entry> = Vec::with_capacity(history.children(path).len());
         for run in history.children(path) {
-            let (name, number) = (run.path.name(), run.path.run_id().parse());
+            let Some((name, number)) = run.path.leaf().split_once('@') else { return Err(run) };
             // Nodes often run in the order in which they were added.
             let guess = runs.last().map_or(0, |last| last.node + 1);
             let node = graph.names.nodes.get(guess as usize).filter(|guessed| *guessed == name).map(|_| guess);
-            let (Some(node), Ok(number)) = (node.or_else(|| graph.index.get(name).copied()), number) else {
+            let (Some(node), Ok(number)) = (node.or_else(|| graph.index.get(name).copied()), number.parse()) else {
                 return Err(run);
             };
             runs.push(Entry { node, number, key: run.key });
@@ -50,10 +50,7 @@ impl Recorded {
 
     /// The runs of a node.
     fn of(&self, node: usize) -> &[Entry] {
-        match (self.begins.get(node), self.begins.get(node + 1)) {
-            (Some(begin), Some(end)) => &self.runs[*begin as usize..*end as usize],
-            _ => &[],
-        }
+        &self.runs[self.begins[node] as usize..self.begins[node + 1] as usize]
     }
 
     /// The runs of a node, from the first on.
@@ -92,6 +89,7 @@ pub(super) fn completion_time(graph: &Graph, node: usize, record: &RunRecord) ->
 /// Whether a run starts however many others run: history answers it. A nested workflow that was under way had room; one
 /// that was just answered does not (R623).
 pub(super) fn needs_no_room(graph: &Graph, node: usize, record: &RunRecord) -> bool {
-    let under_way = graph.nodes[node].node.spec().kind != NodeKind::Workflow || !record.is_just_answered();
+    let nested = graph.nodes[node].node.spec().kind == NodeKind::Workflow;
+    let under_way = !nested || record.is_marked() || !record.is_just_answered();
     under_way && completion_time(graph, node, record).is_some()
 }

@@ -475,3 +475,95 @@ async fn r623_nested_workflows_that_were_answered_keep_to_the_limit() {
 fn answer(value: u32) -> pleach::Map {
     pleach::Map::from_iter([("result".to_owned(), value.into())])
 }
+
+#[tokio::test]
+async fn r623_r1020_nested_workflows_that_end_with_their_answers_complete_in_the_order_of_those() {
+    let inner = |name: &str| {
+        let id = format!("q_{name}");
+        let mut wf = Workflow::builder(name);
+        let ask = wf.node("ask", move || std::future::ready(RequestInput::<u32>::ask(id.as_str(), "?")));
+        wf.edge(START, ask);
+        wf.build_to(ask).unwrap()
+    };
+    for limit in [0, 1] {
+        let mut wf = Workflow::builder("wf");
+        let (a, b) = (wf.add(inner("a")), wf.add(inner("b")));
+        let last = wf.node("last", async |Input(given): Input<u32>| given);
+        wf.edge(START, (a, b)).edge(a, last).edge(b, last).max_concurrency(limit);
+        let (runner, sessions) = runner(wf.build().unwrap());
+        play(runner.run("ana", "s1", "go")).await;
+        play(runner.answer("s1", "q_b", 2).unwrap()).await;
+        play(runner.answer("s1", "q_a", 1).unwrap()).await;
+        let session = sessions.get_session(&crate::support::key(), Default::default()).await.unwrap().unwrap();
+        let given = session.events.iter().filter(|event| event.path().name() == "last");
+        assert_eq!(given.filter_map(|event| event.output().cloned()).collect::<Vec<_>>(), [2, 1], "limit {limit}");
+    }
+}
+
+#[tokio::test]
+async fn r1020_two_children_of_tasks_of_their_own_are_answered_from_history() {
+    let child = FunctionNode::new("child", async || 1);
+    let parent = FunctionNode::new("parent", move |ctx: Context| {
+        let start = |ctx: &Context| {
+            let (child, own) = (child.clone(), ctx.clone());
+            tokio::spawn(async move { own.run_node(&child, Value::Null, RunOptions::default()).await.map(drop) })
+        };
+        let (first, second) = (start(&ctx), start(&ctx));
+        async move {
+            first.await.unwrap()?;
+            second.await.unwrap()?;
+            ctx.ask::<bool>("q", "?").await
+        }
+    });
+    let (runner, _) = runner(parent.rerun_on_resume(true));
+    play(runner.run("ana", "s1", "go")).await;
+    assert!(runner.answer("s1", "q", true).unwrap().output::<bool>().await.unwrap());
+}
+
+#[tokio::test]
+async fn r414_an_event_of_a_task_of_its_own_does_not_hold_up_a_pause() {
+    let parent = FunctionNode::new("parent", async |ctx: Context| {
+        let own = ctx.clone();
+        drop(tokio::spawn(async move { own.emit(Event::message("beside")).await }));
+        ctx.ask::<u32>("q", "?").await
+    });
+    let (runner, _) = runner(parent.rerun_on_resume(true));
+    let lines = play(runner.run("ana", "s1", "go")).await;
+    assert!(lines.contains(&"parent@1: asks q".to_owned()), "{lines:?}");
+}
+
+#[tokio::test]
+async fn r909_a_route_from_before_a_question_is_not_followed_after_it() {
+    let node = FunctionNode::new("n", async |ctx: Context| {
+        if ctx.resume_inputs().is_empty() {
+            ctx.set_route("asked");
+        }
+        ctx.ask::<u32>("q1", "?").await
+    });
+    let mut wf = Workflow::builder("wf");
+    let n = wf.add(node.rerun_on_resume(true));
+    let (x, y) = (wf.node("x", async || 0), wf.node("y", async || RequestInput::<u32>::ask("q2", "?")));
+    wf.edge(START, n).route(n, "asked", x).route(n, DEFAULT, y);
+    let (runner, _) = runner(wf.build().unwrap());
+    play(runner.run("ana", "s1", "go")).await;
+    assert_eq!(play(runner.answer("s1", "q1", 1).unwrap()).await.last().unwrap(), "wf@1/y@1: asks q2");
+    assert_eq!(runner.answer("s1", "q2", 2).unwrap().output::<u32>().await.unwrap(), 2);
+}
+
+#[tokio::test]
+async fn r903_a_parent_of_two_that_wait_under_one_id_waits_for_both() {
+    let ask = |name: &str| FunctionNode::new(name, async || RequestInput::<u32>::ask("q", "?"));
+    let (a, b) = (ask("a"), ask("b"));
+    let parent = FunctionNode::new("parent", move |ctx: Context| {
+        let (a, b) = (a.clone(), b.clone());
+        async move {
+            ctx.emit(Event::message("working")).await?;
+            let (a, b) = (ctx.run(&a, Value::Null), ctx.run(&b, Value::Null));
+            futures::future::try_join(a, b).await.map(|both: (u32, u32)| Dynamic(json!(both)))
+        }
+    });
+    let (runner, _) = runner(parent.rerun_on_resume(true));
+    play(runner.run("ana", "s1", "go")).await;
+    play(runner.answer("s1", "q", 1).unwrap()).await;
+    assert_eq!(runner.answer("s1", "q", 2).unwrap().output::<Value>().await.unwrap(), json!([2, 1]));
+}
