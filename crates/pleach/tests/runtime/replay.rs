@@ -151,19 +151,12 @@ async fn r623_what_is_replayed_takes_no_room_from_what_runs() {
     assert_eq!(given.filter_map(|event| event.output().cloned()).collect::<Vec<_>>(), [1, 2, 3]);
 }
 
-#[tokio::test]
-async fn r1020_the_first_of_several_children_is_the_first_again() {
-    let slow = FunctionNode::new("slow", async || {
-        for _ in 0..3 {
-            tokio::task::yield_now().await;
-        }
-        "slow"
-    });
-    let fast = FunctionNode::new("fast", async || "fast");
+/// A node that notes in which order its children give their results, then asks.
+fn race(children: [Arc<dyn Node>; 2]) -> FunctionNode<Dynamic, Vec<Value>> {
     let parent = FunctionNode::new("parent", move |ctx: Context| {
-        let nodes: [Arc<dyn Node>; 2] = [Arc::new(slow.clone()), Arc::new(fast.clone())];
+        let children = children.clone();
         async move {
-            let calls = nodes.iter().map(|node| ctx.run_node(&**node, Value::Null, RunOptions::default()));
+            let calls = children.iter().map(|node| ctx.run_node(&**node, Value::Null, RunOptions::default()));
             let mut calls: FuturesUnordered<_> = calls.collect();
             let mut given = Vec::new();
             while let Some(output) = calls.next().await {
@@ -173,10 +166,32 @@ async fn r1020_the_first_of_several_children_is_the_first_again() {
             Ok::<_, NodeError>(given)
         }
     });
-    let (runner, _) = runner(parent.rerun_on_resume(true));
-    play(runner.run("ana", "s1", "go")).await;
-    let given = runner.answer("s1", "q", true).unwrap().output::<Value>().await.unwrap();
-    assert_eq!(given, json!(["fast", "slow"]));
+    parent.rerun_on_resume(true)
+}
+
+async fn slow() -> &'static str {
+    for _ in 0..3 {
+        tokio::task::yield_now().await;
+    }
+    "slow"
+}
+
+async fn fast() -> &'static str {
+    "fast"
+}
+
+#[tokio::test]
+async fn r1020_the_first_of_several_children_is_the_first_again() {
+    let mut inner = Workflow::builder("inner");
+    let node = inner.node("slow", slow);
+    inner.edge(START, node);
+    let nested: Arc<dyn Node> = Arc::new(inner.build().unwrap());
+    for first in [Arc::new(FunctionNode::new("slow", slow)), nested] {
+        let (runner, _) = runner(race([first, Arc::new(FunctionNode::new("fast", fast))]));
+        play(runner.run("ana", "s1", "go")).await;
+        let given = runner.answer("s1", "q", true).unwrap().output::<Value>().await.unwrap();
+        assert_eq!(given, json!(["fast", "slow"]));
+    }
 }
 
 /// The process ends between the event of the output and that of the route.
@@ -360,40 +375,6 @@ async fn r706_a_child_that_gives_its_callers_output_does_not_choose_its_route() 
     let (runner, _) = runner(wf.build().unwrap());
     assert_eq!(play(runner.run("ana", "s1", "go")).await.last().unwrap(), "wf@1/left@1: asks q");
     assert_eq!(runner.answer("s1", "q", 7).unwrap().output::<u32>().await.unwrap(), 7);
-}
-
-#[tokio::test]
-async fn r1020_a_nested_workflow_gives_its_result_when_it_did() {
-    let slow = || {
-        let mut inner = Workflow::builder("inner");
-        let slow = inner.node("slow", async || {
-            for _ in 0..3 {
-                tokio::task::yield_now().await;
-            }
-            "slow"
-        });
-        inner.edge(START, slow);
-        inner.build().unwrap()
-    };
-    let fast = FunctionNode::new("fast", async || "fast");
-    let nodes: [Arc<dyn Node>; 2] = [Arc::new(slow()), Arc::new(fast)];
-    let parent = FunctionNode::new("parent", move |ctx: Context| {
-        let nodes = nodes.clone();
-        async move {
-            let calls = nodes.iter().map(|node| ctx.run_node(&**node, Value::Null, RunOptions::default()));
-            let mut calls: FuturesUnordered<_> = calls.collect();
-            let mut given = Vec::new();
-            while let Some(output) = calls.next().await {
-                given.push(output?.into_value());
-            }
-            ctx.ask::<bool>("q", "?").await?;
-            Ok::<_, NodeError>(given)
-        }
-    });
-    let (runner, _) = runner(parent.rerun_on_resume(true));
-    play(runner.run("ana", "s1", "go")).await;
-    let given = runner.answer("s1", "q", true).unwrap().output::<Value>().await.unwrap();
-    assert_eq!(given, json!(["fast", "slow"]));
 }
 
 #[tokio::test]
