@@ -110,7 +110,7 @@ async fn run(
     let end = end_of(spec, &ctx)?;
     match &end {
         ChildEnd::Done(_) if spec.kind == NodeKind::Workflow => {
-            // It only replayed, and is through before those that are answered at once.
+            // One that only replayed takes its turn among the children that are answered at once.
             let record = history.as_ref().and_then(|history| history.run(&path));
             if let Some(record) = record.filter(|_| !ctx.executes() && !parent.node_path().is_root()) {
                 parent.turn(record.ended_at()).await;

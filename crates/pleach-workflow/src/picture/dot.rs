@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use pleach_context::{GraphOutline, NodeKind, Outline};
-use pleach_core::{Event, InvocationId, NodePath};
+use pleach_core::{Event, InvocationId};
 
-use super::{Mark, Marks, Place, below, is_group, label, start};
+use super::{Mark, Marks, Place, below, framed, is_group, label, start};
 
 /// Draws a node as a DOT digraph; nested workflows are clusters.
 ///
@@ -26,14 +26,7 @@ pub fn dot_of_run(outline: &Outline, events: &[Arc<Event>], invocation: &Invocat
 
 fn picture(outline: &Outline, marks: Option<&Marks>) -> String {
     let mut text = String::from("digraph {\n  compound=true\n  node [shape=box, style=rounded]\n");
-    let place = Place::root(outline, marks);
-    match &outline.graph {
-        Some(graph) => draw(&mut text, &place, graph),
-        None => {
-            let mark = marks.and_then(|marks| marks.mark(&NodePath::root(), &outline.name));
-            node(&mut text, &place, &place.id, outline, mark.as_ref());
-        }
-    }
+    framed(&mut text, outline, marks, draw, node);
     text.push_str("}\n");
     text
 }

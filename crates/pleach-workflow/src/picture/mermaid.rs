@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use pleach_context::{GraphOutline, NodeKind, Outline};
-use pleach_core::{Event, InvocationId, NodePath};
+use pleach_core::{Event, InvocationId};
 
-use super::{Mark, Marks, Place, below, is_group, label, start};
+use super::{Mark, Marks, Place, below, framed, is_group, label, start};
 
 /// Draws a node as a Mermaid flowchart; nested workflows are subgraphs.
 ///
@@ -25,14 +25,7 @@ pub fn mermaid_of_run(outline: &Outline, events: &[Arc<Event>], invocation: &Inv
 
 fn picture(outline: &Outline, marks: Option<&Marks>) -> String {
     let mut text = String::from("flowchart TD\n");
-    let place = Place::root(outline, marks);
-    match &outline.graph {
-        Some(graph) => draw(&mut text, &place, graph),
-        None => {
-            let mark = marks.and_then(|marks| marks.mark(&NodePath::root(), &outline.name));
-            node(&mut text, &place, &place.id, outline, mark.as_ref());
-        }
-    }
+    framed(&mut text, outline, marks, draw, node);
     text
 }
 

@@ -7,7 +7,7 @@ mod mermaid;
 pub use dot::{dot, dot_of_run};
 pub use mermaid::{mermaid, mermaid_of_run};
 
-use pleach_context::{EdgeOutline, NodeKind, Outline};
+use pleach_context::{EdgeOutline, GraphOutline, NodeKind, Outline};
 use pleach_core::NodePath;
 
 use marks::{Mark, Marks};
@@ -36,6 +36,24 @@ impl<'m> Place<'m> {
     fn inside(&self, id: &str, mark: Option<&Mark>) -> Self {
         let run = self.run.as_ref().zip(mark).map(|((marks, _), mark)| (*marks, mark.path.clone()));
         Self { id: id.to_owned(), depth: self.depth + 1, run }
+    }
+}
+
+/// Draws the root: its graph, or, of a node without one, the node itself.
+fn framed(
+    text: &mut String,
+    outline: &Outline,
+    marks: Option<&Marks>,
+    draw: fn(&mut String, &Place<'_>, &GraphOutline),
+    node: fn(&mut String, &Place<'_>, &str, &Outline, Option<&Mark>),
+) {
+    let place = Place::root(outline, marks);
+    match &outline.graph {
+        Some(graph) => draw(text, &place, graph),
+        None => {
+            let mark = marks.and_then(|marks| marks.mark(&NodePath::root(), &outline.name));
+            node(text, &place, &place.id, outline, mark.as_ref());
+        }
     }
 }
 
