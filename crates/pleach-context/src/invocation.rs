@@ -223,13 +223,15 @@ impl InvocationContext {
         lock(&self.history).clone()
     }
 
-    /// Reads what this invocation has done so far from its events: before a resume, and before a retry of a node that
-    /// has children (R404, R644, R1001).
+    /// Reads what this invocation has done so far from its events: before a retry of a node that has children (R404, R644,
+    /// R1001).
     pub fn read_history(&self) {
-        let history = {
-            let events = lock(&self.events);
-            History::read(crate::live_events(&events), self.invocation_id())
-        };
+        let history = History::read(&crate::live_events_of(&lock(&self.events), self.invocation_id()));
+        self.set_history(history);
+    }
+
+    /// Says what this invocation has done so far: before a resume.
+    pub fn set_history(&self, history: History) {
         if !history.is_empty() {
             *lock(&self.history) = Some(Arc::new(history));
             self.has_history.store(true, Ordering::Release);

@@ -45,7 +45,7 @@ pub use extract::{And, Answers, Extract, Feeds, FromContext, FromState, Input, N
 pub use history::{History, RecordedRun, RunKey, RunRecord, mark_completed};
 pub use invocation::{InvocationContext, InvocationSetup};
 pub use lax::{from_content, from_value, json_or_text};
-pub use live::live_events;
+pub use live::{live_events, live_events_of, newest_live_events};
 pub use node::{
     Decode, Dynamic, EdgeOutline, Flow, GraphOutline, Node, NodeFault, NodeInput, NodeKind, NodeSpec, Outline, Typed,
     TypedNode, Untyped, Yield,

@@ -2,39 +2,56 @@
 
 use std::sync::Arc;
 
-use pleach_core::Event;
+use pleach_core::{Event, InvocationId};
 use rustc_hash::FxHashMap;
 
-/// The events that count: without those that a rewind has taken back, and without the rewinds themselves (R1141).
+/// The events that count, the newest first: without those that a rewind has taken back, and without the rewinds
+/// themselves (R1141).
 ///
-/// Read backwards: a rewind takes back everything from the first event of the invocation that it names; what lies before
-/// goes on counting, a rewind among it included. So a rewind to before an earlier rewind brings back what that one took.
+/// A rewind takes back everything from the first event of the invocation that it names; what lies before goes on counting, a
+/// rewind among it included. So a rewind to before an earlier rewind brings back what that one took.
 ///
-/// Replay, the matching of answers, the search for ids and open questions all start from this list.
+/// Replay, the matching of answers, the search for ids and open questions all start from these events.
+pub fn newest_live_events(events: &[Arc<Event>]) -> impl Iterator<Item = &Arc<Event>> {
+    let mut firsts = None;
+    let mut end = events.len();
+    std::iter::from_fn(move || {
+        loop {
+            end = end.checked_sub(1)?;
+            let Some(target) = rewind_target(&events[end]) else { return Some(&events[end]) };
+            // A rewind to what is not there, or lies behind it, takes nothing back.
+            let first = firsts.get_or_insert_with(|| first_places(events)).get(target);
+            end = first.map_or(end, |first| end.min(*first));
+        }
+    })
+}
+
+/// The events that count, in order; see [`newest_live_events`].
 #[must_use]
 pub fn live_events(events: &[Arc<Event>]) -> Vec<&Arc<Event>> {
-    if !events.iter().any(|event| rewind_target(event).is_some()) {
-        return events.iter().collect();
-    }
-    let mut firsts: FxHashMap<&str, usize> = FxHashMap::default();
+    let mut live: Vec<_> = newest_live_events(events).collect();
+    live.reverse();
+    live
+}
+
+/// Those of one invocation among the events that count, in order.
+#[must_use]
+pub fn live_events_of<'a>(events: &'a [Arc<Event>], invocation: &InvocationId) -> Vec<&'a Arc<Event>> {
+    let mut own: Vec<_> = newest_live_events(events).filter(|event| event.invocation_id() == invocation).collect();
+    own.reverse();
+    own
+}
+
+/// Where the first event of each invocation stands.
+fn first_places(events: &[Arc<Event>]) -> FxHashMap<&str, usize> {
+    let mut firsts = FxHashMap::default();
     for (place, event) in events.iter().enumerate() {
         let id = event.invocation_id();
         if !id.is_empty() {
             firsts.entry(id.as_str()).or_insert(place);
         }
     }
-    let mut live = Vec::with_capacity(events.len());
-    let mut end = events.len();
-    while let Some(place) = end.checked_sub(1) {
-        end = place;
-        match rewind_target(&events[place]) {
-            // A rewind to what is not there, or lies behind it, takes nothing back.
-            Some(target) => end = firsts.get(target).map_or(place, |first| place.min(*first)),
-            None => live.push(&events[place]),
-        }
-    }
-    live.reverse();
-    live
+    firsts
 }
 
 fn rewind_target(event: &Event) -> Option<&str> {
@@ -55,8 +72,13 @@ mod tests {
             Arc::new(event)
         };
         let events: Vec<Arc<Event>> = log.split_whitespace().map(event).collect();
-        let found: Vec<String> = live_events(&events).into_iter().map(|event| event.text()).collect();
+        let all = live_events(&events);
+        let found: Vec<String> = all.iter().map(|event| event.text()).collect();
         assert_eq!(found.join(" "), live, "{log}");
+        for id in ["a", "b", "r"].map(InvocationId::from) {
+            let own: Vec<_> = all.iter().copied().filter(|event| *event.invocation_id() == id).collect();
+            assert_eq!(live_events_of(&events, &id), own, "{log}");
+        }
     }
 
     /// Each row was compared with `_apply_rewinds` of google-adk 2.13.0.

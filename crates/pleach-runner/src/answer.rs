@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use pleach_context::{check_answer, live_events, unwrap_response};
+use pleach_context::{check_answer, newest_live_events, unwrap_response};
 use pleach_core::{Branch, Content, Event, FunctionCall, FunctionResponse, InvocationId, Map, Part, REQUEST_INPUT};
 use serde::Serialize;
 use serde_json::Value;
@@ -72,11 +72,10 @@ pub(crate) fn resolve(
             None => Ok(None),
         };
     }
-    let live = live_events(events);
     let mut calls = Vec::new();
     let mut unknown = BTreeSet::new();
     for (id, response) in identified {
-        match find_call(&live, id) {
+        match find_call(events, id) {
             Some((event, call)) => calls.push((id, response, event, call)),
             None => {
                 unknown.insert(id);
@@ -106,10 +105,10 @@ pub(crate) fn resolve(
 }
 
 /// The newest call with this id (R905).
-fn find_call<'a>(live: &[&'a Arc<Event>], id: &str) -> Option<(&'a Event, &'a FunctionCall)> {
-    live.iter().rev().find_map(|event| {
+fn find_call<'a>(events: &'a [Arc<Event>], id: &str) -> Option<(&'a Event, &'a FunctionCall)> {
+    newest_live_events(events).find_map(|event| {
         let call = event.function_calls().find(|call| call.id.as_deref() == Some(id))?;
-        Some((&***event, call))
+        Some((&**event, call))
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pleach_context::{InvocationContext, InvocationSetup, NodeInput, live_events};
+use pleach_context::{History, InvocationContext, InvocationSetup, NodeInput, live_events_of};
 use pleach_core::{Content, Event, InvocationId, Map, Session, SessionKey};
 use pleach_session::{CreateSession, GetSessionConfig, SessionError};
 use pleach_workflow::Engine;
@@ -52,11 +52,13 @@ impl RunnerParts {
         }
         let known =
             answered.as_ref().map(|answered| answered.invocation_id.clone()).or_else(|| request.invocation_id.clone());
-        let own = known.as_ref().map(|id| events_of(&session.events, id)).unwrap_or_default();
+        // Of a rewound invocation no event counts (R1141).
+        let own = known.as_ref().map(|id| live_events_of(&session.events, id)).unwrap_or_default();
         let (original, resumes) = (first_message(&own), !own.is_empty());
         if let (Some(named), None, false) = (&request.invocation_id, &message, resumes) {
             return Err(RunError::UnknownInvocation { session: key, invocation: named.to_string() });
         }
+        let mut history = History::read(&own);
         let invocation_id = known.unwrap_or_else(|| InvocationId::from(format!("e-{}", self.services.ids.uuid())));
 
         let engine = Arc::new(Engine::new());
@@ -97,7 +99,8 @@ impl RunnerParts {
             ic.set_user_event(Arc::clone(event));
         }
         if resumes {
-            ic.read_history();
+            stored.iter().for_each(|event| history.add(event));
+            ic.set_history(history);
         }
         let input = input_event.map_or(NodeInput::Null, NodeInput::Content);
         let user_event = stored.filter(|_| request.yield_user_message);
@@ -167,11 +170,6 @@ async fn store_user_event(ic: &InvocationContext, store: &mut Store, mut event: 
 fn as_user(mut content: Content) -> Content {
     content.role = Some("user".into());
     content
-}
-
-/// The events of an invocation that count (R1141): a rewound one has none.
-fn events_of<'a>(events: &'a [Arc<Event>], invocation: &InvocationId) -> Vec<&'a Arc<Event>> {
-    live_events(events).into_iter().filter(|event| event.invocation_id() == invocation).collect()
 }
 
 /// The message that started an invocation: its first user event with content that answers nothing.

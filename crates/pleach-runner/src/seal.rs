@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use pleach_context::{InvocationContext, live_events};
+use pleach_context::{InvocationContext, live_events_of};
 use pleach_core::{Branch, Content, Event, FunctionResponse, Map, Part};
 use serde_json::Value;
 
@@ -14,8 +14,7 @@ const TEXT: &str = "Invocation was aborted by client.";
 /// or a single error event of the root when nothing is open.
 pub(crate) fn seals(ic: &InvocationContext, root: &str) -> Vec<Event> {
     let all = ic.events();
-    let events: Vec<&Arc<Event>> =
-        live_events(&all).into_iter().filter(|event| event.invocation_id() == ic.invocation_id()).collect();
+    let events = live_events_of(&all, ic.invocation_id());
     let answered = |id: &str| {
         events.iter().any(|event| event.function_responses().any(|response| response.id.as_deref() == Some(id)))
     };

@@ -13,17 +13,17 @@ use super::cell::RunCell;
 /// The calls that wait for their turn, by the time at which the child completed.
 #[derive(Debug, Default)]
 pub(crate) struct Turns {
-    waiting: BTreeMap<(u64, u64), Waker>,
+    waiting: BTreeMap<(u32, u64), Waker>,
     /// Tells two calls for the same child apart.
     calls: u64,
     /// The calls that have got their turn and not taken it yet.
-    granted: BTreeSet<(u64, u64)>,
+    granted: BTreeSet<(u32, u64)>,
 }
 
 /// A call that waits; dropping it gives its place up.
 struct Turn<'a> {
     ctx: &'a Context,
-    key: (u64, u64),
+    key: (u32, u64),
 }
 
 impl Drop for Turn<'_> {
@@ -40,7 +40,7 @@ impl Context {
     ///
     /// # Cancel safety
     /// Dropping the future gives the turn to the next one.
-    pub async fn turn(&self, time: u64) {
+    pub async fn turn(&self, time: u32) {
         let key = {
             let mut cell = self.cell();
             let turns = cell.turns.get_or_insert_default();

@@ -5,42 +5,35 @@
 
 mod marks;
 mod record;
+mod runs;
 
-use std::sync::Arc;
+use std::any::Any;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pleach_core::{Event, InvocationId, NodePath};
+use pleach_core::{Event, NodePath};
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 
 pub use marks::mark_completed;
 pub(crate) use marks::mark_pending_route;
 pub use record::RunRecord;
+pub use runs::RunKey;
 
 use crate::schema::{check_answer, unwrap_response};
-use record::{has_result_output, is_echo};
+use record::is_echo;
+use runs::{Run, Runs};
 
 /// The runs of one invocation that left events.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct History {
-    runs: Vec<Run>,
-    /// The runs by path. Neighbours in a tree look each other up by number, without a hash.
-    index: FxHashMap<NodePath, RunKey>,
-    /// The runs directly below the root.
-    top: Vec<RunKey>,
+    runs: Runs,
     /// Who has asked a question, the last one last.
     askers: FxHashMap<String, Vec<Asker>>,
     /// Counts what has been read, to tell earlier from later.
-    now: u64,
+    now: u32,
     /// When a run gave the last event.
-    ran: u64,
-}
-
-#[derive(Clone, Debug)]
-struct Run {
-    path: NodePath,
-    parent: Option<RunKey>,
-    children: Vec<RunKey>,
-    record: RunRecord,
+    ran: u32,
+    kept: Mutex<FxHashMap<RunKey, Box<dyn Any + Send>>>,
 }
 
 /// A run that has asked a question, and the shape of the answer that it wants.
@@ -49,10 +42,6 @@ struct Asker {
     run: RunKey,
     schema: Option<Value>,
 }
-
-/// Where a history keeps a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct RunKey(u32);
 
 /// A run that left events.
 #[derive(Clone, Copy, Debug)]
@@ -66,19 +55,35 @@ pub struct RecordedRun<'a> {
 }
 
 impl History {
-    /// Reads the live events of `invocation` from a session's events, in order (R1002, R1003).
+    /// Reads the events of one invocation that count, in order (R1002, R1003); see [`live_events_of`](crate::live_events_of).
     #[must_use]
-    pub fn read<'a>(events: impl IntoIterator<Item = &'a Arc<Event>>, invocation: &InvocationId) -> Self {
-        let own = events.into_iter().filter(|event| event.invocation_id() == invocation);
-        let mut history = Self::default();
-        own.for_each(|event| history.add(event));
+    pub fn read(own: &[&Arc<Event>]) -> Self {
+        let mut history = Self { runs: Runs::with_capacity(own.len()), ..Self::default() };
+        own.iter().for_each(|event| history.add(event));
         history
     }
 
     /// What is known about the run at `path`.
     #[must_use]
     pub fn run(&self, path: &NodePath) -> Option<&RunRecord> {
-        self.index.get(path).map(|key| self.at(*key).record)
+        self.runs.find(path).map(|key| self.at(key).record)
+    }
+
+    /// Keeps what an engine has found out about a run while it checked the workflow, until the run starts.
+    pub fn keep<T: Any + Send>(&self, path: &NodePath, finding: T) {
+        if let Some(key) = self.runs.find(path) {
+            self.kept().insert(key, Box::new(finding));
+        }
+    }
+
+    /// Takes what was kept for a run.
+    pub fn take_kept<T: Any + Send>(&self, path: &NodePath) -> Option<T> {
+        let key = self.runs.find(path)?;
+        self.kept().remove(&key)?.downcast().ok().map(|finding| *finding)
+    }
+
+    fn kept(&self) -> MutexGuard<'_, FxHashMap<RunKey, Box<dyn Any + Send>>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The run that is kept there.
@@ -87,15 +92,15 @@ impl History {
     /// When the key is another history's.
     #[must_use]
     pub fn at(&self, key: RunKey) -> RecordedRun<'_> {
-        let Run { path, record, .. } = &self.runs[key.0 as usize];
+        let Run { path, record, .. } = self.runs.at(key);
         RecordedRun { key, path, record }
     }
 
     /// The direct children of `parent` that left events, in the order of their first ones.
     pub fn children(&self, parent: &NodePath) -> impl ExactSizeIterator<Item = RecordedRun<'_>> {
-        let keys = match self.index.get(parent) {
-            Some(key) => &self.runs[key.0 as usize].children,
-            None if parent.is_root() => &self.top,
+        let keys = match self.runs.find(parent) {
+            Some(key) => &self.runs.at(key).children,
+            None if parent.is_root() => &self.runs.top,
             None => const { &Vec::new() },
         };
         keys.iter().map(|key| self.at(*key))
@@ -107,7 +112,8 @@ impl History {
         self.runs.is_empty()
     }
 
-    fn add(&mut self, event: &Arc<Event>) {
+    /// Reads one event more.
+    pub fn add(&mut self, event: &Arc<Event>) {
         self.now += 1;
         if event.author() == "user" {
             self.add_answers(event);
@@ -116,55 +122,20 @@ impl History {
         }
         for path in marks::completed_runs(event).filter(|path| !path.is_root()) {
             self.now += 1;
-            let key = self.key_of(&path);
-            let dropped = self.runs[key.0 as usize].record.complete(self.now);
+            let key = self.runs.key_of(&path);
+            let dropped = self.runs.at_mut(key).record.complete(self.now);
             if !dropped.is_empty() {
-                self.with_owners(key, |_, run| run.drop_waiting(&dropped));
+                self.with_owners(key, |run| run.drop_waiting(&dropped));
             }
         }
-    }
-
-    /// Where the run at `path` is kept; it and the runs above it are added if they are new.
-    fn key_of(&mut self, path: &NodePath) -> RunKey {
-        if let Some(key) = self.index.get(path) {
-            return *key;
-        }
-        // Siblings often come one after the other.
-        let neighbour = self.runs.last().and_then(|last| last.parent);
-        if let Some(parent) = neighbour.filter(|parent| Some(self.at(*parent).path.as_str()) == path.parent_str()) {
-            return self.add_run(path.clone(), Some(parent));
-        }
-        let mut new = vec![path.clone()];
-        let mut above = path.parent();
-        let mut parent = None;
-        while let Some(path) = above {
-            parent = self.index.get(&path).copied();
-            above = if parent.is_some() { None } else { path.parent() };
-            if parent.is_none() {
-                new.push(path);
-            }
-        }
-        let added = new.into_iter().rev().fold(parent, |parent, path| Some(self.add_run(path, parent)));
-        added.expect("at least the run itself was added")
-    }
-
-    fn add_run(&mut self, path: NodePath, parent: Option<RunKey>) -> RunKey {
-        let key = RunKey(u32::try_from(self.runs.len()).expect("a session has fewer than 2^32 events"));
-        self.index.insert(path.clone(), key);
-        self.runs.push(Run { path, parent, children: Vec::new(), record: RunRecord::default() });
-        match parent {
-            Some(parent) => self.runs[parent.0 as usize].children.push(key),
-            None => self.top.push(key),
-        }
-        key
     }
 
     /// Calls `change` for a run and all runs above it.
-    fn with_owners(&mut self, key: RunKey, mut change: impl FnMut(&NodePath, &mut RunRecord)) {
+    fn with_owners(&mut self, key: RunKey, mut change: impl FnMut(&mut RunRecord)) {
         let mut next = Some(key);
         while let Some(key) = next {
-            let run = &mut self.runs[key.0 as usize];
-            change(&run.path, &mut run.record);
+            let run = self.runs.at_mut(key);
+            change(&mut run.record);
             next = run.parent;
         }
     }
@@ -194,7 +165,7 @@ impl History {
             // Answers of one message come one after the other.
             self.now += 1;
             let now = self.now;
-            self.with_owners(run, |_, run| match first {
+            self.with_owners(run, |run| match first {
                 true => run.take_answer(id, &fitting, now),
                 false => run.replace_answer(id, &fitting),
             });
@@ -205,7 +176,7 @@ impl History {
     fn answer_by_branch(&mut self, event: &Event, answer: &Value) {
         let Some(branch) = event.branch() else { return };
         let ids: Vec<String> = branch.run_ids().map(Into::into).collect();
-        for run in &mut self.runs {
+        for run in self.runs.iter_mut() {
             for id in &ids {
                 if run.record.waits_for(id) {
                     self.now += 1;
@@ -216,42 +187,39 @@ impl History {
     }
 
     fn add_run_event(&mut self, event: &Arc<Event>) {
-        let interrupts = event.interrupt_ids();
-        let key = self.key_of(event.path());
-        for id in &interrupts {
+        let key = self.runs.key_of(event.path());
+        self.ran = self.now;
+        // Most events say nothing: they carry an output, a route or state.
+        let says = event.content().is_some() || event.long_running_tool_ids().is_some();
+        let asks = says && self.add_questions(key, event);
+        let calls = || event.function_calls().next().is_some() || event.function_responses().next().is_some();
+        let finishes = !event.is_partial() && !asks && !(says && calls());
+        let (now, echo) = (self.now, is_echo(event));
+        let run = self.runs.at_mut(key);
+        run.record.take_own(event, now, echo, finishes);
+        let mut above = run.parent;
+        while let Some(key) = above {
+            let run = self.runs.at_mut(key);
+            run.record.take_from_below(event, &run.path, now, echo);
+            above = run.parent;
+        }
+    }
+
+    /// Notes what an event asks; says whether it asks anything.
+    fn add_questions(&mut self, key: RunKey, event: &Event) -> bool {
+        let ids = event.interrupt_ids();
+        let asks = !ids.is_empty();
+        for id in ids {
             let call = event.function_calls().find(|call| call.id.as_deref() == Some(id));
             let asks = call.filter(|call| call.name.as_deref() == Some(pleach_core::REQUEST_INPUT));
             let schema = asks.and_then(|call| call.args.as_ref()?.get("response_schema"));
             let schema = schema.filter(|schema| schema.is_object()).cloned();
-            let askers = self.askers.entry((*id).to_owned()).or_default();
+            let askers = self.askers.entry(id.to_owned()).or_default();
             askers.retain(|asker| asker.run != key);
             askers.push(Asker { run: key, schema });
+            let (waited, now) = (self.at(key).record.waits_for(id), self.now);
+            self.with_owners(key, |run| run.ask(id, waited, now));
         }
-        let now = self.now;
-        self.ran = now;
-        let waited: Vec<bool> = interrupts.iter().map(|id| self.at(key).record.waits_for(id)).collect();
-        let echo = is_echo(event);
-        self.with_owners(key, |owner, run| {
-            let direct = owner == event.path();
-            let delegated = !direct && has_result_output(event) && event.is_output_for(owner);
-            // What is told once more happened when it was told first.
-            let known = echo && run.has_own();
-            if !known {
-                run.touch(now);
-            }
-            if direct || delegated {
-                run.take_outcome(event, direct);
-                if !known {
-                    run.take_time(event, now);
-                }
-            }
-            for (id, waits) in interrupts.iter().zip(&waited) {
-                run.ask(id, *waits, now);
-            }
-            if direct {
-                let has_calls = event.function_calls().next().is_some() || event.function_responses().next().is_some();
-                run.finished = interrupts.is_empty() && !run.failed && !event.is_partial() && !has_calls;
-            }
-        });
+        asks
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use pleach_core::{Branch, Event, Route};
+use pleach_core::{Branch, Event, NodePath, Route};
 use serde_json::Value;
 
 use super::marks::pending_route;
@@ -14,34 +14,37 @@ use crate::NodeInput;
 pub struct RunRecord {
     /// The last output, or the message that stands for it.
     pub output: Option<NodeInput>,
-    /// The last route.
-    pub route: Option<Route>,
-    /// The agent that the run handed over to.
-    pub transfer_to_agent: Option<Box<str>>,
     /// Whether route and transfer were chosen before the last answer came.
     pub chose_before_answer: bool,
     /// Whether the last outcome was an error.
     pub failed: bool,
     /// The branch that the run ended on; `None` when its last output does not say: then it is the one it started on.
     pub branch: Option<Branch>,
-    /// The isolation scope of the run.
-    pub isolation_scope: Option<Arc<str>>,
     /// Whether the run completed after its last answer, or since its start.
     pub finished: bool,
     /// Whether history says outright that the run has completed: without a result it gave nothing.
     pub completed: bool,
+    /// What few runs have.
+    rare: Option<Box<Rare>>,
     /// What it has asked; most runs ask nothing.
     questions: Option<Box<Questions>>,
     /// When the run gave its last event or got its last answer; 0 before.
-    own: u64,
+    own: u32,
     /// When it asked its last question.
-    asked: u64,
+    asked: u32,
     /// When it got its last answer.
-    answered: u64,
+    answered: u32,
     /// When the run, or a run below it, gave its last event or got its last answer.
-    last: u64,
+    last: u32,
     /// When the run was first said to have completed; 0 before.
-    marked: u64,
+    marked: u32,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Rare {
+    route: Option<Route>,
+    transfer_to_agent: Option<Box<str>>,
+    isolation_scope: Option<Arc<str>>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -52,7 +55,7 @@ struct Questions {
 }
 
 /// What was said to have completed was so before all that was not: runs are marked as soon as they are through.
-const UNMARKED: u64 = 1 << 63;
+const UNMARKED: u32 = 1 << 31;
 
 impl RunRecord {
     /// The questions of the run and the runs below it that have no answer yet.
@@ -72,10 +75,34 @@ impl RunRecord {
         self.questions.iter().flat_map(move |asked| waiting(asked))
     }
 
+    /// The last route.
+    #[must_use]
+    pub fn route(&self) -> Option<&Route> {
+        self.rare.as_ref()?.route.as_ref()
+    }
+
+    /// The agent that the run handed over to.
+    #[must_use]
+    pub fn transfer_to_agent(&self) -> Option<&str> {
+        self.rare.as_ref()?.transfer_to_agent.as_deref()
+    }
+
+    /// The isolation scope of the run.
+    #[must_use]
+    pub fn isolation_scope(&self) -> Option<&Arc<str>> {
+        self.rare.as_ref()?.isolation_scope.as_ref()
+    }
+
+    /// Whether the run has chosen a route, or an agent to hand over to.
+    #[must_use]
+    pub fn chose(&self) -> bool {
+        self.route().is_some() || self.transfer_to_agent().is_some()
+    }
+
     /// The route that belongs to the result: of a run that goes on from its answers, one that it chose before does not.
     #[must_use]
     pub fn result_route(&self, rerun_on_resume: bool) -> Option<&Route> {
-        self.route.as_ref().filter(|_| !(rerun_on_resume && self.chose_before_answer))
+        self.route().filter(|_| !(rerun_on_resume && self.chose_before_answer))
     }
 
     /// Whether the last thing that came is an answer: what it leads to has not begun.
@@ -107,23 +134,23 @@ impl RunRecord {
     /// A run whose output is its answer completes with the last one, not with its question: what its siblings gave
     /// meanwhile comes first.
     #[must_use]
-    pub fn completed_at(&self) -> u64 {
+    pub fn completed_at(&self) -> u32 {
         self.at(self.own)
     }
 
     /// When the run asked its last question.
     #[must_use]
-    pub fn asked_at(&self) -> u64 {
+    pub fn asked_at(&self) -> u32 {
         self.at(self.asked)
     }
 
     /// When a workflow completed: with the last of the runs below it.
     #[must_use]
-    pub fn ended_at(&self) -> u64 {
+    pub fn ended_at(&self) -> u32 {
         self.at(self.last)
     }
 
-    fn at(&self, time: u64) -> u64 {
+    fn at(&self, time: u32) -> u32 {
         if self.marked > 0 { self.marked } else { UNMARKED + time }
     }
 
@@ -133,25 +160,25 @@ impl RunRecord {
         self.marked > 0
     }
 
-    pub(super) fn has_own(&self) -> bool {
+    fn has_own(&self) -> bool {
         self.own > 0
     }
 
     /// The run, or one below it, asks; `waits` when that one waited under this id before.
-    pub(super) fn ask(&mut self, id: &str, waits: bool, now: u64) {
+    pub(super) fn ask(&mut self, id: &str, waits: bool, now: u32) {
         let questions = self.questions.get_or_insert_default();
         *questions.waiting.entry(id.to_owned()).or_default() += u32::from(!waits);
         questions.answers.remove(id);
         self.asked = now;
     }
 
-    pub(super) fn touch(&mut self, now: u64) {
-        self.last = now;
+    fn rare_mut(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_default()
     }
 
     /// Says that the run has completed: what it has not been answered by now it does not wait for. Gives how many runs
     /// waited for what.
-    pub(super) fn complete(&mut self, now: u64) -> Vec<(String, u32)> {
+    pub(super) fn complete(&mut self, now: u32) -> Vec<(String, u32)> {
         self.completed = true;
         self.failed = false;
         if self.marked == 0 {
@@ -173,7 +200,7 @@ impl RunRecord {
     }
 
     /// The run, or one below it, is answered, which it waited for.
-    pub(super) fn take_answer(&mut self, id: &str, answer: &Value, now: u64) {
+    pub(super) fn take_answer(&mut self, id: &str, answer: &Value, now: u32) {
         let Some(questions) = &mut self.questions else { return };
         let Some(waiting) = questions.waiting.get_mut(id) else { return };
         *waiting = waiting.saturating_sub(1);
@@ -185,7 +212,7 @@ impl RunRecord {
         self.output = None;
         self.finished = false;
         self.completed = false;
-        self.chose_before_answer = self.route.is_some() || self.transfer_to_agent.is_some();
+        self.chose_before_answer = self.chose();
     }
 
     pub(super) fn replace_answer(&mut self, id: &str, answer: &Value) {
@@ -194,47 +221,69 @@ impl RunRecord {
         }
     }
 
-    pub(super) fn was_answered_after(&self, time: u64) -> bool {
+    pub(super) fn was_answered_after(&self, time: u32) -> bool {
         self.answered > time
     }
 
-    pub(super) fn take_outcome(&mut self, event: &Arc<Event>, direct: bool) {
+    /// The run gave an event, which `finishes` it unless it failed.
+    pub(super) fn take_own(&mut self, event: &Arc<Event>, now: u32, echo: bool, finishes: bool) {
+        let known = echo && self.has_own();
+        if let Some(scope) = event.isolation_scope() {
+            self.rare_mut().isolation_scope = Some(scope.into());
+        }
         let claimed = event.output().is_some()
             && event.node_info().output_for().is_some_and(|paths| paths.len() > 1)
             && event.function_responses().next().is_none();
-        if direct {
-            if let Some(scope) = event.isolation_scope() {
-                self.isolation_scope = Some(scope.into());
-            }
-            let told_again = is_echo(event) && self.has_own();
-            if !claimed && !told_again && (event.branch().is_some() || event.output().is_some()) {
-                self.branch = event.branch().cloned();
-            }
+        if !claimed && !known && (event.branch().is_some() || event.output().is_some()) {
+            self.branch = event.branch().cloned();
         }
+        if let Some(route) = event.actions().route().cloned().or_else(|| pending_route(event)) {
+            self.rare_mut().route = Some(route);
+            self.chose_before_answer = false;
+        }
+        self.take_outcome(event);
+        if !known {
+            self.touch(event, now);
+        }
+        self.finished = finishes && !self.failed;
+    }
+
+    /// A run below this one, which is at `path`, gave an event.
+    pub(super) fn take_from_below(&mut self, event: &Arc<Event>, path: &NodePath, now: u32, echo: bool) {
+        let known = echo && self.has_own();
+        let delegated = has_result_output(event) && event.is_output_for(path);
+        if delegated {
+            self.take_outcome(event);
+        }
+        if delegated && !known {
+            self.touch(event, now);
+        } else if !known {
+            self.last = now;
+        }
+    }
+
+    /// The run, or one whose output is its own, gave an event.
+    fn touch(&mut self, event: &Event, now: u32) {
+        self.last = now;
+        if !event.is_partial() {
+            self.own = now;
+        }
+    }
+
+    fn take_outcome(&mut self, event: &Arc<Event>) {
         if event.output().is_some() {
             self.output = Some(NodeInput::Output(Arc::clone(event)));
         } else if has_result_output(event) {
             self.output = Some(NodeInput::Content(Arc::clone(event)));
         }
-        if direct && let Some(route) = event.actions().route().cloned().or_else(|| pending_route(event)) {
-            self.route = Some(route);
-            self.chose_before_answer = false;
-        }
         if let Some(target) = event.actions().transfer_to_agent() {
-            self.transfer_to_agent = Some(target.into());
+            self.rare_mut().transfer_to_agent = Some(target.into());
             self.chose_before_answer = false;
         }
         if has_result(event) || (event.error_code().is_none() && !event.is_partial()) {
             self.failed = false;
         } else if event.error_code().is_some() {
             self.failed = true;
-        }
-    }
-
-    /// The run, or one whose output is its own, gave an event.
-    pub(super) fn take_time(&mut self, event: &Event, now: u64) {
-        if !event.is_partial() {
-            self.own = now;
         }
     }
 }
@@ -244,7 +293,7 @@ pub(super) fn is_echo(event: &Event) -> bool {
     event.output().is_some() && event.node_info().output_for().is_none()
 }
 
-pub(super) fn has_result_output(event: &Event) -> bool {
+fn has_result_output(event: &Event) -> bool {
     event.output().is_some() || (event.node_info().message_as_output() == Some(true) && event.content().is_some())
 }
 

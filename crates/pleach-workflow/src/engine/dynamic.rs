@@ -10,7 +10,7 @@ use pleach_core::{BoxFuture, Branch, Event, NodePath, Route};
 
 use super::input::conform;
 use super::once::{Claim, Once};
-use super::replay::{Decision, Replayed, decide};
+use super::replay::{Decision, ReplayRules, Replayed, Standing, decide};
 use super::{NodeRun, RunSetup};
 
 /// Runs the root node of an invocation and the dynamic children of its nodes. One per invocation.
@@ -84,14 +84,14 @@ async fn run(
 ) -> Result<ChildEnd, ChildFailure> {
     let spec = node.spec();
     let history = parent.invocation().history();
-    if let Some(history) = &history {
-        let record = history.run(&setup.path);
+    if let Some(record) = history.as_ref().and_then(|history| history.run(&setup.path)) {
         // The root counts as a dynamic run: without an outcome it runs again (R1010).
-        let decision = decide(spec, record, true);
+        let rules = ReplayRules::of(spec);
+        let decision = decide(node, rules, Standing::of(rules, record, true), record);
         match decision.map_err(|error| ChildFailure { error, path: setup.path.clone() })? {
             Decision::Run(answers) => setup.resume_inputs = answers,
             Decision::FastForward(Replayed { output, .. }) => {
-                if let Some(record) = record.filter(|_| !parent.node_path().is_root()) {
+                if !parent.node_path().is_root() {
                     parent.turn(record.completed_at()).await;
                 }
                 return Ok(ChildEnd::Done(output));
@@ -99,8 +99,8 @@ async fn run(
             Decision::Wait(ids) => return Ok(ChildEnd::Interrupted(ids)),
             Decision::WaitForMore => return Ok(ChildEnd::Waiting),
         }
-        if let Some(scope) = record.and_then(|record| record.isolation_scope.clone()) {
-            setup.isolation_scope = Some(scope);
+        if let Some(scope) = record.isolation_scope() {
+            setup.isolation_scope = Some(Arc::clone(scope));
         }
     }
     let path = setup.path.clone();

@@ -10,7 +10,7 @@ use std::collections::BinaryHeap;
 #[derive(Debug)]
 pub(crate) struct ReplayGate<T> {
     /// When the runs completed, sorted.
-    times: Vec<u64>,
+    times: Vec<u32>,
     passed: Vec<bool>,
     /// The first run that has not passed.
     next: usize,
@@ -20,7 +20,7 @@ pub(crate) struct ReplayGate<T> {
 /// A completion that is held; the earliest one is the greatest.
 #[derive(Debug)]
 struct Held<T> {
-    time: u64,
+    time: u32,
     completion: T,
 }
 
@@ -46,18 +46,18 @@ impl<T> Eq for Held<T> {}
 
 impl<T> ReplayGate<T> {
     /// A gate for runs that completed at these times.
-    pub(crate) fn new(mut times: Vec<u64>) -> Self {
+    pub(crate) fn new(mut times: Vec<u32>) -> Self {
         times.sort_unstable();
         Self { passed: vec![false; times.len()], times, next: 0, held: BinaryHeap::new() }
     }
 
     /// Brings a completion to the gate.
-    pub(crate) fn hold(&mut self, time: u64, completion: T) {
+    pub(crate) fn hold(&mut self, time: u32, completion: T) {
         self.held.push(Held { time, completion });
     }
 
     /// Says that the run of this time is through, or will not complete as it did: nobody waits for it any more.
-    pub(crate) fn pass(&mut self, time: u64) {
+    pub(crate) fn pass(&mut self, time: u32) {
         let rest = &self.times[self.next..];
         let index = if rest.first() == Some(&time) { Ok(0) } else { rest.binary_search(&time) };
         if let Ok(index) = index {
@@ -90,7 +90,7 @@ impl<T> ReplayGate<T> {
     }
 
     /// When the run completed that is waited for.
-    pub(crate) fn awaited(&self) -> Option<u64> {
+    pub(crate) fn awaited(&self) -> Option<u32> {
         self.times.get(self.next).copied()
     }
 }

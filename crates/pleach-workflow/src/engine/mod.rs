@@ -15,5 +15,5 @@ pub(crate) use dynamic::is_waiting;
 pub(crate) use gate::ReplayGate;
 pub(crate) use input::conform;
 pub(crate) use node_run::{NodeRun, RunSetup, panic_error};
-pub(crate) use replay::{Decision, Replayed, Standing, decide};
+pub(crate) use replay::{Decision, ReplayRules, Replayed, Standing, decide};
 pub(crate) use run_set::{Ended, Finished, RunSet};

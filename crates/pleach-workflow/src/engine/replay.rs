@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pleach_context::{NodeError, NodeInput, NodeKind, NodeSpec, RunRecord, json_or_text};
+use pleach_context::{Node, NodeError, NodeInput, NodeKind, NodeSpec, RunRecord, json_or_text};
 use pleach_core::{Branch, Map, Route};
 use serde_json::Value;
 
@@ -28,6 +28,23 @@ pub(crate) struct Replayed {
     pub(crate) branch: Option<Branch>,
 }
 
+/// What a replay has to know about a node, without a look at all that is declared about it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ReplayRules {
+    /// A workflow decides about each of its nodes itself.
+    pub(crate) is_workflow: bool,
+    pub(crate) rerun_on_resume: bool,
+    pub(crate) wait_for_output: bool,
+    pub(crate) always_gives: bool,
+}
+
+impl ReplayRules {
+    pub(crate) fn of(spec: &NodeSpec) -> Self {
+        let NodeSpec { kind, rerun_on_resume, wait_for_output, always_gives, .. } = *spec;
+        Self { is_workflow: kind == NodeKind::Workflow, rerun_on_resume, wait_for_output, always_gives }
+    }
+}
+
 /// How a recorded run stands (R1010).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Standing {
@@ -44,29 +61,28 @@ pub(crate) enum Standing {
 }
 
 impl Standing {
-    pub(crate) fn of(spec: &NodeSpec, record: &RunRecord, dynamic: bool) -> Self {
-        if spec.kind == NodeKind::Workflow {
+    pub(crate) fn of(node: ReplayRules, record: &RunRecord, dynamic: bool) -> Self {
+        if node.is_workflow {
             return Self::Due;
         }
         if record.is_open() {
-            return if spec.rerun_on_resume && !record.answers().is_empty() { Self::Due } else { Self::Open };
+            return if node.rerun_on_resume && !record.answers().is_empty() { Self::Due } else { Self::Open };
         }
         if record.failed {
             return Self::Due;
         }
         // What a node chose before it asked is not its result yet.
-        let chose = record.route.is_some() || record.transfer_to_agent.is_some();
-        if record.output.is_some() || (chose && !record.chose_before_answer) {
+        if record.output.is_some() || (record.chose() && !record.chose_before_answer) {
             return Self::Given;
         }
-        if record.is_interrupted() && !spec.rerun_on_resume {
+        if record.is_interrupted() && !node.rerun_on_resume {
             return Self::Answered;
         }
         if record.completed {
             return Self::Silent;
         }
-        let rests = if !record.is_interrupted() && !spec.rerun_on_resume { !dynamic } else { record.finished };
-        if rests && !spec.wait_for_output && !spec.always_gives { Self::Silent } else { Self::Due }
+        let rests = if !record.is_interrupted() && !node.rerun_on_resume { !dynamic } else { record.finished };
+        if rests && !node.wait_for_output && !node.always_gives { Self::Silent } else { Self::Due }
     }
 
     /// Whether the run is not executed any more.
@@ -75,18 +91,22 @@ impl Standing {
     }
 }
 
-/// Decides about a run from its record (R1010).
-pub(crate) fn decide(spec: &NodeSpec, record: Option<&RunRecord>, dynamic: bool) -> Result<Decision, NodeError> {
-    let Some(record) = record else { return Ok(Decision::Run(None)) };
-    let output = match Standing::of(spec, record, dynamic) {
+/// Decides about a run from how it stands (R1010).
+pub(crate) fn decide(
+    node: &dyn Node,
+    rules: ReplayRules,
+    standing: Standing,
+    record: &RunRecord,
+) -> Result<Decision, NodeError> {
+    let output = match standing {
         Standing::Due => return Ok(Decision::Run(answers(record))),
         Standing::Open => return Ok(Decision::Wait(record.open())),
-        Standing::Silent if spec.wait_for_output => return Ok(Decision::WaitForMore),
+        Standing::Silent if rules.wait_for_output => return Ok(Decision::WaitForMore),
         Standing::Silent => NodeInput::Null,
         Standing::Answered => answer_as_output(record),
-        Standing::Given => recorded_output(spec, record)?,
+        Standing::Given => recorded_output(node, record)?,
     };
-    let route = record.result_route(spec.rerun_on_resume).cloned();
+    let route = record.result_route(rules.rerun_on_resume).cloned();
     Ok(Decision::FastForward(Replayed { output, route, branch: record.branch.clone() }))
 }
 
@@ -106,9 +126,10 @@ fn answer_as_output(record: &RunRecord) -> NodeInput {
 }
 
 /// A message that stood for the output is read as the node's output type again (R1012).
-fn recorded_output(spec: &NodeSpec, record: &RunRecord) -> Result<NodeInput, NodeError> {
+fn recorded_output(node: &dyn Node, record: &RunRecord) -> Result<NodeInput, NodeError> {
     let Some(output) = record.output.clone() else { return Ok(NodeInput::Null) };
     let Some(content) = output.content() else { return Ok(output) };
+    let spec = node.spec();
     let text = content.text();
     let text = text.trim();
     if text.is_empty() {

@@ -12,10 +12,11 @@ use serde::de::DeserializeOwned;
 use smol_str::SmolStr;
 
 use super::compiled::{Awaited, Graph, GraphNode, START_NAME};
-use super::edge::{Edge, EdgeRoute};
+use super::edge::{self, Edge, EdgeRoute};
 use super::error::{BuildError, Fault};
 use super::handle::{End, NodeRef, Source, Sources, Targets};
 use super::validate;
+use crate::engine::ReplayRules;
 use crate::{FunctionNode, Handler, JoinNode, ParallelWorker, ToolNode, Workflow};
 
 /// Writes a workflow down. `W` is what the workflow takes: text and anything else until [`input`](Self::input) says.
@@ -315,6 +316,7 @@ fn compile(draft: &Draft) -> Graph {
             End::Node { index, .. } => nodes[index].out.push(edge),
         }
     }
+    nodes.iter_mut().for_each(|node| edge::sort(&mut node.out));
     let terminal = (0..nodes.len()).filter(|node| nodes[*node].is_terminal()).collect();
     for node in 0..nodes.len() {
         nodes[node].keeps_output =
@@ -351,7 +353,8 @@ fn compile_node(draft: &Draft, node: &Arc<dyn Node>, incoming: &[&Link]) -> Grap
     awaited.sort_by(|a, b| a.name.cmp(&b.name));
     awaited.dedup_by(|a, b| a.node == b.node);
     let expected = awaited.iter().filter(|awaited| awaited.node.is_some()).count();
-    GraphNode { node: Arc::clone(node), out: Vec::new(), awaited, expected, keeps_output: false }
+    let replay = ReplayRules::of(node.spec());
+    GraphNode { node: Arc::clone(node), replay, out: Vec::new(), awaited, expected, keeps_output: false }
 }
 
 impl<W> fmt::Debug for WorkflowBuilder<W> {

@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
 
 use super::edge::{Edge, EdgeRoute, followed};
+use crate::engine::ReplayRules;
 
 /// The name under which START appears to nodes: as predecessor, and as key of a join.
 pub(crate) const START_NAME: SmolStr = SmolStr::new_static("__START__");
@@ -28,6 +29,7 @@ pub(crate) struct Graph {
 /// A node of a checked graph.
 pub(crate) struct GraphNode {
     pub(crate) node: Arc<dyn Node>,
+    pub(crate) replay: ReplayRules,
     pub(crate) out: Vec<Edge>,
     /// For a join: whom it waits for, sorted by name.
     pub(crate) awaited: Vec<Awaited>,

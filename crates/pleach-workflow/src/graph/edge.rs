@@ -57,12 +57,31 @@ pub(crate) struct Edge {
     pub(crate) join_slot: usize,
 }
 
-/// The edges that a completion follows, in declaration order, the default ones last (R624).
+impl Edge {
+    fn is_default(&self) -> bool {
+        matches!(self.route, Some(EdgeRoute::Default))
+    }
+
+    fn matches(&self, route: Option<&Route>) -> bool {
+        self.route.as_ref().is_some_and(|on| on.matches(route))
+    }
+}
+
+/// Puts a node's edges, which are in declaration order, into the order in which they are followed: the default ones last
+/// (R624).
+pub(crate) fn sort(edges: &mut [Edge]) {
+    edges.sort_by_key(Edge::is_default);
+}
+
+/// The edges that a completion follows, of edges that are [sorted](sort) (R624).
 pub(crate) fn followed<'a>(edges: &'a [Edge], route: Option<&'a Route>) -> impl Iterator<Item = &'a Edge> {
-    let specific = edges.iter().any(|edge| edge.route.as_ref().is_some_and(|on| on.matches(route)));
-    let plain = edges.iter().filter(move |edge| edge.route.as_ref().is_none_or(|on| on.matches(route)));
-    let default = edges.iter().filter(move |edge| !specific && edge.route == Some(EdgeRoute::Default));
-    plain.chain(default)
+    let has_default = edges.last().is_some_and(Edge::is_default);
+    let default = has_default && !edges.iter().any(|edge| edge.matches(route));
+    edges.iter().filter(move |edge| match edge.route {
+        None => true,
+        Some(EdgeRoute::Default) => default,
+        Some(EdgeRoute::Keys(_)) => edge.matches(route),
+    })
 }
 
 #[cfg(test)]
@@ -70,7 +89,10 @@ mod tests {
     use super::*;
 
     fn edges(routes: &[Option<EdgeRoute>]) -> Vec<Edge> {
-        routes.iter().cloned().enumerate().map(|(to, route)| Edge { to, route, join_slot: 0 }).collect()
+        let edges = routes.iter().cloned().enumerate();
+        let mut edges: Vec<Edge> = edges.map(|(to, route)| Edge { to, route, join_slot: 0 }).collect();
+        sort(&mut edges);
+        edges
     }
 
     fn targets(edges: &[Edge], route: Option<Route>) -> Vec<usize> {

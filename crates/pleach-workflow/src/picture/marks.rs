@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use pleach_context::{History, RecordedRun, RunRecord, live_events};
+use pleach_context::{History, RecordedRun, RunRecord, live_events_of};
 use pleach_core::{Event, InvocationId, NodePath};
 use rustc_hash::FxHashMap;
 
@@ -49,10 +49,10 @@ struct Tally {
 
 impl Marks {
     pub(super) fn of(events: &[Arc<Event>], invocation: &InvocationId) -> Self {
-        let live = live_events(events);
+        let own = live_events_of(events, invocation);
         let mut tallies: FxHashMap<NodePath, Tally> = FxHashMap::default();
         let mut before = None;
-        for event in live.iter().filter(|event| event.invocation_id() == invocation) {
+        for event in &own {
             let time = event.timestamp();
             // What a run does counts for those around it.
             let around = std::iter::successors(Some(event.path().clone()), NodePath::parent);
@@ -65,7 +65,7 @@ impl Marks {
             }
             before = Some(time);
         }
-        Self { history: History::read(live, invocation), tallies }
+        Self { history: History::read(&own), tallies }
     }
 
     /// What is known about the node with this name below the run at `parent`.
@@ -88,7 +88,7 @@ fn status(record: &RunRecord) -> Status {
         Status::Waiting
     } else if record.failed {
         Status::Failed
-    } else if record.finished || record.completed || record.output.is_some() || record.route.is_some() {
+    } else if record.finished || record.completed || record.output.is_some() || record.route().is_some() {
         Status::Done
     } else {
         Status::Started

@@ -1,6 +1,6 @@
 //! Whether a recorded run of a workflow can still be gone on with: before anything runs, not after a wrong replay.
 
-use pleach_context::{History, NodeError, NodeKind, RecordedRun};
+use pleach_context::{History, NodeError, RunRecord};
 use pleach_core::NodePath;
 
 use super::recorded::Recorded;
@@ -16,15 +16,15 @@ use crate::graph::Graph;
 pub(super) fn check(name: &str, graph: &Graph, path: &NodePath, history: &History) -> Result<(), NodeError> {
     let recorded =
         Recorded::read(graph, history, path).map_err(|run| changed(name, path, run.path.name(), NOT_IN_IT))?;
-    let reached = reached(graph, &recorded, history);
-    for (place, node) in graph.nodes.iter().enumerate() {
-        for run in recorded.runs(history, place) {
-            node.node.fits(run.path, history)?;
-            if !reached[place] {
+    for (place, reached) in reached(graph, &recorded, history).into_iter().enumerate() {
+        for run in recorded.runs(place).map(|run| history.at(run.key)) {
+            graph.nodes[place].node.fits(run.path, history)?;
+            if !reached {
                 return Err(changed(name, path, run.path.name(), NOT_REACHED));
             }
         }
     }
+    history.keep(path, recorded);
     Ok(())
 }
 
@@ -50,16 +50,16 @@ fn reached(graph: &Graph, recorded: &Recorded, history: &History) -> Vec<bool> {
             continue;
         }
         let node = &graph.nodes[place];
-        let settled = |run: RecordedRun<'_>| !run.record.is_open() && !run.record.failed && run.record.finished;
-        let mut runs = recorded.runs(history, place).peekable();
-        let known = node.node.spec().kind != NodeKind::Workflow && runs.peek().is_some() && runs.all(settled);
+        let runs = recorded.runs(place).map(|run| history.at(run.key).record);
+        let settled = |run: &RunRecord| !run.is_open() && !run.failed && run.finished;
+        let known = !node.replay.is_workflow && runs.len() > 0 && runs.clone().all(settled);
         if !known {
             next.extend(node.out.iter().map(|edge| edge.to));
             continue;
         }
-        for run in recorded.runs(history, place) {
-            let route = run.record.result_route(node.node.spec().rerun_on_resume);
-            next.extend(node.followed(route).map(|edge| edge.to));
+        for run in runs {
+            let route = run.result_route(node.replay.rerun_on_resume);
+            node.followed(route).for_each(|edge| next.push(edge.to));
         }
     }
     reached

@@ -16,7 +16,7 @@ use crate::engine::{Ended, ReplayGate};
 pub(super) struct Ends<T> {
     gate: ReplayGate<T>,
     /// Nested workflows that only replay so far, and when each of them completed, if it did.
-    nested: FxHashMap<NodePath, u64>,
+    nested: FxHashMap<NodePath, u32>,
     /// Runs that wait, and so trigger nothing.
     waiting: Vec<T>,
     /// The last one comes first, once `sorted`.
@@ -26,7 +26,7 @@ pub(super) struct Ends<T> {
 
 impl<T> Ends<T> {
     /// Starts with the times at which runs completed, as history tells.
-    pub(super) fn new(times: Vec<u64>) -> Self {
+    pub(super) fn new(times: Vec<u32>) -> Self {
         Self {
             gate: ReplayGate::new(times),
             nested: FxHashMap::default(),
@@ -37,7 +37,7 @@ impl<T> Ends<T> {
     }
 
     /// A run is answered from history.
-    pub(super) fn replayed(&mut self, time: u64, end: T) {
+    pub(super) fn replayed(&mut self, time: u32, end: T) {
         self.gate.hold(time, end);
     }
 
@@ -47,7 +47,7 @@ impl<T> Ends<T> {
     }
 
     /// A nested workflow starts that may have completed at this time: its own replay will tell.
-    pub(super) fn nested(&mut self, path: NodePath, time: u64) {
+    pub(super) fn nested(&mut self, path: NodePath, time: u32) {
         self.nested.insert(path, time);
     }
 
@@ -59,7 +59,7 @@ impl<T> Ends<T> {
     }
 
     /// A nested workflow has ended without executing anything: when it completed the first time, if it `completes` now.
-    pub(super) fn settle(&mut self, path: &NodePath, completes: bool) -> Option<u64> {
+    pub(super) fn settle(&mut self, path: &NodePath, completes: bool) -> Option<u32> {
         if self.nested.is_empty() {
             return None;
         }
@@ -87,13 +87,18 @@ impl<T> Ends<T> {
     }
 
     /// When the run completed that everything held waits for, if anything is held.
-    pub(super) fn stuck_at(&self) -> Option<u64> {
+    pub(super) fn stuck_at(&self) -> Option<u32> {
         self.gate.awaited().filter(|_| self.gate.is_holding())
     }
 
     /// Whether [`take`](Self::take) gives anything.
     pub(super) fn is_due(&self) -> bool {
         !self.waiting.is_empty() || self.gate.has_turn() || (!self.new.is_empty() && !self.is_unsure())
+    }
+
+    /// What comes next when history answers it and nothing stands before it.
+    pub(super) fn next_replayed(&mut self) -> Option<T> {
+        if self.waiting.is_empty() { self.gate.release() } else { None }
     }
 
     /// Moves what is to be handled next to `batch`.

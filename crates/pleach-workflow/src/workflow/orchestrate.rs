@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use pleach_context::{
-    ChildFailure, Context, Flow, History, NodeError, NodeInput, NodeKind, NodeSpec, Place, RecordedRun, RunOutcome,
+    ChildFailure, Context, Flow, History, NodeError, NodeInput, NodeSpec, Place, RecordedRun, RunKey, RunOutcome,
     RunRecord, Yield,
 };
 use pleach_core::{Branch, Event, NodePath, Route};
@@ -14,7 +14,7 @@ use pleach_core::{Branch, Event, NodePath, Route};
 use super::changed::{NOT_IN_IT, changed};
 use super::checkpoint;
 use super::ends::Ends;
-use super::recorded::{Recorded, completion_time, needs_no_room};
+use super::recorded::{Known, Recorded};
 use super::schedule::Schedule;
 use super::triggers::Trigger;
 use crate::engine::{Decision, Finished, NodeRun, Replayed, RunSet, RunSetup, conform, decide, is_waiting};
@@ -32,8 +32,12 @@ pub(super) struct Orchestration<'a> {
     ends: Ends<Completion>,
     /// The runs that have completed since the last checkpoint; only resumable apps tell of them.
     completed: Vec<NodePath>,
+    /// The events of the workflow itself that are to be sent.
+    news: Vec<Event>,
     /// Whose output the terminal nodes' output is, too.
     claims: Arc<[NodePath]>,
+    /// The branch that the workflow is on.
+    branch: Option<Branch>,
     started: u64,
     path_buffer: String,
 }
@@ -47,14 +51,22 @@ struct Past {
 /// The end of a run, as its orchestrator sees it.
 struct Completion {
     node: usize,
-    path: NodePath,
+    run: Ran,
     end: End,
 }
 
+/// The run that has ended.
+enum Ran {
+    /// History answered it.
+    Before(RunKey),
+    /// It was executed.
+    Now(NodePath),
+}
+
 enum End {
-    Done { output: NodeInput, route: Option<Route>, branch: Option<Branch>, replayed: bool, told: bool },
+    Done { output: NodeInput, route: Option<Route>, branch: Option<Branch>, told: bool },
     Interrupted(Vec<String>),
-    Waiting { replayed: bool },
+    Waiting,
     Failed(ChildFailure),
 }
 
@@ -72,7 +84,7 @@ impl<'a> Orchestration<'a> {
             Some(history) => Some(Past::read(graph, history, &ctx)?),
             None => None,
         };
-        let times = past.as_ref().map(|past| past.recorded.completion_times(graph, &past.history));
+        let times = past.as_ref().map(|past| past.recorded.completion_times());
         Ok(Self {
             graph,
             spec,
@@ -82,7 +94,9 @@ impl<'a> Orchestration<'a> {
             past,
             ends: Ends::new(times.unwrap_or_default()),
             completed: Vec::new(),
+            news: Vec::new(),
             claims: ctx.output_for_of_child(),
+            branch: ctx.branch(),
             started: 0,
             path_buffer: String::new(),
             ctx,
@@ -91,15 +105,24 @@ impl<'a> Orchestration<'a> {
 
     pub(super) async fn run(mut self, input: NodeInput) -> Result<Flow, NodeError> {
         self.ctx.set_graph_names(Arc::clone(&self.graph.names));
-        let mut schedule = Schedule::new(self.graph, self.limit, input, self.ctx.branch());
+        let mut schedule = Schedule::new(self.graph, self.limit, input, self.branch.clone());
         let mut batch = Vec::new();
         loop {
             while let Some((node, trigger, run)) = self.next(&mut schedule) {
                 if self.start(node, trigger, run)? {
-                    self.checkpoint(&schedule).await;
+                    self.checkpoint(&schedule);
+                    self.tell().await;
                 } else {
                     schedule.replays(node);
                 }
+            }
+            if self.runs.is_empty()
+                && let Some(completion) = self.ends.next_replayed()
+            {
+                // Nothing is waited for while history answers.
+                self.handle(&mut schedule, completion);
+                self.tell().await;
+                continue;
             }
             if !self.next_batch(&mut schedule, &mut batch).await {
                 self.check_divergence()?;
@@ -107,14 +130,16 @@ impl<'a> Orchestration<'a> {
             }
             let mut failure = None;
             for completion in batch.drain(..) {
-                if let Some(failed) = self.handle(&mut schedule, completion).await {
+                if let Some(failed) = self.handle(&mut schedule, completion) {
                     failure.get_or_insert(failed);
                 }
+                self.tell().await;
             }
             if let Some(failure) = failure {
                 // What ended in the same moment counts (R640); dropping the runs cancels those that are still under way.
                 for completion in self.ends.rest() {
-                    self.handle(&mut schedule, completion).await;
+                    self.handle(&mut schedule, completion);
+                    self.tell().await;
                 }
                 return Err(NodeError::child(&self.spec.name, failure));
             }
@@ -126,8 +151,7 @@ impl<'a> Orchestration<'a> {
         let past = self.past.as_ref().filter(|_| self.limit.is_some() && self.ends.is_replaying());
         schedule.next(past.map(|past| {
             |node: usize, number: u32| {
-                let run = past.recorded.run(&past.history, node, number);
-                run.is_some_and(|run| needs_no_room(self.graph, node, run.record))
+                past.recorded.run(node, number).is_some_and(|run| run.needs_no_room(&past.history))
             }
         }))
     }
@@ -149,21 +173,23 @@ impl<'a> Orchestration<'a> {
 
     /// What a run starts with; `None` when history answers it.
     fn replay(&mut self, node: usize, trigger: &Trigger, number: u32) -> Result<Option<RunSetup>, NodeError> {
-        let spec = self.graph.nodes[node].node.spec();
-        let run = self.past.as_ref().and_then(|past| past.recorded.run(&past.history, node, number));
-        let Some(RecordedRun { path, record, .. }) = run else {
-            if self.past.is_some() && spec.kind != NodeKind::Workflow {
+        let run = self.past.as_ref().and_then(|past| Some((past, past.recorded.run(node, number)?)));
+        let graph_node = &self.graph.nodes[node];
+        let Some((past, Known { key, standing, time, .. })) = run else {
+            if self.past.is_some() && !graph_node.replay.is_workflow {
                 self.ctx.note_execution();
             }
+            let spec = graph_node.node.spec();
             let path = self.ctx.node_path().child_in(&mut self.path_buffer, &spec.name, number);
             return Ok(Some(RunSetup { branch: self.branch(trigger, &path), path, ..RunSetup::default() }));
         };
-        let path = path.clone();
-        let time = completion_time(self.graph, node, record);
-        let end = match decide(spec, Some(record), false)? {
+        let RecordedRun { key, path, record } = past.history.at(*key);
+        let (run, time) = (Ran::Before(key), *time);
+        let end = match decide(&*graph_node.node, graph_node.replay, *standing, record)? {
             Decision::Run(resume_inputs) => {
-                let branch = self.branch(trigger, &path);
-                let isolation_scope = record.isolation_scope.clone();
+                let branch = self.branch(trigger, path);
+                let isolation_scope = record.isolation_scope().cloned();
+                let path = path.clone();
                 match time {
                     Some(time) => self.ends.nested(path.clone(), time),
                     None => self.ctx.note_execution(),
@@ -171,23 +197,23 @@ impl<'a> Orchestration<'a> {
                 return Ok(Some(RunSetup { path, branch, isolation_scope, resume_inputs, ..RunSetup::default() }));
             }
             Decision::Wait(ids) => {
-                self.ends.waiting(Completion { node, path, end: End::Interrupted(ids) });
+                self.ends.waiting(Completion { node, run, end: End::Interrupted(ids) });
                 return Ok(None);
             }
-            Decision::WaitForMore => End::Waiting { replayed: true },
+            Decision::WaitForMore => End::Waiting,
             Decision::FastForward(Replayed { output, route, branch }) => {
-                let branch = branch.or_else(|| self.branch(trigger, &path));
-                End::Done { output, route, branch, replayed: true, told: false }
+                let branch = branch.or_else(|| self.branch(trigger, path));
+                End::Done { output, route, branch, told: false }
             }
         };
         let time = time.unwrap_or_else(|| record.completed_at());
-        self.ends.replayed(time, Completion { node, path, end });
+        self.ends.replayed(time, Completion { node, run, end });
         Ok(None)
     }
 
     /// The branch that a run starts on (R402, R626).
     fn branch(&self, trigger: &Trigger, path: &NodePath) -> Option<Branch> {
-        let base = trigger.branch.clone().unwrap_or_else(|| self.ctx.branch());
+        let base = trigger.branch.as_ref().unwrap_or(&self.branch).clone();
         if trigger.use_sub_branch { Some(Branch::below(base.as_ref(), path.leaf())) } else { base }
     }
 
@@ -209,9 +235,10 @@ impl<'a> Orchestration<'a> {
             }
             for finished in self.finished.drain(..) {
                 let (seq, ended) = (finished.seq, finished.ended);
+                let path = finished.ctx.node_path().clone();
                 let completion = completion(self.graph, finished);
                 let completes = matches!(completion.end, End::Done { .. });
-                match self.ends.settle(&completion.path, completes) {
+                match self.ends.settle(&path, completes) {
                     Some(time) => {
                         // It only replayed, and needed no room; who waits for it may need it to come before.
                         schedule.replays(completion.node);
@@ -239,8 +266,10 @@ impl<'a> Orchestration<'a> {
         Err(NodeError::new("WorkflowInvariantError", message))
     }
 
-    async fn handle(&mut self, schedule: &mut Schedule, completion: Completion) -> Option<ChildFailure> {
-        let Completion { node, path, end } = completion;
+    /// Takes an end, triggers what follows, and notes what is to be told of it.
+    fn handle(&mut self, schedule: &mut Schedule, completion: Completion) -> Option<ChildFailure> {
+        let Completion { node, run, end } = completion;
+        let ran = matches!(run, Ran::Now(_));
         match end {
             End::Failed(failure) => {
                 schedule.failed(node);
@@ -248,38 +277,49 @@ impl<'a> Orchestration<'a> {
             }
             End::Interrupted(ids) => {
                 schedule.interrupted(node, ids);
-                self.checkpoint(schedule).await;
+                self.checkpoint(schedule);
             }
-            End::Waiting { replayed } => {
-                self.note_completed(&path);
+            End::Waiting => {
+                self.note_completed(&run);
                 schedule.waiting(node);
-                if !replayed {
-                    self.checkpoint(schedule).await;
+                if ran {
+                    self.checkpoint(schedule);
                 }
             }
-            End::Done { output, route, branch, replayed, told } => {
-                self.note_completed(&path);
+            End::Done { output, route, branch, told } => {
+                self.note_completed(&run);
                 // What no event tells, the answer to a child's question for example, is told here, too.
-                let echo = (!told && self.ctx.invocation().is_resumable() && !output.is_null()).then(|| {
-                    let branch = if replayed { self.ctx.branch() } else { branch.clone() };
-                    checkpoint::echo(&self.ctx, path, branch, &output, &std::mem::take(&mut self.completed))
-                });
-                schedule.completed(self.graph, node, output, route.as_ref(), branch);
-                if let Some(echo) = echo {
-                    self.send(echo).await;
+                if !told && self.ctx.invocation().is_resumable() && !output.is_null() {
+                    let branch = if ran { branch.clone() } else { self.branch.clone() };
+                    let path = self.path(&run).clone();
+                    let completed = std::mem::take(&mut self.completed);
+                    self.news.push(checkpoint::echo(&self.ctx, path, branch, &output, &completed));
                 }
-                if !replayed {
-                    self.checkpoint(schedule).await;
+                schedule.completed(self.graph, node, output, route.as_ref(), branch);
+                if ran {
+                    self.checkpoint(schedule);
                 }
             }
         }
         None
     }
 
+    fn path<'p>(&'p self, run: &'p Ran) -> &'p NodePath {
+        match (run, &self.past) {
+            (Ran::Before(key), Some(past)) => past.history.at(*key).path,
+            (Ran::Before(_), None) => unreachable!("without history nothing ran before"),
+            (Ran::Now(path), _) => path,
+        }
+    }
+
     /// In a resumable app the next checkpoint tells that the run has completed, unless history does already.
-    fn note_completed(&mut self, path: &NodePath) {
-        let known = || self.past.as_ref().and_then(|past| past.history.run(path)).is_some_and(RunRecord::is_marked);
-        if self.ctx.invocation().is_resumable() && !known() {
+    fn note_completed(&mut self, run: &Ran) {
+        if !self.ctx.invocation().is_resumable() {
+            return;
+        }
+        let path = self.path(run);
+        let known = self.past.as_ref().and_then(|past| past.history.run(path)).is_some_and(RunRecord::is_marked);
+        if !known {
             self.completed.push(path.clone());
         }
     }
@@ -313,29 +353,36 @@ impl<'a> Orchestration<'a> {
             None => None,
         };
         if self.ctx.invocation().is_resumable() {
-            let end = checkpoint::end_of_agent(&self.ctx);
-            self.send(end).await;
+            self.news.push(checkpoint::end_of_agent(&self.ctx));
+            self.tell().await;
         }
         Ok(Flow::Done(last))
     }
 
-    async fn checkpoint(&mut self, schedule: &Schedule) {
+    fn checkpoint(&mut self, schedule: &Schedule) {
         if self.ctx.invocation().is_resumable() {
             let completed = std::mem::take(&mut self.completed);
-            let snapshot = checkpoint::snapshot(&self.ctx, self.graph, schedule, &completed);
-            self.send(snapshot).await;
+            self.news.push(checkpoint::snapshot(&self.ctx, self.graph, schedule, &completed));
         }
     }
 
-    /// Sends an event of the workflow itself; the runs go on meanwhile.
-    async fn send(&mut self, event: Event) {
-        let ctx = self.ctx.clone();
-        self.runs.drive_while(ctx.deliver(event)).await;
+    /// Sends the events of the workflow itself; the runs go on meanwhile.
+    async fn tell(&mut self) {
+        if self.news.is_empty() {
+            return;
+        }
+        for event in std::mem::take(&mut self.news) {
+            self.runs.drive_while(self.ctx.deliver(event)).await;
+        }
     }
 }
 
 impl Past {
     fn read(graph: &Graph, history: Arc<History>, ctx: &Context) -> Result<Self, NodeError> {
+        // It was read for the check whether the workflow has changed, except below dynamic runs and for a retry.
+        if let Some(recorded) = history.take_kept(ctx.node_path()) {
+            return Ok(Self { recorded, history });
+        }
         match Recorded::read(graph, &history, ctx.node_path()) {
             Ok(recorded) => Ok(Self { recorded, history }),
             Err(run) => Err(changed(ctx.node_name(), ctx.node_path(), run.path.name(), NOT_IN_IT)),
@@ -351,14 +398,14 @@ fn completion(graph: &Graph, finished: Finished) -> Completion {
         RunOutcome::Done { output, route, .. }
             if is_waiting(graph.nodes[node].node.spec(), &output, route.as_ref()) =>
         {
-            End::Waiting { replayed: false }
+            End::Waiting
         }
         RunOutcome::Done { output, route, branch } => {
             // A nested workflow finds what it gave again by replaying.
-            let nested = graph.nodes[node].node.spec().kind == NodeKind::Workflow;
+            let nested = graph.nodes[node].replay.is_workflow;
             let told = nested || ctx.has_told(&output);
-            End::Done { output, route, branch, replayed: false, told }
+            End::Done { output, route, branch, told }
         }
     };
-    Completion { node, path: ctx.node_path().clone(), end }
+    Completion { node, run: Ran::Now(ctx.node_path().clone()), end }
 }

@@ -1,6 +1,6 @@
-//! [`Recorded`]: which runs of a workflow's nodes history knows, by node and number, read once.
+//! [`Recorded`]: which runs of a workflow's nodes history knows, by node and number, and how they stand.
 
-use pleach_context::{History, NodeKind, RecordedRun, RunKey, RunRecord};
+use pleach_context::{History, RecordedRun, RunKey, RunRecord};
 use pleach_core::NodePath;
 
 use crate::engine::Standing;
@@ -9,87 +9,121 @@ use crate::graph::Graph;
 /// The recorded runs directly below one run of a workflow.
 #[derive(Debug)]
 pub(super) struct Recorded {
-    /// By node, then by number.
-    runs: Vec<Entry>,
-    /// Where the runs of each node begin in `runs`.
+    /// In the order of history.
+    runs: Vec<Known>,
+    /// The places in `runs`, by node, then by number.
+    places: Vec<u32>,
+    /// Where each node begins in `places`.
     begins: Vec<u32>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Entry {
+/// What is known about a recorded run before anything runs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Known {
     node: u32,
     number: u32,
-    key: RunKey,
+    /// Where history keeps the run.
+    pub(super) key: RunKey,
+    /// How the run stands.
+    pub(super) standing: Standing,
+    /// When it completed, as far as its record tells; only its replay tells whether a nested workflow did.
+    pub(super) time: Option<u32>,
 }
 
 impl Recorded {
     /// Reads the runs below `path`; fails with the first that is of no node of the graph.
     pub(super) fn read<'h>(graph: &Graph, history: &'h History, path: &NodePath) -> Result<Self, RecordedRun<'h>> {
-        let mut runs: Vec<Entry> = Vec::with_capacity(history.children(path).len());
-        for run in history.children(path) {
-            let Some((name, number)) = run.path.leaf().split_once('@') else { return Err(run) };
+        let children = history.children(path);
+        let prefix = if path.is_root() { 0 } else { path.as_str().len() + 1 };
+        let mut runs: Vec<Known> = Vec::with_capacity(children.len());
+        let mut begins = vec![0; graph.nodes.len() + 1];
+        for run in children {
             // Nodes often run in the order in which they were added.
             let guess = runs.last().map_or(0, |last| last.node + 1);
-            let node = graph.names.nodes.get(guess as usize).filter(|guessed| *guessed == name).map(|_| guess);
-            let (Some(node), Ok(number)) = (node.or_else(|| graph.index.get(name).copied()), number.parse()) else {
-                return Err(run);
-            };
-            runs.push(Entry { node, number, key: run.key });
-        }
-        // Stable sorts know what is sorted for the most part.
-        runs.sort();
-        let mut begins = vec![0; graph.nodes.len() + 1];
-        for run in &runs {
-            begins[run.node as usize + 1] += 1;
+            let (node, number) = node_and_number(graph, &run.path.as_str()[prefix..], guess).ok_or(run)?;
+            let standing = Standing::of(graph.nodes[node as usize].replay, run.record, false);
+            let time = completion_time(graph, node as usize, standing, run.record);
+            runs.push(Known { node, number, key: run.key, standing, time });
+            begins[node as usize + 1] += 1;
         }
         for node in 0..graph.nodes.len() {
             begins[node + 1] += begins[node];
         }
-        Ok(Self { runs, begins })
-    }
-
-    /// The runs of a node.
-    fn of(&self, node: usize) -> &[Entry] {
-        &self.runs[self.begins[node] as usize..self.begins[node + 1] as usize]
+        let places = by_node(&runs, &begins);
+        Ok(Self { runs, places, begins })
     }
 
     /// The runs of a node, from the first on.
-    pub(super) fn runs<'h>(&self, history: &'h History, node: usize) -> impl Iterator<Item = RecordedRun<'h>> {
-        self.of(node).iter().map(|run| history.at(run.key))
+    pub(super) fn runs(&self, node: usize) -> impl ExactSizeIterator<Item = &Known> + Clone {
+        self.places[self.of(node)].iter().map(|place| &self.runs[*place as usize])
     }
 
     /// The run of a node with this number.
-    pub(super) fn run<'h>(&self, history: &'h History, node: usize, number: u32) -> Option<RecordedRun<'h>> {
-        let runs = self.of(node);
-        let place = runs.binary_search_by_key(&number, |run| run.number).ok()?;
-        Some(history.at(runs[place].key))
+    pub(super) fn run(&self, node: usize, number: u32) -> Option<&Known> {
+        let places = &self.places[self.of(node)];
+        // Mostly nothing is missing before it.
+        let at = |place: usize| places.get(place).map(|place| &self.runs[*place as usize]);
+        let guess = at((number as usize).wrapping_sub(1)).filter(|run| run.number == number);
+        guess.or_else(|| at(places.binary_search_by_key(&number, |place| self.runs[*place as usize].number).ok()?))
     }
 
     /// When the runs completed that are not executed any more (R1020).
-    pub(super) fn completion_times(&self, graph: &Graph, history: &History) -> Vec<u64> {
-        let time = |run: &Entry| completion_time(graph, run.node as usize, history.at(run.key).record);
-        self.runs.iter().filter_map(time).collect()
+    pub(super) fn completion_times(&self) -> Vec<u32> {
+        self.runs.iter().filter_map(|run| run.time).collect()
+    }
+
+    fn of(&self, node: usize) -> std::ops::Range<usize> {
+        self.begins[node] as usize..self.begins[node + 1] as usize
     }
 }
 
-/// When a run completed, as far as its record tells; only its replay tells whether a nested workflow did.
-pub(super) fn completion_time(graph: &Graph, node: usize, record: &RunRecord) -> Option<u64> {
-    let spec = graph.nodes[node].node.spec();
-    if spec.kind == NodeKind::Workflow {
-        return (!record.is_open() && !record.failed).then(|| record.ended_at());
+impl Known {
+    /// Whether the run starts however many others run: history answers it. A nested workflow that was under way had room;
+    /// one that was just answered does not (R623).
+    pub(super) fn needs_no_room(&self, history: &History) -> bool {
+        let record = history.at(self.key).record;
+        let under_way = self.standing != Standing::Due || record.is_marked() || !record.is_just_answered();
+        under_way && self.time.is_some()
     }
-    match Standing::of(spec, record, false) {
+}
+
+/// The node that a run with this last path segment is of, and the run's number.
+fn node_and_number(graph: &Graph, leaf: &str, guess: u32) -> Option<(u32, u32)> {
+    let guessed = graph.names.nodes.get(guess as usize);
+    if let Some(number) = guessed.and_then(|name| leaf.strip_prefix(name.as_str())?.strip_prefix('@')) {
+        return Some((guess, number.parse().ok()?));
+    }
+    let (name, number) = leaf.split_once('@')?;
+    Some((*graph.index.get(name)?, number.parse().ok()?))
+}
+
+/// The places of the runs, by node, then by number: counted in, since history is in order for the most part.
+fn by_node(runs: &[Known], begins: &[u32]) -> Vec<u32> {
+    let mut places = vec![0; runs.len()];
+    let mut next = begins.to_vec();
+    for (place, run) in (0..).zip(runs) {
+        let next = &mut next[run.node as usize];
+        places[*next as usize] = place;
+        *next += 1;
+    }
+    let number = |place: &u32| runs[*place as usize].number;
+    for node in begins.windows(2) {
+        let places = &mut places[node[0] as usize..node[1] as usize];
+        if !places.is_sorted_by_key(number) {
+            places.sort_unstable_by_key(number);
+        }
+    }
+    places
+}
+
+fn completion_time(graph: &Graph, node: usize, standing: Standing, record: &RunRecord) -> Option<u32> {
+    match standing {
+        Standing::Due if graph.nodes[node].replay.is_workflow => {
+            (!record.is_open() && !record.failed).then(|| record.ended_at())
+        }
         // Its successors start behind those of the question, as in ADK; where other nodes lead to them, too, the order of
         // the triggers counts.
         Standing::Answered if graph.leads_alone(node) => Some(record.asked_at()),
         standing => standing.is_complete().then(|| record.completed_at()),
     }
-}
-
-/// Whether a run starts however many others run: history answers it. A nested workflow that was under way had room; one
-/// that was just answered does not (R623).
-pub(super) fn needs_no_room(graph: &Graph, node: usize, record: &RunRecord) -> bool {
-    let nested = graph.nodes[node].node.spec().kind == NodeKind::Workflow;
-    let under_way = !nested || record.is_marked() || !record.is_just_answered();
-    under_way && completion_time(graph, node, record).is_some()
 }

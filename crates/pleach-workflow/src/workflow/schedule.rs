@@ -109,12 +109,15 @@ impl Schedule {
     /// Lets a node start when it has a trigger, does not run and waits for no answer (R622).
     fn offer(&mut self, node: usize) {
         let state = &self.nodes[node];
+        if state.pending.is_empty() {
+            return;
+        }
         let busy = match state.status {
             Status::Running => true,
             Status::Waiting => self.interrupts.contains_key(&node),
             _ => false,
         };
-        if !busy && !state.pending.is_empty() {
+        if !busy {
             self.ready.push(Reverse((state.order, node)));
         }
     }
@@ -202,14 +205,16 @@ impl Schedule {
             tracing::warn!(node = %graph_node.node.spec().name, ?route, "no edge matches the route; the branch ends");
         }
         let by = u32::try_from(node).ok();
-        for edge in graph_node.followed(route) {
+        // The last one gets what is given, the others a copy.
+        let given = std::iter::repeat_n((output, branch), followers);
+        for (edge, (input, branch)) in graph_node.followed(route).zip(given) {
             if let Some(join) = &mut self.nodes[edge.to].join {
                 join.count += usize::from(!std::mem::replace(&mut join.arrived[edge.join_slot], true));
                 self.fire_join(graph, edge.to, by);
             } else {
                 // A run that ended on the root branch leaves the choice to the workflow's own branch, as ADK does.
-                let branch = branch.clone().map(Some);
-                self.push(edge.to, Trigger { input: output.clone(), use_sub_branch: followers > 1, branch, by });
+                let branch = branch.map(Some);
+                self.push(edge.to, Trigger { input, use_sub_branch: followers > 1, branch, by });
             }
         }
     }
