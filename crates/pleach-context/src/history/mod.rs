@@ -98,12 +98,7 @@ impl History {
 
     /// The direct children of `parent` that left events, in the order of their first ones.
     pub fn children(&self, parent: &NodePath) -> impl ExactSizeIterator<Item = RecordedRun<'_>> {
-        let keys = match self.runs.find(parent) {
-            Some(key) => &self.runs.at(key).children,
-            None if parent.is_root() => &self.runs.top,
-            None => const { &Vec::new() },
-        };
-        keys.iter().map(|key| self.at(*key))
+        self.runs.children(parent).map(|key| self.at(key))
     }
 
     /// Whether nothing has been recorded.

@@ -26,14 +26,8 @@ pub struct RunRecord {
     pub completed: bool,
     /// What few runs have.
     rare: Option<Box<Rare>>,
-    /// What it has asked; most runs ask nothing.
-    questions: Option<Box<Questions>>,
     /// When the run gave its last event or got its last answer; 0 before.
     own: u32,
-    /// When it asked its last question.
-    asked: u32,
-    /// When it got its last answer.
-    answered: u32,
     /// When the run, or a run below it, gave its last event or got its last answer.
     last: u32,
     /// When the run was first said to have completed; 0 before.
@@ -45,6 +39,7 @@ struct Rare {
     route: Option<Route>,
     transfer_to_agent: Option<Box<str>>,
     isolation_scope: Option<Arc<str>>,
+    questions: Option<Questions>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -52,6 +47,10 @@ struct Questions {
     /// Every question that the run or a run below it has asked, and how many of them wait for its answer.
     waiting: BTreeMap<String, u32>,
     answers: BTreeMap<String, Value>,
+    /// When the last one was asked.
+    asked: u32,
+    /// When the last answer came; 0 before.
+    answered: u32,
 }
 
 /// What was said to have completed was so before all that was not: runs are marked as soon as they are through.
@@ -72,7 +71,7 @@ impl RunRecord {
 
     fn unanswered<'a>(&'a self) -> impl Iterator<Item = &'a String> {
         let waiting = |asked: &'a Questions| asked.waiting.iter().filter(|(_, runs)| **runs > 0).map(|(id, _)| id);
-        self.questions.iter().flat_map(move |asked| waiting(asked))
+        self.questions().into_iter().flat_map(waiting)
     }
 
     /// The last route.
@@ -108,25 +107,25 @@ impl RunRecord {
     /// Whether the last thing that came is an answer: what it leads to has not begun.
     #[must_use]
     pub fn is_just_answered(&self) -> bool {
-        self.answered > 0 && self.answered == self.last
+        self.questions().is_some_and(|asked| asked.answered > 0 && asked.answered == self.last)
     }
 
     /// Whether the run, or a run below it, has asked anything.
     #[must_use]
     pub fn is_interrupted(&self) -> bool {
-        self.questions.is_some()
+        self.questions().is_some()
     }
 
     /// The answers that have come, by question.
     #[must_use]
     pub fn answers(&self) -> &BTreeMap<String, Value> {
         static NONE: BTreeMap<String, Value> = BTreeMap::new();
-        self.questions.as_ref().map_or(&NONE, |asked| &asked.answers)
+        self.questions().map_or(&NONE, |asked| &asked.answers)
     }
 
     /// Whether the run, or a run below it, waits for the answer to this question.
     pub(super) fn waits_for(&self, id: &str) -> bool {
-        self.questions.as_ref().is_some_and(|asked| asked.waiting.get(id).is_some_and(|runs| *runs > 0))
+        self.questions().is_some_and(|asked| asked.waiting.get(id).is_some_and(|runs| *runs > 0))
     }
 
     /// When the run completed, if it did: a number that only tells earlier from later (R1020).
@@ -141,7 +140,7 @@ impl RunRecord {
     /// When the run asked its last question.
     #[must_use]
     pub fn asked_at(&self) -> u32 {
-        self.at(self.asked)
+        self.at(self.questions().map_or(0, |asked| asked.asked))
     }
 
     /// When a workflow completed: with the last of the runs below it.
@@ -166,10 +165,18 @@ impl RunRecord {
 
     /// The run, or one below it, asks; `waits` when that one waited under this id before.
     pub(super) fn ask(&mut self, id: &str, waits: bool, now: u32) {
-        let questions = self.questions.get_or_insert_default();
+        let questions = self.rare_mut().questions.get_or_insert_default();
         *questions.waiting.entry(id.to_owned()).or_default() += u32::from(!waits);
         questions.answers.remove(id);
-        self.asked = now;
+        questions.asked = now;
+    }
+
+    fn questions(&self) -> Option<&Questions> {
+        self.rare.as_ref()?.questions.as_ref()
+    }
+
+    fn questions_mut(&mut self) -> Option<&mut Questions> {
+        self.rare.as_mut()?.questions.as_mut()
     }
 
     fn rare_mut(&mut self) -> &mut Rare {
@@ -184,14 +191,14 @@ impl RunRecord {
         if self.marked == 0 {
             self.marked = now;
         }
-        let waiting = self.questions.iter_mut().flat_map(|asked| asked.waiting.iter_mut());
+        let waiting = self.questions_mut().into_iter().flat_map(|asked| asked.waiting.iter_mut());
         let dropped = waiting.filter(|(_, runs)| **runs > 0);
         dropped.map(|(id, runs)| (id.clone(), std::mem::take(runs))).collect()
     }
 
     /// So many runs below this one do not wait any more.
     pub(super) fn drop_waiting(&mut self, dropped: &[(String, u32)]) {
-        let Some(asked) = &mut self.questions else { return };
+        let Some(asked) = self.questions_mut() else { return };
         for (id, runs) in dropped {
             if let Some(waiting) = asked.waiting.get_mut(id) {
                 *waiting = waiting.saturating_sub(*runs);
@@ -201,13 +208,13 @@ impl RunRecord {
 
     /// The run, or one below it, is answered, which it waited for.
     pub(super) fn take_answer(&mut self, id: &str, answer: &Value, now: u32) {
-        let Some(questions) = &mut self.questions else { return };
+        let Some(questions) = self.questions_mut() else { return };
         let Some(waiting) = questions.waiting.get_mut(id) else { return };
         *waiting = waiting.saturating_sub(1);
         questions.answers.insert(id.to_owned(), answer.clone());
+        questions.answered = now;
         self.own = now;
         self.last = now;
-        self.answered = now;
         // The run paused to ask this, so what it gave before is not its result.
         self.output = None;
         self.finished = false;
@@ -216,13 +223,13 @@ impl RunRecord {
     }
 
     pub(super) fn replace_answer(&mut self, id: &str, answer: &Value) {
-        if let Some(given) = self.questions.as_mut().and_then(|asked| asked.answers.get_mut(id)) {
+        if let Some(given) = self.questions_mut().and_then(|asked| asked.answers.get_mut(id)) {
             *given = answer.clone();
         }
     }
 
     pub(super) fn was_answered_after(&self, time: u32) -> bool {
-        self.answered > time
+        self.questions().is_some_and(|asked| asked.answered > time)
     }
 
     /// The run gave an event, which `finishes` it unless it failed.

@@ -1,6 +1,7 @@
 //! [`Runs`]: the recorded runs as a tree in which each is found by its path.
 
 use std::hash::BuildHasher;
+use std::num::NonZeroU32;
 
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
@@ -15,35 +16,44 @@ pub(super) struct Runs {
     runs: Vec<Run>,
     /// The runs by path, which stands in the run alone.
     index: HashTable<RunKey>,
-    /// The runs directly below the root.
-    pub(super) top: Vec<RunKey>,
+    top: Children,
 }
 
 #[derive(Debug)]
 pub(super) struct Run {
     pub(super) path: NodePath,
     pub(super) parent: Option<RunKey>,
-    pub(super) children: Vec<RunKey>,
+    children: Children,
+    /// The next run below the same one.
+    next: Option<RunKey>,
     pub(super) record: RunRecord,
+}
+
+/// The runs directly below another, chained by their `next`.
+#[derive(Clone, Copy, Debug, Default)]
+struct Children {
+    ends: Option<(RunKey, RunKey)>,
+    count: u32,
 }
 
 /// Where a history keeps a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RunKey(u32);
+pub struct RunKey(NonZeroU32);
 
 impl RunKey {
     fn of(place: usize) -> Self {
-        Self(u32::try_from(place).expect("a session has fewer than 2^32 events"))
+        let number = u32::try_from(place + 1).ok().and_then(NonZeroU32::new);
+        Self(number.expect("a session has fewer than 2^32 events"))
     }
 
     fn place(self) -> usize {
-        self.0 as usize
+        self.0.get() as usize - 1
     }
 }
 
 impl Runs {
     pub(super) fn with_capacity(runs: usize) -> Self {
-        Self { runs: Vec::with_capacity(runs), index: HashTable::with_capacity(runs), top: Vec::new() }
+        Self { runs: Vec::with_capacity(runs), index: HashTable::with_capacity(runs), top: Children::default() }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -77,15 +87,43 @@ impl Runs {
             let known = neighbour.filter(|parent| self.at(*parent).path.as_str() == path);
             let (parent, new) = known.map_or_else(|| self.entry(&path.into()), |parent| (parent, false));
             self.at_mut(added).parent = Some(parent);
-            self.at_mut(parent).children.push(added);
+            self.append(Some(parent), added);
             if !new {
                 return key;
             }
             added = parent;
             above = path.rsplit_once('/').map(|(above, _)| above);
         }
-        self.top.push(added);
+        self.append(None, added);
         key
+    }
+
+    /// The runs directly below one, in the order of their first events.
+    pub(super) fn children(&self, parent: &NodePath) -> impl ExactSizeIterator<Item = RunKey> {
+        let Children { ends, count } = match self.find(parent) {
+            Some(parent) => self.at(parent).children,
+            None if parent.is_root() => self.top,
+            None => Children::default(),
+        };
+        let mut next = ends.map(|(first, _)| first);
+        (0..count).map(move |_| {
+            let key = next.expect("as many are chained as are counted");
+            next = self.at(key).next;
+            key
+        })
+    }
+
+    fn append(&mut self, parent: Option<RunKey>, child: RunKey) {
+        let children = match parent {
+            Some(parent) => &mut self.at_mut(parent).children,
+            None => &mut self.top,
+        };
+        children.count += 1;
+        let last = children.ends.map(|(_, last)| last);
+        children.ends = Some((children.ends.map_or(child, |(first, _)| first), child));
+        if let Some(last) = last {
+            self.at_mut(last).next = Some(child);
+        }
     }
 
     /// Where the run at `path` is kept, and whether it is new.
@@ -97,7 +135,8 @@ impl Runs {
             Entry::Vacant(vacant) => {
                 let key = RunKey::of(runs.len());
                 vacant.insert(key);
-                runs.push(Run { path: path.clone(), parent: None, children: Vec::new(), record: RunRecord::default() });
+                let (children, record) = (Children::default(), RunRecord::default());
+                runs.push(Run { path: path.clone(), parent: None, children, next: None, record });
                 (key, true)
             }
         }

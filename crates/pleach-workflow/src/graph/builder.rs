@@ -318,13 +318,16 @@ fn compile(draft: &Draft) -> Graph {
     }
     nodes.iter_mut().for_each(|node| edge::sort(&mut node.out));
     let terminal = (0..nodes.len()).filter(|node| nodes[*node].is_terminal()).collect();
+    let mut kept = 0;
     for node in 0..nodes.len() {
-        nodes[node].keeps_output =
-            nodes[node].is_terminal() || nodes[node].out.iter().any(|edge| nodes[edge.to].is_join());
+        if nodes[node].is_terminal() || nodes[node].out.iter().any(|edge| nodes[edge.to].is_join) {
+            nodes[node].kept = Some(kept);
+            kept += 1;
+        }
     }
     let names = Arc::new(names(draft, &adjacency));
     let index = names.nodes.iter().cloned().zip(0..).collect();
-    Graph { nodes, start, terminal, names, index }
+    Graph { nodes, start, terminal, kept, names, index }
 }
 
 fn names(draft: &Draft, adjacency: &Adjacency<'_>) -> GraphNames {
@@ -354,7 +357,7 @@ fn compile_node(draft: &Draft, node: &Arc<dyn Node>, incoming: &[&Link]) -> Grap
     awaited.dedup_by(|a, b| a.node == b.node);
     let expected = awaited.iter().filter(|awaited| awaited.node.is_some()).count();
     let replay = ReplayRules::of(node.spec());
-    GraphNode { node: Arc::clone(node), replay, out: Vec::new(), awaited, expected, keeps_output: false }
+    GraphNode { node: Arc::clone(node), replay, out: Vec::new(), awaited, expected, kept: None, is_join }
 }
 
 impl<W> fmt::Debug for WorkflowBuilder<W> {

@@ -21,6 +21,8 @@ pub(crate) struct Graph {
     pub(crate) start: Vec<Edge>,
     /// The nodes without outgoing edges.
     pub(crate) terminal: Vec<usize>,
+    /// How many nodes have their last output kept.
+    pub(crate) kept: u32,
     pub(crate) names: Arc<GraphNames>,
     /// The nodes by name.
     pub(crate) index: FxHashMap<SmolStr, u32>,
@@ -35,8 +37,9 @@ pub(crate) struct GraphNode {
     pub(crate) awaited: Vec<Awaited>,
     /// For a join: how many of them run, which START does not.
     pub(crate) expected: usize,
-    /// Whether the last output is asked for later: by a join, or as the workflow's output.
-    pub(crate) keeps_output: bool,
+    /// Where the last output is kept when it is asked for later: by a join, or as the workflow's output.
+    pub(crate) kept: Option<u32>,
+    pub(crate) is_join: bool,
 }
 
 /// A predecessor that a join waits for.
@@ -77,10 +80,6 @@ fn keys(route: Option<&EdgeRoute>) -> Vec<RouteKey> {
 impl GraphNode {
     pub(crate) fn is_terminal(&self) -> bool {
         self.out.is_empty()
-    }
-
-    pub(crate) fn is_join(&self) -> bool {
-        self.node.spec().kind == pleach_context::NodeKind::Join
     }
 
     /// The edges that a completion with this route follows (R624).

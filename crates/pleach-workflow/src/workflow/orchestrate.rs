@@ -119,9 +119,11 @@ impl<'a> Orchestration<'a> {
             if self.runs.is_empty()
                 && let Some(completion) = self.ends.next_replayed()
             {
-                // Nothing is waited for while history answers.
+                // Nothing is waited for while history answers, which never tells of a failure.
                 self.handle(&mut schedule, completion);
-                self.tell().await;
+                if !self.news.is_empty() {
+                    self.tell().await;
+                }
                 continue;
             }
             if !self.next_batch(&mut schedule, &mut batch).await {
@@ -368,9 +370,6 @@ impl<'a> Orchestration<'a> {
 
     /// Sends the events of the workflow itself; the runs go on meanwhile.
     async fn tell(&mut self) {
-        if self.news.is_empty() {
-            return;
-        }
         for event in std::mem::take(&mut self.news) {
             self.runs.drive_while(self.ctx.deliver(event)).await;
         }

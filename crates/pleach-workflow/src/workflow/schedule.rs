@@ -26,6 +26,7 @@ pub(crate) enum Status {
 #[derive(Debug)]
 pub(crate) struct Schedule {
     nodes: Vec<NodeState>,
+    kept: Vec<Kept>,
     triggers: Triggers,
     /// The nodes that may start now, in the order in which they first got a pending trigger.
     ready: BinaryHeap<Reverse<(u64, usize)>>,
@@ -36,8 +37,8 @@ pub(crate) struct Schedule {
     limit: Option<usize>,
     /// The questions that waiting nodes wait for.
     interrupts: FxHashMap<usize, Vec<String>>,
-    start_input: NodeInput,
-    start_branch: Option<Branch>,
+    /// What START gives.
+    start: Kept,
 }
 
 /// The state of one graph node: small, since a run makes one for every node of its graph.
@@ -50,10 +51,14 @@ struct NodeState {
     replays: bool,
     pending: Queue,
     order: u64,
-    /// What its last completed run gave, for those who ask later.
+    join: Option<Box<Arrivals>>,
+}
+
+/// What the last completed run of a node gave, for those who ask later.
+#[derive(Clone, Debug, Default)]
+struct Kept {
     output: NodeInput,
     branch: Option<Branch>,
-    join: Option<Box<Arrivals>>,
 }
 
 /// Which predecessors of a join have completed since it last fired.
@@ -70,9 +75,10 @@ impl Schedule {
         let nodes = graph
             .nodes
             .iter()
-            .map(|node| NodeState { join: node.is_join().then(|| join(node.awaited.len())), ..NodeState::default() });
+            .map(|node| NodeState { join: node.is_join.then(|| join(node.awaited.len())), ..NodeState::default() });
         let mut schedule = Self {
             nodes: nodes.collect(),
+            kept: vec![Kept::default(); graph.kept as usize],
             triggers: Triggers::default(),
             ready: BinaryHeap::new(),
             aside: BinaryHeap::new(),
@@ -80,12 +86,11 @@ impl Schedule {
             running: 0,
             limit,
             interrupts: FxHashMap::default(),
-            start_input: input.clone(),
-            start_branch: branch,
+            start: Kept { output: input.clone(), branch },
         };
         let use_sub_branch = graph.start.len() > 1;
         for edge in &graph.start {
-            if graph.nodes[edge.to].is_join() {
+            if graph.nodes[edge.to].is_join {
                 schedule.fire_join(graph, edge.to, None);
             } else {
                 schedule.push(edge.to, Trigger { input: input.clone(), use_sub_branch, branch: None, by: None });
@@ -195,9 +200,8 @@ impl Schedule {
         branch: Option<Branch>,
     ) {
         let graph_node = &graph.nodes[node];
-        if graph_node.keeps_output {
-            self.nodes[node].output = output.clone();
-            self.nodes[node].branch = branch.clone();
+        if let Some(kept) = graph_node.kept {
+            self.kept[kept as usize] = Kept { output: output.clone(), branch: branch.clone() };
         }
         self.stop(node, Status::Completed);
         let followers = graph_node.followed(route).count();
@@ -229,12 +233,10 @@ impl Schedule {
         let mut outputs = Vec::with_capacity(awaited.len());
         let mut branches = Vec::with_capacity(awaited.len());
         for predecessor in awaited {
-            let (output, branch) = match predecessor.node {
-                Some(node) => (&self.nodes[node].output, self.nodes[node].branch.as_ref()),
-                None => (&self.start_input, self.start_branch.as_ref()),
-            };
+            let kept = predecessor.node.and_then(|node| graph.nodes[node].kept);
+            let Kept { output, branch } = kept.map_or(&self.start, |kept| &self.kept[kept as usize]);
             outputs.push((String::from(predecessor.name.as_str()), joined(output, graph.nodes[join].node.spec())));
-            branches.push(branch);
+            branches.push(branch.as_ref());
         }
         let branch = Some(Branch::common_prefix(branches));
         if let Some(arrivals) = &mut self.nodes[join].join {
@@ -265,7 +267,8 @@ impl Schedule {
 
     /// The outputs of the terminal nodes.
     pub(crate) fn terminal_outputs(&self, graph: &Graph) -> Vec<NodeInput> {
-        let outputs = graph.terminal.iter().map(|node| &self.nodes[*node].output);
+        let kept = graph.terminal.iter().filter_map(|node| graph.nodes[*node].kept);
+        let outputs = kept.map(|kept| &self.kept[kept as usize].output);
         outputs.filter(|output| !output.is_null()).cloned().collect()
     }
 }
