@@ -11,12 +11,11 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use smol_str::SmolStr;
 
-use super::compiled::{Awaited, Graph, GraphNode, START_NAME};
-use super::edge::{self, Edge, EdgeRoute};
+use super::compiled::{Awaited, Graph, Join, Part, START_NAME};
+use super::edge::{Edge, EdgeRoute};
 use super::error::{BuildError, Fault};
 use super::handle::{End, NodeRef, Source, Sources, Targets};
 use super::validate;
-use crate::engine::ReplayRules;
 use crate::{FunctionNode, Handler, JoinNode, ParallelWorker, ToolNode, Workflow};
 
 /// Writes a workflow down. `W` is what the workflow takes: text and anything else until [`input`](Self::input) says.
@@ -303,31 +302,25 @@ impl<W> WorkflowBuilder<W> {
 
 fn compile(draft: &Draft) -> Graph {
     let adjacency = draft.adjacency();
-    let nodes = draft.nodes.iter().zip(&adjacency.into);
-    let mut nodes: Vec<GraphNode> = nodes.map(|(node, incoming)| compile_node(draft, node, incoming)).collect();
+    let part = |(node, incoming): (&Arc<dyn Node>, &Vec<&Link>)| Part {
+        node: Arc::clone(node),
+        out: Vec::new(),
+        join: compile_join(draft, node, incoming),
+    };
+    let mut parts: Vec<Part> = draft.nodes.iter().zip(&adjacency.into).map(part).collect();
     let mut start = Vec::new();
     for link in &draft.links {
         let End::Node { index: to, .. } = link.to else { continue };
         let name = draft.name_of(link.from);
-        let join_slot = nodes[to].awaited.binary_search_by(|awaited| awaited.name.cmp(&name)).unwrap_or(0);
+        let slot = |join: &Join| join.awaited.binary_search_by(|awaited| awaited.name.cmp(&name)).ok();
+        let join_slot = parts[to].join.as_ref().and_then(slot).unwrap_or(0);
         let edge = Edge { to, route: link.route.clone(), join_slot };
         match link.from {
             End::Start => start.push(edge),
-            End::Node { index, .. } => nodes[index].out.push(edge),
+            End::Node { index, .. } => parts[index].out.push(edge),
         }
     }
-    nodes.iter_mut().for_each(|node| edge::sort(&mut node.out));
-    let terminal = (0..nodes.len()).filter(|node| nodes[*node].is_terminal()).collect();
-    let mut kept = 0;
-    for node in 0..nodes.len() {
-        if nodes[node].is_terminal() || nodes[node].out.iter().any(|edge| nodes[edge.to].is_join) {
-            nodes[node].kept = Some(kept);
-            kept += 1;
-        }
-    }
-    let names = Arc::new(names(draft, &adjacency));
-    let index = names.nodes.iter().cloned().zip(0..).collect();
-    Graph { nodes, start, terminal, kept, names, index }
+    Graph::new(start, parts, names(draft, &adjacency))
 }
 
 fn names(draft: &Draft, adjacency: &Adjacency<'_>) -> GraphNames {
@@ -343,7 +336,10 @@ fn names(draft: &Draft, adjacency: &Adjacency<'_>) -> GraphNames {
     }
 }
 
-fn compile_node(draft: &Draft, node: &Arc<dyn Node>, incoming: &[&Link]) -> GraphNode {
+fn compile_join(draft: &Draft, node: &Arc<dyn Node>, incoming: &[&Link]) -> Option<Join> {
+    if node.spec().kind != NodeKind::Join {
+        return None;
+    }
     let awaited = |link: &&Link| Awaited {
         name: draft.name_of(link.from),
         node: match link.from {
@@ -351,13 +347,11 @@ fn compile_node(draft: &Draft, node: &Arc<dyn Node>, incoming: &[&Link]) -> Grap
             End::Node { index, .. } => Some(index),
         },
     };
-    let is_join = node.spec().kind == NodeKind::Join;
-    let mut awaited: Vec<Awaited> = incoming.iter().filter(|_| is_join).map(awaited).collect();
+    let mut awaited: Vec<Awaited> = incoming.iter().map(awaited).collect();
     awaited.sort_by(|a, b| a.name.cmp(&b.name));
     awaited.dedup_by(|a, b| a.node == b.node);
     let expected = awaited.iter().filter(|awaited| awaited.node.is_some()).count();
-    let replay = ReplayRules::of(node.spec());
-    GraphNode { node: Arc::clone(node), replay, out: Vec::new(), awaited, expected, kept: None, is_join }
+    Some(Join { awaited, expected })
 }
 
 impl<W> fmt::Debug for WorkflowBuilder<W> {

@@ -1,6 +1,7 @@
 //! The graph as the engine uses it: indices instead of names, fixed when the workflow is built.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use pleach_context::{EdgeOutline, GraphNames, GraphOutline, Node};
@@ -8,7 +9,7 @@ use pleach_core::{DEFAULT_ROUTE, Route, RouteKey};
 use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
 
-use super::edge::{Edge, EdgeRoute, followed};
+use super::edge::{self, Edge, EdgeRoute, followed};
 use crate::engine::ReplayRules;
 
 /// The name under which START appears to nodes: as predecessor, and as key of a join.
@@ -19,6 +20,9 @@ pub(crate) struct Graph {
     pub(crate) nodes: Vec<GraphNode>,
     /// The edges out of START, in declaration order.
     pub(crate) start: Vec<Edge>,
+    /// The edges out of all nodes, node by node, each one's in the order in which they are followed.
+    edges: Vec<Edge>,
+    pub(crate) joins: Vec<Join>,
     /// The nodes without outgoing edges.
     pub(crate) terminal: Vec<usize>,
     /// How many nodes have their last output kept.
@@ -28,18 +32,31 @@ pub(crate) struct Graph {
     pub(crate) index: FxHashMap<SmolStr, u32>,
 }
 
-/// A node of a checked graph.
+/// A node of a checked graph: small, since every step of a run and of a replay looks at one.
 pub(crate) struct GraphNode {
     pub(crate) node: Arc<dyn Node>,
     pub(crate) replay: ReplayRules,
-    pub(crate) out: Vec<Edge>,
-    /// For a join: whom it waits for, sorted by name.
-    pub(crate) awaited: Vec<Awaited>,
-    /// For a join: how many of them run, which START does not.
-    pub(crate) expected: usize,
+    /// Which of the graph's edges are its own.
+    out: Range<u32>,
+    /// Its place among the joins, if it is one.
+    pub(crate) join: Option<u32>,
     /// Where the last output is kept when it is asked for later: by a join, or as the workflow's output.
     pub(crate) kept: Option<u32>,
-    pub(crate) is_join: bool,
+}
+
+/// A node as it is written down: with the edges out of it, in declaration order.
+pub(crate) struct Part {
+    pub(crate) node: Arc<dyn Node>,
+    pub(crate) out: Vec<Edge>,
+    pub(crate) join: Option<Join>,
+}
+
+/// What a join waits for.
+pub(crate) struct Join {
+    /// Sorted by name.
+    pub(crate) awaited: Vec<Awaited>,
+    /// How many of them run, which START does not.
+    pub(crate) expected: usize,
 }
 
 /// A predecessor that a join waits for.
@@ -50,9 +67,58 @@ pub(crate) struct Awaited {
 }
 
 impl Graph {
+    /// Puts a graph together.
+    pub(crate) fn new(start: Vec<Edge>, parts: Vec<Part>, names: GraphNames) -> Self {
+        let is_join: Vec<bool> = parts.iter().map(|part| part.join.is_some()).collect();
+        let index = names.nodes.iter().cloned().zip(0..).collect();
+        let mut graph = Self {
+            nodes: Vec::with_capacity(parts.len()),
+            start,
+            edges: Vec::new(),
+            joins: Vec::new(),
+            terminal: Vec::new(),
+            kept: 0,
+            names: Arc::new(names),
+            index,
+        };
+        for Part { node, mut out, join } in parts {
+            edge::sort(&mut out);
+            if out.is_empty() {
+                graph.terminal.push(graph.nodes.len());
+            }
+            let kept = (out.is_empty() || out.iter().any(|edge| is_join[edge.to])).then_some(graph.kept);
+            graph.kept += u32::from(kept.is_some());
+            let first = number(graph.edges.len());
+            graph.edges.extend(out);
+            let join = join.map(|join| {
+                graph.joins.push(join);
+                number(graph.joins.len() - 1)
+            });
+            let replay = ReplayRules::of(node.spec());
+            graph.nodes.push(GraphNode { node, replay, out: first..number(graph.edges.len()), join, kept });
+        }
+        graph
+    }
+
+    /// The edges out of a node, in the order in which they are followed.
+    pub(crate) fn out(&self, node: usize) -> &[Edge] {
+        let Range { start, end } = self.nodes[node].out;
+        &self.edges[start as usize..end as usize]
+    }
+
+    /// Whether no edge leads out of a node.
+    pub(crate) fn is_terminal(&self, node: usize) -> bool {
+        self.nodes[node].out.is_empty()
+    }
+
+    /// The edges that a completion with this route follows (R624).
+    pub(crate) fn followed<'a>(&'a self, node: usize, route: Option<&'a Route>) -> impl Iterator<Item = &'a Edge> {
+        followed(self.out(node), route)
+    }
+
     /// Whether no other node leads to the successors of this one.
     pub(crate) fn leads_alone(&self, node: usize) -> bool {
-        self.nodes[node].out.iter().all(|edge| self.names.predecessors[edge.to].len() <= 1)
+        self.out(node).iter().all(|edge| self.names.predecessors[edge.to].len() <= 1)
     }
 
     /// The graph as plain data.
@@ -61,7 +127,7 @@ impl Graph {
             let edge = |edge: &Edge| EdgeOutline { from, to: edge.to, on: keys(edge.route.as_ref()) };
             edges.iter().map(edge).collect::<Vec<_>>()
         };
-        let later = self.nodes.iter().enumerate().flat_map(|(place, node)| out(Some(place), &node.out));
+        let later = (0..self.nodes.len()).flat_map(|place| out(Some(place), self.out(place)));
         GraphOutline {
             nodes: self.nodes.iter().map(|node| node.node.outline()).collect(),
             edges: out(None, &self.start).into_iter().chain(later).collect(),
@@ -77,15 +143,8 @@ fn keys(route: Option<&EdgeRoute>) -> Vec<RouteKey> {
     }
 }
 
-impl GraphNode {
-    pub(crate) fn is_terminal(&self) -> bool {
-        self.out.is_empty()
-    }
-
-    /// The edges that a completion with this route follows (R624).
-    pub(crate) fn followed<'a>(&'a self, route: Option<&'a Route>) -> impl Iterator<Item = &'a Edge> {
-        followed(&self.out, route)
-    }
+fn number(place: usize) -> u32 {
+    u32::try_from(place).expect("a graph has fewer than 2^32 edges")
 }
 
 impl fmt::Debug for Graph {

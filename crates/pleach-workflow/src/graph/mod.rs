@@ -12,4 +12,4 @@ pub use edge::EdgeRoute;
 pub use error::{BuildError, Fault};
 pub use handle::{NodeRef, START, Source, Sources, Start, Targets};
 
-pub(crate) use compiled::Graph;
+pub(crate) use compiled::{Graph, Join};

@@ -54,12 +54,12 @@ fn reached(graph: &Graph, recorded: &Recorded, history: &History) -> Vec<bool> {
         let settled = |run: &RunRecord| !run.is_open() && !run.failed && run.finished;
         let known = !node.replay.is_workflow && runs.len() > 0 && runs.clone().all(settled);
         if !known {
-            next.extend(node.out.iter().map(|edge| edge.to));
+            next.extend(graph.out(place).iter().map(|edge| edge.to));
             continue;
         }
         for run in runs {
             let route = run.result_route(node.replay.rerun_on_resume);
-            node.followed(route).for_each(|edge| next.push(edge.to));
+            graph.followed(place, route).for_each(|edge| next.push(edge.to));
         }
     }
     reached

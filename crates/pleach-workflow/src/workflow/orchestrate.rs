@@ -167,7 +167,7 @@ impl<'a> Orchestration<'a> {
         let spec = graph_node.node.spec();
         // What does not fit is the workflow's failure, not the node's (R305).
         let input = conform(spec, &spec.name, trigger.input)?;
-        setup.output_for = graph_node.is_terminal().then(|| Arc::clone(&self.claims));
+        setup.output_for = self.graph.is_terminal(node).then(|| Arc::clone(&self.claims));
         setup.place = u32::try_from(node).ok().map(|node| Place { node, by: trigger.by });
         self.runs.push(seq, node, NodeRun::new(&*graph_node.node, &self.ctx, input, setup));
         Ok(true)

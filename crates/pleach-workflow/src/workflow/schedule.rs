@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use serde_json::Value;
 
 use super::triggers::{Queue, Trigger, Triggers};
-use crate::graph::Graph;
+use crate::graph::{Graph, Join};
 
 /// Where a node of the graph stands. The numbers are those of checkpoints (R1030).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,6 +26,7 @@ pub(crate) enum Status {
 #[derive(Debug)]
 pub(crate) struct Schedule {
     nodes: Vec<NodeState>,
+    joins: Vec<Arrivals>,
     kept: Vec<Kept>,
     triggers: Triggers,
     /// The nodes that may start now, in the order in which they first got a pending trigger.
@@ -42,7 +43,7 @@ pub(crate) struct Schedule {
 }
 
 /// The state of one graph node: small, since a run makes one for every node of its graph.
-#[derive(Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 struct NodeState {
     status: Status,
     /// How often it has been started.
@@ -51,7 +52,6 @@ struct NodeState {
     replays: bool,
     pending: Queue,
     order: u64,
-    join: Option<Box<Arrivals>>,
 }
 
 /// What the last completed run of a node gave, for those who ask later.
@@ -71,13 +71,10 @@ struct Arrivals {
 impl Schedule {
     /// Starts a run: START triggers its successors with the workflow's input (R621).
     pub(crate) fn new(graph: &Graph, limit: Option<usize>, input: NodeInput, branch: Option<Branch>) -> Self {
-        let join = |awaited: usize| Box::new(Arrivals { arrived: vec![false; awaited], count: 0 });
-        let nodes = graph
-            .nodes
-            .iter()
-            .map(|node| NodeState { join: node.is_join.then(|| join(node.awaited.len())), ..NodeState::default() });
+        let arrivals = |join: &Join| Arrivals { arrived: vec![false; join.awaited.len()], count: 0 };
         let mut schedule = Self {
-            nodes: nodes.collect(),
+            nodes: vec![NodeState::default(); graph.nodes.len()],
+            joins: graph.joins.iter().map(arrivals).collect(),
             kept: vec![Kept::default(); graph.kept as usize],
             triggers: Triggers::default(),
             ready: BinaryHeap::new(),
@@ -90,10 +87,11 @@ impl Schedule {
         };
         let use_sub_branch = graph.start.len() > 1;
         for edge in &graph.start {
-            if graph.nodes[edge.to].is_join {
-                schedule.fire_join(graph, edge.to, None);
-            } else {
-                schedule.push(edge.to, Trigger { input: input.clone(), use_sub_branch, branch: None, by: None });
+            match graph.nodes[edge.to].join {
+                Some(join) => schedule.fire_join(graph, edge.to, join, None),
+                None => {
+                    schedule.push(edge.to, Trigger { input: input.clone(), use_sub_branch, branch: None, by: None })
+                }
             }
         }
         schedule
@@ -204,17 +202,18 @@ impl Schedule {
             self.kept[kept as usize] = Kept { output: output.clone(), branch: branch.clone() };
         }
         self.stop(node, Status::Completed);
-        let followers = graph_node.followed(route).count();
-        if followers == 0 && !graph_node.is_terminal() {
+        let followers = graph.followed(node, route).count();
+        if followers == 0 && !graph.is_terminal(node) {
             tracing::warn!(node = %graph_node.node.spec().name, ?route, "no edge matches the route; the branch ends");
         }
         let by = u32::try_from(node).ok();
         // The last one gets what is given, the others a copy.
         let given = std::iter::repeat_n((output, branch), followers);
-        for (edge, (input, branch)) in graph_node.followed(route).zip(given) {
-            if let Some(join) = &mut self.nodes[edge.to].join {
-                join.count += usize::from(!std::mem::replace(&mut join.arrived[edge.join_slot], true));
-                self.fire_join(graph, edge.to, by);
+        for (edge, (input, branch)) in graph.followed(node, route).zip(given) {
+            if let Some(join) = graph.nodes[edge.to].join {
+                let arrivals = &mut self.joins[join as usize];
+                arrivals.count += usize::from(!std::mem::replace(&mut arrivals.arrived[edge.join_slot], true));
+                self.fire_join(graph, edge.to, join, by);
             } else {
                 // A run that ended on the root branch leaves the choice to the workflow's own branch, as ADK does.
                 let branch = branch.map(Some);
@@ -224,27 +223,25 @@ impl Schedule {
     }
 
     /// Triggers a join once all its predecessors have completed since it last fired (R628).
-    fn fire_join(&mut self, graph: &Graph, join: usize, by: Option<u32>) {
-        let arrived = self.nodes[join].join.as_ref().map_or(0, |arrivals| arrivals.count);
-        if arrived < graph.nodes[join].expected {
+    fn fire_join(&mut self, graph: &Graph, node: usize, join: u32, by: Option<u32>) {
+        let Join { awaited, expected } = &graph.joins[join as usize];
+        let arrivals = &mut self.joins[join as usize];
+        if arrivals.count < *expected {
             return;
         }
-        let awaited = &graph.nodes[join].awaited;
+        arrivals.arrived.fill(false);
+        arrivals.count = 0;
         let mut outputs = Vec::with_capacity(awaited.len());
         let mut branches = Vec::with_capacity(awaited.len());
         for predecessor in awaited {
             let kept = predecessor.node.and_then(|node| graph.nodes[node].kept);
             let Kept { output, branch } = kept.map_or(&self.start, |kept| &self.kept[kept as usize]);
-            outputs.push((String::from(predecessor.name.as_str()), joined(output, graph.nodes[join].node.spec())));
+            outputs.push((String::from(predecessor.name.as_str()), joined(output, graph.nodes[node].node.spec())));
             branches.push(branch.as_ref());
         }
         let branch = Some(Branch::common_prefix(branches));
-        if let Some(arrivals) = &mut self.nodes[join].join {
-            arrivals.arrived.fill(false);
-            arrivals.count = 0;
-        }
         let input = NodeInput::json(Value::Object(Map::from_iter(outputs)));
-        self.push(join, Trigger { input, use_sub_branch: false, branch, by });
+        self.push(node, Trigger { input, use_sub_branch: false, branch, by });
     }
 
     /// The nodes that have been started, with their status and the questions that they wait for.
