@@ -74,6 +74,7 @@ pub(crate) fn sort(edges: &mut [Edge]) {
 }
 
 /// The edges that a completion follows, of edges that are [sorted](sort) (R624).
+#[inline]
 pub(crate) fn followed<'a>(edges: &'a [Edge], route: Option<&'a Route>) -> impl Iterator<Item = &'a Edge> {
     let has_default = edges.last().is_some_and(Edge::is_default);
     let default = has_default && !edges.iter().any(|edge| edge.matches(route));

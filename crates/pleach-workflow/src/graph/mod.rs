@@ -13,3 +13,4 @@ pub use error::{BuildError, Fault};
 pub use handle::{NodeRef, START, Source, Sources, Start, Targets};
 
 pub(crate) use compiled::{Graph, Join};
+pub(crate) use edge::Edge;

@@ -16,12 +16,12 @@ use crate::graph::Graph;
 pub(super) fn check(name: &str, graph: &Graph, path: &NodePath, history: &History) -> Result<(), NodeError> {
     let recorded =
         Recorded::read(graph, history, path).map_err(|run| changed(name, path, run.path.name(), NOT_IN_IT))?;
-    for (place, reached) in reached(graph, &recorded, history).into_iter().enumerate() {
-        for run in recorded.runs(place).map(|run| history.at(run.key)) {
-            graph.nodes[place].node.fits(run.path, history)?;
-            if !reached {
-                return Err(changed(name, path, run.path.name(), NOT_REACHED));
-            }
+    let reached = reached(graph, &recorded, history);
+    for run in recorded.all() {
+        let (place, run) = (run.node as usize, history.at(run.key));
+        graph.nodes[place].node.fits(run.path, history)?;
+        if !reached[place] {
+            return Err(changed(name, path, run.path.name(), NOT_REACHED));
         }
     }
     history.keep(path, recorded);

@@ -96,6 +96,15 @@ impl<T> Ends<T> {
         !self.waiting.is_empty() || self.gate.has_turn() || (!self.new.is_empty() && !self.is_unsure())
     }
 
+    /// Whether a run that completed at this time, and that history answers, comes next; if so, it counts as handled.
+    pub(super) fn pass_next(&mut self, time: u32) -> bool {
+        let next = self.waiting.is_empty() && !self.gate.is_holding() && self.gate.awaited() == Some(time);
+        if next {
+            self.gate.pass(time);
+        }
+        next
+    }
+
     /// What comes next when history answers it and nothing stands before it.
     pub(super) fn next_replayed(&mut self) -> Option<T> {
         if self.waiting.is_empty() { self.gate.release() } else { None }

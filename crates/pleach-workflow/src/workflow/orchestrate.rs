@@ -63,8 +63,17 @@ enum Ran {
     Now(NodePath),
 }
 
+/// What a completed run gives.
+struct Given {
+    output: NodeInput,
+    route: Option<Route>,
+    branch: Option<Branch>,
+    /// Whether an event tells of it.
+    told: bool,
+}
+
 enum End {
-    Done { output: NodeInput, route: Option<Route>, branch: Option<Branch>, told: bool },
+    Done(Given),
     Interrupted(Vec<String>),
     Waiting,
     Failed(ChildFailure),
@@ -109,11 +118,9 @@ impl<'a> Orchestration<'a> {
         let mut batch = Vec::new();
         loop {
             while let Some((node, trigger, run)) = self.next(&mut schedule) {
-                if self.start(node, trigger, run)? {
-                    self.checkpoint(&schedule);
+                self.start(&mut schedule, node, trigger, run)?;
+                if !self.news.is_empty() {
                     self.tell().await;
-                } else {
-                    schedule.replays(node);
                 }
             }
             if self.runs.is_empty()
@@ -158,11 +165,11 @@ impl<'a> Orchestration<'a> {
         }))
     }
 
-    /// Starts a run, or answers it from history; says whether it is really run.
-    fn start(&mut self, node: usize, trigger: Trigger, number: u32) -> Result<bool, NodeError> {
+    /// Starts a run, or answers it from history.
+    fn start(&mut self, schedule: &mut Schedule, node: usize, trigger: Trigger, number: u32) -> Result<(), NodeError> {
         let seq = self.started;
         self.started += 1;
-        let Some(mut setup) = self.replay(node, &trigger, number)? else { return Ok(false) };
+        let Some(mut setup) = self.replay(schedule, node, &trigger, number)? else { return Ok(()) };
         let graph_node = &self.graph.nodes[node];
         let spec = graph_node.node.spec();
         // What does not fit is the workflow's failure, not the node's (R305).
@@ -170,11 +177,18 @@ impl<'a> Orchestration<'a> {
         setup.output_for = self.graph.is_terminal(node).then(|| Arc::clone(&self.claims));
         setup.place = u32::try_from(node).ok().map(|node| Place { node, by: trigger.by });
         self.runs.push(seq, node, NodeRun::new(&*graph_node.node, &self.ctx, input, setup));
-        Ok(true)
+        self.checkpoint(schedule);
+        Ok(())
     }
 
     /// What a run starts with; `None` when history answers it.
-    fn replay(&mut self, node: usize, trigger: &Trigger, number: u32) -> Result<Option<RunSetup>, NodeError> {
+    fn replay(
+        &mut self,
+        schedule: &mut Schedule,
+        node: usize,
+        trigger: &Trigger,
+        number: u32,
+    ) -> Result<Option<RunSetup>, NodeError> {
         let run = self.past.as_ref().and_then(|past| Some((past, past.recorded.run(node, number)?)));
         let graph_node = &self.graph.nodes[node];
         let Some((past, Known { key, standing, time, .. })) = run else {
@@ -186,28 +200,36 @@ impl<'a> Orchestration<'a> {
             return Ok(Some(RunSetup { branch: self.branch(trigger, &path), path, ..RunSetup::default() }));
         };
         let RecordedRun { key, path, record } = past.history.at(*key);
-        let (run, time) = (Ran::Before(key), *time);
+        let run = Ran::Before(key);
         let end = match decide(&*graph_node.node, graph_node.replay, *standing, record)? {
             Decision::Run(resume_inputs) => {
                 let branch = self.branch(trigger, path);
                 let isolation_scope = record.isolation_scope().cloned();
                 let path = path.clone();
-                match time {
+                match *time {
                     Some(time) => self.ends.nested(path.clone(), time),
                     None => self.ctx.note_execution(),
                 }
                 return Ok(Some(RunSetup { path, branch, isolation_scope, resume_inputs, ..RunSetup::default() }));
             }
             Decision::Wait(ids) => {
+                schedule.replays(node);
                 self.ends.waiting(Completion { node, run, end: End::Interrupted(ids) });
                 return Ok(None);
             }
             Decision::WaitForMore => End::Waiting,
             Decision::FastForward(Replayed { output, route, branch }) => {
                 let branch = branch.or_else(|| self.branch(trigger, path));
-                End::Done { output, route, branch, told: false }
+                let given = Given { output, route, branch, told: false };
+                if self.runs.is_empty() && schedule.is_idle() && time.is_some_and(|time| self.ends.pass_next(time)) {
+                    // Nothing else starts before its turn comes: it has come.
+                    self.complete(schedule, node, &run, given);
+                    return Ok(None);
+                }
+                End::Done(given)
             }
         };
+        schedule.replays(node);
         let time = time.unwrap_or_else(|| record.completed_at());
         self.ends.replayed(time, Completion { node, run, end });
         Ok(None)
@@ -239,7 +261,7 @@ impl<'a> Orchestration<'a> {
                 let (seq, ended) = (finished.seq, finished.ended);
                 let path = finished.ctx.node_path().clone();
                 let completion = completion(self.graph, finished);
-                let completes = matches!(completion.end, End::Done { .. });
+                let completes = matches!(completion.end, End::Done(_));
                 match self.ends.settle(&path, completes) {
                     Some(time) => {
                         // It only replayed, and needed no room; who waits for it may need it to come before.
@@ -288,22 +310,26 @@ impl<'a> Orchestration<'a> {
                     self.checkpoint(schedule);
                 }
             }
-            End::Done { output, route, branch, told } => {
-                self.note_completed(&run);
-                // What no event tells, the answer to a child's question for example, is told here, too.
-                if !told && self.ctx.invocation().is_resumable() && !output.is_null() {
-                    let branch = if ran { branch.clone() } else { self.branch.clone() };
-                    let path = self.path(&run).clone();
-                    let completed = std::mem::take(&mut self.completed);
-                    self.news.push(checkpoint::echo(&self.ctx, path, branch, &output, &completed));
-                }
-                schedule.completed(self.graph, node, output, route.as_ref(), branch);
-                if ran {
-                    self.checkpoint(schedule);
-                }
-            }
+            End::Done(given) => self.complete(schedule, node, &run, given),
         }
         None
+    }
+
+    fn complete(&mut self, schedule: &mut Schedule, node: usize, run: &Ran, given: Given) {
+        let Given { output, route, branch, told } = given;
+        let ran = matches!(run, Ran::Now(_));
+        self.note_completed(run);
+        // What no event tells, the answer to a child's question for example, is told here, too.
+        if !told && self.ctx.invocation().is_resumable() && !output.is_null() {
+            let branch = if ran { branch.clone() } else { self.branch.clone() };
+            let path = self.path(run).clone();
+            let completed = std::mem::take(&mut self.completed);
+            self.news.push(checkpoint::echo(&self.ctx, path, branch, &output, &completed));
+        }
+        schedule.completed(self.graph, node, output, route.as_ref(), branch);
+        if ran {
+            self.checkpoint(schedule);
+        }
     }
 
     fn path<'p>(&'p self, run: &'p Ran) -> &'p NodePath {
@@ -403,7 +429,7 @@ fn completion(graph: &Graph, finished: Finished) -> Completion {
             // A nested workflow finds what it gave again by replaying.
             let nested = graph.nodes[node].replay.is_workflow;
             let told = nested || ctx.has_told(&output);
-            End::Done { output, route, branch, told }
+            End::Done(Given { output, route, branch, told })
         }
     };
     Completion { node, run: Ran::Now(ctx.node_path().clone()), end }

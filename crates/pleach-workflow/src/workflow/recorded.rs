@@ -20,7 +20,8 @@ pub(super) struct Recorded {
 /// What is known about a recorded run before anything runs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known {
-    node: u32,
+    /// Which node of the graph ran.
+    pub(super) node: u32,
     number: u32,
     /// Where history keeps the run.
     pub(super) key: RunKey,
@@ -51,6 +52,11 @@ impl Recorded {
         }
         let places = by_node(&runs, &begins);
         Ok(Self { runs, places, begins })
+    }
+
+    /// All runs, in the order of history.
+    pub(super) fn all(&self) -> &[Known] {
+        &self.runs
     }
 
     /// The runs of a node, from the first on.

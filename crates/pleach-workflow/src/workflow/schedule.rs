@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use serde_json::Value;
 
 use super::triggers::{Queue, Trigger, Triggers};
-use crate::graph::{Graph, Join};
+use crate::graph::{Edge, Graph, Join};
 
 /// Where a node of the graph stands. The numbers are those of checkpoints (R1030).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -158,6 +158,11 @@ impl Schedule {
         None
     }
 
+    /// Whether nothing may start now.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.ready.is_empty() && self.aside.is_empty()
+    }
+
     /// The run that was just started is answered from history.
     pub(crate) fn replays(&mut self, node: usize) {
         self.nodes[node].replays = true;
@@ -202,22 +207,26 @@ impl Schedule {
             self.kept[kept as usize] = Kept { output: output.clone(), branch: branch.clone() };
         }
         self.stop(node, Status::Completed);
-        let followers = graph.followed(node, route).count();
-        if followers == 0 && !graph.is_terminal(node) {
+        let mut edges = graph.followed(node, route);
+        let (mut edge, mut after) = (edges.next(), edges.next());
+        if edge.is_none() && !graph.is_terminal(node) {
             tracing::warn!(node = %graph_node.node.spec().name, ?route, "no edge matches the route; the branch ends");
         }
         let by = u32::try_from(node).ok();
-        // The last one gets what is given, the others a copy.
-        let given = std::iter::repeat_n((output, branch), followers);
-        for (edge, (input, branch)) in graph.followed(node, route).zip(given) {
-            if let Some(join) = graph.nodes[edge.to].join {
+        let use_sub_branch = after.is_some();
+        // A run that ended on the root branch leaves the choice to the workflow's own branch, as ADK does.
+        let trigger = Trigger { input: output, use_sub_branch, branch: branch.map(Some), by };
+        while let Some(Edge { to, join_slot, .. }) = edge {
+            (edge, after) = (after, edges.next());
+            if let Some(join) = graph.nodes[*to].join {
                 let arrivals = &mut self.joins[join as usize];
-                arrivals.count += usize::from(!std::mem::replace(&mut arrivals.arrived[edge.join_slot], true));
-                self.fire_join(graph, edge.to, join, by);
+                arrivals.count += usize::from(!std::mem::replace(&mut arrivals.arrived[*join_slot], true));
+                self.fire_join(graph, *to, join, by);
+            } else if edge.is_some() {
+                self.push(*to, trigger.clone());
             } else {
-                // A run that ended on the root branch leaves the choice to the workflow's own branch, as ADK does.
-                let branch = branch.map(Some);
-                self.push(edge.to, Trigger { input, use_sub_branch: followers > 1, branch, by });
+                self.push(*to, trigger);
+                return;
             }
         }
     }
