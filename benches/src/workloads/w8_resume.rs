@@ -1,9 +1,10 @@
-//! W8: a chain of M nodes, then a node that asks a person; the run until the question, and the one that answers it.
+//! W8: a chain of M nodes, then a node that asks a person; the run until the question, and the one that answers it. Beside them
+//! what the store takes of it: loading the session alone.
 
 use std::time::Duration;
 
 use pleach::prelude::*;
-use pleach::{BoxError, NodeRef, SessionId};
+use pleach::{BoxError, GetSessionConfig, NodeRef, SessionId, SessionKey};
 
 use super::Row;
 use super::w1_chain::add_one;
@@ -26,15 +27,20 @@ async fn measure(backend: Backend, nodes: usize) -> Result<Vec<Metric>, BoxError
     let store = backend.open().await?;
     let runner = Runner::builder("bench").root(asking(nodes)?).sessions(store.sessions.clone()).build()?;
     let mut started = 0;
-    let [first_run, resume] = sample(async || {
+    let [first_run, load, resume] = sample(async || {
         started += 1;
         once(&runner, SessionId::from(format!("s{started}")), nodes).await
     })
     .await?;
-    Ok(vec![Metric::micros("first_run_median", first_run.median()), Metric::micros("resume_median", resume.median())])
+    Ok(vec![
+        Metric::micros("first_run_median", first_run.median()),
+        Metric::micros("load_median", load.median()),
+        Metric::micros("resume_median", resume.median()),
+    ])
 }
 
-async fn once(runner: &Runner, session: SessionId, nodes: usize) -> Result<[Duration; 2], BoxError> {
+async fn once(runner: &Runner, session: SessionId, nodes: usize) -> Result<[Duration; 3], BoxError> {
+    let key = SessionKey::new("bench", "ana", session.clone());
     let start = now();
     let waiting = runner.run("ana", session.clone(), Message::data(0)).output::<i64>().await;
     let first_run = start.elapsed();
@@ -42,14 +48,18 @@ async fn once(runner: &Runner, session: SessionId, nodes: usize) -> Result<[Dura
         return Err(format!("the run did not wait: {waiting:?}").into());
     };
     let start = now();
+    let loaded = runner.sessions().get_session(&key, GetSessionConfig::all()).await?;
+    let load = start.elapsed();
+    drop(loaded);
+    let start = now();
     let run = runner.answer(("ana", session.clone()), QUESTION, true)?;
     let output = run.output::<usize>().await?;
     let resume = start.elapsed();
     if output != nodes {
         return Err(format!("the resumed run gave {output} instead of {nodes}").into());
     }
-    runner.sessions().delete_session(&pleach::SessionKey::new("bench", "ana", session)).await?;
-    Ok([first_run, resume])
+    runner.sessions().delete_session(&key).await?;
+    Ok([first_run, load, resume])
 }
 
 fn asking(nodes: usize) -> Result<Workflow, BuildError> {

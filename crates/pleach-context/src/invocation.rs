@@ -17,12 +17,20 @@ pub struct InvocationContext {
     queue: EventQueue,
     state: Mutex<Map>,
     events: Mutex<Vec<Arc<Event>>>,
-    history: Mutex<Option<Arc<History>>>,
+    history: Mutex<Past>,
     has_history: AtomicBool,
     llm_calls: AtomicU32,
     metadata: Mutex<Map>,
     has_metadata: AtomicBool,
     user_event: OnceLock<Arc<Event>>,
+}
+
+/// What the invocation has done so far, as far as it was read.
+#[derive(Default)]
+struct Past {
+    history: Option<Arc<History>>,
+    /// How many of the session's events have been read.
+    read: usize,
 }
 
 /// What the Runner makes an [`InvocationContext`] from.
@@ -68,7 +76,7 @@ impl InvocationContext {
             queue: EventQueue::default(),
             state: Mutex::new(state),
             events: Mutex::new(events),
-            history: Mutex::new(None),
+            history: Mutex::default(),
             has_history: AtomicBool::new(false),
             llm_calls: AtomicU32::new(0),
             metadata: Mutex::new(metadata),
@@ -220,22 +228,37 @@ impl InvocationContext {
         if !self.has_history.load(Ordering::Acquire) {
             return None;
         }
-        lock(&self.history).clone()
+        lock(&self.history).history.clone()
     }
 
     /// Reads what this invocation has done so far from its events: before a retry of a node that has children (R404, R644,
     /// R1001).
+    ///
+    /// What was read before is not read again, unless somebody still looks at it.
     pub fn read_history(&self) {
-        let history = History::read(&crate::live_events_of(&lock(&self.events), self.invocation_id()));
-        self.set_history(history);
+        let mut past = lock(&self.history);
+        let events = lock(&self.events);
+        let own = |event: &&Arc<Event>| event.invocation_id() == self.invocation_id();
+        let read = std::mem::replace(&mut past.read, events.len());
+        match past.history.as_mut().and_then(Arc::get_mut) {
+            // Nothing is taken back while the invocation runs.
+            Some(history) => events[read..].iter().filter(own).for_each(|event| history.add(event)),
+            None => past.history = self.known(History::read(&events, self.invocation_id())),
+        }
     }
 
-    /// Says what this invocation has done so far: before a resume.
+    /// Says what this invocation has done so far, with all of its events: before a resume. For the Runner.
     pub fn set_history(&self, history: History) {
-        if !history.is_empty() {
-            *lock(&self.history) = Some(Arc::new(history));
-            self.has_history.store(true, Ordering::Release);
+        let read = lock(&self.events).len();
+        *lock(&self.history) = Past { history: self.known(history), read };
+    }
+
+    fn known(&self, history: History) -> Option<Arc<History>> {
+        if history.is_empty() {
+            return None;
         }
+        self.has_history.store(true, Ordering::Release);
+        Some(Arc::new(history))
     }
 
     /// Counts a model call against the limit of the run configuration.

@@ -81,6 +81,10 @@ impl RetryConfig {
     /// The pause after attempt `attempt` (1-based); `uniform` is a random number in `[0, 1)` (R409).
     #[must_use]
     pub fn delay(&self, attempt: u32, uniform: f64) -> Duration {
+        if self.initial_delay <= 0.0 {
+            // Nothing times what a large attempt makes of the factor is no number.
+            return Duration::ZERO;
+        }
         let exponent = i32::try_from(attempt.saturating_sub(1)).unwrap_or(i32::MAX);
         let mut delay = self.initial_delay * self.backoff_factor.powi(exponent);
         if self.jitter > 0.0 {
@@ -101,6 +105,13 @@ mod tests {
         let policy = RetryConfig::default().jitter(0.0);
         let seconds: Vec<u64> = (1..=8).map(|attempt| policy.delay(attempt, 0.5).as_secs()).collect();
         assert_eq!(seconds, [1, 2, 4, 8, 16, 32, 60, 60]);
+    }
+
+    #[test]
+    fn e59_no_delay_stays_none_however_many_attempts_there_were() {
+        let policy = RetryConfig::default().initial_delay(0.0);
+        assert_eq!([1, 1_000, 5_000].map(|attempt| policy.delay(attempt, 0.5)), [Duration::ZERO; 3]);
+        assert_eq!(RetryConfig::default().jitter(0.0).delay(5_000, 0.5), Duration::from_secs(60));
     }
 
     #[test]

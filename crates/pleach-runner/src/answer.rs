@@ -1,6 +1,6 @@
 //! Answers to questions: finding what they answer, and checking them before anything is stored. Rules R903–R907.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use pleach_context::{check_answer, newest_live_events, unwrap_response};
@@ -72,11 +72,12 @@ pub(crate) fn resolve(
             None => Ok(None),
         };
     }
+    let found = find_calls(events, &identified.iter().map(|(id, _)| *id).collect());
     let mut calls = Vec::new();
     let mut unknown = BTreeSet::new();
     for (id, response) in identified {
-        match find_call(events, id) {
-            Some((event, call)) => calls.push((id, response, event, call)),
+        match found.get(id) {
+            Some((event, call)) => calls.push((id, response, *event, *call)),
             None => {
                 unknown.insert(id);
             }
@@ -104,12 +105,20 @@ pub(crate) fn resolve(
     }))
 }
 
-/// The newest call with this id (R905).
-fn find_call<'a>(events: &'a [Arc<Event>], id: &str) -> Option<(&'a Event, &'a FunctionCall)> {
-    newest_live_events(events).find_map(|event| {
-        let call = event.function_calls().find(|call| call.id.as_deref() == Some(id))?;
-        Some((&**event, call))
-    })
+/// The newest call with each of these ids (R905).
+fn find_calls<'a>(events: &'a [Arc<Event>], ids: &BTreeSet<&str>) -> BTreeMap<&'a str, (&'a Event, &'a FunctionCall)> {
+    let mut found = BTreeMap::new();
+    for event in newest_live_events(events) {
+        for call in event.function_calls() {
+            if let Some(id) = call.id.as_deref().filter(|id| ids.contains(id)) {
+                found.entry(id).or_insert((&**event, call));
+            }
+        }
+        if found.len() == ids.len() {
+            break;
+        }
+    }
+    found
 }
 
 fn check(id: &str, response: &FunctionResponse, call: &FunctionCall) -> Result<(), RunError> {

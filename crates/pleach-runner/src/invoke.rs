@@ -58,7 +58,7 @@ impl RunnerParts {
         if let (Some(named), None, false) = (&request.invocation_id, &message, resumes) {
             return Err(RunError::UnknownInvocation { session: key, invocation: named.to_string() });
         }
-        let mut history = History::read(&own);
+        let mut history = History::of(&own);
         let invocation_id = known.unwrap_or_else(|| InvocationId::from(format!("e-{}", self.services.ids.uuid())));
 
         let engine = Arc::new(Engine::new());

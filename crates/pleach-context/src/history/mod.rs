@@ -10,7 +10,7 @@ mod runs;
 use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pleach_core::{Event, NodePath};
+use pleach_core::{Event, InvocationId, NodePath};
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 
@@ -19,6 +19,7 @@ pub(crate) use marks::mark_pending_route;
 pub use record::RunRecord;
 pub use runs::RunKey;
 
+use crate::live_events_of;
 use crate::schema::{check_answer, unwrap_response};
 use record::is_echo;
 use runs::{Run, Runs};
@@ -33,11 +34,12 @@ pub struct History {
     now: u32,
     /// When a run gave the last event.
     ran: u32,
+    /// What engines keep, by run.
     kept: Mutex<FxHashMap<RunKey, Box<dyn Any + Send>>>,
 }
 
 /// A run that has asked a question, and the shape of the answer that it wants.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct Asker {
     run: RunKey,
     schema: Option<Value>,
@@ -55,9 +57,15 @@ pub struct RecordedRun<'a> {
 }
 
 impl History {
-    /// Reads the events of one invocation that count, in order (R1002, R1003); see [`live_events_of`](crate::live_events_of).
+    /// Reads the events of `invocation` that count among those of its session (R1002, R1003, R1141).
     #[must_use]
-    pub fn read(own: &[&Arc<Event>]) -> Self {
+    pub fn read(events: &[Arc<Event>], invocation: &InvocationId) -> Self {
+        Self::of(&live_events_of(events, invocation))
+    }
+
+    /// Reads these events, which are those of one invocation that count, in order. For engines.
+    #[must_use]
+    pub fn of(own: &[&Arc<Event>]) -> Self {
         let mut history = Self { runs: Runs::with_capacity(own.len()), ..Self::default() };
         own.iter().for_each(|event| history.add(event));
         history
@@ -69,14 +77,15 @@ impl History {
         self.runs.find(path).map(|key| self.at(key).record)
     }
 
-    /// Keeps what an engine has found out about a run while it checked the workflow, until the run starts.
+    /// Keeps what an engine has found out about a run while it checked the workflow, until the run starts; nothing for a
+    /// run that left no event. For engines.
     pub fn keep<T: Any + Send>(&self, path: &NodePath, finding: T) {
         if let Some(key) = self.runs.find(path) {
             self.kept().insert(key, Box::new(finding));
         }
     }
 
-    /// Takes what was kept for a run.
+    /// Takes what was kept for a run, if it is of this type. For engines.
     pub fn take_kept<T: Any + Send>(&self, path: &NodePath) -> Option<T> {
         let key = self.runs.find(path)?;
         self.kept().remove(&key)?.downcast().ok().map(|finding| *finding)
@@ -107,8 +116,9 @@ impl History {
         self.runs.is_empty()
     }
 
-    /// Reads one event more.
+    /// Reads one event more. What was [kept](Self::keep) without it is gone. For engines.
     pub fn add(&mut self, event: &Arc<Event>) {
+        self.kept.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
         self.now += 1;
         if event.author() == "user" {
             self.add_answers(event);

@@ -53,7 +53,8 @@ struct Questions {
     answered: u32,
 }
 
-/// What was said to have completed was so before all that was not: runs are marked as soon as they are through.
+/// What was said to have completed was so before all that was not: runs are marked as soon as they are through. Times count
+/// events, of which no memory holds so many.
 const UNMARKED: u32 = 1 << 31;
 
 impl RunRecord {

@@ -10,7 +10,7 @@ use rustc_hash::FxBuildHasher;
 
 use super::RunRecord;
 
-/// The runs, in the order of their first events. Neighbours in the tree find each other by place, without a hash.
+/// The runs. Neighbours in the tree find each other by place, without a hash.
 #[derive(Debug, Default)]
 pub(super) struct Runs {
     runs: Vec<Run>,
@@ -37,7 +37,7 @@ struct Children {
 }
 
 /// Where a history keeps a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RunKey(NonZeroU32);
 
 impl RunKey {
@@ -145,4 +145,29 @@ impl Runs {
 
 fn hash(path: &NodePath) -> u64 {
     FxBuildHasher.hash_one(path.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn children(runs: &Runs, parent: &str) -> Vec<String> {
+        runs.children(&parent.into()).map(|key| runs.at(key).path.to_string()).collect()
+    }
+
+    #[test]
+    fn r1003_runs_form_a_tree_whichever_event_comes_first() {
+        let mut runs = Runs::default();
+        let paths = ["w@1/a@1", "w@1/b@1/c@1", "w@1/a@1", "w@1/b@1", "w@1/a@2", "v@1", "w@1/b@1/c@2", "w@1"];
+        for path in paths {
+            let key = runs.key_of(&path.into());
+            assert_eq!((runs.find(&path.into()), runs.at(key).path.as_str()), (Some(key), path));
+        }
+        assert_eq!(children(&runs, ""), ["w@1", "v@1"]);
+        assert_eq!(children(&runs, "w@1"), ["w@1/a@1", "w@1/b@1", "w@1/a@2"]);
+        assert_eq!(children(&runs, "w@1/b@1"), ["w@1/b@1/c@1", "w@1/b@1/c@2"]);
+        assert_eq!(children(&runs, "w@1/a@1"), [""; 0]);
+        assert_eq!(children(&runs, "x@1"), [""; 0]);
+        assert_eq!(runs.children(&"w@1".into()).len(), 3);
+    }
 }

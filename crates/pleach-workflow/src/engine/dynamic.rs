@@ -83,15 +83,19 @@ async fn run(
     mut setup: RunSetup,
 ) -> Result<ChildEnd, ChildFailure> {
     let spec = node.spec();
-    let history = parent.invocation().history();
-    if let Some(record) = history.as_ref().and_then(|history| history.run(&setup.path)) {
+    let below_root = !parent.node_path().is_root();
+    let mut ended_at = None;
+    // Nobody looks at the history while the run goes on: a retry adds to it.
+    if let Some(history) = parent.invocation().history()
+        && let Some(record) = history.run(&setup.path)
+    {
         // The root counts as a dynamic run: without an outcome it runs again (R1010).
         let rules = ReplayRules::of(spec);
         let decision = decide(node, rules, Standing::of(rules, record, true), record);
         match decision.map_err(|error| ChildFailure { error, path: setup.path.clone() })? {
             Decision::Run(answers) => setup.resume_inputs = answers,
             Decision::FastForward(Replayed { output, .. }) => {
-                if !parent.node_path().is_root() {
+                if below_root {
                     parent.turn(record.completed_at()).await;
                 }
                 return Ok(ChildEnd::Done(output));
@@ -102,8 +106,8 @@ async fn run(
         if let Some(scope) = record.isolation_scope() {
             setup.isolation_scope = Some(Arc::clone(scope));
         }
+        ended_at = Some(record.ended_at());
     }
-    let path = setup.path.clone();
     let mut run = NodeRun::new(node, parent, input, setup);
     (&mut run).await;
     let ctx = run.into_context();
@@ -111,9 +115,8 @@ async fn run(
     match &end {
         ChildEnd::Done(_) if spec.kind == NodeKind::Workflow => {
             // One that only replayed takes its turn among the children that are answered at once.
-            let record = history.as_ref().and_then(|history| history.run(&path));
-            if let Some(record) = record.filter(|_| !ctx.executes() && !parent.node_path().is_root()) {
-                parent.turn(record.ended_at()).await;
+            if let Some(time) = ended_at.filter(|_| !ctx.executes() && below_root) {
+                parent.turn(time).await;
             }
         }
         ChildEnd::Done(output) if ctx.invocation().is_resumable() && (output.is_null() || !ctx.has_told(output)) => {

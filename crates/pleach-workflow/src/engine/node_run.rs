@@ -213,7 +213,8 @@ impl<'a> NodeRun<'a> {
                 );
                 let rewind = failure.path != *self.ctx.node_path();
                 let flushed = self.ctx.invocation().queue().next_ticket();
-                self.phase = Phase::Pause { pause: Some(services.clock.sleep(delay)), rewind, flushed };
+                let pause = (!delay.is_zero()).then(|| services.clock.sleep(delay));
+                self.phase = Phase::Pause { pause, rewind, flushed };
             }
             None => {
                 self.ctx.set_error(failure);

@@ -33,8 +33,11 @@ pub(crate) struct Replayed {
 pub(crate) struct ReplayRules {
     /// A workflow decides about each of its nodes itself.
     pub(crate) is_workflow: bool,
+    /// See [`NodeSpec::rerun_on_resume`].
     pub(crate) rerun_on_resume: bool,
+    /// See [`NodeSpec::wait_for_output`].
     pub(crate) wait_for_output: bool,
+    /// See [`NodeSpec::always_gives`].
     pub(crate) always_gives: bool,
 }
 

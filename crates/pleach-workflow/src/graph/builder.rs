@@ -309,12 +309,12 @@ fn compile(draft: &Draft) -> Graph {
     };
     let mut parts: Vec<Part> = draft.nodes.iter().zip(&adjacency.into).map(part).collect();
     let mut start = Vec::new();
-    for link in &draft.links {
+    for (declared, link) in (0..).zip(&draft.links) {
         let End::Node { index: to, .. } = link.to else { continue };
         let name = draft.name_of(link.from);
         let slot = |join: &Join| join.awaited.binary_search_by(|awaited| awaited.name.cmp(&name)).ok();
-        let join_slot = parts[to].join.as_ref().and_then(slot).unwrap_or(0);
-        let edge = Edge { to, route: link.route.clone(), join_slot };
+        let join_slot = parts[to].join.as_ref().and_then(slot).and_then(|slot| u32::try_from(slot).ok());
+        let edge = Edge { to, route: link.route.clone(), join_slot: join_slot.unwrap_or(0), declared };
         match link.from {
             End::Start => start.push(edge),
             End::Node { index, .. } => parts[index].out.push(edge),

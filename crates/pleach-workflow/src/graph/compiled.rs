@@ -22,6 +22,7 @@ pub(crate) struct Graph {
     pub(crate) start: Vec<Edge>,
     /// The edges out of all nodes, node by node, each one's in the order in which they are followed.
     edges: Vec<Edge>,
+    /// What the joins wait for, in the order of their nodes.
     pub(crate) joins: Vec<Join>,
     /// The nodes without outgoing edges.
     pub(crate) terminal: Vec<usize>,
@@ -35,6 +36,7 @@ pub(crate) struct Graph {
 /// A node of a checked graph: small, since every step of a run and of a replay looks at one.
 pub(crate) struct GraphNode {
     pub(crate) node: Arc<dyn Node>,
+    /// What of its declaration a replay looks at.
     pub(crate) replay: ReplayRules,
     /// Which of the graph's edges are its own.
     out: Range<u32>,
@@ -127,7 +129,11 @@ impl Graph {
             let edge = |edge: &Edge| EdgeOutline { from, to: edge.to, on: keys(edge.route.as_ref()) };
             edges.iter().map(edge).collect::<Vec<_>>()
         };
-        let later = (0..self.nodes.len()).flat_map(|place| out(Some(place), self.out(place)));
+        let later = (0..self.nodes.len()).flat_map(|place| {
+            let mut edges = self.out(place).to_vec();
+            edges.sort_by_key(|edge| edge.declared);
+            out(Some(place), &edges)
+        });
         GraphOutline {
             nodes: self.nodes.iter().map(|node| node.node.outline()).collect(),
             edges: out(None, &self.start).into_iter().chain(later).collect(),
@@ -144,7 +150,7 @@ fn keys(route: Option<&EdgeRoute>) -> Vec<RouteKey> {
 }
 
 fn number(place: usize) -> u32 {
-    u32::try_from(place).expect("a graph has fewer than 2^32 edges")
+    u32::try_from(place).expect("a graph has fewer than 2^32 nodes and edges")
 }
 
 impl fmt::Debug for Graph {

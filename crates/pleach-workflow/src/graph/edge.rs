@@ -54,7 +54,9 @@ pub(crate) struct Edge {
     pub(crate) to: usize,
     pub(crate) route: Option<EdgeRoute>,
     /// The predecessor's place among those of a join.
-    pub(crate) join_slot: usize,
+    pub(crate) join_slot: u32,
+    /// Its place among the edges as they were declared.
+    pub(crate) declared: u32,
 }
 
 impl Edge {
@@ -91,7 +93,7 @@ mod tests {
 
     fn edges(routes: &[Option<EdgeRoute>]) -> Vec<Edge> {
         let edges = routes.iter().cloned().enumerate();
-        let mut edges: Vec<Edge> = edges.map(|(to, route)| Edge { to, route, join_slot: 0 }).collect();
+        let mut edges: Vec<Edge> = edges.map(|(to, route)| Edge { to, route, join_slot: 0, declared: 0 }).collect();
         sort(&mut edges);
         edges
     }

@@ -65,7 +65,7 @@ impl Marks {
             }
             before = Some(time);
         }
-        Self { history: History::read(&own), tallies }
+        Self { history: History::of(&own), tallies }
     }
 
     /// What is known about the node with this name below the run at `parent`.

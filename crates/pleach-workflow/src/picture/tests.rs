@@ -66,3 +66,14 @@ digraph {
 ";
     assert_eq!(dot(&triage().outline()), expected);
 }
+
+/// The default edge is followed last, and drawn where it was declared (R624).
+#[test]
+fn r624_edges_are_drawn_as_they_were_declared() {
+    let mut wf = Workflow::builder("wf");
+    let (sort, left, right) =
+        (wf.node("sort", async || {}), wf.node("left", async || {}), wf.node("right", async || {}));
+    wf.edge(START, sort).route(sort, crate::EdgeRoute::Default, left.dynamic()).route(sort, "x", right.dynamic());
+    let graph = wf.build().expect("the graph is sound").outline().graph.expect("it has edges");
+    assert_eq!(graph.edges.iter().map(|edge| edge.to).collect::<Vec<_>>(), [0, 1, 2]);
+}

@@ -2,8 +2,10 @@
 
 mod changed;
 mod checkpoint;
+mod completion;
 mod ends;
 mod orchestrate;
+mod past;
 mod recorded;
 mod schedule;
 mod triggers;

@@ -6,18 +6,18 @@
 use std::sync::Arc;
 
 use pleach_context::{
-    ChildFailure, Context, Flow, History, NodeError, NodeInput, NodeSpec, Place, RecordedRun, RunKey, RunOutcome,
-    RunRecord, Yield,
+    ChildFailure, Context, Flow, NodeError, NodeInput, NodeSpec, Place, RecordedRun, RunRecord, Yield,
 };
-use pleach_core::{Branch, Event, NodePath, Route};
+use pleach_core::{Branch, Event, NodePath};
 
-use super::changed::{NOT_IN_IT, changed};
 use super::checkpoint;
+use super::completion::{Completion, End, Given, Ran};
 use super::ends::Ends;
-use super::recorded::{Known, Recorded};
+use super::past::Past;
+use super::recorded::Known;
 use super::schedule::Schedule;
 use super::triggers::Trigger;
-use crate::engine::{Decision, Finished, NodeRun, Replayed, RunSet, RunSetup, conform, decide, is_waiting};
+use crate::engine::{Decision, Finished, NodeRun, Replayed, RunSet, RunSetup, conform, decide};
 use crate::graph::Graph;
 
 /// One run of a workflow.
@@ -40,43 +40,6 @@ pub(super) struct Orchestration<'a> {
     branch: Option<Branch>,
     started: u64,
     path_buffer: String,
-}
-
-/// What history tells of this run's nodes.
-struct Past {
-    history: Arc<History>,
-    recorded: Recorded,
-}
-
-/// The end of a run, as its orchestrator sees it.
-struct Completion {
-    node: usize,
-    run: Ran,
-    end: End,
-}
-
-/// The run that has ended.
-enum Ran {
-    /// History answered it.
-    Before(RunKey),
-    /// It was executed.
-    Now(NodePath),
-}
-
-/// What a completed run gives.
-struct Given {
-    output: NodeInput,
-    route: Option<Route>,
-    branch: Option<Branch>,
-    /// Whether an event tells of it.
-    told: bool,
-}
-
-enum End {
-    Done(Given),
-    Interrupted(Vec<String>),
-    Waiting,
-    Failed(ChildFailure),
 }
 
 impl<'a> Orchestration<'a> {
@@ -259,10 +222,13 @@ impl<'a> Orchestration<'a> {
             }
             for finished in self.finished.drain(..) {
                 let (seq, ended) = (finished.seq, finished.ended);
-                let path = finished.ctx.node_path().clone();
-                let completion = completion(self.graph, finished);
+                let completion = Completion::of(self.graph, finished);
                 let completes = matches!(completion.end, End::Done(_));
-                match self.ends.settle(&path, completes) {
+                let replayed = match &completion.run {
+                    Ran::Now(path) => self.ends.settle(path, completes),
+                    Ran::Before(_) => None,
+                };
+                match replayed {
                     Some(time) => {
                         // It only replayed, and needed no room; who waits for it may need it to come before.
                         schedule.replays(completion.node);
@@ -400,37 +366,4 @@ impl<'a> Orchestration<'a> {
             self.runs.drive_while(self.ctx.deliver(event)).await;
         }
     }
-}
-
-impl Past {
-    fn read(graph: &Graph, history: Arc<History>, ctx: &Context) -> Result<Self, NodeError> {
-        // It was read for the check whether the workflow has changed, except below dynamic runs and for a retry.
-        if let Some(recorded) = history.take_kept(ctx.node_path()) {
-            return Ok(Self { recorded, history });
-        }
-        match Recorded::read(graph, &history, ctx.node_path()) {
-            Ok(recorded) => Ok(Self { recorded, history }),
-            Err(run) => Err(changed(ctx.node_name(), ctx.node_path(), run.path.name(), NOT_IN_IT)),
-        }
-    }
-}
-
-fn completion(graph: &Graph, finished: Finished) -> Completion {
-    let Finished { node, ctx, .. } = finished;
-    let end = match ctx.take_outcome() {
-        RunOutcome::Failed(failure) => End::Failed(*failure),
-        RunOutcome::Interrupted(ids) => End::Interrupted(ids),
-        RunOutcome::Done { output, route, .. }
-            if is_waiting(graph.nodes[node].node.spec(), &output, route.as_ref()) =>
-        {
-            End::Waiting
-        }
-        RunOutcome::Done { output, route, branch } => {
-            // A nested workflow finds what it gave again by replaying.
-            let nested = graph.nodes[node].replay.is_workflow;
-            let told = nested || ctx.has_told(&output);
-            End::Done(Given { output, route, branch, told })
-        }
-    };
-    Completion { node, run: Ran::Now(ctx.node_path().clone()), end }
 }

@@ -1,6 +1,8 @@
 //! [`Recorded`]: which runs of a workflow's nodes history knows, by node and number, and how they stand.
 
-use pleach_context::{History, RecordedRun, RunKey, RunRecord};
+use std::sync::Arc;
+
+use pleach_context::{GraphNames, History, RecordedRun, RunKey, RunRecord};
 use pleach_core::NodePath;
 
 use crate::engine::Standing;
@@ -9,6 +11,8 @@ use crate::graph::Graph;
 /// The recorded runs directly below one run of a workflow.
 #[derive(Debug)]
 pub(super) struct Recorded {
+    /// Those of the graph whose nodes these are.
+    names: Arc<GraphNames>,
     /// In the order of history.
     runs: Vec<Known>,
     /// The places in `runs`, by node, then by number.
@@ -22,6 +26,7 @@ pub(super) struct Recorded {
 pub(super) struct Known {
     /// Which node of the graph ran.
     pub(super) node: u32,
+    /// Which of the node's runs it is.
     number: u32,
     /// Where history keeps the run.
     pub(super) key: RunKey,
@@ -51,7 +56,12 @@ impl Recorded {
             begins[node + 1] += begins[node];
         }
         let places = by_node(&runs, &begins);
-        Ok(Self { runs, places, begins })
+        Ok(Self { names: Arc::clone(&graph.names), runs, places, begins })
+    }
+
+    /// Whether the runs are those of this graph's nodes.
+    pub(super) fn is_of(&self, graph: &Graph) -> bool {
+        Arc::ptr_eq(&self.names, &graph.names)
     }
 
     /// All runs, in the order of history.

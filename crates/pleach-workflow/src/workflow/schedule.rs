@@ -26,7 +26,9 @@ pub(crate) enum Status {
 #[derive(Debug)]
 pub(crate) struct Schedule {
     nodes: Vec<NodeState>,
+    /// By the graph's numbers of joins.
     joins: Vec<Arrivals>,
+    /// By the graph's numbers of what is kept.
     kept: Vec<Kept>,
     triggers: Triggers,
     /// The nodes that may start now, in the order in which they first got a pending trigger.
@@ -220,7 +222,7 @@ impl Schedule {
             (edge, after) = (after, edges.next());
             if let Some(join) = graph.nodes[*to].join {
                 let arrivals = &mut self.joins[join as usize];
-                arrivals.count += usize::from(!std::mem::replace(&mut arrivals.arrived[*join_slot], true));
+                arrivals.count += usize::from(!std::mem::replace(&mut arrivals.arrived[*join_slot as usize], true));
                 self.fire_join(graph, *to, join, by);
             } else if edge.is_some() {
                 self.push(*to, trigger.clone());

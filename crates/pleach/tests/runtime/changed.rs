@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use pleach::prelude::*;
-use pleach::{InMemorySessionService, Node};
+use pleach::{BoxFuture, Flow, History, InMemorySessionService, Node, NodeError, NodeInput, NodePath, NodeSpec};
 
 use crate::support::{runner, trace};
 
@@ -113,4 +113,46 @@ async fn what_was_added_does_not_disturb_and_the_old_workflow_goes_on() {
     wf.route(begin.dynamic(), "never", extra.dynamic()).edge(question.dynamic(), end.dynamic());
     let lines = answered(&sessions, wf.build().unwrap()).await;
     assert_eq!((lines, calls.load(Ordering::Relaxed)), (vec!["wf@1/last@1: \"last\", route \"last\"".to_owned()], 1));
+}
+
+/// Two versions of one workflow; the first one runs.
+struct Versions([Workflow; 2]);
+
+impl Node for Versions {
+    fn spec(&self) -> &NodeSpec {
+        self.0[0].spec()
+    }
+
+    fn run<'a>(&'a self, ctx: Context, input: NodeInput) -> BoxFuture<'a, Result<Flow, NodeError>> {
+        self.0[0].run(ctx, input)
+    }
+
+    fn fits(&self, path: &NodePath, history: &History) -> Result<(), NodeError> {
+        self.0.iter().try_for_each(|version| version.fits(path, history))
+    }
+}
+
+/// What the check of one graph has read is not taken for the nodes of another, which has them in another order.
+#[tokio::test]
+async fn r1010_each_graph_reads_its_own_runs() {
+    let version = |swapped: bool| {
+        let mut wf = Workflow::builder("wf");
+        let nodes = |wf: &mut pleach::WorkflowBuilder| {
+            (wf.node("add", async |Input(n): Input<i64>| n + 1), wf.node("ask", ask))
+        };
+        let (add, question) = match swapped {
+            false => nodes(&mut wf),
+            true => {
+                let question = wf.node("ask", ask);
+                (wf.node("add", async |Input(n): Input<i64>| n + 1), question)
+            }
+        };
+        let last = wf.node("last", async |ctx: Context| ctx.node_path().to_string());
+        wf.edge(START, add).edge(add, question.dynamic()).edge(question.dynamic(), last.dynamic());
+        wf.build().unwrap()
+    };
+    let (runner, sessions) = runner(version(false));
+    trace(runner.run("ana", "s1", Message::data(1))).await;
+    let lines = answered(&sessions, Versions([version(false), version(true)])).await;
+    assert_eq!(lines, ["wf@1/last@1: \"wf@1/last@1\""]);
 }

@@ -82,6 +82,33 @@ async fn e70_a_retried_parent_replays_the_children_that_completed() {
     );
 }
 
+/// Each retry reads what the attempt before it has added to the history.
+#[tokio::test]
+async fn e70_every_retry_knows_what_all_attempts_before_it_completed() {
+    let calls: Arc<[AtomicU32; 3]> = Arc::default();
+    let parent = FunctionNode::new("parent", move |ctx: Context| {
+        let calls = Arc::clone(&calls);
+        async move {
+            let mut sum = 0;
+            for place in 0..calls.len() {
+                let calls = Arc::clone(&calls);
+                let child = FunctionNode::new(format!("child{place}"), move || {
+                    let first = calls[place].fetch_add(1, Ordering::Relaxed) == 0;
+                    std::future::ready(if first { Err(PayError) } else { Ok(place) })
+                });
+                sum += ctx.run(&child, ()).await?;
+            }
+            Ok::<_, NodeError>(sum)
+        }
+    });
+    let (runner, _) = runner(parent.rerun_on_resume(true).retry(RetryConfig::attempts(4)));
+    let lines = trace(runner.run("ana", "s1", "go")).await;
+    let child =
+        |place| [format!("parent@1/child{place}@1: PayError: refused"), format!("parent@1/child{place}@1: {place}")];
+    let expected: Vec<String> = (0..3).flat_map(child).chain(["parent@1: 3".to_owned()]).collect();
+    assert_eq!(lines, expected);
+}
+
 #[tokio::test]
 async fn e128_a_failed_child_can_be_caught_and_the_parent_goes_on() {
     let child = FunctionNode::new("child", async || Err::<i64, _>(PayError));
