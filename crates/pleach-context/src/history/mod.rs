@@ -198,10 +198,10 @@ impl History {
         let says = event.content().is_some() || event.long_running_tool_ids().is_some();
         let asks = says && self.add_questions(key, event);
         let calls = || event.function_calls().next().is_some() || event.function_responses().next().is_some();
-        let finishes = !event.is_partial() && !asks && !(says && calls());
+        let goes_on = event.is_partial() || asks || (says && calls());
         let (now, echo) = (self.now, is_echo(event));
         let run = self.runs.at_mut(key);
-        run.record.take_own(event, now, echo, finishes);
+        run.record.take_own(event, now, echo, !goes_on);
         let mut above = run.parent;
         while let Some(key) = above {
             let run = self.runs.at_mut(key);

@@ -16,6 +16,7 @@ pub(super) struct Runs {
     runs: Vec<Run>,
     /// The runs by path, which stands in the run alone.
     index: HashTable<RunKey>,
+    /// The runs directly below the root.
     top: Children,
 }
 
@@ -32,6 +33,7 @@ pub(super) struct Run {
 /// The runs directly below another, chained by their `next`.
 #[derive(Clone, Copy, Debug, Default)]
 struct Children {
+    /// The first and the last one.
     ends: Option<(RunKey, RunKey)>,
     count: u32,
 }
@@ -83,7 +85,8 @@ impl Runs {
         let neighbour = self.runs.last().and_then(|run| run.parent);
         let (key, new) = self.entry(path);
         let (mut added, mut above) = (key, if new { path.parent_str() } else { return key });
-        while let Some(path) = above {
+        // A path that begins with a slash, which only another program can have written, is at the top.
+        while let Some(path) = above.filter(|path| !path.is_empty()) {
             let known = neighbour.filter(|parent| self.at(*parent).path.as_str() == path);
             let (parent, new) = known.map_or_else(|| self.entry(&path.into()), |parent| (parent, false));
             self.at_mut(added).parent = Some(parent);
@@ -113,6 +116,7 @@ impl Runs {
         })
     }
 
+    /// Chains a run to those below `parent`, or below the root.
     fn append(&mut self, parent: Option<RunKey>, child: RunKey) {
         let children = match parent {
             Some(parent) => &mut self.at_mut(parent).children,
@@ -158,12 +162,12 @@ mod tests {
     #[test]
     fn r1003_runs_form_a_tree_whichever_event_comes_first() {
         let mut runs = Runs::default();
-        let paths = ["w@1/a@1", "w@1/b@1/c@1", "w@1/a@1", "w@1/b@1", "w@1/a@2", "v@1", "w@1/b@1/c@2", "w@1"];
+        let paths = ["w@1/a@1", "w@1/b@1/c@1", "w@1/a@1", "w@1/b@1", "w@1/a@2", "v@1", "w@1/b@1/c@2", "w@1", "/x@1"];
         for path in paths {
             let key = runs.key_of(&path.into());
             assert_eq!((runs.find(&path.into()), runs.at(key).path.as_str()), (Some(key), path));
         }
-        assert_eq!(children(&runs, ""), ["w@1", "v@1"]);
+        assert_eq!(children(&runs, ""), ["w@1", "v@1", "/x@1"]);
         assert_eq!(children(&runs, "w@1"), ["w@1/a@1", "w@1/b@1", "w@1/a@2"]);
         assert_eq!(children(&runs, "w@1/b@1"), ["w@1/b@1/c@1", "w@1/b@1/c@2"]);
         assert_eq!(children(&runs, "w@1/a@1"), [""; 0]);
