@@ -19,6 +19,7 @@ pub struct InvocationContext {
     events: Mutex<Vec<Arc<Event>>>,
     history: Mutex<Past>,
     has_history: AtomicBool,
+    has_detached: AtomicBool,
     llm_calls: AtomicU32,
     metadata: Mutex<Map>,
     has_metadata: AtomicBool,
@@ -78,6 +79,7 @@ impl InvocationContext {
             events: Mutex::new(events),
             history: Mutex::default(),
             has_history: AtomicBool::new(false),
+            has_detached: AtomicBool::new(false),
             llm_calls: AtomicU32::new(0),
             metadata: Mutex::new(metadata),
             has_metadata,
@@ -259,6 +261,16 @@ impl InvocationContext {
         }
         self.has_history.store(true, Ordering::Release);
         Some(Arc::new(history))
+    }
+
+    /// Says that there are children that nobody waits for.
+    pub(crate) fn note_detached(&self) {
+        self.has_detached.store(true, Ordering::Release);
+    }
+
+    /// Whether there have ever been any: most invocations do not have to look for them.
+    pub(crate) fn has_detached(&self) -> bool {
+        self.has_detached.load(Ordering::Acquire)
     }
 
     /// Counts a model call against the limit of the run configuration.

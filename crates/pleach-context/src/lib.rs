@@ -32,8 +32,8 @@ pub use abort::AbortSignal;
 pub use arguments::{BadArgument, from_arguments};
 pub use clock::SystemClock;
 pub use context::{
-    Carries, ChildSetup, Context, GraphNames, Pending, Place, ReadonlyContext, RunOutcome, Staged, ToolRequests,
-    json_schema_of,
+    Carries, ChildSetup, Context, DetachedChild, GraphNames, Pending, Place, ReadonlyContext, RunOutcome, Staged,
+    ToolRequests, json_schema_of,
 };
 pub use credential::{
     AuthCredential, CredentialService, InMemoryCredentialService, SessionStateCredentialService, accept_credential,

@@ -1,11 +1,12 @@
 //! [`NodeScheduler`]: how a context runs dynamic children without knowing the engine.
 
 use std::fmt;
+use std::sync::Arc;
 
 use pleach_core::BoxFuture;
 use smol_str::SmolStr;
 
-use crate::{Context, Node, NodeError, NodeInput};
+use crate::{Context, DetachedChild, Node, NodeError, NodeInput};
 
 /// How a dynamic child is run. ADK: the arguments of `Context.run_node`, rule R701.
 #[derive(Clone, Debug, Default)]
@@ -101,4 +102,16 @@ pub trait NodeScheduler: fmt::Debug + Send + Sync + 'static {
         input: NodeInput,
         options: RunOptions,
     ) -> BoxFuture<'a, Result<ChildEnd, NodeError>>;
+
+    /// Makes a child of `parent` that nobody waits for; its path is fixed by this call.
+    ///
+    /// # Errors
+    /// An input that does not fit the node.
+    fn run_detached(
+        self: Arc<Self>,
+        parent: Context,
+        node: Arc<dyn Node>,
+        input: NodeInput,
+        options: RunOptions,
+    ) -> Result<DetachedChild, NodeError>;
 }

@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 use serde_json::Value;
 use smol_str::SmolStr;
 
+use super::detached::DetachedChild;
 use super::emit::Carries;
 use super::turns::Turns;
 use crate::queue::Ticket;
@@ -49,6 +50,8 @@ pub(crate) struct RunCell {
     pub(crate) parking: Parking,
     pub(crate) turns: Option<Box<Turns>>,
     pub(crate) children: Option<Box<FxHashMap<SmolStr, u32>>>,
+    /// Children that nobody waits for and that the run has not taken yet; `None` when it takes none.
+    pub(crate) detached: Option<Box<Vec<DetachedChild>>>,
     pub(crate) tool: Option<Box<ToolPart>>,
 }
 

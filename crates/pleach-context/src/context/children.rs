@@ -84,7 +84,7 @@ impl Context {
         })
     }
 
-    fn check_call(&self, options: &RunOptions) -> Result<(), NodeError> {
+    pub(super) fn check_call(&self, options: &RunOptions) -> Result<(), NodeError> {
         if self.inner.depth >= MAX_DEPTH {
             let text = format!("{} runs above each other: maximum recursion depth exceeded", self.inner.depth);
             return Err(NodeError::new("RecursionError", text));

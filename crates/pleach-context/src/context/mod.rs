@@ -6,6 +6,7 @@
 
 mod cell;
 mod children;
+mod detached;
 mod emit;
 mod park;
 mod progress;
@@ -23,6 +24,7 @@ use serde_json::Value;
 use smol_str::SmolStr;
 
 pub use children::json_schema_of;
+pub use detached::DetachedChild;
 pub use emit::{Carries, Staged};
 pub use park::Pending;
 pub use readonly::ReadonlyContext;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use pleach_context::{
-    ChildEnd, ChildFailure, Context, History, Node, NodeError, NodeInput, NodeKind, NodeScheduler, NodeSpec,
-    RunOptions, RunOutcome, mark_completed,
+    ChildEnd, ChildFailure, Context, DetachedChild, History, Node, NodeError, NodeInput, NodeKind, NodeScheduler,
+    NodeSpec, RunOptions, RunOutcome, mark_completed,
 };
 use pleach_core::{BoxFuture, Branch, Event, NodePath, Route};
 
@@ -53,7 +53,7 @@ impl Engine {
                 .map_err(|error| ChildFailure { error, path: path.clone() })?;
         }
         let setup = RunSetup { path, ..RunSetup::default() };
-        let end = run(root, node, input, setup).await?;
+        let end = run(root, node, input, setup, Turns::OfNobody).await?;
         Ok(match end {
             ChildEnd::Done(output) => RootEnd::Done(output),
             ChildEnd::Interrupted(ids) => RootEnd::Waiting(ids),
@@ -75,15 +75,24 @@ fn fits(node: &dyn Node, root: &NodePath, path: &NodePath, history: &History) ->
     node.fits(path, history)
 }
 
+/// Whose turns a run takes that is answered from history (R1020).
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Turns {
+    /// Those of its caller's children, of which the caller may take the first.
+    OfChildren,
+    /// Nobody waits for it.
+    OfNobody,
+}
+
 /// Runs one node outside of a graph, as history allows.
 async fn run(
     parent: &Context,
     node: &dyn Node,
     input: NodeInput,
     mut setup: RunSetup,
+    turns: Turns,
 ) -> Result<ChildEnd, ChildFailure> {
     let spec = node.spec();
-    let below_root = !parent.node_path().is_root();
     let mut ended_at = None;
     // Nobody looks at the history while the run goes on: a retry adds to it.
     if let Some(history) = parent.invocation().history()
@@ -95,7 +104,7 @@ async fn run(
         match decision.map_err(|error| ChildFailure { error, path: setup.path.clone() })? {
             Decision::Run(answers) => setup.resume_inputs = answers,
             Decision::FastForward(Replayed { output, .. }) => {
-                if below_root {
+                if turns == Turns::OfChildren {
                     parent.turn(record.completed_at()).await;
                 }
                 return Ok(ChildEnd::Done(output));
@@ -115,7 +124,7 @@ async fn run(
     match &end {
         ChildEnd::Done(_) if spec.kind == NodeKind::Workflow => {
             // One that only replayed takes its turn among the children that are answered at once.
-            if let Some(time) = ended_at.filter(|_| !ctx.executes() && below_root) {
+            if let Some(time) = ended_at.filter(|_| !ctx.executes() && turns == Turns::OfChildren) {
                 parent.turn(time).await;
             }
         }
@@ -164,6 +173,47 @@ fn child_branch(parent: &Context, path: &NodePath, options: &RunOptions) -> Opti
     if options.use_sub_branch { Some(Branch::child(base.as_ref(), path.name(), path.run_id())) } else { base }
 }
 
+/// What a child starts with; this fixes its path.
+fn child_setup(parent: &Context, spec: &NodeSpec, options: &RunOptions) -> RunSetup {
+    let name = options.name.as_ref().unwrap_or(&spec.name);
+    let path = parent.next_child_path(name, options.run_id.as_deref());
+    RunSetup {
+        branch: child_branch(parent, &path, options),
+        isolation_scope: options.override_isolation_scope.as_deref().map(Arc::from),
+        output_for: options.use_as_output.then(|| parent.output_for_of_child()),
+        name: options.name.clone(),
+        path,
+        ..RunSetup::default()
+    }
+}
+
+impl Engine {
+    /// Runs a child; of those with an id of their own only the first that asks does.
+    async fn run_once(
+        &self,
+        parent: &Context,
+        node: &dyn Node,
+        input: NodeInput,
+        setup: RunSetup,
+        shared: bool,
+        turns: Turns,
+    ) -> Result<ChildEnd, NodeError> {
+        let name = setup.name.clone().unwrap_or_else(|| node.spec().name.clone());
+        let failed = |failure| NodeError::child(&name, failure);
+        if !shared {
+            return run(parent, node, input, setup, turns).await.map_err(failed);
+        }
+        match self.once.claim(&setup.path).await {
+            Claim::Ended(end) => Ok(end),
+            Claim::Mine(guard) => {
+                let end = run(parent, node, input, setup, turns).await.map_err(failed)?;
+                guard.finish(end.clone());
+                Ok(end)
+            }
+        }
+    }
+}
+
 impl NodeScheduler for Engine {
     fn run_child<'a>(
         &'a self,
@@ -173,32 +223,27 @@ impl NodeScheduler for Engine {
         options: RunOptions,
     ) -> BoxFuture<'a, Result<ChildEnd, NodeError>> {
         let spec = node.spec();
-        let name = options.name.clone().unwrap_or_else(|| spec.name.clone());
-        let path = parent.next_child_path(&name, options.run_id.as_deref());
-        let setup = RunSetup {
-            branch: child_branch(parent, &path, &options),
-            isolation_scope: options.override_isolation_scope.as_deref().map(Arc::from),
-            output_for: options.use_as_output.then(|| parent.output_for_of_child()),
-            name: options.name.clone(),
-            path,
-            ..RunSetup::default()
-        };
+        let setup = child_setup(parent, spec, &options);
         let shared = options.run_id.is_some();
         Box::pin(async move {
             // What is wrong with the input is the caller's fault, not the child's (R305).
-            let input = conform(spec, &name, input)?;
-            let failed = |failure| NodeError::child(&name, failure);
-            if !shared {
-                return run(parent, node, input, setup).await.map_err(failed);
-            }
-            match self.once.claim(&setup.path).await {
-                Claim::Ended(end) => Ok(end),
-                Claim::Mine(guard) => {
-                    let end = run(parent, node, input, setup).await.map_err(failed)?;
-                    guard.finish(end.clone());
-                    Ok(end)
-                }
-            }
+            let input = conform(spec, setup.name.as_ref().unwrap_or(&spec.name), input)?;
+            self.run_once(parent, node, input, setup, shared, Turns::OfChildren).await
         })
+    }
+
+    fn run_detached(
+        self: Arc<Self>,
+        parent: Context,
+        node: Arc<dyn Node>,
+        input: NodeInput,
+        options: RunOptions,
+    ) -> Result<DetachedChild, NodeError> {
+        let spec = node.spec();
+        let input = conform(spec, options.name.as_ref().unwrap_or(&spec.name), input)?;
+        let setup = child_setup(&parent, spec, &options);
+        let (path, shared) = (setup.path.clone(), options.run_id.is_some());
+        let run = Box::pin(async move { self.run_once(&parent, &*node, input, setup, shared, Turns::OfNobody).await });
+        Ok(DetachedChild { path, run })
     }
 }

@@ -1,5 +1,6 @@
 //! The engine: one node run, many runs side by side, dynamic children, and what a resume may skip.
 
+mod detached;
 mod dynamic;
 mod gate;
 mod input;

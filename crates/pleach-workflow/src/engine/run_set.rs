@@ -11,9 +11,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context as TaskContext, Poll, Wake, Waker};
 
 use futures_util::task::AtomicWaker;
-use pleach_context::{Context, Ticket};
+use pleach_context::{Context, NodeError, Ticket};
 
 use super::NodeRun;
+use super::detached::Detached;
 
 /// A run that has ended.
 #[derive(Debug)]
@@ -45,7 +46,6 @@ impl Ended {
 }
 
 /// The runs of one orchestrator.
-#[derive(Default)]
 pub(crate) struct RunSet<'a> {
     slots: Vec<Slot<'a>>,
     free: Vec<usize>,
@@ -56,6 +56,8 @@ pub(crate) struct RunSet<'a> {
     polled: Vec<usize>,
     /// Whether others get their turn before the first run is polled.
     yields: bool,
+    /// Dropped last: they are children of the runs.
+    detached: Detached,
 }
 
 struct Slot<'a> {
@@ -98,9 +100,19 @@ impl Wake for SlotWaker {
 }
 
 impl<'a> RunSet<'a> {
-    /// The runs of an orchestrator that stands beside others: what became ready together with it goes first.
-    pub(crate) fn after_others() -> Self {
-        Self { yields: true, ..Self::default() }
+    /// The runs of an orchestrator; of one that stands `beside_others`, after what became ready together with it.
+    pub(crate) fn new(orchestrator: Context, beside_others: bool) -> Self {
+        Self {
+            slots: Vec::new(),
+            free: Vec::new(),
+            fresh: VecDeque::new(),
+            shared: Arc::default(),
+            live: 0,
+            finished: Vec::new(),
+            polled: Vec::new(),
+            yields: beside_others,
+            detached: Detached::of(orchestrator),
+        }
     }
 
     /// Adds a run; it is polled with the next pass.
@@ -121,14 +133,20 @@ impl<'a> RunSet<'a> {
 
     /// Whether nothing runs and nothing waits to be handed out.
     pub(crate) fn is_empty(&self) -> bool {
-        self.live == 0 && self.finished.is_empty()
+        self.live == 0 && self.finished.is_empty() && self.detached.is_empty()
     }
 
-    /// Waits until runs have ended, or there is news, and moves those that have ended to `batch`.
+    /// What the first detached child that ended badly failed with.
+    pub(crate) fn take_detached_failure(&mut self) -> Option<NodeError> {
+        self.detached.take_failure()
+    }
+
+    /// Waits until runs have ended, all of them or there is news, and moves those that have ended to `batch`.
     pub(crate) async fn next_batch(&mut self, batch: &mut Vec<Finished>, news: impl Fn() -> bool) {
         poll_fn(|cx| {
-            self.poll_runs(cx);
-            if self.finished.is_empty() && !news() { Poll::Pending } else { Poll::Ready(()) }
+            self.poll_all(cx);
+            let over = !self.finished.is_empty() || self.is_empty() || news();
+            if over { Poll::Ready(()) } else { Poll::Pending }
         })
         .await;
         batch.append(&mut self.finished);
@@ -136,7 +154,7 @@ impl<'a> RunSet<'a> {
 
     /// Gives every run that can go on its turn, without waiting, and moves those that have ended to `batch`.
     pub(crate) async fn pass(&mut self, batch: &mut Vec<Finished>) {
-        poll_fn(|cx| if self.poll_runs(cx) { Poll::Ready(()) } else { Poll::Pending }).await;
+        poll_fn(|cx| if self.poll_all(cx) { Poll::Ready(()) } else { Poll::Pending }).await;
         batch.append(&mut self.finished);
     }
 
@@ -145,14 +163,21 @@ impl<'a> RunSet<'a> {
         poll_fn(|cx| {
             let result = Pin::new(&mut other).poll(cx);
             if result.is_pending() {
-                self.poll_runs(cx);
+                self.poll_all(cx);
             }
             result
         })
         .await
     }
 
-    /// Polls what can go on; false when others get their turn first.
+    /// Polls what can go on, detached children behind the runs; false when others get their turn first.
+    fn poll_all(&mut self, cx: &mut TaskContext<'_>) -> bool {
+        let polled = self.poll_runs(cx);
+        self.detached.poll(cx);
+        polled
+    }
+
+    /// Polls the runs that can go on; false when others get their turn first.
     fn poll_runs(&mut self, cx: &mut TaskContext<'_>) -> bool {
         self.shared.parent.register(cx.waker());
         if std::mem::take(&mut self.yields) {

@@ -61,7 +61,7 @@ impl<'a> Orchestration<'a> {
             graph,
             spec,
             limit,
-            runs: if nested { RunSet::after_others() } else { RunSet::default() },
+            runs: RunSet::new(ctx.clone(), nested),
             finished: Vec::new(),
             past,
             ends: Ends::new(times.unwrap_or_default()),
@@ -98,6 +98,10 @@ impl<'a> Orchestration<'a> {
             }
             if !self.next_batch(&mut schedule, &mut batch).await {
                 self.check_divergence()?;
+                if let Some(error) = self.runs.take_detached_failure() {
+                    let failure = error.child_failure().cloned();
+                    return Err(failure.map_or(error, |failure| NodeError::child(&self.spec.name, failure)));
+                }
                 return self.finish(&schedule).await;
             }
             let mut failure = None;

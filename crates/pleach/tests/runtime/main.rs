@@ -8,6 +8,7 @@
 mod changed;
 mod compaction;
 mod credentials;
+mod detached;
 mod drain;
 mod edge_cases;
 mod failures;

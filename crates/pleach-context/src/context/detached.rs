@@ -1,0 +1,108 @@
+//! Children that nobody waits for: the workflow around goes on with them beside its nodes. Rule R643.
+
+use std::fmt;
+use std::sync::Arc;
+use std::task::Waker;
+
+use pleach_core::{BoxFuture, NodePath};
+use serde::Serialize;
+
+use super::Context;
+use crate::extract::Feeds;
+use crate::{ChildEnd, Node, NodeError, NodeInput, RunOptions, TypedNode};
+
+/// A child that nobody waits for, on its way to the workflow that goes on with it. For engines.
+pub struct DetachedChild {
+    /// The path of its run.
+    pub path: NodePath,
+    /// The run itself.
+    pub run: BoxFuture<'static, Result<ChildEnd, NodeError>>,
+}
+
+impl fmt::Debug for DetachedChild {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DetachedChild").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+impl Context {
+    /// Starts a child that nobody waits for, and gives the path of its run. This run can end before the child does, and
+    /// its successors do not wait for it.
+    ///
+    /// The nearest workflow around goes on with the child beside its nodes, and ends after it. When the child fails, the
+    /// workflow fails with its error, but only once nothing else is left to do. A child whose caller has completed cannot be
+    /// resumed: when it asks a question, that is a `RuntimeError` of the workflow, and what a crash cuts off is not run again.
+    ///
+    /// # Errors
+    /// Those of [`Context::run`] that are there before the child runs; a `ValueError` where no workflow is around that is
+    /// still under way.
+    ///
+    /// ADK: `asyncio.create_task(ctx.run_node(...))`; rule R643.
+    pub fn run_detached<N, X, M>(&self, node: N, input: X) -> Result<NodePath, NodeError>
+    where
+        N: TypedNode,
+        X: Serialize + Feeds<N::In, M>,
+    {
+        let input = serde_json::to_value(input).map_err(|error| NodeError::validation(error.to_string()))?;
+        self.run_node_detached(Arc::new(node), input, RunOptions::default())
+    }
+
+    /// Starts a child that nobody waits for, untyped and with options. See [`Context::run_detached`].
+    ///
+    /// # Errors
+    /// As [`Context::run_detached`]; also a `ValueError` for a run id of digits only, and for a child that is to give this
+    /// run's output, which would come too late.
+    pub fn run_node_detached(
+        &self,
+        node: Arc<dyn Node>,
+        input: impl Into<NodeInput>,
+        options: RunOptions,
+    ) -> Result<NodePath, NodeError> {
+        if options.use_as_output {
+            return Err(NodeError::value(format!(
+                "The output of node '{}' cannot be that of a child that it does not wait for.",
+                self.node_name()
+            )));
+        }
+        self.check_call(&options)?;
+        let nobody = || {
+            NodeError::value(format!(
+                "No workflow is around node '{}' that could go on with a child that nobody waits for: put the node into a workflow, or wait for the child with `Context::run`.",
+                self.node_name()
+            ))
+        };
+        let mut around = std::iter::successors(self.parent(), |run| run.parent());
+        let owner = around.find(|run| run.cell().detached.is_some()).ok_or_else(nobody)?;
+        let scheduler = Arc::clone(self.invocation().scheduler());
+        let child = scheduler.run_detached(self.clone(), node, input.into(), options)?;
+        let path = child.path.clone();
+        // It may have ended meanwhile, when this is called in a task of its own.
+        owner.cell().detached.as_deref_mut().ok_or_else(nobody)?.push(child);
+        self.invocation().note_detached();
+        // Called in a task of its own, nobody else would look for it.
+        let body = self.cell().body.take();
+        body.into_iter().for_each(Waker::wake);
+        Ok(path)
+    }
+
+    /// Says that this run, a workflow's, takes the children that nobody waits for. For engines.
+    pub fn accept_detached(&self) {
+        self.cell().detached = Some(Box::default());
+    }
+
+    /// Says that this run takes no more of them. For engines.
+    pub fn refuse_detached(&self) {
+        let left = self.cell().detached.take();
+        // They hold contexts, so they go when the lock is free.
+        drop(left);
+    }
+
+    /// The children that nobody waits for that have come since this was last asked. For engines.
+    #[must_use]
+    pub fn take_detached(&self) -> Vec<DetachedChild> {
+        if !self.invocation().has_detached() {
+            return Vec::new();
+        }
+        self.cell().detached.as_deref_mut().map(std::mem::take).unwrap_or_default()
+    }
+}
