@@ -51,7 +51,7 @@ pub(crate) struct RunCell {
     pub(crate) turns: Option<Box<Turns>>,
     pub(crate) children: Option<Box<FxHashMap<SmolStr, u32>>>,
     /// Children that nobody waits for and that the run has not taken yet; `None` when it takes none.
-    pub(crate) detached: Option<Box<Vec<DetachedChild>>>,
+    pub(crate) detached: Option<Vec<DetachedChild>>,
     pub(crate) tool: Option<Box<ToolPart>>,
 }
 

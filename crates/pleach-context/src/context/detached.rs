@@ -77,7 +77,7 @@ impl Context {
         let child = scheduler.run_detached(self.clone(), node, input.into(), options)?;
         let path = child.path.clone();
         // It may have ended meanwhile, when this is called in a task of its own.
-        owner.cell().detached.as_deref_mut().ok_or_else(nobody)?.push(child);
+        owner.cell().detached.as_mut().ok_or_else(nobody)?.push(child);
         self.invocation().note_detached();
         // Called in a task of its own, nobody else would look for it.
         let body = self.cell().body.take();
@@ -87,7 +87,7 @@ impl Context {
 
     /// Says that this run, a workflow's, takes the children that nobody waits for. For engines.
     pub fn accept_detached(&self) {
-        self.cell().detached = Some(Box::default());
+        self.cell().detached = Some(Vec::new());
     }
 
     /// Says that this run takes no more of them. For engines.
@@ -103,6 +103,6 @@ impl Context {
         if !self.invocation().has_detached() {
             return Vec::new();
         }
-        self.cell().detached.as_deref_mut().map(std::mem::take).unwrap_or_default()
+        self.cell().detached.as_mut().map(std::mem::take).unwrap_or_default()
     }
 }
