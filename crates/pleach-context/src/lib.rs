@@ -33,7 +33,7 @@ pub use arguments::{BadArgument, from_arguments};
 pub use clock::SystemClock;
 pub use context::{
     Carries, ChildSetup, Context, DetachedChild, GraphNames, Pending, Place, ReadonlyContext, RunOutcome, Staged,
-    ToolRequests, json_schema_of,
+    ToolRequests, asked_detached, json_schema_of,
 };
 pub use credential::{
     AuthCredential, CredentialService, InMemoryCredentialService, SessionStateCredentialService, accept_credential,

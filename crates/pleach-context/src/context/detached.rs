@@ -25,13 +25,23 @@ impl fmt::Debug for DetachedChild {
     }
 }
 
+/// What a question of a run that nobody waits for fails with. For engines.
+#[must_use]
+pub fn asked_detached() -> NodeError {
+    let message = "A dynamic node started with `run_detached` asked for input, but a detached node cannot be resumed. Wait for it with `Context::run`.";
+    NodeError::new("RuntimeError", message)
+}
+
 impl Context {
     /// Starts a child that nobody waits for, and gives the path of its run. This run can end before the child does, and
     /// its successors do not wait for it.
     ///
-    /// The nearest workflow around goes on with the child beside its nodes, and ends after it. When the child fails, the
-    /// workflow fails with its error, but only once nothing else is left to do. A child whose caller has completed cannot be
-    /// resumed: when it asks a question, that is a `RuntimeError` of the workflow, and what a crash cuts off is not run again.
+    /// The nearest workflow around goes on with the child beside its nodes, and ends after it. When the child fails, however
+    /// early, the workflow fails with its error once nothing else is left to do. A child whose caller has completed is not run
+    /// again, by a resume or by a retry of the workflow: so it may ask nothing (a `RuntimeError`), and what a crash or a failure
+    /// of the workflow cuts off stays cut off. A caller that is tried or run again goes on with the child that it has started.
+    ///
+    /// Call it while the body of the node runs, not in a task that outlives it.
     ///
     /// # Errors
     /// Those of [`Context::run`] that are there before the child runs; a `ValueError` where no workflow is around that is
@@ -80,7 +90,7 @@ impl Context {
         owner.cell().detached.as_mut().ok_or_else(nobody)?.push(child);
         self.invocation().note_detached();
         // Called in a task of its own, nobody else would look for it.
-        let body = self.cell().body.take();
+        let body = owner.cell().body.take();
         body.into_iter().for_each(Waker::wake);
         Ok(path)
     }

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::Context;
 use super::cell::{Output, RunCell, output_twice};
+use super::detached::asked_detached;
 use super::park::LiveCall;
 use crate::history::mark_pending_route;
 use crate::queue::Ticket;
@@ -96,6 +97,10 @@ impl Context {
         }
         for (key, value) in event.actions().state_delta() {
             self.check_state_entry(key, value)?;
+        }
+        if self.inner.detached && event.is_interrupt() {
+            // Stored, it would stay open, and an answer could not lead anywhere (R643).
+            return Err(asked_detached());
         }
         let mut cell = self.cell();
         if cell.parking.ended {

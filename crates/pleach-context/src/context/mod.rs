@@ -24,7 +24,7 @@ use serde_json::Value;
 use smol_str::SmolStr;
 
 pub use children::json_schema_of;
-pub use detached::DetachedChild;
+pub use detached::{DetachedChild, asked_detached};
 pub use emit::{Carries, Staged};
 pub use park::Pending;
 pub use readonly::ReadonlyContext;
@@ -58,6 +58,8 @@ struct ContextInner {
     state_schema: Option<Schema>,
     resume_inputs: Option<Arc<Map>>,
     place: Option<Place>,
+    /// Nobody waits for the run, or for one above it.
+    detached: bool,
     graph: OnceLock<Arc<GraphNames>>,
     output_for: Option<Arc<[NodePath]>>,
     claimed: bool,
@@ -99,6 +101,8 @@ pub struct ChildSetup {
     pub output_for: Option<Arc<[NodePath]>>,
     /// Where in its workflow's graph the run stands; `None` for dynamic and root runs.
     pub place: Option<Place>,
+    /// Whether nobody waits for the run (R643).
+    pub detached: bool,
 }
 
 /// What came of a run.
@@ -139,6 +143,7 @@ impl Context {
                 state_schema: None,
                 resume_inputs: None,
                 place: None,
+                detached: false,
                 graph: OnceLock::new(),
                 output_for: None,
                 claimed: false,
@@ -173,6 +178,7 @@ impl Context {
                 state_schema: spec.state_schema.clone().or_else(|| parent.state_schema.clone()),
                 resume_inputs: setup.resume_inputs,
                 place: setup.place,
+                detached: setup.detached || parent.detached,
                 graph: OnceLock::new(),
                 output_for: setup.output_for,
                 claimed,
@@ -206,6 +212,7 @@ impl Context {
                 state_schema: this.state_schema.clone(),
                 resume_inputs: this.resume_inputs.clone(),
                 place: this.place,
+                detached: this.detached,
                 graph: OnceLock::new(),
                 output_for: this.output_for.clone(),
                 claimed: this.claimed,

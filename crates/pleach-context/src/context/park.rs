@@ -77,7 +77,7 @@ impl RunCell {
 /// What a pending body waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pending {
-    /// A child's turn, which it has now: the body can be polled again.
+    /// A child's turn, which it has now, or a child that nobody waits for: the body can be polled again.
     Turn,
     /// The outside world, with every call that is under way.
     Parked,
@@ -95,6 +95,10 @@ impl Context {
     #[must_use]
     pub fn pending(&self, waker: &Waker) -> Pending {
         let mut cell = self.cell();
+        if cell.detached.as_ref().is_some_and(|children| !children.is_empty()) {
+            // They came from another thread, while the body was polled.
+            return Pending::Turn;
+        }
         let pending = if cell.is_parked() { Pending::Parked } else { Pending::Other };
         match cell.give_turn() {
             Some(turn) => {

@@ -1,12 +1,14 @@
 //! [`Detached`]: the children that nobody waits for, run beside the nodes of the workflow around them. Rule R643.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context as TaskContext, Poll, ready};
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use pleach_context::{ChildEnd, ChildFailure, Context, DetachedChild, NodeError};
+use pleach_context::{ChildEnd, ChildFailure, Context, DetachedChild, NodeError, asked_detached};
+use pleach_core::NodePath;
 
 /// The detached children of one workflow run.
 pub(crate) struct Detached {
@@ -14,8 +16,8 @@ pub(crate) struct Detached {
     /// Made with the first one.
     running: Option<Box<FuturesUnordered<Numbered>>>,
     started: u64,
-    /// The first child that ended badly, by the order of starts.
-    failure: Option<(u64, NodeError)>,
+    /// The children that ended badly, by the order of starts.
+    failures: BTreeMap<u64, (NodePath, NodeError)>,
 }
 
 /// A child and its place in the order of starts.
@@ -25,7 +27,7 @@ struct Numbered {
 }
 
 impl Future for Numbered {
-    type Output = (u64, Result<(), NodeError>);
+    type Output = (u64, NodePath, Result<(), NodeError>);
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Self::Output> {
         let end = ready!(self.child.run.as_mut().poll(cx));
@@ -33,14 +35,13 @@ impl Future for Numbered {
             ChildEnd::Interrupted(_) => Err(asked(&self.child)),
             ChildEnd::Done(_) | ChildEnd::Waiting => Ok(()),
         });
-        Poll::Ready((self.number, end))
+        Poll::Ready((self.number, self.child.path.clone(), end))
     }
 }
 
-/// The failure of a child that asked a question.
+/// The failure of a child that waits for an answer which history has not.
 fn asked(child: &DetachedChild) -> NodeError {
-    let message = "A dynamic node started with `run_detached` asked for input, but a detached node cannot be resumed. Wait for it with `Context::run`.";
-    let failure = ChildFailure { error: NodeError::new("RuntimeError", message), path: child.path.clone() };
+    let failure = ChildFailure { error: asked_detached(), path: child.path.clone() };
     NodeError::child(child.path.name(), failure)
 }
 
@@ -48,7 +49,7 @@ impl Detached {
     /// Says that `owner`, the workflow's run, takes detached children.
     pub(crate) fn of(owner: Context) -> Self {
         owner.accept_detached();
-        Self { owner, running: None, started: 0, failure: None }
+        Self { owner, running: None, started: 0, failures: BTreeMap::new() }
     }
 
     /// Whether none is under way.
@@ -58,34 +59,42 @@ impl Detached {
 
     /// Takes what has come, and polls what can go on.
     pub(crate) fn poll(&mut self, cx: &mut TaskContext<'_>) {
-        loop {
-            let new = self.owner.take_detached();
-            let came = !new.is_empty();
-            for child in new {
-                let number = self.started;
-                self.started += 1;
-                self.running.get_or_insert_default().push(Numbered { number, child });
-            }
-            let Some(running) = &mut self.running else { return };
+        self.adopt();
+        while let Some(running) = &mut self.running {
             match running.poll_next_unpin(cx) {
-                Poll::Ready(Some((number, Err(error)))) => self.note(number, error),
-                Poll::Ready(Some((_, Ok(())))) => {}
+                Poll::Ready(Some((number, path, end))) => self.note(number, path, end),
                 // What was polled may have started others.
-                _ if came => {}
+                _ if self.adopt() => {}
                 _ => return,
             }
         }
     }
 
-    fn note(&mut self, number: u64, error: NodeError) {
-        if self.failure.as_ref().is_none_or(|(first, _)| number < *first) {
-            self.failure = Some((number, error));
+    /// Takes the children that have come; says whether there were any.
+    fn adopt(&mut self) -> bool {
+        let new = self.owner.take_detached();
+        let came = !new.is_empty();
+        for child in new {
+            let number = self.started;
+            self.started += 1;
+            self.running.get_or_insert_default().push(Numbered { number, child });
+        }
+        came
+    }
+
+    fn note(&mut self, number: u64, path: NodePath, end: Result<(), NodeError>) {
+        match end {
+            // A caller that was tried again has started it anew.
+            Ok(()) => self.failures.retain(|_, (failed, _)| *failed != path),
+            Err(error) => {
+                self.failures.insert(number, (path, error));
+            }
         }
     }
 
     /// What the first child that ended badly failed with.
     pub(crate) fn take_failure(&mut self) -> Option<NodeError> {
-        self.failure.take().map(|(_, error)| error)
+        self.failures.pop_first().map(|(_, (_, error))| error)
     }
 }
 

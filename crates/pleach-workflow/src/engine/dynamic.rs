@@ -80,7 +80,7 @@ fn fits(node: &dyn Node, root: &NodePath, path: &NodePath, history: &History) ->
 enum Turns {
     /// Those of its caller's children, of which the caller may take the first.
     OfChildren,
-    /// Nobody waits for it.
+    /// Those of nobody: it is the root, or nobody waits for it.
     OfNobody,
 }
 
@@ -117,9 +117,14 @@ async fn run(
         }
         ended_at = Some(record.ended_at());
     }
+    let detached = setup.detached;
     let mut run = NodeRun::new(node, parent, input, setup);
     (&mut run).await;
     let ctx = run.into_context();
+    if let Some(last) = ctx.last_event().filter(|_| detached) {
+        // Its caller has told when it ended, perhaps; a replay sees that what is around it went on.
+        std::iter::successors(parent.parent(), |run| run.parent()).for_each(|run| run.note_event(last));
+    }
     let end = end_of(spec, &ctx)?;
     match &end {
         ChildEnd::Done(_) if spec.kind == NodeKind::Workflow => {
@@ -198,19 +203,27 @@ impl Engine {
         shared: bool,
         turns: Turns,
     ) -> Result<ChildEnd, NodeError> {
-        let name = setup.name.clone().unwrap_or_else(|| node.spec().name.clone());
-        let failed = |failure| NodeError::child(&name, failure);
+        let spec = node.spec();
+        let name = setup.name.clone();
+        let name = name.as_ref().unwrap_or(&spec.name);
+        // What is wrong with the input is the caller's fault, not the child's (R305).
+        let input = conform(spec, name, input)?;
+        let failed = |failure| NodeError::child(name, failure);
         if !shared {
             return run(parent, node, input, setup, turns).await.map_err(failed);
         }
-        match self.once.claim(&setup.path).await {
-            Claim::Ended(end) => Ok(end),
-            Claim::Mine(guard) => {
-                let end = run(parent, node, input, setup, turns).await.map_err(failed)?;
-                guard.finish(end.clone());
-                Ok(end)
+        // Rare, and not to be in the size of all others.
+        Box::pin(async {
+            match self.once.claim(&setup.path).await {
+                Claim::Ended(end) => Ok(end),
+                Claim::Mine(guard) => {
+                    let end = run(parent, node, input, setup, turns).await.map_err(failed)?;
+                    guard.finish(end.clone());
+                    Ok(end)
+                }
             }
-        }
+        })
+        .await
     }
 }
 
@@ -222,14 +235,8 @@ impl NodeScheduler for Engine {
         input: NodeInput,
         options: RunOptions,
     ) -> BoxFuture<'a, Result<ChildEnd, NodeError>> {
-        let spec = node.spec();
-        let setup = child_setup(parent, spec, &options);
-        let shared = options.run_id.is_some();
-        Box::pin(async move {
-            // What is wrong with the input is the caller's fault, not the child's (R305).
-            let input = conform(spec, setup.name.as_ref().unwrap_or(&spec.name), input)?;
-            self.run_once(parent, node, input, setup, shared, Turns::OfChildren).await
-        })
+        let setup = child_setup(parent, node.spec(), &options);
+        Box::pin(self.run_once(parent, node, input, setup, options.run_id.is_some(), Turns::OfChildren))
     }
 
     fn run_detached(
@@ -241,9 +248,10 @@ impl NodeScheduler for Engine {
     ) -> Result<DetachedChild, NodeError> {
         let spec = node.spec();
         let input = conform(spec, options.name.as_ref().unwrap_or(&spec.name), input)?;
-        let setup = child_setup(&parent, spec, &options);
-        let (path, shared) = (setup.path.clone(), options.run_id.is_some());
-        let run = Box::pin(async move { self.run_once(&parent, &*node, input, setup, shared, Turns::OfNobody).await });
+        let setup = RunSetup { detached: true, ..child_setup(&parent, spec, &options) };
+        let path = setup.path.clone();
+        // A caller that is tried again must not run it twice.
+        let run = Box::pin(async move { self.run_once(&parent, &*node, input, setup, true, Turns::OfNobody).await });
         Ok(DetachedChild { path, run })
     }
 }

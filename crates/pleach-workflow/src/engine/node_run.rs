@@ -27,6 +27,8 @@ pub(crate) struct RunSetup {
     pub(crate) resume_inputs: Option<Arc<Map>>,
     pub(crate) output_for: Option<Arc<[NodePath]>>,
     pub(crate) place: Option<Place>,
+    /// Whether nobody waits for the run.
+    pub(crate) detached: bool,
     /// The node's name in its path, when it is another than the node's own.
     pub(crate) name: Option<SmolStr>,
 }
@@ -99,6 +101,7 @@ impl<'a> NodeRun<'a> {
             resume_inputs: setup.resume_inputs,
             output_for: setup.output_for,
             place: setup.place,
+            detached: setup.detached,
         };
         let ctx = parent.child(spec, setup.name.as_ref().unwrap_or(&spec.name), child);
         let span = AttemptSpan::default();

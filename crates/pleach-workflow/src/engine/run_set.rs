@@ -170,8 +170,12 @@ impl<'a> RunSet<'a> {
         .await
     }
 
-    /// Polls what can go on, detached children behind the runs; false when others get their turn first.
+    /// Polls what can go on, and new detached children behind the runs; false when others get their turn first.
     fn poll_all(&mut self, cx: &mut TaskContext<'_>) -> bool {
+        if !self.detached.is_empty() {
+            // Runs that spend all of tokio's budget must not starve them.
+            self.detached.poll(cx);
+        }
         let polled = self.poll_runs(cx);
         self.detached.poll(cx);
         polled

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use pleach::prelude::*;
-use pleach::{Dynamic, NodeInput, RunOptions, TypedNode};
+use pleach::{Dynamic, Node, NodeInput, RunOptions, TypedNode};
 use tokio::sync::Notify;
 
 use crate::support::{runner, trace};
@@ -68,6 +68,7 @@ async fn e134_its_failure_is_the_workflows_when_nothing_else_is_left() {
     assert_eq!(lines[1..], ["wf@1/after@1: \"after\"", "wf@1/parent@1/late@1: LateError: late", "! LateError: late"]);
 }
 
+/// The question is not stored: nobody could go on with its answer.
 #[tokio::test]
 async fn r643_it_may_ask_nothing() {
     async fn ask() -> RequestInput {
@@ -76,11 +77,87 @@ async fn r643_it_may_ask_nothing() {
     let child = |_| FunctionNode::new("late", ask);
     let (runner, _) = runner(workflow(child));
     let lines = trace(runner.run("ana", "s1", "go")).await;
-    assert_eq!(lines.len(), 4, "{lines:?}");
-    assert!(
-        lines[3].starts_with("! RuntimeError: A dynamic node started with `run_detached` asked for input"),
-        "{lines:?}"
-    );
+    let why = "RuntimeError: A dynamic node started with `run_detached` asked for input, but a detached node cannot be resumed. Wait for it with `Context::run`.";
+    assert!(lines.contains(&format!("wf@1/parent@1/late@1: {why}")), "{lines:?}");
+    assert_eq!((lines.len(), lines[3].as_str()), (4, format!("! {why}").as_str()));
+}
+
+/// A workflow of one node.
+fn workflow_of(parent: impl Node + TypedNode) -> Workflow {
+    let mut wf = Workflow::builder("wf");
+    let parent = wf.add(parent);
+    wf.edge(START, parent.dynamic());
+    wf.build().unwrap()
+}
+
+#[tokio::test]
+async fn r643_a_caller_that_is_tried_again_goes_on_with_the_child_that_it_has_started() {
+    let (calls, gate) = (Arc::new(AtomicU32::new(0)), Arc::new(Notify::new()));
+    let seen = Arc::clone(&calls);
+    let parent = FunctionNode::new("parent", move |ctx: Context| {
+        let (seen, gate) = (Arc::clone(&seen), Arc::clone(&gate));
+        async move {
+            let (first, opened) = (ctx.attempt_count() == 1, Arc::clone(&gate));
+            let late = FunctionNode::new("late", move || {
+                let gate = Arc::clone(&gate);
+                let number = seen.fetch_add(1, Ordering::Relaxed);
+                async move {
+                    gate.notified().await;
+                    number
+                }
+            });
+            ctx.run_detached(late, ())?;
+            let flaky =
+                FunctionNode::new("flaky", move || std::future::ready(if first { Err(LateError) } else { Ok(1) }));
+            let one = ctx.run(&flaky, ()).await?;
+            opened.notify_one();
+            Ok::<_, NodeError>(one)
+        }
+    });
+    let (runner, _) = runner(workflow_of(parent.rerun_on_resume(true).retry(RetryConfig::attempts(2))));
+    let mut lines = trace(runner.run("ana", "s1", "go")).await;
+    lines.sort();
+    let expected = [
+        "wf@1/parent@1/flaky@1: 1",
+        "wf@1/parent@1/flaky@1: LateError: late",
+        "wf@1/parent@1/late@1: 0",
+        "wf@1/parent@1: 1",
+    ];
+    assert_eq!((lines, calls.load(Ordering::Relaxed)), (expected.map(String::from).to_vec(), 1));
+}
+
+/// Nothing polls the workflow but what the children themselves wake.
+#[tokio::test]
+async fn r643_a_child_that_another_one_or_a_task_has_started_is_found() {
+    let (never, fed) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let parent = FunctionNode::new("parent", move |ctx: Context| {
+        let (never, fed) = (Arc::clone(&never), Arc::clone(&fed));
+        async move {
+            let (kept, end) = (Arc::clone(&never), Arc::clone(&never));
+            let long = FunctionNode::new("long", move || {
+                let kept = Arc::clone(&kept);
+                async move { kept.notified().await }
+            });
+            let nested = FunctionNode::new("nested", move |ctx: Context| {
+                let (feeds, fed, end) = (Arc::clone(&fed), Arc::clone(&fed), Arc::clone(&end));
+                async move {
+                    tokio::task::yield_now().await;
+                    let feeder = FunctionNode::new("feeder", move || std::future::ready(feeds.notify_one()));
+                    let own = ctx.clone();
+                    tokio::spawn(async move { own.run_detached(feeder, ()) }).await??;
+                    fed.notified().await;
+                    end.notify_one();
+                    Ok::<_, pleach::BoxError>("nested")
+                }
+            });
+            ctx.run_detached(long, ())?;
+            ctx.run_detached(nested.rerun_on_resume(true), ())?;
+            Ok::<_, NodeError>("parent")
+        }
+    });
+    let (runner, _) = runner(workflow_of(parent.rerun_on_resume(true)));
+    let lines = trace(runner.run("ana", "s1", "go")).await;
+    assert_eq!(lines, ["wf@1/parent@1: \"parent\"", "wf@1/parent@1/nested@1: \"nested\""]);
 }
 
 /// Each failure in a moment of its own: the first one by the order of starts counts.
