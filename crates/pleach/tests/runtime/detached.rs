@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use pleach::prelude::*;
-use pleach::{Dynamic, Node, NodeInput, RunOptions, TypedNode};
+use pleach::{Dynamic, NodeInput, RunOptions, TypedNode};
 use tokio::sync::Notify;
 
 use crate::support::{runner, trace};
@@ -83,7 +83,7 @@ async fn r643_it_may_ask_nothing() {
 }
 
 /// A workflow of one node.
-fn workflow_of(parent: impl Node + TypedNode) -> Workflow {
+fn workflow_of(parent: impl TypedNode) -> Workflow {
     let mut wf = Workflow::builder("wf");
     let parent = wf.add(parent);
     wf.edge(START, parent.dynamic());
@@ -142,7 +142,10 @@ async fn r643_a_child_that_another_one_or_a_task_has_started_is_found() {
                 let (feeds, fed, end) = (Arc::clone(&fed), Arc::clone(&fed), Arc::clone(&end));
                 async move {
                     tokio::task::yield_now().await;
-                    let feeder = FunctionNode::new("feeder", move || std::future::ready(feeds.notify_one()));
+                    let feeder = FunctionNode::new("feeder", move || {
+                        feeds.notify_one();
+                        std::future::ready(())
+                    });
                     let own = ctx.clone();
                     tokio::spawn(async move { own.run_detached(feeder, ()) }).await??;
                     fed.notified().await;
