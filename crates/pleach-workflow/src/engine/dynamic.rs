@@ -53,7 +53,7 @@ impl Engine {
                 .map_err(|error| ChildFailure { error, path: path.clone() })?;
         }
         let setup = RunSetup { path, ..RunSetup::default() };
-        let end = run(root, node, input, setup, Turns::OfNobody).await?;
+        let end = run(root, node, input, setup).await?;
         Ok(match end {
             ChildEnd::Done(output) => RootEnd::Done(output),
             ChildEnd::Interrupted(ids) => RootEnd::Waiting(ids),
@@ -75,24 +75,17 @@ fn fits(node: &dyn Node, root: &NodePath, path: &NodePath, history: &History) ->
     node.fits(path, history)
 }
 
-/// Whose turns a run takes that is answered from history (R1020).
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Turns {
-    /// Those of its caller's children, of which the caller may take the first.
-    OfChildren,
-    /// Those of nobody: it is the root, or nobody waits for it.
-    OfNobody,
-}
-
 /// Runs one node outside of a graph, as history allows.
 async fn run(
     parent: &Context,
     node: &dyn Node,
     input: NodeInput,
     mut setup: RunSetup,
-    turns: Turns,
 ) -> Result<ChildEnd, ChildFailure> {
     let spec = node.spec();
+    let detached = setup.detached;
+    // Of several children that history answers the caller may take the first (R1020).
+    let takes_turn = !detached && !parent.node_path().is_root();
     let mut ended_at = None;
     // Nobody looks at the history while the run goes on: a retry adds to it.
     if let Some(history) = parent.invocation().history()
@@ -104,7 +97,7 @@ async fn run(
         match decision.map_err(|error| ChildFailure { error, path: setup.path.clone() })? {
             Decision::Run(answers) => setup.resume_inputs = answers,
             Decision::FastForward(Replayed { output, .. }) => {
-                if turns == Turns::OfChildren {
+                if takes_turn {
                     parent.turn(record.completed_at()).await;
                 }
                 return Ok(ChildEnd::Done(output));
@@ -117,7 +110,6 @@ async fn run(
         }
         ended_at = Some(record.ended_at());
     }
-    let detached = setup.detached;
     let mut run = NodeRun::new(node, parent, input, setup);
     (&mut run).await;
     let ctx = run.into_context();
@@ -129,7 +121,7 @@ async fn run(
     match &end {
         ChildEnd::Done(_) if spec.kind == NodeKind::Workflow => {
             // One that only replayed takes its turn among the children that are answered at once.
-            if let Some(time) = ended_at.filter(|_| !ctx.executes() && turns == Turns::OfChildren) {
+            if let Some(time) = ended_at.filter(|_| !ctx.executes() && takes_turn) {
                 parent.turn(time).await;
             }
         }
@@ -193,7 +185,7 @@ fn child_setup(parent: &Context, spec: &NodeSpec, options: &RunOptions) -> RunSe
 }
 
 impl Engine {
-    /// Runs a child; of those with an id of their own only the first that asks does.
+    /// Runs a child; of several calls for a `shared` one only the first does, and the others get what it gives.
     async fn run_once(
         &self,
         parent: &Context,
@@ -201,7 +193,6 @@ impl Engine {
         input: NodeInput,
         setup: RunSetup,
         shared: bool,
-        turns: Turns,
     ) -> Result<ChildEnd, NodeError> {
         let spec = node.spec();
         let name = setup.name.clone();
@@ -210,14 +201,14 @@ impl Engine {
         let input = conform(spec, name, input)?;
         let failed = |failure| NodeError::child(name, failure);
         if !shared {
-            return run(parent, node, input, setup, turns).await.map_err(failed);
+            return run(parent, node, input, setup).await.map_err(failed);
         }
         // Rare, and not to be in the size of all others.
         Box::pin(async {
             match self.once.claim(&setup.path).await {
                 Claim::Ended(end) => Ok(end),
                 Claim::Mine(guard) => {
-                    let end = run(parent, node, input, setup, turns).await.map_err(failed)?;
+                    let end = run(parent, node, input, setup).await.map_err(failed)?;
                     guard.finish(end.clone());
                     Ok(end)
                 }
@@ -236,7 +227,7 @@ impl NodeScheduler for Engine {
         options: RunOptions,
     ) -> BoxFuture<'a, Result<ChildEnd, NodeError>> {
         let setup = child_setup(parent, node.spec(), &options);
-        Box::pin(self.run_once(parent, node, input, setup, options.run_id.is_some(), Turns::OfChildren))
+        Box::pin(self.run_once(parent, node, input, setup, options.run_id.is_some()))
     }
 
     fn run_detached(
@@ -251,7 +242,7 @@ impl NodeScheduler for Engine {
         let setup = RunSetup { detached: true, ..child_setup(&parent, spec, &options) };
         let path = setup.path.clone();
         // A caller that is tried again must not run it twice.
-        let run = Box::pin(async move { self.run_once(&parent, &*node, input, setup, true, Turns::OfNobody).await });
+        let run = Box::pin(async move { self.run_once(&parent, &*node, input, setup, true).await });
         Ok(DetachedChild { path, run })
     }
 }
