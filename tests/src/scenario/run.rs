@@ -136,7 +136,7 @@ fn set_action(field: &str, value: Value, env: &Env) -> Result<(), Failure> {
             true
         }
         _ => false,
-    });
+    })?;
     if known { Ok(()) } else { Err(env.fault(&format!("unknown action `{field}`"))) }
 }
 

@@ -25,7 +25,8 @@ impl Context {
     ///
     /// # Errors
     /// A `ValueError` when this node has no `rerun_on_resume`, a `DynamicNodeFailError` when the child failed (it may
-    /// be caught), a `ValidationError` when the input or the output does not fit.
+    /// be caught), a `ValidationError` when the input or the output does not fit, a `WorkflowConfigurationError` with the
+    /// faults that `build` would report for this node.
     ///
     /// # Cancel safety
     /// Dropping the future cancels the child.
@@ -50,15 +51,15 @@ impl Context {
     /// Runs a node as a child of this run, untyped and with options. See [`Context::run`].
     ///
     /// # Errors
-    /// As [`Context::run`]; also a `ValueError` for a run id of digits only, and for a second child that is to give
-    /// this run's output.
+    /// As [`Context::run`]; also a `ValueError` for a name or run id that cannot be part of a path, and for a second
+    /// child that is to give this run's output.
     pub fn run_node<'a>(
         &'a self,
         node: &'a dyn Node,
         input: impl Into<NodeInput>,
         options: RunOptions,
     ) -> BoxFuture<'a, Result<NodeInput, NodeError>> {
-        if let Err(error) = self.check_call(&options) {
+        if let Err(error) = self.check_child(node.spec(), &options).and_then(|()| self.check_call(&options)) {
             return Box::pin(std::future::ready(Err(error)));
         }
         let raise_on_wait = options.raise_on_wait;

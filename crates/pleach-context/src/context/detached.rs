@@ -60,7 +60,7 @@ impl Context {
     /// Starts a child that nobody waits for, untyped and with options. See [`Context::run_detached`].
     ///
     /// # Errors
-    /// As [`Context::run_detached`]; also a `ValueError` for a run id of digits only, and for a child that is to give this
+    /// As [`Context::run_detached`]; also a `ValueError` for a name or run id that cannot be part of a path, and for a child that is to give this
     /// run's output, which would come too late.
     pub fn run_node_detached(
         &self,
@@ -74,6 +74,7 @@ impl Context {
                 self.node_name()
             )));
         }
+        self.check_child(node.spec(), &options)?;
         self.check_call(&options)?;
         let nobody = || {
             NodeError::value(format!(

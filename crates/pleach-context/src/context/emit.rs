@@ -5,11 +5,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll};
 
-use pleach_core::{Event, EventActions, OutputFor};
+use pleach_core::{Event, OutputFor};
 use serde_json::Value;
 
 use super::Context;
 use super::cell::{Output, RunCell, output_twice};
+use super::checks::check_question_id;
 use super::detached::asked_detached;
 use super::park::LiveCall;
 use crate::history::mark_pending_route;
@@ -78,6 +79,7 @@ impl Context {
             Yield::Ask(ask) => {
                 let id =
                     ask.interrupt_id.clone().unwrap_or_else(|| self.invocation().services().ids.uuid().to_string());
+                check_question_id(&id)?;
                 ask.into_event(id)
             }
             Yield::Delegated(output) => {
@@ -104,14 +106,14 @@ impl Context {
         }
         let mut cell = self.cell();
         if cell.parking.ended {
-            return Err(NodeError::new("RuntimeError", format!("the run {} has ended", self.node_path())));
+            return Err(self.has_ended());
         }
         let mut carries = self.track(&mut cell, &mut event)?;
         if cell.delegated && event.output().is_some() {
             // Successors get this output although history shows the delegate's (R706).
             cell.output = Output::Stored(NodeInput::json(event.take_output().unwrap_or_default()));
             carries = Carries::Nothing;
-            if event.actions().state_delta().is_empty() && event.actions().artifact_delta().is_empty() {
+            if !event.actions().has_effects() {
                 return Ok(None);
             }
         }
@@ -172,21 +174,17 @@ impl Context {
                 cell.add_interrupt(id);
             }
         }
-        if event.author().is_empty() || event.author() == self.node_name() {
-            if let Some(route) = event.actions().route() {
-                cell.route = Some(route.clone());
-                cell.route_pending = false;
-            }
-            if let Some(target) = event.actions().transfer_to_agent() {
-                cell.actions.set_transfer_to_agent(Some(target.to_owned()));
-            }
+        let own = event.author().is_empty() || event.author() == self.node_name();
+        if let Some(route) = event.actions().route().filter(|_| own) {
+            cell.route = Some(route.clone());
+            cell.route_pending = false;
         }
         Ok(carries)
     }
 
     /// Stamps what the run knows: author, invocation, path, branch, whose output it is, isolation scope.
     fn enrich(&self, cell: &mut RunCell, event: &mut Event) {
-        event.set_author(cell.author.as_ref().unwrap_or(&self.inner.author).clone());
+        event.set_author(self.author_in(cell));
         event.set_invocation_id(self.invocation().invocation_id().clone());
         event.set_path(self.node_path().clone());
         match event.branch() {
@@ -319,16 +317,7 @@ impl Context {
 }
 
 fn has_changes(cell: &RunCell) -> bool {
-    let actions = &cell.actions;
-    !actions.is_empty()
-        && (!actions.state_delta().is_empty()
-            || !actions.artifact_delta().is_empty()
-            || (cell.sends_requests() && has_requests(actions))
-            || actions.render_ui_widgets().is_some())
-}
-
-fn has_requests(actions: &EventActions) -> bool {
-    !actions.requested_auth_configs().is_empty() || !actions.requested_tool_confirmations().is_empty()
+    if cell.sends_requests() { cell.actions.has_effects() } else { cell.actions.has_effects_beside_requests() }
 }
 
 impl RunCell {
@@ -349,26 +338,15 @@ fn take_deltas(cell: &mut RunCell, event: &mut Event) {
             pleach_core::apply(target, &delta);
         }
     }
-    if !cell.actions.is_empty() {
-        take_rare(cell, event);
+    if cell.actions.is_empty() {
+        return;
     }
-}
-
-/// The same for what few runs ask for: files, widgets, credentials and confirmations.
-fn take_rare(cell: &mut RunCell, event: &mut Event) {
-    let sends_requests = cell.sends_requests();
-    let (pending, target) = (&mut cell.actions, event.actions_mut());
-    if !pending.artifact_delta().is_empty() {
-        target.artifact_delta_mut().extend(std::mem::take(pending.artifact_delta_mut()));
+    // Files, widgets, credentials, confirmations and control, which few runs ask for.
+    let mut pending = std::mem::take(&mut cell.actions);
+    if !cell.sends_requests() {
+        cell.actions.take_requests(&mut pending);
     }
-    if sends_requests && has_requests(pending) {
-        target.requested_auth_configs_mut().extend(std::mem::take(pending.requested_auth_configs_mut()));
-        target.requested_tool_confirmations_mut().extend(std::mem::take(pending.requested_tool_confirmations_mut()));
-    }
-    if let Some(widgets) = pending.render_ui_widgets().map(<[_]>::to_vec) {
-        pending.set_render_ui_widgets(None);
-        target.set_render_ui_widgets(Some(widgets));
-    }
+    event.actions_mut().merge(pending);
 }
 
 /// An event under way to the store.

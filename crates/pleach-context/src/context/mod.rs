@@ -4,7 +4,9 @@
 //! [`InvocationContext`]. What a run gives to its orchestrator (output, route, questions, pending changes) stands in
 //! the context's cell, behind a lock that is taken per call and never held across an await.
 
+mod actions;
 mod cell;
+mod checks;
 mod children;
 mod detached;
 mod emit;
@@ -158,7 +160,9 @@ impl Context {
     pub fn child(&self, spec: &NodeSpec, name: &SmolStr, setup: ChildSetup) -> Self {
         let parent = &*self.inner;
         let is_workflow = spec.kind == NodeKind::Workflow;
-        let child_author = if is_workflow { Some(name.clone()) } else { parent.child_author.clone() };
+        // An author that the caller has set counts for what it starts, too.
+        let inherited = || self.cell().author.clone().or_else(|| parent.child_author.clone());
+        let child_author = if is_workflow { Some(name.clone()) } else { inherited() };
         let isolation_scope = setup.isolation_scope.or_else(|| self.cell().isolation_scope.clone());
         let explicit = setup.output_for.is_some() && parent.kind != NodeKind::Workflow;
         let claimed = explicit || (setup.output_for.is_some() && parent.claimed);
@@ -167,7 +171,7 @@ impl Context {
                 invocation: Arc::clone(&parent.invocation),
                 parent: Some(self.clone()),
                 path: setup.path,
-                author: child_author.clone().unwrap_or_else(|| name.clone()),
+                author: child_author.clone().filter(|author| !author.is_empty()).unwrap_or_else(|| name.clone()),
                 name: name.clone(),
                 child_author,
                 kind: spec.kind,
@@ -348,10 +352,21 @@ impl Context {
     /// The author that events of this run carry (R205).
     #[must_use]
     pub fn event_author(&self) -> SmolStr {
-        self.cell().author.clone().unwrap_or_else(|| self.inner.author.clone())
+        self.author_in(&self.cell())
     }
 
-    /// Sets the author that later events of this run carry; agents that forward events of others use it (R205).
+    pub(crate) fn author_in(&self, cell: &RunCell) -> SmolStr {
+        match &cell.author {
+            Some(author) if author.is_empty() => self.inner.name.clone(),
+            Some(author) => author.clone(),
+            None => self.inner.author.clone(),
+        }
+    }
+
+    /// Sets the author of later events of this run and of the runs that it starts from now on, except those of
+    /// workflows, which are their own authors. An empty text stands for the name of the node that runs.
+    ///
+    /// ADK: `Context.event_author`
     pub fn set_event_author(&self, author: impl Into<SmolStr>) {
         self.cell().author = Some(author.into());
     }

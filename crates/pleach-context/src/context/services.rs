@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pleach_artifact::{ArtifactError, ArtifactKey, ArtifactScope, ArtifactService, ArtifactVersion, SaveArtifact};
-use pleach_core::{AuthConfig, EventActions, Map, Part, Session, UiWidget};
+use pleach_core::{AuthConfig, Map, Part, Session, UiWidget};
 use pleach_memory::{AddEvents, AddMemory, DeleteMemory, MemoryEntry, MemoryError, MemoryService, SearchMemory};
 
 use super::Context;
@@ -180,18 +180,6 @@ impl Context {
         widgets.push(widget);
         cell.actions.set_render_ui_widgets(Some(widgets));
         Ok(())
-    }
-
-    /// A copy of the changes that ride on the run's next event.
-    #[must_use]
-    pub fn actions(&self) -> EventActions {
-        self.cell().actions.clone()
-    }
-
-    /// Changes what rides on the run's next event, such as `escalate`. State is changed with [`Context::state`], which
-    /// also makes it visible.
-    pub fn with_actions<R>(&self, change: impl FnOnce(&mut EventActions) -> R) -> R {
-        change(&mut self.cell().actions)
     }
 }
 

@@ -101,11 +101,14 @@ impl NodeSpec {
 }
 
 /// Names become path segments: they must be identifiers (R301).
-fn name_fault(name: &str) -> Option<NodeFault> {
+pub(crate) fn name_fault(name: &str) -> Option<NodeFault> {
     let mut letters = name.chars();
     let first = letters.next().is_some_and(|letter| letter == '_' || letter.is_alphabetic());
     let valid = first && letters.all(|letter| letter == '_' || letter.is_alphanumeric());
-    let message = format!("Node name '{name}' must be a valid identifier.");
+    let message = format!(
+        "Node name '{}' must be a valid identifier: a letter or '_' first, then letters, digits and '_'.",
+        name.escape_debug()
+    );
     (!valid).then_some(NodeFault { rule: "invalid_name", message })
 }
 

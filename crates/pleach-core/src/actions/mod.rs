@@ -1,6 +1,7 @@
 //! What an event does beside being said: state, artifacts, routing and control (R103).
 
 mod codec;
+mod merge;
 mod rare;
 
 use std::collections::BTreeMap;

@@ -5,6 +5,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that panics says what is wrong")]
 
+mod actions;
 mod changed;
 mod compaction;
 mod credentials;

@@ -1,0 +1,97 @@
+//! The actions that a node sets beside its events: [`Context::with_actions`].
+
+use pleach_core::{EventActions, Map};
+
+use super::Context;
+use crate::NodeError;
+
+impl Context {
+    /// A copy of the changes that ride on the run's next event.
+    #[must_use]
+    pub fn actions(&self) -> EventActions {
+        let cell = self.cell();
+        let mut actions = cell.actions.clone();
+        if cell.route_pending {
+            actions.set_route(cell.route.clone());
+        }
+        actions
+    }
+
+    /// Changes what rides on the run's next event: `escalate`, `transfer_to_agent`, `skip_summarization`, widgets and
+    /// files. If the run sends no further event, it ends with one for them. A route counts as
+    /// [`set_route`](Context::set_route), state as [`State::update`](crate::State::update).
+    ///
+    /// `change` gets a copy of the actions, and may call this context.
+    ///
+    /// # Errors
+    /// When the run has ended, when the state schema refuses a key, and for actions that a node does not set: requests
+    /// for credentials and confirmations, checkpoints, summaries and rewinds. Nothing is changed then.
+    pub fn with_actions<R>(&self, change: impl FnOnce(&mut EventActions) -> R) -> Result<R, NodeError> {
+        let before = self.actions();
+        let mut after = before.clone();
+        let result = change(&mut after);
+        check_settable(&before, &after)?;
+        let state = changed_state(&before, &after)?;
+        if self.cell().parking.ended {
+            return Err(self.has_ended());
+        }
+        self.state().update(state)?;
+        let mut cell = self.cell();
+        if before.route() != after.route() {
+            cell.route = after.route().cloned();
+            cell.route_pending = after.route().is_some();
+        }
+        cell.actions.replay(&before, after);
+        Ok(result)
+    }
+
+    /// The error of a call that came after the end of the run.
+    pub(crate) fn has_ended(&self) -> NodeError {
+        let text = format!(
+            "the run {} has ended: await the tasks that use its context before its handler returns",
+            self.node_path()
+        );
+        NodeError::new("RuntimeError", text)
+    }
+}
+
+/// Requests have calls of their own, which keep the agent's secrets off the event; the rest is the runtime's.
+fn check_settable(before: &EventActions, after: &EventActions) -> Result<(), NodeError> {
+    let refused = [
+        (
+            before.requested_auth_configs() != after.requested_auth_configs(),
+            "requested_auth_configs",
+            "call `Context::request_credential`",
+        ),
+        (
+            before.requested_tool_confirmations() != after.requested_tool_confirmations(),
+            "requested_tool_confirmations",
+            "call `Context::request_confirmation`",
+        ),
+        (
+            before.rewind_before_invocation_id() != after.rewind_before_invocation_id(),
+            "rewind_before_invocation_id",
+            "call `Runner::rewind`",
+        ),
+        (before.compaction() != after.compaction(), "compaction", "set `compaction` of the app"),
+        (before.agent_state() != after.agent_state(), "agent_state", "only the runtime writes checkpoints"),
+        (before.end_of_agent() != after.end_of_agent(), "end_of_agent", "only the runtime writes checkpoints"),
+    ];
+    match refused.into_iter().find(|(changed, ..)| *changed) {
+        Some((_, action, instead)) => {
+            Err(NodeError::value(format!("a node cannot set the action `{action}` with `with_actions`: {instead}")))
+        }
+        None => Ok(()),
+    }
+}
+
+fn changed_state(before: &EventActions, after: &EventActions) -> Result<Map, NodeError> {
+    let (before, after) = (before.state_delta(), after.state_delta());
+    if let Some(key) = before.keys().find(|key| !after.contains_key(*key)) {
+        return Err(NodeError::value(format!(
+            "the write to state key '{key}' cannot be taken back: set the key to another value"
+        )));
+    }
+    let changed = after.iter().filter(|(key, value)| before.get(*key) != Some(value));
+    Ok(changed.map(|(key, value)| (key.clone(), value.clone())).collect())
+}

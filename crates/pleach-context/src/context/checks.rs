@@ -1,0 +1,73 @@
+//! What is checked about a child, and about a question, before anything of it is stored.
+
+use super::Context;
+use crate::node::name_fault;
+use crate::{NodeError, NodeSpec, RunOptions};
+
+impl Context {
+    /// Checks what `build` checks for the nodes of a graph, and the texts that become part of paths and branches.
+    pub(super) fn check_child(&self, spec: &NodeSpec, options: &RunOptions) -> Result<(), NodeError> {
+        let faults = spec.faults.iter().filter(|fault| options.name.is_none() || fault.rule != "invalid_name");
+        let mut messages: Vec<String> = faults.map(|fault| fault.message.clone()).collect();
+        messages.extend(self.undeclared_params(spec));
+        if !messages.is_empty() {
+            let text = format!("node '{}' cannot run: {}", spec.name.escape_debug(), messages.join(" "));
+            let class = if spec.faults.is_empty() { "StateSchemaError" } else { "WorkflowConfigurationError" };
+            return Err(NodeError::new(class, text));
+        }
+        if let Some(fault) = options.name.as_deref().and_then(name_fault) {
+            return Err(NodeError::value(format!("`RunOptions::name`: {}", fault.message)));
+        }
+        if let Some(id) = &options.run_id {
+            check_run_id(id)?;
+        }
+        let texts = [
+            ("override_branch", options.override_branch.as_deref()),
+            ("override_isolation_scope", options.override_isolation_scope.as_deref()),
+        ];
+        let storable = |text: &str| !text.contains('\0');
+        match texts.into_iter().find(|(_, text)| !text.is_none_or(storable)) {
+            Some((option, _)) => {
+                Err(NodeError::value(format!("`RunOptions::{option}` contains U+0000, which cannot be stored")))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The state keys that the node reads by declaration and that the state schema around it lacks (R164).
+    fn undeclared_params(&self, spec: &NodeSpec) -> Vec<String> {
+        let schema = spec.state_schema.as_ref().or(self.inner.state_schema.as_ref());
+        let Some(schema) = schema.filter(|schema| schema.is_enforced()) else { return Vec::new() };
+        let undeclared =
+            |key: &&smol_str::SmolStr| !key.contains(':') && !schema.fields().iter().any(|field| field.name == **key);
+        let message = |key| format!("Its parameter '{key}' is not declared in state_schema '{}'.", schema.name());
+        spec.state_params.iter().filter(undeclared).map(message).collect()
+    }
+}
+
+/// `/` and `@` separate the parts of paths, `.` those of branches.
+fn check_run_id(id: &str) -> Result<(), NodeError> {
+    let refused = |letter: &char| matches!(letter, '/' | '@' | '.') || letter.is_control();
+    let reason = match id.chars().find(refused) {
+        Some(letter) => format!("contains '{}'", letter.escape_debug()),
+        None if id.trim().is_empty() => "is blank".to_owned(),
+        None => return Ok(()),
+    };
+    Err(NodeError::value(format!(
+        "`RunOptions::run_id` '{}' {reason}: it becomes part of the run's path and branch, so use letters, digits, '-' and '_'",
+        id.escape_debug()
+    )))
+}
+
+/// A blank id would be in no inbox, and U+0000 in no store.
+pub(super) fn check_question_id(id: &str) -> Result<(), NodeError> {
+    if id.trim().is_empty() {
+        return Err(NodeError::value("a question needs an id that is not blank: give it one with `RequestInput::ask`"));
+    }
+    if id.contains('\0') {
+        return Err(NodeError::value(
+            "the id of a question contains U+0000, which cannot be stored: give it another id",
+        ));
+    }
+    Ok(())
+}
