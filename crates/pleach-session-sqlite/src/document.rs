@@ -15,6 +15,17 @@ use crate::layout::SqliteLayout;
 /// Between the documents of one text: JSON never has it raw (S47).
 const SEPARATOR: char = '\u{1e}';
 
+/// Before the row number of a document that is too long to travel with others (see `sql::DOCUMENT`). JSON never has it raw.
+const LEFT_OUT: char = '\u{1f}';
+
+/// An event whose document was left out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LeftOut {
+    /// The index of the event among those that were read.
+    pub(crate) index: usize,
+    pub(crate) rowid: i64,
+}
+
 /// Up to 256 events: their documents in one text and, where columns overrule them, what the columns say (S46).
 pub(crate) struct Chunk<'r> {
     documents: &'r str,
@@ -28,9 +39,22 @@ impl<'r> Chunk<'r> {
         Ok(Self { documents: row.try_get("data")?, ids: row.try_get("ids")?, invocations: row.try_get("invocations")? })
     }
 
-    pub(crate) fn events(&self, key: &SessionKey, file: &File) -> SessionResult<Vec<Arc<Event>>> {
-        let mut events =
-            self.documents.split(SEPARATOR).map(|text| parse(text, key, file)).collect::<SessionResult<Vec<_>>>()?;
+    /// The events; one whose document was left out has only what the columns say, and is listed in `left_out`.
+    pub(crate) fn events(
+        &self,
+        key: &SessionKey,
+        file: &File,
+        left_out: &mut Vec<LeftOut>,
+    ) -> SessionResult<Vec<Arc<Event>>> {
+        let mut events = Vec::new();
+        for text in self.documents.split(SEPARATOR) {
+            if let Some(rowid) = row_left_out(text) {
+                left_out.push(LeftOut { index: events.len(), rowid });
+                events.push(Event::new());
+            } else {
+                events.push(parse(text, key, file)?);
+            }
+        }
         if let (Some(ids), Some(invocations)) = (self.ids, self.invocations) {
             let texts = |json| serde_json::from_str::<Vec<Cow<'_, str>>>(json);
             let columns = texts(ids).and_then(|ids| Ok(ids.into_iter().zip(texts(invocations)?)));
@@ -41,6 +65,19 @@ impl<'r> Chunk<'r> {
         }
         Ok(events.into_iter().map(Arc::new).collect())
     }
+}
+
+pub(crate) fn row_left_out(document: &str) -> Option<i64> {
+    document.strip_prefix(LEFT_OUT)?.parse().ok()
+}
+
+/// Reads the document of an event that was left out; what the columns said of its ids stays.
+pub(crate) fn complete(event: &Event, document: &str, key: &SessionKey, file: &File) -> SessionResult<Event> {
+    let mut read = parse(document, key, file)?;
+    if !event.id().is_empty() {
+        overrule(&mut read, &event.id().to_string(), event.invocation_id().as_str());
+    }
+    Ok(read)
 }
 
 /// Reads a document; an empty one stands for none, which leaves everything to the columns (case 74).
@@ -69,13 +106,13 @@ pub(crate) fn lacks_columns(event: &Event) -> bool {
 /// layout lacks, at each read; the columns say the same thing every time.
 pub(crate) fn event_of_row(
     row: &SqliteRow,
+    document: &str,
     key: &SessionKey,
     file: &File,
     layout: SqliteLayout,
 ) -> SessionResult<Event> {
     let fault = |error| -> SessionError { file.fault(error) };
-    let document: Option<&str> = row.try_get("data").map_err(fault)?;
-    let mut event = parse(document.unwrap_or_default(), key, file)?;
+    let mut event = parse(document, key, file)?;
     let id: &str = row.try_get("ids").map_err(fault)?;
     match layout {
         SqliteLayout::V1 => overrule(&mut event, id, row.try_get("invocations").map_err(fault)?),

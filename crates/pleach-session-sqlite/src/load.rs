@@ -1,6 +1,7 @@
 //! Loading one session: head, state and events in one statement, which is one snapshot and one trip.
 //!
-//! Events arrive as texts of up to 256 documents, so that SQLite's thread reads on while this side parses.
+//! Events arrive as texts of up to 256 documents, so that SQLite's thread reads on while this side parses. Long documents
+//! are left out of those texts and read one by one, so that no text grows beyond what SQLite can build.
 
 use std::sync::Arc;
 
@@ -8,14 +9,14 @@ use futures_util::TryStreamExt as _;
 use pleach_core::{Map, Session, SessionHead, SessionKey, merge_view};
 use pleach_session::{GetSessionConfig, SessionResult, Since, raw_state};
 use sqlx::sqlite::SqliteRow;
-use sqlx::{Row as _, SqlitePool};
+use sqlx::{Connection as _, Row as _, SqliteConnection, SqlitePool};
 
 use crate::column;
-use crate::document::{Chunk, event_of_row, lacks_columns};
+use crate::document::{Chunk, LeftOut, complete, event_of_row, lacks_columns, row_left_out};
 use crate::fault::File;
 use crate::layout::SqliteLayout;
-use crate::sql::Sql;
-use crate::wanted::Wanted;
+use crate::sql::{LONG_DOCUMENT, Sql};
+use crate::wanted::{Wanted, bind_key};
 use crate::writer::Renewed;
 
 /// What loads need of a service.
@@ -59,8 +60,74 @@ pub(crate) async fn since(reader: Reader<'_>, head: &SessionHead) -> SessionResu
 }
 
 async fn load(reader: Reader<'_>, key: &SessionKey, wanted: &Wanted) -> SessionResult<Option<Loaded>> {
-    let Reader { pool, file, sql } = reader;
-    let mut rows = wanted.query(sql, key).fetch(pool);
+    let fault = |error| reader.file.fault(error);
+    let mut connection = reader.pool.acquire().await.map_err(fault)?;
+    match read(reader, &mut connection, key, wanted).await? {
+        Read::Done(loaded) => return Ok(loaded),
+        Read::Unfinished => {}
+    }
+    // What is left is read in further statements: a transaction makes them one snapshot.
+    let mut snapshot = connection.begin().await.map_err(fault)?;
+    let loaded = load_in_pieces(reader, &mut snapshot, key, wanted).await?;
+    snapshot.rollback().await.map_err(fault)?;
+    Ok(loaded)
+}
+
+/// What one statement gives.
+enum Read {
+    Done(Option<Loaded>),
+    /// Documents were left out, or lack what their columns have.
+    Unfinished,
+}
+
+/// The usual load, in one statement.
+async fn read(
+    reader: Reader<'_>,
+    connection: &mut SqliteConnection,
+    key: &SessionKey,
+    wanted: &Wanted,
+) -> SessionResult<Read> {
+    let mut left_out = Vec::new();
+    let loaded = read_chunks(reader, connection, key, wanted, &mut left_out).await?;
+    let is_lacking = |loaded: &Loaded| loaded.session.events.iter().any(|event| lacks_columns(event));
+    match loaded.as_ref().is_some_and(is_lacking) || !left_out.is_empty() {
+        true => Ok(Read::Unfinished),
+        false => Ok(Read::Done(loaded)),
+    }
+}
+
+/// Loads a session some of whose documents are long, each in a statement of its own.
+async fn load_in_pieces(
+    reader: Reader<'_>,
+    connection: &mut SqliteConnection,
+    key: &SessionKey,
+    wanted: &Wanted,
+) -> SessionResult<Option<Loaded>> {
+    let mut left_out = Vec::new();
+    let Some(mut loaded) = read_chunks(reader, connection, key, wanted, &mut left_out).await? else {
+        return Ok(None);
+    };
+    for LeftOut { index, rowid } in left_out {
+        let row = long_document(reader, connection, key, rowid).await?;
+        let event = &mut loaded.session.events[index];
+        *event = Arc::new(complete(event, text_of(&row, reader.file)?, key, reader.file)?);
+    }
+    if loaded.session.events.iter().any(|event| lacks_columns(event)) {
+        return load_rows(reader, connection, key, wanted).await;
+    }
+    Ok(Some(loaded))
+}
+
+/// Reads head and events; what was left out of the events is listed by its index among them.
+async fn read_chunks(
+    reader: Reader<'_>,
+    connection: &mut SqliteConnection,
+    key: &SessionKey,
+    wanted: &Wanted,
+    left_out: &mut Vec<LeftOut>,
+) -> SessionResult<Option<Loaded>> {
+    let Reader { file, sql, .. } = reader;
+    let mut rows = wanted.query(sql, key).fetch(connection);
     let fault = |error| file.fault(error);
     let Some(head) = rows.try_next().await.map_err(fault)? else {
         return Ok(None);
@@ -73,22 +140,29 @@ async fn load(reader: Reader<'_>, key: &SessionKey, wanted: &Wanted) -> SessionR
     let mut chunks = Vec::new();
     while let Some(row) = rows.try_next().await.map_err(fault)? {
         let number: i64 = row.try_get("chunk").map_err(fault)?;
-        let chunk = Chunk::of(&row).map_err(fault)?;
-        chunks.push((number, chunk.events(key, file)?));
+        let mut lacking = Vec::new();
+        let events = Chunk::of(&row).map_err(fault)?.events(key, file, &mut lacking)?;
+        chunks.push((number, events, lacking));
     }
-    drop(rows);
-    chunks.sort_by_key(|(number, _)| *number);
-    loaded.session.events = chunks.into_iter().flat_map(|(_, events)| events).collect();
-    if loaded.session.events.iter().any(|event| lacks_columns(event)) {
-        return load_rows(reader, key, wanted).await;
+    chunks.sort_by_key(|(number, ..)| *number);
+    for (_, events, lacking) in chunks {
+        let before = loaded.session.events.len();
+        left_out.extend(lacking.into_iter().map(|one| LeftOut { index: before + one.index, ..one }));
+        loaded.session.events.extend(events);
     }
     Ok(Some(loaded))
 }
 
-/// Loads everything again with a row for each event, for what documents lack: head and events are of one moment here, too.
-async fn load_rows(reader: Reader<'_>, key: &SessionKey, wanted: &Wanted) -> SessionResult<Option<Loaded>> {
-    let Reader { pool, file, sql } = reader;
-    let mut rows = wanted.query_rows(sql, key).fetch_all(pool).await.map_err(|error| file.fault(error))?;
+/// Loads everything again with a row for each event, for what documents lack.
+async fn load_rows(
+    reader: Reader<'_>,
+    connection: &mut SqliteConnection,
+    key: &SessionKey,
+    wanted: &Wanted,
+) -> SessionResult<Option<Loaded>> {
+    let Reader { file, sql, .. } = reader;
+    let fault = |error| file.fault(error);
+    let mut rows = wanted.query_rows(sql, key).fetch_all(&mut *connection).await.map_err(fault)?;
     // A row without a number would be a fault of the statement; the head is -1.
     let number = |row: &SqliteRow| row.try_get::<i64, _>("chunk").unwrap_or(i64::MAX);
     rows.sort_by_key(number);
@@ -99,9 +173,32 @@ async fn load_rows(reader: Reader<'_>, key: &SessionKey, wanted: &Wanted) -> Ses
         return Ok(None);
     }
     let mut loaded = first(head, key, reader)?;
-    let events = events.iter().map(|row| event_of_row(row, key, file, sql.layout()).map(Arc::new));
-    loaded.session.events = events.collect::<SessionResult<_>>()?;
+    for row in events {
+        let long = match row_left_out(text_of(row, file)?) {
+            Some(rowid) => Some(long_document(reader, connection, key, rowid).await?),
+            None => None,
+        };
+        let document = text_of(long.as_ref().unwrap_or(row), file)?;
+        loaded.session.events.push(Arc::new(event_of_row(row, document, key, file, sql.layout())?));
+    }
     Ok(Some(loaded))
+}
+
+async fn long_document(
+    reader: Reader<'_>,
+    connection: &mut SqliteConnection,
+    key: &SessionKey,
+    rowid: i64,
+) -> SessionResult<SqliteRow> {
+    let query = bind_key(sqlx::query(LONG_DOCUMENT), key).bind(rowid);
+    // All rows: the statement lets go of its own copy at its end.
+    let rows = query.fetch_all(connection).await.map_err(|error| reader.file.fault(error))?;
+    let missing = || reader.file.corrupt(format_args!("an event of session {key}"), "its row is not there");
+    rows.into_iter().next().ok_or_else(missing)
+}
+
+fn text_of<'r>(row: &'r SqliteRow, file: &File) -> SessionResult<&'r str> {
+    row.try_get("data").map_err(|error| file.fault(error))
 }
 
 /// The session of the first row, without its events.

@@ -82,6 +82,6 @@ impl Wanted {
     }
 }
 
-fn bind_key<'q>(query: Query<'q>, key: &'q SessionKey) -> Query<'q> {
+pub(crate) fn bind_key<'q>(query: Query<'q>, key: &'q SessionKey) -> Query<'q> {
     query.bind(key.app_name.as_str()).bind(key.user_id.as_str()).bind(key.session_id.as_str())
 }
