@@ -32,11 +32,13 @@ pub(crate) const TESTKIT: &str = "pleach-testkit";
 const L1: &[&str] = &["pleach-core"];
 const BACKEND: &[&str] = &["pleach-core", "pleach-session"];
 const MEMORY: &[&str] = &["pleach-core", "pleach-memory"];
-const NECK: &[&str] = &["pleach-core", "pleach-session", "pleach-artifact", "pleach-memory", "pleach-model"];
+const NECK: &[&str] =
+    &["pleach-core", "pleach-schema", "pleach-session", "pleach-artifact", "pleach-memory", "pleach-model"];
 
 pub(crate) const LAYERS: &[Row] = &[
     library("pleach-core", 0, &[]),
-    library("pleach-session", 1, L1),
+    library("pleach-schema", 1, L1),
+    library("pleach-session", 1, &["pleach-core", "pleach-schema"]),
     library("pleach-artifact", 1, L1),
     library("pleach-memory", 1, L1),
     library("pleach-model", 1, L1),
@@ -52,6 +54,7 @@ pub(crate) const LAYERS: &[Row] = &[
         4,
         &[
             "pleach-core",
+            "pleach-schema",
             "pleach-session",
             "pleach-artifact",
             "pleach-memory",

@@ -14,7 +14,6 @@ mod extract;
 mod history;
 mod invocation;
 mod lax;
-mod live;
 mod node;
 mod plugin;
 mod queue;
@@ -44,18 +43,19 @@ pub use extract::fit;
 pub use extract::{And, Answers, Extract, Feeds, FromContext, FromState, Input, Nothing, Resume, Shared, Takes, Wants};
 pub use history::{History, RecordedRun, RunKey, RunRecord, mark_completed};
 pub use invocation::{InvocationContext, InvocationSetup};
-pub use lax::{from_content, from_value, json_or_text};
-pub use live::{live_events, live_events_of, newest_live_events};
+pub use lax::{from_content, from_value};
 pub use node::{
     Decode, Dynamic, EdgeOutline, Flow, GraphOutline, Node, NodeFault, NodeInput, NodeKind, NodeSpec, Outline, Typed,
     TypedNode, Untyped, Yield,
 };
+pub use pleach_schema::json_or_text;
+pub use pleach_session::live_events_of;
 pub use plugin::{Hook, Plugin, PluginManager};
 pub use queue::{EventQueue, Ticket};
 pub use retry::RetryConfig;
 pub use run_config::{RunConfig, StreamingMode};
 pub use scheduler::{ChildEnd, NodeScheduler, RunOptions};
-pub use schema::{Field, FieldType, Schema, check_answer, unwrap_response};
+pub use schema::{Field, Schema};
 pub use services::Services;
 pub use shared::{Need, Provided};
 pub use state::{Key, State};

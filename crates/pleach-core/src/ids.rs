@@ -114,7 +114,9 @@ text_id! {
 }
 
 /// The identity of a session: the same [`SessionId`] under another user or app is another session (S1).
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+///
+/// Its JSON is `{"app_name": "a", "user_id": "u", "session_id": "s"}`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct SessionKey {
     /// The application.
     pub app_name: AppName,

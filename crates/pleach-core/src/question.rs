@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::request_input::{REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, REQUEST_INPUT};
@@ -11,7 +12,15 @@ use crate::{Event, FunctionCall, InvocationId, NodePath};
 const NODE_CONFIRMATION: &str = "wf_tool_confirmation:";
 
 /// One question an event asks, as the person who answers it sees it.
-#[derive(Clone, Debug, PartialEq)]
+///
+/// A question is identified by its invocation and its id. Its JSON has the names of the fields:
+///
+/// ```json
+/// {"id": "manager", "kind": "user_input", "function": "adk_request_input", "message": "Refund 12?", "payload": null,
+///  "response_schema": {"type": "boolean"}, "assignee": "team-lead", "node_path": "refunds@1/refund@1",
+///  "invocation_id": "e-1", "author": "refunds", "asked_at": 1700000000.5}
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Question {
     /// The id the answer has to name.
     pub id: String,
@@ -22,9 +31,14 @@ pub struct Question {
     /// What is asked; may be empty.
     pub message: String,
     /// What the person should see beside the message: see [`QuestionKind`].
+    #[serde(default)]
     pub payload: Option<Value>,
     /// The JSON schema the answer has to satisfy.
+    #[serde(default)]
     pub response_schema: Option<Value>,
+    /// Who is asked, a user or a role for example: see [`RequestInput::assign_to`](crate::RequestInput::assign_to).
+    #[serde(default)]
+    pub assignee: Option<String>,
     /// The run that asks.
     pub node_path: NodePath,
     /// The user turn that is interrupted.
@@ -35,8 +49,9 @@ pub struct Question {
     pub asked_at: f64,
 }
 
-/// What kind of answer a question wants.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// What kind of answer a question wants. Its JSON is the name in snake case, such as `"long_running"`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum QuestionKind {
     /// Any answer that satisfies the schema; the payload is what the node gave.
@@ -91,6 +106,11 @@ impl Event {
             message: text(message),
             payload,
             response_schema: argument("response_schema").filter(|_| function == REQUEST_INPUT).cloned(),
+            assignee: argument("assignee")
+                .filter(|_| function == REQUEST_INPUT)
+                .and_then(Value::as_str)
+                .filter(|assignee| !assignee.is_empty())
+                .map(str::to_owned),
             node_path: self.path().clone(),
             invocation_id: self.invocation_id().clone(),
             author: self.author().to_owned(),
@@ -109,7 +129,7 @@ mod tests {
     #[test]
     fn questions_are_read_back() {
         let schema = json!({"type": "integer"});
-        let ask: RequestInput = RequestInput::ask("q", "How many?").with_schema(schema.clone());
+        let ask: RequestInput = RequestInput::ask("q", "How many?").with_schema(schema.clone()).assign_to("lead");
         let mut event = ask.into_event("q").with_node_path("wf@1/ask@1");
         event.set_invocation_id("i");
         event.set_author("wf");
@@ -121,11 +141,15 @@ mod tests {
             message: "How many?".into(),
             payload: None,
             response_schema: Some(schema),
+            assignee: Some("lead".into()),
             node_path: "wf@1/ask@1".into(),
             invocation_id: "i".into(),
             author: "wf".into(),
             asked_at: 1.5,
         };
+        let json = serde_json::to_value(&expected).unwrap();
+        assert_eq!((&json["kind"], &json["node_path"]), (&json!("user_input"), &json!("wf@1/ask@1")));
+        assert_eq!(serde_json::from_value::<Question>(json).unwrap(), expected);
         assert_eq!(event.questions(), [expected]);
         assert_eq!(Event::message("x").questions(), []);
     }

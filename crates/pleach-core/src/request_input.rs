@@ -26,13 +26,22 @@ pub struct RequestInput<T = Value> {
     pub payload: Option<Value>,
     /// The JSON schema the answer has to satisfy.
     pub response_schema: Option<Value>,
+    /// Who is asked; see [`RequestInput::assign_to`].
+    pub assignee: Option<String>,
     answer: PhantomData<fn() -> T>,
 }
 
 impl<T> RequestInput<T> {
     /// Makes a question that says nothing yet.
     pub fn new() -> Self {
-        Self { interrupt_id: None, message: None, payload: None, response_schema: None, answer: PhantomData }
+        Self {
+            interrupt_id: None,
+            message: None,
+            payload: None,
+            response_schema: None,
+            assignee: None,
+            answer: PhantomData,
+        }
     }
 
     /// Makes a question with its id and its text.
@@ -64,17 +73,31 @@ impl<T> RequestInput<T> {
         self
     }
 
+    /// Sets who is asked: any text, for example the name of a user or of a role. Inboxes can be read by it.
+    ///
+    /// It is not checked who answers. google-adk ignores it.
+    pub fn assign_to(mut self, assignee: impl Into<String>) -> Self {
+        self.assignee = Some(assignee.into());
+        self
+    }
+
     /// Makes the event that asks the question under the id `id`.
     ///
-    /// The four arguments always stand, `null` when unset, and their spelling is the same in both casings (R123).
+    /// It calls `adk_request_input` with the arguments `{"interruptId", "payload", "message", "response_schema"}`, which are
+    /// `null` when unset and spelled the same in both casings. An assignee is a fifth argument, `"assignee"`, which is left
+    /// out when there is none.
+    // R123
     pub fn into_event(self, id: impl Into<String>) -> Event {
         let id = id.into();
-        let args = Map::from_iter([
+        let mut args = Map::from_iter([
             ("interruptId".to_owned(), Value::from(id.as_str())),
             ("payload".to_owned(), self.payload.unwrap_or_default()),
             ("message".to_owned(), self.message.map_or(Value::Null, Value::from)),
             ("response_schema".to_owned(), self.response_schema.unwrap_or_default()),
         ]);
+        if let Some(assignee) = self.assignee {
+            args.insert("assignee".to_owned(), Value::from(assignee));
+        }
         let call = Part::function_call(FunctionCall::new(id.as_str(), REQUEST_INPUT, args));
         Event::new().with_content(Content::new("model", [call])).with_long_running([id])
     }
@@ -93,6 +116,7 @@ impl<T> Clone for RequestInput<T> {
             message: self.message.clone(),
             payload: self.payload.clone(),
             response_schema: self.response_schema.clone(),
+            assignee: self.assignee.clone(),
             answer: PhantomData,
         }
     }
@@ -105,6 +129,7 @@ impl<T> fmt::Debug for RequestInput<T> {
             .field("message", &self.message)
             .field("payload", &self.payload)
             .field("response_schema", &self.response_schema)
+            .field("assignee", &self.assignee)
             .finish()
     }
 }

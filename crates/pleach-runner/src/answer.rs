@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use pleach_context::{check_answer, newest_live_events, unwrap_response};
 use pleach_core::{Branch, Content, Event, FunctionCall, FunctionResponse, InvocationId, Map, Part, REQUEST_INPUT};
+use pleach_session::{check_stored_answer, newest_live_events};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -124,16 +124,5 @@ fn find_calls<'a>(events: &'a [Arc<Event>], ids: &BTreeSet<&str>) -> BTreeMap<&'
 fn check(id: &str, response: &FunctionResponse, call: &FunctionCall) -> Result<(), RunError> {
     let schema = call.args.as_ref().and_then(|args| args.get("response_schema"));
     let schema = schema.filter(|_| call.name.as_deref() == Some(REQUEST_INPUT));
-    fits(schema, response).map_err(|reason| RunError::Answer { id: id.to_owned(), reason })
-}
-
-/// Checks an answer against the schema of its question (R907).
-///
-/// # Errors
-/// A text that says what does not fit.
-pub(crate) fn fits(schema: Option<&Value>, response: &FunctionResponse) -> Result<(), String> {
-    let Some(schema) = schema.filter(|schema| schema.is_object()) else { return Ok(()) };
-    let empty = Map::new();
-    let answer = unwrap_response(response.response.as_ref().unwrap_or(&empty));
-    check_answer(schema, answer).map(drop)
+    check_stored_answer(schema, response).map(drop).map_err(|reason| RunError::Answer { id: id.to_owned(), reason })
 }

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pleach_artifact::{ArtifactScope, ArtifactService, SaveArtifact, USER_PREFIX, rewind_tombstone};
-use pleach_context::live_events;
 use pleach_core::{Event, EventId, Map, Scope, Session, SessionId, SessionKey, UserId, apply};
-use pleach_session::CreateSession;
+use pleach_session::{CreateSession, live_events};
 use rustc_hash::FxHashSet;
 
 use crate::runner::RunnerParts;

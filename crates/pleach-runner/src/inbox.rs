@@ -1,21 +1,18 @@
 //! What waits for a person: the open questions of a session, of a user, of an app.
 
-use std::sync::Arc;
+use pleach_core::{Question, SessionId, SessionKey, UserId};
+use pleach_session::{GetSessionConfig, ListSessions, open_questions};
+use rustc_hash::FxHashSet;
+use serde::Serialize;
 
-use pleach_context::live_events;
-use pleach_core::{Event, Question, SessionId, SessionKey, UserId};
-use pleach_session::{GetSessionConfig, ListSessions};
-use rustc_hash::{FxHashMap, FxHashSet};
-
-use crate::answer::fits;
 use crate::runner::RunnerParts;
-use crate::{RunError, Runner, seal};
+use crate::{RunError, Runner};
 
 /// How many sessions are listed at once.
 const PAGE: usize = 100;
 
-/// An open question, and the session that it stands in.
-#[derive(Clone, Debug, PartialEq)]
+/// An open question and its session, as JSON: `{"session": {"app_name", "user_id", "session_id"}, "question": {…}}`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct InboxItem {
     /// The session.
     pub session: SessionKey,
@@ -95,60 +92,5 @@ impl RunnerParts {
             times.then_with(|| a.session.cmp(&b.session))
         });
         Ok(items)
-    }
-}
-
-/// The questions of a session's events that wait for an answer, in the order asked.
-///
-/// Only what counts after rewinds (R1141). Of several questions with one id the last one is listed, because that is the
-/// one an answer reaches (R905, R909). A question is closed by a user's answer that fits it (R907), and by the seal of
-/// an aborted invocation (R128); what a long-running tool itself returns does not close it.
-#[must_use]
-pub fn open_questions(events: &[Arc<Event>]) -> Vec<Question> {
-    let mut desk = Desk::default();
-    for event in live_events(events) {
-        if event.author() == "user" {
-            desk.take_answers(event);
-        } else {
-            if event.error_code() == Some(seal::CODE) {
-                event.function_responses().filter_map(|response| response.id.as_deref()).for_each(|id| desk.close(id));
-            }
-            event.questions().into_iter().for_each(|question| desk.ask(question));
-        }
-    }
-    desk.asked.into_iter().flatten().collect()
-}
-
-/// Questions while a history is read; an answered one leaves an empty place.
-#[derive(Default)]
-struct Desk {
-    asked: Vec<Option<Question>>,
-    places: FxHashMap<String, usize>,
-}
-
-impl Desk {
-    fn ask(&mut self, question: Question) {
-        self.close(&question.id);
-        self.places.insert(question.id.clone(), self.asked.len());
-        self.asked.push(Some(question));
-    }
-
-    fn close(&mut self, id: &str) {
-        if let Some(place) = self.places.get(id) {
-            self.asked[*place] = None;
-        }
-    }
-
-    fn take_answers(&mut self, event: &Event) {
-        for response in event.function_responses() {
-            let Some(id) = response.id.as_deref() else { continue };
-            match self.places.get(id).map(|place| &self.asked[*place]) {
-                // An answer that another writer stored although it does not fit leaves the question open.
-                Some(Some(question)) if fits(question.response_schema.as_ref(), response).is_err() => {}
-                Some(_) => self.close(id),
-                // An answer to a call on a branch that is named after a question answers that question (R1003).
-                None => event.branch().into_iter().flat_map(|branch| branch.run_ids()).for_each(|id| self.close(id)),
-            }
-        }
     }
 }

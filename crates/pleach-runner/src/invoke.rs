@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use pleach_context::{History, InvocationContext, InvocationSetup, NodeInput, live_events_of};
+use pleach_context::{History, InvocationContext, InvocationSetup, NodeInput};
 use pleach_core::{Content, Event, InvocationId, Map, Session, SessionKey};
-use pleach_session::{CreateSession, GetSessionConfig, SessionError};
+use pleach_session::{CreateSession, GetSessionConfig, SessionError, live_events_of};
 use pleach_workflow::Engine;
 use smol_str::SmolStr;
 

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use pleach_context::{InvocationContext, live_events_of};
+use pleach_context::InvocationContext;
 use pleach_core::{Branch, Content, Event, FunctionResponse, Map, Part};
+use pleach_session::{ABORTED, live_events_of};
 use serde_json::Value;
 
-pub(crate) const CODE: &str = "INVOCATION_ABORTED";
 const TEXT: &str = "Invocation was aborted by client.";
 
 /// The events that close an aborted invocation: an answer for every open call, one event per author, branch and scope,
@@ -42,7 +42,7 @@ pub(crate) fn seals(ic: &InvocationContext, root: &str) -> Vec<Event> {
 }
 
 fn sealed(ic: &InvocationContext, event: Event) -> Event {
-    let mut event = event.with_error(CODE, TEXT);
+    let mut event = event.with_error(ABORTED, TEXT);
     event.set_invocation_id(ic.invocation_id().clone());
     event
 }

@@ -2,10 +2,13 @@
 //!
 //! A session service is the only durable record of a run: history, state and their order live in it. This crate says
 //! what such a service guarantees ([`SessionService`]) and holds the parts of appending that must not differ between
-//! backends ([`prepare`], [`raw_state`]). It contains no storage.
+//! backends ([`prepare`], [`raw_state`]), as well as the pure rules about a log that need no running: which events count
+//! ([`live_events`]) and which questions are open ([`open_questions`]). It contains no storage.
 
+mod effective_events;
 mod error;
 mod ext;
+mod open_questions;
 mod patience;
 pub mod prepare;
 pub mod raw_state;
@@ -13,8 +16,10 @@ mod request;
 mod service;
 mod since;
 
+pub use effective_events::{live_events, live_events_of, newest_live_events};
 pub use error::{SessionError, SessionResult};
 pub use ext::SessionServiceExt;
+pub use open_questions::{ABORTED, check_stored_answer, open_questions};
 pub use patience::Patience;
 pub use request::{CreateSession, GetSessionConfig, ListCursor, ListSessions, ListSessionsResponse};
 pub use service::SessionService;

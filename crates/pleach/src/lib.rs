@@ -48,11 +48,11 @@ pub use pleach_artifact::{
 };
 pub use pleach_context::{
     AbortSignal, And, Answers, AuthCredential, ChildEnd, ChildFailure, Context, CredentialService, Decode, Dynamic,
-    EdgeOutline, EventQueue, Extract, Fail, Feeds, Field, FieldType, Flow, FromContext, FromState, GraphOutline,
-    History, Hook, InMemoryCredentialService, Input, InvocationContext, Key, Need, Node, NodeError, NodeFault,
-    NodeInput, NodeKind, NodeScheduler, NodeSpec, Nothing, Outline, Plugin, PluginManager, ReadonlyContext, Result,
-    ResultExt, Resume, RetryConfig, RunConfig, RunOptions, Schema, SessionStateCredentialService, Shared, State,
-    StreamingMode, SystemClock, Takes, Tool, ToolContext, TypedNode, Wants, Yield, fit, json_or_text, live_events,
+    EdgeOutline, EventQueue, Extract, Fail, Feeds, Field, Flow, FromContext, FromState, GraphOutline, History, Hook,
+    InMemoryCredentialService, Input, InvocationContext, Key, Need, Node, NodeError, NodeFault, NodeInput, NodeKind,
+    NodeScheduler, NodeSpec, Nothing, Outline, Plugin, PluginManager, ReadonlyContext, Result, ResultExt, Resume,
+    RetryConfig, RunConfig, RunOptions, Schema, SessionStateCredentialService, Shared, State, StreamingMode,
+    SystemClock, Takes, Tool, ToolContext, TypedNode, Wants, Yield, fit,
 };
 pub use pleach_core::{
     AppName, AuthConfig, AuthDocument, Blob, BoxError, BoxFuture, Branch, CamelCase, Clock, Content, DEFAULT_ROUTE,
@@ -70,11 +70,12 @@ pub use pleach_memory_sqlite::{SqliteMemoryOptions, SqliteMemoryService};
 pub use pleach_runner::{
     App, Detached, DrainOptions, Drained, DrainedRun, EventsCompactionConfig, EventsSummarizer, Follow, FollowStatus,
     InboxItem, Message, Overdue, Run, RunEnd, RunError, RunEvent, RunRequest, Runner, RunnerBuilder, SessionRef,
-    Summary, open_questions, summary_event,
+    Summary, summary_event,
 };
+pub use pleach_schema::{FieldType, json_or_text};
 pub use pleach_session::{
     CreateSession, GetSessionConfig, ListCursor, ListSessions, ListSessionsResponse, SessionError, SessionService,
-    SessionServiceExt, Since,
+    SessionServiceExt, Since, live_events, open_questions,
 };
 #[cfg(feature = "inmemory")]
 pub use pleach_session_inmemory::InMemorySessionService;

@@ -1,6 +1,6 @@
 //! Running other nodes from inside a node, and asking questions in the middle of one.
 
-use pleach_core::{BoxFuture, NodePath, RequestInput};
+use pleach_core::{BoxFuture, Map, NodePath, RequestInput};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -226,8 +226,17 @@ impl super::cell::RunCell {
 /// The JSON schema of a type as questions carry it; `None` when it says nothing about the type.
 #[must_use]
 pub fn json_schema_of<T: JsonSchema>() -> Option<Value> {
+    const SAYS: [&str; 8] = ["type", "properties", "anyOf", "oneOf", "allOf", "enum", "const", "$ref"];
     let mut schema = schemars::schema_for!(T).to_value();
     let fields = schema.as_object_mut()?;
-    fields.remove("$schema");
-    (fields.contains_key("type") || fields.contains_key("properties") || fields.contains_key("anyOf")).then_some(schema)
+    if !has_optional_keys(fields) {
+        fields.remove("$schema");
+    }
+    SAYS.iter().any(|keyword| fields.contains_key(*keyword)).then_some(schema)
+}
+
+/// Answers may leave such keys out. The dialect of the schema stays then: without it an absent key is read as null.
+fn has_optional_keys(schema: &Map) -> bool {
+    let required = schema.get("required").and_then(Value::as_array).map_or(0, Vec::len);
+    schema.get("properties").and_then(Value::as_object).is_some_and(|properties| properties.len() > required)
 }

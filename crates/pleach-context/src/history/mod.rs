@@ -19,8 +19,8 @@ pub(crate) use marks::mark_pending_route;
 pub use record::RunRecord;
 pub use runs::RunKey;
 
-use crate::live_events_of;
-use crate::schema::{check_answer, unwrap_response};
+use pleach_schema::{check_answer, unwrap_response};
+use pleach_session::live_events_of;
 use record::is_echo;
 use runs::{Run, Runs};
 

@@ -65,6 +65,7 @@ impl<T> From<RequestInput<T>> for Yield {
         untyped.message = ask.message;
         untyped.payload = ask.payload;
         untyped.response_schema = ask.response_schema;
+        untyped.assignee = ask.assignee;
         Self::Ask(Box::new(untyped))
     }
 }

@@ -10,8 +10,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::FieldType;
+use pleach_schema::json_or_text;
+
 use crate::{NodeError, lax};
+use pleach_schema::FieldType;
 
 /// A declared shape of a node's input or output, or of the session state.
 ///
@@ -166,7 +168,7 @@ impl Schema {
         {
             return Value::String(text);
         }
-        lax::json_or_text(&text)
+        json_or_text(&text)
     }
 
     /// Checks one entry of the session state; keys with a scope prefix are exempt (R164, S17).
@@ -201,7 +203,7 @@ impl Schema {
 
 fn model_value(name: &str, fields: &[Field], value: &Value) -> Result<Value, NodeError> {
     let Value::Object(given) = value else {
-        let message = format!("{name}: an object is wanted, {} is given", super::field::kind_of(value));
+        let message = format!("{name}: an object is wanted, {} is given", pleach_schema::kind_of(value));
         return Err(NodeError::validation(message));
     };
     let mut result = Map::new();

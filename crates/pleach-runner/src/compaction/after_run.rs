@@ -4,8 +4,9 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures_util::FutureExt as _;
-use pleach_context::{InvocationContext, live_events};
+use pleach_context::InvocationContext;
 use pleach_core::Event;
+use pleach_session::live_events;
 
 use super::prompt::is_worth_it;
 use super::tokens::above_threshold;

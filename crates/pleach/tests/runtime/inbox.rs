@@ -43,6 +43,7 @@ async fn r123_a_question_says_all_that_a_person_needs() {
         message: "L?".into(),
         payload: Some("seen".into()),
         response_schema: Some(json!({"title": "string", "type": "string"})),
+        assignee: None,
         node_path: "wf@1/l@1".into(),
         invocation_id: session.events[0].invocation_id().clone(),
         author: "wf".into(),
@@ -60,13 +61,14 @@ async fn r905_r907_r909_r1141_only_what_an_answer_reaches_is_open() {
     assert_eq!(open(&runner).await, ["left", "right"]);
     trace(runner.answer("s1", "left", "a").unwrap()).await;
     assert_eq!(open(&runner).await, ["right"]);
-    // R911, E172: a second invocation asks under the same ids, and these are the ones that answers reach.
+    // R911, E172, issue 10 A3: a second invocation asks under the same ids; the first one's question stays open.
     trace(runner.run("ana", "s1", "again")).await;
     let questions = runner.questions("ana", "s1").await.unwrap();
     let events = sessions.get_session(&key(), Default::default()).await.unwrap().unwrap().events;
     let second = events.last().unwrap().invocation_id().clone();
-    assert_eq!(ids(&questions), ["left", "right"]);
-    assert!(questions.iter().all(|question| question.invocation_id == second));
+    assert_eq!(ids(&questions), ["right", "left", "right"]);
+    let of_second: Vec<bool> = questions.iter().map(|question| question.invocation_id == second).collect();
+    assert_eq!(of_second, [false, true, true]);
     // R1141: rewound, and the first invocation's question is there again.
     runner.rewind("ana", "s1", &second).await.unwrap();
     assert_eq!(open(&runner).await, ["right"]);

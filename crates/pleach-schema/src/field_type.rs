@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::lax;
+use crate::scalar::{to_bool, to_float, to_int};
 
 /// A field type, converted as ADK's lax validation does (R504).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,11 +80,9 @@ impl FieldType {
         let fitting = match self {
             Self::Any => Some(value.clone()),
             Self::Str => value.is_string().then(|| value.clone()),
-            Self::Int => lax::to_int(value),
-            Self::Float => {
-                lax::to_float(value).map(|number| if value.is_number() { value.clone() } else { number.into() })
-            }
-            Self::Bool => lax::to_bool(value).map(Value::from),
+            Self::Int => to_int(value),
+            Self::Float => to_float(value).map(|number| if value.is_number() { value.clone() } else { number.into() }),
+            Self::Bool => to_bool(value).map(Value::from),
             Self::List => value.is_array().then(|| value.clone()),
             Self::Dict => value.is_object().then(|| value.clone()),
             Self::ListOf(inner) => match value {
@@ -108,16 +106,16 @@ impl FieldType {
     }
 }
 
-/// What kind of JSON value this is, for error texts; scalars are shown.
-pub(crate) fn kind_of(value: &Value) -> String {
+/// Returns what kind of JSON value this is, for error texts; never the value, which may be secret.
+#[must_use]
+pub fn kind_of(value: &Value) -> &'static str {
     match value {
-        Value::Null => "null".into(),
-        Value::Array(_) => "a list".into(),
-        Value::Object(_) => "an object".into(),
-        scalar => {
-            let text = scalar.to_string();
-            let short: String = text.chars().take(40).collect();
-            if short.len() < text.len() { format!("{short}…") } else { short }
-        }
+        Value::Null => "null",
+        Value::Bool(_) => "true or false",
+        Value::Number(number) if number.is_f64() => "a number with a fraction",
+        Value::Number(_) => "a whole number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
     }
 }
