@@ -98,6 +98,15 @@ impl InMemorySessionService {
         Ok(event)
     }
 
+    fn claim_now(&self, head: &mut SessionHead, time: f64) -> SessionResult<()> {
+        let stored = self.find(head.key()).ok_or_else(|| SessionError::NotFound(head.key().clone()))?;
+        let (revision, update_time) = stored
+            .claim(head.revision(), prepare::claim_time(head, time))
+            .unwrap_or_else(|| Err(SessionError::NotFound(head.key().clone())))?;
+        head.advance(revision, update_time);
+        Ok(())
+    }
+
     /// Appends through the session the head points at; `None` when it points at none that still counts.
     fn append_by_handle(
         &self,
@@ -150,6 +159,10 @@ impl SessionService for InMemorySessionService {
 
     fn append<'a>(&'a self, head: &'a mut SessionHead, event: Arc<Event>) -> BoxFuture<'a, SessionResult<Arc<Event>>> {
         Box::pin(async move { self.append_now(head, event) })
+    }
+
+    fn claim<'a>(&'a self, head: &'a mut SessionHead, time: f64) -> BoxFuture<'a, SessionResult<()>> {
+        Box::pin(async move { self.claim_now(head, time) })
     }
 
     fn user_state<'a>(&'a self, app_name: &'a AppName, user_id: &'a UserId) -> BoxFuture<'a, SessionResult<Map>> {

@@ -31,6 +31,10 @@ struct Log {
     /// The session's own keys; app and user state are added when it is loaded.
     state: Map,
     events: Vec<Arc<Event>>,
+    /// How many changes there were, events and claims.
+    changes: i64,
+    /// How many changes there were right behind each event.
+    places: Vec<i64>,
     /// Where each event id stands. Costs a few percent of an append and spares the scan of S34.
     positions: FxHashMap<EventId, usize>,
 }
@@ -50,6 +54,8 @@ impl StoredSession {
             update_time: create_time,
             state,
             events: Vec::new(),
+            changes: 0,
+            places: Vec::new(),
             positions: FxHashMap::default(),
         };
         Self { service, generation, key, app, user, log: Mutex::new(log) }
@@ -82,17 +88,16 @@ impl StoredSession {
     /// What was appended behind a revision of this very session.
     pub(crate) fn since(self: &Arc<Self>, revision: Revision) -> Since {
         let log = lock(&self.log);
-        let known = usize::try_from(revision.micros).ok().filter(|_| revision.ties == self.generation);
-        match known.and_then(|known| log.events.get(known..)) {
-            Some(events) => Since::Events(self.view(&log, events)),
-            None => Since::Unknown,
+        if revision.ties != self.generation || !(0..=log.changes).contains(&revision.micros) {
+            return Since::Unknown;
         }
+        Since::Events(self.view(&log, &log.events[log.seen_at(revision)..]))
     }
 
     fn view(self: &Arc<Self>, log: &Log, events: &[Arc<Event>]) -> Session {
         let events = events.to_vec();
         let state = merge_view(log.state.clone(), &lock(&self.app), &lock(&self.user));
-        let revision = self.revision(log.events.len());
+        let revision = self.revision(log.changes);
         let head = SessionHead::new(self.key.clone(), revision, log.update_time);
         Session { head: head.with_handle(self.clone()), state, events }
     }
@@ -104,7 +109,6 @@ impl StoredSession {
         if log.deleted {
             return None;
         }
-        let count = log.events.len();
         let slot = match log.positions.entry(event.id().clone()) {
             Entry::Occupied(taken) => {
                 let position = *taken.get();
@@ -112,15 +116,32 @@ impl StoredSession {
             }
             Entry::Vacant(slot) => slot,
         };
-        let stored = self.revision(count);
+        let stored = self.revision(log.changes);
         if stored != ours {
             return Some(Err(SessionError::Stale { key: (*self.key).clone(), stored, ours }));
         }
-        slot.insert(count);
+        slot.insert(log.events.len());
+        log.changes += 1;
         log.events.push(event.clone());
+        log.places.push(log.changes);
         log.update_time = event.timestamp();
         self.apply_delta(&mut log.state, event.actions().state_delta());
-        Some(Ok((self.revision(count + 1), event.timestamp())))
+        Some(Ok((self.revision(log.changes), event.timestamp())))
+    }
+
+    /// Moves the revision on without an event, to the update time `time`; `None` when the session has been deleted.
+    pub(crate) fn claim(&self, ours: Revision, time: f64) -> Option<SessionResult<Renewed>> {
+        let mut log = lock(&self.log);
+        if log.deleted {
+            return None;
+        }
+        let stored = self.revision(log.changes);
+        if stored != ours {
+            return Some(Err(SessionError::Stale { key: (*self.key).clone(), stored, ours }));
+        }
+        log.changes += 1;
+        log.update_time = time;
+        Some(Ok((self.revision(log.changes), time)))
     }
 
     /// An event id that is already in the log: fine when it is the same event, as after a lost answer (S34).
@@ -130,20 +151,18 @@ impl StoredSession {
             let key = (*self.key).clone();
             return Err(SessionError::EventAlreadyExists { key, event: event.id().clone() });
         }
-        let behind = self.revision(position + 1);
+        let behind = self.revision(log.places[position]);
         if ours.ties == behind.ties && ours > behind {
             // The caller has seen later events; going back would make its next append stale for no reason.
-            let known = usize::try_from(ours.micros).unwrap_or(usize::MAX).min(log.events.len());
-            let update_time = log.events[known - 1].timestamp();
+            let update_time = log.events[log.seen_at(ours) - 1].timestamp();
             return Ok((ours, update_time));
         }
         Ok((behind, present.timestamp()))
     }
 
-    /// The revision of the log when it holds `count` events.
-    fn revision(&self, count: usize) -> Revision {
-        let micros = i64::try_from(count).expect("no process holds 2^63 events");
-        Revision::new(micros, self.generation)
+    /// The revision of the log after so many changes.
+    fn revision(&self, changes: i64) -> Revision {
+        Revision::new(changes, self.generation)
     }
 
     /// Replaces keys of the three states; both shared ones are locked once, so that no reader sees half a delta.
@@ -167,6 +186,13 @@ impl StoredSession {
                 }
             }
         }
+    }
+}
+
+impl Log {
+    /// How many events a caller with this revision has seen.
+    fn seen_at(&self, revision: Revision) -> usize {
+        self.places.partition_point(|place| *place <= revision.micros)
     }
 }
 

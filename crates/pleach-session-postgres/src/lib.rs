@@ -12,6 +12,7 @@
 
 mod address;
 mod append;
+mod claim;
 mod connections;
 mod create;
 mod fault;

@@ -10,6 +10,7 @@ use pleach_session::{
 
 use crate::address::Address;
 use crate::append::Append;
+use crate::claim::Claim;
 use crate::connections::Connections;
 use crate::create::{Create, Delete};
 use crate::list::{Check, Find, List, UserState};
@@ -84,6 +85,13 @@ impl PostgresSessionService {
         head.advance(seen.revision, seen.update_time);
         Ok(event)
     }
+
+    async fn claim(&self, head: &mut SessionHead, time: f64) -> SessionResult<()> {
+        let claim = Claim::new(head, time, self.connections.server())?;
+        let seen = self.connections.ask_to_the_end(claim).await?;
+        head.advance(seen.revision, seen.update_time);
+        Ok(())
+    }
 }
 
 impl SessionService for PostgresSessionService {
@@ -125,6 +133,10 @@ impl SessionService for PostgresSessionService {
 
     fn append<'a>(&'a self, head: &'a mut SessionHead, event: Arc<Event>) -> BoxFuture<'a, SessionResult<Arc<Event>>> {
         Box::pin(self.append(head, event))
+    }
+
+    fn claim<'a>(&'a self, head: &'a mut SessionHead, time: f64) -> BoxFuture<'a, SessionResult<()>> {
+        Box::pin(self.claim(head, time))
     }
 
     fn user_state<'a>(&'a self, app_name: &'a AppName, user_id: &'a UserId) -> BoxFuture<'a, SessionResult<Map>> {

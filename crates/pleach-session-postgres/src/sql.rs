@@ -13,6 +13,7 @@ pub(crate) const APPEND_SHARED: &str = concat!(
     include_str!("../schema/append_shared.sql"),
     include_str!("../schema/append_event.sql")
 );
+pub(crate) const CLAIM: &str = include_str!("../schema/claim.sql");
 pub(crate) const FIND_REVISION: &str = include_str!("../schema/find_revision.sql");
 /// An event, seen from a revision.
 pub(crate) const FIND_EVENT: &str =

@@ -58,7 +58,7 @@ pub(crate) fn same(a: &str, b: &str) -> String {
 }
 
 /// Microseconds since the epoch; of texts as google-adk writes them.
-fn micros(time: &str) -> String {
+pub(crate) fn micros(time: &str) -> String {
     format!(
         "CASE typeof({time}) WHEN 'text' \
          THEN strftime('%s', substr({time}, 1, 19)) * 1000000 + CAST(substr({time} || '.000000', 21, 6) AS INTEGER) \

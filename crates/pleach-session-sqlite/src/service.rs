@@ -18,7 +18,7 @@ use crate::layout::SqliteLayout;
 use crate::load::Reader;
 use crate::options::SqliteOptions;
 use crate::sql::{self, Sql};
-use crate::writer::{Append, Create, Delete, Message, Renewed, WriterHandle};
+use crate::writer::{Append, Claim, Create, Delete, Message, Renewed, WriterHandle};
 use crate::{list, load};
 
 /// The shortest patience for a free read connection: with all of them busy there is nothing else to wait for.
@@ -156,6 +156,14 @@ impl SqliteSessionService {
         Ok(event)
     }
 
+    async fn claim(&self, head: &mut SessionHead, time: f64) -> SessionResult<()> {
+        let time = self.layout().time(head.key(), "update_time", prepare::claim_time(head, time))?;
+        let (key, seen) = (head.shared_key().clone(), Renewed::seen_by(head));
+        let renewed = self.writer.ask(|reply| Message::Claim(Claim { key, seen, time, reply })).await?;
+        head.advance(renewed.revision, renewed.update_time);
+        Ok(())
+    }
+
     fn reader(&self) -> Reader<'_> {
         Reader { pool: &self.readers, file: &self.file, sql: &self.sql }
     }
@@ -218,6 +226,10 @@ impl SessionService for SqliteSessionService {
 
     fn append<'a>(&'a self, head: &'a mut SessionHead, event: Arc<Event>) -> BoxFuture<'a, SessionResult<Arc<Event>>> {
         Box::pin(self.append(head, event))
+    }
+
+    fn claim<'a>(&'a self, head: &'a mut SessionHead, time: f64) -> BoxFuture<'a, SessionResult<()>> {
+        Box::pin(self.claim(head, time))
     }
 
     fn user_state<'a>(&'a self, app_name: &'a AppName, user_id: &'a UserId) -> BoxFuture<'a, SessionResult<Map>> {

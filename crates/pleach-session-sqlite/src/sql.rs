@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use crate::layout::SqliteLayout;
-use crate::moment::{Moment, same};
+use crate::moment::{Moment, micros, same};
 
 pub(crate) const DETECT: &str = include_str!("../schema/detect.sql");
 pub(crate) const VERSION: &str = "SELECT value FROM adk_internal_metadata WHERE \"key\" = 'schema_version'";
@@ -49,6 +49,9 @@ pub(crate) struct Sql {
     pub(crate) batch_read: Arc<str>,
     pub(crate) find_event: Arc<str>,
     pub(crate) count_at: Arc<str>,
+    pub(crate) claim: Arc<str>,
+    /// The revision that refused a claim.
+    pub(crate) find_revision: Arc<str>,
     pub(crate) list_states: Arc<str>,
     /// The session without events.
     pub(crate) load_head: Arc<str>,
@@ -100,6 +103,12 @@ impl Sql {
             batch_begin: format!("{BEGIN};\n{batch_read}").into(),
             batch_read: batch_read.into(),
             find_event: find_event.into(),
+            claim: include_str!("../schema/claim.sql")
+                .replace("{ties}", &ties)
+                .replace("{micros}", &micros("s.update_time"))
+                .replace("{taken}", &layout.events_at("count(*)", ASKED, ""))
+                .into(),
+            find_revision: include_str!("../schema/find_revision.sql").replace("{ties}", &ties).into(),
             count_at: format!("SELECT {} AS count", layout.events_at("count(*)", ASKED, "")).into(),
             list_states: include_str!("../schema/list_states.sql").replace("{ties}", &ties).into(),
             load: Loads::of(layout, &format!("{load_head}{}", include_str!("../schema/load_events.sql"))),

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use pleach_core::{
-    Event, IdGen as _, Map, RandomIds, Scope, SessionId, SessionKey, Unstorable, check_event, check_map, micros,
-    seconds, take_temp,
+    Event, IdGen as _, Map, RandomIds, Scope, SessionHead, SessionId, SessionKey, Unstorable, check_event, check_map,
+    micros, seconds, take_temp,
 };
 
 use crate::{CreateSession, SessionError, SessionResult};
@@ -106,6 +106,12 @@ pub fn calendar_time(key: &SessionKey, field: &str, seconds: f64) -> SessionResu
     }
     let reason = "the time is outside of the years 1 to 9999";
     Err(refused(key, Unstorable { field: field.to_owned(), reason }))
+}
+
+/// The update time that a claim at `time` gives a session, in seconds since the epoch: behind the last update, which is
+/// that of `head` wherever its fence holds.
+pub fn claim_time(head: &SessionHead, time: f64) -> f64 {
+    seconds(micros(time).max(micros(head.last_update_time()).saturating_add(1)))
 }
 
 /// The system's time in seconds since the epoch, in whole µs like every time this crate makes itself (S48).

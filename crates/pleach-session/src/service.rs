@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pleach_core::{AppName, BoxFuture, Event, Map, Session, SessionHead, SessionId, SessionKey, UserId};
 
-use crate::{CreateSession, GetSessionConfig, ListSessions, ListSessionsResponse, SessionResult, Since};
+use crate::{CreateSession, GetSessionConfig, ListSessions, ListSessionsResponse, SessionError, SessionResult, Since};
 
 /// Stores sessions and their events. ADK: `BaseSessionService`.
 ///
@@ -80,6 +80,41 @@ pub trait SessionService: fmt::Debug + Send + Sync + 'static {
     /// When the future is dropped the event is stored whole or not at all, and `head` is unchanged.
     fn append<'a>(&'a self, head: &'a mut SessionHead, event: Arc<Event>) -> BoxFuture<'a, SessionResult<Arc<Event>>>;
 
+    /// Moves the session's revision on without storing an event, under the fence of `head`, and renews `head`: whoever
+    /// holds an older head is stale from then on.
+    ///
+    /// For a writer who is about to do work whose result it appends later: of several with the same head exactly one
+    /// claim succeeds, so the others learn that they are late before they have done anything. The claim changes the
+    /// session's update time and nothing else, which other programs take for an ordinary change.
+    ///
+    /// `time` is the caller's clock, in seconds since the epoch. Where it is not behind the last update, or an event
+    /// has that time, the update time becomes the next free microsecond.
+    ///
+    /// The default implementation only compares. A service that keeps it lets several claims of one head succeed, and
+    /// the first append decides.
+    ///
+    /// # Errors
+    /// `NotFound` for a deleted session, `Stale` when someone else appended or claimed since `head` was made, also
+    /// where that was this caller and the answer was lost with its connection. `head` changes only on success.
+    ///
+    /// # Cancel safety
+    /// When the future is dropped, the claim is made or not, and `head` is unchanged.
+    fn claim<'a>(&'a self, head: &'a mut SessionHead, time: f64) -> BoxFuture<'a, SessionResult<()>> {
+        let _ = time;
+        Box::pin(async move {
+            let key = || head.key().clone();
+            let stored = match self.events_since(head).await?.ok_or_else(|| SessionError::NotFound(key()))? {
+                Since::Events(session) => session.revision(),
+                Since::Unknown => {
+                    let now = self.get_session(head.key(), GetSessionConfig::recent(0)).await?;
+                    now.ok_or_else(|| SessionError::NotFound(key()))?.revision()
+                }
+            };
+            let ours = head.revision();
+            if stored == ours { Ok(()) } else { Err(SessionError::Stale { key: key(), stored, ours }) }
+        })
+    }
+
     /// The user's state across sessions, keys without the `user:` prefix (S38). ADK: `get_user_state`.
     ///
     /// # Errors
@@ -146,6 +181,10 @@ impl<S: SessionService + ?Sized> SessionService for Arc<S> {
 
     fn append<'a>(&'a self, head: &'a mut SessionHead, event: Arc<Event>) -> BoxFuture<'a, SessionResult<Arc<Event>>> {
         (**self).append(head, event)
+    }
+
+    fn claim<'a>(&'a self, head: &'a mut SessionHead, time: f64) -> BoxFuture<'a, SessionResult<()>> {
+        (**self).claim(head, time)
     }
 
     fn user_state<'a>(&'a self, app_name: &'a AppName, user_id: &'a UserId) -> BoxFuture<'a, SessionResult<Map>> {

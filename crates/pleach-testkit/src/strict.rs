@@ -43,6 +43,13 @@ impl<S: SessionService> StrictSessionService<S> {
         Ok(stored)
     }
 
+    async fn claim(&self, head: &mut SessionHead, time: f64) -> SessionResult<()> {
+        let mut bare = without_handle(head);
+        self.inner.claim(&mut bare, time).await?;
+        *head = without_handle(&bare);
+        Ok(())
+    }
+
     async fn list(&self, request: ListSessions) -> SessionResult<ListSessionsResponse> {
         let ListSessionsResponse { sessions, next } = self.inner.list_sessions(request).await?;
         let sessions = sessions.into_iter().map(copied).collect::<SessionResult<_>>()?;
@@ -92,6 +99,10 @@ impl<S: SessionService> SessionService for StrictSessionService<S> {
 
     fn append<'a>(&'a self, head: &'a mut SessionHead, event: Arc<Event>) -> BoxFuture<'a, SessionResult<Arc<Event>>> {
         Box::pin(self.append(head, event))
+    }
+
+    fn claim<'a>(&'a self, head: &'a mut SessionHead, time: f64) -> BoxFuture<'a, SessionResult<()>> {
+        Box::pin(self.claim(head, time))
     }
 
     fn user_state<'a>(&'a self, app_name: &'a AppName, user_id: &'a UserId) -> BoxFuture<'a, SessionResult<Map>> {

@@ -5,6 +5,7 @@
 
 mod append;
 mod batch;
+mod claim;
 mod detect;
 mod open;
 mod rows;
@@ -20,6 +21,7 @@ use sqlx::{Connection as _, SqliteConnection};
 use tokio::sync::{mpsc, oneshot};
 
 pub(crate) use self::batch::{Append, Renewed};
+pub(crate) use self::claim::Claim;
 pub(crate) use self::session::{Create, Delete};
 
 use self::open::Open;
@@ -43,6 +45,7 @@ pub(crate) enum Message {
     Append(Box<Append>),
     Create(Box<Create>),
     Delete(Delete),
+    Claim(Claim),
     Flush(oneshot::Sender<()>),
     Close(oneshot::Sender<()>),
 }
@@ -193,6 +196,7 @@ impl Writer {
                 Message::Append(_) => {}
                 Message::Create(create) => self.create(*create).await,
                 Message::Delete(delete) => self.delete(delete).await,
+                Message::Claim(claim) => self.claim(claim).await,
                 // A dropped receiver has stopped waiting.
                 Message::Flush(done) => drop(done.send(())),
                 Message::Close(done) => closing.push(done),

@@ -7,6 +7,7 @@
 #![expect(clippy::unwrap_used, reason = "test code: a panic is how a rule fails")]
 
 mod append;
+mod claim;
 mod concurrent;
 mod create;
 mod fence;
@@ -18,6 +19,7 @@ mod state;
 mod v1;
 
 pub use append::*;
+pub use claim::*;
 pub use concurrent::*;
 pub use create::*;
 pub use fence::*;

@@ -112,6 +112,13 @@ macro_rules! session_rules {
                     s34_a_lost_answer_can_be_asked_for_again,
                     s34_a_repeated_append_is_known_by_its_place_not_by_its_time,
                 ]
+                claim: [
+                    a_claim_moves_the_revision_on_and_stores_nothing,
+                    of_racing_claims_one_wins,
+                    a_claim_never_repeats_a_revision,
+                    readers_see_through_claims,
+                    a_deleted_session_cannot_be_claimed,
+                ]
                 since: [
                     events_since_a_revision_are_those_appended_behind_it,
                     events_since_the_newest_revision_are_none_and_the_state_is_fresh,

@@ -243,6 +243,10 @@ impl SessionService for Shaky {
         })
     }
 
+    fn claim<'a>(&'a self, head: &'a mut SessionHead, time: f64) -> BoxFuture<'a, Stored<()>> {
+        self.inner.claim(head, time)
+    }
+
     fn user_state<'a>(&'a self, app: &'a AppName, user: &'a UserId) -> BoxFuture<'a, Stored<Map>> {
         self.inner.user_state(app, user)
     }

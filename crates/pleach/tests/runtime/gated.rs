@@ -70,6 +70,10 @@ impl SessionService for Gated {
         self.sessions.append(head, event)
     }
 
+    fn claim<'a>(&'a self, head: &'a mut SessionHead, time: f64) -> BoxFuture<'a, Answer<()>> {
+        self.sessions.claim(head, time)
+    }
+
     fn user_state<'a>(&'a self, app: &'a AppName, user: &'a UserId) -> BoxFuture<'a, Answer<Map>> {
         self.sessions.user_state(app, user)
     }

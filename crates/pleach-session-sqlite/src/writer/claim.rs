@@ -1,0 +1,76 @@
+//! Moving a session's revision on without an event: one statement, which is a transaction.
+
+use std::sync::Arc;
+
+use pleach_core::{SessionKey, micros, seconds};
+use pleach_session::{SessionError, SessionResult};
+use sqlx::AssertSqlSafe;
+
+use super::batch::Renewed;
+use super::open::Open;
+use super::{Reply, Writer, answer};
+use crate::column;
+use crate::fault::Fault;
+
+/// A claim of a session.
+pub(crate) struct Claim {
+    pub(crate) key: Arc<SessionKey>,
+    /// What the caller has seen; the fence.
+    pub(crate) seen: Renewed,
+    /// The new update time as a column gives it back, behind the last one.
+    pub(crate) time: f64,
+    pub(crate) reply: Reply<Renewed>,
+}
+
+impl Writer {
+    pub(super) async fn claim(&mut self, claim: Claim) {
+        let outcome = loop {
+            if let Err(error) = self.connect().await {
+                break Err(error);
+            }
+            let error = match self.try_claim(&claim).await {
+                Ok(outcome) => break outcome,
+                Err(error) => error,
+            };
+            self.roll_back(&error).await;
+            if Fault::of(&error) != Fault::Busy || !self.patience.wait() {
+                break Err(self.file().fault(error));
+            }
+        };
+        answer(claim.reply, outcome);
+    }
+
+    async fn try_claim(&mut self, claim: &Claim) -> sqlx::Result<SessionResult<Renewed>> {
+        let Open { connection, sql } = self.open.as_mut().ok_or(sqlx::Error::WorkerCrashed)?;
+        let layout = sql.layout();
+        let (key, seen, mut time) = (&*claim.key, claim.seen, claim.time);
+        loop {
+            let claimed = sqlx::query(AssertSqlSafe(sql.claim.clone()))
+                .bind(key.app_name.as_str())
+                .bind(key.user_id.as_str())
+                .bind(key.session_id.as_str())
+                .bind(layout.column(time))
+                .bind(seen.revision.micros)
+                .bind(i64::from(seen.revision.ties))
+                .execute(&mut *connection)
+                .await?;
+            if claimed.rows_affected() > 0 {
+                return Ok(Ok(Renewed::new(time, 0)));
+            }
+            let rows = sqlx::query(AssertSqlSafe(sql.find_revision.clone()))
+                .bind(key.app_name.as_str())
+                .bind(key.user_id.as_str())
+                .bind(key.session_id.as_str())
+                .fetch_all(&mut *connection)
+                .await?;
+            let Some(row) = rows.first() else { return Ok(Err(SessionError::NotFound(key.clone()))) };
+            let update_time = column::time(row, "update_time")?.map_or(f64::NAN, |time| layout.rounded(time));
+            let stored = Renewed::new(update_time, column::count(row, "ties")?).revision;
+            if stored != seen.revision {
+                return Ok(Err(SessionError::Stale { key: key.clone(), stored, ours: seen.revision }));
+            }
+            // An event has that very microsecond, so its revision is an old one.
+            time = seconds(micros(time).saturating_add(1));
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Claims: the revision moves on without an event.
+
+use futures_util::future::join_all;
+use pleach_session::{SessionError, SessionService, SessionServiceExt as _};
+use serde_json::json;
+
+use super::{CREATED, created, event, ids, key, loaded};
+
+/// Events and state stay; the claimed head is the stored one.
+pub async fn a_claim_moves_the_revision_on_and_stores_nothing(service: &dyn SessionService) {
+    let mut session = created(service, &key("s"), json!({"k": 1})).await;
+    service.append_event(&mut session, event("e1", 1.0).with_state("app:x", 1)).await.unwrap();
+    let before = session.clone();
+    service.claim(&mut session.head, CREATED + 5.0).await.unwrap();
+    assert!(session.revision() > before.revision());
+    assert_eq!(session.last_update_time(), CREATED + 5.0);
+    assert_eq!(loaded(service, &key("s")).await, session);
+    assert_eq!((&session.events, &session.state), (&before.events, &before.state));
+    let mut late = before.clone();
+    for error in [
+        service.claim(&mut late.head, CREATED + 6.0).await.unwrap_err(),
+        service.append_event(&mut late, event("e2", 6.0)).await.unwrap_err(),
+    ] {
+        let SessionError::Stale { key: stale, stored, ours } = &error else { panic!("{error}") };
+        assert_eq!((stale, *stored, *ours), (&key("s"), session.revision(), before.revision()));
+    }
+    assert_eq!(late, before);
+    service.append_event(&mut session, event("e2", 6.0)).await.unwrap();
+    assert_eq!(loaded(service, &key("s")).await, session);
+}
+
+/// All hold the same head: one does the work, the others learn it before they begin.
+pub async fn of_racing_claims_one_wins(service: &dyn SessionService) {
+    let session = created(service, &key("s"), json!({})).await;
+    let outcomes = join_all((0..8).map(|_| {
+        let mut head = session.head.clone();
+        async move { service.claim(&mut head, CREATED + 1.0).await.map(|()| head) }
+    }))
+    .await;
+    let (won, lost): (Vec<_>, Vec<_>) = outcomes.into_iter().partition(Result::is_ok);
+    assert_eq!(won.len(), 1);
+    assert!(lost.into_iter().filter_map(Result::err).all(|error| error.is_stale()));
+    assert_eq!(loaded(service, &key("s")).await.head, won.into_iter().find_map(Result::ok).unwrap());
+}
+
+/// The clock is behind the session, or says the time of an event that is not the last one: every revision is new.
+pub async fn a_claim_never_repeats_a_revision(service: &dyn SessionService) {
+    let mut session = created(service, &key("s"), json!({})).await;
+    service.append_event(&mut session, event("later", 100.0)).await.unwrap();
+    let mut seen = vec![session.revision()];
+    for (number, time) in [3.0, 1.0, 4.0, 0.0].into_iter().enumerate() {
+        service.append_event(&mut session, event(&format!("e{number}"), time)).await.unwrap();
+        seen.push(session.revision());
+        let clock = if number == 0 { 100.0 } else { 200.0 + time };
+        for claimed in [-5.0, clock, clock] {
+            service.claim(&mut session.head, CREATED + claimed).await.unwrap();
+            assert!(!seen.contains(&session.revision()), "{} in {seen:?}", session.revision());
+            seen.push(session.revision());
+            assert_eq!(loaded(service, &key("s")).await.head, session.head);
+        }
+    }
+    assert_eq!(loaded(service, &key("s")).await.events.len(), 5);
+}
+
+/// A reader that holds a head from before, between or behind claims gets every event once.
+pub async fn readers_see_through_claims(service: &dyn SessionService) {
+    let mut session = created(service, &key("s"), json!({})).await;
+    let mut readers = vec![session.clone()];
+    for number in 0..3 {
+        service.append_event(&mut session, event(&format!("e{number}"), f64::from(number))).await.unwrap();
+        readers.push(session.clone());
+        service.claim(&mut session.head, CREATED + f64::from(number)).await.unwrap();
+        readers.push(session.clone());
+    }
+    for mut reader in readers {
+        service.refresh(&mut reader).await.unwrap();
+        assert_eq!((ids(&reader).len(), &reader), (3, &session));
+    }
+}
+
+/// Nothing is made by claiming.
+pub async fn a_deleted_session_cannot_be_claimed(service: &dyn SessionService) {
+    let mut session = created(service, &key("s"), json!({})).await;
+    service.delete_session(&key("s")).await.unwrap();
+    let error = service.claim(&mut session.head, CREATED + 1.0).await.unwrap_err();
+    assert!(matches!(&error, SessionError::NotFound(gone) if *gone == key("s")), "{error}");
+}
