@@ -27,6 +27,8 @@ struct Record {
     status: Option<String>,
     message: String,
     ancestors: Cow<'static, [&'static str]>,
+    /// The Rust type that it was made of, as `RetryConfig::on` names those that have no class of their own.
+    type_name: Option<&'static str>,
     source: Option<BoxError>,
     child: Option<Box<ChildFailure>>,
     /// The record itself: a transparent wrapper hands out `&Record`, and the whole error must be found from there.
@@ -70,6 +72,7 @@ impl NodeError {
             status: None,
             message: message.into(),
             ancestors,
+            type_name: None,
             source: None,
             child: None,
             me: Weak::new(),
@@ -101,6 +104,7 @@ impl NodeError {
             status: None,
             message: format!("Dynamic node {name} failed"),
             ancestors: Cow::Borrowed(&["Exception"]),
+            type_name: None,
             source: Some(Box::new(failure.error.clone())),
             child: Some(Box::new(failure)),
             me: Weak::new(),
@@ -113,7 +117,8 @@ impl NodeError {
     /// opaque carrier such as `anyhow::Error` or `Box<dyn Error>`. Otherwise the class is the last segment of the
     /// name of `E`, and `Exception` for opaque carriers, `String` and types named `Error`.
     pub fn from_handler<E: Into<BoxError> + 'static>(error: E) -> Self {
-        let class = class_of(std::any::type_name::<E>());
+        let type_name = std::any::type_name::<E>();
+        let class = class_of(type_name);
         let error: BoxError = error.into();
         if let Some(kept) = find_record(&*error, class.is_none()) {
             return kept;
@@ -126,6 +131,7 @@ impl NodeError {
             status: None,
             message,
             ancestors,
+            type_name: Some(type_name),
             source: Some(error),
             child: None,
             me: Weak::new(),
@@ -162,6 +168,7 @@ impl NodeError {
                 status: shared.status.clone(),
                 message: shared.message.clone(),
                 ancestors: shared.ancestors.clone(),
+                type_name: shared.type_name,
                 source: Some(Box::new(NodeError { record: Arc::clone(&shared) })),
                 child: shared.child.clone(),
                 me: Weak::new(),
@@ -189,10 +196,15 @@ impl NodeError {
         &self.record.message
     }
 
-    /// Whether `name` is this error's class or one of its ancestors (R408). Every error is a `BaseException`.
+    /// Whether `name` is this error's class, one of its ancestors, or the full name of the Rust type that it was made
+    /// of (R408). Every error is a `BaseException`.
     #[must_use]
     pub fn is(&self, name: &str) -> bool {
-        self.record.class == name || self.record.ancestors.contains(&name) || name == "BaseException"
+        let record = &*self.record;
+        record.class == name
+            || record.ancestors.contains(&name)
+            || record.type_name == Some(name)
+            || name == "BaseException"
     }
 
     /// The failed child, when this is a child's failure seen by its caller.
@@ -200,6 +212,12 @@ impl NodeError {
     pub fn child_failure(&self) -> Option<&ChildFailure> {
         self.record.child.as_deref()
     }
+}
+
+/// The name by which [`NodeError::is`] knows errors made of an `E`: their class, else the full name of the type.
+pub(crate) fn name_of<E>() -> &'static str {
+    let name = std::any::type_name::<E>();
+    class_of(name).unwrap_or(name)
 }
 
 /// The class of a Rust error type: the last segment of its path, or `None` for opaque carriers.

@@ -65,17 +65,44 @@ impl RetryConfig {
     }
 
     /// Retries only errors of these classes, or of classes below them.
+    ///
+    /// A text that is no class of any error cannot be noticed: name types of your own with [`on`](Self::on). A node whose
+    /// error is not named is reported as a warning by `tracing`.
     #[must_use]
     pub fn only<I: IntoIterator<Item = S>, S: Into<String>>(mut self, classes: I) -> Self {
         self.exceptions = Some(classes.into_iter().map(Into::into).collect());
         self
     }
 
+    /// Retries errors of the type `E`, beside the classes that are named already.
+    ///
+    /// ```
+    /// # use pleach_context::RetryConfig;
+    /// # #[derive(Debug)] struct GatewayError;
+    /// # impl std::fmt::Display for GatewayError {
+    /// #     fn fmt(&self, _: &mut std::fmt::Formatter<'_>) -> std::fmt::Result { Ok(()) }
+    /// # }
+    /// # impl std::error::Error for GatewayError {}
+    /// let policy = RetryConfig::attempts(3).on::<GatewayError>().on::<std::io::Error>();
+    /// ```
+    ///
+    /// `E` is the type of the error that the handler returns or passes to `?`, not that of a cause inside it.
+    #[must_use]
+    pub fn on<E: std::error::Error + 'static>(mut self) -> Self {
+        self.exceptions.get_or_insert_default().push(crate::error::name_of::<E>().to_owned());
+        self
+    }
+
+    /// Whether the policy's classes include that of the error; without classes they include all.
+    #[must_use]
+    pub fn names(&self, error: &NodeError) -> bool {
+        self.exceptions.as_ref().is_none_or(|names| names.iter().any(|name| error.is(name)))
+    }
+
     /// Whether a failure of attempt `attempt` (1-based) is tried again (R407, R408).
     #[must_use]
     pub fn retries(&self, error: &NodeError, attempt: u32) -> bool {
-        let listed = self.exceptions.as_ref().is_none_or(|names| names.iter().any(|name| error.is(name)));
-        attempt < self.max_attempts && listed
+        attempt < self.max_attempts && self.names(error)
     }
 
     /// The pause after attempt `attempt` (1-based); `uniform` is a random number in `[0, 1)` (R409).
@@ -125,6 +152,26 @@ mod tests {
         let policy = RetryConfig::default().jitter(0.5);
         assert_eq!(policy.delay(1, 0.0), Duration::from_millis(500));
         assert!(policy.delay(1, 0.999_999) <= Duration::from_millis(1500));
+    }
+
+    /// Issue 10 E: a misspelled type does not compile, and types that share a name are told apart where they can be.
+    #[test]
+    fn a_policy_names_errors_by_their_type() {
+        #[derive(Debug)]
+        struct GatewayError;
+        impl std::fmt::Display for GatewayError {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("no answer")
+            }
+        }
+        impl std::error::Error for GatewayError {}
+        let policy = RetryConfig::attempts(3).on::<GatewayError>().on::<std::io::Error>();
+        assert!(policy.retries(&NodeError::from_handler(GatewayError), 1));
+        let io = || std::io::Error::other("broken");
+        assert!(policy.retries(&NodeError::from_handler(io()), 1));
+        assert!(policy.retries(&crate::Fail::from(io()).into_node_error(), 1));
+        assert!(!policy.retries(&NodeError::from_handler(std::fmt::Error), 1));
+        assert!(!policy.retries(&NodeError::value("x"), 1));
     }
 
     #[test]

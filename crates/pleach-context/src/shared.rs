@@ -13,13 +13,15 @@ pub struct Need {
     pub type_id: TypeId,
     /// Its name, for the error when nothing provides it.
     pub name: &'static str,
+    /// An `Arc` of the type.
+    shared: TypeId,
 }
 
 impl Need {
     /// The need for a `T`.
     #[must_use]
     pub fn of<T: 'static>() -> Self {
-        Self { type_id: TypeId::of::<T>(), name: std::any::type_name::<T>() }
+        Self { type_id: TypeId::of::<T>(), name: std::any::type_name::<T>(), shared: TypeId::of::<Arc<T>>() }
     }
 }
 
@@ -35,16 +37,17 @@ impl Provided {
         self.values.insert(TypeId::of::<T>(), Arc::new(value));
     }
 
-    /// The value of type `T`.
+    /// The value of type `T`; else the one inside an `Arc<T>` that was provided.
     #[must_use]
     pub fn get<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
-        self.values.get(&TypeId::of::<T>()).cloned().and_then(|value| value.downcast().ok())
+        let own = self.values.get(&TypeId::of::<T>()).cloned().and_then(|value| value.downcast().ok());
+        own.or_else(|| self.values.get(&TypeId::of::<Arc<T>>())?.downcast_ref::<Arc<T>>().cloned())
     }
 
     /// Whether a value of the needed type is there.
     #[must_use]
     pub fn has(&self, need: &Need) -> bool {
-        self.values.contains_key(&need.type_id)
+        self.values.contains_key(&need.type_id) || self.values.contains_key(&need.shared)
     }
 }
 

@@ -109,7 +109,8 @@ impl RunnerBuilder {
         self
     }
 
-    /// Provides a value that handlers ask for with `Shared<T>`.
+    /// Provides a value that handlers ask for with `Shared<T>`. A `T` and an `Arc<T>` serve alike; one value is kept per
+    /// type, the last one provided, and a `T` counts before an `Arc<T>`.
     #[must_use]
     pub fn provide<T: Send + Sync + 'static>(mut self, value: T) -> Self {
         self.provided.insert(value);

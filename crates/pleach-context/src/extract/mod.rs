@@ -20,7 +20,8 @@ use crate::{Context, Need, NodeError, NodeInput};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not something a node handler can ask for",
     label = "not a handler parameter",
-    note = "write `Input(name): Input<{Self}>` for what the predecessor gives; other parameters are `Context`, `FromState<T>`, `Resume<T>`, `Answers` and `Shared<T>`"
+    note = "write `Input(name): Input<{Self}>` for what the predecessor gives; other parameters are `Context`, `FromState<T>`, `Resume<T>`, `Answers` and `Shared<T>`",
+    note = "a handler owns its parameters: take `ctx: Context`, not `&Context`, and give `&ctx` to functions of your own"
 )]
 pub trait FromContext: Sized {
     /// Whether the parameter takes the node's input, and as what.

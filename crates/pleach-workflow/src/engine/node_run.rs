@@ -10,8 +10,8 @@ use std::task::{Context as TaskContext, Poll, Wake, Waker, ready};
 
 use futures_util::stream::BoxStream;
 use pleach_context::{
-    Carries, ChildFailure, ChildSetup, Context, Flow, Node, NodeError, NodeInput, NodeKind, Pending, Place, Staged,
-    Ticket, Yield,
+    Carries, ChildFailure, ChildSetup, Context, Flow, Node, NodeError, NodeInput, NodeKind, NodeSpec, Pending, Place,
+    Staged, Ticket, Yield,
 };
 use pleach_core::{BoxFuture, Branch, Event, Map, NodePath};
 use smol_str::SmolStr;
@@ -220,6 +220,7 @@ impl<'a> NodeRun<'a> {
                 self.phase = Phase::Pause { pause, rewind, flushed };
             }
             None => {
+                self.span.in_scope(|| warn_unnamed(spec, &self.ctx, &error));
                 self.ctx.set_error(failure);
                 self.phase = Phase::Finished;
             }
@@ -413,5 +414,18 @@ struct WokenFlag(AtomicBool);
 impl Wake for WokenFlag {
     fn wake(self: Arc<Self>) {
         self.0.store(true, Ordering::Release);
+    }
+}
+
+/// A misspelled class in a retry policy looks like an error that is not to be tried again.
+fn warn_unnamed(spec: &NodeSpec, ctx: &Context, error: &NodeError) {
+    let Some(policy) = &spec.retry else { return };
+    if ctx.attempt_count() < policy.max_attempts && !policy.names(error) {
+        tracing::warn!(
+            node = %ctx.node_path(),
+            class = error.class(),
+            classes = ?policy.exceptions,
+            "node failed and is not tried again: its retry policy does not name this class of error"
+        );
     }
 }

@@ -66,15 +66,15 @@ pub trait Handler<M>: Send + Sync + 'static {
     fn state_params(&self, keys: &mut Vec<SmolStr>);
 }
 
-impl<F, Args, RM> Handler<(Args, RM)> for F
+impl<F, Args, HowItReturns> Handler<(Args, HowItReturns)> for F
 where
     F: Shape<Args>,
     Args: Extract,
     F::Ret: Future + Send + 'static,
-    <F::Ret as Future>::Output: IntoYield<RM>,
+    <F::Ret as Future>::Output: IntoYield<HowItReturns>,
 {
     type In = Args::In;
-    type Out = <<F::Ret as Future>::Output as IntoYield<RM>>::Out;
+    type Out = <<F::Ret as Future>::Output as IntoYield<HowItReturns>>::Out;
 
     fn call(&self, ctx: &Context, mut input: NodeInput) -> BoxFuture<'static, Result<Flow, NodeError>> {
         match Args::extract(ctx, &mut input) {

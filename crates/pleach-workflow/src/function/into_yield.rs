@@ -34,7 +34,7 @@ pub trait IntoYield<M>: 'static {
 pub mod marker {
     /// A serialisable value, an event or a message.
     #[derive(Debug)]
-    pub enum Plain {}
+    pub enum AnySerializable {}
     /// A value with route and state.
     #[derive(Debug)]
     pub enum Routed {}
@@ -52,11 +52,12 @@ pub mod marker {
     pub struct Streaming<M>(std::marker::PhantomData<M>);
 }
 
-/// Marker of results that may be errors.
+/// Marker of results that may be errors. A result whose error is `Serialize`, such as `Result<T, String>`, could also be
+/// an output: the compiler shows this name, which says what to change.
 #[derive(Debug)]
-pub struct Fallible<M>(std::marker::PhantomData<M>);
+pub struct ResultWhoseErrorIsNotSerializable<M>(std::marker::PhantomData<M>);
 
-impl<T: Serialize + 'static> IntoYield<marker::Plain> for T {
+impl<T: Serialize + 'static> IntoYield<marker::AnySerializable> for T {
     type Out = T;
 
     fn into_flow(self) -> Result<Flow, NodeError> {
@@ -78,7 +79,9 @@ impl<T: Serialize + 'static> IntoYield<marker::Plain> for T {
     }
 }
 
-impl<T: IntoYield<M>, E: Into<BoxError> + 'static, M: 'static> IntoYield<Fallible<M>> for Result<T, E> {
+impl<T: IntoYield<M>, E: Into<BoxError> + 'static, M: 'static> IntoYield<ResultWhoseErrorIsNotSerializable<M>>
+    for Result<T, E>
+{
     type Out = T::Out;
 
     fn into_flow(self) -> Result<Flow, NodeError> {

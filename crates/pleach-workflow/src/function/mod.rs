@@ -6,5 +6,5 @@ mod into_yield;
 mod node;
 
 pub use handler::{Handler, Shape};
-pub use into_yield::{Fallible, IntoYield, Output, marker};
+pub use into_yield::{IntoYield, Output, ResultWhoseErrorIsNotSerializable, marker};
 pub use node::FunctionNode;

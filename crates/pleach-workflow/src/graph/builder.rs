@@ -51,6 +51,19 @@ pub(crate) struct Link {
 }
 
 impl Draft {
+    fn new(name: SmolStr) -> Self {
+        let spec = NodeSpec::new(name).kind(NodeKind::Workflow).rerun_on_resume(true);
+        Self { spec, nodes: Vec::new(), links: Vec::new(), misuses: Vec::new() }
+    }
+
+    /// What is left in a builder whose graph was taken.
+    fn spent(name: &SmolStr) -> Self {
+        let mut draft = Self::new(name.clone());
+        let message = format!("Workflow '{name}' is built already: start another one with `Workflow::builder`.");
+        draft.misuses.push(Fault::config("already_built", message));
+        draft
+    }
+
     /// For every node, the edges that leave it and those that lead to it; edges from START only count as leading.
     pub(crate) fn adjacency(&self) -> Adjacency<'_> {
         let mut adjacency =
@@ -77,9 +90,8 @@ impl Draft {
 impl WorkflowBuilder<Dynamic> {
     pub(crate) fn new(name: impl Into<SmolStr>) -> Self {
         static GRAPHS: AtomicU64 = AtomicU64::new(0);
-        let spec = NodeSpec::new(name).kind(NodeKind::Workflow).rerun_on_resume(true);
         Self {
-            draft: Draft { spec, nodes: Vec::new(), links: Vec::new(), misuses: Vec::new() },
+            draft: Draft::new(name.into()),
             graph: GRAPHS.fetch_add(1, Ordering::Relaxed),
             max_concurrency: None,
             input: PhantomData,
@@ -268,11 +280,12 @@ impl<W> WorkflowBuilder<W> {
         self
     }
 
-    /// Checks the graph and makes the workflow.
+    /// Checks the graph and makes the workflow. It takes the graph out of the builder, so a chain of edges may end in
+    /// it, and a second `build` is a fault.
     ///
     /// # Errors
     /// Every fault of the graph, by node name.
-    pub fn build(self) -> Result<Workflow<W, Dynamic>, BuildError> {
+    pub fn build(&mut self) -> Result<Workflow<W, Dynamic>, BuildError> {
         self.finish()
     }
 
@@ -280,7 +293,7 @@ impl<W> WorkflowBuilder<W> {
     ///
     /// # Errors
     /// As [`build`](Self::build); also when `last` is no terminal node.
-    pub fn build_to<In, Out>(mut self, last: NodeRef<In, Out>) -> Result<Workflow<W, Out>, BuildError> {
+    pub fn build_to<In, Out>(&mut self, last: NodeRef<In, Out>) -> Result<Workflow<W, Out>, BuildError> {
         let end = End::Node { graph: last.graph, index: last.index };
         let terminal = self.owns(end) && !self.draft.links.iter().any(|link| link.from == end);
         if !terminal {
@@ -290,13 +303,15 @@ impl<W> WorkflowBuilder<W> {
         self.finish()
     }
 
-    fn finish<Out>(self) -> Result<Workflow<W, Out>, BuildError> {
-        let faults = validate::faults(&self.draft);
+    fn finish<Out>(&mut self) -> Result<Workflow<W, Out>, BuildError> {
+        let spent = Draft::spent(&self.draft.spec.name);
+        let draft = std::mem::replace(&mut self.draft, spent);
+        let faults = validate::faults(&draft);
         if !faults.is_empty() {
-            return Err(BuildError { name: self.draft.spec.name.to_string(), faults });
+            return Err(BuildError { name: draft.spec.name.to_string(), faults });
         }
-        let graph = (!self.draft.links.is_empty()).then(|| compile(&self.draft));
-        Ok(Workflow::new(self.draft.spec, graph, self.max_concurrency))
+        let graph = (!draft.links.is_empty()).then(|| compile(&draft));
+        Ok(Workflow::new(draft.spec, graph, self.max_concurrency))
     }
 }
 

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::params::{ToolParams, Unbound};
-use crate::function::{Fallible, Shape, marker};
+use crate::function::{ResultWhoseErrorIsNotSerializable, Shape, marker};
 
 /// A function that can be a tool: an `async fn` whose parameters are [`ToolParams`] and whose result is a [`ToolReply`].
 /// The marker `M` is inferred.
@@ -23,12 +23,12 @@ pub trait ToolHandler<M>: Send + Sync + 'static {
     fn needs(&self, needs: &mut Vec<Need>);
 }
 
-impl<F, P, RM> ToolHandler<(P, RM)> for F
+impl<F, P, HowItReturns> ToolHandler<(P, HowItReturns)> for F
 where
     F: Shape<P>,
     P: ToolParams,
     F::Ret: Future + Send + 'static,
-    <F::Ret as Future>::Output: ToolReply<RM>,
+    <F::Ret as Future>::Output: ToolReply<HowItReturns>,
 {
     fn schema(&self) -> Option<Value> {
         P::schema()
@@ -67,7 +67,7 @@ pub trait ToolReply<M>: 'static {
 }
 
 #[diagnostic::do_not_recommend]
-impl<T: Serialize + 'static> ToolReply<marker::Plain> for T {
+impl<T: Serialize + 'static> ToolReply<marker::AnySerializable> for T {
     fn into_reply(self) -> Result<Value, NodeError> {
         serde_json::to_value(self).map_err(|error| NodeError::validation(error.to_string()))
     }
@@ -79,7 +79,9 @@ impl ToolReply<marker::Untyped> for Dynamic {
     }
 }
 
-impl<T: ToolReply<M>, E: Into<BoxError> + 'static, M: 'static> ToolReply<Fallible<M>> for Result<T, E> {
+impl<T: ToolReply<M>, E: Into<BoxError> + 'static, M: 'static> ToolReply<ResultWhoseErrorIsNotSerializable<M>>
+    for Result<T, E>
+{
     fn into_reply(self) -> Result<Value, NodeError> {
         self.map_err(NodeError::from_handler)?.into_reply()
     }

@@ -108,6 +108,17 @@ async fn r605_a_workflow_without_edges_does_nothing() {
     assert_eq!(runner.run("ana", "s1", "go").output::<Value>().await.unwrap(), Value::Null);
 }
 
+/// Issue 10 E.
+#[tokio::test]
+async fn a_chain_of_edges_may_end_in_build_and_a_graph_is_built_once() {
+    let mut wf = Workflow::builder("wf");
+    let (a, b) = (wf.node("a", async || 1), wf.node("b", async |Input(n): Input<i64>| n + 1));
+    let workflow = wf.edge(START, a).edge(a, b).build_to(b).unwrap();
+    assert_eq!(runner(workflow).0.run("ana", "s1", "go").output::<i64>().await.unwrap(), 2);
+    let error = wf.build().unwrap_err();
+    assert_eq!((error.rule(), error.faults.len()), ("already_built", 1));
+}
+
 #[test]
 fn r610_build_names_every_fault_at_once() {
     let mut wf = Workflow::builder("wf");

@@ -1,5 +1,7 @@
 //! Handlers: parameters, results, shared values.
 
+use std::sync::Arc;
+
 use pleach::prelude::*;
 use pleach::{Field, FieldType, Schema};
 use schemars::JsonSchema;
@@ -71,6 +73,16 @@ async fn shared_values_are_provided_by_the_app_or_building_fails() {
     let node = FunctionNode::new("convert", convert);
     let runner = Runner::builder("t").root(node).provide(Rates(2.0)).build().unwrap();
     assert_eq!(runner.run("ana", "s1", "1.5").output::<f64>().await.unwrap(), 3.0);
+}
+
+/// Issue 10 E.
+#[tokio::test]
+async fn a_value_may_be_provided_in_an_arc() {
+    struct Pool(u32);
+    let node =
+        FunctionNode::new("node", async |Shared(pool): Shared<Pool>, whole: Shared<Arc<Pool>>| pool.0 + whole.0.0);
+    let runner = Runner::builder("t").root(node).provide(Arc::new(Pool(2))).build().unwrap();
+    assert_eq!(runner.run("ana", "s1", "go").output::<u32>().await.unwrap(), 4);
 }
 
 #[tokio::test]
