@@ -24,6 +24,7 @@ mod request_input;
 mod route;
 mod scope;
 mod session;
+mod state_op;
 mod text;
 
 use std::error::Error;
@@ -51,6 +52,7 @@ pub use request_input::{REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, REQUEST_INPUT,
 pub use route::{DEFAULT_ROUTE, Route, RouteKey};
 pub use scope::Scope;
 pub use session::{Revision, Session, SessionHead};
+pub use state_op::{StateOp, StateOpError, StateOps};
 pub use uuid::Uuid;
 
 /// A JSON object; its keys are kept sorted.

@@ -92,6 +92,10 @@ impl Directory {
         self.user(app_name, user_id).map(|user| lock(&user.state).clone()).unwrap_or_default()
     }
 
+    pub(crate) fn app_state(&self, app_name: &AppName) -> Map {
+        self.apps.get(app_name).map(|app| lock(&app.state).clone()).unwrap_or_default()
+    }
+
     fn user(&self, app_name: &AppName, user_id: &UserId) -> Option<&User> {
         self.apps.get(app_name)?.users.get(user_id)
     }

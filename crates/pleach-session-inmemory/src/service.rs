@@ -10,7 +10,7 @@ use pleach_session::{
 };
 
 use crate::directory::Directory;
-use crate::stored::StoredSession;
+use crate::stored::{Appended, StoredSession};
 
 /// A session service in process memory. ADK: `InMemorySessionService`.
 ///
@@ -84,15 +84,14 @@ impl InMemorySessionService {
             return Ok(event);
         }
         let event = prepare::event_to_store(head.key(), event)?;
-        if let Some(renewed) = self.append_by_handle(head, &event) {
-            let (revision, update_time) = renewed?;
+        if let Some(appended) = self.append_by_handle(head, &event) {
+            let Appended { event, revision, update_time } = appended?;
             head.advance(revision, update_time);
             return Ok(event);
         }
         let stored = self.find(head.key()).ok_or_else(|| SessionError::NotFound(head.key().clone()))?;
-        let (revision, update_time) = stored
-            .append(head.revision(), &event)
-            .unwrap_or_else(|| Err(SessionError::NotFound(head.key().clone())))?;
+        let Appended { event, revision, update_time } =
+            stored.append(head, &event).unwrap_or_else(|| Err(SessionError::NotFound(head.key().clone())))?;
         head.advance(revision, update_time);
         head.set_handle(Some(stored));
         Ok(event)
@@ -108,16 +107,12 @@ impl InMemorySessionService {
     }
 
     /// Appends through the session the head points at; `None` when it points at none that still counts.
-    fn append_by_handle(
-        &self,
-        head: &SessionHead,
-        event: &Arc<Event>,
-    ) -> Option<SessionResult<crate::stored::Renewed>> {
+    fn append_by_handle(&self, head: &SessionHead, event: &Arc<Event>) -> Option<SessionResult<Appended>> {
         let stored = head.handle()?.downcast_ref::<StoredSession>()?;
         if !stored.is_of(self.service, head.key()) {
             return None;
         }
-        stored.append(head.revision(), event)
+        stored.append(head, event)
     }
 }
 
@@ -167,6 +162,10 @@ impl SessionService for InMemorySessionService {
 
     fn user_state<'a>(&'a self, app_name: &'a AppName, user_id: &'a UserId) -> BoxFuture<'a, SessionResult<Map>> {
         Box::pin(async move { Ok(read(&self.directory).user_state(app_name, user_id)) })
+    }
+
+    fn app_state<'a>(&'a self, app_name: &'a AppName) -> BoxFuture<'a, SessionResult<Map>> {
+        Box::pin(async move { Ok(read(&self.directory).app_state(app_name)) })
     }
 }
 

@@ -1,16 +1,27 @@
 //! One stored session: its log, its own state and the rules of appending.
 
 use std::collections::hash_map::Entry;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use pleach_core::{Event, EventId, Map, Revision, Scope, Session, SessionHead, SessionKey, merge_view};
-use pleach_session::{GetSessionConfig, ListCursor, SessionError, SessionResult, Since};
+use pleach_session::{GetSessionConfig, ListCursor, SessionError, SessionResult, Since, prepare};
 use rustc_hash::FxHashMap;
 
 use crate::directory::{Shared, lock};
 
-/// What an append makes of the caller's head: its new revision and update time.
+/// What a claim makes of the caller's head: its new revision and update time.
 pub(crate) type Renewed = (Revision, f64);
+
+/// What an append gives: the stored event, and the new revision and update time of the caller's head.
+#[derive(Debug)]
+pub(crate) struct Appended {
+    pub(crate) event: Arc<Event>,
+    pub(crate) revision: Revision,
+    pub(crate) update_time: f64,
+}
+
+/// The states of the app and the user, locked.
+type SharedStates<'a> = (MutexGuard<'a, Map>, MutexGuard<'a, Map>);
 
 /// A session as the service keeps it. Heads point straight at it, so an append looks nothing up.
 #[derive(Debug)]
@@ -103,12 +114,13 @@ impl StoredSession {
     }
 
     /// Appends behind the revision the caller knows (S34, S35); `None` when the session has been deleted.
-    pub(crate) fn append(&self, ours: Revision, event: &Arc<Event>) -> Option<SessionResult<Renewed>> {
+    pub(crate) fn append(&self, head: &SessionHead, event: &Arc<Event>) -> Option<SessionResult<Appended>> {
         let mut guard = lock(&self.log);
         let log = &mut *guard;
         if log.deleted {
             return None;
         }
+        let ours = head.revision();
         let slot = match log.positions.entry(event.id().clone()) {
             Entry::Occupied(taken) => {
                 let position = *taken.get();
@@ -120,13 +132,21 @@ impl StoredSession {
         if stored != ours {
             return Some(Err(SessionError::Stale { key: (*self.key).clone(), stored, ours }));
         }
+        let mut event = prepare::event_with_time(head, Arc::clone(event));
+        let mut shared = None;
+        if !event.actions().state_ops().is_empty() {
+            event = match self.resolved(&log.state, &mut shared, &event) {
+                Ok(resolved) => resolved,
+                Err(error) => return Some(Err(error)),
+            };
+        }
         slot.insert(log.events.len());
         log.changes += 1;
-        log.events.push(event.clone());
         log.places.push(log.changes);
         log.update_time = event.timestamp();
-        self.apply_delta(&mut log.state, event.actions().state_delta());
-        Some(Ok((self.revision(log.changes), event.timestamp())))
+        self.apply_delta(&mut log.state, shared, event.actions().state_delta());
+        log.events.push(Arc::clone(&event));
+        Some(Ok(Appended { revision: self.revision(log.changes), update_time: event.timestamp(), event }))
     }
 
     /// Moves the revision on without an event, to the update time `time`; `None` when the session has been deleted.
@@ -144,20 +164,45 @@ impl StoredSession {
         Some(Ok((self.revision(log.changes), time)))
     }
 
+    /// The event with the results of its operations; what they are applied to stays locked in `shared`.
+    fn resolved<'a>(
+        &'a self,
+        state: &Map,
+        shared: &mut Option<SharedStates<'a>>,
+        event: &Arc<Event>,
+    ) -> SessionResult<Arc<Event>> {
+        prepare::resolve_ops(&self.key, event, |state_key| {
+            let (scope, name) = Scope::split(state_key);
+            let (app, user) = match scope {
+                Scope::App | Scope::User => shared.get_or_insert_with(|| self.lock_shared()),
+                Scope::Session | Scope::Temp => return Ok(state.get(name).cloned()),
+            };
+            Ok(if scope == Scope::App { app.get(name) } else { user.get(name) }.cloned())
+        })
+    }
+
+    /// Both at once and always in this order, so that nobody sees half a delta and no two appends wait for each other.
+    fn lock_shared(&self) -> SharedStates<'_> {
+        (lock(&self.app), lock(&self.user))
+    }
+
     /// An event id that is already in the log: fine when it is the same event, as after a lost answer (S34).
-    fn repeated(&self, log: &Log, position: usize, ours: Revision, event: &Arc<Event>) -> SessionResult<Renewed> {
+    fn repeated(&self, log: &Log, position: usize, ours: Revision, event: &Arc<Event>) -> SessionResult<Appended> {
         let present = &log.events[position];
-        if !Arc::ptr_eq(present, event) && present != event {
+        let is_same =
+            Arc::ptr_eq(present, event) || present == event || prepare::as_repeated(event, present) == **present;
+        if !is_same {
             let key = (*self.key).clone();
             return Err(SessionError::EventAlreadyExists { key, event: event.id().clone() });
         }
+        let event = Arc::clone(present);
         let behind = self.revision(log.places[position]);
         if ours.ties == behind.ties && ours > behind {
             // The caller has seen later events; going back would make its next append stale for no reason.
             let update_time = log.events[log.seen_at(ours) - 1].timestamp();
-            return Ok((ours, update_time));
+            return Ok(Appended { event, revision: ours, update_time });
         }
-        Ok((behind, present.timestamp()))
+        Ok(Appended { event, revision: behind, update_time: present.timestamp() })
     }
 
     /// The revision of the log after so many changes.
@@ -166,8 +211,7 @@ impl StoredSession {
     }
 
     /// Replaces keys of the three states; both shared ones are locked once, so that no reader sees half a delta.
-    fn apply_delta(&self, state: &mut Map, delta: &Map) {
-        let mut shared = None;
+    fn apply_delta<'a>(&'a self, state: &mut Map, mut shared: Option<SharedStates<'a>>, delta: &Map) {
         for (key, value) in delta {
             let (scope, name) = Scope::split(key);
             let target = match scope {
@@ -175,7 +219,7 @@ impl StoredSession {
                 // Removed from the event before it came here.
                 Scope::Temp => continue,
                 Scope::App | Scope::User => {
-                    let (app, user) = shared.get_or_insert_with(|| (lock(&self.app), lock(&self.user)));
+                    let (app, user) = shared.get_or_insert_with(|| self.lock_shared());
                     if scope == Scope::App { &mut **app } else { &mut **user }
                 }
             };

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use pleach_core::{Event, SessionHead, SessionKey};
+use pleach_core::{Event, Scope, SessionHead, SessionKey};
 use pleach_session::raw_state::{self, RawDelta, RawObject};
 use pleach_session::{SessionError, SessionResult, prepare};
-use sqlx::postgres::{PgArguments, Postgres};
-use sqlx::{PgConnection, Row as _};
+use sqlx::postgres::{PgArguments, PgRow, Postgres};
+use sqlx::{Connection as _, PgConnection, Row as _};
 
 use crate::connections::Ask;
 use crate::fault::{Fault, Server, Trouble};
@@ -23,6 +23,8 @@ pub(crate) struct Append {
     server: Server,
     /// What the caller has seen; the fence.
     seen: Seen,
+    /// The event as it came, by which a repeated append is known.
+    sent: Arc<Event>,
     event: Arc<Event>,
     time: Time,
     /// The event as JSON text.
@@ -33,20 +35,42 @@ pub(crate) struct Append {
     user: Option<String>,
 }
 
+/// What an append gives.
+#[derive(Debug)]
+pub(crate) struct Appended {
+    /// The revision that the caller's head gets.
+    pub(crate) behind: Seen,
+    /// The stored event, where it is not the one that was sent.
+    pub(crate) stored: Option<Arc<Event>>,
+}
+
 /// The event to be appended, found stored.
 struct Known {
     /// The revision right behind it.
     behind: Seen,
+    /// The stored event, where it has more than the one that was sent.
+    stored: Option<Arc<Event>>,
     /// Whether the caller had seen it; `None` when nobody can tell any more.
     was_seen: Option<bool>,
 }
 
 impl Append {
-    /// Checks and writes everything that needs no connection. `event` is ready to be stored.
-    pub(crate) fn new(head: &SessionHead, event: &Arc<Event>, server: &Server) -> SessionResult<Self> {
-        let key = head.shared_key().clone();
-        let time = limits::check_event(&key, event)?;
-        let data = prepare::event_text(&key, event)?;
+    /// Checks and writes everything that needs no connection. `sent` is ready to be stored, but for its time perhaps.
+    pub(crate) fn new(head: &SessionHead, sent: Arc<Event>, server: &Server) -> SessionResult<Self> {
+        let event = prepare::event_with_time(head, Arc::clone(&sent));
+        let seen = Seen { revision: head.revision(), update_time: head.last_update_time() };
+        Self::of(head.shared_key().clone(), seen, sent, event, server)
+    }
+
+    fn of(
+        key: Arc<SessionKey>,
+        seen: Seen,
+        sent: Arc<Event>,
+        event: Arc<Event>,
+        server: &Server,
+    ) -> SessionResult<Self> {
+        let time = limits::check_event(&key, &event)?;
+        let data = prepare::event_text(&key, &event)?;
         let unwritable = |error| server.fault(sqlx::Error::Encode(Box::new(error)));
         let delta = RawDelta::from_map(event.actions().state_delta()).map_err(unwritable)?;
         let text = |object: &RawObject| match object.is_empty() {
@@ -54,8 +78,29 @@ impl Append {
             false => raw_state::to_text(object).map(Some).map_err(unwritable),
         };
         let (own, app, user) = (text(&delta.session)?, text(&delta.app)?, text(&delta.user)?);
-        let seen = Seen { revision: head.revision(), update_time: head.last_update_time() };
-        Ok(Self { key, server: server.clone(), seen, event: event.clone(), time, data, own, app, user })
+        Ok(Self { key, server: server.clone(), seen, sent, event, time, data, own, app, user })
+    }
+
+    /// The event as it is sent to the store, with its time.
+    pub(crate) fn event(&self) -> &Arc<Event> {
+        &self.event
+    }
+
+    /// The same append with the results of its operations, which are applied to the states in `row`.
+    fn resolved(&self, row: &PgRow) -> Result<Self, Trouble> {
+        let text = |column| value::json(row, column).map(|text| text.unwrap_or("{}"));
+        let (own, app, user) = (text("own")?, text("app")?, text("user")?);
+        let event = prepare::resolve_ops(&self.key, &self.event, |state_key| {
+            let (scope, name) = Scope::split(state_key);
+            let text = match scope {
+                Scope::App => app,
+                Scope::User => user,
+                Scope::Session | Scope::Temp => own,
+            };
+            let corrupt = |error| self.server.corrupt(format_args!("a state that session {} writes", self.key), error);
+            raw_state::value(text, name).map_err(corrupt)?.map(|value| value.exact(&self.key, state_key)).transpose()
+        })?;
+        Ok(Self::of(self.key.clone(), self.seen, self.sent.clone(), event, &self.server)?)
     }
 
     fn query(&self) -> sqlx::query::Query<'_, Postgres, PgArguments> {
@@ -84,17 +129,117 @@ impl Append {
             .bind(i64::from(self.seen.revision.ties))
             .bind(self.event.id().to_string())
             .bind(self.data.as_str())
+            .bind(self.is_completed())
             .fetch_all(connection)
             .await?;
         let Some(row) = rows.first() else {
             return Ok(None);
         };
-        if !row.try_get::<bool, _>("same")? {
+        let same: bool = row.try_get("same")?;
+        let stored = if same { None } else { self.repeated(value::json(row, "data")?) };
+        if !same && stored.is_none() {
             let key = (*self.key).clone();
             return Err(SessionError::EventAlreadyExists { key, event: self.event.id().clone() }.into());
         }
         let behind = Seen::new(row.try_get("timestamp")?, row.try_get("ties")?);
-        Ok(Some(Known { behind, was_seen: row.try_get("seen")? }))
+        Ok(Some(Known { behind, stored, was_seen: row.try_get("seen")? }))
+    }
+
+    /// Whether the stored event has something that the one that came has not: a time, results of operations.
+    fn is_completed(&self) -> bool {
+        !self.sent.actions().state_ops().is_empty() || !self.sent.has_timestamp()
+    }
+
+    /// The stored event, if it came of the one that was sent.
+    fn repeated(&self, data: Option<&str>) -> Option<Arc<Event>> {
+        let stored: Event = serde_json::from_str(data?).ok()?;
+        let repeated = prepare::as_repeated(&self.sent, &stored);
+        (repeated == stored).then(|| Arc::new(repeated))
+    }
+
+    /// What to answer when the fence did not hold: `found` is the revision that is stored.
+    async fn refused(&self, connection: &mut PgConnection, found: Seen) -> Result<Appended, Trouble> {
+        match self.known(connection).await? {
+            // A caller that has seen the event stays where it is.
+            Some(Known { was_seen: Some(true), stored, .. }) => Ok(Appended { behind: self.seen, stored }),
+            Some(Known { was_seen: Some(false), behind, stored }) => Ok(Appended { behind, stored }),
+            _ => Err(self.stale(found).into()),
+        }
+    }
+
+    /// The event's id is taken behind the fence: the caller has seen all there is.
+    async fn duplicate(&self, connection: &mut PgConnection, error: sqlx::Error) -> Result<Appended, Trouble> {
+        let known = self.known(connection).await?.ok_or(Trouble::Sql(error))?;
+        Ok(Appended { behind: self.seen, stored: known.stored })
+    }
+
+    fn not_found(&self) -> Trouble {
+        SessionError::NotFound((*self.key).clone()).into()
+    }
+
+    /// Other writers have changed the session's row again and again without moving its revision.
+    fn outrun(&self) -> Trouble {
+        let source = "other writers kept coming first".into();
+        SessionError::Locked { what: format!("session {} in {}", self.key, self.server), source }.into()
+    }
+
+    /// Applies the operations and stores the event in one transaction, which locks what they are applied to.
+    async fn append_with_ops(&self, connection: &mut PgConnection) -> Result<Appended, Trouble> {
+        for _ in 0..RACES {
+            let mut transaction = connection.begin().await?;
+            let outcome = self.try_ops(&mut transaction).await;
+            // Explicitly: a dropped transaction would keep its locks until its connection is used again.
+            match outcome {
+                Ok(Attempt::Stored(appended)) => {
+                    transaction.commit().await?;
+                    return Ok(appended);
+                }
+                Ok(Attempt::Refused(found)) => {
+                    transaction.rollback().await?;
+                    return self.refused(connection, found).await;
+                }
+                Ok(Attempt::Outrun) => transaction.rollback().await?,
+                Err(Trouble::Sql(error)) if Fault::of(&error) == Fault::Lost => return Err(error.into()),
+                Err(Trouble::Sql(error)) => {
+                    transaction.rollback().await?;
+                    if Fault::of(&error) == Fault::Duplicate {
+                        return self.duplicate(connection, error).await;
+                    }
+                    return Err(not_an_object(error, &self.key, &self.server));
+                }
+                Err(answer) => {
+                    transaction.rollback().await?;
+                    return Err(answer);
+                }
+            }
+        }
+        Err(self.outrun())
+    }
+
+    async fn try_ops(&self, transaction: &mut PgConnection) -> Result<Attempt, Trouble> {
+        let rows = value::query(sql::LOCK_STATES, &self.key)
+            .bind(self.writes(Scope::App))
+            .bind(self.writes(Scope::User))
+            .fetch_all(&mut *transaction)
+            .await?;
+        let row = rows.first().ok_or_else(|| self.not_found())?;
+        let found = self.found(transaction).await?.ok_or_else(|| self.not_found())?;
+        if found.revision != self.seen.revision {
+            return Ok(Attempt::Refused(found));
+        }
+        let resolved = self.resolved(row)?;
+        let rows = resolved.query().fetch_all(&mut *transaction).await?;
+        let Some(row) = rows.first() else { return Ok(Attempt::Outrun) };
+        let behind = Seen::new(self.time, row.try_get::<i64, _>("before")? + 1);
+        Ok(Attempt::Stored(Appended { behind, stored: Some(resolved.event) }))
+    }
+
+    /// Whether the append writes state of the scope. Everything that it writes is locked first, also what has no operation:
+    /// locked later, it would come in another order than with other appends.
+    fn writes(&self, scope: Scope) -> bool {
+        let actions = self.event.actions();
+        let mut keys = actions.state_ops().keys().chain(actions.state_delta().keys());
+        keys.any(|key| Scope::split(key).0 == scope)
     }
 
     fn stale(&self, found: Seen) -> SessionError {
@@ -102,38 +247,39 @@ impl Append {
     }
 }
 
-impl Ask for Append {
-    type Answer = Seen;
+/// How one transaction with operations ended.
+enum Attempt {
+    Stored(Appended),
+    /// The fence did not hold.
+    Refused(Seen),
+    /// Another writer came first.
+    Outrun,
+}
 
-    async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<Seen, Trouble> {
+impl Ask for Append {
+    type Answer = Appended;
+
+    async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<Appended, Trouble> {
+        if !self.event.actions().state_ops().is_empty() {
+            return self.append_with_ops(connection).await;
+        }
         for _ in 0..RACES {
             // All rows: the commit comes behind the first.
             let rows = match self.query().fetch_all(&mut *connection).await {
                 Ok(rows) => rows,
-                // Behind the fence: the caller has seen all there is.
-                Err(error) if Fault::of(&error) == Fault::Duplicate => {
-                    return self.known(connection).await?.map(|_| self.seen).ok_or(Trouble::Sql(error));
-                }
+                Err(error) if Fault::of(&error) == Fault::Duplicate => return self.duplicate(connection, error).await,
                 Err(error) => return Err(not_an_object(error, &self.key, &self.server)),
             };
             if let Some(row) = rows.first() {
-                return Ok(Seen::new(self.time, row.try_get::<i64, _>("before")? + 1));
+                let behind = Seen::new(self.time, row.try_get::<i64, _>("before")? + 1);
+                return Ok(Appended { behind, stored: None });
             }
-            match self.found(connection).await? {
-                None => return Err(SessionError::NotFound((*self.key).clone()).into()),
-                Some(found) if found.revision != self.seen.revision => {
-                    return match self.known(connection).await? {
-                        // A caller that has seen the event stays where it is.
-                        Some(Known { was_seen: Some(true), .. }) => Ok(self.seen),
-                        Some(Known { was_seen: Some(false), behind }) => Ok(behind),
-                        _ => Err(self.stale(found).into()),
-                    };
-                }
-                Some(_) => {}
+            let found = self.found(connection).await?.ok_or_else(|| self.not_found())?;
+            if found.revision != self.seen.revision {
+                return self.refused(connection, found).await;
             }
         }
-        let source = "other writers kept coming first".into();
-        Err(SessionError::Locked { what: format!("session {} in {}", self.key, self.server), source }.into())
+        Err(self.outrun())
     }
 }
 

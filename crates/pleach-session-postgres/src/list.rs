@@ -140,6 +140,23 @@ impl Ask for UserState<'_> {
     }
 }
 
+/// A request for an app's state.
+pub(crate) struct AppState<'r> {
+    pub(crate) app_name: &'r AppName,
+    pub(crate) server: &'r Server,
+}
+
+impl Ask for AppState<'_> {
+    type Answer = Map;
+
+    async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<Map, Trouble> {
+        let app = self.app_name;
+        let rows = sqlx::query(sql::APP_STATE).bind(Name(app.as_str())).fetch_all(connection).await?;
+        let text = rows.first().map(|row| value::json(row, "state")).transpose()?.flatten();
+        Ok(value::state(text, format_args!("the state of app {app}"), self.server)?)
+    }
+}
+
 /// Whether the database answers and has our tables.
 pub(crate) struct Check;
 

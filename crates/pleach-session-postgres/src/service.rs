@@ -9,11 +9,11 @@ use pleach_session::{
 };
 
 use crate::address::Address;
-use crate::append::Append;
+use crate::append::{Append, Appended};
 use crate::claim::Claim;
 use crate::connections::Connections;
 use crate::create::{Create, Delete};
-use crate::list::{Check, Find, List, UserState};
+use crate::list::{AppState, Check, Find, List, UserState};
 use crate::load::{Load, LoadSince};
 use crate::options::PostgresOptions;
 use crate::patience::Patience;
@@ -79,11 +79,12 @@ impl PostgresSessionService {
         if event.is_partial() {
             return Ok(event);
         }
-        let event = prepare::event_to_store(head.key(), event)?;
-        let append = Append::new(head, &event, self.connections.server())?;
-        let seen = self.connections.ask_to_the_end(append).await?;
-        head.advance(seen.revision, seen.update_time);
-        Ok(event)
+        let sent = prepare::event_to_store(head.key(), event)?;
+        let append = Append::new(head, sent, self.connections.server())?;
+        let event = Arc::clone(append.event());
+        let Appended { behind, stored } = self.connections.ask_to_the_end(append).await?;
+        head.advance(behind.revision, behind.update_time);
+        Ok(stored.unwrap_or(event))
     }
 
     async fn claim(&self, head: &mut SessionHead, time: f64) -> SessionResult<()> {
@@ -142,6 +143,11 @@ impl SessionService for PostgresSessionService {
     fn user_state<'a>(&'a self, app_name: &'a AppName, user_id: &'a UserId) -> BoxFuture<'a, SessionResult<Map>> {
         let server = self.connections.server();
         Box::pin(async move { self.connections.ask(&UserState { app_name, user_id, server }).await })
+    }
+
+    fn app_state<'a>(&'a self, app_name: &'a AppName) -> BoxFuture<'a, SessionResult<Map>> {
+        let server = self.connections.server();
+        Box::pin(async move { self.connections.ask(&AppState { app_name, server }).await })
     }
 
     fn health_check(&self) -> BoxFuture<'_, SessionResult<()>> {

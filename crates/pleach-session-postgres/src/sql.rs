@@ -14,6 +14,8 @@ pub(crate) const APPEND_SHARED: &str = concat!(
     include_str!("../schema/append_event.sql")
 );
 pub(crate) const CLAIM: &str = include_str!("../schema/claim.sql");
+/// The states that the operations of an append are applied to.
+pub(crate) const LOCK_STATES: &str = include_str!("../schema/lock_states.sql");
 pub(crate) const FIND_REVISION: &str = include_str!("../schema/find_revision.sql");
 /// An event, seen from a revision.
 pub(crate) const FIND_EVENT: &str =
@@ -45,3 +47,4 @@ pub(crate) const LOAD_SINCE: &str = concat!(
 pub(crate) const LIST_SESSIONS: &str = include_str!("../schema/list_sessions.sql");
 pub(crate) const FIND_SESSIONS: &str = "SELECT user_id FROM sessions WHERE app_name = $1 AND id = $2 ORDER BY user_id";
 pub(crate) const USER_STATE: &str = "SELECT state FROM user_states WHERE app_name = $1 AND user_id = $2";
+pub(crate) const APP_STATE: &str = "SELECT state FROM app_states WHERE app_name = $1";

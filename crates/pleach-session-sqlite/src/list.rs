@@ -114,12 +114,22 @@ pub(crate) async fn find(reader: Reader<'_>, app: &AppName, id: &SessionId) -> S
 
 /// The user's state, without prefixes.
 pub(crate) async fn user_state(reader: Reader<'_>, app: &AppName, user: &UserId) -> SessionResult<Map> {
-    let Reader { pool, file, .. } = reader;
     let row = sqlx::query(sql::USER_STATE).bind(app.as_str()).bind(user.as_str());
-    let row = row.fetch_optional(pool).await.map_err(|error| file.fault(error))?;
+    let row = row.fetch_optional(reader.pool).await.map_err(|error| reader.file.fault(error))?;
+    shared_state(row, format_args!("the state of user {app}/{user}"), reader.file)
+}
+
+/// The app's state, without prefixes.
+pub(crate) async fn app_state(reader: Reader<'_>, app: &AppName) -> SessionResult<Map> {
+    let row = sqlx::query(sql::APP_STATE).bind(app.as_str());
+    let row = row.fetch_optional(reader.pool).await.map_err(|error| reader.file.fault(error))?;
+    shared_state(row, format_args!("the state of app {app}"), reader.file)
+}
+
+fn shared_state(row: Option<SqliteRow>, whose: std::fmt::Arguments<'_>, file: &File) -> SessionResult<Map> {
     let Some(row) = row else {
         return Ok(Map::new());
     };
     let text: &str = row.try_get("state").map_err(|error| file.fault(error))?;
-    state(Some(text), format_args!("the state of user {app}/{user}"), file)
+    state(Some(text), whose, file)
 }

@@ -197,6 +197,15 @@ impl SessionService for PerAgentSessionService {
         })
     }
 
+    fn app_state<'a>(&'a self, app_name: &'a AppName) -> BoxFuture<'a, SessionResult<Map>> {
+        Box::pin(async move {
+            match self.service(app_name, false).await? {
+                Some(service) => service.app_state(app_name).await,
+                None => Ok(Map::new()),
+            }
+        })
+    }
+
     /// Asks the files that are open; the others are asked for when they are needed.
     fn health_check(&self) -> BoxFuture<'_, SessionResult<()>> {
         Box::pin(async move {

@@ -5,11 +5,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pleach_core::{AppName, BoxFuture, Event, Map, Session, SessionHead, SessionId, SessionKey, UserId, merge_view};
+use pleach_core::{
+    AppName, BoxFuture, Event, EventActions, Map, Session, SessionHead, SessionId, SessionKey, UserId, merge_view,
+};
 use pleach_session::raw_state::RawDelta;
 use pleach_session::{
     CreateSession, GetSessionConfig, ListSessions, ListSessionsResponse, SessionResult, SessionService, Since, prepare,
 };
+use serde_json::Value;
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
 use sqlx::{ConnectOptions as _, SqlitePool};
 
@@ -18,7 +21,7 @@ use crate::layout::SqliteLayout;
 use crate::load::Reader;
 use crate::options::SqliteOptions;
 use crate::sql::{self, Sql};
-use crate::writer::{Append, Claim, Create, Delete, Message, Renewed, WriterHandle};
+use crate::writer::{Append, Appended, Claim, Create, Delete, Message, Renewed, WriterHandle};
 use crate::{list, load};
 
 /// The shortest patience for a free read connection: with all of them busy there is nothing else to wait for.
@@ -138,22 +141,22 @@ impl SqliteSessionService {
         if event.is_partial() {
             return Ok(event);
         }
-        let event = prepare::event_to_store(head.key(), event)?;
+        let sent = prepare::event_to_store(head.key(), event)?;
+        let event = prepare::event_with_time(head, Arc::clone(&sent));
         let time = self.layout().time(head.key(), "timestamp", event.timestamp())?;
         // Written here, on the caller's thread: the writer's time is everybody's.
         let data = prepare::event_text(head.key(), &event)?;
-        let delta = RawDelta::from_map(event.actions().state_delta());
-        let delta = delta.map_err(|error| self.unwritable(error))?;
+        let delta = expected_delta(event.actions()).map_err(|error| self.unwritable(error))?;
         let (key, seen) = (head.shared_key().clone(), Renewed::seen_by(head));
-        let renewed = self
+        let Appended { renewed, stored } = self
             .writer
             .ask(|reply| {
                 let event = event.clone();
-                Message::Append(Box::new(Append { key, seen, event, time, data, delta, reply }))
+                Message::Append(Box::new(Append { key, seen, sent, event, time, data, delta, reply }))
             })
             .await?;
         head.advance(renewed.revision, renewed.update_time);
-        Ok(event)
+        Ok(stored.unwrap_or(event))
     }
 
     async fn claim(&self, head: &mut SessionHead, time: f64) -> SessionResult<()> {
@@ -178,6 +181,16 @@ impl SqliteSessionService {
     fn unwritable(&self, error: serde_json::Error) -> pleach_session::SessionError {
         self.file.fault(sqlx::Error::Encode(Box::new(error)))
     }
+}
+
+/// The delta with a place for each operation's result, so that the writer reads the states that they need.
+fn expected_delta(actions: &EventActions) -> serde_json::Result<RawDelta> {
+    if actions.state_ops().is_empty() {
+        return RawDelta::from_map(actions.state_delta());
+    }
+    let mut delta = actions.state_delta().clone();
+    delta.extend(actions.state_ops().keys().map(|key| (key.clone(), Value::Null)));
+    RawDelta::from_map(&delta)
 }
 
 impl fmt::Debug for SqliteSessionService {
@@ -234,6 +247,10 @@ impl SessionService for SqliteSessionService {
 
     fn user_state<'a>(&'a self, app_name: &'a AppName, user_id: &'a UserId) -> BoxFuture<'a, SessionResult<Map>> {
         Box::pin(list::user_state(self.reader(), app_name, user_id))
+    }
+
+    fn app_state<'a>(&'a self, app_name: &'a AppName) -> BoxFuture<'a, SessionResult<Map>> {
+        Box::pin(list::app_state(self.reader(), app_name))
     }
 
     fn health_check(&self) -> BoxFuture<'_, SessionResult<()>> {

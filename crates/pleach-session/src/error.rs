@@ -1,6 +1,6 @@
 //! What can go wrong in a session service.
 
-use pleach_core::{BoxError, EventId, Revision, SessionKey};
+use pleach_core::{BoxError, EventId, Revision, SessionKey, StateOpError};
 
 /// The result of every session service operation.
 pub type SessionResult<T> = Result<T, SessionError>;
@@ -42,6 +42,17 @@ pub enum SessionError {
         field: String,
         /// Why it is refused.
         reason: &'static str,
+    },
+    /// An operation of the event does not fit the stored value of its state key. Nothing is stored; write the key with an
+    /// operation of its type, or set it first.
+    #[error("session {key}: state key `{state_key}` is not changed: {reason}")]
+    StateOperation {
+        /// The session.
+        key: SessionKey,
+        /// The state key, with its prefix.
+        state_key: String,
+        /// Why the operation does not fit.
+        reason: StateOpError,
     },
     /// Stored data cannot be understood.
     #[error("{what} is damaged")]
@@ -100,6 +111,7 @@ impl SessionError {
             Self::Stale { .. } => "StaleSessionError",
             Self::EventAlreadyExists { .. } => "EventAlreadyExistsError",
             Self::Unstorable { .. } => "UnstorableValueError",
+            Self::StateOperation { .. } => "StateOperationError",
             Self::Corrupt { .. } => "CorruptStorageError",
             Self::Locked { .. } => "StorageLockedError",
             Self::Unavailable { .. } => "StorageUnavailableError",

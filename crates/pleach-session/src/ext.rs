@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use pleach_core::{Event, EventId, IdGen as _, Map, RandomIds, Session, apply, take_temp};
+use pleach_core::{Event, EventId, IdGen as _, Map, RandomIds, Scope, Session, StateOp, apply, take_temp};
 
+use crate::prepare::misfit;
 use crate::{GetSessionConfig, SessionError, SessionResult, SessionService, Since};
 
 /// What callers that hold a whole [`Session`] want beside the trait's own operations.
@@ -11,7 +12,8 @@ pub trait SessionServiceExt: SessionService {
     /// Stores `event` and applies it to `session` (S14, S34). ADK: `BaseSessionService.append_event`.
     ///
     /// The delta's `temp:` keys go into `session.state` and are not stored; the rest of the delta and the event follow.
-    /// A partial event comes back untouched and changes nothing. An event without an id gets a UUID.
+    /// A partial event comes back untouched and changes nothing. An event without an id gets a UUID, one without a time the
+    /// system's.
     /// Other than in google-adk `session` is changed only on success.
     ///
     /// # Errors
@@ -31,7 +33,7 @@ pub trait SessionServiceExt: SessionService {
             if event.id().is_empty() {
                 event.set_id(EventId::from(RandomIds.uuid()));
             }
-            let temp = temp_of(&mut event);
+            let temp = temp_of(&mut event, session)?;
             let loaded = session.revision();
             let stored = self.append(&mut session.head, Arc::new(event)).await?;
             apply(&mut session.state, &temp);
@@ -106,10 +108,16 @@ pub trait SessionServiceExt: SessionService {
 
 impl<S: SessionService + ?Sized> SessionServiceExt for S {}
 
-fn temp_of(event: &mut Event) -> Map {
+fn temp_of(event: &mut Event, session: &Session) -> SessionResult<Map> {
     // Asking for the mutable map would allocate one for the many events that have no delta.
-    if event.actions().state_delta().is_empty() {
-        return Map::new();
+    if event.actions().state_delta().is_empty() && event.actions().state_ops().is_empty() {
+        return Ok(Map::new());
     }
-    take_temp(event.actions_mut().state_delta_mut()).unwrap_or_default()
+    let mut temp = take_temp(event.actions_mut().state_delta_mut()).unwrap_or_default();
+    let of_temp = event.actions().state_ops().iter().filter(|(key, _)| Scope::split(key).0 == Scope::Temp);
+    for (key, ops) in of_temp {
+        let value = StateOp::apply_all(ops, session.state.get(key));
+        temp.insert(key.clone(), value.map_err(|reason| misfit(session.key(), key, reason))?);
+    }
+    Ok(temp)
 }

@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use pleach_core::{
-    Event, IdGen as _, Map, RandomIds, Scope, SessionHead, SessionId, SessionKey, Unstorable, check_event, check_map,
-    micros, seconds, take_temp,
+    Event, IdGen as _, Map, RandomIds, Scope, SessionHead, SessionId, SessionKey, StateOp, StateOpError, Unstorable,
+    check_event, check_map, micros, seconds, take_temp,
 };
+use serde_json::Value;
 
 use crate::{CreateSession, SessionError, SessionResult};
 
@@ -20,9 +21,78 @@ pub fn event_to_store(key: &SessionKey, mut event: Arc<Event>) -> SessionResult<
     if has_temp(event.actions().state_delta()) {
         take_temp(Arc::make_mut(&mut event).actions_mut().state_delta_mut());
     }
+    if event.actions().state_ops().keys().any(|key| is_temp(key)) {
+        let mut ops = event.actions().state_ops().clone();
+        ops.retain(|key, _| !is_temp(key));
+        let actions = Arc::make_mut(&mut event).actions_mut();
+        actions.take_state_ops();
+        ops.into_iter().for_each(|(key, ops)| actions.set_state_ops(key, ops));
+    }
     check_time(key, "timestamp", event.timestamp())?;
     check_event(&event).map_err(|fault| refused(key, fault))?;
     Ok(event)
+}
+
+/// Gives an event that has no time the system's, and one behind the session's last update at the earliest.
+#[must_use]
+pub fn event_with_time(head: &SessionHead, mut event: Arc<Event>) -> Arc<Event> {
+    if !event.has_timestamp() {
+        let earliest = micros(head.last_update_time()).saturating_add(1);
+        Arc::make_mut(&mut event).set_timestamp(seconds(micros(system_time()).max(earliest)));
+    }
+    event
+}
+
+/// Replaces an event's operations by what they make of the stored values, which `stored` gives by key with its prefix.
+///
+/// For a backend, inside of the append's transaction: no other writer may change the values until the results are
+/// written. Nothing is done to an event without operations.
+///
+/// # Errors
+/// `StateOperation`, naming the state key; `Unstorable` when a result is; what `stored` fails with.
+pub fn resolve_ops(
+    key: &SessionKey,
+    event: &Arc<Event>,
+    mut stored: impl FnMut(&str) -> SessionResult<Option<Value>>,
+) -> SessionResult<Arc<Event>> {
+    if event.actions().state_ops().is_empty() {
+        return Ok(Arc::clone(event));
+    }
+    let mut results = Map::new();
+    for (state_key, ops) in event.actions().state_ops() {
+        let result = StateOp::apply_all(ops, stored(state_key)?.as_ref());
+        results.insert(state_key.clone(), result.map_err(|reason| misfit(key, state_key, reason))?);
+    }
+    let mut resolved = Event::clone(event);
+    resolved.actions_mut().resolve_state_ops(results);
+    check_event(&resolved).map_err(|fault| refused(key, fault))?;
+    Ok(Arc::new(resolved))
+}
+
+/// The error for an operation that does not fit the value of `state_key`.
+#[must_use]
+pub fn misfit(key: &SessionKey, state_key: &str, reason: StateOpError) -> SessionError {
+    SessionError::StateOperation { key: key.clone(), state_key: state_key.to_owned(), reason }
+}
+
+/// `ours` as it is stored if `stored` came of it: with the stored results of its operations, and with the stored time if
+/// it has none of its own.
+///
+/// So an append whose answer was lost is known again without applying its operations twice: it is the same if this equals
+/// the stored event.
+#[must_use]
+pub fn as_repeated(ours: &Event, stored: &Event) -> Event {
+    let mut event = ours.clone();
+    if !event.has_timestamp() {
+        event.set_timestamp(stored.timestamp());
+    }
+    if !ours.actions().state_ops().is_empty() {
+        let results = stored.actions().state_delta();
+        let of_ops = ours.actions().state_ops().keys();
+        let results = of_ops.filter_map(|key| Some((key.clone(), results.get(key)?.clone()))).collect();
+        event.actions_mut().resolve_state_ops(results);
+    }
+    event
 }
 
 /// Refuses a time, in seconds, that is no number on any clock.
@@ -126,7 +196,11 @@ fn system_time() -> f64 {
 }
 
 fn has_temp(delta: &Map) -> bool {
-    delta.keys().any(|key| Scope::split(key).0 == Scope::Temp)
+    delta.keys().any(|key| is_temp(key))
+}
+
+fn is_temp(key: &str) -> bool {
+    Scope::split(key).0 == Scope::Temp
 }
 
 fn refused(key: &SessionKey, fault: Unstorable) -> SessionError {

@@ -7,9 +7,13 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use pleach_core::{Map, Scope};
+use pleach_core::{Map, Scope, SessionKey, StateOpError};
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
+
+use crate::SessionResult;
+use crate::prepare::misfit;
 
 /// One scope's part of a state delta: unprefixed keys and the JSON text of their values.
 pub type RawObject = BTreeMap<String, Box<RawValue>>;
@@ -72,6 +76,47 @@ pub fn decode(stored: &str) -> serde_json::Result<Map> {
             Cow::Owned(clean) => serde_json::from_str(&clean),
             Cow::Borrowed(_) => Err(error),
         },
+    }
+}
+
+/// The value of one key of a stored state object; `None` when it is absent.
+///
+/// # Errors
+/// When `stored` is not a JSON object.
+pub fn value(stored: &str, key: &str) -> serde_json::Result<Option<StoredValue>> {
+    let read = |stored: &str| -> serde_json::Result<_> {
+        let object: BTreeMap<Key<'_>, &RawValue> = serde_json::from_str(stored)?;
+        let Some(raw) = object.get(&Key(Cow::Borrowed(key))) else { return Ok(None) };
+        let value = serde_json::from_str::<Value>(raw.get())?;
+        let is_integer = !raw.get().contains(['.', 'e', 'E']);
+        let rounded = value.is_f64() && is_integer;
+        Ok(Some(if rounded { StoredValue::BigInteger } else { StoredValue::Value(value) }))
+    };
+    read(stored).or_else(|error| match without_bare_words(stored) {
+        Cow::Owned(clean) => read(&clean),
+        Cow::Borrowed(_) => Err(error),
+    })
+}
+
+/// A value of a stored state object.
+#[derive(Debug, PartialEq)]
+pub enum StoredValue {
+    /// A value as it is.
+    Value(Value),
+    /// An integer that another program stored and that has more than 64 bits: reading it as a number would round it.
+    BigInteger,
+}
+
+impl StoredValue {
+    /// The value for an operation to be applied to.
+    ///
+    /// # Errors
+    /// `StateOperation` for a big integer: an operation on it would not be exact.
+    pub fn exact(self, key: &SessionKey, state_key: &str) -> SessionResult<Value> {
+        match self {
+            Self::Value(value) => Ok(value),
+            Self::BigInteger => Err(misfit(key, state_key, StateOpError::OutOfRange { operation: "an operation" })),
+        }
     }
 }
 
@@ -188,6 +233,20 @@ mod tests {
         assert_eq!(to_text(&split.app).unwrap(), r#"{"":6,"a":1,"user:x":5}"#);
         assert_eq!(to_text(&split.user).unwrap(), r#"{"b":2}"#);
         assert_eq!(to_text(&split.session).unwrap(), r#"{"d":4}"#);
+    }
+
+    #[test]
+    fn one_value_is_read_and_a_big_integer_is_not_rounded() {
+        let stored = r#"{"a": 1, "big": 100000000000000000000, "f": 1e20, "n": null, "\u00e9": [1.5]}"#;
+        let read = |key| value(stored, key).unwrap();
+        assert_eq!(read("a"), Some(StoredValue::Value(json!(1))));
+        assert_eq!(read("big"), Some(StoredValue::BigInteger));
+        assert_eq!(read("f"), Some(StoredValue::Value(json!(1e20))));
+        assert_eq!(read("n"), Some(StoredValue::Value(json!(null))));
+        assert_eq!(read("é"), Some(StoredValue::Value(json!([1.5]))));
+        assert_eq!(read("missing"), None);
+        assert_eq!(value(r#"{"a": NaN}"#, "a").unwrap(), Some(StoredValue::Value(json!(null))));
+        assert!(value("[]", "a").is_err());
     }
 
     #[test]

@@ -70,11 +70,16 @@ pub trait SessionService: fmt::Debug + Send + Sync + 'static {
     /// so that an append whose answer was lost can be repeated; `head` then moves only to the place right behind
     /// that event, and not at all when it is there or further.
     ///
-    /// The caller stamps id and timestamp. `Arc` because the log shares its events; an unshared one is edited in place.
+    /// The event's operations ([`EventActions::state_ops`](pleach_core::EventActions::state_ops)) are applied to the stored
+    /// values in the transaction that stores the event, so that none is lost whatever other sessions write; their results
+    /// are stored and returned in the state delta, as plain values. An event with operations that is already stored is
+    /// equal if everything else is: they are not applied again.
+    ///
+    /// The caller stamps the id. An event without a time gets the system's, and counts as equal whatever its time. `Arc` because the log shares its events; an unshared one is edited in place.
     ///
     /// # Errors
     /// `NotFound` for a deleted session, `Stale` when someone else appended since `head` was made,
-    /// `EventAlreadyExists`, `Unstorable`. `head` changes only on success.
+    /// `EventAlreadyExists`, `Unstorable`, `StateOperation` when an operation does not fit the stored value. `head` changes only on success.
     ///
     /// # Cancel safety
     /// When the future is dropped the event is stored whole or not at all, and `head` is unchanged.
@@ -120,6 +125,16 @@ pub trait SessionService: fmt::Debug + Send + Sync + 'static {
     /// # Errors
     /// `Corrupt` when the stored data cannot be read.
     fn user_state<'a>(&'a self, app_name: &'a AppName, user_id: &'a UserId) -> BoxFuture<'a, SessionResult<Map>>;
+
+    /// The app's state across users and sessions, keys without the `app:` prefix.
+    ///
+    /// # Errors
+    /// `Corrupt` when the stored data cannot be read; `Unsupported` by a service that does not have the operation.
+    fn app_state<'a>(&'a self, app_name: &'a AppName) -> BoxFuture<'a, SessionResult<Map>> {
+        let what = format!("reading the state of app {app_name} by itself");
+        let reason = "this session service does not implement `app_state`; load a session to see it".to_owned();
+        Box::pin(std::future::ready(Err(SessionError::Unsupported { what, reason })))
+    }
 
     /// Makes sure that the storage answers.
     ///
@@ -189,6 +204,10 @@ impl<S: SessionService + ?Sized> SessionService for Arc<S> {
 
     fn user_state<'a>(&'a self, app_name: &'a AppName, user_id: &'a UserId) -> BoxFuture<'a, SessionResult<Map>> {
         (**self).user_state(app_name, user_id)
+    }
+
+    fn app_state<'a>(&'a self, app_name: &'a AppName) -> BoxFuture<'a, SessionResult<Map>> {
+        (**self).app_state(app_name)
     }
 
     fn health_check(&self) -> BoxFuture<'_, SessionResult<()>> {

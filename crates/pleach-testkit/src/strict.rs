@@ -36,7 +36,18 @@ impl<S: SessionService> StrictSessionService<S> {
     async fn append(&self, head: &mut SessionHead, event: Arc<Event>) -> SessionResult<Arc<Event>> {
         // Before it is stored. What cannot be read again at all is for the service to refuse, by name.
         let readable = serde_json::to_string(&*event).is_ok_and(|text| serde_json::from_str::<Event>(&text).is_ok());
-        let event = if readable && !event.is_partial() { Arc::new(copied_event(&event)?) } else { event };
+        let ops = event.actions().state_ops().clone();
+        let event = if readable && !event.is_partial() {
+            let mut copy = copied_event(&event)?;
+            // They have no JSON form: the store that gets them applies them.
+            ops.into_iter().for_each(|(key, ops)| copy.actions_mut().set_state_ops(key, ops));
+            if !event.has_timestamp() {
+                copy.clear_timestamp();
+            }
+            Arc::new(copy)
+        } else {
+            event
+        };
         let mut bare = without_handle(head);
         let stored = self.inner.append(&mut bare, event).await?;
         *head = without_handle(&bare);
@@ -109,6 +120,10 @@ impl<S: SessionService> SessionService for StrictSessionService<S> {
         Box::pin(async move { through_json(&self.inner.user_state(app_name, user_id).await?) })
     }
 
+    fn app_state<'a>(&'a self, app_name: &'a AppName) -> BoxFuture<'a, SessionResult<Map>> {
+        Box::pin(async move { through_json(&self.inner.app_state(app_name).await?) })
+    }
+
     fn health_check(&self) -> BoxFuture<'_, SessionResult<()>> {
         self.inner.health_check()
     }
@@ -141,9 +156,11 @@ fn copied(session: Session) -> SessionResult<Session> {
 }
 
 fn copied_event(event: &Event) -> SessionResult<Event> {
-    let copy = through_json(event)?;
+    let copy: Event = through_json(event)?;
     let camel: Event = to_camel(event).and_then(serde_json::from_value).map_err(refused)?;
-    if copy != *event || camel != *event {
+    let mut plain = event.clone();
+    plain.actions_mut().take_state_ops();
+    if copy != plain || camel != plain {
         return Err(refused(format!("event {} is not the same after a trip through JSON", event.id())));
     }
     Ok(copy)

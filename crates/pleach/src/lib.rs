@@ -58,8 +58,8 @@ pub use pleach_core::{
     AppName, AuthConfig, AuthDocument, Blob, BoxError, BoxFuture, Branch, CamelCase, Clock, Content, DEFAULT_ROUTE,
     Event, EventActions, EventCompaction, EventId, FileData, FunctionCall, FunctionDeclaration, FunctionResponse,
     IdGen, InvocationId, Map, ModelInfo, NodeInfo, NodePath, Part, Question, QuestionKind, RandomIds, RequestInput,
-    Revision, Route, RouteKey, Session, SessionHead, SessionId, SessionKey, ToolConfirmation, UiWidget, UserId, Uuid,
-    to_camel,
+    Revision, Route, RouteKey, Session, SessionHead, SessionId, SessionKey, StateOp, StateOpError, ToolConfirmation,
+    UiWidget, UserId, Uuid, to_camel,
 };
 pub use pleach_memory::{
     AddEvents, AddMemory, DeleteMemory, InMemoryMemoryService, MemoryEntry, MemoryError, MemoryService, SearchMemory,

@@ -333,7 +333,7 @@ fn take_deltas(cell: &mut RunCell, event: &mut Event) {
     if let Some(delta) = cell.actions.take_state_delta() {
         let target = event.actions_mut().state_delta_mut();
         if target.is_empty() {
-            *target = *delta;
+            *target = delta;
         } else {
             pleach_core::apply(target, &delta);
         }

@@ -19,7 +19,15 @@ impl EventActions {
     /// Adds `newer`: what it sets wins, and maps are joined key by key.
     pub fn merge(&mut self, newer: Self) {
         if let Some(delta) = newer.state_delta.filter(|delta| !delta.is_empty()) {
-            crate::apply(self.state_delta_mut(), &delta);
+            let mut ops = delta.ops.map(|ops| ops.pending).unwrap_or_default();
+            for (key, value) in delta.values {
+                if !ops.contains_key(&key) {
+                    self.set_state(key, value);
+                }
+            }
+            while let Some((key, ops)) = ops.pop_first() {
+                ops.into_iter().for_each(|op| self.add_state_op(key.clone(), op));
+            }
         }
         if newer.route.is_some() {
             self.route = newer.route;
@@ -73,7 +81,8 @@ impl EventActions {
     /// Returns whether anything but the route is set.
     #[must_use]
     pub fn has_effects(&self) -> bool {
-        !self.state_delta().is_empty() || self.rare.as_ref().is_some_and(|rare| **rare != RareActions::default())
+        self.state_delta.as_deref().is_some_and(|delta| !delta.is_empty())
+            || self.rare.as_ref().is_some_and(|rare| **rare != RareActions::default())
     }
 
     /// Returns whether anything but the route and the requests for credentials and confirmations is set.

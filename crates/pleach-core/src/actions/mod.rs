@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 
-use crate::{AuthConfig, EventCompaction, Map, Route};
+use crate::{AuthConfig, EventCompaction, Map, Route, StateOp, StateOps};
 
 pub(crate) use rare::RareActions;
 pub use rare::{ToolConfirmation, UiWidget};
@@ -23,12 +23,41 @@ pub use rare::{ToolConfirmation, UiWidget};
 /// always stand, even empty; unknown keys are refused (R102).
 #[derive(Clone, Debug, Default)]
 pub struct EventActions {
-    state_delta: Option<Box<Map>>,
+    state_delta: Option<Box<Delta>>,
     route: Option<Box<Route>>,
     rare: Option<Box<RareActions>>,
 }
 
+/// The changes of state, and what belongs to them until they are stored.
+#[derive(Clone, Debug, Default)]
+struct Delta {
+    values: Map,
+    /// Behind a pointer: few events have any.
+    ops: Option<Box<Ops>>,
+    /// Which writes of its invocation the changes are; 0 for none. In memory only.
+    writes: u64,
+}
+
+/// The operations of a delta. In memory only.
+#[derive(Clone, Debug, Default)]
+struct Ops {
+    pending: StateOps,
+    /// A store has applied them.
+    applied: bool,
+}
+
+impl Delta {
+    fn pending(&self) -> Option<&StateOps> {
+        self.ops.as_deref().map(|ops| &ops.pending).filter(|pending| !pending.is_empty())
+    }
+
+    fn is_empty(&self) -> bool {
+        self.values.is_empty() && self.pending().is_none()
+    }
+}
+
 static NO_STATE: LazyLock<Map> = LazyLock::new(Map::new);
+static NO_OPS: StateOps = StateOps::new();
 static NO_ARTIFACTS: BTreeMap<String, i64> = BTreeMap::new();
 static NO_AUTH: BTreeMap<String, AuthConfig> = BTreeMap::new();
 static NO_CONFIRMATIONS: BTreeMap<String, ToolConfirmation> = BTreeMap::new();
@@ -58,22 +87,87 @@ impl EventActions {
 
     /// Returns the changes of state, keys with their prefixes.
     pub fn state_delta(&self) -> &Map {
-        self.state_delta.as_deref().unwrap_or(&NO_STATE)
+        self.state_delta.as_deref().map_or(&NO_STATE, |delta| &delta.values)
     }
 
     /// Returns the changes of state to be changed.
     pub fn state_delta_mut(&mut self) -> &mut Map {
-        self.state_delta.get_or_insert_default()
+        &mut self.state_delta.get_or_insert_default().values
     }
 
     /// Takes the changes of state away; `None` when there are none.
-    pub fn take_state_delta(&mut self) -> Option<Box<Map>> {
-        self.state_delta.take().filter(|delta| !delta.is_empty())
+    pub fn take_state_delta(&mut self) -> Option<Map> {
+        self.state_delta.take().map(|delta| delta.values).filter(|values| !values.is_empty())
     }
 
-    /// Replaces the changes of state.
+    /// Replaces the changes of state, and drops the operations.
     pub fn set_state_delta(&mut self, delta: Map) {
-        self.state_delta = (!delta.is_empty()).then(|| Box::new(delta));
+        self.state_delta = (!delta.is_empty()).then(|| Box::new(Delta { values: delta, ..Delta::default() }));
+    }
+
+    /// Sets a state key; earlier operations on it no longer count.
+    pub fn set_state(&mut self, key: impl Into<String>, value: impl Into<Value>) {
+        let (key, delta) = (key.into(), self.state_delta.get_or_insert_default());
+        if let Some(ops) = &mut delta.ops {
+            ops.pending.remove(&key);
+        }
+        delta.values.insert(key, value.into());
+    }
+
+    /// Returns the operations that the store applies when the event is appended, by state key with its prefix.
+    ///
+    /// They are never serialised: a stored event has their results in its [`state_delta`](Self::state_delta). What that
+    /// has for such a key before is only how the result is expected.
+    pub fn state_ops(&self) -> &StateOps {
+        self.state_delta.as_deref().and_then(Delta::pending).unwrap_or(&NO_OPS)
+    }
+
+    /// Adds an operation on a state key, behind earlier ones and behind a value that the delta sets.
+    pub fn add_state_op(&mut self, key: impl Into<String>, op: StateOp) {
+        let (key, delta) = (key.into(), self.state_delta.get_or_insert_default());
+        let set = delta.values.get(&key).cloned().map(StateOp::Set);
+        let ops = delta.ops.get_or_insert_default();
+        ops.applied = false;
+        let ops = ops.pending.entry(key).or_insert_with(|| Vec::from_iter(set));
+        // What does not fit a value that is set here is refused when the event is stored, with the name of the key.
+        if StateOp::push_onto(ops, op.clone()).is_err() {
+            ops.push(op);
+        }
+    }
+
+    /// Replaces the operations on a state key; none of them stands for the stored value as it is. For engines.
+    pub fn set_state_ops(&mut self, key: impl Into<String>, ops: Vec<StateOp>) {
+        let all = self.state_delta.get_or_insert_default().ops.get_or_insert_default();
+        all.applied = false;
+        all.pending.insert(key.into(), ops);
+    }
+
+    /// Takes the operations away and leaves the delta. For session services.
+    pub fn take_state_ops(&mut self) -> StateOps {
+        let ops = self.state_delta.as_deref_mut().and_then(|delta| delta.ops.take());
+        ops.map(|ops| ops.pending).unwrap_or_default()
+    }
+
+    /// Replaces the operations by their results, which go into the delta. For session services.
+    pub fn resolve_state_ops(&mut self, results: Map) {
+        let delta = self.state_delta.get_or_insert_default();
+        delta.values.extend(results);
+        delta.ops = Some(Box::new(Ops { applied: true, ..Ops::default() }));
+    }
+
+    /// Whether a session service has replaced operations by their results, since the event is in memory.
+    pub fn has_resolved_state_ops(&self) -> bool {
+        self.state_delta.as_ref().and_then(|delta| delta.ops.as_deref()).is_some_and(|ops| ops.applied)
+    }
+
+    /// Which writes of its invocation the delta consists of; 0 for none. In memory only. For engines.
+    pub fn state_writes(&self) -> u64 {
+        self.state_delta.as_ref().map_or(0, |delta| delta.writes)
+    }
+
+    /// Notes which writes of its invocation the delta consists of. For engines.
+    pub fn set_state_writes(&mut self, writes: u64) {
+        self.state_delta.get_or_insert_default().writes = writes;
     }
 
     /// Returns the route the node chose.
@@ -151,7 +245,7 @@ impl EventActions {
 
     /// Tells whether nothing at all is done.
     pub fn is_empty(&self) -> bool {
-        self.state_delta().is_empty()
+        self.state_delta.as_deref().is_none_or(Delta::is_empty)
             && self.route.is_none()
             && self.rare.as_ref().is_none_or(|rare| **rare == RareActions::default())
     }
@@ -162,6 +256,7 @@ impl PartialEq for EventActions {
     fn eq(&self, other: &Self) -> bool {
         let nothing = RareActions::default();
         self.state_delta() == other.state_delta()
+            && self.state_ops() == other.state_ops()
             && self.route == other.route
             && self.rare.as_deref().unwrap_or(&nothing) == other.rare.as_deref().unwrap_or(&nothing)
     }

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 use smol_str::SmolStr;
 
-use crate::{Branch, Content, Event, EventActions, Map, Message, NodePath, Route};
+use crate::{Branch, Content, Event, EventActions, Map, Message, NodePath, Route, StateOp};
 
 impl Event {
     /// Makes an event with nothing in it; the engine completes id, time, author, invocation, path and branch.
@@ -64,7 +64,7 @@ impl Event {
 
     /// Adds one change of state.
     pub fn with_state(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
-        self.actions.state_delta_mut().insert(key.into(), value.into());
+        self.actions.set_state(key, value);
         self
     }
 
@@ -74,6 +74,12 @@ impl Event {
     /// When the value has none.
     pub fn try_with_state(self, key: impl Into<String>, value: impl Serialize) -> serde_json::Result<Self> {
         Ok(self.with_state(key, serde_json::to_value(value)?))
+    }
+
+    /// Adds an operation that is applied to the stored value of a key when the event is appended.
+    pub fn with_state_op(mut self, key: impl Into<String>, op: StateOp) -> Self {
+        self.actions.add_state_op(key, op);
+        self
     }
 
     /// Replaces all changes of state; the other actions stay (E246).

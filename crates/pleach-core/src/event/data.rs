@@ -22,6 +22,7 @@ use crate::{Branch, Content, EventActions, EventId, InvocationId, Map, NodePath}
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Event {
     pub(super) id: EventId,
+    /// 0 while there is none; a time of zero is kept as -0.
     pub(super) timestamp: f64,
     pub(super) invocation_id: InvocationId,
     pub(super) author: SmolStr,
@@ -83,12 +84,23 @@ impl Event {
 
     /// Returns when the event was made, in seconds since the epoch; 0 until the engine completes it.
     pub fn timestamp(&self) -> f64 {
-        self.timestamp
+        // -0 becomes 0.
+        self.timestamp + 0.0
+    }
+
+    /// Whether the event has a time. One without is given the time at which it is appended.
+    pub fn has_timestamp(&self) -> bool {
+        self.timestamp.to_bits() != 0
+    }
+
+    /// Takes the time away.
+    pub fn clear_timestamp(&mut self) {
+        self.timestamp = 0.0;
     }
 
     /// Sets the time, in seconds since the epoch.
     pub fn set_timestamp(&mut self, timestamp: f64) {
-        self.timestamp = timestamp;
+        self.timestamp = if timestamp == 0.0 { -0.0 } else { timestamp };
     }
 
     /// Returns the user turn the event belongs to.

@@ -87,7 +87,7 @@ impl Draft {
         }
         match field {
             Field::id => read!(hot id),
-            Field::timestamp => event.timestamp = json::value::<Seconds, A>(map, "timestamp")?.0,
+            Field::timestamp => event.set_timestamp(json::value::<Seconds, A>(map, "timestamp")?.0),
             Field::invocation_id => read!(hot invocation_id),
             Field::author => read!(hot author),
             Field::content => read!(hot content),

@@ -95,7 +95,7 @@ impl Members for Event {
             out.put("isolation_scope", scope)?;
         }
         out.put("id", &self.id)?;
-        out.put("timestamp", &self.timestamp)
+        out.put("timestamp", &self.timestamp())
     }
 }
 

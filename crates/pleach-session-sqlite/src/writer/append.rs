@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use pleach_session::{SessionError, SessionResult};
+use pleach_core::Event;
+use pleach_session::{SessionError, SessionResult, prepare};
 use sqlx::{AssertSqlSafe, Row as _, SqliteConnection};
 
-use super::batch::{Append, Batch, Renewed, SessionRow, Verdict};
+use super::batch::{Append, Appended, Batch, Renewed, Resolved, SessionRow, Verdict};
 use super::open::Open;
 use super::{Writer, answer, rows};
 use crate::fault::Fault;
@@ -13,7 +14,26 @@ use crate::layout::SqliteLayout;
 use crate::sql::{self, Sql};
 use crate::{column, time};
 
-type Outcome = SessionResult<Renewed>;
+type Outcome = SessionResult<Appended>;
+
+/// An append that is written.
+pub(super) struct Accepted<'a> {
+    pub(super) append: &'a Append,
+    resolved: Option<Box<Resolved>>,
+    behind: Renewed,
+}
+
+impl Accepted<'_> {
+    /// The event as JSON text.
+    pub(super) fn data(&self) -> &str {
+        self.resolved.as_ref().map_or(&self.append.data, |resolved| &resolved.data)
+    }
+
+    fn appended(&self) -> Appended {
+        let resolved = self.resolved.as_ref();
+        Appended { renewed: self.behind, stored: resolved.map(|resolved| Arc::clone(&resolved.event)) }
+    }
+}
 
 impl Writer {
     /// Stores the appends and answers each of them, after the commit.
@@ -65,21 +85,21 @@ impl Writer {
             read(connection, sql, &sql.batch_read, &mut batch).await?;
         }
         let mut outcomes = Vec::with_capacity(appends.len());
-        let mut accepted: Vec<&Append> = Vec::with_capacity(appends.len());
-        let mut places = Vec::with_capacity(appends.len());
+        let mut accepted: Vec<Accepted<'_>> = Vec::with_capacity(appends.len());
         for (index, append) in appends.iter().enumerate() {
             let at_time = count_if_needed(connection, sql, &batch, index, append).await?;
             outcomes.push(match batch.judge(index, append, at_time, &file) {
-                Verdict::Store(renewed) => {
-                    accepted.push(append);
-                    places.push(renewed);
-                    Ok(renewed)
+                Verdict::Store(behind, resolved) => {
+                    let one = Accepted { append, resolved, behind };
+                    let appended = one.appended();
+                    accepted.push(one);
+                    Ok(appended)
                 }
                 Verdict::Stale(stored) => {
                     // The same append may stand before it in this very batch, its caller gone.
-                    let known = match accepted.iter().position(|other| other.is_same_event(append)) {
-                        Some(at) => {
-                            Some(KnownEvent { data: accepted[at].data.clone(), behind: places[at], seen: false })
+                    let known = match accepted.iter().find(|other| other.append.is_same_event(append)) {
+                        Some(other) => {
+                            Some(KnownEvent { data: other.data().to_owned(), behind: other.behind, seen: false })
                         }
                         None => find_event(connection, sql, append).await?,
                     };
@@ -251,17 +271,24 @@ async fn find_event(connection: &mut SqliteConnection, sql: &Sql, append: &Appen
 impl KnownEvent {
     /// A success if it is the same event, as after an answer that was lost (S34).
     fn outcome(&self, append: &Append) -> Outcome {
-        if !self.is_same(append) {
+        let (is_same, stored) = self.compare(append);
+        if !is_same {
             let key = (*append.key).clone();
             return Err(SessionError::EventAlreadyExists { key, event: append.event.id().clone() });
         }
         // A caller that has seen later events stays where it is.
-        Ok(if self.seen { append.seen } else { self.behind })
+        Ok(Appended { renewed: if self.seen { append.seen } else { self.behind }, stored })
     }
 
-    fn is_same(&self, append: &Append) -> bool {
+    /// Whether it is the same event, and the stored one where that has more than the one that was sent.
+    fn compare(&self, append: &Append) -> (bool, Option<Arc<Event>>) {
         let parse = |text: &str| serde_json::from_str::<serde_json::Value>(text).ok();
-        self.data == append.data || parse(&self.data).is_some_and(|stored| Some(stored) == parse(&append.data))
+        if self.data == append.data || parse(&self.data).is_some_and(|stored| Some(stored) == parse(&append.data)) {
+            return (true, None);
+        }
+        let Ok(stored) = serde_json::from_str::<Event>(&self.data) else { return (false, None) };
+        let repeated = prepare::as_repeated(&append.sent, &stored);
+        (repeated == stored, Some(Arc::new(repeated)))
     }
 }
 

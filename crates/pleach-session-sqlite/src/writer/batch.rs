@@ -6,9 +6,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use pleach_core::{AppName, Event, Revision, SessionHead, SessionKey, UserId};
+use pleach_core::{AppName, Event, Revision, Scope, SessionHead, SessionKey, UserId};
 use pleach_session::raw_state::{self, RawDelta, RawObject};
-use pleach_session::{SessionError, SessionResult};
+use pleach_session::{SessionError, SessionResult, prepare};
 use rustc_hash::FxHashMap;
 
 use super::Reply;
@@ -41,13 +41,33 @@ pub(crate) struct Append {
     pub(crate) key: Arc<SessionKey>,
     /// What the caller has seen; the fence.
     pub(crate) seen: Renewed,
+    /// The event as it came, by which a repeated append is known.
+    pub(crate) sent: Arc<Event>,
+    /// The event with its time.
     pub(crate) event: Arc<Event>,
     /// The event's time as a column gives it back.
     pub(crate) time: f64,
     /// The event as JSON text.
     pub(crate) data: String,
+    /// Its delta, in which the results of operations are still missing.
     pub(crate) delta: RawDelta,
-    pub(crate) reply: Reply<Renewed>,
+    pub(crate) reply: Reply<Appended>,
+}
+
+/// What a successful append gives.
+#[derive(Clone, Debug)]
+pub(crate) struct Appended {
+    pub(crate) renewed: Renewed,
+    /// The stored event, where it is not the one that was sent.
+    pub(crate) stored: Option<Arc<Event>>,
+}
+
+/// An event whose operations have been applied to the stored values.
+pub(super) struct Resolved {
+    pub(super) event: Arc<Event>,
+    /// The event as JSON text.
+    pub(super) data: String,
+    delta: RawDelta,
 }
 
 impl Append {
@@ -100,8 +120,8 @@ struct Places {
 
 /// What is to become of one append.
 pub(super) enum Verdict {
-    /// Write it.
-    Store(Renewed),
+    /// Write it, with what its operations give if it has any.
+    Store(Renewed, Option<Box<Resolved>>),
     /// The fence does not hold; an event with this id may be stored already.
     Stale(Revision),
     /// Refuse it.
@@ -195,13 +215,25 @@ impl Batch {
             return Verdict::Stale(row.renewed().revision);
         }
         // Everything that can fail comes before the first change.
+        let resolved = if append.event.actions().state_ops().is_empty() {
+            None
+        } else {
+            let own = new_state.as_deref().or(row.state.as_deref());
+            let texts =
+                Texts { own, app: app.map(|at| &*self.apps[at].text), user: user.map(|at| &*self.users[at].text) };
+            match resolve(append, &texts, file) {
+                Ok(resolved) => Some(Box::new(resolved)),
+                Err(error) => return Verdict::Refuse(error),
+            }
+        };
+        let delta = resolved.as_ref().map_or(&append.delta, |resolved| &resolved.delta);
         let merged = || -> SessionResult<_> {
             let stored = new_state.as_deref().or(row.state.as_deref()).unwrap_or("{}");
-            let session = merge_session(stored, &append.delta.session, key, file)?;
+            let session = merge_session(stored, &delta.session, key, file)?;
             let of_app = format_args!("the state of app {}", key.app_name);
-            let app = app.map(|at| self.apps[at].merge(&append.delta.app, of_app, file)).transpose()?;
+            let app = app.map(|at| self.apps[at].merge(&delta.app, of_app, file)).transpose()?;
             let of_user = format_args!("the state of user {}/{}", key.app_name, key.user_id);
-            let user = user.map(|at| self.users[at].merge(&append.delta.user, of_user, file)).transpose()?;
+            let user = user.map(|at| self.users[at].merge(&delta.user, of_user, file)).transpose()?;
             Ok((session, app, user))
         };
         let (session_text, app_text, user_text) = match merged() {
@@ -219,8 +251,34 @@ impl Batch {
         if let (Some(at), Some(text)) = (user, user_text) {
             self.users[at].set(text, time);
         }
-        Verdict::Store(renewed)
+        Verdict::Store(renewed, resolved)
     }
+}
+
+/// The states that operations are applied to, as the appends before have left them.
+struct Texts<'a> {
+    own: Option<&'a str>,
+    app: Option<&'a str>,
+    user: Option<&'a str>,
+}
+
+fn resolve(append: &Append, texts: &Texts<'_>, file: &File) -> SessionResult<Resolved> {
+    let key = &append.key;
+    let event = prepare::resolve_ops(key, &append.event, |state_key| {
+        let (scope, name) = Scope::split(state_key);
+        let text = match scope {
+            Scope::App => texts.app,
+            Scope::User => texts.user,
+            Scope::Session | Scope::Temp => texts.own,
+        };
+        let corrupt = |error| file.corrupt(format_args!("a state that session {key} writes"), error);
+        let found = raw_state::value(text.unwrap_or("{}"), name).map_err(corrupt)?;
+        found.map(|value| value.exact(key, state_key)).transpose()
+    })?;
+    let data = prepare::event_text(key, &event)?;
+    let unwritable = |error| file.fault(sqlx::Error::Encode(Box::new(error)));
+    let delta = RawDelta::from_map(event.actions().state_delta()).map_err(unwritable)?;
+    Ok(Resolved { event, data, delta })
 }
 
 /// The session's new text, or `None` when the delta does not touch it.

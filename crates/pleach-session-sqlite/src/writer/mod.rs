@@ -20,7 +20,7 @@ use pleach_session::SessionResult;
 use sqlx::{Connection as _, SqliteConnection};
 use tokio::sync::{mpsc, oneshot};
 
-pub(crate) use self::batch::{Append, Renewed};
+pub(crate) use self::batch::{Append, Appended, Renewed};
 pub(crate) use self::claim::Claim;
 pub(crate) use self::session::{Create, Delete};
 

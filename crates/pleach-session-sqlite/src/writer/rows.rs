@@ -5,7 +5,8 @@ use std::ops::Range;
 use sqlx::sqlite::SqliteArguments;
 use sqlx::{AssertSqlSafe, Sqlite, SqliteConnection};
 
-use super::batch::{Append, Batch, SessionSlot};
+use super::append::Accepted;
+use super::batch::{Batch, SessionSlot};
 use super::texts::{self, Shape, Texts};
 use crate::layout::SqliteLayout;
 
@@ -26,7 +27,7 @@ pub(super) async fn write(
     layout: SqliteLayout,
     texts: &mut Texts,
     batch: &Batch,
-    accepted: &[&Append],
+    accepted: &[Accepted<'_>],
 ) -> sqlx::Result<()> {
     let apps: Vec<_> = batch.apps.iter().filter(|slot| slot.changed.is_some()).collect();
     let users: Vec<_> = batch.users.iter().filter(|slot| slot.changed.is_some()).collect();
@@ -49,8 +50,8 @@ pub(super) async fn write(
         for slot in &sessions[step.sessions] {
             query = bind_session(query, slot, layout);
         }
-        for append in &accepted[step.events] {
-            query = bind_event(query, append, layout);
+        for one in &accepted[step.events] {
+            query = bind_event(query, one, layout);
         }
         query.execute(&mut *connection).await?;
     }
@@ -64,11 +65,12 @@ fn bind_session<'q>(query: Query<'q>, slot: &'q SessionSlot, layout: SqliteLayou
     query.bind(key.app_name.as_str()).bind(key.user_id.as_str()).bind(key.session_id.as_str())
 }
 
-fn bind_event<'q>(query: Query<'q>, append: &'q Append, layout: SqliteLayout) -> Query<'q> {
+fn bind_event<'q>(query: Query<'q>, one: &'q Accepted<'_>, layout: SqliteLayout) -> Query<'q> {
+    let append = one.append;
     let (event, key) = (&append.event, &append.key);
     let query = query.bind(event.id().to_string());
     let query = query.bind(key.app_name.as_str()).bind(key.user_id.as_str()).bind(key.session_id.as_str());
-    query.bind(event.invocation_id().as_str()).bind(layout.column(append.time)).bind(append.data.as_str())
+    query.bind(event.invocation_id().as_str()).bind(layout.column(append.time)).bind(one.data())
 }
 
 impl Step {

@@ -127,6 +127,17 @@ macro_rules! session_rules {
                     u1_append_with_reload_lands_whatever_others_do,
                     s38_health_check_and_flush_of_a_sound_store_succeed,
                 ]
+                ops: [
+                    b1_operations_apply_to_the_stored_values,
+                    b1_operations_follow_each_other,
+                    b1_a_repeated_append_applies_its_operations_once,
+                    b1_an_operation_that_does_not_fit_stores_nothing,
+                    b1_a_stale_append_applies_no_operation,
+                    b1_additions_of_many_sessions_all_count,
+                    b1_operations_and_plain_deltas_do_not_block_each_other,
+                    b4_app_and_user_state_are_read_without_a_session,
+                    c2_an_event_without_a_time_gets_one,
+                ]
                 concurrent: [
                     case_9_of_racing_creates_one_wins,
                     case_10_racing_creates_without_id_all_win,
