@@ -47,7 +47,7 @@ pub use event::{Event, ModelInfo, NodeInfo, OutputFor};
 pub use ids::{AppName, EventId, InvocationId, SessionId, SessionKey, UserId};
 pub use owned::{AuthConfig, AuthDocument, Owned};
 pub use path::NodePath;
-pub use question::{Question, QuestionKind};
+pub use question::{NODE_CONFIRMATION, Question, QuestionKind};
 pub use request_input::{REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, REQUEST_INPUT, RequestInput};
 pub use route::{DEFAULT_ROUTE, Route, RouteKey};
 pub use scope::Scope;

@@ -8,8 +8,8 @@ use serde_json::Value;
 use crate::request_input::{REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, REQUEST_INPUT};
 use crate::{Event, FunctionCall, InvocationId, NodePath};
 
-/// The ids of a node's requests for confirmation start with this (R130).
-const NODE_CONFIRMATION: &str = "wf_tool_confirmation:";
+/// The ids of a node's requests for confirmation start with this.
+pub const NODE_CONFIRMATION: &str = "wf_tool_confirmation:";
 
 /// One question an event asks, as the person who answers it sees it.
 ///

@@ -3,7 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use pleach_core::{Branch, Content, Event, FunctionCall, FunctionResponse, InvocationId, Map, Part, REQUEST_INPUT};
+use pleach_core::{
+    Branch, Content, Event, FunctionCall, FunctionResponse, InvocationId, Map, NODE_CONFIRMATION, Part, REQUEST_INPUT,
+};
+use pleach_schema::{unwrap_response, validate_answer};
 use pleach_session::{check_stored_answer, newest_live_events};
 use serde::Serialize;
 use serde_json::Value;
@@ -121,8 +124,18 @@ fn find_calls<'a>(events: &'a [Arc<Event>], ids: &BTreeSet<&str>) -> BTreeMap<&'
     found
 }
 
+/// Checks an answer before it is stored: as every later reader of the history will, and against the whole schema.
 fn check(id: &str, response: &FunctionResponse, call: &FunctionCall) -> Result<(), RunError> {
     let schema = call.args.as_ref().and_then(|args| args.get("response_schema"));
-    let schema = schema.filter(|_| call.name.as_deref() == Some(REQUEST_INPUT));
-    check_stored_answer(schema, response).map(drop).map_err(|reason| RunError::Answer { id: id.to_owned(), reason })
+    let Some(schema) = schema.filter(|schema| call.name.as_deref() == Some(REQUEST_INPUT) && schema.is_object()) else {
+        return Ok(());
+    };
+    let misfit = |reason| RunError::Answer { id: id.to_owned(), reason };
+    let empty = Map::new();
+    let answer = unwrap_response(response.response.as_ref().unwrap_or(&empty));
+    // google-adk takes confirmations with keys that its own schema forbids.
+    if !id.starts_with(NODE_CONFIRMATION) {
+        validate_answer(schema, &answer).map_err(|fault| misfit(fault.to_string()))?;
+    }
+    check_stored_answer(Some(schema), response).map(drop).map_err(misfit)
 }

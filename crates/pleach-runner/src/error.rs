@@ -54,7 +54,7 @@ pub enum RunError {
     #[error("the {0} id must not be blank")]
     BlankId(&'static str),
     /// An answer does not fit its question; nothing was stored and the question stays open (R907).
-    #[error("validation failed for interrupt {id}: {reason}")]
+    #[error("the answer to question '{id}' does not fit: {reason}; nothing was stored, answer it again")]
     Answer {
         /// The question's id.
         id: String,

@@ -93,7 +93,7 @@ impl FieldType {
         fitting.ok_or_else(|| format!("{} is wanted, {} is given", self.wanted(), kind_of(value)))
     }
 
-    fn wanted(&self) -> &'static str {
+    pub(crate) fn wanted(&self) -> &'static str {
         match self {
             Self::Any => "anything",
             Self::Str => "a text",

@@ -5,8 +5,14 @@
 
 mod answer;
 mod field_type;
+mod measure;
+mod misfit;
+mod relax;
 mod scalar;
+mod validate;
 
 pub use answer::{check_answer, unwrap_response};
 pub use field_type::{FieldType, kind_of};
+pub use misfit::Misfit;
 pub use scalar::{json_or_text, to_bool, to_float, to_int};
+pub use validate::{is_enforceable, validate_answer};

@@ -66,7 +66,7 @@ async fn r130_r852_a_gated_call_waits_for_consent() {
     assert_eq!((call.name.as_deref(), json!(call.args)), (Some("adk_request_input"), args));
 
     let bad = trace(runner.answer("s1", SURE, true).unwrap()).await;
-    assert!(bad[0].starts_with("! WorkflowDataError: validation failed for interrupt"), "{bad:?}");
+    assert!(bad[0].starts_with("! WorkflowDataError: the answer to question"), "{bad:?}");
     let lines = trace(reply(&runner, SURE, json!({"confirmed": true}))).await;
     assert_eq!(lines, ["wf@1/add@1: {\"sum\":7}"]);
 }

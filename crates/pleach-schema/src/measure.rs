@@ -1,0 +1,129 @@
+//! How much work a schema can cause, before it is given to the validator: schemas come from stored, possibly hostile text.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+/// How many JSON values a schema may have.
+const MAX_VALUES: usize = 20_000;
+/// How many schemas may apply to one value one inside the other, by `allOf`, `$ref` and the like.
+const MAX_CHAIN: usize = 48;
+/// How many schemas may apply to one value in all.
+const MAX_VISITS: usize = 5_000;
+/// How deep schemas and answers may be nested: no backend stores more (S47).
+const MAX_DEPTH: usize = 127;
+
+/// Keywords whose value is a schema for the same value.
+const SAME: [&str; 4] = ["not", "if", "then", "else"];
+/// Keywords whose value is a list of schemas for the same value.
+const SAME_LISTS: [&str; 3] = ["allOf", "anyOf", "oneOf"];
+/// Keywords that make a schema depend on more than its own text, or on names that are resolved at run time.
+const UNSUPPORTED: [&str; 5] = ["$dynamicRef", "$recursiveRef", "$dynamicAnchor", "$anchor", "$id"];
+
+/// Returns the length of the longest chain of schemas that apply to one value; `None` when the schema is not evaluated: it
+/// is too large, applies itself to the same value for ever, or refers to anything but its own parts by JSON pointer.
+pub(crate) fn chain_of(schema: &Value) -> Option<usize> {
+    if depth_of(schema) > MAX_DEPTH {
+        return None;
+    }
+    let mut walk = Walk { root: schema, known: HashMap::new() };
+    let (mut longest, mut values) = (0, 0);
+    let mut next = vec![schema];
+    while let Some(value) = next.pop() {
+        values += 1;
+        if values > MAX_VALUES {
+            return None;
+        }
+        match value {
+            Value::Array(items) => next.extend(items),
+            Value::Object(map) => {
+                if UNSUPPORTED.iter().any(|keyword| map.get(*keyword).is_some_and(Value::is_string)) {
+                    return None;
+                }
+                longest = longest.max(walk.cost(value, 0)?.chain);
+                next.extend(map.values());
+            }
+            _ => {}
+        }
+    }
+    Some(longest)
+}
+
+/// Returns how deep a value is nested; counting stops behind the limit.
+pub(crate) fn depth_of(value: &Value) -> usize {
+    let mut depth = 0;
+    let mut level: Vec<&Value> = vec![value];
+    while !level.is_empty() && depth <= MAX_DEPTH {
+        depth += 1;
+        level = level.into_iter().flat_map(children).collect();
+    }
+    depth
+}
+
+pub(crate) fn is_too_deep(value: &Value) -> bool {
+    depth_of(value) > MAX_DEPTH
+}
+
+fn children(value: &Value) -> Box<dyn Iterator<Item = &Value> + '_> {
+    match value {
+        Value::Array(items) => Box::new(items.iter()),
+        Value::Object(map) => Box::new(map.values()),
+        _ => Box::new(std::iter::empty()),
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Cost {
+    chain: usize,
+    visits: usize,
+}
+
+struct Walk<'a> {
+    root: &'a Value,
+    /// By the address of the schema, which does not move; `None` while it is being looked at.
+    known: HashMap<*const Value, Option<Cost>>,
+}
+
+impl<'a> Walk<'a> {
+    fn cost(&mut self, schema: &'a Value, above: usize) -> Option<Cost> {
+        if above > MAX_CHAIN {
+            return None;
+        }
+        let address: *const Value = schema;
+        if let Some(known) = self.known.get(&address) {
+            // What is not known yet is above itself: a schema that applies itself to the same value.
+            return *known;
+        }
+        self.known.insert(address, None);
+        let mut cost = Cost { chain: 0, visits: 1 };
+        for part in self.applied_to_the_same_value(schema)? {
+            let part = self.cost(part, above + 1)?;
+            cost.chain = cost.chain.max(part.chain);
+            cost.visits = cost.visits.saturating_add(part.visits);
+        }
+        cost.chain += 1;
+        if cost.chain > MAX_CHAIN || cost.visits > MAX_VISITS {
+            return None;
+        }
+        self.known.insert(address, Some(cost));
+        Some(cost)
+    }
+
+    fn applied_to_the_same_value(&self, schema: &'a Value) -> Option<Vec<&'a Value>> {
+        let Value::Object(map) = schema else { return Some(Vec::new()) };
+        let mut parts: Vec<&Value> = SAME.iter().filter_map(|keyword| map.get(*keyword)).collect();
+        parts.extend(SAME_LISTS.iter().filter_map(|keyword| map.get(*keyword)?.as_array()).flatten());
+        parts.extend(map.get("dependentSchemas").and_then(Value::as_object).into_iter().flat_map(|all| all.values()));
+        if let Some(reference) = map.get("$ref").and_then(Value::as_str) {
+            parts.push(resolve(self.root, reference)?);
+        }
+        Some(parts)
+    }
+}
+
+/// Finds a part of a schema by a reference such as `#/$defs/Item`; no other kind is resolved.
+pub(crate) fn resolve<'a>(root: &'a Value, reference: &str) -> Option<&'a Value> {
+    let pointer = reference.strip_prefix('#')?;
+    // A percent sign would be an escape of its own.
+    if pointer.contains('%') { None } else { root.pointer(pointer) }
+}

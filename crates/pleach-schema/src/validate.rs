@@ -1,0 +1,82 @@
+//! The whole check of an answer, before it is stored.
+
+use jsonschema::{PatternOptions, Validator};
+use serde_json::{Value, json};
+
+use crate::measure::{chain_of, depth_of, is_too_deep};
+use crate::misfit::{self, Misfit};
+use crate::relax::relax;
+
+/// The size of a compiled pattern, in bytes.
+const MAX_PATTERN: usize = 1 << 20;
+/// How many schemas may be evaluated one inside the other. The validator is recursive, and threads have 2 MB of stack.
+const MAX_RECURSION: usize = 256;
+/// The numbers that the formats of Rust's integers stand for; schemars writes bounds for the small ones only.
+const INTEGERS: [(&str, i64, u64); 6] = [
+    ("int32", i32::MIN as i64, i32::MAX as u64),
+    ("uint32", 0, u32::MAX as u64),
+    ("int64", i64::MIN, i64::MAX as u64),
+    ("uint64", 0, u64::MAX),
+    ("int", i64::MIN, i64::MAX as u64),
+    ("uint", 0, u64::MAX),
+];
+
+/// Checks an unwrapped answer against the whole `response_schema` of its question, before it is stored.
+///
+/// All keywords of JSON Schema count at every depth: `enum`, `minimum`, `pattern`, `additionalProperties` and so on, in the
+/// dialect that `$schema` names, else 2020-12; of `format` only those of Rust's integers. Conversions are as lenient as
+/// those of Rust types are: `"7"` fits an integer.
+///
+/// A schema that is no valid JSON Schema is not enforced, as google-adk does not enforce it. Neither is one that refers to
+/// anything but its own parts by JSON pointer, applies itself to one value for ever, or would need too much time or memory:
+/// more than 20,000 values, patterns of more than 1 MB when compiled, patterns with look-around or back references.
+///
+/// # Errors
+/// The field that does not fit, and what is wanted there.
+pub fn validate_answer(schema: &Value, answer: &Value) -> Result<(), Misfit> {
+    if is_too_deep(answer) {
+        return Err(Misfit::new(String::new(), "a value that is nested less than 128 levels deep"));
+    }
+    let Some(chain) = chain_of(schema) else { return Ok(()) };
+    if chain.saturating_mul(depth_of(answer)) > MAX_RECURSION {
+        return Err(Misfit::new(String::new(), "a value that is nested less deep"));
+    }
+    let Some(validator) = compile(schema) else { return Ok(()) };
+    let relaxed = relax(schema, schema, answer);
+    // It remembers what recursive schemas said of a value; collecting errors does not.
+    if validator.is_valid(&relaxed) {
+        return Ok(());
+    }
+    Err(validator.validate(&relaxed).err().map_or_else(Misfit::default, |error| misfit::of(&error)))
+}
+
+/// Returns whether a schema is enforced when answers are checked: see [`validate_answer`].
+#[must_use]
+pub fn is_enforceable(schema: &Value) -> bool {
+    chain_of(schema).is_some() && compile(schema).is_some()
+}
+
+fn compile(schema: &Value) -> Option<Validator> {
+    let mut schema = schema.clone();
+    add_integer_bounds(&mut schema);
+    let patterns = PatternOptions::regex().size_limit(MAX_PATTERN).dfa_size_limit(MAX_PATTERN);
+    let options = jsonschema::options().with_pattern_options(patterns).should_validate_formats(false);
+    options.build(&schema).ok()
+}
+
+/// The schema is not nested deeper than 127 levels.
+fn add_integer_bounds(schema: &mut Value) {
+    match schema {
+        Value::Array(items) => items.iter_mut().for_each(add_integer_bounds),
+        Value::Object(map) => {
+            map.values_mut().for_each(add_integer_bounds);
+            let format = map.get("format").and_then(Value::as_str);
+            let bounds = INTEGERS.iter().find(|(name, ..)| Some(*name) == format);
+            if let Some((_, least, most)) = bounds.filter(|_| map.get("type").is_some()) {
+                map.entry("minimum").or_insert_with(|| json!(least));
+                map.entry("maximum").or_insert_with(|| json!(most));
+            }
+        }
+        _ => {}
+    }
+}

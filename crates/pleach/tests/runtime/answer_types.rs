@@ -1,0 +1,133 @@
+//! Answers are checked against the type that the node wants before anything is stored (issue 10 A1).
+
+use std::collections::BTreeMap;
+
+use pleach::prelude::*;
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::support::{runner, trace};
+
+#[derive(Debug, Serialize, Deserialize, JsonSchema, PartialEq)]
+#[serde(rename_all = "snake_case")]
+enum Size {
+    Small,
+    Large,
+}
+
+#[derive(Debug, Serialize, Deserialize, JsonSchema, PartialEq)]
+#[serde(deny_unknown_fields)]
+struct Item {
+    count: u8,
+    size: Size,
+}
+
+#[derive(Debug, Serialize, Deserialize, JsonSchema, PartialEq)]
+struct Order {
+    #[schemars(range(min = 1, max = 99))]
+    id: u32,
+    #[schemars(length(min = 2), regex(pattern = "^[a-z]+$"))]
+    name: String,
+    items: Vec<Item>,
+    by_name: BTreeMap<String, Item>,
+    #[serde(default)]
+    times: u32,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    tags: Vec<String>,
+    #[serde(flatten)]
+    rest: BTreeMap<String, Value>,
+}
+
+/// Refuses every one of `bad`, stores nothing for it, and takes `good` then: for a returned question, and for one in the middle.
+async fn check<T>(good: Value, bad: &[(Value, &str)])
+where
+    T: Serialize + DeserializeOwned + JsonSchema + std::fmt::Debug + Send + Sync + 'static,
+{
+    let mut wf = Workflow::builder("wf");
+    let ask = wf.node("ask", async || RequestInput::<T>::ask("q", "?"));
+    let take = wf.node("take", async |Input(t): Input<T>| t);
+    wf.edge(START, ask).edge(ask, take);
+    check_node(runner(wf.build_to(take).unwrap()).0, &good, bad).await;
+    let node = FunctionNode::new("node", async |ctx: Context| ctx.ask::<T>("q", "?").await).rerun_on_resume(true);
+    check_node(runner(node).0, &good, bad).await;
+}
+
+async fn check_node(runner: Runner, good: &Value, bad: &[(Value, &str)]) {
+    trace(runner.run("ana", "s1", "go")).await;
+    let events = async || {
+        let session = runner.sessions().get_session(&crate::support::key(), Default::default()).await.unwrap();
+        session.unwrap().events.len()
+    };
+    let before = events().await;
+    for (answer, named) in bad {
+        let error = runner.answer("s1", "q", answer).unwrap().output::<Value>().await.unwrap_err();
+        assert!(matches!(error, RunError::Answer { .. }), "{answer}: {error}");
+        let text = error.to_string();
+        assert!(text.contains(named), "{answer}: {text}");
+        assert!(!text.contains("4242"), "{answer}: {text}");
+        assert_eq!(events().await, before, "{answer}");
+    }
+    runner.answer("s1", "q", good).unwrap().output::<Value>().await.unwrap();
+}
+
+fn order(change: &str, value: Value) -> Value {
+    let mut order = json!({"id": 1, "name": "abc", "items": [], "by_name": {}});
+    if !change.is_empty() {
+        order[change] = value;
+    }
+    order
+}
+
+#[tokio::test]
+async fn a1_numbers_keep_their_bounds() {
+    check::<u32>(json!(4), &[(json!(-4), "at least 0"), (json!(42_424_242_424_u64), "at most"), (json!(1.5), "whole")])
+        .await;
+    check::<u8>(json!(255), &[(json!(300), "255"), (json!(-1), "at least 0")]).await;
+    check::<i32>(json!(-1), &[(json!(4_242_424_242_i64), "at most")]).await;
+}
+
+#[tokio::test]
+async fn a1_enums_and_nested_values_are_checked() {
+    check::<Size>(json!("small"), &[(json!("4242"), "small"), (json!(4242), "a text")]).await;
+    let item = json!({"count": 1, "size": "large"});
+    let bad = [
+        (order("id", json!(0)), "'id'"),
+        (order("id", json!(100)), "'id'"),
+        (order("name", json!("a")), "'name'"),
+        (order("name", json!("A4242")), "'name'"),
+        (order("items", json!([item, {"count": 4242, "size": "small"}])), "'items.1.count'"),
+        (order("items", json!([{"count": 1, "size": "4242"}])), "'items.0.size'"),
+        (order("items", json!([{"count": 1, "size": "small", "more": 4242}])), "'items.0.more'"),
+        (order("by_name", json!({"a": {"size": "small"}})), "'by_name.a.count'"),
+        (order("by_name", json!([])), "'by_name'"),
+        (order("times", Value::Null), "'times'"),
+    ];
+    check::<Order>(order("items", json!([item])), &bad).await;
+    // What has a default may be left out, and what is flattened is kept.
+    let (runner, _) = runner({
+        let mut wf = Workflow::builder("wf");
+        let ask = wf.node("ask", async || RequestInput::<Order>::ask("q", "?"));
+        let take = wf.node("take", async |Input(order): Input<Order>| order);
+        wf.edge(START, ask).edge(ask, take);
+        wf.build_to(take).unwrap()
+    });
+    trace(runner.run("ana", "s1", "go")).await;
+    let taken: Order = runner.answer("s1", "q", order("extra", json!("x"))).unwrap().output().await.unwrap();
+    assert_eq!((taken.times, taken.tags.len(), &taken.rest["extra"]), (0, 0, &json!("x")));
+}
+
+#[tokio::test]
+async fn a1_a_hand_written_schema_is_checked_to_its_depth() {
+    let schema = json!({"type": "object", "properties": {"to": {"type": "array", "items": {"enum": ["a", "b"]}}}});
+    let mut wf = Workflow::builder("wf");
+    let asked = schema.clone();
+    let ask = wf.node("ask", move || {
+        let schema = asked.clone();
+        async move { RequestInput::<Value>::ask("q", "?").with_schema(schema) }
+    });
+    wf.edge(START, ask);
+    let (runner, _) = runner(wf.build_to(ask).unwrap());
+    check_node(runner, &json!({"to": ["a"]}), &[(json!({"to": ["a", "4242"]}), "'to.1'")]).await;
+}
