@@ -1,24 +1,9 @@
 //! What waits for a person: the open questions of a session, of a user, of an app.
 
-use pleach_core::{Question, SessionId, SessionKey, UserId};
-use pleach_session::{GetSessionConfig, ListSessions, open_questions};
-use rustc_hash::FxHashSet;
-use serde::Serialize;
+use pleach_core::{Question, SessionId, UserId};
+use pleach_session::{InboxItem, ListQuestions, open_questions};
 
-use crate::runner::RunnerParts;
 use crate::{RunError, Runner};
-
-/// How many sessions are listed at once.
-const PAGE: usize = 100;
-
-/// An open question and its session, as JSON: `{"session": {"app_name", "user_id", "session_id"}, "question": {…}}`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct InboxItem {
-    /// The session.
-    pub session: SessionKey,
-    /// The question; [`Runner::answer`] answers it by its id.
-    pub question: Question,
-}
 
 impl Runner {
     /// The open questions of a session in the order asked: see [`open_questions`].
@@ -40,7 +25,8 @@ impl Runner {
 
     /// The open questions of all sessions of a user, in the order asked; a user without sessions has none.
     ///
-    /// Every session is read once, one after the other. What is asked or answered meanwhile may be in the list or not.
+    /// Histories are not loaded: see [`SessionService::list_questions`](pleach_session::SessionService::list_questions), which
+    /// also gives pages. What is asked or answered meanwhile may be in the list or not.
     ///
     /// # Errors
     /// [`RunError::Session`] when the storage fails.
@@ -48,12 +34,12 @@ impl Runner {
     /// # Cancel safety
     /// It only reads.
     pub async fn inbox(&self, user: impl Into<UserId>) -> Result<Vec<InboxItem>, RunError> {
-        self.parts.inbox(ListSessions::new(self.app_name()).with_user(user)).await
+        self.list_questions(ListQuestions::new(self.app_name()).with_user(user)).await
     }
 
     /// The open questions of all users of the app, in the order asked: for the person who answers for everybody.
     ///
-    /// Every session of the app is read once. See [`Runner::inbox`].
+    /// See [`Runner::inbox`].
     ///
     /// # Errors
     /// [`RunError::Session`] when the storage fails.
@@ -61,36 +47,24 @@ impl Runner {
     /// # Cancel safety
     /// It only reads.
     pub async fn inbox_of_all_users(&self) -> Result<Vec<InboxItem>, RunError> {
-        self.parts.inbox(ListSessions::new(self.app_name())).await
+        self.list_questions(ListQuestions::new(self.app_name())).await
     }
-}
 
-impl RunnerParts {
-    async fn inbox(&self, wanted: ListSessions) -> Result<Vec<InboxItem>, RunError> {
-        let sessions = &self.services.sessions;
-        let mut wanted = wanted.with_limit(PAGE);
-        let mut items = Vec::new();
-        // A session that goes on meanwhile moves to the end of the list: it may be listed again, and is never missed.
-        let mut seen: FxHashSet<SessionKey> = FxHashSet::default();
-        loop {
-            let page = sessions.list_sessions(wanted.clone()).await?;
-            for listed in page.sessions {
-                if !seen.insert(listed.key().clone()) {
-                    continue;
-                }
-                let Some(session) = sessions.get_session(listed.key(), GetSessionConfig::all()).await? else {
-                    continue;
-                };
-                let item = |question| InboxItem { session: session.key().clone(), question };
-                items.extend(open_questions(&session.events).into_iter().map(item));
-            }
-            let Some(next) = page.next else { break };
-            wanted = wanted.with_after(next);
-        }
-        items.sort_by(|a, b| {
-            let times = a.question.asked_at.total_cmp(&b.question.asked_at);
-            times.then_with(|| a.session.cmp(&b.session))
-        });
-        Ok(items)
+    /// The open questions of all users of the app that are assigned to `assignee`, in the order asked.
+    ///
+    /// `assignee` is compared as it is with what [`RequestInput::assign_to`](pleach_core::RequestInput::assign_to) was given.
+    /// See [`Runner::inbox`].
+    ///
+    /// # Errors
+    /// [`RunError::Session`] when the storage fails.
+    ///
+    /// # Cancel safety
+    /// It only reads.
+    pub async fn inbox_for(&self, assignee: impl Into<String>) -> Result<Vec<InboxItem>, RunError> {
+        self.list_questions(ListQuestions::new(self.app_name()).with_assignee(assignee)).await
+    }
+
+    async fn list_questions(&self, request: ListQuestions) -> Result<Vec<InboxItem>, RunError> {
+        Ok(self.parts.services.sessions.list_questions(request).await?.items)
     }
 }

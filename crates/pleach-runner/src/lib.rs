@@ -37,7 +37,6 @@ pub use detached::Detached;
 pub use drain::{DrainOptions, Drained, DrainedRun, Overdue};
 pub use error::RunError;
 pub use follow::{Follow, FollowStatus};
-pub use inbox::InboxItem;
 pub use message::Message;
 pub use request::{RunRequest, SessionRef};
 pub use run::{Run, RunEvent};

@@ -5,8 +5,8 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use pleach_core::{AppName, BoxFuture, Event, Map, Session, SessionHead, SessionId, SessionKey, UserId};
 use pleach_session::{
-    CreateSession, GetSessionConfig, ListCursor, ListSessions, ListSessionsResponse, SessionError, SessionResult,
-    SessionService, Since, prepare,
+    CreateSession, GetSessionConfig, ListCursor, ListQuestions, ListQuestionsResponse, ListSessions,
+    ListSessionsResponse, SessionError, SessionResult, SessionService, Since, prepare,
 };
 
 use crate::directory::Directory;
@@ -135,6 +135,14 @@ impl SessionService for InMemorySessionService {
 
     fn list_sessions(&self, request: ListSessions) -> BoxFuture<'_, SessionResult<ListSessionsResponse>> {
         Box::pin(async move { Ok(self.list(&request)) })
+    }
+
+    fn list_questions(&self, request: ListQuestions) -> BoxFuture<'_, SessionResult<ListQuestionsResponse>> {
+        Box::pin(async move {
+            let found = read(&self.directory).sessions(&request.app_name, request.user_id.as_ref());
+            let items = found.iter().flat_map(|stored| stored.questions(&request)).collect();
+            Ok(ListQuestionsResponse::page(items, &request))
+        })
     }
 
     fn find_sessions<'a>(

@@ -4,9 +4,13 @@ use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use pleach_core::{Event, EventId, Map, Revision, Scope, Session, SessionHead, SessionKey, merge_view};
-use pleach_session::{GetSessionConfig, ListCursor, SessionError, SessionResult, Since, prepare};
+use pleach_session::{
+    Asked, GetSessionConfig, InboxItem, ListCursor, ListQuestions, QuestionCursor, SessionError, SessionResult, Since,
+    prepare,
+};
 use rustc_hash::FxHashMap;
 
+use crate::desk::Desk;
 use crate::directory::{Shared, lock};
 
 /// What a claim makes of the caller's head: its new revision and update time.
@@ -48,6 +52,7 @@ struct Log {
     places: Vec<i64>,
     /// Where each event id stands. Costs a few percent of an append and spares the scan of S34.
     positions: FxHashMap<EventId, usize>,
+    desk: Desk,
 }
 
 impl StoredSession {
@@ -68,6 +73,7 @@ impl StoredSession {
             changes: 0,
             places: Vec::new(),
             positions: FxHashMap::default(),
+            desk: Desk::default(),
         };
         Self { service, generation, key, app, user, log: Mutex::new(log) }
     }
@@ -103,6 +109,18 @@ impl StoredSession {
             return Since::Unknown;
         }
         Since::Events(self.view(&log, &log.events[log.seen_at(revision)..]))
+    }
+
+    /// The open questions that `request` wants, with their places.
+    pub(crate) fn questions(&self, request: &ListQuestions) -> Vec<(QuestionCursor, InboxItem)> {
+        let mut guard = lock(&self.log);
+        let log = &mut *guard;
+        let wanted = log.desk.open(&log.events).iter().filter(|asked| request.wants(&asked.question));
+        let item = |asked: &Asked| {
+            let cursor = QuestionCursor::new(&self.key, asked.question.asked_at, asked.place);
+            (cursor, InboxItem { session: (*self.key).clone(), question: asked.question.clone() })
+        };
+        wanted.map(item).collect()
     }
 
     fn view(self: &Arc<Self>, log: &Log, events: &[Arc<Event>]) -> Session {
@@ -145,6 +163,7 @@ impl StoredSession {
         log.places.push(log.changes);
         log.update_time = event.timestamp();
         self.apply_delta(&mut log.state, shared, event.actions().state_delta());
+        log.desk.take_in(&event);
         log.events.push(Arc::clone(&event));
         Some(Ok(Appended { revision: self.revision(log.changes), update_time: event.timestamp(), event }))
     }

@@ -79,7 +79,7 @@ impl<'k> Load<'k> {
             match row.try_get::<Option<&str>, _>("id")? {
                 None => session = Some(self.read_head(&row)?),
                 Some(_) if place < 0 => unknown = true,
-                Some(id) => events.push((place, Arc::new(self.read_event(&row, id)?))),
+                Some(id) => events.push((place, Arc::new(read_event(&row, id, self.key, self.server)?))),
             }
         }
         // They arrive in order, unless the server works on both halves of the statement at once.
@@ -107,25 +107,26 @@ impl<'k> Load<'k> {
         let seen = Seen::new(time, row.try_get("ties")?);
         Ok(Session::new(SessionHead::new(key.clone(), seen.revision, seen.update_time), state))
     }
+}
 
-    /// The columns win over what the document says of ids, and the document over what they say of the time (S46).
-    fn read_event(&self, row: &PgRow, id: &str) -> Result<Event, Trouble> {
-        let place = || format!("event {id} of session {}", self.key);
-        let mut event: Event = match value::json(row, "data")? {
-            Some(text) => serde_json::from_str(text).map_err(|error| self.server.corrupt(place(), error))?,
-            None => Event::new(),
-        };
-        event.set_id(EventId::from(id));
-        let invocation: &str = row.try_get("invocation_id")?;
-        if event.invocation_id().as_str() != invocation {
-            event.set_invocation_id(InvocationId::from(invocation));
-        }
-        if event.timestamp() == 0.0 {
-            let time: Time = row.try_get("timestamp").map_err(|error| self.server.corrupt(place(), error))?;
-            event.set_timestamp(seconds(time.0));
-        }
-        Ok(event)
+/// Reads an event from its row. The columns win over what the document says of ids, and the document over what they say of
+/// the time (S46).
+pub(crate) fn read_event(row: &PgRow, id: &str, key: &SessionKey, server: &Server) -> Result<Event, Trouble> {
+    let place = || format!("event {id} of session {key}");
+    let mut event: Event = match value::json(row, "data")? {
+        Some(text) => serde_json::from_str(text).map_err(|error| server.corrupt(place(), error))?,
+        None => Event::new(),
+    };
+    event.set_id(EventId::from(id));
+    let invocation: &str = row.try_get("invocation_id")?;
+    if event.invocation_id().as_str() != invocation {
+        event.set_invocation_id(InvocationId::from(invocation));
     }
+    if event.timestamp() == 0.0 {
+        let time: Time = row.try_get("timestamp").map_err(|error| server.corrupt(place(), error))?;
+        event.set_timestamp(seconds(time.0));
+    }
+    Ok(event)
 }
 
 impl Ask for Load<'_> {

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use pleach_core::{AppName, BoxFuture, Event, Map, Session, SessionHead, SessionId, SessionKey, UserId};
 use pleach_session::{
-    CreateSession, GetSessionConfig, ListSessions, ListSessionsResponse, SessionResult, SessionService, Since, prepare,
+    CreateSession, GetSessionConfig, ListQuestions, ListQuestionsResponse, ListSessions, ListSessionsResponse,
+    SessionResult, SessionService, Since, prepare,
 };
 
 use crate::address::Address;
@@ -13,6 +14,7 @@ use crate::append::{Append, Appended};
 use crate::claim::Claim;
 use crate::connections::Connections;
 use crate::create::{Create, Delete};
+use crate::inbox::Inbox;
 use crate::list::{AppState, Check, Find, List, UserState};
 use crate::load::{Load, LoadSince};
 use crate::options::PostgresOptions;
@@ -40,7 +42,8 @@ const CHECK_PATIENCE: Duration = Duration::from_secs(2);
 /// the session's time, so an append of ours that waits for that very transaction does not notice it.
 #[derive(Clone, Debug)]
 pub struct PostgresSessionService {
-    connections: Connections,
+    pub(crate) connections: Connections,
+    pub(crate) inbox: Arc<Inbox>,
 }
 
 impl PostgresSessionService {
@@ -67,7 +70,7 @@ impl PostgresSessionService {
     pub async fn open_with(url: &str, options: PostgresOptions) -> SessionResult<Self> {
         let connections = Connections::new(Address::parse(url)?, &options);
         schema::prepare(&connections).await?;
-        Ok(Self { connections })
+        Ok(Self { connections, inbox: Arc::default() })
     }
 
     async fn create(&self, request: CreateSession) -> SessionResult<Session> {
@@ -118,6 +121,10 @@ impl SessionService for PostgresSessionService {
             let list = List { request: &request, server: self.connections.server() };
             self.connections.ask(&list).await
         })
+    }
+
+    fn list_questions(&self, request: ListQuestions) -> BoxFuture<'_, SessionResult<ListQuestionsResponse>> {
+        Box::pin(async move { self.questions(&request).await })
     }
 
     fn find_sessions<'a>(

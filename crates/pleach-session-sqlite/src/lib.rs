@@ -6,6 +6,8 @@
 mod column;
 mod document;
 mod fault;
+mod inbox;
+mod inbox_sql;
 mod layout;
 mod list;
 mod load;

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pleach_core::{AppName, BoxFuture, Event, Map, Session, SessionHead, SessionId, SessionKey, UserId};
 use pleach_session::{
-    CreateSession, GetSessionConfig, ListSessions, ListSessionsResponse, SessionError, SessionResult, SessionService,
-    Since,
+    CreateSession, GetSessionConfig, ListQuestions, ListQuestionsResponse, ListSessions, ListSessionsResponse,
+    SessionError, SessionResult, SessionService, Since,
 };
 use tokio::sync::OnceCell;
 
@@ -143,6 +143,15 @@ impl SessionService for PerAgentSessionService {
             match self.service(&request.app_name, false).await? {
                 Some(service) => service.list_sessions(request).await,
                 None => Ok(ListSessionsResponse::default()),
+            }
+        })
+    }
+
+    fn list_questions(&self, request: ListQuestions) -> BoxFuture<'_, SessionResult<ListQuestionsResponse>> {
+        Box::pin(async move {
+            match self.service(&request.app_name, false).await? {
+                Some(service) => service.list_questions(request).await,
+                None => Ok(ListQuestionsResponse::default()),
             }
         })
     }

@@ -10,7 +10,8 @@ use pleach_core::{
 };
 use pleach_session::raw_state::RawDelta;
 use pleach_session::{
-    CreateSession, GetSessionConfig, ListSessions, ListSessionsResponse, SessionResult, SessionService, Since, prepare,
+    CreateSession, GetSessionConfig, ListQuestions, ListQuestionsResponse, ListSessions, ListSessionsResponse,
+    SessionResult, SessionService, Since, prepare,
 };
 use serde_json::Value;
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
@@ -41,10 +42,10 @@ const MIN_ACQUIRE: Duration = Duration::from_secs(5);
 /// loaded, also one with the same or an older time.
 #[derive(Clone)]
 pub struct SqliteSessionService {
-    file: File,
-    writer: WriterHandle,
-    readers: SqlitePool,
-    sql: Arc<Sql>,
+    pub(crate) file: File,
+    pub(crate) writer: WriterHandle,
+    pub(crate) readers: SqlitePool,
+    pub(crate) sql: Arc<Sql>,
 }
 
 impl SqliteSessionService {
@@ -167,7 +168,7 @@ impl SqliteSessionService {
         Ok(())
     }
 
-    fn reader(&self) -> Reader<'_> {
+    pub(crate) fn reader(&self) -> Reader<'_> {
         Reader { pool: &self.readers, file: &self.file, sql: &self.sql }
     }
 
@@ -222,6 +223,10 @@ impl SessionService for SqliteSessionService {
 
     fn list_sessions(&self, request: ListSessions) -> BoxFuture<'_, SessionResult<ListSessionsResponse>> {
         Box::pin(async move { list::sessions(self.reader(), &request).await })
+    }
+
+    fn list_questions(&self, request: ListQuestions) -> BoxFuture<'_, SessionResult<ListQuestionsResponse>> {
+        Box::pin(async move { self.questions(&request).await })
     }
 
     fn find_sessions<'a>(

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use crate::inbox_sql::Inbox;
 use crate::layout::SqliteLayout;
 use crate::moment::{Moment, micros, same};
 
@@ -41,6 +42,11 @@ pub(crate) const REPAIR_SESSION: &str =
     "UPDATE sessions SET update_time = ?4 WHERE app_name = ?1 AND user_id = ?2 AND id = ?3";
 pub(crate) const REPAIR_TIME: &str = "UPDATE events SET timestamp = ?1 WHERE rowid = ?2";
 
+pub(crate) const INBOX_IS_SOUND: &str = include_str!("../schema/inbox/is_sound.sql");
+pub(crate) const INSERT_QUESTIONS: &str = include_str!("../schema/inbox/insert.sql");
+pub(crate) const DELETE_QUESTIONS: &str = "DELETE FROM pleach_questions WHERE app_name = ?1 \
+     AND (user_id, session_id) IN (SELECT j.value ->> 0, j.value ->> 1 FROM json_each(?2) j)";
+
 /// The texts with blanks to fill in, made once when a file is opened; sqlx keeps their prepared statements by text.
 #[derive(Debug)]
 pub(crate) struct Sql {
@@ -54,6 +60,7 @@ pub(crate) struct Sql {
     /// The revision that refused a claim.
     pub(crate) find_revision: Arc<str>,
     pub(crate) list_states: Arc<str>,
+    pub(crate) inbox: Inbox,
     /// The session without events.
     pub(crate) load_head: Arc<str>,
     pub(crate) load: Loads,
@@ -111,6 +118,7 @@ impl Sql {
                 .into(),
             find_revision: include_str!("../schema/find_revision.sql").replace("{ties}", &ties).into(),
             count_at: format!("SELECT {} AS count", layout.events_at("count(*)", ASKED, "")).into(),
+            inbox: Inbox::of(layout),
             list_states: include_str!("../schema/list_states.sql").replace("{ties}", &ties).into(),
             load: Loads::of(layout, &format!("{load_head}{}", include_str!("../schema/load_events.sql"))),
             load_rows: Loads::of(layout, &format!("{load_head}{}", include_str!("../schema/load_rows.sql"))),

@@ -8,6 +8,7 @@
 mod effective_events;
 mod error;
 mod ext;
+mod inbox;
 mod open_questions;
 mod patience;
 pub mod prepare;
@@ -19,6 +20,10 @@ mod since;
 pub use effective_events::{live_events, live_events_of, newest_live_events};
 pub use error::{SessionError, SessionResult};
 pub use ext::SessionServiceExt;
+pub use inbox::{
+    Asked, Gathering, InboxItem, ListQuestions, ListQuestionsResponse, PROJECTION, Projected, QuestionCursor,
+    asked_questions, concerns_questions, is_rewind, walk_questions,
+};
 pub use open_questions::{ABORTED, check_stored_answer, open_questions};
 pub use patience::Patience;
 pub use request::{CreateSession, GetSessionConfig, ListCursor, ListSessions, ListSessionsResponse};

@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use pleach_core::{AppName, BoxFuture, Event, Map, Session, SessionHead, SessionId, SessionKey, UserId};
 
-use crate::{CreateSession, GetSessionConfig, ListSessions, ListSessionsResponse, SessionError, SessionResult, Since};
+use crate::{
+    CreateSession, GetSessionConfig, ListQuestions, ListQuestionsResponse, ListSessions, ListSessionsResponse,
+    SessionError, SessionResult, Since, walk_questions,
+};
 
 /// Stores sessions and their events. ADK: `BaseSessionService`.
 ///
@@ -43,6 +46,17 @@ pub trait SessionService: fmt::Debug + Send + Sync + 'static {
     /// # Errors
     /// `Corrupt` when the stored data cannot be read.
     fn list_sessions(&self, request: ListSessions) -> BoxFuture<'_, SessionResult<ListSessionsResponse>>;
+
+    /// Lists the open questions of the app's sessions, in the order asked: see [`open_questions`](crate::open_questions).
+    ///
+    /// What is appended meanwhile may be in the answer or not; what was appended before is. The default loads every session,
+    /// so its time grows with their histories; a service that is asked often should keep a projection, as those of pleach do.
+    ///
+    /// # Errors
+    /// `Corrupt` when the stored data cannot be read.
+    fn list_questions(&self, request: ListQuestions) -> BoxFuture<'_, SessionResult<ListQuestionsResponse>> {
+        Box::pin(async move { walk_questions(self, &request).await })
+    }
 
     /// The keys of all sessions of the app with this id, one per user that has one, ordered by user.
     ///
@@ -180,6 +194,10 @@ impl<S: SessionService + ?Sized> SessionService for Arc<S> {
 
     fn list_sessions(&self, request: ListSessions) -> BoxFuture<'_, SessionResult<ListSessionsResponse>> {
         (**self).list_sessions(request)
+    }
+
+    fn list_questions(&self, request: ListQuestions) -> BoxFuture<'_, SessionResult<ListQuestionsResponse>> {
+        (**self).list_questions(request)
     }
 
     fn find_sessions<'a>(

@@ -6,8 +6,8 @@ use pleach_core::{
     AppName, BoxError, BoxFuture, Event, Map, Session, SessionHead, SessionId, SessionKey, UserId, to_camel,
 };
 use pleach_session::{
-    CreateSession, GetSessionConfig, ListSessions, ListSessionsResponse, SessionError, SessionResult, SessionService,
-    Since,
+    CreateSession, GetSessionConfig, ListQuestions, ListQuestionsResponse, ListSessions, ListSessionsResponse,
+    SessionError, SessionResult, SessionService, Since,
 };
 
 /// Wraps a service so that callers that are sloppy, and backends that rely on what only memory can do, fail early.
@@ -94,6 +94,13 @@ impl<S: SessionService> SessionService for StrictSessionService<S> {
 
     fn list_sessions(&self, request: ListSessions) -> BoxFuture<'_, SessionResult<ListSessionsResponse>> {
         Box::pin(self.list(request))
+    }
+
+    fn list_questions(&self, request: ListQuestions) -> BoxFuture<'_, SessionResult<ListQuestionsResponse>> {
+        Box::pin(async move {
+            let ListQuestionsResponse { items, next } = self.inner.list_questions(request).await?;
+            Ok(ListQuestionsResponse { items: through_json(&items)?, next: through_json(&next)? })
+        })
     }
 
     fn find_sessions<'a>(

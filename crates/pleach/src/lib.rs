@@ -69,13 +69,14 @@ pub use pleach_memory::{
 pub use pleach_memory_sqlite::{SqliteMemoryOptions, SqliteMemoryService};
 pub use pleach_runner::{
     App, Detached, DrainOptions, Drained, DrainedRun, EventsCompactionConfig, EventsSummarizer, Follow, FollowStatus,
-    InboxItem, Message, Overdue, Run, RunEnd, RunError, RunEvent, RunRequest, Runner, RunnerBuilder, SessionRef,
-    Summary, summary_event,
+    Message, Overdue, Run, RunEnd, RunError, RunEvent, RunRequest, Runner, RunnerBuilder, SessionRef, Summary,
+    summary_event,
 };
 pub use pleach_schema::{FieldType, json_or_text};
 pub use pleach_session::{
-    CreateSession, GetSessionConfig, ListCursor, ListSessions, ListSessionsResponse, SessionError, SessionService,
-    SessionServiceExt, Since, live_events, open_questions,
+    CreateSession, GetSessionConfig, InboxItem, ListCursor, ListQuestions, ListQuestionsResponse, ListSessions,
+    ListSessionsResponse, QuestionCursor, SessionError, SessionService, SessionServiceExt, Since, live_events,
+    open_questions,
 };
 #[cfg(feature = "inmemory")]
 pub use pleach_session_inmemory::InMemorySessionService;

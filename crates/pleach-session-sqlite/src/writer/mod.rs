@@ -7,6 +7,7 @@ mod append;
 mod batch;
 mod claim;
 mod detect;
+mod inbox;
 mod open;
 mod rows;
 mod session;
@@ -22,6 +23,7 @@ use tokio::sync::{mpsc, oneshot};
 
 pub(crate) use self::batch::{Append, Appended, Renewed};
 pub(crate) use self::claim::Claim;
+pub(crate) use self::inbox::Projection;
 pub(crate) use self::session::{Create, Delete};
 
 use self::open::Open;
@@ -46,6 +48,7 @@ pub(crate) enum Message {
     Create(Box<Create>),
     Delete(Delete),
     Claim(Claim),
+    Project(Projection, Reply<()>),
     Flush(oneshot::Sender<()>),
     Close(oneshot::Sender<()>),
 }
@@ -197,6 +200,7 @@ impl Writer {
                 Message::Create(create) => self.create(*create).await,
                 Message::Delete(delete) => self.delete(delete).await,
                 Message::Claim(claim) => self.claim(claim).await,
+                Message::Project(projection, reply) => self.project(projection, reply).await,
                 // A dropped receiver has stopped waiting.
                 Message::Flush(done) => drop(done.send(())),
                 Message::Close(done) => closing.push(done),

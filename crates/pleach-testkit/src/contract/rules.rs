@@ -138,6 +138,15 @@ macro_rules! session_rules {
                     b4_app_and_user_state_are_read_without_a_session,
                     c2_an_event_without_a_time_gets_one,
                 ]
+                inbox: [
+                    questions_are_listed_until_they_are_answered,
+                    questions_are_listed_by_user_and_assignee,
+                    a_listing_of_questions_can_be_paged,
+                    questions_of_a_deleted_session_are_gone,
+                    every_kind_of_question_and_answer_is_noticed,
+                    the_inbox_is_what_the_histories_say,
+                    an_inbox_that_is_read_by_many_while_it_changes_ends_right,
+                ]
                 concurrent: [
                     case_9_of_racing_creates_one_wins,
                     case_10_racing_creates_without_id_all_win,

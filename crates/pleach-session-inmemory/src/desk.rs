@@ -1,0 +1,36 @@
+//! The open questions of one session, found without reading its history again.
+
+use std::sync::Arc;
+
+use pleach_core::Event;
+use pleach_session::{Asked, asked_questions, concerns_questions, is_rewind};
+
+/// The events of a session that concern questions, and what is open since they were looked at last.
+#[derive(Debug, Default)]
+pub(crate) struct Desk {
+    events: Vec<Arc<Event>>,
+    /// A rewind was stored: what it takes back depends on every event.
+    is_rewound: bool,
+    /// Of the first `seen` events.
+    open: Vec<Asked>,
+    seen: usize,
+}
+
+impl Desk {
+    /// Takes in a stored event.
+    pub(crate) fn take_in(&mut self, event: &Arc<Event>) {
+        if concerns_questions(event) {
+            self.is_rewound |= is_rewind(event);
+            self.events.push(Arc::clone(event));
+        }
+    }
+
+    /// The open questions of the session, whose events are `all`.
+    pub(crate) fn open(&mut self, all: &[Arc<Event>]) -> &[Asked] {
+        if self.seen != self.events.len() {
+            self.open = asked_questions(if self.is_rewound { all } else { &self.events });
+            self.seen = self.events.len();
+        }
+        &self.open
+    }
+}

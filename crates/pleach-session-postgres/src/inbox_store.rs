@@ -1,0 +1,93 @@
+//! Storing the projection of open questions.
+
+use std::collections::HashSet;
+
+use pleach_core::{AppName, SessionId, SessionKey, UserId};
+use pleach_session::{Asked, PROJECTION, Projected};
+use sqlx::postgres::PgRow;
+use sqlx::{PgConnection, Row as _};
+
+use crate::connections::Ask;
+use crate::fault::{Server, Trouble};
+use crate::inbox::{Outcome, outcome};
+use crate::inbox_sql as sql;
+
+/// What is open in some sessions of an app, to be stored.
+pub(crate) struct Store {
+    pub(crate) app_name: AppName,
+    pub(crate) server: Server,
+    pub(crate) sessions: Vec<Projected>,
+}
+
+type Names = (UserId, SessionId);
+
+impl Store {
+    async fn store(&self, connection: &mut PgConnection) -> sqlx::Result<()> {
+        sqlx::raw_sql("BEGIN").execute(&mut *connection).await?;
+        let stored = self.store_sessions(connection).await?;
+        let users: Vec<&str> = stored.iter().map(|(user, _)| user.as_str()).collect();
+        let ids: Vec<&str> = stored.iter().map(|(_, id)| id.as_str()).collect();
+        let old = sqlx::query(sql::DELETE).bind(self.app_name.as_str()).bind(users).bind(ids);
+        old.execute(&mut *connection).await?;
+        self.store_questions(connection, &stored).await?;
+        sqlx::raw_sql("COMMIT").execute(connection).await?;
+        Ok(())
+    }
+
+    /// Returns the sessions that are not projected from newer events already.
+    async fn store_sessions(&self, connection: &mut PgConnection) -> sqlx::Result<HashSet<Names>> {
+        let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+        let sessions = || self.sessions.iter();
+        let rows = sqlx::query(sql::upsert())
+            .bind(self.app_name.as_str())
+            .bind(sessions().map(|session| session.key.user_id.as_str()).collect::<Vec<_>>())
+            .bind(sessions().map(|session| session.key.session_id.as_str()).collect::<Vec<_>>())
+            .bind(sessions().map(|session| session.created.as_str()).collect::<Vec<_>>())
+            .bind(sessions().map(|session| number(session.events)).collect::<Vec<_>>())
+            .bind(sessions().map(|session| number(session.open.as_ref().map_or(0, Vec::len))).collect::<Vec<_>>())
+            .bind(PROJECTION)
+            .fetch_all(connection)
+            .await?;
+        let names = |row: &PgRow| {
+            let (user, session): (&str, &str) = (row.try_get("user_id")?, row.try_get("session_id")?);
+            Ok((user.into(), session.into()))
+        };
+        rows.iter().map(names).collect()
+    }
+
+    async fn store_questions(&self, connection: &mut PgConnection, stored: &HashSet<Names>) -> sqlx::Result<()> {
+        let is_stored = |key: &SessionKey| stored.contains(&(key.user_id.clone(), key.session_id.clone()));
+        let mut rows: Vec<(&SessionKey, &Asked, String)> = Vec::new();
+        for session in self.sessions.iter().filter(|session| is_stored(&session.key)) {
+            let asked = session.open.iter().flatten();
+            rows.extend(asked.map(|asked| (&session.key, asked, asked.event_id.to_string())));
+        }
+        let rows = || rows.iter();
+        sqlx::query(sql::INSERT)
+            .bind(self.app_name.as_str())
+            .bind(rows().map(|(key, ..)| key.user_id.as_str()).collect::<Vec<_>>())
+            .bind(rows().map(|(key, ..)| key.session_id.as_str()).collect::<Vec<_>>())
+            .bind(rows().map(|(_, asked, _)| i64::from(asked.place)).collect::<Vec<_>>())
+            .bind(rows().map(|(_, asked, _)| asked.question.asked_at).collect::<Vec<_>>())
+            .bind(rows().map(|(_, asked, _)| asked.question.assignee.as_deref()).collect::<Vec<_>>())
+            .bind(rows().map(|(.., event)| event.as_str()).collect::<Vec<_>>())
+            .bind(rows().map(|(_, asked, _)| asked.question.id.as_str()).collect::<Vec<_>>())
+            .execute(connection)
+            .await?;
+        Ok(())
+    }
+}
+
+impl Ask for Store {
+    type Answer = Outcome<()>;
+
+    async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<Outcome<()>, Trouble> {
+        let error = match self.store(connection).await {
+            Ok(()) => return Ok(Outcome::Done(())),
+            Err(error) => error,
+        };
+        // A connection that is broken has no transaction to end, and the next operation notices.
+        let _ = sqlx::raw_sql("ROLLBACK").execute(connection).await;
+        outcome(error, &self.server)
+    }
+}

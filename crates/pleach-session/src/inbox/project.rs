@@ -1,0 +1,68 @@
+//! What a backend projects: which events can change what is open, and where the open questions are asked.
+
+use std::sync::Arc;
+
+use pleach_core::{Event, EventId, InvocationId, Question, REQUEST_INPUT};
+use rustc_hash::FxHashMap;
+
+use crate::{ABORTED, open_questions};
+
+/// The version of the rule that makes a projection from events.
+///
+/// A stored projection of another version is made anew. Raise it when [`open_questions`] or [`concerns_questions`] gives
+/// another answer for a stored event.
+pub const PROJECTION: i64 = 1;
+
+/// An open question, and where its session asks it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Asked {
+    /// How many questions the session asked before it, the closed ones included.
+    pub place: u32,
+    /// The event that asks it.
+    pub event_id: EventId,
+    /// The question.
+    pub question: Question,
+}
+
+/// Returns whether an event can change which questions of its session are open: whether it asks, answers, aborts or
+/// rewinds. Without a rewind, the events for which it does are all that [`open_questions`] needs.
+pub fn concerns_questions(event: &Event) -> bool {
+    event.function_responses().next().is_some()
+        || event.is_interrupt()
+        || event.function_calls().any(|call| call.name.as_deref() == Some(REQUEST_INPUT))
+        || event.error_code() == Some(ABORTED)
+        || is_rewind(event)
+}
+
+/// Returns whether an event takes back earlier events, which of them only the whole history says.
+pub fn is_rewind(event: &Event) -> bool {
+    event.actions().rewind_before_invocation_id().is_some()
+}
+
+/// Returns the open questions with their places in the order asked.
+///
+/// `events` are the session's events in order: all of them, or those that [concern questions](concerns_questions) when none
+/// of these [rewinds](is_rewind). The result is the same.
+pub fn asked_questions(events: &[Arc<Event>]) -> Vec<Asked> {
+    let open = open_questions(events);
+    let key = |question: &Question| (question.invocation_id.clone(), question.id.clone());
+    let mut wanted: FxHashMap<(InvocationId, String), Asked> = open
+        .into_iter()
+        .map(|question| (key(&question), Asked { place: 0, event_id: EventId::default(), question }))
+        .collect();
+    if wanted.is_empty() {
+        return Vec::new();
+    }
+    let mut place = 0;
+    for event in events {
+        for question in event.questions() {
+            if let Some(asked) = wanted.get_mut(&key(&question)).filter(|asked| asked.question == question) {
+                (asked.place, asked.event_id) = (place, event.id().clone());
+            }
+            place += 1;
+        }
+    }
+    let mut asked: Vec<Asked> = wanted.into_values().collect();
+    asked.sort_unstable_by_key(|asked| asked.place);
+    asked
+}

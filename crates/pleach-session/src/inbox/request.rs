@@ -1,0 +1,124 @@
+//! The request for open questions, and its answer.
+
+use std::cmp::Ordering;
+
+use pleach_core::{AppName, Question, SessionId, SessionKey, UserId};
+use serde::{Deserialize, Serialize};
+
+/// A request for the open questions of an app's sessions, in the order asked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ListQuestions {
+    /// The app whose questions are listed.
+    pub app_name: AppName,
+    /// Only the questions of this user's sessions; `None` lists those of every user.
+    pub user_id: Option<UserId>,
+    /// Only the questions that name this assignee; `None` lists all of them.
+    pub assignee: Option<String>,
+    /// Start behind this position: the `next` of the page before.
+    pub after: Option<QuestionCursor>,
+    /// At most this many questions; all when absent.
+    pub limit: Option<usize>,
+}
+
+impl ListQuestions {
+    /// Every open question of the app.
+    pub fn new(app_name: impl Into<AppName>) -> Self {
+        Self { app_name: app_name.into(), user_id: None, assignee: None, after: None, limit: None }
+    }
+
+    /// Lists only questions of this user's sessions.
+    pub fn with_user(mut self, user_id: impl Into<UserId>) -> Self {
+        self.user_id = Some(user_id.into());
+        self
+    }
+
+    /// Lists only questions that are assigned to `assignee`.
+    pub fn with_assignee(mut self, assignee: impl Into<String>) -> Self {
+        self.assignee = Some(assignee.into());
+        self
+    }
+
+    /// Continues behind `cursor`.
+    pub fn with_after(mut self, cursor: QuestionCursor) -> Self {
+        self.after = Some(cursor);
+        self
+    }
+
+    /// Returns at most `limit` questions.
+    pub fn with_limit(mut self, limit: usize) -> Self {
+        self.limit = Some(limit);
+        self
+    }
+
+    /// Returns whether `question` names the wanted assignee, if one is wanted.
+    pub fn wants(&self, question: &Question) -> bool {
+        self.assignee.is_none() || self.assignee == question.assignee
+    }
+}
+
+/// An open question and its session, as JSON: `{"session": {"app_name", "user_id", "session_id"}, "question": {…}}`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct InboxItem {
+    /// The session.
+    pub session: SessionKey,
+    /// The question.
+    pub question: Question,
+}
+
+/// A place in the order of [`ListQuestions`]: the time asked, then user and session, then the place in the session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct QuestionCursor {
+    /// When the question was asked, in seconds since the epoch.
+    pub asked_at: f64,
+    /// The user of its session.
+    pub user_id: UserId,
+    /// Its session.
+    pub session_id: SessionId,
+    /// How many questions its session asked before it, the closed ones included.
+    pub place: u32,
+}
+
+impl QuestionCursor {
+    /// The place of a question of `session`.
+    pub fn new(session: &SessionKey, asked_at: f64, place: u32) -> Self {
+        Self { asked_at, user_id: session.user_id.clone(), session_id: session.session_id.clone(), place }
+    }
+
+    /// Compares two places.
+    pub fn order(&self, other: &Self) -> Ordering {
+        self.asked_at
+            .total_cmp(&other.asked_at)
+            .then_with(|| self.user_id.cmp(&other.user_id))
+            .then_with(|| self.session_id.cmp(&other.session_id))
+            .then_with(|| self.place.cmp(&other.place))
+    }
+}
+
+/// The open questions found.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ListQuestionsResponse {
+    /// The questions in the order asked; those asked at the same time are ordered by user and session.
+    pub items: Vec<InboxItem>,
+    /// Where the next page starts; `None` when this answer reached the end, or when a page of none was asked for.
+    pub next: Option<QuestionCursor>,
+}
+
+impl ListQuestionsResponse {
+    /// Sorts `items`, drops what the request's cursor has passed and keeps as many as the request wants.
+    pub fn page(mut items: Vec<(QuestionCursor, InboxItem)>, request: &ListQuestions) -> Self {
+        if let Some(after) = &request.after {
+            items.retain(|(place, _)| place.order(after).is_gt());
+        }
+        items.sort_by(|(left, _), (right, _)| left.order(right));
+        Self::cut(items, request.limit)
+    }
+
+    /// Keeps the first `limit` of `items`, which are in order and may go beyond it.
+    pub fn cut(mut items: Vec<(QuestionCursor, InboxItem)>, limit: Option<usize>) -> Self {
+        let limit = limit.unwrap_or(usize::MAX);
+        let more = items.len() > limit;
+        items.truncate(limit);
+        let next = if more { items.last().map(|(place, _)| place.clone()) } else { None };
+        Self { items: items.into_iter().map(|(_, item)| item).collect(), next }
+    }
+}
