@@ -35,8 +35,8 @@ pub use context::{
     ToolRequests, asked_detached, json_schema_of,
 };
 pub use credential::{
-    AuthCredential, CredentialService, InMemoryCredentialService, SessionStateCredentialService, accept_credential,
-    credential_question,
+    AuthCredential, CredentialService, InMemoryCredentialService, KeptCredentials, SentCredential,
+    SessionStateCredentialService, accept_credential, credential_question, sent_credential,
 };
 pub use error::{ChildFailure, Fail, NodeError, Result, ResultExt};
 pub use extract::fit;

@@ -8,7 +8,7 @@ use pleach_core::{Clock, IdGen};
 use pleach_memory::MemoryService;
 use pleach_session::SessionService;
 
-use crate::{CredentialService, PluginManager, Provided};
+use crate::{CredentialService, KeptCredentials, PluginManager, Provided};
 
 /// Everything an app's invocations share. Made once by the Runner.
 pub struct Services {
@@ -20,6 +20,8 @@ pub struct Services {
     pub memory: Option<Arc<dyn MemoryService>>,
     /// Where credentials are kept, if anywhere.
     pub credentials: Option<Arc<dyn CredentialService>>,
+    /// What clients have sent to invocations under way.
+    pub sent_credentials: KeptCredentials,
     /// The hooks around everything.
     pub plugins: PluginManager,
     /// The app's own values.

@@ -23,9 +23,23 @@ pub struct Owned(Value);
 /// [`Owned`], with two exceptions. The keys inside `auth_scheme` are OpenAPI's own and stay as they are; only `type` and
 /// `in` are kept as `type_` and `in_`, google-adk's names for them (S43). Extra HTTP headers are user data.
 ///
+/// Debug output shows the kinds of scheme and credential, and no value.
+///
 /// ADK: `AuthConfig`
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Default, PartialEq)]
 pub struct AuthConfig(Value);
+
+impl fmt::Debug for AuthConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = |place: &str, name: &str| match self.get(place)?.get(name)?.as_str()? {
+            // Anything else may be a secret in the wrong place.
+            kind @ ("apiKey" | "http" | "oauth2" | "openIdConnect" | "serviceAccount") => Some(kind.to_owned()),
+            _ => None,
+        };
+        let scheme = kind("auth_scheme", "type_");
+        f.debug_struct("AuthConfig").field("scheme", &scheme).finish_non_exhaustive()
+    }
+}
 
 /// A part of a credential: HTTP headers, an OAuth2 client with its tokens, a service account.
 ///
@@ -190,6 +204,17 @@ mod tests {
 
     use super::{AuthConfig, AuthDocument, Owned};
     use crate::to_camel;
+
+    /// Issue 10 D3.
+    #[test]
+    fn debug_output_of_an_auth_config_shows_no_value() {
+        let raw = json!({"authType": "apiKey", "apiKey": "hush"});
+        let mut config = json!({"authScheme": {"type": "apiKey", "name": "hush"}, "rawAuthCredential": raw});
+        assert_eq!(format!("{:?}", AuthConfig::new(config.clone())), r#"AuthConfig { scheme: Some("apiKey"), .. }"#);
+        config["authScheme"]["type"] = json!("hush");
+        assert_eq!(format!("{:?}", AuthConfig::new(config)), "AuthConfig { scheme: None, .. }");
+        assert!(!format!("{:?}", AuthConfig::new(json!("hush"))).contains("hush"));
+    }
 
     #[test]
     fn framework_keys_are_kept_in_snake_case() {

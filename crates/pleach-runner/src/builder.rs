@@ -200,6 +200,7 @@ impl RunnerBuilder {
             return Err(BuildError { name: self.name.to_string(), faults });
         };
         let services = Services {
+            sent_credentials: pleach_context::KeptCredentials::default(),
             sessions,
             artifacts: self.artifacts,
             memory: self.memory,

@@ -108,7 +108,11 @@ pub(crate) fn events(
             yield Err(report(&ic, error).await);
             return;
         } else if let Some(Ok(end)) = ended {
-            run.set_outcome(outcome(&ic, end));
+            let outcome = outcome(&ic, end);
+            if matches!(outcome, Outcome::Done(_)) {
+                ic.services().sent_credentials.forget(&ic);
+            }
+            run.set_outcome(outcome);
             succeeded = true;
         }
         if let Err(error) = ic.services().plugins.after_run(&ic).await {

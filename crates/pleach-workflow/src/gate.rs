@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use pleach_context::{Context, NodeError, accept_credential};
+use pleach_context::{Context, NodeError, SentCredential, accept_credential, sent_credential};
 use pleach_core::{AuthConfig, Event, Map, REQUEST_CREDENTIAL, RequestInput, ToolConfirmation};
 use serde_json::{Value, json};
 
@@ -62,22 +62,21 @@ pub(crate) fn take_confirmation(ctx: &Context) -> Result<Option<ToolConfirmation
 
 /// Takes over the credential that the run was sent, if it was, for `config` or what the request asked for; says whether it was.
 ///
+/// One that was sent to another process is gone: the run asks again.
+///
 /// # Errors
 /// A `WorkflowDataError` when the answer is no credential, or when nothing says what for.
 pub(crate) fn take_credential(ctx: &Context, config: Option<&AuthConfig>) -> Result<bool, NodeError> {
     let id = credential_id(ctx);
-    let Some(answer) = ctx.resume_inputs().get(&id).filter(|answer| !answer.is_null()) else { return Ok(false) };
-    let events = ctx.invocation().events();
+    let Some(SentCredential::Answer(answer)) = sent_credential(ctx, &id) else { return Ok(false) };
     let requested = match config {
         Some(config) => config.clone(),
-        None => events.iter().rev().find_map(|event| requested(event, &id)).ok_or_else(|| {
+        None => ctx.invocation().events().iter().rev().find_map(|event| requested(event, &id)).ok_or_else(|| {
             let path = ctx.node_path();
             NodeError::data(format!("Cannot resume auth for tool node {path}: no AuthConfig found for interrupt {id}."))
         })?,
     };
-    // Answers are read as JSON where they are JSON, but digits may be a key, whose text must not change.
-    let typed = answer.is_number().then(|| events.iter().rev().find_map(|event| typed(event, &id))).flatten();
-    accept_credential(ctx, &requested, typed.as_ref().unwrap_or(answer), &id)?;
+    accept_credential(ctx, &requested, &answer, &id)?;
     Ok(true)
 }
 
@@ -86,10 +85,4 @@ fn requested(event: &Event, id: &str) -> Option<AuthConfig> {
     let mut calls = event.function_calls().filter(|_| event.author() != "user");
     let call = calls.find(|call| call.name.as_deref() == Some(REQUEST_CREDENTIAL) && call.id.as_deref() == Some(id))?;
     call.args.as_ref()?.get("authConfig").cloned().map(AuthConfig::new)
-}
-
-/// The text that answers the request of this id, as it was sent.
-fn typed(event: &Event, id: &str) -> Option<Value> {
-    let mut answers = event.function_responses().filter(|answer| answer.id.as_deref() == Some(id));
-    answers.next()?.response.as_ref()?.get("result").filter(|text| text.is_string()).cloned()
 }

@@ -27,13 +27,13 @@ pub enum ConnectError {
     /// The URL has no file.
     #[error("'{url}' names no file: use `sqlite:FILE`, or `memory:` for a database in memory")]
     NoFile {
-        /// The URL.
+        /// The scheme of the URL; the rest may hold a secret in the wrong place.
         url: String,
     },
     /// The URL has a part that this backend does not know.
     #[error("'{url}': {reason}")]
     BadUrl {
-        /// The URL.
+        /// The scheme of the URL; the rest may hold a secret in the wrong place.
         url: String,
         /// What is wrong with it.
         reason: String,
@@ -41,7 +41,7 @@ pub enum ConnectError {
     /// The backend cannot be opened.
     #[error("cannot open '{url}'")]
     Open {
-        /// The URL; of a Postgres URL only the scheme, since the rest may hold a password.
+        /// The scheme of the URL; the rest may hold a password. The source names the file or the server.
         url: String,
         /// What the backend said.
         #[source]
@@ -65,6 +65,7 @@ pub enum ConnectError {
 /// | `mode=rwc`, `mode=rw` | make the file when it is missing (the default), or fail then |
 /// | `synchronous=full`, `synchronous=normal` | durable against power cuts (the default), or only against the process |
 /// | `busy_timeout=MILLISECONDS` | how long to wait for other processes; 10000 when it is not set |
+/// | `read_connections=COUNT` | how many loads run at the same time, 1 to 1000; 4 when it is not set |
 ///
 /// Options of a Postgres URL are those of its driver, such as `options=-csearch_path%3Dschema` and `application_name`.
 ///
@@ -76,15 +77,22 @@ pub enum ConnectError {
 /// Dropping the future leaves at most an empty, valid database file, or empty tables.
 pub async fn connect(url: &str) -> Result<Arc<dyn SessionService>, ConnectError> {
     let Some((scheme, rest)) = url.split_once(':') else {
-        return Err(ConnectError::UnknownScheme { scheme: url.to_owned() });
+        return Err(ConnectError::UnknownScheme { scheme: shown(url) });
     };
     match scheme {
         "memory" => memory(scheme),
         "sqlite" if rest == "//" => memory(scheme),
-        "sqlite" | "sqlite+aiosqlite" => sqlite(scheme, url, rest).await,
+        "sqlite" | "sqlite+aiosqlite" => sqlite(scheme, rest).await,
         "postgres" | "postgresql" | "postgresql+asyncpg" | "postgresql+psycopg" => postgres(scheme, url).await,
-        _ => Err(ConnectError::UnknownScheme { scheme: scheme.to_owned() }),
+        _ => Err(ConnectError::UnknownScheme { scheme: shown(scheme) }),
     }
+}
+
+/// A scheme as errors show it: what is none, or is long, may be a secret in the wrong place.
+fn shown(scheme: &str) -> String {
+    let is_scheme =
+        scheme.len() <= 24 && scheme.bytes().all(|byte| byte.is_ascii_lowercase() || b"+-.".contains(&byte));
+    if is_scheme { scheme.to_owned() } else { "…".to_owned() }
 }
 
 #[cfg(feature = "inmemory")]
@@ -98,20 +106,22 @@ fn memory(scheme: &str) -> Result<Arc<dyn SessionService>, ConnectError> {
 }
 
 #[cfg(feature = "sqlite")]
-async fn sqlite(scheme: &str, url: &str, rest: &str) -> Result<Arc<dyn SessionService>, ConnectError> {
+async fn sqlite(scheme: &str, rest: &str) -> Result<Arc<dyn SessionService>, ConnectError> {
     let layout = match scheme {
         "sqlite+aiosqlite" => pleach_session_sqlite::SqliteLayout::V1,
         _ => pleach_session_sqlite::SqliteLayout::Lite,
     };
-    let place = crate::sqlite_url::parse(url, rest)?;
+    let shown = format!("{scheme}:…");
+    let place = crate::sqlite_url::parse(&shown, rest)?;
     let options = place.options.with_layout(layout);
     let opened = pleach_session_sqlite::SqliteSessionService::open_with(place.path, options).await;
-    let service = opened.map_err(|source| ConnectError::Open { url: url.to_owned(), source })?;
+    // What the backend said names the file.
+    let service = opened.map_err(|source| ConnectError::Open { url: shown, source })?;
     Ok(Arc::new(service))
 }
 
 #[cfg(not(feature = "sqlite"))]
-async fn sqlite(scheme: &str, _: &str, _: &str) -> Result<Arc<dyn SessionService>, ConnectError> {
+async fn sqlite(scheme: &str, _: &str) -> Result<Arc<dyn SessionService>, ConnectError> {
     Err(ConnectError::FeatureOff { scheme: scheme.to_owned(), feature: "sqlite" })
 }
 

@@ -15,10 +15,12 @@ pub(crate) struct Place {
 }
 
 /// Reads what stands behind the scheme: `FILE` and `///FILE` are relative, `////FILE` is absolute (S66.1).
-pub(crate) fn parse(url: &str, rest: &str) -> Result<Place, ConnectError> {
-    let bad = |reason: String| ConnectError::BadUrl { url: url.to_owned(), reason };
+///
+/// `shown` stands for the URL in errors, which show none of its values.
+pub(crate) fn parse(shown: &str, rest: &str) -> Result<Place, ConnectError> {
+    let bad = |reason: String| ConnectError::BadUrl { url: shown.to_owned(), reason };
     let path = match rest.strip_prefix("//") {
-        Some("") => return Err(ConnectError::NoFile { url: url.to_owned() }),
+        Some("") => return Err(ConnectError::NoFile { url: shown.to_owned() }),
         Some(rest) => {
             rest.strip_prefix('/').ok_or_else(|| bad("a host is not possible: use three slashes".to_owned()))?
         }
@@ -26,14 +28,19 @@ pub(crate) fn parse(url: &str, rest: &str) -> Result<Place, ConnectError> {
     };
     let (path, query) = path.split_once('?').unwrap_or((path, ""));
     if path.is_empty() || path == ":memory:" {
-        return Err(ConnectError::NoFile { url: url.to_owned() });
+        return Err(ConnectError::NoFile { url: shown.to_owned() });
     }
     let decoded =
         |text| decode(text).ok_or_else(|| bad("a '%' must be followed by two hexadecimal digits of UTF-8".to_owned()));
     let mut options = SqliteOptions::default();
+    let mut names: Vec<&str> = Vec::new();
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         options = set(options, name, &decoded(value)?).map_err(bad)?;
+        if names.contains(&name) {
+            return Err(bad(format!("the option `{name}` is given twice: leave one of them out")));
+        }
+        names.push(name);
     }
     Ok(Place { path: decoded(path)?.into(), options })
 }
@@ -42,16 +49,26 @@ fn set(options: SqliteOptions, name: &str, value: &str) -> Result<SqliteOptions,
     match (name, value) {
         ("mode", "rwc") => Ok(options.with_create_if_missing(true)),
         ("mode", "rw") => Ok(options.with_create_if_missing(false)),
+        ("mode", _) => Err("`mode` is `rwc` or `rw`".to_owned()),
         ("synchronous", "full") => Ok(options.with_synchronous(Synchronous::Full)),
         ("synchronous", "normal") => Ok(options.with_synchronous(Synchronous::Normal)),
+        ("synchronous", _) => Err("`synchronous` is `full` or `normal`".to_owned()),
         ("busy_timeout", _) => match value.parse() {
             Ok(millis) => Ok(options.with_busy_timeout(Duration::from_millis(millis))),
-            Err(_) => Err(format!("busy_timeout is a number of milliseconds, not '{value}'")),
+            Err(_) => Err("`busy_timeout` is a number of milliseconds, such as `10000`".to_owned()),
         },
-        ("mode", _) => Err(format!("mode is rwc or rw, not '{value}'")),
-        ("synchronous", _) => Err(format!("synchronous is full or normal, not '{value}'")),
-        _ => Err(format!("unknown option '{name}': there are mode, synchronous and busy_timeout")),
+        ("read_connections", _) => match value.parse() {
+            Ok(count @ 1..=1000) => Ok(options.with_read_connections(count)),
+            _ => Err("`read_connections` is a number from 1 to 1000".to_owned()),
+        },
+        _ => Err(format!("{} option: there are mode, synchronous, busy_timeout and read_connections", unknown(name))),
     }
+}
+
+/// A name as errors show it: what is no word may be a secret in the wrong place.
+fn unknown(name: &str) -> String {
+    let is_word = name.len() <= 32 && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+    if is_word { format!("`{name}` is an unknown") } else { "it has an unknown".to_owned() }
 }
 
 fn decode(text: &str) -> Option<String> {
@@ -98,14 +115,39 @@ mod tests {
             .with_create_if_missing(false);
         assert_eq!(place.options, expected);
         for (query, named) in [
-            ("sync=normal", "unknown option 'sync'"),
-            ("synchronous=off", "full or normal, not 'off'"),
-            ("mode=ro", "rwc or rw, not 'ro'"),
-            ("busy_timeout=5s", "milliseconds, not '5s'"),
-            ("mode", "not ''"),
+            ("sync=normal", "`sync` is an unknown option"),
+            ("synchronous=off", "`full` or `normal`"),
+            ("mode=ro", "`rwc` or `rw`"),
+            ("busy_timeout=5s", "milliseconds"),
+            ("busy_timeout=-1", "milliseconds"),
+            ("read_connections=0", "1 to 1000"),
+            ("mode", "`rwc` or `rw`"),
+            ("mode=rw&mode=rw", "`mode` is given twice"),
+            ("mode=rw&busy_timeout=1&mode=rwc", "`mode` is given twice"),
         ] {
             let error = parsed(&format!("sqlite:x.db?{query}")).unwrap_err().to_string();
             assert!(error.contains(named), "{error}");
+        }
+        assert_eq!(
+            parsed("sqlite:x.db?read_connections=9").unwrap().options,
+            SqliteOptions::new().with_read_connections(9)
+        );
+    }
+
+    /// Issue 10 D3: what is wrong with a URL may be a secret in the wrong place.
+    #[test]
+    fn d3_errors_show_no_value_of_a_url() {
+        for url in [
+            "sqlite://ana:hush@host/db",
+            "sqlite:///x.db?key=hush",
+            "sqlite:///x.db?Hush!=1",
+            "sqlite:///x.db?mode=hush",
+            "sqlite:///x.db?busy_timeout=hush",
+            "sqlite:///hush%zz",
+        ] {
+            let error = parse("sqlite:…", url.strip_prefix("sqlite:").unwrap()).unwrap_err();
+            let text = format!("{error} {error:?}").to_lowercase();
+            assert!(!text.contains("hush"), "{text}");
         }
     }
 }

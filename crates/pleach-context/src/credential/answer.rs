@@ -1,6 +1,7 @@
 //! Taking over the credential that a client sends. Rule R931.
 
-use pleach_core::AuthConfig;
+use pleach_core::{AuthConfig, Event, Map};
+use pleach_schema::unwrap_response;
 use serde_json::Value;
 
 use super::request::{EXCHANGED, RAW, state_key, verifier_key};
@@ -9,11 +10,58 @@ use super::{AuthCredential, key_of};
 use crate::{Context, NodeError};
 
 /// The kinds of credentials there are. ADK: `AuthCredentialTypes`
-const KINDS: [&str; 5] = ["apiKey", "http", "oauth2", "openIdConnect", "serviceAccount"];
+pub(super) const KINDS: [&str; 5] = ["apiKey", "http", "oauth2", "openIdConnect", "serviceAccount"];
 
 /// What a sent credential lacks is taken from the request.
 const OF_REQUEST: [&str; 6] =
     [CLIENT_ID, CLIENT_SECRET, "redirect_uri", "code_verifier", "code_challenge_method", "token_endpoint_auth_method"];
+
+/// What stands in a stored answer instead of the credential.
+pub(super) const REDACTED: &str = "[redacted credential]";
+
+/// What a client has sent for a request for a credential.
+#[derive(Clone, PartialEq)]
+pub enum SentCredential {
+    /// This, for [`accept_credential`].
+    Answer(Value),
+    /// Something that is not known any more: it was sent to another process, and is not stored. It must be asked for again.
+    Gone,
+}
+
+impl std::fmt::Debug for SentCredential {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("SentCredential")
+    }
+}
+
+/// What the client has sent for the request under the id `id`; `None` when it has not answered.
+///
+/// Digits are given as they were typed: read as JSON, an API key would lose its text.
+pub fn sent_credential(ctx: &Context, id: &str) -> Option<SentCredential> {
+    let stored = ctx.resume_inputs().get(id).filter(|answer| !answer.is_null())?;
+    if let Some(sent) = ctx.invocation().services().sent_credentials.get(ctx, id) {
+        return Some(SentCredential::Answer(typed(&sent).unwrap_or_else(|| unwrap_response(&sent))));
+    }
+    if stored == REDACTED {
+        return Some(SentCredential::Gone);
+    }
+    // Another program stored what it was sent.
+    let events = ctx.invocation().events();
+    let response = || events.iter().rev().find_map(|event| response_to(event, id));
+    let text = if stored.is_number() { response().and_then(|response| typed(&response)) } else { None };
+    Some(SentCredential::Answer(text.unwrap_or_else(|| stored.clone())))
+}
+
+/// The text of an answer that is a number when it is read as JSON.
+fn typed(response: &Map) -> Option<Value> {
+    let text = response.get("result").filter(|text| text.is_string())?;
+    unwrap_response(response).is_number().then(|| text.clone())
+}
+
+fn response_to(event: &Event, id: &str) -> Option<Map> {
+    let mut responses = event.function_responses().filter(|response| response.id.as_deref() == Some(id));
+    responses.next()?.response.clone()
+}
 
 /// Takes over the client's answer to the request for a credential under the id `id`, so that
 /// [`get_auth_response`](Context::get_auth_response) gives it for the rest of the invocation. It is not stored.
@@ -32,7 +80,7 @@ pub fn accept_credential(ctx: &Context, requested: &AuthConfig, answer: &Value, 
             "The auth response is malformed or does not carry back the state generated for this auth request. Return the auth config from the credential request with the authorization result filled in.",
         )
     };
-    let sent = sent_credential(requested, answer).ok_or_else(malformed)?;
+    let sent = credential_in(requested, answer).ok_or_else(malformed)?;
     let mut credential = serde_json::to_value(&sent).map_err(|_| malformed())?;
     if let Some(generated) = ctx.state().value(&state_key(id)).filter(|state| !state.is_null())
         && credential.get("oauth2").and_then(|oauth2| oauth2.get("state")) != Some(&generated)
@@ -48,7 +96,7 @@ pub fn accept_credential(ctx: &Context, requested: &AuthConfig, answer: &Value, 
 }
 
 /// The credential in an answer of any form.
-fn sent_credential(requested: &AuthConfig, answer: &Value) -> Option<AuthCredential> {
+fn credential_in(requested: &AuthConfig, answer: &Value) -> Option<AuthCredential> {
     let config = AuthConfig::new(answer.clone());
     if config.get("auth_scheme").and_then(|scheme| scheme.get("type_")).is_some() {
         return credential(config.get(EXCHANGED)?);

@@ -1,6 +1,7 @@
 //! Credentials of tools and nodes: what is asked for, and where it is kept.
 
 mod answer;
+mod kept;
 mod key;
 mod oauth;
 mod request;
@@ -14,7 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Context, NodeError};
 
-pub use answer::accept_credential;
+pub use answer::{SentCredential, accept_credential, sent_credential};
+pub use kept::KeptCredentials;
 pub(crate) use key::key_of;
 pub(crate) use request::auth_request;
 pub use request::credential_question;
@@ -61,7 +63,9 @@ impl AuthCredential {
 
 impl fmt::Debug for AuthCredential {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AuthCredential").field("auth_type", &self.auth_type).finish_non_exhaustive()
+        // Anything else may be a secret in the wrong place.
+        let kind = answer::KINDS.into_iter().find(|kind| *kind == self.auth_type);
+        f.debug_struct("AuthCredential").field("auth_type", &kind).finish_non_exhaustive()
     }
 }
 

@@ -280,7 +280,76 @@ async fn r931_e186_a_credential_comes_in_several_forms() {
         assert_eq!(lines, [format!("wf@1/secret@1: {given}")]);
         let session = sessions.get_session(&key(), Default::default()).await.unwrap().unwrap();
         assert_eq!(session.state, pleach::Map::new(), "credentials are not stored");
+        let answer = json!(session.events.iter().find_map(|event| event.function_responses().next()));
+        assert_eq!(answer["response"], json!({"result": "[redacted credential]"}), "issue 10 D3");
     }
+}
+
+/// Asks for a credential, and then, with it, for something else.
+fn asks_twice() -> FunctionTool {
+    tool("secret", "", async |ctx: ToolContext| -> Result<Value, NodeError> {
+        let Some(credential) = ctx.get_auth_response(&api_key()) else {
+            return ctx.request_credential(api_key()).map(|()| Value::Null);
+        };
+        if ctx.tool_confirmation().is_none() {
+            return ctx.request_confirmation("sure?", None).map(|()| Value::Null);
+        }
+        Ok(json!(credential.api_key.map(|key| key.len())))
+    })
+}
+
+const SURE_OF_SECRET: &str = "wf_tool_confirmation:wf@1/secret@1";
+
+/// The answer is kept by the process that took it, as long as the invocation needs it.
+#[tokio::test]
+async fn d3_a_credential_lasts_through_later_questions_and_is_never_stored() {
+    let (runner, sessions) = runner(first(asks_twice()));
+    trace(runner.run("ana", "s1", "{}")).await;
+    let lines = trace(runner.answer("s1", AUTH, "hush-1234").unwrap()).await;
+    assert_eq!(lines, [format!("wf@1/secret@1: asks {SURE_OF_SECRET}")]);
+    let lines = trace(reply(&runner, SURE_OF_SECRET, json!({"confirmed": true}))).await;
+    assert_eq!(lines, ["wf@1/secret@1: 9"]);
+    let all = everything(&sessions).await;
+    assert!(!all.contains("hush"), "{all}");
+}
+
+/// Another process knows only that an answer was given: it asks again.
+#[tokio::test]
+async fn d3_another_process_asks_for_the_credential_again() {
+    let (runner, sessions) = runner(first(asks_twice()));
+    trace(runner.run("ana", "s1", "{}")).await;
+    trace(runner.answer("s1", AUTH, "hush-1234").unwrap()).await;
+    let later = || Runner::builder("t").root(first(asks_twice())).sessions(sessions.clone()).build().unwrap();
+    let other = later();
+    let lines = trace(reply(&other, SURE_OF_SECRET, json!({"confirmed": true}))).await;
+    assert_eq!(lines, [format!("wf@1/secret@1: asks {AUTH}")]);
+    assert_eq!(trace(other.answer("s1", AUTH, "hush-2").unwrap()).await, ["wf@1/secret@1: 6"]);
+    let all = everything(&sessions).await;
+    assert!(!all.contains("hush"), "{all}");
+}
+
+/// Tokens, codes and client secrets, whatever the client calls the function that it answers.
+#[tokio::test]
+async fn d3_no_part_of_an_answered_sign_in_is_stored() {
+    let (runner, sessions) = runner(first(secret(oauth(json!({})))));
+    trace(runner.run("ana", "s1", "{}")).await;
+    let args = asked(&sessions).await.args.unwrap();
+    let mut answer = args["authConfig"].clone();
+    let sent = json!({"accessToken": "hush1", "refreshToken": "hush2", "authCode": "hush3", "idToken": "hush4",
+        "clientSecret": "hush5", "authResponseUri": "https://r?code=hush6"});
+    answer["exchangedAuthCredential"]["oauth2"].as_object_mut().unwrap().extend(sent.as_object().unwrap().clone());
+    let answer = FunctionResponse::new(AUTH, "anything", answer.as_object().unwrap().clone());
+    let message = vec![Part::function_response(answer)];
+    let mut run = runner.start(RunRequest::new(("ana", "s1")).message(message).yield_user_message(true));
+    let user = run.next().await.unwrap().unwrap();
+    assert!(!serde_json::to_string(&*user).unwrap().contains("hush"));
+    while let Some(event) = run.next().await {
+        event.unwrap();
+    }
+    let session = sessions.get_session(&key(), Default::default()).await.unwrap().unwrap();
+    let users = session.events.iter().filter(|event| event.author() == "user");
+    let users = serde_json::to_string(&users.collect::<Vec<_>>()).unwrap();
+    assert!(!users.contains("hush") && users.contains("[redacted credential]"), "{users}");
 }
 
 #[tokio::test]

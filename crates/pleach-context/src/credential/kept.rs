@@ -1,0 +1,102 @@
+//! Answers to requests for credentials: kept by the process, never stored.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use pleach_core::{Content, FunctionResponse, InvocationId, Map, REQUEST_CREDENTIAL, SessionKey};
+use serde_json::Value;
+
+use super::answer::REDACTED;
+use crate::{Context, InvocationContext};
+
+/// The most invocations whose answers are kept: whoever waits for longer is asked again.
+const MOST: usize = 1_000;
+
+/// The credentials that clients have sent to invocations which have not ended yet, by the question they answer.
+///
+/// Stored events have a placeholder where the credential was. Debug output shows no credential.
+#[derive(Default)]
+pub struct KeptCredentials(Mutex<Kept>);
+
+#[derive(Default)]
+struct Kept {
+    /// How many invocations have been kept; the number of each says which is the oldest.
+    count: u64,
+    invocations: BTreeMap<(SessionKey, InvocationId), (u64, BTreeMap<String, Map>)>,
+}
+
+impl KeptCredentials {
+    /// Replaces every answer to a request for a credential in `message` by a placeholder, and keeps it for the invocation.
+    ///
+    /// An answer without a value stays: it answers nothing.
+    pub fn take_from(&self, message: &mut Content, ic: &InvocationContext) {
+        for part in message.parts_mut() {
+            let Some(response) = part.function_response.as_mut().filter(|response| is_credential(response, ic)) else {
+                continue;
+            };
+            let (Some(id), Some(answer)) = (response.id.clone(), response.response.take()) else { continue };
+            if pleach_schema::unwrap_response(&answer).is_null() {
+                response.response = Some(answer);
+                continue;
+            }
+            let name = response.name.clone().unwrap_or_else(|| REQUEST_CREDENTIAL.to_owned());
+            **response = FunctionResponse::new(&id, name, placeholder());
+            self.keep(ic, id, answer);
+        }
+    }
+
+    fn keep(&self, ic: &InvocationContext, id: String, answer: Map) {
+        let mut kept = self.kept();
+        kept.count += 1;
+        let count = kept.count;
+        kept.invocations.entry(owner(ic)).or_insert_with(|| (count, BTreeMap::new())).1.insert(id, answer);
+        if kept.invocations.len() > MOST
+            && let Some(oldest) =
+                kept.invocations.iter().min_by_key(|(_, (count, _))| *count).map(|(key, _)| key.clone())
+        {
+            kept.invocations.remove(&oldest);
+        }
+    }
+
+    /// The answer to the question `id` of the invocation of `ctx`, as the client sent it.
+    pub(crate) fn get(&self, ctx: &Context, id: &str) -> Option<Map> {
+        self.kept().invocations.get(&owner(ctx.invocation()))?.1.get(id).cloned()
+    }
+
+    /// Forgets what was sent to an invocation that has ended.
+    pub fn forget(&self, ic: &InvocationContext) {
+        self.kept().invocations.remove(&owner(ic));
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        // Whole entries are put in and taken out.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for KeptCredentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("KeptCredentials")
+    }
+}
+
+fn owner(ic: &InvocationContext) -> (SessionKey, InvocationId) {
+    (ic.session_key().clone(), ic.invocation_id().clone())
+}
+
+fn placeholder() -> Map {
+    Map::from_iter([("result".to_owned(), Value::from(REDACTED))])
+}
+
+/// Whether the response answers a request for a credential, whatever the client calls the function.
+fn is_credential(response: &FunctionResponse, ic: &InvocationContext) -> bool {
+    if response.name.as_deref() == Some(REQUEST_CREDENTIAL) {
+        return true;
+    }
+    let asks = |event: &pleach_core::Event| {
+        let mut calls = event.function_calls();
+        calls.any(|call| call.id == response.id && call.name.as_deref() == Some(REQUEST_CREDENTIAL))
+    };
+    ic.events().iter().any(|event| event.author() != "user" && asks(event))
+}
