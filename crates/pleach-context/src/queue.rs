@@ -5,12 +5,16 @@
 //! future was dropped, safe: the event of a dropped emit is stored all the same.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context as TaskContext, Poll, Waker};
 
 use futures_util::task::AtomicWaker;
-use pleach_core::Event;
+use pleach_core::{Event, NodePath};
+use serde_json::Value;
+
+use crate::ChildFailure;
+use crate::history::Notes;
 
 /// How many events may wait before streaming nodes are held up.
 const CROWD: usize = 64;
@@ -26,6 +30,10 @@ pub struct EventQueue {
     inner: Mutex<Inner>,
     /// The Runner, while it waits for an event: one may come from a task of its own.
     runner: AtomicWaker,
+    /// Whether there are notes.
+    noted: AtomicBool,
+    /// What the next complete event records beside its own content.
+    notes: Mutex<Notes>,
 }
 
 #[derive(Debug, Default)]
@@ -54,13 +62,43 @@ impl EventQueue {
     }
 
     /// Adds an event that a node waits for; `waker` is woken once it is stored.
-    pub fn push(&self, event: Arc<Event>, waker: Waker) -> Ticket {
+    pub fn push(&self, mut event: Arc<Event>, waker: Waker) -> Ticket {
+        if !event.is_partial() && self.noted.swap(false, Ordering::AcqRel) {
+            let notes = std::mem::take(&mut *self.notes.lock().unwrap_or_else(PoisonError::into_inner));
+            notes.write(Arc::make_mut(&mut event));
+        }
         self.add(Slot::Queued { event, waker: Some(waker), wanted: true })
     }
 
     /// Adds an event that nobody waits for, such as a streaming fragment.
     pub fn push_unwaited(&self, event: Arc<Event>) {
         self.add(Slot::Queued { event, waker: None, wanted: false });
+    }
+
+    fn note(&self, add: impl FnOnce(&mut Notes)) {
+        add(&mut self.notes.lock().unwrap_or_else(PoisonError::into_inner));
+        self.noted.store(true, Ordering::Release);
+    }
+
+    /// Records with the next event that a run has completed and given nothing. For engines.
+    pub fn note_completed(&self, run: NodePath) {
+        self.note(|notes| notes.completed(run));
+    }
+
+    /// Records with the next event that a run has completed whose output event is a child's. For engines.
+    pub(crate) fn note_delegated(&self, run: &NodePath, output: Option<Value>) {
+        self.note(|notes| notes.delegated(run, output));
+    }
+
+    /// Records with the next event that the caller of a failed run has gone past the failure. For engines.
+    pub(crate) fn note_caught(&self, run: &NodePath, failure: &ChildFailure) {
+        self.note(|notes| notes.caught(run, failure));
+    }
+
+    /// Returns whether something waits for the next event to be recorded. For engines.
+    #[must_use]
+    pub fn has_notes(&self) -> bool {
+        self.noted.load(Ordering::Acquire)
     }
 
     fn add(&self, slot: Slot) -> Ticket {

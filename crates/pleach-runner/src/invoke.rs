@@ -177,7 +177,7 @@ fn as_user(mut content: Content) -> Content {
 
 /// The message that started an invocation: its first user event with content that answers nothing.
 fn first_message(own: &[&Arc<Event>]) -> Option<Arc<Event>> {
-    let mut users = own.iter().filter(|event| event.author() == "user");
+    let mut users = own.iter().filter(|event| event.is_from_user());
     let message = users.find(|event| event.content().is_some() && event.function_responses().next().is_none());
     message.map(|event| Arc::clone(event))
 }

@@ -55,7 +55,7 @@ struct Desk {
 
 impl Desk {
     fn read(&mut self, event: &Event) {
-        if event.author() == "user" {
+        if event.is_from_user() {
             return self.take_answers(event);
         }
         if event.error_code() == Some(ABORTED) {

@@ -82,7 +82,7 @@ pub(crate) fn take_credential(ctx: &Context, config: Option<&AuthConfig>) -> Res
 
 /// What the request of this id, if the event is it, asked for. A user's message asks for nothing.
 fn requested(event: &Event, id: &str) -> Option<AuthConfig> {
-    let mut calls = event.function_calls().filter(|_| event.author() != "user");
+    let mut calls = event.function_calls().filter(|_| !event.is_from_user());
     let call = calls.find(|call| call.name.as_deref() == Some(REQUEST_CREDENTIAL) && call.id.as_deref() == Some(id))?;
     call.args.as_ref()?.get("authConfig").cloned().map(AuthConfig::new)
 }

@@ -6,10 +6,10 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use pleach_context::{
-    Context, Flow, History, Need, Node, NodeError, NodeFault, NodeInput, NodeSpec, RetryConfig, RunOptions, TypedNode,
-    json_or_text,
+    Context, Flow, History, InputKind, Need, Node, NodeError, NodeFault, NodeInput, NodeSpec, RetryConfig, RunOptions,
+    TypedNode, json_or_text,
 };
-use pleach_core::{BoxFuture, NodePath};
+use pleach_core::{BoxFuture, Content, NodePath};
 use serde_json::Value;
 
 /// Runs a node once per item of its input and gives the list of its outputs, in the order of the items.
@@ -60,7 +60,7 @@ impl<N: Node> ParallelWorker<N> {
         self
     }
 
-    async fn work(&self, ctx: &Context, items: Vec<Value>) -> Result<Vec<Value>, NodeError> {
+    async fn work(&self, ctx: &Context, items: Vec<NodeInput>) -> Result<Vec<Value>, NodeError> {
         let limit = self.max_workers.unwrap_or(usize::MAX);
         let mut outputs = vec![Value::Null; items.len()];
         let mut waiting = items.into_iter().enumerate();
@@ -92,16 +92,29 @@ impl<N: Node> ParallelWorker<N> {
     }
 }
 
-/// The items of an input: those of a list, also of a message that holds one as JSON, else the input itself (R802).
-fn items(input: NodeInput) -> Vec<Value> {
+/// The items of an input: those of a list, else the input itself (R802).
+///
+/// A message that holds a JSON list counts as that list. Any other text stays as it came where the node reads its input
+/// itself; a message that is not all text has no other form.
+fn items(takes: InputKind, input: NodeInput) -> Vec<NodeInput> {
     let value = match input.content() {
-        Some(content) => json_or_text(&content.text()),
+        Some(_) if takes == InputKind::Message => return vec![input],
+        Some(content) if !is_text(content) => return vec![input],
+        Some(content) => match json_or_text(&content.text()) {
+            Value::Array(items) => Value::Array(items),
+            _ if takes == InputKind::Typed => return vec![input],
+            single => single,
+        },
         None => input.into_value(),
     };
     match value {
-        Value::Array(items) => items,
-        single => vec![single],
+        Value::Array(items) => items.into_iter().map(NodeInput::json).collect(),
+        single => vec![NodeInput::json(single)],
     }
+}
+
+fn is_text(content: &Content) -> bool {
+    !content.parts().is_empty() && content.parts().iter().all(|part| part.text.is_some())
 }
 
 impl<N: Node> Node for ParallelWorker<N> {
@@ -110,7 +123,9 @@ impl<N: Node> Node for ParallelWorker<N> {
     }
 
     fn run<'a>(&'a self, ctx: Context, input: NodeInput) -> BoxFuture<'a, Result<Flow, NodeError>> {
-        Box::pin(async move { Ok(Flow::output(Value::Array(self.work(&ctx, items(input)).await?))) })
+        Box::pin(
+            async move { Ok(Flow::output(Value::Array(self.work(&ctx, items(self.node.spec().takes, input)).await?))) },
+        )
     }
 
     fn fits(&self, path: &NodePath, history: &History) -> Result<(), NodeError> {

@@ -49,9 +49,9 @@ pub use pleach_artifact::{
 pub use pleach_context::{
     AbortSignal, And, Answers, AuthCredential, ChildEnd, ChildFailure, Context, CredentialService, Decode, Dynamic,
     EdgeOutline, EventQueue, Extract, Fail, Feeds, Field, Flow, FromContext, FromState, GraphOutline, History, Hook,
-    InMemoryCredentialService, Input, InvocationContext, Key, Need, Node, NodeError, NodeFault, NodeInput, NodeKind,
-    NodeScheduler, NodeSpec, Nothing, Outline, Plugin, PluginManager, ReadonlyContext, Result, ResultExt, Resume,
-    RetryConfig, RunConfig, RunOptions, Schema, SessionStateCredentialService, Shared, State, StreamingMode,
+    InMemoryCredentialService, Input, InputKind, InvocationContext, Key, Need, Node, NodeError, NodeFault, NodeInput,
+    NodeKind, NodeScheduler, NodeSpec, Nothing, Outline, Plugin, PluginManager, ReadonlyContext, Result, ResultExt,
+    Resume, RetryConfig, RunConfig, RunOptions, Schema, SessionStateCredentialService, Shared, State, StreamingMode,
     SystemClock, Takes, Tool, ToolContext, TypedNode, Wants, Yield, fit,
 };
 pub use pleach_core::{

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use pleach::{
-    Context, Dynamic, FieldType, Flow, FunctionNode, Input, IntoYield, Node, NodeError, NodeInput, ParallelWorker,
-    Yield, json_or_text,
+    Context, Dynamic, FieldType, Flow, FromContext, FunctionNode, Input, IntoYield, Node, NodeError, NodeInput,
+    ParallelWorker, Takes, Yield, json_or_text,
 };
 use serde_json::Value;
 
@@ -57,8 +57,30 @@ impl IntoYield<Ended> for Ending {
 pub(super) fn build(described: &Described<'_>, world: &Arc<World>) -> Result<Arc<dyn Node>, Refusal> {
     let body = Arc::new(Body::read(described, world)?);
     let names: Vec<String> = body.params.iter().map(|param| param.name.clone()).collect();
+    if matches!(body.input_type, Some(FieldType::Str)) {
+        let handler = move |ctx: Context, TextInput(input): TextInput| Arc::clone(&body).run(ctx, input);
+        return finish(described, FunctionNode::new(described.name(), handler).state_params(names));
+    }
     let handler = move |ctx: Context, Input(input): Input<NodeInput>| Arc::clone(&body).run(ctx, input);
-    let mut node = FunctionNode::new(described.name(), handler).state_params(names);
+    finish(described, FunctionNode::new(described.name(), handler).state_params(names))
+}
+
+/// The input of a node that is declared to take a text; the body coerces it.
+struct TextInput(NodeInput);
+
+impl FromContext for TextInput {
+    type Wants = Takes<String>;
+
+    fn from_context(_: &Context, input: &mut NodeInput) -> Result<Self, NodeError> {
+        Ok(Self(std::mem::take(input)))
+    }
+}
+
+/// Adds the described settings.
+fn finish<In: 'static>(
+    described: &Described<'_>,
+    mut node: FunctionNode<In, Dynamic>,
+) -> Result<Arc<dyn Node>, Refusal> {
     if let Some(rerun) = described.flag("rerun_on_resume")? {
         node = node.rerun_on_resume(rerun);
     }

@@ -28,6 +28,8 @@ pub(crate) struct RunCell {
     pub(crate) delegated: bool,
     /// A child was asked to give this run's output.
     pub(crate) has_delegate: bool,
+    /// It is recorded that this run has completed behind that child.
+    pub(crate) settled: bool,
     /// What that child gave; the run's output unless the body gives another.
     pub(crate) claimed_output: Option<NodeInput>,
     pub(crate) route: Option<Route>,
@@ -53,6 +55,17 @@ pub(crate) struct RunCell {
     /// Children that nobody waits for and that the run has not taken yet; `None` when it takes none.
     pub(crate) detached: Option<Vec<DetachedChild>>,
     pub(crate) tool: Option<Box<ToolPart>>,
+    /// The failures of children that the body has got.
+    pub(crate) failures: Option<Box<Failures>>,
+}
+
+/// The failures of children that a body has got.
+#[derive(Debug, Default)]
+pub(crate) struct Failures {
+    /// Those that it has done nothing after yet.
+    pub(crate) got: Vec<(NodePath, ChildFailure)>,
+    /// Those that it has gone past: it sent an event, or started another child.
+    pub(crate) passed: Vec<(NodePath, ChildFailure)>,
 }
 
 /// The output of a run.

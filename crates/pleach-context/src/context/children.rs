@@ -102,8 +102,9 @@ impl Context {
                 "Explicit run_id \"{id}\" for a child of \"{node}\" must contain non-numeric characters: numbers are given by the runtime."
             )));
         }
+        let mut cell = self.cell();
+        self.pass_failures(&mut cell);
         if options.use_as_output {
-            let mut cell = self.cell();
             if cell.has_delegate {
                 return Err(NodeError::value(format!(
                     "Node {} already has a use_as_output delegate.",

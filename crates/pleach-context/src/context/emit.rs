@@ -108,6 +108,7 @@ impl Context {
         if cell.parking.ended {
             return Err(self.has_ended());
         }
+        self.pass_failures(&mut cell);
         let mut carries = self.track(&mut cell, &mut event)?;
         if cell.delegated && event.output().is_some() {
             // Successors get this output although history shows the delegate's (R706).
@@ -118,7 +119,9 @@ impl Context {
             }
         }
         self.enrich(&mut cell, &mut event);
-        if let (true, Some(route)) = (cell.route_pending && carries != Carries::Nothing, &cell.route) {
+        if let (true, Some(route)) =
+            (cell.route_pending && (carries != Carries::Nothing || cell.has_delegate), &cell.route)
+        {
             // The output completes the run, and the route comes with the next event (R412).
             mark_pending_route(&mut event, route);
         }
@@ -252,6 +255,7 @@ impl Context {
     pub fn finish(&self) -> Option<Staged> {
         let mut cell = self.cell();
         let wakers = cell.end();
+        self.settle_delegation(&mut cell);
         let rest = self.stage_rest(&mut cell);
         drop(cell);
         wakers.into_iter().for_each(std::task::Waker::wake);
@@ -276,6 +280,7 @@ impl Context {
         }
         self.enrich(cell, &mut event);
         take_deltas(cell, &mut event);
+        cell.sent = true;
         Some(Staged { event: Arc::new(event), carries })
     }
 

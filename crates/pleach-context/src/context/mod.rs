@@ -10,6 +10,7 @@ mod checks;
 mod children;
 mod detached;
 mod emit;
+mod outcomes;
 mod park;
 mod progress;
 mod readonly;

@@ -19,12 +19,16 @@ impl Context {
         self.cell().last_event
     }
 
-    /// Whether an event tells that this run gave `output`; nothing needs no telling. For engines.
+    /// Returns whether a stored event records that this run gave `output`; no output needs no record. For engines.
     #[must_use]
     pub fn has_told(&self, output: &NodeInput) -> bool {
         match output {
             NodeInput::Null => true,
-            NodeInput::Json(_) => self.cell().told_by_message,
+            NodeInput::Json(_) => {
+                let cell = self.cell();
+                // Next to a delegate's event the value has a note of its own.
+                cell.told_by_message || cell.has_delegate
+            }
             NodeInput::Output(event) | NodeInput::Content(event) => {
                 event.path() == self.node_path() || event.is_output_for(self.node_path())
             }

@@ -1,13 +1,24 @@
-//! What resumable apps record beside google-adk's events: which runs have completed, and that a route follows.
+//! What is recorded beside google-adk's events: which runs have completed, which failures were caught, that a route
+//! follows.
 //!
-//! Both stand in an event's `custom_metadata` under keys of the prefix that ADK keeps for itself, so that no reader of
+//! All of it is in an event's `custom_metadata` under keys of the prefix that ADK keeps for itself, so that no reader of
 //! traces takes them for the user's.
 
 use pleach_core::{Event, Map, NodePath, Route};
-use serde_json::Value;
+use serde_json::{Value, json};
+
+use crate::{ChildFailure, NodeError};
 
 /// The runs that have completed since the last such event, in order: `{"_adk_completed_runs": ["wf@1/node@2"]}`.
 const COMPLETED_RUNS: &str = "_adk_completed_runs";
+
+/// The runs that have completed and whose output event is a child's: `[{"run": "wf@1/node@2"}]`, with `"output"` where the
+/// run gave another value than that child.
+const DELEGATIONS: &str = "_adk_delegated_runs";
+
+/// The failures of children that their callers have caught and gone past:
+/// `[{"run": "wf@1/a@1/b@1", "node": "wf@1/a@1/b@1", "code": "ValueError", "message": "…"}]`.
+const CAUGHT_FAILURES: &str = "_adk_caught_failures";
 
 /// The route that the event's run has set and that comes with its next event: `{"_adk_pending_route": "left"}`.
 const PENDING_ROUTE: &str = "_adk_pending_route";
@@ -16,16 +27,75 @@ const PENDING_ROUTE: &str = "_adk_pending_route";
 ///
 /// A run that gives nothing leaves no event, so without this it would run again on every resume (R1011).
 pub fn mark_completed(event: &mut Event, runs: &[NodePath]) {
-    if !runs.is_empty() {
-        mark(event, COMPLETED_RUNS, runs.iter().map(NodePath::as_str).collect());
+    append(event, COMPLETED_RUNS, runs.iter().map(|run| Value::from(run.as_str())));
+}
+
+/// What an invocation has to record and that has no event of its own: it rides on the next one.
+#[derive(Debug, Default)]
+pub(crate) struct Notes {
+    completed: Vec<NodePath>,
+    delegations: Vec<Value>,
+    failures: Vec<Value>,
+}
+
+impl Notes {
+    /// A run has completed without an output, and has left its last event already.
+    pub(crate) fn completed(&mut self, run: NodePath) {
+        self.completed.push(run);
     }
+
+    /// A run has completed whose output event is a child's; `output` is what it gave where that is another value.
+    pub(crate) fn delegated(&mut self, run: &NodePath, output: Option<Value>) {
+        let mut note = json!({ "run": run.as_str() });
+        if let Some(output) = output {
+            note["output"] = output;
+        }
+        self.delegations.push(note);
+    }
+
+    /// The caller of a child that failed has gone past the failure.
+    pub(crate) fn caught(&mut self, run: &NodePath, failure: &ChildFailure) {
+        self.failures.push(json!({
+            "run": run.as_str(),
+            "node": failure.path.as_str(),
+            "code": failure.error.code(),
+            "message": failure.error.message(),
+        }));
+    }
+
+    /// Moves everything onto an event.
+    pub(crate) fn write(self, event: &mut Event) {
+        mark_completed(event, &self.completed);
+        append(event, DELEGATIONS, self.delegations);
+        append(event, CAUGHT_FAILURES, self.failures);
+    }
+}
+
+fn list<'a>(event: &'a Event, key: &str) -> impl Iterator<Item = &'a Value> + use<'a> {
+    event.custom_metadata().and_then(|metadata| metadata.get(key)).and_then(Value::as_array).into_iter().flatten()
+}
+
+fn path(note: &Value, key: &str) -> Option<NodePath> {
+    note.get(key)?.as_str().map(NodePath::from).filter(|path| !path.is_root())
+}
+
+/// The runs that the event records as completed behind a delegate, each with the value it gave if that is another.
+pub(super) fn delegations(event: &Event) -> impl Iterator<Item = (NodePath, Option<&Value>)> {
+    list(event, DELEGATIONS).filter_map(|note| Some((path(note, "run")?, note.get("output"))))
+}
+
+/// The failed runs that the event records as caught.
+pub(super) fn caught_failures(event: &Event) -> impl Iterator<Item = (NodePath, ChildFailure)> {
+    list(event, CAUGHT_FAILURES).filter_map(|note| {
+        let text = |key| note.get(key).and_then(Value::as_str).map(str::to_owned);
+        let error = NodeError::new(text("code")?, text("message")?);
+        Some((path(note, "run")?, ChildFailure { error, path: path(note, "node")? }))
+    })
 }
 
 /// The runs that the event says to have completed.
 pub(super) fn completed_runs(event: &Event) -> impl Iterator<Item = NodePath> {
-    let runs = event.custom_metadata().and_then(|metadata| metadata.get(COMPLETED_RUNS));
-    let runs = runs.and_then(Value::as_array).into_iter().flatten();
-    runs.filter_map(|run| run.as_str().map(NodePath::from))
+    list(event, COMPLETED_RUNS).filter_map(|run| run.as_str().map(NodePath::from))
 }
 
 /// Says which route comes with the run's next event: a run that is cut off in between keeps it.
@@ -38,6 +108,14 @@ pub(crate) fn mark_pending_route(event: &mut Event, route: &Route) {
 /// The route that was to follow the event.
 pub(super) fn pending_route(event: &Event) -> Option<Route> {
     serde_json::from_value(event.custom_metadata()?.get(PENDING_ROUTE)?.clone()).ok()
+}
+
+fn append(event: &mut Event, key: &str, notes: impl IntoIterator<Item = Value>) {
+    let mut notes = notes.into_iter().peekable();
+    if notes.peek().is_some() {
+        let known: Vec<Value> = list(event, key).cloned().collect();
+        mark(event, key, known.into_iter().chain(notes).collect());
+    }
 }
 
 fn mark(event: &mut Event, key: &str, value: Value) {

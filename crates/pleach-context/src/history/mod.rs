@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 use serde_json::Value;
 
 pub use marks::mark_completed;
-pub(crate) use marks::mark_pending_route;
+pub(crate) use marks::{Notes, mark_pending_route};
 pub use record::RunRecord;
 pub use runs::RunKey;
 
@@ -120,7 +120,10 @@ impl History {
     pub fn add(&mut self, event: &Arc<Event>) {
         self.kept.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
         self.now += 1;
-        if event.author() == "user" {
+        if event.custom_metadata().is_some() {
+            self.add_notes(event);
+        }
+        if event.is_from_user() {
             self.add_answers(event);
         } else if !event.path().is_root() {
             self.add_run_event(event);
@@ -132,6 +135,18 @@ impl History {
             if !dropped.is_empty() {
                 self.with_owners(key, |run| run.drop_waiting(&dropped));
             }
+        }
+    }
+
+    /// What other runs have recorded on the event.
+    fn add_notes(&mut self, event: &Event) {
+        for (path, output) in marks::delegations(event) {
+            let key = self.runs.key_of(&path);
+            self.runs.at_mut(key).record.settle_delegation(output);
+        }
+        for (path, failure) in marks::caught_failures(event) {
+            let key = self.runs.key_of(&path);
+            self.runs.at_mut(key).record.catch(failure);
         }
     }
 
@@ -203,6 +218,9 @@ impl History {
         let run = self.runs.at_mut(key);
         run.record.take_own(event, now, echo, !goes_on);
         let mut above = run.parent;
+        if event.error_code().is_some() {
+            self.runs.change_children(key, |child| child.forget_rethrown(event));
+        }
         while let Some(key) = above {
             let run = self.runs.at_mut(key);
             run.record.take_from_below(event, &run.path, now, echo);

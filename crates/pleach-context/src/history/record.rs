@@ -7,7 +7,7 @@ use pleach_core::{Branch, Event, NodePath, Route};
 use serde_json::Value;
 
 use super::marks::pending_route;
-use crate::NodeInput;
+use crate::{ChildFailure, NodeInput};
 
 /// What history says about one run, found by its path (R1003, R1004).
 #[derive(Clone, Debug, Default)]
@@ -24,6 +24,8 @@ pub struct RunRecord {
     pub finished: bool,
     /// Whether history says outright that the run has completed: without a result it gave nothing.
     pub completed: bool,
+    /// Whether the output is a child's event, and nothing records that the run itself has completed since.
+    pub delegated: bool,
     /// What few runs have.
     rare: Option<Box<Rare>>,
     /// When the run gave its last event or got its last answer; 0 before.
@@ -40,6 +42,7 @@ struct Rare {
     transfer_to_agent: Option<Box<str>>,
     isolation_scope: Option<Arc<str>>,
     questions: Option<Questions>,
+    caught: Option<Box<ChildFailure>>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -91,6 +94,42 @@ impl RunRecord {
     #[must_use]
     pub fn isolation_scope(&self) -> Option<&Arc<str>> {
         self.rare.as_ref()?.isolation_scope.as_ref()
+    }
+
+    /// The failure that the run's caller has caught and gone past: what history recorded afterwards follows from it.
+    #[must_use]
+    pub fn caught_failure(&self) -> Option<&ChildFailure> {
+        self.rare.as_ref()?.caught.as_deref()
+    }
+
+    pub(super) fn catch(&mut self, failure: ChildFailure) {
+        self.rare_mut().caught = Some(Box::new(failure));
+    }
+
+    /// The run goes on, so what its caller caught before does not count any more.
+    fn forget_caught(&mut self) {
+        if let Some(rare) = &mut self.rare {
+            rare.caught = None;
+        }
+    }
+
+    /// A caller that fails with a failure that it had caught has not gone past it.
+    pub(super) fn forget_rethrown(&mut self, event: &Event) {
+        let rethrown = |caught: &ChildFailure| {
+            let error = &caught.error;
+            event.error_code() == Some(error.code()) && event.error_message() == Some(error.message())
+        };
+        if self.caught_failure().is_some_and(rethrown) {
+            self.forget_caught();
+        }
+    }
+
+    /// The run has completed behind the child whose event is its output.
+    pub(super) fn settle_delegation(&mut self, output: Option<&Value>) {
+        self.delegated = false;
+        if let Some(output) = output {
+            self.output = Some(NodeInput::json(output.clone()));
+        }
     }
 
     /// Whether the run has chosen a route, or an agent to hand over to.
@@ -189,6 +228,7 @@ impl RunRecord {
     pub(super) fn complete(&mut self, now: u32) -> Vec<(String, u32)> {
         self.completed = true;
         self.failed = false;
+        self.delegated = false;
         if self.marked == 0 {
             self.marked = now;
         }
@@ -218,6 +258,7 @@ impl RunRecord {
         self.last = now;
         // The run paused to ask this, so what it gave before is not its result.
         self.output = None;
+        self.delegated = false;
         self.finished = false;
         self.completed = false;
         self.chose_before_answer = self.chose();
@@ -236,6 +277,8 @@ impl RunRecord {
     /// The run gave an event, which `finishes` it unless it failed.
     pub(super) fn take_own(&mut self, event: &Arc<Event>, now: u32, echo: bool, finishes: bool) {
         let known = echo && self.has_own();
+        self.forget_caught();
+        self.delegated &= event.is_partial();
         if let Some(scope) = event.isolation_scope() {
             self.rare_mut().isolation_scope = Some(scope.into());
         }
@@ -259,9 +302,11 @@ impl RunRecord {
     /// A run below this one, which is at `path`, gave an event.
     pub(super) fn take_from_below(&mut self, event: &Arc<Event>, path: &NodePath, now: u32, echo: bool) {
         let known = echo && self.has_own();
+        self.forget_caught();
         let delegated = has_result_output(event) && event.is_output_for(path);
         if delegated {
             self.take_outcome(event);
+            self.delegated = true;
         }
         if delegated && !known {
             self.touch(event, now);

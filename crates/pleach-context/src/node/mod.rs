@@ -10,7 +10,7 @@ pub use flow::{Flow, Yield};
 pub use input::NodeInput;
 pub use outline::{EdgeOutline, GraphOutline, Outline};
 pub(crate) use spec::name_fault;
-pub use spec::{NodeFault, NodeKind, NodeSpec};
+pub use spec::{InputKind, NodeFault, NodeKind, NodeSpec};
 pub use typed::{Decode, Dynamic, Typed, TypedNode, Untyped};
 
 use pleach_core::{BoxFuture, NodePath};

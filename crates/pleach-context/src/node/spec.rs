@@ -1,11 +1,13 @@
 //! The declared properties of a node.
 
+use std::any::TypeId;
 use std::fmt;
 use std::time::Duration;
 
+use pleach_core::Content;
 use smol_str::SmolStr;
 
-use crate::{RetryConfig, Schema};
+use crate::{Dynamic, RetryConfig, Schema};
 
 /// What the engine has to know about the kind of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,6 +24,33 @@ pub enum NodeKind {
     Workflow,
 }
 
+/// What a node reads its input as, for those who take a message apart before the node gets it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum InputKind {
+    /// Whatever comes, unread.
+    #[default]
+    Anything,
+    /// A value of one Rust type, read from a message by the rules of that type.
+    Typed,
+    /// The message itself.
+    Message,
+}
+
+impl InputKind {
+    /// Returns the kind of a node whose input type is `In`.
+    #[must_use]
+    pub fn of<In: 'static>() -> Self {
+        let is = |id| TypeId::of::<In>() == id;
+        if is(TypeId::of::<Dynamic>()) {
+            Self::Anything
+        } else if is(TypeId::of::<Content>()) || is(TypeId::of::<Option<Content>>()) {
+            Self::Message
+        } else {
+            Self::Typed
+        }
+    }
+}
+
 /// The declared properties of a node. ADK: the fields of `BaseNode`, rule R301.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -36,6 +65,8 @@ pub struct NodeSpec {
     pub rerun_on_resume: bool,
     /// Whether a run without output and route leaves the node waiting for another trigger (R307).
     pub wait_for_output: bool,
+    /// What the node reads its input as.
+    pub takes: InputKind,
     /// Whether every completed run gives an output: a run without one was cut off, and runs again on resume.
     pub always_gives: bool,
     /// When a failed attempt is tried again.
@@ -74,6 +105,7 @@ impl NodeSpec {
             kind: NodeKind::Plain,
             rerun_on_resume: false,
             wait_for_output: false,
+            takes: InputKind::Anything,
             always_gives: false,
             retry: None,
             timeout: None,

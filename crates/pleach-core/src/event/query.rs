@@ -31,6 +31,18 @@ impl Event {
         self.content().into_iter().flat_map(|content| content.function_responses())
     }
 
+    /// Returns whether the event is the user's own: a message, an answer, a state change or a rewind.
+    ///
+    /// A workflow or a node may be named `user`, so the author alone does not decide: what a node wrote has a path, and
+    /// what a workflow writes about itself is a checkpoint, an end mark or the seal of an abort.
+    pub fn is_from_user(&self) -> bool {
+        self.author() == "user"
+            && self.path().is_root()
+            && self.error_code().is_none()
+            && self.actions.agent_state().is_none()
+            && self.actions.end_of_agent().is_none()
+    }
+
     /// Tells whether this event's output is that of the run at `path`.
     pub fn is_output_for(&self, path: &NodePath) -> bool {
         match &self.output_for {

@@ -134,7 +134,11 @@ fn is_shown(event: &Event, calls: &FxHashSet<&str>) -> bool {
         return false;
     };
     let answers = content.function_responses().next().is_some();
-    let to_a_node = event.author() == "user" && !answers && !event.path().is_root();
+    // A node or a workflow that is named `user` writes its own events under that name.
+    let to_a_node = event.author() == "user"
+        && !answers
+        && !event.path().is_root()
+        && !event.path().segments().any(|segment| segment.starts_with("user@"));
     let of_a_tool = event.branch().is_some_and(|branch| branch.run_ids().any(|id| calls.contains(id)));
     !to_a_node && !of_a_tool && !is_internal(content) && content.parts().iter().any(is_visible)
 }

@@ -54,6 +54,13 @@ impl Engine {
         }
         let setup = RunSetup { path, ..RunSetup::default() };
         let end = run(root, node, input, setup).await?;
+        let waits = !matches!(end, ChildEnd::Done(_));
+        if waits && root.invocation().is_resumable() && root.invocation().queue().has_notes() {
+            // Nothing else comes that could carry what runs have left to be recorded.
+            let mut event = Event::from_author(&*spec.name);
+            event.set_invocation_id(root.invocation().invocation_id().clone());
+            root.deliver(event).await;
+        }
         Ok(match end {
             ChildEnd::Done(output) => RootEnd::Done(output),
             ChildEnd::Interrupted(ids) => RootEnd::Waiting(ids),
@@ -87,10 +94,19 @@ async fn run(
     // Of several children that history answers the caller may take the first (R1020).
     let takes_turn = !detached && !parent.node_path().is_root();
     let mut ended_at = None;
+    let mut replays = spec.kind == NodeKind::Workflow;
     // Nobody looks at the history while the run goes on: a retry adds to it.
     if let Some(history) = parent.invocation().history()
         && let Some(record) = history.run(&setup.path)
     {
+        if let Some(failure) = record.caught_failure().filter(|_| !detached && !parent.is_retried()) {
+            // What the caller did next follows from it.
+            if takes_turn {
+                parent.turn(record.ended_at()).await;
+            }
+            parent.note_recorded_failure(&setup.path, failure);
+            return Err(failure.clone());
+        }
         // The root counts as a dynamic run: without an outcome it runs again (R1010).
         let rules = ReplayRules::of(spec);
         let decision = decide(node, rules, Standing::of(rules, record, true), record);
@@ -109,6 +125,7 @@ async fn run(
             setup.isolation_scope = Some(Arc::clone(scope));
         }
         ended_at = Some(record.ended_at());
+        replays |= record.delegated;
     }
     let mut run = NodeRun::new(node, parent, input, setup);
     (&mut run).await;
@@ -119,11 +136,16 @@ async fn run(
     }
     let end = end_of(spec, &ctx)?;
     match &end {
-        ChildEnd::Done(_) if spec.kind == NodeKind::Workflow => {
+        ChildEnd::Done(_) if replays && only_replayed(spec, &ctx) => {
             // One that only replayed takes its turn among the children that are answered at once.
-            if let Some(time) = ended_at.filter(|_| !ctx.executes() && takes_turn) {
+            if let Some(time) = ended_at.filter(|_| takes_turn) {
                 parent.turn(time).await;
             }
+        }
+        ChildEnd::Done(_) if spec.kind == NodeKind::Workflow => {}
+        ChildEnd::Done(output) if output.is_null() && ctx.has_sent() && ctx.invocation().is_resumable() => {
+            // It has left its events already.
+            ctx.invocation().queue().note_completed(ctx.node_path().clone());
         }
         ChildEnd::Done(output) if ctx.invocation().is_resumable() && (output.is_null() || !ctx.has_told(output)) => {
             ctx.deliver(completed(&ctx, output)).await;
@@ -131,6 +153,11 @@ async fn run(
         _ => {}
     }
     Ok(end)
+}
+
+/// Whether the run did nothing that history does not record already. The events of a workflow itself are no work.
+fn only_replayed(spec: &NodeSpec, ctx: &Context) -> bool {
+    !ctx.executes() && (spec.kind == NodeKind::Workflow || ctx.last_event().is_none())
 }
 
 /// In a resumable app no completed run is run again: this event tells of one that gave nothing, or something that no other
@@ -195,11 +222,18 @@ impl Engine {
         shared: bool,
     ) -> Result<ChildEnd, NodeError> {
         let spec = node.spec();
+        let detached = setup.detached;
         let name = setup.name.clone();
         let name = name.as_ref().unwrap_or(&spec.name);
         // What is wrong with the input is the caller's fault, not the child's (R305).
         let input = conform(spec, name, input)?;
-        let failed = |failure| NodeError::child(name, failure);
+        let path = setup.path.clone();
+        let failed = |failure: ChildFailure| {
+            if !detached {
+                parent.note_failure(&path, &failure);
+            }
+            NodeError::child(name, failure)
+        };
         if !shared {
             return run(parent, node, input, setup).await.map_err(failed);
         }

@@ -84,7 +84,7 @@ enum Phase<'a> {
 enum Then {
     Items(BoxStream<'static, Result<Yield, NodeError>>),
     Finish,
-    Failed(NodeError),
+    Failed(Box<ChildFailure>),
     End,
 }
 
@@ -134,7 +134,11 @@ impl<'a> NodeRun<'a> {
     }
 
     fn take_item(&mut self, item: Yield, then: Then, cx: &TaskContext<'_>) -> Result<(), NodeError> {
-        match self.ctx.stage(item)? {
+        let staged = self.ctx.stage(item)?;
+        if matches!(then, Then::Finish) {
+            self.ctx.note_completion();
+        }
+        match staged {
             Some(staged) if staged.event.is_partial() => {
                 self.ctx.invocation().queue().push_unwaited(staged.event);
                 self.follow(then, cx);
@@ -169,9 +173,7 @@ impl<'a> NodeRun<'a> {
                 return;
             }
             Then::Finish => {}
-            Then::Failed(error) => {
-                return self.retry_or_end(error.clone(), ChildFailure { error, path: self.ctx.node_path().clone() });
-            }
+            Then::Failed(failure) => return self.retry_or_end(failure.error.clone(), *failure),
             Then::End => {
                 self.phase = Phase::Finished;
                 return;
@@ -192,7 +194,7 @@ impl<'a> NodeRun<'a> {
     fn fail(&mut self, error: NodeError, cx: &TaskContext<'_>) {
         self.timer = None;
         // A child's failure is recorded by the child; what fails here is what the child failed with.
-        if let Some(failure) = error.child_failure() {
+        if let Some(failure) = error.child_failure().filter(|failure| !self.ctx.has_passed(failure)) {
             let rest = self.ctx.finish();
             debug_assert!(
                 rest.is_none() || self.node.spec().kind != NodeKind::Workflow,
@@ -200,8 +202,11 @@ impl<'a> NodeRun<'a> {
             );
             return self.retry_or_end(failure.error.clone(), failure.clone());
         }
-        let staged = self.ctx.fail(&error);
-        self.send(staged, Then::Failed(error), cx);
+        // Of a failure that the body had gone past, history must know that it came back.
+        let rethrown = error.child_failure().cloned();
+        let failure = rethrown.unwrap_or_else(|| ChildFailure { error, path: self.ctx.node_path().clone() });
+        let staged = self.ctx.fail(&failure.error);
+        self.send(staged, Then::Failed(Box::new(failure)), cx);
     }
 
     fn retry_or_end(&mut self, error: NodeError, failure: ChildFailure) {

@@ -74,6 +74,10 @@ impl Standing {
         if record.failed {
             return Self::Due;
         }
+        // Its child gave the output; what the run would have done next, its route for example, is not known.
+        if record.delegated && node.rerun_on_resume {
+            return Self::Due;
+        }
         // What a node chose before it asked is not its result yet.
         if record.output.is_some() || (record.chose() && !record.chose_before_answer) {
             return Self::Given;

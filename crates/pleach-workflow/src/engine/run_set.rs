@@ -39,6 +39,11 @@ pub(crate) struct Ended {
 }
 
 impl Ended {
+    /// Returns whether the run has sent an event.
+    pub(crate) fn has_own(self) -> bool {
+        self.own
+    }
+
     fn of(ctx: &Context) -> Self {
         let own = ctx.last_event();
         Self { event: own.unwrap_or_else(|| ctx.invocation().queue().next_ticket()), own: own.is_some() }
@@ -155,6 +160,19 @@ impl<'a> RunSet<'a> {
     /// Gives every run that can go on its turn, without waiting, and moves those that have ended to `batch`.
     pub(crate) async fn pass(&mut self, batch: &mut Vec<Finished>) {
         poll_fn(|cx| if self.poll_all(cx) { Poll::Ready(()) } else { Poll::Pending }).await;
+        batch.append(&mut self.finished);
+    }
+
+    /// Gives every run its first turn that has had none, and moves those that have ended to `batch`.
+    pub(crate) async fn begin(&mut self, batch: &mut Vec<Finished>) {
+        poll_fn(|cx| {
+            self.shared.parent.register(cx.waker());
+            while let Some(index) = self.fresh.pop_front() {
+                self.poll_slot(index);
+            }
+            Poll::Ready(())
+        })
+        .await;
         batch.append(&mut self.finished);
     }
 

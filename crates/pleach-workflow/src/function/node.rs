@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pleach_context::{
-    Context, Dynamic, Flow, Need, Node, NodeError, NodeFault, NodeInput, NodeKind, NodeSpec, RetryConfig, Schema,
-    TypedNode, Yield,
+    Context, Dynamic, Flow, InputKind, Need, Node, NodeError, NodeFault, NodeInput, NodeKind, NodeSpec, RetryConfig,
+    Schema, TypedNode, Yield,
 };
 use pleach_core::{AuthConfig, BoxFuture, Content, Event};
 use serde_json::Value;
@@ -38,9 +38,11 @@ impl<In, Out> FunctionNode<In, Out> {
     pub fn new<H, M>(name: impl Into<SmolStr>, handler: H) -> Self
     where
         H: Handler<M, In = In, Out = Out>,
+        In: 'static,
         Out: 'static,
     {
         let mut spec = NodeSpec::new(name).kind(NodeKind::Function);
+        spec.takes = InputKind::of::<In>();
         spec.always_gives = always_gives::<Out>();
         let mut needs = Vec::new();
         handler.needs(&mut needs);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use pleach_context::{Dynamic, GraphNames, Node, NodeKind, NodeSpec, RetryConfig, Schema, Tool, TypedNode};
+use pleach_context::{Dynamic, GraphNames, InputKind, Node, NodeKind, NodeSpec, RetryConfig, Schema, Tool, TypedNode};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use smol_str::SmolStr;
@@ -102,13 +102,10 @@ impl WorkflowBuilder<Dynamic> {
 impl<W> WorkflowBuilder<W> {
     /// Says what the workflow takes: START gives it to the first nodes.
     #[must_use]
-    pub fn input<T>(self) -> WorkflowBuilder<T> {
-        WorkflowBuilder {
-            draft: self.draft,
-            graph: self.graph,
-            max_concurrency: self.max_concurrency,
-            input: PhantomData,
-        }
+    pub fn input<T: 'static>(self) -> WorkflowBuilder<T> {
+        let mut draft = self.draft;
+        draft.spec.takes = InputKind::of::<T>();
+        WorkflowBuilder { draft, graph: self.graph, max_concurrency: self.max_concurrency, input: PhantomData }
     }
 
     /// Adds a handler under a name.

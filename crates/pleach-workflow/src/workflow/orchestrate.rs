@@ -32,6 +32,8 @@ pub(super) struct Orchestration<'a> {
     ends: Ends<Completion>,
     /// The runs that have completed since the last checkpoint; only resumable apps tell of them.
     completed: Vec<NodePath>,
+    /// Why a node could not start: its schema refuses its input.
+    refused: Option<NodeError>,
     /// The events of the workflow itself that are to be sent.
     news: Vec<Event>,
     /// Whose output the terminal nodes' output is, too.
@@ -66,6 +68,7 @@ impl<'a> Orchestration<'a> {
             past,
             ends: Ends::new(times.unwrap_or_default()),
             completed: Vec::new(),
+            refused: None,
             news: Vec::new(),
             claims: ctx.output_for_of_child(),
             branch: ctx.branch(),
@@ -85,6 +88,13 @@ impl<'a> Orchestration<'a> {
                 if !self.news.is_empty() {
                     self.tell().await;
                 }
+            }
+            if let Some(error) = self.refused.take() {
+                // What became ready together with the refused node has begun, as in ADK.
+                self.runs.begin(&mut self.finished).await;
+                self.collect(&mut schedule);
+                self.handle_rest(&mut schedule).await;
+                return Err(error);
             }
             if self.runs.is_empty()
                 && let Some(completion) = self.ends.next_replayed()
@@ -112,13 +122,17 @@ impl<'a> Orchestration<'a> {
                 self.tell().await;
             }
             if let Some(failure) = failure {
-                // What ended in the same moment counts (R640); dropping the runs cancels those that are still under way.
-                for completion in self.ends.rest() {
-                    self.handle(&mut schedule, completion);
-                    self.tell().await;
-                }
+                self.handle_rest(&mut schedule).await;
                 return Err(NodeError::child(&self.spec.name, failure));
             }
+        }
+    }
+
+    /// Handles what ended in the same moment as a failure: it counts (R640). Dropping the runs cancels the others.
+    async fn handle_rest(&mut self, schedule: &mut Schedule) {
+        for completion in self.ends.rest() {
+            self.handle(schedule, completion);
+            self.tell().await;
         }
     }
 
@@ -140,7 +154,14 @@ impl<'a> Orchestration<'a> {
         let graph_node = &self.graph.nodes[node];
         let spec = graph_node.node.spec();
         // What does not fit is the workflow's failure, not the node's (R305).
-        let input = conform(spec, &spec.name, trigger.input)?;
+        let input = match conform(spec, &spec.name, trigger.input) {
+            Ok(input) => input,
+            Err(error) => {
+                self.refused.get_or_insert(error);
+                self.checkpoint(schedule);
+                return Ok(());
+            }
+        };
         setup.output_for = self.graph.is_terminal(node).then(|| Arc::clone(&self.claims));
         setup.place = u32::try_from(node).ok().map(|node| Place { node, by: trigger.by });
         self.runs.push(seq, node, NodeRun::new(&*graph_node.node, &self.ctx, input, setup));
@@ -221,30 +242,41 @@ impl<'a> Orchestration<'a> {
                     self.runs.next_batch(&mut self.finished, || unsure && ctx.has_executing()).await;
                 }
             }
-            if self.ends.is_unsure() {
-                self.ctx.take_executing().iter().for_each(|path| self.ends.executes(path));
-            }
-            for finished in self.finished.drain(..) {
-                let (seq, ended) = (finished.seq, finished.ended);
-                let completion = Completion::of(self.graph, finished);
-                let completes = matches!(completion.end, End::Done(_));
-                let replayed = match &completion.run {
-                    Ran::Now(path) => self.ends.settle(path, completes),
-                    Ran::Before(_) => None,
-                };
-                match replayed {
-                    Some(time) => {
-                        // It only replayed, and needed no room; who waits for it may need it to come before.
-                        schedule.replays(completion.node);
-                        room = true;
-                        self.ends.replayed(time, completion);
-                    }
-                    None => self.ends.executed(ended, seq, completion),
-                }
-            }
+            room |= self.collect(schedule);
             self.ends.take(batch);
         }
         true
+    }
+
+    /// Moves the runs that have ended to the ends to be handled; true when one of them made room.
+    fn collect(&mut self, schedule: &mut Schedule) -> bool {
+        let mut room = false;
+        if self.ends.is_unsure() {
+            self.ctx.take_executing().iter().for_each(|path| self.ends.executes(path));
+        }
+        for finished in self.finished.drain(..) {
+            let (seq, ended) = (finished.seq, finished.ended);
+            if self.ends.is_unsure() && ended.has_own() && !self.graph.nodes[finished.node].replay.is_workflow {
+                self.ends.executes(finished.ctx.node_path());
+                self.ctx.note_execution();
+            }
+            let completion = Completion::of(self.graph, finished);
+            let completes = matches!(completion.end, End::Done(_));
+            let replayed = match &completion.run {
+                Ran::Now(path) => self.ends.settle(path, completes),
+                Ran::Before(_) => None,
+            };
+            match replayed {
+                Some(time) => {
+                    // It only replayed, and needed no room; who waits for it may need it to come before.
+                    schedule.replays(completion.node);
+                    room = true;
+                    self.ends.replayed(time, completion);
+                }
+                None => self.ends.executed(ended, seq, completion),
+            }
+        }
+        room
     }
 
     /// Everything held back waits for a run that will never come: the workflow is not the one that was recorded.

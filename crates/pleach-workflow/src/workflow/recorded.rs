@@ -134,7 +134,8 @@ fn by_node(runs: &[Known], begins: &[u32]) -> Vec<u32> {
 
 fn completion_time(graph: &Graph, node: usize, standing: Standing, record: &RunRecord) -> Option<u32> {
     match standing {
-        Standing::Due if graph.nodes[node].replay.is_workflow => {
+        // One that only has to end behind its delegate probably completed then.
+        Standing::Due if graph.nodes[node].replay.is_workflow || record.delegated => {
             (!record.is_open() && !record.failed).then(|| record.ended_at())
         }
         // Its successors start behind those of the question, as in ADK; where other nodes lead to them, too, the order of

@@ -279,6 +279,19 @@ impl Family {
         if self.named { options.run_id(format!("r{index}")).name(format!("x{index}")) } else { options }
     }
 
+    /// Tries a child that fails, catches that, and runs the others instead.
+    async fn plan_b(&self, ctx: &Context, world: &World, input: &Value) -> Result<Vec<Value>, NodeError> {
+        let trouble = Trouble { pauses: 1, fails: u8::MAX, late: false };
+        let plan_a = value("plan_a", trouble, 0, Writes::Nothing, world.clone());
+        match ctx.run_node(&plan_a, input.clone(), RunOptions::default()).await {
+            Ok(output) => Ok(vec![output.into_value()]),
+            Err(_) => {
+                ctx.emit(Event::message("plan B")).await?;
+                self.run(ctx, input).await
+            }
+        }
+    }
+
     async fn run(&self, ctx: &Context, input: &Value) -> Result<Vec<Value>, NodeError> {
         let calls = self.children.iter().enumerate().map(|(index, child)| {
             let input = NodeInput::json(label(&index.to_string(), input));
@@ -301,11 +314,13 @@ fn parent(name: &str, task: &Task, world: &World) -> FunctionNode<Dynamic, Strin
     let trouble = Trouble { late: task.trouble.late && !task.retry, ..task.trouble.clone() };
     let (family, world) = (Family::new(task, world), world.clone());
     let asks = matches!(task.work, Work::Parent { end: ParentEnd::Asks, .. });
+    let catches = matches!(task.work, Work::Parent { end: ParentEnd::Catches, .. });
     let node = FunctionNode::new(name, move |ctx: Context, Input(input): Input<Dynamic>| {
         let (family, trouble, world) = (family.clone(), trouble.clone(), world.clone());
         async move {
             trouble.begin(&ctx, &world).await?;
-            let mut outputs = family.run(&ctx, &input.0).await?;
+            let mut outputs =
+                if catches { family.plan_b(&ctx, &world, &input.0).await? } else { family.run(&ctx, &input.0).await? };
             if asks {
                 outputs.push(ctx.ask::<String>(&question(&ctx, 0), "?").await?.into());
             }
@@ -317,14 +332,15 @@ fn parent(name: &str, task: &Task, world: &World) -> FunctionNode<Dynamic, Strin
 }
 
 fn hands_over(name: &str, task: &Task, world: &World) -> FunctionNode<Dynamic, Dynamic> {
-    // Once the child's output stands, the parent is complete: it must not fail behind it.
-    let trouble = Trouble { late: false, ..task.trouble.clone() };
+    let trouble = Trouble { late: task.trouble.late && !task.retry, ..task.trouble.clone() };
     let (family, world) = (Family::new(task, world), world.clone());
     let node = FunctionNode::new(name, move |ctx: Context, Input(input): Input<Dynamic>| {
         let (family, trouble, world) = (family.clone(), trouble.clone(), world.clone());
         async move {
             trouble.begin(&ctx, &world).await?;
             family.run(&ctx, &input.0).await?;
+            trouble.end(&ctx, &world)?;
+            ctx.state().set(format!("h_{}", ctx.node_name()), label("", &input.0))?;
             Ok::<_, NodeError>(Dynamic(Value::Null))
         }
     });

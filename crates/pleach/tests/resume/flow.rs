@@ -114,6 +114,8 @@ pub(crate) enum ParentEnd {
     Own,
     /// A question after the children, then a result.
     Asks,
+    /// The children run instead of another one, which fails.
+    Catches,
     /// The last child's output counts as the parent's.
     HandsOver,
 }
@@ -165,7 +167,7 @@ fn value() -> impl Strategy<Value = Work> {
 fn work() -> impl Strategy<Value = Work> {
     let asks = prop_oneof![Just(Asks::Returned), Just(Asks::Together), Just(Asks::OneByOne)];
     let worker = (0u8..3, 0usize..2, part()).prop_map(|(items, at_once, item)| Work::Worker { items, at_once, item });
-    let end = prop_oneof![2 => Just(ParentEnd::Own), 1 => Just(ParentEnd::Asks), 1 => Just(ParentEnd::HandsOver)];
+    let end = prop_oneof![2 => Just(ParentEnd::Own), 1 => Just(ParentEnd::Asks), 1 => Just(ParentEnd::HandsOver), 1 => Just(ParentEnd::Catches)];
     let parent = (prop::collection::vec(part(), 1..3), any::<[bool; 3]>(), end).prop_map(|(children, flags, end)| {
         let [together, named, sub_branch] = flags;
         Work::Parent { children, together, named, sub_branch, end }

@@ -25,10 +25,13 @@ pub(crate) fn results_by_node(events: &[Arc<Event>]) -> BTreeMap<String, Vec<Str
     results
 }
 
-/// The runs that are complete: their output is stored, by themselves or by a run that gives it for them.
+/// The runs that are complete: their output is stored. One whose output a child gives is complete once that is recorded:
+/// what it does behind its child is not known before.
 pub(crate) fn finished(events: &[Arc<Event>]) -> BTreeSet<String> {
-    let outputs = events.iter().filter(|event| event.output().is_some());
-    outputs.flat_map(|event| event.node_info().output_for().unwrap_or_default()).map(ToString::to_string).collect()
+    let outputs = events.iter().filter(|event| event.is_output_for(event.path()));
+    let own = outputs.map(|event| event.path().to_string());
+    let notes = events.iter().filter_map(|event| event.custom_metadata()?.get("_adk_delegated_runs")?.as_array());
+    own.chain(notes.flatten().filter_map(|note| Some(note["run"].as_str()?.to_owned()))).collect()
 }
 
 /// Every question that was asked.

@@ -14,8 +14,8 @@ use crate::support::{runner, stored, trace};
 
 /// Sessions, and ids that no two processes share.
 #[derive(Clone, Debug, Default)]
-struct Sessions {
-    stored: Arc<InMemorySessionService>,
+pub(crate) struct Sessions {
+    pub(crate) stored: Arc<InMemorySessionService>,
     ids: Arc<SeqIds>,
 }
 
@@ -30,19 +30,19 @@ impl IdGen for Sessions {
 }
 
 /// A new process over the same sessions.
-fn process(root: impl Node, sessions: &Sessions, resumable: bool) -> Runner {
+pub(crate) fn process(root: impl Node, sessions: &Sessions, resumable: bool) -> Runner {
     let runner = Runner::builder("t").root(root).sessions(Arc::clone(&sessions.stored)).ids(sessions.clone());
     runner.resumable(resumable).build().unwrap()
 }
 
 /// Reads a run to its end, which is no error.
-async fn play(run: Run) -> Vec<String> {
+pub(crate) async fn play(run: Run) -> Vec<String> {
     let lines = trace(run).await;
     assert!(lines.iter().all(|line| !line.starts_with('!')), "{lines:?}");
     lines
 }
 
-fn count(calls: &Arc<AtomicU32>) -> u32 {
+pub(crate) fn count(calls: &Arc<AtomicU32>) -> u32 {
     calls.load(Ordering::Relaxed)
 }
 
@@ -104,7 +104,7 @@ async fn r1011_each_round_of_a_loop_and_each_dynamic_child_that_gave_nothing_run
     assert_eq!(count(&calls), 7);
 }
 
-async fn invocation(sessions: &Sessions) -> pleach::InvocationId {
+pub(crate) async fn invocation(sessions: &Sessions) -> pleach::InvocationId {
     let session = sessions.stored.get_session(&crate::support::key(), Default::default()).await.unwrap().unwrap();
     session.events[0].invocation_id().clone()
 }

@@ -107,3 +107,27 @@ fn e143_e185_limits_and_gates_that_cannot_work_are_faults() {
     };
     assert_eq!(fault(&gate), "confirmation_needs_rerun");
 }
+
+#[tokio::test]
+async fn c5_items_typed_as_text_get_the_raw_text_and_a_message_that_is_no_text_is_one_item() {
+    let texts = || {
+        let mut wf = Workflow::builder("wf");
+        let work = wf.parallel(FunctionNode::new("work", async |Input(text): Input<String>| text));
+        wf.edge(START, work);
+        runner(wf.build_to(work).unwrap()).0
+    };
+    for (message, items) in [
+        ("12", vec!["12"]),
+        ("\"q\"", vec!["\"q\""]),
+        ("{\"a\":1}", vec!["{\"a\":1}"]),
+        ("[\"1\",\"b\"]", vec!["1", "b"]),
+    ] {
+        assert_eq!(texts().run("ana", "s1", message).output::<Vec<String>>().await.unwrap(), items);
+    }
+    let mut wf = Workflow::builder("wf");
+    let work = wf.parallel(FunctionNode::new("work", async |Input(message): Input<Content>| message.parts().len()));
+    wf.edge(START, work);
+    let (runner, _) = runner(wf.build_to(work).unwrap());
+    let parts = vec![Part::text("[1,2]"), Part::bytes("image/png", b"x".to_vec())];
+    assert_eq!(runner.run("ana", "s1", parts).output::<Vec<usize>>().await.unwrap(), [2]);
+}

@@ -1,0 +1,85 @@
+//! What came of children, as far as a resume has to know it: failures that were caught, and outputs that are a child's.
+
+use pleach_core::NodePath;
+use serde_json::Value;
+
+use super::Context;
+use super::cell::{Failures, Output, RunCell};
+use crate::{ChildFailure, NodeInput};
+
+impl Context {
+    /// Records that the body gets the failure of its child that ran at `run`. For engines.
+    pub fn note_failure(&self, run: &NodePath, failure: &ChildFailure) {
+        let mut cell = self.cell();
+        let failures = cell.failures.get_or_insert_default();
+        if !failures.passed.iter().any(|(known, _)| known == run) {
+            failures.got.push((run.clone(), failure.clone()));
+        }
+    }
+
+    /// Records that history gives the body the failure of its child that ran at `run`: it went past it then. For engines.
+    pub fn note_recorded_failure(&self, run: &NodePath, failure: &ChildFailure) {
+        self.cell().failures.get_or_insert_default().passed.push((run.clone(), failure.clone()));
+    }
+
+    /// Returns whether the body has gone past this failure of a child. For engines.
+    #[must_use]
+    pub fn has_passed(&self, failure: &ChildFailure) -> bool {
+        let same = |passed: &ChildFailure| {
+            passed.path == failure.path
+                && passed.error.code() == failure.error.code()
+                && passed.error.message() == failure.error.message()
+        };
+        self.cell().failures.as_ref().is_some_and(|failures| failures.passed.iter().any(|(_, passed)| same(passed)))
+    }
+
+    /// Returns whether this run, or one above it, is tried again in this process. For engines.
+    #[must_use]
+    pub fn is_retried(&self) -> bool {
+        std::iter::successors(Some(self), |run| run.parent()).any(|run| run.attempt_count() > 1)
+    }
+
+    /// The body goes on: a resume must find the failures that it has got.
+    pub(super) fn pass_failures(&self, cell: &mut RunCell) {
+        let Some(Failures { got, passed }) = cell.failures.as_deref_mut() else { return };
+        for (run, failure) in got.drain(..) {
+            self.invocation().queue().note_caught(&run, &failure);
+            passed.push((run, failure));
+        }
+    }
+
+    /// The run has completed: without a record of that, a resume could not tell it from one that was cut off behind the
+    /// child whose event is its output.
+    pub(super) fn settle_delegation(&self, cell: &mut RunCell) {
+        let completes = cell.has_delegate && cell.error.is_none() && cell.interrupts.is_empty();
+        if !completes || std::mem::replace(&mut cell.settled, true) {
+            return;
+        }
+        let unrecorded = cell.unrecorded_output();
+        if cell.claimed_output.is_some() || unrecorded.is_some() {
+            self.invocation().queue().note_delegated(self.node_path(), unrecorded.cloned());
+        }
+    }
+
+    /// The same before the last event of the body is sent, so that it is recorded there. For engines.
+    pub fn note_completion(&self) {
+        self.settle_delegation(&mut self.cell());
+    }
+}
+
+impl RunCell {
+    /// The output, if it is not the one of the delegate's event: the body's own, or the answer to the delegate's question.
+    fn unrecorded_output(&self) -> Option<&Value> {
+        let recorded = match &self.claimed_output {
+            Some(NodeInput::Output(event)) => event.output(),
+            _ => None,
+        };
+        let output = match (&self.output, &self.claimed_output) {
+            (Output::Pending(value), _) => Some(value),
+            (Output::Stored(output), _) => output.value(),
+            (Output::Unset | Output::Sending, Some(NodeInput::Json(answer))) => Some(&**answer),
+            (Output::Unset | Output::Sending, _) => None,
+        };
+        output.filter(|output| recorded != Some(*output))
+    }
+}

@@ -1,0 +1,236 @@
+//! A resume takes the way that history recorded: failures that were caught, outputs that a child gave (issue 10 C5, C6).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use pleach::prelude::*;
+use pleach::{Node, Run, RunOptions};
+use serde_json::{Value, json};
+
+use crate::replay::{Sessions, count, invocation, play, process};
+use crate::support::{key, line, trace};
+
+/// Reads this many events and drops the run: the process is gone.
+async fn cut(mut run: Run, events: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    for _ in 0..events {
+        lines.push(line(&run.next().await.unwrap().unwrap()));
+    }
+    lines
+}
+
+async fn resume(root: impl Node, sessions: &Sessions, resumable: bool) -> Vec<String> {
+    let runner = process(root, sessions, resumable);
+    trace(runner.resume("ana", "s1", invocation(sessions).await)).await
+}
+
+fn options() -> RunOptions {
+    RunOptions::default()
+}
+
+/// A child that fails the first time that it is called in all processes together.
+fn fails_once(name: &'static str, calls: &Arc<AtomicU32>) -> FunctionNode<Dynamic, String> {
+    let calls = Arc::clone(calls);
+    FunctionNode::new(name, move |Input(_): Input<Dynamic>| {
+        let first = calls.fetch_add(1, Ordering::Relaxed) == 0;
+        async move { if first { Err(NodeError::new("Declined", "no money")) } else { Ok(name.to_owned()) } }
+    })
+}
+
+/// Plan A fails; `says` tells what the caller does before plan B.
+fn caller(calls: &Arc<AtomicU32>, says: Option<&'static str>) -> impl Node {
+    let a = fails_once("a", calls);
+    let b = FunctionNode::new("b", async || "b".to_owned());
+    let caller = FunctionNode::new("caller", move |ctx: Context| {
+        let (a, b) = (a.clone(), b.clone());
+        async move {
+            let Err(failure) = ctx.run(&a, json!(1)).await else { return Ok("a".to_owned()) };
+            assert!(failure.child_failure().is_some_and(|child| child.error.code() == "Declined"));
+            if let Some(text) = says {
+                ctx.emit(Event::message(text)).await?;
+            }
+            let given = ctx.run(&b, json!(2)).await?;
+            let more: u32 = ctx.ask("q", "?").await?;
+            Ok::<_, NodeError>(format!("{given}{more}"))
+        }
+    });
+    let mut wf = Workflow::builder("wf");
+    let caller = wf.add(caller.rerun_on_resume(true));
+    wf.edge(START, caller);
+    wf.build_to(caller).unwrap()
+}
+
+#[tokio::test]
+async fn c6_a_failure_that_the_caller_went_past_is_given_back_and_the_child_does_not_run_again() {
+    for resumable in [false, true] {
+        for says in [None, Some("plan B")] {
+            // Cut behind each event that follows the failure.
+            for behind in 1..=2 {
+                let (calls, sessions) = (Arc::default(), Sessions::default());
+                let run = process(caller(&calls, says), &sessions, resumable).run("ana", "s1", "go");
+                let mut run = run;
+                let failed = async {
+                    while let Some(event) = run.next().await {
+                        if event.unwrap().error_code() == Some("Declined") {
+                            break;
+                        }
+                    }
+                    cut(run, behind).await
+                };
+                failed.await;
+                let lines = resume(caller(&calls, says), &sessions, resumable).await;
+                assert_eq!(count(&calls), 1, "{lines:?}");
+                let answered = process(caller(&calls, says), &sessions, resumable).answer("s1", "q", 7).unwrap();
+                assert_eq!(answered.output::<String>().await.unwrap(), "b7", "{resumable} {says:?} {behind}");
+                assert_eq!(count(&calls), 1);
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn c6_a_failure_that_the_caller_has_not_gone_past_may_be_tried_again() {
+    let (calls, sessions) = (Arc::default(), Sessions::default());
+    cut(process(caller(&calls, None), &sessions, false).run("ana", "s1", "go"), 1).await;
+    let runner = process(caller(&calls, None), &sessions, false);
+    let output = runner.resume("ana", "s1", invocation(&sessions).await).output::<String>().await;
+    assert_eq!((output.unwrap(), count(&calls)), ("a".to_owned(), 2));
+}
+
+/// The failure of a lane that another lane outlives is no failure that the caller went past.
+#[tokio::test]
+async fn c6_a_failure_that_ends_the_caller_is_tried_again_although_a_sibling_left_events_behind_it() {
+    let (calls, sessions) = (Arc::default(), Sessions::default());
+    let root = || {
+        let a = fails_once("a", &calls);
+        let slow = FunctionNode::new("slow", async |ctx: Context| {
+            tokio::task::yield_now().await;
+            ctx.emit(Event::message("slow")).await?;
+            Ok::<_, NodeError>("slow".to_owned())
+        });
+        let caller = FunctionNode::new("caller", move |ctx: Context| {
+            let (a, slow) = (a.clone(), slow.clone());
+            async move {
+                let (a, slow) = futures::join!(ctx.run(&a, json!(1)), ctx.run(&slow, json!(2)));
+                Ok::<_, NodeError>(format!("{}{}", a?, slow?))
+            }
+        });
+        caller.rerun_on_resume(true)
+    };
+    trace(process(root(), &sessions, false).run("ana", "s1", "go")).await;
+    let runner = process(root(), &sessions, false);
+    let output = runner.resume("ana", "s1", invocation(&sessions).await).output::<String>().await;
+    assert_eq!((output.unwrap(), count(&calls)), ("aslow".to_owned(), 2));
+}
+
+/// A caller that cleans up and fails with the very failure has not gone past it.
+#[tokio::test]
+async fn c6_a_failure_that_comes_back_behind_a_clean_up_is_tried_again() {
+    let (calls, sessions) = (Arc::default(), Sessions::default());
+    let root = || {
+        let (a, clean) = (fails_once("a", &calls), FunctionNode::new("clean", async || 1));
+        let caller = FunctionNode::new("caller", move |ctx: Context| {
+            let (a, clean) = (a.clone(), clean.clone());
+            async move {
+                match ctx.run(&a, json!(1)).await {
+                    Ok(given) => Ok(given),
+                    Err(failure) => {
+                        let _: i64 = ctx.run(&clean, json!(2)).await?;
+                        Err(failure)
+                    }
+                }
+            }
+        });
+        caller.rerun_on_resume(true)
+    };
+    let lines = trace(process(root(), &sessions, false).run("ana", "s1", "go")).await;
+    assert_eq!(lines.last().unwrap(), "! Declined: no money");
+    let runner = process(root(), &sessions, false);
+    let output = runner.resume("ana", "s1", invocation(&sessions).await).output::<String>().await;
+    assert_eq!((output.unwrap(), count(&calls)), ("a".to_owned(), 2));
+}
+
+/// A caller whose output is a child's, and that then sets a route and state, or gives a value of its own.
+fn delegating(calls: &Arc<AtomicU32>, own: bool) -> Workflow {
+    let seen = Arc::clone(calls);
+    let child = FunctionNode::new("child", async || "child".to_owned());
+    let caller = FunctionNode::new("caller", move |ctx: Context| {
+        let child = child.clone();
+        seen.fetch_add(1, Ordering::Relaxed);
+        async move {
+            ctx.run_node(&child, Value::Null, options().use_as_output(true)).await?;
+            ctx.set_route("x");
+            if !own {
+                ctx.state().set("k", 1)?;
+            }
+            Ok::<_, NodeError>(Dynamic(if own { json!("mine") } else { Value::Null }))
+        }
+    });
+    let mut wf = Workflow::builder("wf");
+    let caller = wf.add(caller.rerun_on_resume(true));
+    let ask = wf.node("ask", async || RequestInput::<u32>::ask("q", "?"));
+    let (left, right) = (wf.node("left", async || "left"), wf.node("right", async |Input(v): Input<String>| v));
+    wf.edge(START, caller).route(caller, DEFAULT, left).route(caller, "x", right);
+    let both = wf.node("both", async |Input(v): Input<Dynamic>| v);
+    wf.edge(left, ask).edge(right, ask).edge(ask, both);
+    wf.build().unwrap()
+}
+
+#[tokio::test]
+async fn c5_a_caller_cut_off_behind_its_delegate_takes_its_route_and_keeps_its_state() {
+    for resumable in [false, true] {
+        // Behind the delegate's event, the state's and the route's; a checkpoint comes first in a resumable app.
+        for (events, runs) in [(1, 2), (2, 1), (3, 1)] {
+            let (calls, sessions) = (Arc::default(), Sessions::default());
+            let run = process(delegating(&calls, false), &sessions, resumable).run("ana", "s1", "go");
+            cut(run, events + usize::from(resumable)).await;
+            let lines = resume(delegating(&calls, false), &sessions, resumable).await;
+            assert!(lines.iter().any(|line| line == "wf@1/right@1: \"child\""), "{lines:?}");
+            assert_eq!(count(&calls), runs);
+            let session = sessions.stored.get_session(&key(), Default::default()).await.unwrap().unwrap();
+            assert_eq!(session.state["k"], 1);
+            play(process(delegating(&calls, false), &sessions, resumable).answer("s1", "q", 7).unwrap()).await;
+            assert_eq!(count(&calls), runs, "it is complete");
+        }
+    }
+}
+
+#[tokio::test]
+async fn c5_what_a_caller_gives_beside_its_delegate_is_found_again_and_told_by_no_event_of_its_own() {
+    for resumable in [false, true] {
+        let (calls, sessions) = (Arc::default(), Sessions::default());
+        let lines = play(process(delegating(&calls, true), &sessions, resumable).run("ana", "s1", "go")).await;
+        assert!(!lines.iter().any(|line| line.starts_with("wf@1/caller@1: \"")), "{lines:?}");
+        assert!(lines.iter().any(|line| line == "wf@1/right@1: \"mine\""), "{lines:?}");
+        let lines = play(process(delegating(&calls, true), &sessions, resumable).answer("s1", "q", 7).unwrap()).await;
+        assert!(!lines.iter().any(|line| line.starts_with("wf@1/left@1")), "{lines:?}");
+        assert_eq!(count(&calls), 1);
+    }
+}
+
+#[tokio::test]
+async fn c5_a_child_that_left_events_and_gave_nothing_leaves_no_event_more_and_runs_once_in_a_resumable_app() {
+    let (calls, sessions) = (Arc::new(AtomicU32::new(0)), Sessions::default());
+    let root = || {
+        let calls = Arc::clone(&calls);
+        let child = FunctionNode::new("child", move |ctx: Context| {
+            calls.fetch_add(1, Ordering::Relaxed);
+            async move { ctx.state().set("k", 1) }
+        });
+        let ask = FunctionNode::new("asks", async |ctx: Context| ctx.ask::<u32>("q", "?").await);
+        let caller = FunctionNode::new("caller", move |ctx: Context| {
+            let (child, ask) = (child.clone(), ask.clone().rerun_on_resume(true));
+            async move {
+                let silent = ctx.run_node(&child, Value::Null, options());
+                let (silent, answer) = futures::join!(silent, ctx.run_node(&ask, Value::Null, options()));
+                silent?;
+                answer.map(|answer| Dynamic(answer.into_value()))
+            }
+        });
+        caller.rerun_on_resume(true)
+    };
+    play(process(root(), &sessions, true).run("ana", "s1", "go")).await;
+    let answered = process(root(), &sessions, true).answer("s1", "q", 7).unwrap();
+    assert_eq!(answered.output::<u32>().await.unwrap(), 7);
+    assert_eq!(count(&calls), 1);
+}

@@ -1,0 +1,46 @@
+//! A workflow or a node that is named `user` (issue 10 C1): what it writes is not the user's.
+
+use pleach::prelude::*;
+use pleach::{AbortSignal, RunRequest};
+use serde_json::Value;
+
+use crate::replay::{Sessions, play, process};
+use crate::support::key;
+
+fn ask_in(workflow: &str, node: &str) -> Workflow {
+    let mut wf = Workflow::builder(workflow);
+    let first = wf.node("first", async || 1);
+    let ask = wf.node(node, async || RequestInput::<u32>::ask("q", "?"));
+    let last = wf.node("last", async |Input(n): Input<u32>| n);
+    wf.edge(START, first).edge(first, ask).edge(ask, last);
+    wf.build().unwrap()
+}
+
+#[tokio::test]
+async fn c1_a_workflow_or_a_node_named_user_asks_once_and_goes_on_with_the_answer() {
+    for resumable in [false, true] {
+        for (workflow, node) in [("user", "ask"), ("wf", "user"), ("user", "user")] {
+            let sessions = Sessions::default();
+            play(process(ask_in(workflow, node), &sessions, resumable).run("ana", "s1", "go")).await;
+            let again = process(ask_in(workflow, node), &sessions, resumable);
+            assert_eq!(again.answer("s1", "q", 7).unwrap().output::<u32>().await.unwrap(), 7, "{workflow}, {node}");
+            let session = sessions.stored.get_session(&key(), Default::default()).await.unwrap().unwrap();
+            assert!(pleach::open_questions(&session.events).is_empty());
+            let users = session.events.iter().filter(|event| event.is_from_user()).count();
+            assert_eq!(users, 2, "the message and the answer: {workflow}, {node}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn c1_an_aborted_workflow_named_user_waits_for_nothing() {
+    let sessions = Sessions::default();
+    let runner = process(ask_in("user", "ask"), &sessions, true);
+    let signal = AbortSignal::new();
+    signal.abort();
+    let request = RunRequest::new(("ana", "s1")).message("go").abort_signal(signal);
+    let _ = runner.start(request).output::<Value>().await;
+    let session = sessions.stored.get_session(&key(), Default::default()).await.unwrap().unwrap();
+    assert!(pleach::open_questions(&session.events).is_empty());
+    assert_eq!(session.events.iter().filter(|event| event.is_from_user()).count(), 1, "the seal is not the user's");
+}
