@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use pleach_core::{AppName, Content, Event, InvocationId, Map, SessionId, SessionKey, UserId};
 use smol_str::SmolStr;
 
-use crate::{AbortSignal, EventQueue, History, NodeError, NodeScheduler, RunConfig, Services};
+use crate::{AbortSignal, EventQueue, History, NodeError, NodeScheduler, RunConfig, Services, WorkGate};
 
 /// What all nodes of one invocation share: the session, the services, the settings and the event queue.
 ///
@@ -15,6 +15,7 @@ use crate::{AbortSignal, EventQueue, History, NodeError, NodeScheduler, RunConfi
 pub struct InvocationContext {
     setup: InvocationSetup,
     queue: EventQueue,
+    work_gate: WorkGate,
     state: Mutex<Map>,
     events: Mutex<Vec<Arc<Event>>>,
     history: Mutex<Past>,
@@ -75,6 +76,7 @@ impl InvocationContext {
         Self {
             setup,
             queue: EventQueue::default(),
+            work_gate: WorkGate::default(),
             state: Mutex::new(state),
             events: Mutex::new(events),
             history: Mutex::default(),
@@ -168,6 +170,12 @@ impl InvocationContext {
     #[must_use]
     pub fn queue(&self) -> &EventQueue {
         &self.queue
+    }
+
+    /// What holds node bodies back until the session is claimed. For the Runner and engines.
+    #[must_use]
+    pub fn work_gate(&self) -> &WorkGate {
+        &self.work_gate
     }
 
     /// The request to stop.

@@ -26,6 +26,7 @@ mod shared;
 mod state;
 pub mod telemetry;
 mod tool;
+mod work_gate;
 
 pub use abort::AbortSignal;
 pub use arguments::{BadArgument, from_arguments};
@@ -60,3 +61,4 @@ pub use services::Services;
 pub use shared::{Need, Provided};
 pub use state::{Key, State};
 pub use tool::{Tool, ToolContext};
+pub use work_gate::WorkGate;

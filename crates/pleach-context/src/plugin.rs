@@ -1,11 +1,14 @@
 //! Hooks around an app's invocations.
 
 use std::fmt;
-use std::panic::AssertUnwindSafe;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use pleach_core::{BoxError, BoxFuture, Content, Event, Map};
+use futures_util::future::{Either, select};
+use pleach_core::{BoxError, BoxFuture, Clock, Content, Event, Map};
 use serde_json::Value;
 
 use crate::{InvocationContext, NodeError, Tool, ToolContext};
@@ -83,7 +86,7 @@ pub trait Plugin: fmt::Debug + Send + Sync + 'static {
         None
     }
 
-    /// When the Runner is closed.
+    /// When the Runner is closed. It may take as long as the Runner's `plugin_close_timeout`.
     fn close(&self) -> Hook<'_, ()> {
         None
     }
@@ -154,8 +157,8 @@ impl PluginManager {
         ctx: &ToolContext,
     ) -> Result<Option<Value>, NodeError> {
         for plugin in &*self.plugins {
-            let Some(asked) = given(plugin.before_tool(tool, args, ctx)) else { continue };
-            let answer = guarded(asked).await.map_err(|error| hook_error(&**plugin, "before_tool_callback", error))?;
+            let asked = call(|| given(plugin.before_tool(tool, args, ctx))).await;
+            let answer = asked.map_err(|error| hook_error(&**plugin, "before_tool_callback", error))?.flatten();
             if answer.is_some() {
                 return Ok(answer);
             }
@@ -197,9 +200,8 @@ impl PluginManager {
     /// A `RuntimeError` that names the first plugin whose hook failed; later ones are not told.
     pub async fn after_run(&self, ic: &InvocationContext) -> Result<(), NodeError> {
         for plugin in &*self.plugins {
-            if let Some(hook) = plugin.after_run(ic) {
-                guarded(hook).await.map_err(|error| hook_error(&**plugin, "after_run_callback", error))?;
-            }
+            let told = call(|| plugin.after_run(ic)).await;
+            told.map_err(|error| hook_error(&**plugin, "after_run_callback", error))?;
         }
         Ok(())
     }
@@ -207,24 +209,30 @@ impl PluginManager {
     /// Tells all plugins that the run has failed; failures of the hooks are logged.
     pub async fn on_run_error(&self, ic: &InvocationContext, error: &NodeError) {
         for plugin in &*self.plugins {
-            if let Some(hook) = plugin.on_run_error(ic, error)
-                && let Err(failure) = guarded(hook).await
-            {
+            if let Err(failure) = call(|| plugin.on_run_error(ic, error)).await {
                 tracing::warn!(plugin = plugin.name(), error = %failure, "on_run_error hook failed");
             }
         }
     }
 
-    /// Closes all plugins and collects what failed.
+    /// Closes all plugins, one after the other, and collects what failed. `limit` is how long each may take by `clock`;
+    /// one that takes longer is left as it is.
     ///
     /// # Errors
     /// A `RuntimeError` that lists the plugins that could not be closed.
-    pub async fn close(&self) -> Result<(), NodeError> {
+    ///
+    /// # Cancel safety
+    /// When the future is dropped, the plugins that were not closed yet stay open.
+    pub async fn close(&self, clock: &dyn Clock, limit: Duration) -> Result<(), NodeError> {
         let mut failed = Vec::new();
         for plugin in &*self.plugins {
-            if let Some(hook) = plugin.close()
-                && let Err(error) = guarded(hook).await
-            {
+            let closing = pin!(call(|| plugin.close()));
+            // The hook is asked first: one that needs no time is never late.
+            let closed = match select(closing, clock.sleep(limit)).await {
+                Either::Left((closed, _)) => closed,
+                Either::Right(_) => Err(format!("it did not close within {limit:?}").into()),
+            };
+            if let Err(error) = closed {
                 failed.push(format!("'{}': {error}", plugin.name()));
             }
         }
@@ -240,9 +248,10 @@ impl PluginManager {
         hook: impl Fn(&'a dyn Plugin) -> Hook<'a, Option<T>>,
     ) -> Result<Option<T>, NodeError> {
         for plugin in &*self.plugins {
-            let Some(asked) = hook(&**plugin) else { continue };
-            if let Some(answer) = guarded(asked).await.map_err(|error| hook_error(&**plugin, name, error))? {
-                return Ok(Some(answer));
+            let asked = call(|| hook(&**plugin)).await;
+            let answer = asked.map_err(|error| hook_error(&**plugin, name, error))?.flatten();
+            if answer.is_some() {
+                return Ok(answer);
             }
         }
         Ok(None)
@@ -255,9 +264,14 @@ fn given(hook: Hook<'_, Option<Value>>) -> Hook<'_, Option<Value>> {
     Some(Box::pin(async move { Ok(hook.await?.filter(|value| !value.is_null())) }))
 }
 
-/// Waits for a hook; a panic in it becomes its error.
-async fn guarded<T>(hook: BoxFuture<'_, Result<T, BoxError>>) -> Result<T, BoxError> {
-    AssertUnwindSafe(hook).catch_unwind().await.unwrap_or_else(|_| Err("the hook panicked".into()))
+/// Calls a hook and waits for it; `None` where the plugin has none. A panic becomes its error, also one before there is a
+/// future.
+async fn call<'a, T>(hook: impl FnOnce() -> Hook<'a, T>) -> Result<Option<T>, BoxError> {
+    let panicked = |_| BoxError::from("the hook panicked");
+    match catch_unwind(AssertUnwindSafe(hook)).map_err(panicked)? {
+        Some(called) => AssertUnwindSafe(called).catch_unwind().await.map_err(panicked)?.map(Some),
+        None => Ok(None),
+    }
 }
 
 fn hook_error(plugin: &dyn Plugin, hook: &str, error: BoxError) -> NodeError {

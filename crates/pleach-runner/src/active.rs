@@ -6,9 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures_util::task::AtomicWaker;
 use pleach_context::telemetry::SpanEnd;
 use pleach_context::{AbortSignal, NodeInput};
-use pleach_core::{Event, InvocationId, Question, SessionKey};
+use pleach_core::{Content, Event, InvocationId, Question, SessionKey};
 use tokio::sync::{Notify, broadcast};
 
+use crate::invoke::as_user;
+use crate::seat::Seat;
 use crate::trace::SpanSlot;
 use crate::{RunError, RunEvent, RunRequest, SessionRef};
 
@@ -38,6 +40,7 @@ pub enum RunEnd {
 }
 
 /// What only the output of a run is made from.
+#[derive(Clone)]
 pub(crate) enum Outcome {
     Done(NodeInput),
     Waiting(Vec<Question>),
@@ -61,12 +64,16 @@ impl Outcome {
 /// What a run shares with those who follow it, stop it or wait for its end.
 pub(crate) struct ActiveRun {
     session: SessionRef,
+    /// The invocation that the caller names, unless its message answers something: the key under which callers join.
+    wanted: Option<InvocationId>,
     abort: AbortSignal,
     closing: AtomicBool,
     detached: AtomicBool,
     summing_up: AtomicBool,
     /// Whether there ever was a follower; spares the others a lock for each event.
     followed: AtomicBool,
+    /// Who reads the run.
+    pub(crate) seat: Seat,
     /// Where the invocation leaves its span.
     pub(crate) span: SpanSlot,
     /// Wakes the run, where it waits for its root node, when it has to stop.
@@ -79,6 +86,10 @@ pub(crate) struct ActiveRun {
 struct Inner {
     key: Option<SessionKey>,
     invocation: Option<InvocationId>,
+    /// The message that the invocation began with, as far as it is known.
+    message: Option<Content>,
+    /// The run that this one has joined.
+    leader: Option<Arc<ActiveRun>>,
     outcome: Option<Outcome>,
     /// There only while somebody has asked for it: most runs are never followed.
     feed: Option<broadcast::Sender<RunEvent>>,
@@ -87,16 +98,20 @@ struct Inner {
 
 impl ActiveRun {
     pub(crate) fn new(request: &RunRequest) -> Self {
+        let answers = request.answers();
+        let message = request.message.clone().filter(|_| !answers).map(as_user);
         Self {
             session: request.session.clone(),
+            wanted: request.invocation_id.clone().filter(|_| !answers),
             abort: request.abort.clone(),
             closing: AtomicBool::new(false),
             detached: AtomicBool::new(false),
             summing_up: AtomicBool::new(false),
             followed: AtomicBool::new(false),
+            seat: Seat::default(),
             span: SpanSlot::default(),
             stopper: AtomicWaker::new(),
-            inner: Mutex::default(),
+            inner: Mutex::new(Inner { message, ..Inner::default() }),
             changed: Notify::new(),
         }
     }
@@ -179,8 +194,45 @@ impl ActiveRun {
         }
     }
 
-    pub(crate) fn take_outcome(&self) -> Option<Outcome> {
-        self.inner().outcome.take()
+    pub(crate) fn outcome(&self) -> Option<Outcome> {
+        self.inner().outcome.clone()
+    }
+
+    /// The message that the invocation began with, as far as it is known.
+    pub(crate) fn message(&self) -> Option<Content> {
+        self.inner().message.clone()
+    }
+
+    /// Notes the message that the invocation began with, unless the caller of this run has given it.
+    pub(crate) fn set_message(&self, message: &Content) {
+        self.inner().message.get_or_insert_with(|| message.clone());
+    }
+
+    /// The invocation under which the caller can join another run.
+    pub(crate) fn wanted(&self) -> Option<&InvocationId> {
+        self.wanted.as_ref()
+    }
+
+    /// Whether a caller who wants the invocation `id` can join this run.
+    pub(crate) fn can_be_joined(&self, id: &InvocationId) -> bool {
+        if self.is_closing() || self.is_summing_up() {
+            return false;
+        }
+        let inner = self.inner();
+        inner.end.is_none() && inner.invocation.as_ref().or(self.wanted.as_ref()) == Some(id)
+    }
+
+    pub(crate) fn set_leader(&self, leader: &Arc<Self>) {
+        self.inner().leader = Some(Arc::clone(leader));
+    }
+
+    /// The run that does the work: this one, or the one it has joined.
+    pub(crate) fn leader(self: &Arc<Self>) -> Arc<Self> {
+        self.inner().leader.clone().unwrap_or_else(|| Arc::clone(self))
+    }
+
+    pub(crate) fn abort_signal(&self) -> &AbortSignal {
+        &self.abort
     }
 
     /// Hands an event that was stored, or a fragment that never is, to the followers.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use pleach_artifact::ArtifactService;
 use pleach_context::telemetry::InvocationTrace;
@@ -11,6 +12,7 @@ use pleach_memory::MemoryService;
 use pleach_session::SessionService;
 use pleach_workflow::{BuildError, Fault};
 
+use crate::closing::Closing;
 use crate::registry::ActiveRuns;
 use crate::runner::{Runner, RunnerParts};
 use crate::trace::OnSpan;
@@ -32,6 +34,7 @@ pub struct RunnerBuilder {
     resumable: bool,
     compaction: Option<EventsCompactionConfig>,
     on_span: OnSpan,
+    closing: Closing,
 }
 
 impl RunnerBuilder {
@@ -52,6 +55,7 @@ impl RunnerBuilder {
             resumable: false,
             compaction: None,
             on_span: OnSpan::default(),
+            closing: Closing::default(),
         }
     }
 
@@ -165,6 +169,22 @@ impl RunnerBuilder {
         self
     }
 
+    /// Sets how long each plugin may take when [`Runner::close`] closes it: 5 seconds unless set, by the Runner's clock. One
+    /// that takes longer is reported as an error, and the others are closed all the same. ADK: `plugin_close_timeout`.
+    #[must_use]
+    pub fn plugin_close_timeout(mut self, limit: Duration) -> Self {
+        self.closing.limit = limit;
+        self
+    }
+
+    /// Whether [`Runner::close`] leaves the plugins open, because something else owns them, such as another Runner that
+    /// uses them too. It closes them unless set. ADK: `PluginManager.set_skip_closing_plugins`.
+    #[must_use]
+    pub fn skip_closing_plugins(mut self, yes: bool) -> Self {
+        self.closing.skip = yes;
+        self
+    }
+
     /// Checks that everything is there and makes the Runner.
     ///
     /// # Errors
@@ -219,6 +239,7 @@ impl RunnerBuilder {
             compaction: self.compaction,
             active: ActiveRuns::default(),
             on_span: self.on_span,
+            closing: self.closing,
         }))
     }
 }

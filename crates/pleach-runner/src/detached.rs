@@ -77,7 +77,7 @@ impl Detached {
     /// Dropping the future has no effect on the run.
     pub async fn follow(&self, after: Option<EventId>) -> Result<Follow, RunError> {
         self.invocation_id().await?;
-        self.runner.parts.follow_run(&self.run, after).await
+        self.runner.parts.follow_run(&self.run.leader(), after).await
     }
 
     /// Waits for the end and reads the output. `T` is the type that the root node gives, or `Value`.
@@ -89,7 +89,7 @@ impl Detached {
     /// Dropping the future does not stop the run.
     pub async fn output<T: serde::de::DeserializeOwned>(mut self) -> Result<T, RunError> {
         (&mut self).await?;
-        self.run.take_outcome().unwrap_or(Outcome::Aborted).output()
+        self.run.outcome().unwrap_or(Outcome::Aborted).output()
     }
 }
 

@@ -74,15 +74,16 @@ impl<'a> Drive<'a> {
         Self { root: Some(root), ended: None, signal, waker }
     }
 
-    /// Goes on until the root has sent an event, has ended, or the run has to stop.
+    /// Goes on until the root has sent an event, wants to run a first body, has ended, or the run has to stop.
     pub(crate) async fn step(&mut self, ic: &InvocationContext, run: &ActiveRun) {
         let mut stopped = pin!(stopped(ic, run));
+        let calls = || ic.queue().has_events() || ic.work_gate().is_wanted();
         poll_fn(|cx| {
-            if must_stop(ic, run) || self.poll_root(cx, || ic.queue().has_events()).is_ready() {
+            if must_stop(ic, run) || self.poll_root(cx, calls).is_ready() {
                 return Poll::Ready(());
             }
             ic.queue().wake_on_event(cx.waker());
-            if ic.queue().has_events() {
+            if calls() {
                 return Poll::Ready(());
             }
             // Only a run that waits needs to hear of it; registering costs a lock.

@@ -99,6 +99,29 @@ pub enum RunError {
         /// The invocation that is under way, once its message is stored.
         invocation: Option<InvocationId>,
     },
+    /// The invocation was started with another message; nothing was stored.
+    #[error(
+        "invocation {invocation} of session {session} was started with another message: send that one again, or start a \
+         new invocation under another id"
+    )]
+    OtherMessage {
+        /// The session.
+        session: SessionKey,
+        /// The invocation.
+        invocation: InvocationId,
+    },
+    /// A message was sent under the id of an invocation that has begun and not ended, and is not under way in this Runner:
+    /// another process runs it, or it was cut off. Nothing was run or stored.
+    #[error(
+        "invocation {invocation} of session {session} has begun and not ended: wait for the process that runs it, or \
+         resume it if there is none"
+    )]
+    Unfinished {
+        /// The session.
+        session: SessionKey,
+        /// The invocation.
+        invocation: InvocationId,
+    },
     /// The Runner is being drained and takes no new runs. Nothing was stored.
     #[error("the runner is being drained and takes no new runs")]
     Draining,
@@ -110,6 +133,9 @@ pub enum RunError {
         /// Its text.
         message: String,
     },
+    /// Several things failed while the Runner was closed; everything else is closed.
+    #[error("closing failed: {}", texts(.0))]
+    Close(Vec<RunError>),
     /// The run was stopped before it ended.
     #[error("the run was aborted")]
     Aborted,
@@ -120,6 +146,12 @@ fn session_text(error: &SessionError) -> String {
         SessionError::Stale { key, .. } => format!("another invocation has appended to session {key} meanwhile"),
         _ => "session service failed".to_owned(),
     }
+}
+
+fn texts(errors: &[RunError]) -> String {
+    let cause =
+        |error: &RunError| std::error::Error::source(error).map(|source| format!(": {source}")).unwrap_or_default();
+    errors.iter().map(|error| format!("{error}{}", cause(error))).collect::<Vec<_>>().join("; ")
 }
 
 fn of(invocation: &Option<InvocationId>) -> String {
@@ -153,8 +185,10 @@ impl RunError {
             Self::Artifact(error) => error.code(),
             Self::Plugin(error) | Self::Node { error, .. } | Self::Output(error) => error.class(),
             Self::Waiting(_) => "NodeInterruptedError",
-            Self::Busy { .. } => "SessionBusyError",
+            Self::OtherMessage { .. } => "ValueError",
+            Self::Busy { .. } | Self::Unfinished { .. } => "SessionBusyError",
             Self::Draining => "RunnerDrainingError",
+            Self::Close(_) => "RuntimeError",
             Self::Followed { code, .. } => code,
             Self::Aborted => "INVOCATION_ABORTED",
         }
@@ -166,6 +200,28 @@ impl RunError {
         match self {
             Self::Node { error, .. } => error.message().to_owned(),
             other => other.to_string(),
+        }
+    }
+
+    /// The error for another caller of the same run: the same one, or its class and text.
+    pub(crate) fn shared(&self) -> Self {
+        match self {
+            Self::Node { error, path } => Self::Node { error: error.clone(), path: path.clone() },
+            Self::Plugin(error) => Self::Plugin(error.clone()),
+            Self::Session(SessionError::Stale { key, stored, ours }) => {
+                Self::Session(SessionError::Stale { key: key.clone(), stored: *stored, ours: *ours })
+            }
+            Self::SessionNotFound(key) => Self::SessionNotFound(key.clone()),
+            Self::Busy { session, invocation } => {
+                Self::Busy { session: session.clone(), invocation: invocation.clone() }
+            }
+            Self::Unfinished { session, invocation } => {
+                Self::Unfinished { session: session.clone(), invocation: invocation.clone() }
+            }
+            Self::Waiting(questions) => Self::Waiting(questions.clone()),
+            Self::Draining => Self::Draining,
+            Self::Aborted => Self::Aborted,
+            other => Self::Followed { code: other.code().to_owned(), message: other.message() },
         }
     }
 

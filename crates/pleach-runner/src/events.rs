@@ -10,11 +10,14 @@ use pleach_workflow::RootEnd;
 
 use crate::active::{ActiveRun, Outcome};
 use crate::drive::{Drive, Ended, must_stop, stopped};
-use crate::invoke::Invocation;
+use crate::invoke::{Invocation, Opened};
+use crate::join::joined;
+use crate::recorded::recorded;
 use crate::runner::RunnerParts;
 use crate::seal::seals;
+use crate::seat::{Item, Shown};
 use crate::store::Stored;
-use crate::{RunError, RunEvent, RunRequest};
+use crate::{RunError, RunRequest};
 
 /// Tells the plugins of a failure.
 pub(crate) async fn report(ic: &InvocationContext, error: RunError) -> RunError {
@@ -27,20 +30,35 @@ pub(crate) fn events(
     parts: Arc<RunnerParts>,
     request: RunRequest,
     run: Arc<ActiveRun>,
-) -> impl Stream<Item = Result<RunEvent, RunError>> + Send {
+) -> impl Stream<Item = Item> + Send {
     stream! {
         if run.is_closing() {
             return;
         }
-        let Invocation { ic, engine, mut store, input, user_event } = match parts.open(request, &run).await {
-            Ok(invocation) => invocation,
+        let opened = match parts.open(request, &run).await {
+            Ok(opened) => opened,
             Err(error) => {
                 yield Err(error);
                 return;
             }
         };
+        let Invocation { ic, engine, mut store, input, user_event } = match opened {
+            Opened::Begin(invocation) => invocation,
+            Opened::Recorded { invocation, other_message } => {
+                if let Err(error) = recorded(&parts, &invocation, other_message, &run).await {
+                    yield Err(error);
+                }
+                return;
+            }
+            Opened::Join(share) => {
+                for await item in joined(share, Arc::clone(&run)) {
+                    yield item;
+                }
+                return;
+            }
+        };
         if let Some(event) = user_event {
-            yield Ok(RunEvent::new(event));
+            yield Ok(Shown::message(event));
         }
         let early = match ic.services().plugins.before_run(&ic).await {
             Ok(early) => early,
@@ -53,7 +71,7 @@ pub(crate) fn events(
         let ended = if let Some(content) = early {
             let event = early_exit(&ic, content);
             match store.take(&ic, Arc::new(event)).await {
-                Ok(stored) => yield Ok(RunEvent::new(stored.shown)),
+                Ok(stored) => yield Ok(Shown::event(stored.shown)),
                 Err(error) => {
                     yield Err(report(&ic, error).await);
                     return;
@@ -74,7 +92,7 @@ pub(crate) fn events(
                             return;
                         }
                     };
-                    yield Ok(RunEvent::new(shown));
+                    yield Ok(Shown::event(shown));
                     // What several lanes have queued meanwhile may be dropped (R1130).
                     if must_stop(&ic, &run) {
                         break 'run;
@@ -83,6 +101,13 @@ pub(crate) fn events(
                 }
                 if must_stop(&ic, &run) || end.is_some() {
                     break;
+                }
+                if ic.work_gate().is_wanted()
+                    && let Err(error) = store.claim(&ic).await
+                {
+                    drop(drive);
+                    yield Err(report(&ic, error).await);
+                    return;
                 }
                 drive.step(&ic, &run).await;
                 end = drive.take_end();
@@ -96,7 +121,7 @@ pub(crate) fn events(
             run.set_outcome(Outcome::Aborted);
             for seal in seals(&ic, &parts.root.spec().name) {
                 match store.take(&ic, Arc::new(seal)).await {
-                    Ok(stored) => yield Ok(RunEvent::new(stored.shown)),
+                    Ok(stored) => yield Ok(Shown::event(stored.shown)),
                     Err(error) => {
                         yield Err(report(&ic, error).await);
                         return;
@@ -119,7 +144,7 @@ pub(crate) fn events(
             yield Err(report(&ic, RunError::Plugin(error)).await);
             return;
         }
-        if let (Some(config), true) = (&parts.compaction, succeeded && !must_stop(&ic, &run)) {
+        if let (Some(config), true) = (&parts.compaction, succeeded && store.has_stored() && !must_stop(&ic, &run)) {
             run.set_summing_up();
             // Nobody has to wait for a summary: an abort leaves it to a later invocation.
             let compacting = std::pin::pin!(config.compact(&ic, &mut store));
@@ -135,7 +160,7 @@ fn early_exit(ic: &InvocationContext, content: Content) -> Event {
     event
 }
 
-fn outcome(ic: &InvocationContext, end: RootEnd) -> Outcome {
+pub(crate) fn outcome(ic: &InvocationContext, end: RootEnd) -> Outcome {
     match end {
         RootEnd::Done(output) => Outcome::Done(output),
         RootEnd::Waiting(ids) => {

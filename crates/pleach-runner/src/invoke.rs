@@ -11,6 +11,8 @@ use smol_str::SmolStr;
 use crate::active::ActiveRun;
 use crate::answer::{Answered, resolve};
 use crate::events::report;
+use crate::join::{Share, differs};
+use crate::registry::Claimed;
 use crate::runner::{RunnerParts, check_ids};
 use crate::store::Store;
 use crate::{RunError, RunRequest};
@@ -21,8 +23,22 @@ pub(crate) struct Invocation {
     pub(crate) engine: Arc<Engine>,
     pub(crate) store: Store,
     pub(crate) input: NodeInput,
-    /// The stored event of the message, when the caller wants to see it.
+    /// The stored event of the message.
     pub(crate) user_event: Option<Arc<Event>>,
+}
+
+/// What a request comes to.
+pub(crate) enum Opened {
+    /// The invocation begins, or goes on.
+    Begin(Invocation),
+    /// The invocation was started before: what is recorded counts.
+    Recorded {
+        invocation: Invocation,
+        /// Whether it was started with another message.
+        other_message: bool,
+    },
+    /// Another caller's run has the invocation.
+    Join(Share),
 }
 
 impl RunnerParts {
@@ -32,12 +48,12 @@ impl RunnerParts {
     /// # Errors
     /// No such session, a session that is busy, a message that cannot be taken, an answer that does not fit, a failing plugin or session
     /// service. Nothing is stored then.
-    pub(crate) async fn open(&self, request: RunRequest, run: &Arc<ActiveRun>) -> Result<Invocation, RunError> {
+    pub(crate) async fn open(&self, request: RunRequest, run: &Arc<ActiveRun>) -> Result<Opened, RunError> {
         let key = self.session_key(&request.session).await?;
         check_ids(&key)?;
         // Before the session is loaded: behind a run that is just ending the newcomer sees all of it.
-        for ending in self.active.claim(run, &key)? {
-            ending.ended().await;
+        if let Some(share) = self.enter_session(run, &key).await? {
+            return Ok(Opened::Join(share));
         }
         let session = self.load(&key, &request).await?;
         let message = request.message.clone().map(as_user);
@@ -79,6 +95,11 @@ impl RunnerParts {
         }));
         run.span.fill(self.span(&ic, resumes)).await;
         let takes_message = answered.is_some() || original.is_none();
+        let starts_again = !takes_message && message.is_some();
+        let other_message = match (&message, &original) {
+            (Some(message), Some(original)) if starts_again => self.is_other_message(&ic, message, original).await?,
+            _ => false,
+        };
         let stored = match message {
             Some(message) if takes_message => {
                 match self.store_message(&ic, &mut store, message, answered, &request).await {
@@ -86,9 +107,11 @@ impl RunnerParts {
                     Err(error) => return Err(report(&ic, error).await),
                 }
             }
-            _ if !request.state_delta.is_empty() => {
+            _ if !request.state_delta.is_empty() && !starts_again => {
                 let event = Event::from_author("user").with_state_map(request.state_delta.clone());
-                store_user_event(&ic, &mut store, event).await?;
+                if let Err(error) = store_user_event(&ic, &mut store, event).await {
+                    return Err(report(&ic, error).await);
+                }
                 None
             }
             _ => None,
@@ -97,14 +120,59 @@ impl RunnerParts {
         let input_event = original.or_else(|| stored.clone());
         if let Some(event) = &input_event {
             ic.set_user_event(Arc::clone(event));
+            // What a plugin has replaced is not what a caller sends.
+            if ic.services().plugins.is_empty() {
+                event.content().iter().for_each(|message| run.set_message(message));
+            }
         }
         if resumes {
             stored.iter().for_each(|event| history.add(event));
             ic.set_history(history);
         }
         let input = input_event.map_or(NodeInput::Null, NodeInput::Content);
-        let user_event = stored.filter(|_| request.yield_user_message);
-        Ok(Invocation { ic, engine, store, input, user_event })
+        if starts_again {
+            let invocation = Invocation { ic, engine, store, input, user_event: None };
+            return Ok(Opened::Recorded { invocation, other_message });
+        }
+        if resumes && !store.has_stored() {
+            // Of several that resume, one runs.
+            ic.work_gate().close();
+        }
+        Ok(Opened::Begin(Invocation { ic, engine, store, input, user_event: stored }))
+    }
+
+    /// Takes a place among the runs of the session, or joins the one that has the invocation.
+    async fn enter_session(&self, run: &Arc<ActiveRun>, key: &SessionKey) -> Result<Option<Share>, RunError> {
+        loop {
+            let leader = match self.active.claim(run, key)? {
+                Claimed::Own(ending) => {
+                    for ending in ending {
+                        ending.ended().await;
+                    }
+                    return Ok(None);
+                }
+                Claimed::Join(leader) => leader,
+            };
+            if let (true, Some(invocation)) = (differs(&leader, run), run.wanted()) {
+                return Err(RunError::OtherMessage { session: key.clone(), invocation: invocation.clone() });
+            }
+            if let Some(share) = Share::of(Arc::clone(&leader)) {
+                run.set_leader(&leader);
+                self.active.leave(run);
+                return Ok(Some(share));
+            }
+            // It is just ending.
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Whether a message is another one than that which started the invocation. A plugin may have replaced that one.
+    async fn is_other_message(&self, ic: &InvocationContext, new: &Content, first: &Event) -> Result<bool, RunError> {
+        if first.content() == Some(new) {
+            return Ok(false);
+        }
+        let replaced = ic.services().plugins.on_user_message(ic, new).await.map_err(RunError::Plugin)?;
+        Ok(replaced.map(as_user).as_ref() != first.content())
     }
 
     async fn load(&self, key: &SessionKey, request: &RunRequest) -> Result<Session, RunError> {
@@ -170,7 +238,7 @@ async fn store_user_event(ic: &InvocationContext, store: &mut Store, mut event: 
 }
 
 /// Whatever a caller says, a user's message has the role `user` (R1103).
-fn as_user(mut content: Content) -> Content {
+pub(crate) fn as_user(mut content: Content) -> Content {
     content.role = Some("user".into());
     content
 }

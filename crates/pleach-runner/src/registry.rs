@@ -8,6 +8,14 @@ use rustc_hash::FxHashMap;
 use crate::active::ActiveRun;
 use crate::{RunError, SessionRef};
 
+/// What a run that has found its session may do there.
+pub(crate) enum Claimed {
+    /// Begin, once these have ended.
+    Own(Vec<Arc<ActiveRun>>),
+    /// Join this run, which has the same invocation.
+    Join(Arc<ActiveRun>),
+}
+
 /// The runs of one Runner and its clones that have begun and not ended.
 #[derive(Default)]
 pub(crate) struct ActiveRuns {
@@ -51,23 +59,28 @@ impl ActiveRuns {
     }
 
     /// Says which session a run is in. Runs in it of which only a summary is left are asked to stop, and the detached ones
-    /// are returned, to be waited for.
+    /// are returned, to be waited for. A run that wants an invocation which is under way joins it, and is no run of its own
+    /// any more.
     ///
     /// # Errors
     /// [`RunError::Busy`] when a detached run is in it: nobody could make that one wait, so the newcomer would take the
     /// session from under it.
-    pub(crate) fn claim(&self, run: &Arc<ActiveRun>, key: &SessionKey) -> Result<Vec<Arc<ActiveRun>>, RunError> {
+    pub(crate) fn claim(&self, run: &Arc<ActiveRun>, key: &SessionKey) -> Result<Claimed, RunError> {
         let key = stored(key);
         let inner = self.inner();
         let runs = inner.runs.get(&key.session_id).map(Vec::as_slice).unwrap_or_default();
         let others = runs.iter().filter(|other| !Arc::ptr_eq(other, run) && other.is_in(&key));
+        let wanted = run.wanted();
+        if let Some(leader) = wanted.and_then(|id| others.clone().find(|other| other.can_be_joined(id))) {
+            return Ok(Claimed::Join(Arc::clone(leader)));
+        }
         let (settled, working): (Vec<_>, Vec<_>) = others.partition(|other| other.is_summing_up());
         if let Some(rival) = working.into_iter().find(|other| other.is_detached()) {
             return Err(RunError::Busy { session: key, invocation: rival.invocation() });
         }
         settled.iter().for_each(|other| other.cut());
         run.set_key(key);
-        Ok(settled.into_iter().filter(|other| other.is_detached()).cloned().collect())
+        Ok(Claimed::Own(settled.into_iter().filter(|other| other.is_detached()).cloned().collect()))
     }
 
     /// The detached runs that may turn out to be in this session, and have not found it yet.

@@ -14,6 +14,25 @@ pub struct RunRequest {
     /// The user's message, or answers to questions.
     pub message: Option<Content>,
     /// The invocation to resume, or the id of a new one.
+    ///
+    /// With a message this is the idempotency key of the run: however often it is sent, the invocation runs once.
+    /// - The first request starts it. Requests that come while this Runner or a clone runs it join that run: they get
+    ///   the same events from its beginning, the same output, questions or error, and keep it going as long as one of
+    ///   them asks for events. Fragments from before they joined are missing.
+    /// - Later ones get what is recorded, and neither run nor store anything: the output, [`RunError::Waiting`],
+    ///   [`RunError::Aborted`], or the failure as [`RunError::Node`].
+    /// - An invocation that has begun and not ended, and is not under way in this Runner, is
+    ///   [`RunError::Unfinished`]: it runs in another process or was cut off.
+    /// - Another message under the same id is [`RunError::OtherMessage`].
+    ///
+    /// Without a message the invocation goes on where it failed or was cut off; a request that comes while this Runner
+    /// runs it joins, too.
+    ///
+    /// [`RunError::Waiting`]: crate::RunError::Waiting
+    /// [`RunError::Aborted`]: crate::RunError::Aborted
+    /// [`RunError::Node`]: crate::RunError::Node
+    /// [`RunError::Unfinished`]: crate::RunError::Unfinished
+    /// [`RunError::OtherMessage`]: crate::RunError::OtherMessage
     pub invocation_id: Option<InvocationId>,
     /// State that is set with the message.
     pub state_delta: Map,
@@ -37,6 +56,11 @@ impl RunRequest {
             yield_user_message: false,
             abort: AbortSignal::new(),
         }
+    }
+
+    /// Whether the message answers questions.
+    pub(crate) fn answers(&self) -> bool {
+        self.message.as_ref().is_some_and(|message| message.function_responses().next().is_some())
     }
 
     /// Sets the user's message.

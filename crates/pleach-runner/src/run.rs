@@ -12,6 +12,7 @@ use pleach_core::{Event, Question};
 use crate::active::{ActiveRun, Outcome, RunEnd};
 use crate::events::events;
 use crate::runner::RunnerParts;
+use crate::seat::Driver;
 use crate::trace::RunSpan;
 use crate::{Detached, RunError, RunRequest, Runner};
 
@@ -23,13 +24,17 @@ use crate::{Detached, RunError, RunRequest, Runner};
 ///
 /// # Cancel safety
 /// Dropping a run cancels everything in it; what it has handed out is stored. [`Run::close`] cancels it too and lets
-/// the plugins' `after_run` hooks run; [`Run::detach`] lets it go on without a reader.
+/// the plugins' `after_run` hooks run; [`Run::detach`] lets it go on without a reader. A run that other callers have joined
+/// ([`RunRequest::invocation_id`]) is cancelled when the last of them drops it.
 #[must_use = "a run starts when it is polled: read its events, ask for its output, or detach it"]
 pub struct Run {
-    stream: Pin<Box<dyn Stream<Item = Result<RunEvent, RunError>> + Send>>,
-    span: RunSpan,
-    /// Behind the stream: it is dropped when nothing runs any more.
-    membership: Membership,
+    run: Arc<ActiveRun>,
+    parts: Arc<RunnerParts>,
+    /// This caller's place among the readers of the run.
+    reader: u32,
+    /// Whether the caller wants to see its message.
+    echo: bool,
+    over: bool,
 }
 
 /// One event of a run, and the question that it asks, if it asks one. Dereferences to the [`Event`].
@@ -61,9 +66,11 @@ impl Deref for RunEvent {
 
 impl Run {
     pub(crate) fn new(parts: Arc<RunnerParts>, request: RunRequest) -> Self {
-        let run = Arc::new(ActiveRun::new(&request));
+        let (run, echo) = (Arc::new(ActiveRun::new(&request)), request.yield_user_message);
         let stream = Box::pin(events(Arc::clone(&parts), request, Arc::clone(&run)));
-        Self { stream, span: RunSpan::default(), membership: Membership { parts, run, phase: Phase::New } }
+        let membership = Membership { parts: Arc::clone(&parts), run: Arc::clone(&run), phase: Phase::New };
+        let reader = run.seat.open(Driver { stream, span: RunSpan::default(), membership });
+        Self { run, parts, reader, echo, over: false }
     }
 
     /// The next event; `None` when the run has ended.
@@ -85,12 +92,13 @@ impl Run {
     /// # Cancel safety
     /// Dropping the future drops the run.
     pub async fn output<T: serde::de::DeserializeOwned>(self) -> Result<T, RunError> {
-        let run = Arc::clone(&self.membership.run);
+        let run = Arc::clone(&self.run);
         self.finish().await?;
-        run.take_outcome().unwrap_or(Outcome::Aborted).output()
+        run.outcome().unwrap_or(Outcome::Aborted).output()
     }
 
-    /// Cancels what is still running and lets the plugins' `after_run` hooks run (R1114).
+    /// Cancels what is still running and lets the plugins' `after_run` hooks run (R1114). A run that other callers read, too,
+    /// goes on: closing only leaves it.
     ///
     /// # Errors
     /// What a hook failed with.
@@ -98,7 +106,10 @@ impl Run {
     /// # Cancel safety
     /// Dropping the future drops the run.
     pub async fn close(self) -> Result<(), RunError> {
-        self.membership.run.cut();
+        if self.run.seat.is_shared() {
+            return Ok(());
+        }
+        self.run.cut();
         self.finish().await
     }
 
@@ -110,20 +121,14 @@ impl Run {
     /// # Panics
     /// Without a tokio runtime.
     #[must_use = "dropping the handle is fine, but errors of the run are only seen through it or a follower"]
-    pub fn detach(mut self) -> Detached {
-        let Membership { parts, run, .. } = &self.membership;
-        let (parts, run) = (Arc::clone(parts), Arc::clone(run));
+    pub fn detach(self) -> Detached {
+        let (parts, run) = (Arc::clone(&self.parts), Arc::clone(&self.run));
         run.set_detached();
-        let entered = self.membership.enter();
+        let entered = run.seat.enter();
         Detached::new(Runner { parts }, run, async move {
             entered?;
             self.finish().await
         })
-    }
-
-    fn poll_event(&mut self, cx: &mut TaskContext<'_>) -> Poll<Option<Result<RunEvent, RunError>>> {
-        let (stream, run) = (&mut self.stream, &self.membership.run);
-        self.span.poll(&run.span, || stream.as_mut().poll_next(cx), || run.span_end())
     }
 
     /// Runs to the end.
@@ -136,9 +141,9 @@ impl Run {
 }
 
 /// The place of a run among those that are under way, from its first poll to its end.
-struct Membership {
+pub(crate) struct Membership {
     parts: Arc<RunnerParts>,
-    run: Arc<ActiveRun>,
+    pub(crate) run: Arc<ActiveRun>,
     phase: Phase,
 }
 
@@ -151,7 +156,7 @@ enum Phase {
 
 impl Membership {
     /// Takes the run in, if it has not begun.
-    fn enter(&mut self) -> Result<(), RunError> {
+    pub(crate) fn enter(&mut self) -> Result<(), RunError> {
         if self.phase == Phase::New {
             self.phase = Phase::UnderWay;
             if let Err(error) = self.parts.active.enter(&self.run) {
@@ -163,7 +168,7 @@ impl Membership {
     }
 
     /// Takes the run out, because its stream has ended, with an error or without.
-    fn end(&mut self, error: Option<&RunError>) {
+    pub(crate) fn end(&mut self, error: Option<&RunError>) {
         self.phase = Phase::Over;
         // First this, then the news: who hears of the end may start another run.
         self.parts.active.leave(&self.run);
@@ -187,19 +192,21 @@ impl Stream for Run {
     type Item = Result<RunEvent, RunError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Option<Self::Item>> {
-        if self.membership.phase == Phase::Over {
-            return Poll::Ready(None);
+        while !self.over {
+            let item = ready!(self.run.poll_next(self.reader, cx));
+            self.over = !matches!(item, Some(Ok(_)));
+            match item {
+                Some(Ok(shown)) if shown.is_message && !self.echo => {}
+                item => return Poll::Ready(item.map(|item| item.map(|shown| RunEvent::new(shown.event)))),
+            }
         }
-        if let Err(error) = self.membership.enter() {
-            return Poll::Ready(Some(Err(error)));
-        }
-        let item = ready!(self.poll_event(cx));
-        match &item {
-            Some(Ok(_)) => {}
-            Some(Err(error)) => self.membership.end(Some(error)),
-            None => self.membership.end(None),
-        }
-        Poll::Ready(item)
+        Poll::Ready(None)
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        self.run.seat.leave(self.reader);
     }
 }
 

@@ -3,12 +3,13 @@
 use std::fmt;
 use std::sync::Arc;
 
-use pleach_context::{Node, NodeError, Services};
+use pleach_context::{Node, Services};
 use pleach_core::{AppName, InvocationId, Session, SessionId, SessionKey, UserId};
 use pleach_session::{GetSessionConfig, SessionService};
 use serde::Serialize;
 
 use crate::answer::response_part;
+use crate::closing::Closing;
 use crate::message::of_parts;
 use crate::registry::ActiveRuns;
 use crate::run::Run;
@@ -32,6 +33,7 @@ pub(crate) struct RunnerParts {
     pub(crate) compaction: Option<EventsCompactionConfig>,
     pub(crate) active: ActiveRuns,
     pub(crate) on_span: OnSpan,
+    pub(crate) closing: Closing,
 }
 
 impl Runner {
@@ -111,17 +113,6 @@ impl Runner {
     pub(crate) fn key(&self, user: impl Into<UserId>, session: impl Into<SessionId>) -> SessionKey {
         SessionKey::new(self.parts.app_name.clone(), user.into(), session.into())
     }
-
-    /// Closes the plugins and the session service. What is still running is not waited for: [`Runner::drain`] does that.
-    ///
-    /// # Errors
-    /// The plugins that could not be closed, or what the session service said.
-    pub async fn close(&self) -> Result<(), RunError> {
-        let plugins: Result<(), NodeError> = self.parts.services.plugins.close().await;
-        self.parts.services.sessions.flush().await?;
-        self.parts.services.sessions.close().await?;
-        plugins.map_err(RunError::Plugin)
-    }
 }
 
 /// Refuses ids that nobody can mean.
@@ -129,12 +120,12 @@ impl Runner {
 /// # Errors
 /// A blank user or session id.
 pub(crate) fn check_ids(key: &SessionKey) -> Result<(), RunError> {
-    for (what, id) in [("user", key.user_id.as_str()), ("session", key.session_id.as_str())] {
-        if id.trim().is_empty() {
-            return Err(RunError::BlankId(what));
-        }
-    }
-    Ok(())
+    check_id("user", key.user_id.as_str())?;
+    check_id("session", key.session_id.as_str())
+}
+
+fn check_id(what: &'static str, id: &str) -> Result<(), RunError> {
+    if id.trim().is_empty() { Err(RunError::BlankId(what)) } else { Ok(()) }
 }
 
 impl RunnerParts {
@@ -154,6 +145,7 @@ impl RunnerParts {
             SessionRef::Of(user, id) => return Ok(SessionKey::new(self.app_name.clone(), user.clone(), id.clone())),
             SessionRef::Only(id) => id,
         };
+        check_id("session", id.as_str())?;
         let mut found = self.services.sessions.find_sessions(&self.app_name, id).await?;
         match found.len() {
             0 => Err(RunError::UnknownSession { app: self.app_name.to_string(), id: id.to_string() }),

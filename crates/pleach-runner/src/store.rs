@@ -20,6 +20,7 @@ pub(crate) struct Store {
     run: Option<Arc<ActiveRun>>,
     /// The time of the last event in whole microseconds: events of a session never share one (S48).
     last: i64,
+    has_stored: bool,
 }
 
 /// What came of an event.
@@ -33,7 +34,7 @@ pub(crate) struct Stored {
 impl Store {
     pub(crate) fn new(head: SessionHead) -> Self {
         let last = micros(head.last_update_time());
-        Self { head, run: None, last }
+        Self { head, run: None, last, has_stored: false }
     }
 
     /// Lets the followers of `run` see what is stored.
@@ -104,8 +105,28 @@ impl Store {
             ic.apply_temp(&temp);
         }
         ic.record(&stored);
+        self.has_stored = true;
+        // The fence has decided.
+        ic.work_gate().open();
         self.publish(&stored);
         Ok(stored)
+    }
+
+    /// Whether the run has stored anything.
+    pub(crate) fn has_stored(&self) -> bool {
+        self.has_stored
+    }
+
+    /// Makes the session this run's before a body runs that nothing was stored for.
+    ///
+    /// # Errors
+    /// What the session service said; another writer has the session then.
+    pub(crate) async fn claim(&mut self, ic: &InvocationContext) -> Result<(), RunError> {
+        let services = ic.services();
+        services.sessions.claim(&mut self.head, services.clock.now()).await?;
+        self.last = self.last.max(micros(self.head.last_update_time()));
+        ic.work_gate().open();
+        Ok(())
     }
 
     /// Gives an event its id and its time.

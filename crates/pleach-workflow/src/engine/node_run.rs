@@ -335,6 +335,9 @@ impl Future for NodeRun<'_> {
                     return Poll::Ready(());
                 }
                 Phase::Start => {
+                    if run.node.spec().kind != NodeKind::Workflow {
+                        ready!(run.ctx.invocation().work_gate().poll_pass(cx));
+                    }
                     if let Err(error) = run.start() {
                         run.fail(error, cx);
                     }

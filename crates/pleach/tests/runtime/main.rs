@@ -20,11 +20,13 @@ mod fork;
 mod gated;
 mod graph;
 mod inbox;
+mod join;
 mod lifecycle;
 mod limits;
 #[cfg(feature = "sqlite")]
 mod memory;
 mod pictures;
+mod plugins;
 mod questions;
 mod recorded_ways;
 mod replay;

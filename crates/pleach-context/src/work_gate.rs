@@ -1,0 +1,78 @@
+//! [`WorkGate`]: holds node bodies back until their run has the session to itself.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::{Context as TaskContext, Poll, Waker};
+
+/// Holds node bodies back until their run has the session to itself; open unless the Runner closes it.
+///
+/// A resume whose first step is a body has stored nothing yet that would have shown whether another writer came first. The
+/// engine asks before each body; the Runner hears of the first that asks, claims the session, and opens the gate. What
+/// history answers passes no gate, so a resume that runs nothing claims nothing.
+#[derive(Debug, Default)]
+pub struct WorkGate {
+    closed: AtomicBool,
+    waiting: Mutex<Vec<Waker>>,
+}
+
+impl WorkGate {
+    fn waiting(&self) -> MutexGuard<'_, Vec<Waker>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a body may run; else `cx` is woken once it may. For engines.
+    pub fn poll_pass(&self, cx: &TaskContext<'_>) -> Poll<()> {
+        if !self.closed.load(Ordering::Acquire) {
+            return Poll::Ready(());
+        }
+        let mut waiting = self.waiting();
+        // It may have been opened before the lock.
+        if !self.closed.load(Ordering::Acquire) {
+            return Poll::Ready(());
+        }
+        waiting.push(cx.waker().clone());
+        Poll::Pending
+    }
+
+    /// Whether a body waits.
+    #[must_use]
+    pub fn is_wanted(&self) -> bool {
+        self.closed.load(Ordering::Acquire) && !self.waiting().is_empty()
+    }
+
+    /// Holds back every body from now on. For the Runner, before anything runs.
+    pub fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+    }
+
+    /// Lets all bodies pass.
+    pub fn open(&self) {
+        if !self.closed.load(Ordering::Acquire) {
+            return;
+        }
+        let waiting = {
+            let mut waiting = self.waiting();
+            self.closed.store(false, Ordering::Release);
+            std::mem::take(&mut *waiting)
+        };
+        waiting.into_iter().for_each(Waker::wake);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_closed_gate_holds_bodies_back_until_it_is_opened() {
+        let (gate, cx) = (WorkGate::default(), TaskContext::from_waker(Waker::noop()));
+        assert!(gate.poll_pass(&cx).is_ready());
+        gate.close();
+        assert!(!gate.is_wanted());
+        assert!(gate.poll_pass(&cx).is_pending());
+        assert!(gate.is_wanted());
+        gate.open();
+        assert!(!gate.is_wanted());
+        assert!(gate.poll_pass(&cx).is_ready());
+    }
+}

@@ -1,0 +1,87 @@
+//! The recorded result of an invocation that is started again: nothing of it is run, and nothing is stored.
+
+use std::sync::Arc;
+
+use pleach_context::{Context, InvocationContext, NodeError};
+use pleach_session::{ABORTED, live_events_of};
+use pleach_workflow::RootEnd;
+
+use crate::RunError;
+use crate::active::{ActiveRun, Outcome};
+use crate::drive::{Drive, must_stop};
+use crate::events::outcome;
+use crate::invoke::Invocation;
+use crate::runner::RunnerParts;
+
+/// Leaves on `run` how the invocation has ended, as history says.
+///
+/// The root node is replayed behind a closed gate: if one of its bodies would have to run, the invocation has not ended.
+///
+/// # Errors
+/// The recorded failure; [`RunError::Unfinished`]; [`RunError::OtherMessage`] for an invocation that is not done; a workflow
+/// that does not fit its history any more.
+pub(crate) async fn recorded(
+    parts: &RunnerParts,
+    begun: &Invocation,
+    other_message: bool,
+    run: &ActiveRun,
+) -> Result<(), RunError> {
+    let ic = &begun.ic;
+    let name = || (ic.session_key().clone(), ic.invocation_id().clone());
+    let end = match is_aborted(ic) {
+        true => None,
+        false => replay(parts, begun, run).await?,
+    };
+    match end {
+        Some(RootEnd::Done(output)) => {
+            if other_message {
+                // R1103: once all of it is done, the id means the old message.
+                tracing::warn!(invocation = %ic.invocation_id(), "the invocation is done: the new message is dropped");
+            }
+            run.set_outcome(Outcome::Done(output));
+        }
+        _ if other_message => {
+            let (session, invocation) = name();
+            return Err(RunError::OtherMessage { session, invocation });
+        }
+        Some(end) => run.set_outcome(outcome(ic, end)),
+        None if is_aborted(ic) || must_stop(ic, run) => run.set_outcome(Outcome::Aborted),
+        None => {
+            let (session, invocation) = name();
+            return Err(failure(ic).unwrap_or(RunError::Unfinished { session, invocation }));
+        }
+    }
+    Ok(())
+}
+
+/// How the root node ends without running anything; `None` when a body would have to run.
+async fn replay(parts: &RunnerParts, begun: &Invocation, run: &ActiveRun) -> Result<Option<RootEnd>, RunError> {
+    let Invocation { ic, engine, input, .. } = begun;
+    ic.work_gate().close();
+    let root = Context::root(Arc::clone(ic));
+    let mut drive = Drive::new(Box::pin(engine.run_root(&root, &*parts.root, input.clone())));
+    while !must_stop(ic, run) && !ic.work_gate().is_wanted() {
+        drive.step(ic, run).await;
+        // What a replay tells once more is stored already.
+        while let Some((ticket, event)) = ic.queue().take() {
+            ic.queue().acknowledge(ticket, event);
+        }
+        if let Some(end) = drive.take_end() {
+            return end.map(Some).map_err(|failure| RunError::Node { error: failure.error, path: failure.path });
+        }
+    }
+    Ok(None)
+}
+
+fn is_aborted(ic: &InvocationContext) -> bool {
+    live_events_of(&ic.events(), ic.invocation_id()).iter().any(|event| event.error_code() == Some(ABORTED))
+}
+
+/// What the invocation has failed with, if that is the last that happened.
+fn failure(ic: &InvocationContext) -> Option<RunError> {
+    let events = ic.events();
+    let own = live_events_of(&events, ic.invocation_id());
+    let last = own.last()?;
+    let error = NodeError::new(last.error_code()?.to_owned(), last.error_message().unwrap_or_default().to_owned());
+    Some(RunError::Node { error, path: last.path().clone() })
+}

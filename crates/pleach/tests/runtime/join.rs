@@ -1,0 +1,343 @@
+//! One invocation, many callers: those of one Runner share its run, those of another one execute nothing (issue 10 C7).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use futures::future::join_all;
+use pleach::prelude::*;
+use pleach::{
+    AbortSignal, Detached, InMemorySessionService, Node, Run, RunEnd, RunRequest, SessionError, SessionService,
+};
+use pleach_testkit::SeqIds;
+
+use crate::gated::Gated;
+use crate::script::{rest, scripted_runner};
+use crate::support::{StillClock, key, stored, trace};
+
+const NODES: usize = 20;
+
+fn chain(bodies: &Arc<AtomicUsize>) -> Workflow<Dynamic, usize> {
+    let mut wf = Workflow::builder("wf");
+    let mut last = None;
+    for number in 0..NODES {
+        let bodies = Arc::clone(bodies);
+        let node = wf.node(format!("n{number}"), move || {
+            bodies.fetch_add(1, Ordering::Relaxed);
+            async move { number }
+        });
+        match last {
+            None => wf.edge(START, node),
+            Some(before) => wf.edge(before, node.dynamic()),
+        };
+        last = Some(node);
+    }
+    wf.build_to(last.unwrap()).unwrap()
+}
+
+fn over(root: impl Node, sessions: impl SessionService) -> Runner {
+    Runner::builder("t").root(root).sessions(sessions).clock(StillClock).build().unwrap()
+}
+
+fn start(runner: &Runner, text: &str) -> Run {
+    runner.start(RunRequest::new(("ana", "s1")).message(text).invocation_id("mine"))
+}
+
+async fn events(runner: &Runner) -> usize {
+    runner.sessions().get_session(&key(), Default::default()).await.unwrap().unwrap().events.len()
+}
+
+#[tokio::test]
+async fn c7_eight_callers_of_one_runner_share_one_run() {
+    let bodies = Arc::default();
+    let runner = over(chain(&bodies), InMemorySessionService::new());
+    let outputs = join_all((0..8).map(|_| start(&runner, "go").output::<usize>())).await;
+    assert!(outputs.iter().all(|output| *output.as_ref().unwrap() == NODES - 1), "{outputs:?}");
+    assert_eq!((bodies.load(Ordering::Relaxed), events(&runner).await), (NODES, NODES + 1));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn c7_callers_on_other_threads_see_the_same_events() {
+    for _ in 0..20 {
+        let bodies = Arc::default();
+        let runner = over(chain(&bodies), InMemorySessionService::new());
+        let callers = (0..8).map(|_| tokio::spawn(trace(start(&runner, "go"))));
+        let traces: Vec<Vec<String>> = join_all(callers).await.into_iter().map(Result::unwrap).collect();
+        // Who comes when it is over gets the result alone.
+        let (seen, late): (Vec<_>, Vec<_>) = traces.into_iter().partition(|lines| !lines.is_empty());
+        assert!(seen.iter().all(|lines| lines.len() == NODES && *lines == seen[0]), "{seen:?}");
+        assert!(!seen.is_empty() && late.len() < 8);
+        assert_eq!((bodies.load(Ordering::Relaxed), events(&runner).await), (NODES, NODES + 1));
+    }
+}
+
+async fn two_runners(here: Runner, there: Runner, bodies: &AtomicUsize) {
+    let runs = (0..8).map(|number| start(if number % 2 == 0 { &here } else { &there }, "go"));
+    let outcomes = join_all(runs.map(|run| tokio::spawn(run.output::<usize>()))).await;
+    let outcomes: Vec<_> = outcomes.into_iter().map(Result::unwrap).collect();
+    let won = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
+    assert!(won >= 4, "{outcomes:?}");
+    for error in outcomes.into_iter().filter_map(Result::err) {
+        let lost = matches!(&error, RunError::Unfinished { .. })
+            || matches!(&error, RunError::Session(error) if error.is_stale());
+        assert!(lost, "{error:?}");
+    }
+    assert_eq!((bodies.load(Ordering::Relaxed), events(&here).await), (NODES, NODES + 1));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn c7_the_loser_of_two_runners_has_executed_nothing() {
+    for _ in 0..20 {
+        let (bodies, sessions) = (Arc::default(), Arc::new(InMemorySessionService::new()));
+        let [here, there] = [(); 2].map(|()| over(chain(&bodies), Arc::clone(&sessions)));
+        two_runners(here, there, &bodies).await;
+    }
+}
+
+#[cfg(feature = "sqlite")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn c7_the_loser_of_two_runners_has_executed_nothing_in_sqlite() {
+    use pleach::{SqliteLayout, SqliteOptions, SqliteSessionService};
+    for layout in [SqliteLayout::Lite, SqliteLayout::V1] {
+        for _ in 0..3 {
+            let folder = tempfile::tempdir().unwrap();
+            let options = SqliteOptions::new().with_layout(layout);
+            let open = || SqliteSessionService::open_with(folder.path().join("s.db"), options.clone());
+            let (bodies, first, second) = (Arc::default(), open().await.unwrap(), open().await.unwrap());
+            two_runners(over(chain(&bodies), first), over(chain(&bodies), second), &bodies).await;
+        }
+    }
+}
+
+/// Both have loaded the same history; a resume stores nothing before its first node has run.
+#[tokio::test]
+async fn c7_of_two_that_resume_at_once_one_runs() {
+    let (sessions, bodies) = (Gated::new(), Arc::new(AtomicUsize::new(0)));
+    let root = || {
+        let bodies = Arc::clone(&bodies);
+        FunctionNode::new("n", move || {
+            let count = bodies.fetch_add(1, Ordering::Relaxed);
+            async move { if count == 0 { Err(Fail::msg("no")) } else { Ok(count) } }
+        })
+    };
+    let [here, there] = [(); 2].map(|()| over(root(), sessions.clone()));
+    start(&here, "go").output::<usize>().await.unwrap_err();
+    let held = sessions.after.acquire().await.unwrap();
+    let runs = [&here, &there].map(|runner| tokio::spawn(runner.resume("ana", "s1", "mine").output::<usize>()));
+    for _ in 0..10 {
+        tokio::task::yield_now().await;
+    }
+    drop(held);
+    let mut outcomes = Vec::new();
+    for run in runs {
+        outcomes.push(run.await.unwrap());
+    }
+    let lost: Vec<_> = outcomes.iter().filter_map(|outcome| outcome.as_ref().err()).collect();
+    assert!(matches!(lost[..], [RunError::Session(SessionError::Stale { .. })]), "{outcomes:?}");
+    assert_eq!(bodies.load(Ordering::Relaxed), 2);
+}
+
+#[tokio::test]
+async fn c7_the_message_is_shown_to_those_who_ask_for_it() {
+    let runner = over(chain(&Arc::default()), InMemorySessionService::new());
+    let mut first = start(&runner, "go");
+    first.next().await.unwrap().unwrap();
+    let echoed = RunRequest::new("s1").message("go").invocation_id("mine").yield_user_message(true);
+    let (mut echoed, mut resumed) = (runner.start(echoed), runner.resume("ana", "s1", "mine"));
+    for _ in 0..2 {
+        echoed.next().await.unwrap().unwrap();
+    }
+    resumed.next().await.unwrap().unwrap();
+    let [first, echoed, resumed] = [first, echoed, resumed].map(trace);
+    let (first, (echoed, resumed)) = tokio::join!(first, async { tokio::join!(echoed, resumed) });
+    assert_eq!((first.len(), &first, &first), (NODES - 1, &echoed, &resumed));
+}
+
+#[tokio::test]
+async fn c7_a_run_goes_on_while_one_of_its_callers_reads() {
+    let (script, runner) = scripted_runner(InMemorySessionService::new());
+    let (mut first, mut second) = (start(&runner, "go"), start(&runner, "go"));
+    script.later("one");
+    first.next().await.unwrap().unwrap();
+    assert_eq!(second.next().await.unwrap().unwrap().text(), "one");
+    // The first one is held and never polled again; a third comes and goes.
+    let mut third = start(&runner, "go");
+    third.next().await.unwrap().unwrap();
+    script.later("two");
+    assert_eq!(second.next().await.unwrap().unwrap().text(), "two");
+    drop(third);
+    script.later("three");
+    assert_eq!(second.next().await.unwrap().unwrap().text(), "three");
+    assert_eq!(first.next().await.unwrap().unwrap().text(), "two");
+    drop(first);
+    script.end("done");
+    assert_eq!(second.output::<String>().await.unwrap(), "done");
+}
+
+#[tokio::test]
+async fn c7_a_waiting_caller_takes_over_when_the_first_one_is_dropped() {
+    let (script, runner) = scripted_runner(InMemorySessionService::new());
+    let mut first = start(&runner, "go");
+    script.later("one");
+    first.next().await.unwrap().unwrap();
+    let second = tokio::spawn(start(&runner, "go").output::<String>());
+    let reading = tokio::spawn(async move {
+        let _ = tokio::time::timeout(std::time::Duration::ZERO, first.next()).await;
+        first
+    });
+    drop(reading.await.unwrap());
+    script.end("done");
+    assert_eq!(second.await.unwrap().unwrap(), "done");
+}
+
+#[tokio::test]
+async fn c7_the_last_caller_who_leaves_cancels_the_run() {
+    let sessions = Arc::new(InMemorySessionService::new());
+    let (script, runner) = scripted_runner(Arc::clone(&sessions));
+    let (mut first, mut second) = (start(&runner, "go"), start(&runner, "go"));
+    script.later("one");
+    first.next().await.unwrap().unwrap();
+    second.next().await.unwrap().unwrap();
+    first.close().await.unwrap();
+    drop(second);
+    assert!(runner.drain(std::time::Duration::ZERO).await.runs.is_empty());
+    assert_eq!(stored(&sessions).await, ["n@1: says one"]);
+}
+
+#[tokio::test]
+async fn c7_one_abort_ends_the_run_for_all() {
+    let (script, runner) = scripted_runner(InMemorySessionService::new());
+    let signal = AbortSignal::new();
+    let mut first = start(&runner, "go");
+    script.later("one");
+    first.next().await.unwrap().unwrap();
+    let request = RunRequest::new("s1").message("go").invocation_id("mine").abort_signal(signal.clone());
+    let second = tokio::spawn(runner.start(request).output::<String>());
+    tokio::task::yield_now().await;
+    signal.abort();
+    let seal = ": INVOCATION_ABORTED: Invocation was aborted by client.";
+    assert_eq!(trace(first).await, [seal]);
+    assert!(matches!(second.await.unwrap(), Err(RunError::Aborted)));
+    assert!(matches!(start(&runner, "go").output::<String>().await, Err(RunError::Aborted)));
+    assert_eq!(events(&runner).await, 3);
+}
+
+#[tokio::test]
+async fn c7_all_get_the_same_failure_and_a_start_does_not_run_it_again() {
+    let (script, runner) = scripted_runner(InMemorySessionService::new());
+    script.fail();
+    let failures = join_all((0..3).map(|_| start(&runner, "go").output::<String>())).await;
+    let again = start(&runner, "go").output::<String>().await;
+    for failure in failures.into_iter().chain([again]) {
+        let error = failure.unwrap_err();
+        let RunError::Node { error: failed, path } = &error else { panic!("{error:?}") };
+        assert_eq!((failed.class(), failed.message(), path.to_string().as_str()), ("Exception", "broken", "n@1"));
+    }
+    assert_eq!(events(&runner).await, 2);
+    script.end("done");
+    assert_eq!(runner.resume("ana", "s1", "mine").output::<String>().await.unwrap(), "done");
+    assert_eq!(start(&runner, "go").output::<String>().await.unwrap(), "done");
+    assert_eq!(events(&runner).await, 3);
+}
+
+#[tokio::test]
+async fn c7_a_finished_invocation_gives_its_output_and_stores_nothing() {
+    for resumable in [false, true] {
+        let (bodies, sessions) = (Arc::default(), Arc::new(InMemorySessionService::new()));
+        let builder = Runner::builder("t").root(chain(&bodies)).sessions(Arc::clone(&sessions));
+        let runner = builder.clock(StillClock).ids(SeqIds::new()).resumable(resumable).build().unwrap();
+        start(&runner, "go").output::<usize>().await.unwrap();
+        let before = sessions.get_session(&key(), Default::default()).await.unwrap().unwrap();
+        assert_eq!(start(&runner, "go").output::<usize>().await.unwrap(), NODES - 1);
+        assert_eq!(start(&runner, "go").detach().output::<usize>().await.unwrap(), NODES - 1);
+        assert_eq!(trace(start(&runner, "go")).await, [] as [&str; 0]);
+        let after = sessions.get_session(&key(), Default::default()).await.unwrap().unwrap();
+        assert_eq!((&before, bodies.load(Ordering::Relaxed)), (&after, NODES));
+        assert_eq!(runner.resume("ana", "s1", "mine").output::<usize>().await.unwrap(), NODES - 1);
+        assert_eq!(bodies.load(Ordering::Relaxed), NODES);
+    }
+}
+
+#[tokio::test]
+async fn c7_a_waiting_invocation_gives_its_questions_and_stores_nothing() {
+    for resumable in [false, true] {
+        let mut wf = Workflow::builder("wf");
+        let first = wf.node("first", async || 1);
+        let ask = wf.node("ask", async || RequestInput::<String>::ask("q1", "Fine?"));
+        wf.edge(START, first).edge(first, ask.dynamic());
+        let sessions = Arc::new(InMemorySessionService::new());
+        let builder = Runner::builder("t").root(wf.build_to(ask).unwrap()).sessions(Arc::clone(&sessions));
+        let runner = builder.clock(StillClock).ids(SeqIds::new()).resumable(resumable).build().unwrap();
+        let asked = join_all((0..3).map(|_| start(&runner, "go").output::<String>())).await;
+        let before = sessions.get_session(&key(), Default::default()).await.unwrap().unwrap();
+        let again = start(&runner, "go").output::<String>().await;
+        for waiting in asked.into_iter().chain([again]) {
+            assert!(matches!(&waiting, Err(RunError::Waiting(open)) if open[0].id == "q1"), "{waiting:?}");
+        }
+        let after = sessions.get_session(&key(), Default::default()).await.unwrap().unwrap();
+        assert_eq!(before, after);
+    }
+}
+
+#[tokio::test]
+async fn c7_another_message_under_the_same_id_is_refused() {
+    let (script, runner) = scripted_runner(InMemorySessionService::new());
+    let mut first = start(&runner, "go");
+    script.later("one");
+    first.next().await.unwrap().unwrap();
+    let refused = async || {
+        let error = start(&runner, "other").output::<String>().await.unwrap_err();
+        let RunError::OtherMessage { session, invocation } = &error else { panic!("{error:?}") };
+        assert_eq!((session, invocation.as_str(), error.code()), (&key(), "mine", "ValueError"));
+        error.to_string()
+    };
+    let text = "invocation mine of session t/ana/s1 was started with another message: send that one again, or start a new \
+                invocation under another id";
+    assert_eq!(refused().await, text);
+    drop(first);
+    assert_eq!(refused().await, text);
+    script.end("done");
+    assert_eq!(runner.resume("ana", "s1", "mine").output::<String>().await.unwrap(), "done");
+    // E191: once all of it is done, the id means the old message.
+    assert_eq!(start(&runner, "other").output::<String>().await.unwrap(), "done");
+    assert_eq!(events(&runner).await, 3);
+}
+
+#[tokio::test]
+async fn c7_a_start_does_not_take_an_unfinished_invocation_over() {
+    let (script, runner) = scripted_runner(InMemorySessionService::new());
+    let mut first = start(&runner, "go");
+    script.later("one");
+    first.next().await.unwrap().unwrap();
+    drop(first);
+    let error = start(&runner, "go").output::<String>().await.unwrap_err();
+    let text = "invocation mine of session t/ana/s1 has begun and not ended: wait for the process that runs it, or resume \
+                it if there is none";
+    assert!(matches!(&error, RunError::Unfinished { .. }), "{error:?}");
+    assert_eq!((error.to_string().as_str(), error.code()), (text, "SessionBusyError"));
+    assert_eq!(events(&runner).await, 2);
+    script.end("done");
+    assert_eq!(runner.resume("ana", "s1", "mine").output::<String>().await.unwrap(), "done");
+}
+
+#[tokio::test]
+async fn c7_detached_callers_share_one_run_as_well() {
+    let (script, runner) = scripted_runner(InMemorySessionService::new());
+    let runs: Vec<Detached> = (0..3).map(|_| start(&runner, "go").detach()).collect();
+    for run in &runs {
+        assert_eq!(run.invocation_id().await.unwrap().as_str(), "mine");
+    }
+    let mut follows = Vec::new();
+    for run in &runs {
+        follows.push(run.follow(None).await.unwrap());
+    }
+    script.say("one").await;
+    script.end("done");
+    for follow in &mut follows {
+        assert_eq!(rest(follow).await, [": says go", "n@1: says one", "n@1: \"done\""]);
+    }
+    for mut run in runs {
+        (&mut run).await.unwrap();
+        assert_eq!(run.end(), Some(RunEnd::Done));
+        assert_eq!(run.output::<String>().await.unwrap(), "done");
+    }
+}
