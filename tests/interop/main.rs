@@ -7,6 +7,7 @@
 
 mod adk;
 mod expected;
+mod inbox;
 mod place;
 mod program;
 mod reading;
@@ -42,4 +43,5 @@ on_every_layout! {
     writing::appends_at_the_same_time_are_all_stored_with_retries,
     writing::exit_status_tells_what_happened,
     writing::refused_operations_are_listed_and_the_rest_is_played,
+    inbox::a5_the_inbox_notices_what_google_adk_asks_answers_and_deletes,
 }

@@ -8,6 +8,7 @@ Every line of standard input is one request, a JSON object; every line of standa
 
     {"do": "get", "app", "user", "id", "config"}     the session or null; without `config` it is also kept
     {"do": "append", "app", "user", "id", "event"}   appends to the session as it was kept
+    {"do": "delete", "app", "user", "id"}            deletes the session
     {"do": "list", "app", "user"}                    sessions without events; `user` null: of all users
     {"do": "user_state", "app", "user"}              the state of a user
 """
@@ -71,6 +72,9 @@ class Checker:
     async def append(self, app, user, id, event):
         stored = await self.service.append_event(self.kept[app, user, id], Event.model_validate(event))
         return stored.id
+
+    async def delete(self, app, user, id):
+        await self.service.delete_session(app_name=app, user_id=user, session_id=id)
 
     async def list(self, app, user):
         answer = await self.service.list_sessions(app_name=app, user_id=user)

@@ -1,6 +1,7 @@
 //! The workloads, one module each, and the table of their rows. W7 and W9 need a model and are not here yet.
 
 mod raw;
+mod w10_inbox;
 mod w1_chain;
 mod w2_fan_out;
 mod w3_loop;
@@ -53,7 +54,7 @@ impl fmt::Debug for Row {
 
 /// Every row, in order.
 pub(crate) fn all() -> Vec<Row> {
-    let workloads: [fn() -> Vec<Row>; 7] = [
+    let workloads: [fn() -> Vec<Row>; 8] = [
         w1_chain::rows,
         w2_fan_out::rows,
         w3_loop::rows,
@@ -61,6 +62,7 @@ pub(crate) fn all() -> Vec<Row> {
         w5_append::rows,
         w6_get::rows,
         w8_resume::rows,
+        w10_inbox::rows,
     ];
     workloads.iter().flat_map(|rows| rows()).collect()
 }

@@ -6,6 +6,7 @@ mod cuts;
 mod deadlines;
 mod faults;
 mod golden;
+mod inbox;
 mod layout;
 mod proxy;
 mod repeats;

@@ -4,6 +4,7 @@
 
 mod faults;
 mod golden;
+mod inbox;
 mod large;
 mod layout;
 mod per_agent;

@@ -18,7 +18,8 @@ fn complete(body: Event, id: &str, after: f64) -> Event {
     event
 }
 
-fn asks(id: &str, after: f64, question: &str, assignee: Option<&str>) -> Event {
+/// An event of `inv-1` that asks a question, at so many seconds after [`CREATED`].
+pub fn asks(id: &str, after: f64, question: &str, assignee: Option<&str>) -> Event {
     let request: RequestInput = RequestInput::ask(question, format!("{question}?"));
     let request = match assignee {
         Some(assignee) => request.assign_to(assignee),
@@ -29,7 +30,8 @@ fn asks(id: &str, after: f64, question: &str, assignee: Option<&str>) -> Event {
     complete(event, id, after)
 }
 
-fn answers(id: &str, after: f64, question: &str) -> Event {
+/// An event of `inv-1` that answers a question.
+pub fn answers(id: &str, after: f64, question: &str) -> Event {
     let response = FunctionResponse::new(question, "adk_request_input", object(json!({"result": "yes"})));
     let content = Content::new("user", [Part::function_response(response)]);
     complete(Event::from_author("user").with_content(content), id, after)
