@@ -1,25 +1,23 @@
 //! What can go wrong with an artifact.
 
-use std::io;
 use std::path::PathBuf;
+use std::{fmt, io};
 
-use pleach_core::BoxError;
+use pleach_core::{BoxError, with_causes};
 
 /// The result of an artifact operation.
 pub type ArtifactResult<T> = Result<T, ArtifactError>;
 
 /// Why an artifact operation failed.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 #[non_exhaustive]
 pub enum ArtifactError {
     /// The name has no `user:` prefix, so it belongs to a session, and none is given (S73).
-    #[error("artifact `{filename}` belongs to a session, and no session is given")]
     MissingSession {
         /// The name as given.
         filename: String,
     },
     /// An app, user or session id could lead to somebody else's files (S77).
-    #[error("{field} `{value}` {reason}")]
     InvalidId {
         /// `app_name`, `user_id` or `session_id`.
         field: &'static str,
@@ -29,7 +27,6 @@ pub enum ArtifactError {
         reason: &'static str,
     },
     /// The name cannot be stored safely (S77).
-    #[error("artifact name `{filename}` {reason}")]
     InvalidFilename {
         /// The name as given.
         filename: String,
@@ -37,7 +34,6 @@ pub enum ArtifactError {
         reason: &'static str,
     },
     /// The part holds nothing that this service stores (S74).
-    #[error("artifact `{filename}` {reason}")]
     UnsupportedPart {
         /// The name as given.
         filename: String,
@@ -45,7 +41,6 @@ pub enum ArtifactError {
         reason: &'static str,
     },
     /// An `artifact://` reference cannot be followed (S75).
-    #[error("artifact reference `{uri}` {reason}")]
     InvalidReference {
         /// The reference.
         uri: String,
@@ -53,33 +48,57 @@ pub enum ArtifactError {
         reason: &'static str,
     },
     /// A stored file is not what its service writes.
-    #[error("stored artifact file {} is damaged", path.display())]
     Corrupt {
         /// The file.
         path: PathBuf,
         /// What reading it said.
-        #[source]
         source: BoxError,
     },
     /// The file system refused.
-    #[error("artifact storage failed at {}", path.display())]
     Io {
         /// The file or folder.
         path: PathBuf,
         /// What the system said.
-        #[source]
         source: io::Error,
     },
     /// Any other storage failed.
-    #[error("{backend} artifact storage failed")]
     Storage {
         /// The service's name.
         backend: &'static str,
         /// What the storage said.
-        #[source]
         source: BoxError,
     },
 }
+
+impl fmt::Display for ArtifactError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::MissingSession { filename } => write!(
+                f,
+                "artifact `{filename}` belongs to a session, and no session is given: use `ArtifactScope::session`, or a name that starts with `user:`"
+            ),
+            Self::InvalidId { field, value, reason } => write!(f, "{field} `{value}` {reason}"),
+            Self::InvalidFilename { filename, reason } => write!(f, "artifact name `{filename}` {reason}"),
+            Self::UnsupportedPart { filename, reason } => write!(f, "artifact `{filename}` {reason}"),
+            Self::InvalidReference { uri, reason } => write!(f, "artifact reference `{uri}` {reason}"),
+            Self::Corrupt { path, source } => write!(
+                f,
+                "stored artifact file {} is damaged: {}; restore it from a backup, or delete the artifact",
+                path.display(),
+                with_causes(&**source)
+            ),
+            Self::Io { path, source } => {
+                write!(f, "artifact storage failed at {}: {}", path.display(), with_causes(source))
+            }
+            Self::Storage { backend, source } => {
+                write!(f, "{backend} artifact storage failed: {}", with_causes(&**source))
+            }
+        }
+    }
+}
+
+// The causes are in the text, so there is no `source()`.
+impl std::error::Error for ArtifactError {}
 
 impl ArtifactError {
     /// Returns the stable name of the error for event error codes and HTTP bodies.

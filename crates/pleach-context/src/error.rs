@@ -196,6 +196,20 @@ impl NodeError {
         &self.record.message
     }
 
+    /// The text of the error, followed by those of its causes, each once.
+    #[must_use]
+    pub fn with_causes(&self) -> String {
+        let text = self.record.message.clone();
+        let Some(source) = &self.record.source else { return text };
+        let causes = pleach_core::with_causes(&**source);
+        // An error that a handler returned is its own first cause.
+        match causes.strip_prefix(text.as_str()) {
+            Some(rest) => text + rest,
+            None if text.contains(&causes) => text,
+            None => format!("{text}: {causes}"),
+        }
+    }
+
     /// Whether `name` is this error's class, one of its ancestors, or the full name of the Rust type that it was made
     /// of (R408). Every error is a `BaseException`.
     #[must_use]

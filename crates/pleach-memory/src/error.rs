@@ -1,49 +1,43 @@
 //! What can go wrong with a memory.
 
-use pleach_core::BoxError;
+use std::fmt;
+
+use pleach_core::{BoxError, with_causes};
 
 /// The result of a memory operation.
 pub type MemoryResult<T> = Result<T, MemoryError>;
 
 /// Why a memory operation failed.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 #[non_exhaustive]
 pub enum MemoryError {
     /// The service does not have this optional operation (S80).
-    #[error("this memory service does not support {operation}")]
     Unsupported {
         /// The method that was called.
         operation: &'static str,
     },
     /// What is stored cannot be understood.
-    #[error("{what} is damaged")]
     Corrupt {
         /// The file or value at fault.
         what: String,
         /// What the reader said.
-        #[source]
         source: BoxError,
     },
     /// Others kept the storage locked until the deadline passed; trying again may help.
-    #[error("{what} stayed locked")]
     Locked {
         /// The file at fault.
         what: String,
         /// What the driver said.
-        #[source]
         source: BoxError,
     },
     /// The storage cannot be reached or written.
-    #[error("{what} is not available")]
     Unavailable {
         /// The file at fault.
         what: String,
         /// What the driver said.
-        #[source]
         source: BoxError,
     },
     /// The storage is sound but made for another program or version.
-    #[error("{what} is not supported: {reason}")]
     Incompatible {
         /// The file at fault.
         what: String,
@@ -51,15 +45,37 @@ pub enum MemoryError {
         reason: String,
     },
     /// The storage behind the service failed in another way.
-    #[error("{backend} memory storage failed")]
     Storage {
         /// The service's name.
         backend: &'static str,
         /// What the storage said.
-        #[source]
         source: BoxError,
     },
 }
+
+impl fmt::Display for MemoryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unsupported { operation } => {
+                write!(f, "this memory service does not support {operation}: use one that does, or leave the call out")
+            }
+            Self::Corrupt { what, source } => {
+                write!(f, "{what} is damaged: {}; restore it from a backup", with_causes(&**source))
+            }
+            Self::Locked { what, source } => {
+                write!(f, "{what} stayed locked: {}; others are writing to it, try again", with_causes(&**source))
+            }
+            Self::Unavailable { what, source } => write!(f, "{what} is not available: {}", with_causes(&**source)),
+            Self::Incompatible { what, reason } => write!(f, "{what} is not supported: {reason}"),
+            Self::Storage { backend, source } => {
+                write!(f, "{backend} memory storage failed: {}", with_causes(&**source))
+            }
+        }
+    }
+}
+
+// The causes are in the text, so there is no `source()`.
+impl std::error::Error for MemoryError {}
 
 impl MemoryError {
     /// Returns the stable name of the error for event error codes and HTTP bodies.

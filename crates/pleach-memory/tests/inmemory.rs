@@ -106,7 +106,10 @@ async fn s80_direct_entries_are_not_supported() {
         AddMemory { app_name: "app".into(), user_id: "u1".into(), memories: Vec::new(), custom_metadata: Map::new() };
     let error = InMemoryMemoryService::new().add_memory(req).await.expect_err("unsupported");
     assert_eq!(error.code(), "NotImplementedError");
-    assert_eq!(error.to_string(), "this memory service does not support add_memory");
+    assert_eq!(
+        error.to_string(),
+        "this memory service does not support add_memory: use one that does, or leave the call out"
+    );
 }
 
 #[tokio::test]

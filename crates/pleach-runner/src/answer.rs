@@ -7,7 +7,7 @@ use pleach_core::{
     Branch, Content, Event, FunctionCall, FunctionResponse, InvocationId, Map, NODE_CONFIRMATION, Part, REQUEST_INPUT,
 };
 use pleach_schema::{unwrap_response, validate_answer};
-use pleach_session::{check_stored_answer, newest_live_events};
+use pleach_session::{check_stored_answer, newest_live_events, open_questions};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -87,7 +87,8 @@ pub(crate) fn resolve(
         }
     }
     if !unknown.is_empty() {
-        return Err(RunError::UnknownQuestion(unknown.into_iter().map(str::to_owned).collect()));
+        let open = open_questions(events).into_iter().map(|question| question.id).collect();
+        return Err(RunError::UnknownQuestion { ids: unknown.into_iter().map(str::to_owned).collect(), open });
     }
     let Some((_, _, first, _)) = calls.first() else { return Ok(None) };
     let invocations: BTreeSet<&str> = calls.iter().map(|(_, _, event, _)| event.invocation_id().as_str()).collect();

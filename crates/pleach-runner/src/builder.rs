@@ -193,13 +193,16 @@ impl RunnerBuilder {
     pub fn build(self) -> Result<Runner, BuildError> {
         let mut faults = Vec::new();
         if self.name.is_empty() {
-            faults.push(Fault::config("no_app_name", "an app needs a name"));
+            faults.push(Fault::config("no_app_name", "an app needs a name: give one to `Runner::builder`"));
         }
         if self.root.is_none() {
-            faults.push(Fault::config("no_root", format!("app '{}' has no root node", self.name)));
+            faults.push(Fault::config("no_root", format!("app '{}' has no root node: call `.root(…)`", self.name)));
         }
         if self.sessions.is_none() {
-            faults.push(Fault::config("no_sessions", format!("app '{}' has no session service", self.name)));
+            faults.push(Fault::config(
+                "no_sessions",
+                format!("app '{}' has no session service: call `.sessions(…)`", self.name),
+            ));
         }
         let plugins = PluginManager::new(self.plugins).unwrap_or_else(|error| {
             faults.push(Fault::value("duplicate_plugin", error.message()));

@@ -10,10 +10,10 @@ use pleach_session::SessionError;
 #[non_exhaustive]
 pub enum RunError {
     /// There is no such session, and it is not created on demand.
-    #[error("session not found: {0}")]
+    #[error("session not found: {0}; create it first, or check the app, user and session ids")]
     SessionNotFound(SessionKey),
     /// Sessions of several users have this id: name the user, too.
-    #[error("session id '{id}' is ambiguous: users {users:?} have one")]
+    #[error("session id '{id}' is ambiguous: users {users:?} have one; name the user, too: `(user, session)`")]
     AmbiguousSession {
         /// The session id.
         id: String,
@@ -21,7 +21,7 @@ pub enum RunError {
         users: Vec<String>,
     },
     /// No user of the app has a session with this id.
-    #[error("app '{app}' has no session with the id '{id}'")]
+    #[error("app '{app}' has no session with the id '{id}': check the id, or run `(user, session)` to create one")]
     UnknownSession {
         /// The app.
         app: String,
@@ -32,10 +32,17 @@ pub enum RunError {
     #[error("{0}")]
     Message(String),
     /// No live question of the session has these ids; nothing was stored.
-    #[error("Function call not found for function response ids: {{{}}}.", quoted(.0))]
-    UnknownQuestion(Vec<String>),
+    #[error("no question has the id {}: {}; nothing was stored", quoted(.ids), open_text(.open))]
+    UnknownQuestion {
+        /// The ids that are answered.
+        ids: Vec<String>,
+        /// The ids of the questions that are open.
+        open: Vec<String>,
+    },
     /// The session has no event of this invocation: nothing to resume or to rewind. A rewound invocation has none to resume.
-    #[error("Invocation ID not found: {invocation}")]
+    #[error(
+        "session {session} has no invocation '{invocation}': take the id from an event of the session that was not rewound"
+    )]
     UnknownInvocation {
         /// The session.
         session: SessionKey,
@@ -43,7 +50,7 @@ pub enum RunError {
         invocation: String,
     },
     /// The session has no event with this id.
-    #[error("session {session} has no event '{event}'")]
+    #[error("session {session} has no event '{event}': take the id from one of its stored events")]
     UnknownEvent {
         /// The session.
         session: SessionKey,
@@ -67,15 +74,15 @@ pub enum RunError {
     /// meanwhile. A run that could not even store its message has stored nothing; one that loses later keeps what it has
     /// handed out, each event whole, and can be resumed.
     #[error("{}", session_text(.0))]
-    Session(#[from] SessionError),
+    Session(SessionError),
     /// The artifact service failed.
-    #[error("artifact service failed")]
-    Artifact(#[from] ArtifactError),
+    #[error("artifact service failed: {0}")]
+    Artifact(ArtifactError),
     /// A plugin's hook failed.
     #[error("{}", .0.message())]
     Plugin(NodeError),
     /// A node failed; its error event is stored.
-    #[error("{path} failed with {}: {}", .error.class(), .error.message())]
+    #[error("{path} failed with {}: {}", .error.class(), .error.with_causes())]
     Node {
         /// What it failed with.
         error: NodeError,
@@ -83,16 +90,16 @@ pub enum RunError {
         path: NodePath,
     },
     /// The run waits for a person: these questions are open.
-    #[error("the run waits for answers to {}", ids(.0))]
+    #[error("the run waits for answers to {}: give them with `Runner::answer`", ids(.0))]
     Waiting(Vec<Question>),
     /// The run's output is not of the wanted type.
-    #[error("the output of the run does not fit: {}", .0.message())]
+    #[error("the output of the run does not fit the type that was asked for: {}", .0.message())]
     Output(NodeError),
     /// The run ended without an output: its last node gave none, or no edge matched a route.
     #[error("the run gave no output")]
     NoOutput,
     /// A detached run is under way in the session: follow it, wait for its end, or abort it. Nothing was stored.
-    #[error("session {session} is busy with a detached run{}", of(.invocation))]
+    #[error("session {session} is busy with a detached run{}: wait for its end, or abort it; nothing was stored", of(.invocation))]
     Busy {
         /// The session.
         session: SessionKey,
@@ -123,7 +130,7 @@ pub enum RunError {
         invocation: InvocationId,
     },
     /// The Runner is being drained and takes no new runs. Nothing was stored.
-    #[error("the runner is being drained and takes no new runs")]
+    #[error("the runner is being drained and takes no new runs: start the run in another process")]
     Draining,
     /// The run that was followed has failed: what its own reader was told.
     #[error("{message}")]
@@ -143,15 +150,19 @@ pub enum RunError {
 
 fn session_text(error: &SessionError) -> String {
     match error {
-        SessionError::Stale { key, .. } => format!("another invocation has appended to session {key} meanwhile"),
-        _ => "session service failed".to_owned(),
+        SessionError::Stale { key, .. } => {
+            format!("another invocation has appended to session {key} meanwhile: resume this one, or run it again")
+        }
+        other => format!("session service failed: {other}"),
     }
 }
 
 fn texts(errors: &[RunError]) -> String {
-    let cause =
-        |error: &RunError| std::error::Error::source(error).map(|source| format!(": {source}")).unwrap_or_default();
-    errors.iter().map(|error| format!("{error}{}", cause(error))).collect::<Vec<_>>().join("; ")
+    errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+fn open_text(ids: &[String]) -> String {
+    if ids.is_empty() { "none is open".to_owned() } else { format!("open are {}", quoted(ids)) }
 }
 
 fn of(invocation: &Option<InvocationId>) -> String {
@@ -168,13 +179,26 @@ pub(crate) fn quoted(ids: &[String]) -> String {
     ids.join(", ")
 }
 
+// The causes are in the text, so there is no `source()`.
+impl From<SessionError> for RunError {
+    fn from(error: SessionError) -> Self {
+        Self::Session(error)
+    }
+}
+
+impl From<ArtifactError> for RunError {
+    fn from(error: ArtifactError) -> Self {
+        Self::Artifact(error)
+    }
+}
+
 impl RunError {
     /// The class of the error: ADK's name for it, or that of the failed node's error.
     #[must_use]
     pub fn code(&self) -> &str {
         match self {
             Self::SessionNotFound(_) | Self::UnknownSession { .. } => "SessionNotFoundError",
-            Self::AmbiguousSession { .. } | Self::Message(_) | Self::UnknownQuestion(_) | Self::BlankId(_) => {
+            Self::AmbiguousSession { .. } | Self::Message(_) | Self::UnknownQuestion { .. } | Self::BlankId(_) => {
                 "ValueError"
             }
             Self::UnknownInvocation { .. } => "InvocationNotFoundError",
@@ -199,6 +223,11 @@ impl RunError {
     pub fn message(&self) -> String {
         match self {
             Self::Node { error, .. } => error.message().to_owned(),
+            Self::SessionNotFound(key) => format!("session not found: {key}"),
+            Self::UnknownQuestion { ids, .. } => {
+                format!("Function call not found for function response ids: {{{}}}.", quoted(ids))
+            }
+            Self::UnknownInvocation { invocation, .. } => format!("Invocation ID not found: {invocation}"),
             other => other.to_string(),
         }
     }

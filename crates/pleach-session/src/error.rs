@@ -1,22 +1,21 @@
 //! What can go wrong in a session service.
 
-use pleach_core::{BoxError, EventId, Revision, SessionKey, StateOpError};
+use std::fmt;
+
+use pleach_core::{BoxError, EventId, Revision, SessionKey, StateOpError, with_causes};
 
 /// The result of every session service operation.
 pub type SessionResult<T> = Result<T, SessionError>;
 
 /// A failed session operation. Nothing was written unless a variant says otherwise.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 #[non_exhaustive]
 pub enum SessionError {
     /// A session with this key is already stored. ADK: `AlreadyExistsError`.
-    #[error("session {0} already exists")]
     AlreadyExists(SessionKey),
     /// No session with this key is stored. ADK: `SessionNotFoundError`.
-    #[error("session {0} not found")]
     NotFound(SessionKey),
     /// Another writer appended since the session was loaded; load it again. ADK: `StaleSessionError`.
-    #[error("session {key} is stale (stored revision {stored}, ours {ours})")]
     Stale {
         /// The session.
         key: SessionKey,
@@ -26,7 +25,6 @@ pub enum SessionError {
         ours: Revision,
     },
     /// The session already holds a different event with the same id (S34).
-    #[error("session {key} already holds another event with the id {event}")]
     EventAlreadyExists {
         /// The session.
         key: SessionKey,
@@ -34,7 +32,6 @@ pub enum SessionError {
         event: EventId,
     },
     /// A value no backend may store, such as a text with U+0000 (S47).
-    #[error("session {key}: {field} cannot be stored: {reason}")]
     Unstorable {
         /// The session.
         key: SessionKey,
@@ -45,7 +42,6 @@ pub enum SessionError {
     },
     /// An operation of the event does not fit the stored value of its state key. Nothing is stored; write the key with an
     /// operation of its type, or set it first.
-    #[error("session {key}: state key `{state_key}` is not changed: {reason}")]
     StateOperation {
         /// The session.
         key: SessionKey,
@@ -55,36 +51,29 @@ pub enum SessionError {
         reason: StateOpError,
     },
     /// Stored data cannot be understood.
-    #[error("{what} is damaged")]
     Corrupt {
         /// The file, row or column at fault.
         what: String,
         /// What the reader said.
-        #[source]
         source: BoxError,
     },
     /// Other writers kept the storage locked until the deadline passed; trying again may help.
-    #[error("{what} stayed locked")]
     Locked {
         /// The file or server at fault.
         what: String,
         /// What the driver said.
-        #[source]
         source: BoxError,
     },
     /// The storage cannot be reached or written: missing folder, no permission, disk full, service closed.
     ///
     /// An append that failed so may have been stored; appending the same event again is safe and tells.
-    #[error("{what} is not available")]
     Unavailable {
         /// The file or server at fault.
         what: String,
         /// What the driver said.
-        #[source]
         source: BoxError,
     },
     /// The storage is sound but made for another program or version.
-    #[error("{what} is not supported: {reason}")]
     Unsupported {
         /// The file or server at fault.
         what: String,
@@ -92,15 +81,50 @@ pub enum SessionError {
         reason: String,
     },
     /// Any other failure of the storage.
-    #[error("{backend} storage failed")]
     Storage {
         /// The backend's name, such as `sqlite`.
         backend: &'static str,
         /// What the driver said.
-        #[source]
         source: BoxError,
     },
 }
+
+impl fmt::Display for SessionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AlreadyExists(key) => write!(f, "session {key} already exists: load it, or choose another id"),
+            Self::NotFound(key) => write!(f, "session {key} not found: create it, or check its app, user and id"),
+            Self::Stale { key, stored, ours } => write!(
+                f,
+                "session {key} is stale (stored revision {stored}, ours {ours}): load it again and repeat the change"
+            ),
+            Self::EventAlreadyExists { key, event } => {
+                write!(
+                    f,
+                    "session {key} already holds another event with the id {event}: give the event an id of its own"
+                )
+            }
+            Self::Unstorable { key, field, reason } => {
+                write!(f, "session {key}: {field} cannot be stored: {reason}")
+            }
+            Self::StateOperation { key, state_key, reason } => {
+                write!(f, "session {key}: state key `{state_key}` is not changed: {reason}")
+            }
+            Self::Corrupt { what, source } => {
+                write!(f, "{what} is damaged: {}; restore it from a backup", with_causes(&**source))
+            }
+            Self::Locked { what, source } => {
+                write!(f, "{what} stayed locked: {}; others are writing to it, try again", with_causes(&**source))
+            }
+            Self::Unavailable { what, source } => write!(f, "{what} is not available: {}", with_causes(&**source)),
+            Self::Unsupported { what, reason } => write!(f, "{what} is not supported: {reason}"),
+            Self::Storage { backend, source } => write!(f, "{backend} storage failed: {}", with_causes(&**source)),
+        }
+    }
+}
+
+// The causes are in the text, so there is no `source()`.
+impl std::error::Error for SessionError {}
 
 impl SessionError {
     /// The stable code for events and HTTP bodies: google-adk's class name where it has one.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pleach_session::{SessionError, SessionService};
 
-/// Why a URL gives no session service.
+/// Why a URL gives no session service. The causes are in the text, so there is no `source()`.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectError {
@@ -39,13 +39,12 @@ pub enum ConnectError {
         reason: String,
     },
     /// The backend cannot be opened.
-    #[error("cannot open '{url}'")]
+    #[error("cannot open '{url}': {error}")]
     Open {
-        /// The scheme of the URL; the rest may hold a password. The source names the file or the server.
+        /// The scheme of the URL; the rest may hold a password. The error names the file or the server.
         url: String,
         /// What the backend said.
-        #[source]
-        source: SessionError,
+        error: SessionError,
     },
 }
 
@@ -116,7 +115,7 @@ async fn sqlite(scheme: &str, rest: &str) -> Result<Arc<dyn SessionService>, Con
     let options = place.options.with_layout(layout);
     let opened = pleach_session_sqlite::SqliteSessionService::open_with(place.path, options).await;
     // What the backend said names the file.
-    let service = opened.map_err(|source| ConnectError::Open { url: shown, source })?;
+    let service = opened.map_err(|error| ConnectError::Open { url: shown, error })?;
     Ok(Arc::new(service))
 }
 
@@ -129,7 +128,7 @@ async fn sqlite(scheme: &str, _: &str) -> Result<Arc<dyn SessionService>, Connec
 async fn postgres(scheme: &str, url: &str) -> Result<Arc<dyn SessionService>, ConnectError> {
     let opened = pleach_session_postgres::PostgresSessionService::open(url).await;
     // What the backend said names the server.
-    let service = opened.map_err(|source| ConnectError::Open { url: format!("{scheme}://…"), source })?;
+    let service = opened.map_err(|error| ConnectError::Open { url: format!("{scheme}://…"), error })?;
     Ok(Arc::new(service))
 }
 

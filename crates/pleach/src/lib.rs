@@ -59,7 +59,7 @@ pub use pleach_core::{
     Event, EventActions, EventCompaction, EventId, FileData, FunctionCall, FunctionDeclaration, FunctionResponse,
     IdGen, InvocationId, Map, ModelInfo, NodeInfo, NodePath, Part, Question, QuestionKind, RandomIds, RequestInput,
     Revision, Route, RouteKey, Session, SessionHead, SessionId, SessionKey, StateOp, StateOpError, ToolConfirmation,
-    UiWidget, UserId, Uuid, to_camel,
+    UiWidget, UserId, Uuid, to_camel, with_causes,
 };
 pub use pleach_memory::{
     AddEvents, AddMemory, DeleteMemory, InMemoryMemoryService, MemoryEntry, MemoryError, MemoryService, SearchMemory,

@@ -93,7 +93,13 @@ impl<T: Send + Sync + 'static> FromContext for Shared<T> {
     fn from_context(ctx: &Context, _: &mut NodeInput) -> Result<Self, NodeError> {
         let found = ctx.invocation().services().provided.get::<T>();
         found.map(Self).ok_or_else(|| {
-            NodeError::new("WorkflowConfigurationError", format!("nothing provides a {}", std::any::type_name::<T>()))
+            NodeError::new(
+                "WorkflowConfigurationError",
+                format!(
+                    "nothing provides a `{}`: call `.provide(…)` on the builder of the runner",
+                    std::any::type_name::<T>()
+                ),
+            )
         })
     }
 

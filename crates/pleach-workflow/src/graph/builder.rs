@@ -171,7 +171,9 @@ impl<W> WorkflowBuilder<W> {
         for field in schema.get("required").and_then(|fields| fields.as_array()).into_iter().flatten() {
             let field = field.as_str().unwrap_or_default();
             if !joined.iter().any(|name| name == field) {
-                let message = format!("join '{name}' has no predecessor '{field}', which its type requires");
+                let message = format!(
+                    "join '{name}' has no predecessor '{field}', which its type requires: join a node of that name, or make the field an `Option`"
+                );
                 self.draft.misuses.push(Fault::config("unknown_join_field", message));
             }
         }
@@ -207,7 +209,7 @@ impl<W> WorkflowBuilder<W> {
         }
         if self.draft.links.len() == before {
             let node = if self.owns(from.end()) { self.draft.name_of(from.end()) } else { SmolStr::default() };
-            let message = format!("Routing map must not be empty: node '{node}'.");
+            let message = format!("Routing map must not be empty: node '{node}'. Give it at least one route.");
             self.draft.misuses.push(Fault::config("empty_routing_map", message));
         }
         self
@@ -230,7 +232,10 @@ impl<W> WorkflowBuilder<W> {
         if self.owns(from) && self.owns(to) {
             self.draft.links.push(Link { from, to, route });
         } else {
-            let message = format!("an edge of workflow '{}' uses a handle of another workflow", self.draft.spec.name);
+            let message = format!(
+                "an edge of workflow '{}' uses a handle of another workflow: add the node to this one, too",
+                self.draft.spec.name
+            );
             self.draft.misuses.push(Fault::config("foreign_handle", message));
         }
     }

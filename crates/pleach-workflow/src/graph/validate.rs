@@ -53,13 +53,21 @@ fn missing_start(draft: &Draft) -> Vec<Fault> {
     if found {
         Vec::new()
     } else {
-        vec![Fault::graph("missing_start", "START node (name: '__START__') not found in graph nodes.")]
+        vec![Fault::graph(
+            "missing_start",
+            "START node not found: no edge leaves START. Add one with `wf.edge(START, node)`.",
+        )]
     }
 }
 
 fn routed_start(draft: &Draft) -> Vec<Fault> {
     let routed = draft.links.iter().filter(|link| link.from == End::Start && link.route.is_some());
-    let fault = |link: &Link| format!("Edges from START must not have routes: START -> {}.", draft.name_of(link.to));
+    let fault = |link: &Link| {
+        format!(
+            "Edges from START must not have routes: START -> {}. Use `edge` instead of `route`.",
+            draft.name_of(link.to)
+        )
+    };
     routed.map(|link| Fault::graph("start_edge_route", fault(link))).collect()
 }
 
@@ -82,14 +90,21 @@ fn unreachable(draft: &Draft) -> Vec<Fault> {
     }
     vec![Fault::graph(
         "unreachable_node",
-        format!("The following nodes are unreachable from START: {}.", quoted(&lost)),
+        format!(
+            "The following nodes are unreachable from START: {}. Add an edge that leads to them, or leave them out.",
+            quoted(&lost)
+        ),
     )]
 }
 
 fn start_incoming(draft: &Draft) -> Vec<Fault> {
     let back = draft.links.iter().filter(|link| link.to == End::Start);
-    let fault =
-        |link: &Link| format!("START node must not have incoming edges: {} -> START.", draft.name_of(link.from));
+    let fault = |link: &Link| {
+        format!(
+            "START node must not have incoming edges: {} -> START. Lead the edge to the first node instead.",
+            draft.name_of(link.from)
+        )
+    };
     back.map(|link| Fault::graph("start_incoming_edge", fault(link))).collect()
 }
 
@@ -103,7 +118,11 @@ fn duplicate_edges(draft: &Draft) -> Vec<Fault> {
             _ => true,
         });
         if clash {
-            let message = format!("Duplicate edge found: {} -> {}.", draft.name_of(link.from), draft.name_of(link.to));
+            let message = format!(
+                "Duplicate edge found: {} -> {}. Remove one, or give the two routes that differ.",
+                draft.name_of(link.from),
+                draft.name_of(link.to)
+            );
             faults.push(Fault::graph("duplicate_edge", message));
         }
         pair.push(link);
@@ -122,7 +141,7 @@ fn default_in_list(draft: &Draft) -> Vec<Fault> {
     let mixed = draft.links.iter().filter(|link| link.route.as_ref().is_some_and(super::EdgeRoute::default_in_list));
     let message = |link: &Link| {
         let (from, to) = (draft.name_of(link.from), draft.name_of(link.to));
-        format!("DEFAULT_ROUTE cannot be combined with other routes: {from} -> {to}.")
+        format!("DEFAULT_ROUTE cannot be combined with other routes: {from} -> {to}. Give DEFAULT an edge of its own.")
     };
     mixed.map(|link| Fault::graph("default_route_in_list", message(link))).collect()
 }
@@ -186,7 +205,11 @@ fn schema_mismatch(draft: &Draft) -> Vec<Fault> {
     for link in &draft.links {
         let (Some(from), Some(to)) = (node(link.from), node(link.to)) else { continue };
         if differs(from.spec().output_schema.as_ref(), to.spec().input_schema.as_ref()) {
-            let message = format!("Schema mismatch on edge {} -> {}.", from.spec().name, to.spec().name);
+            let message = format!(
+                "Schema mismatch on edge {} -> {}. Make the output schema of the first the input schema of the second.",
+                from.spec().name,
+                to.spec().name
+            );
             faults.push(Fault::graph("schema_mismatch", message));
         }
     }
@@ -205,7 +228,7 @@ fn undeclared_params(draft: &Draft) -> Vec<Fault> {
                 continue;
             }
             let message = format!(
-                "FunctionNode '{}' parameter '{key}' is not declared in state_schema '{}'.",
+                "FunctionNode '{}' parameter '{key}' is not declared in state_schema '{}'. Add the field to the schema, or remove the parameter.",
                 node.spec().name,
                 schema.name()
             );

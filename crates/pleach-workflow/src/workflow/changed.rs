@@ -36,7 +36,7 @@ const NOT_REACHED: &str = "no edge leads to it any more over what has happened";
 /// The error of a workflow that a recorded run of a node does not fit.
 pub(super) fn changed(name: &str, path: &NodePath, node: &str, what: &str) -> NodeError {
     let message = format!(
-        "Workflow '{name}' has changed since its run '{path}' was recorded: node '{node}' has run, and {what}."
+        "Workflow '{name}' has changed since its run '{path}' was recorded: node '{node}' has run, and {what}. Go on with the workflow that recorded it, or start a new invocation."
     );
     NodeError::new("WorkflowChangedError", message)
 }

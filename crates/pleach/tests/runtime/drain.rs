@@ -58,7 +58,8 @@ async fn new_runs_are_refused_and_those_under_way_may_end() {
     let run = stage.runner.run("ana", "s1", "go").detach();
     stage.script.fragment("there").await;
     let drained = stage.drain(9 * SECOND).await;
-    let refused = "! RunnerDrainingError: the runner is being drained and takes no new runs";
+    let refused =
+        "! RunnerDrainingError: the runner is being drained and takes no new runs: start the run in another process";
     assert_eq!(trace(stage.runner.run("ana", "s2", "go")).await, [refused]);
     assert_eq!(trace(stage.runner.clone().resume("ana", "s1", "e-1")).await, [refused]);
     assert_eq!(trace(stage.runner.answer("s1", "q1", "yes").unwrap()).await, [refused]);

@@ -167,11 +167,14 @@ async fn what_cannot_be_followed_is_named() {
     };
     assert_eq!(fails(("ana", "s1"), None).await, "SessionNotFoundError: session not found: t/ana/s1");
     trace(runner.run("ana", "s1", "go")).await;
-    let unknown = "EventNotFoundError: session t/ana/s1 has no event 'e9'";
+    let unknown = "EventNotFoundError: session t/ana/s1 has no event 'e9': take the id from one of its stored events";
     assert_eq!(fails(("ana", "s1"), Some("e9")).await, unknown);
     assert_eq!(fails(("ana", " "), None).await, "ValueError: the session id must not be blank");
     let error = runner.follow("s9", None).await.unwrap_err();
-    assert_eq!(error.to_string(), "app 't' has no session with the id 's9'");
+    assert_eq!(
+        error.to_string(),
+        "app 't' has no session with the id 's9': check the id, or run `(user, session)` to create one"
+    );
 }
 
 #[tokio::test]

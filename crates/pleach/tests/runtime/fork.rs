@@ -185,10 +185,19 @@ async fn what_is_not_there_or_taken_is_named() {
         let error = runner.fork("ana", session, at, Some(new.into())).await.unwrap_err();
         format!("{}: {error}", error.code())
     };
-    assert_eq!(error("s1", "0", "s2").await, "SessionNotFoundError: session not found: t/ana/s1");
+    assert_eq!(
+        error("s1", "0", "s2").await,
+        "SessionNotFoundError: session not found: t/ana/s1; create it first, or check the app, user and session ids"
+    );
     let source = written(&runner, json!({}), &[("i1", json!({}))]).await;
-    assert_eq!(error("s1", "7", "s2").await, "EventNotFoundError: session t/ana/s1 has no event '7'");
-    assert_eq!(error("s1", "", "s2").await, "EventNotFoundError: session t/ana/s1 has no event ''");
+    assert_eq!(
+        error("s1", "7", "s2").await,
+        "EventNotFoundError: session t/ana/s1 has no event '7': take the id from one of its stored events"
+    );
+    assert_eq!(
+        error("s1", "", "s2").await,
+        "EventNotFoundError: session t/ana/s1 has no event '': take the id from one of its stored events"
+    );
     assert_eq!(error("s1", "0", " ").await, "ValueError: the session id must not be blank");
     let taken = runner.fork("ana", "s1", "0", Some("s1".into())).await.unwrap_err();
     assert!(matches!(&taken, RunError::Session(SessionError::AlreadyExists(taken)) if *taken == key()), "{taken:?}");

@@ -204,7 +204,7 @@ async fn an_inbox_has_every_session_once_in_the_order_asked() {
 async fn a_session_that_is_not_there_is_named_and_not_created() {
     let (runner, sessions) = lanes();
     let error = runner.questions("ana", "s1").await.unwrap_err();
-    assert_eq!((error.code(), error.to_string().as_str()), ("SessionNotFoundError", "session not found: t/ana/s1"));
+    assert_eq!((error.code(), error.message().as_str()), ("SessionNotFoundError", "session not found: t/ana/s1"));
     assert!(sessions.get_session(&key(), Default::default()).await.unwrap().is_none());
     assert_eq!(runner.questions("ana", "").await.unwrap_err().to_string(), "the session id must not be blank");
 }

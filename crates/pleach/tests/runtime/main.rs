@@ -38,4 +38,5 @@ mod tool_gates;
 mod tools;
 mod typed;
 mod user_name;
+mod words;
 mod workers;

@@ -253,5 +253,10 @@ async fn a_session_id_of_two_users_must_be_named_with_its_user() {
     let lines = trace(runner.answer(("bob", "s1"), "q1", Approval { yes: true }).unwrap()).await;
     assert_eq!(lines, ["wf@1/done@1: true"]);
     let lines = trace(runner.answer("s9", "q1", true).unwrap()).await;
-    assert_eq!(lines, ["! SessionNotFoundError: app 't' has no session with the id 's9'"]);
+    assert_eq!(
+        lines,
+        [
+            "! SessionNotFoundError: app 't' has no session with the id 's9': check the id, or run `(user, session)` to create one"
+        ]
+    );
 }

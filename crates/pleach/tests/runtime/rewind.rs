@@ -68,7 +68,7 @@ async fn r127_r1140_e222_state_goes_back_and_one_event_says_so() {
 async fn r1140_e223_what_is_not_there_is_named_and_nothing_is_stored() {
     let (runner, sessions) = counting();
     let error = runner.rewind("ana", "s1", "nope").await.unwrap_err();
-    assert_eq!((error.code(), error.to_string().as_str()), ("SessionNotFoundError", "session not found: t/ana/s1"));
+    assert_eq!((error.code(), error.message().as_str()), ("SessionNotFoundError", "session not found: t/ana/s1"));
     assert!(sessions.get_session(&key(), Default::default()).await.unwrap().is_none());
     trace(runner.run("ana", "s1", "go")).await;
     let before = load(&runner).await;
@@ -76,7 +76,7 @@ async fn r1140_e223_what_is_not_there_is_named_and_nothing_is_stored() {
         let error = runner.rewind("ana", "s1", id).await.unwrap_err();
         assert!(matches!(error, RunError::UnknownInvocation { .. }));
         assert_eq!(
-            (error.code(), error.to_string()),
+            (error.code(), error.message()),
             ("InvocationNotFoundError", format!("Invocation ID not found: {id}"))
         );
     }

@@ -1,0 +1,42 @@
+//! An error and its causes as one text.
+
+use std::error::Error;
+
+/// Returns the text of an error followed by those of its causes, each text once.
+///
+/// Errors of this project use it to show a cause in their own `Display`; they give no `source()` then.
+pub fn with_causes(error: &(dyn Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let more = cause.to_string();
+        // Many errors show their cause themselves.
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        next = cause.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("{text}")]
+    struct Link {
+        text: &'static str,
+        source: Option<Box<Link>>,
+    }
+
+    #[test]
+    fn every_text_is_shown_once() {
+        let chain = |texts: &[&'static str]| {
+            let link = |source, text: &&'static str| Some(Box::new(Link { text, source }));
+            with_causes(&*texts.iter().rev().fold(None, link).unwrap())
+        };
+        assert_eq!(chain(&["open failed", "no such file"]), "open failed: no such file");
+        assert_eq!(chain(&["open failed: no such file", "no such file"]), "open failed: no such file");
+    }
+}

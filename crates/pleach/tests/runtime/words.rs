@@ -1,0 +1,71 @@
+//! What errors say: `Display` of the outermost one is enough, and nothing is said twice (issue 10 E).
+
+use std::error::Error;
+use std::io;
+
+use pleach::prelude::*;
+use pleach::{ArtifactError, InvocationId, MemoryError, RunRequest, SessionError, with_causes};
+use serde_json::json;
+
+use crate::support::{key, runner, trace};
+
+fn locked() -> SessionError {
+    let source = Box::new(io::Error::other("database is locked"));
+    SessionError::Locked { what: "SQLite file a.db".to_owned(), source }
+}
+
+#[test]
+fn a_cause_is_in_the_text_once() {
+    let errors: [Box<dyn Error>; 5] = [
+        Box::new(RunError::from(locked())),
+        Box::new(locked()),
+        Box::new(pleach::ConnectError::Open { url: "sqlite:a.db".to_owned(), error: locked() }),
+        Box::new(MemoryError::Storage { backend: "x", source: "database is locked".into() }),
+        Box::new(ArtifactError::Io { path: "a".into(), source: io::Error::other("database is locked") }),
+    ];
+    for error in errors {
+        assert_eq!(error.to_string().matches("database is locked").count(), 1, "{error}");
+        assert_eq!(with_causes(&*error), error.to_string());
+    }
+    let text = RunError::from(locked()).to_string();
+    assert_eq!(
+        text,
+        "session service failed: SQLite file a.db stayed locked: database is locked; others are writing to it, try again"
+    );
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("no rate for EUR")]
+struct RateError(#[source] io::Error);
+
+#[tokio::test]
+async fn the_error_of_a_run_shows_why_its_node_failed() {
+    let node = FunctionNode::new("convert", async || Err::<i64, _>(RateError(io::Error::other("connection refused"))));
+    let error = runner(node).0.run("ana", "s1", "go").output::<i64>().await.unwrap_err();
+    assert_eq!(error.to_string(), "convert@1 failed with RateError: no rate for EUR: connection refused");
+    // The stored text is that of the error alone, as in google-adk.
+    assert_eq!(error.message(), "no rate for EUR");
+}
+
+#[tokio::test]
+async fn an_answer_to_no_question_names_those_that_are_open() {
+    let (runner, _) = runner(FunctionNode::new("ask", async || RequestInput::<bool>::ask("refund", "Refund?")));
+    trace(runner.run("ana", "s1", "go")).await;
+    let error = runner.answer("s1", "refnd", true).unwrap().output::<bool>().await.unwrap_err();
+    assert_eq!(error.to_string(), "no question has the id 'refnd': open are 'refund'; nothing was stored");
+    let request = RunRequest::new(("ana", "s1")).invocation_id(InvocationId::from("e-none"));
+    let error = runner.start(request).output::<bool>().await.unwrap_err();
+    let text = error.to_string();
+    assert!(text.starts_with(&format!("session {} has no invocation 'e-none': ", key())), "{text}");
+}
+
+#[tokio::test]
+async fn a_changed_workflow_says_how_to_go_on() {
+    let (before, sessions) = runner(FunctionNode::new("ask", async || RequestInput::<bool>::ask("q", "?")));
+    trace(before.run("ana", "s1", "go")).await;
+    let renamed = FunctionNode::new("query", async || json!(1));
+    let after = Runner::builder("t").root(renamed).sessions(sessions).build().unwrap();
+    let error = after.answer("s1", "q", true).unwrap().output::<i64>().await.unwrap_err();
+    assert_eq!(error.code(), "WorkflowChangedError");
+    assert!(error.to_string().ends_with("Go on with that root, or start a new invocation."), "{error}");
+}
