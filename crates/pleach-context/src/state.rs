@@ -73,7 +73,7 @@ impl<'a> State<'a> {
     /// A `ValidationError` when the value has no JSON form, a `StateSchemaError` when the state schema refuses it.
     pub fn set(&self, key: impl Into<String>, value: impl Serialize) -> Result<(), NodeError> {
         let key = key.into();
-        let value = serde_json::to_value(value)
+        let value = pleach_core::to_json(value)
             .map_err(|error| NodeError::validation(format!("state key '{key}': {error}")))?;
         self.ctx.check_state_entry(&key, &value)?;
         self.write(key, value);

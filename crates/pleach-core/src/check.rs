@@ -20,10 +20,10 @@ pub struct Unstorable {
 }
 
 const NUL: &str = "the text contains the character U+0000";
-const DEEP: &str = "its values are nested more than 127 levels deep";
+pub(crate) const DEEP: &str = "its values are nested more than 127 levels deep";
 
 /// The deepest JSON that can be read back: the reader's own limit is 128.
-const DEEPEST: usize = 127;
+pub(crate) const DEEPEST: usize = 127;
 /// How deep the quick look goes: whoever nests deeper than this has the thorough check decide.
 const QUICK: usize = 32;
 

@@ -29,7 +29,7 @@ pub(crate) struct Answered {
 /// # Errors
 /// An answer that has no JSON form.
 pub(crate) fn response_part(question: &str, answer: impl Serialize) -> Result<Part, RunError> {
-    let answer = serde_json::to_value(answer)
+    let answer = pleach_core::to_json(answer)
         .map_err(|error| RunError::Answer { id: question.to_owned(), reason: error.to_string() })?;
     let response = match answer {
         Value::Object(map) if map.len() != 1 || !map.contains_key("result") => map,

@@ -31,6 +31,7 @@ impl<N: Node> ParallelWorker<N> {
     pub fn new(node: N) -> Self {
         let mut spec = NodeSpec::new(node.spec().name.clone()).rerun_on_resume(true);
         spec.description.clone_from(&node.spec().description);
+        spec.levels = node.spec().levels;
         spec.faults.clone_from(&node.spec().faults);
         Self { spec, node: Arc::new(node), max_workers: None }
     }

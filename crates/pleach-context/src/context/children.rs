@@ -1,5 +1,7 @@
 //! Running other nodes from inside a node, and asking questions in the middle of one.
 
+use std::sync::Arc;
+
 use pleach_core::{BoxFuture, Map, NodePath, RequestInput};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -42,7 +44,7 @@ impl Context {
         N::Out: Decode<D>,
         X: Serialize + Feeds<N::In, M>,
     {
-        let run = serde_json::to_value(input)
+        let run = pleach_core::to_json(input)
             .map(|input| self.run_node(node, input, RunOptions::default()))
             .map_err(|error| NodeError::validation(error.to_string()));
         Box::pin(async move { <N::Out as Decode<D>>::decode(run?.await?) })
@@ -64,7 +66,14 @@ impl Context {
         }
         let raise_on_wait = options.raise_on_wait;
         let claims = options.use_as_output;
-        let child = self.invocation().scheduler().run_child(self, node, input.into(), options);
+        let input = match input.into() {
+            NodeInput::Json(value) => match self.bounded_input(value) {
+                Ok(input) => input,
+                Err(error) => return Box::pin(std::future::ready(Err(error))),
+            },
+            other => other,
+        };
+        let child = self.invocation().scheduler().run_child(self, node, input, options);
         Box::pin(async move {
             // Counted from the first poll on: a call that is only kept for later must not hold up a pause.
             let live = LiveCall::enter(self);
@@ -83,6 +92,31 @@ impl Context {
                 }
             }
         })
+    }
+
+    fn bounded_input(&self, value: Arc<Value>) -> Result<NodeInput, NodeError> {
+        // What is shared was bounded when it was made.
+        match Arc::try_unwrap(value) {
+            Ok(value) => pleach_core::bounded(value).map(NodeInput::json).ok_or_else(|| {
+                NodeError::validation(format!(
+                    "the input that node '{}' gives to a child nests more than 127 levels deep",
+                    self.node_name()
+                ))
+            }),
+            Err(shared) => Ok(NodeInput::Json(shared)),
+        }
+    }
+
+    /// Returns an error when too many runs are above each other. For engines.
+    ///
+    /// # Errors
+    /// A `RecursionError`.
+    pub fn check_depth(&self) -> Result<(), NodeError> {
+        if self.inner.depth <= MAX_DEPTH {
+            return Ok(());
+        }
+        let text = format!("{} runs above each other: maximum recursion depth exceeded", self.inner.depth);
+        Err(NodeError::new("RecursionError", text))
     }
 
     pub(super) fn check_call(&self, options: &RunOptions) -> Result<(), NodeError> {

@@ -53,7 +53,7 @@ impl Context {
         N: TypedNode,
         X: Serialize + Feeds<N::In, M>,
     {
-        let input = serde_json::to_value(input).map_err(|error| NodeError::validation(error.to_string()))?;
+        let input = pleach_core::to_json(input).map_err(|error| NodeError::validation(error.to_string()))?;
         self.run_node_detached(Arc::new(node), input, RunOptions::default())
     }
 

@@ -94,6 +94,9 @@ impl Context {
                 return Ok(None);
             }
         };
+        if let Some(output) = event.take_output() {
+            event.set_output(Some(self.bounded(output)?));
+        }
         if checked {
             self.conform_output(&mut event)?;
         }
@@ -133,6 +136,16 @@ impl Context {
             cell.delegated = true;
         }
         Ok(Some(Staged { event: Arc::new(event), carries }))
+    }
+
+    /// An output that no reader could parse again is refused before anything copies it.
+    pub(super) fn bounded(&self, output: Value) -> Result<Value, NodeError> {
+        pleach_core::bounded(output).ok_or_else(|| {
+            NodeError::validation(format!(
+                "the output of node '{}' nests more than 127 levels deep: flatten it, or give it as a text or a file",
+                self.node_name()
+            ))
+        })
     }
 
     /// A typed output schema is enforced on every output that is yielded (R302).

@@ -412,7 +412,7 @@ impl Context {
     /// # Errors
     /// A `ValueError` when an output is set already: a run gives at most one (R210).
     pub fn set_output(&self, output: impl Into<Value>) -> Result<(), NodeError> {
-        let output = output.into();
+        let output = self.bounded(output.into())?;
         let mut cell = self.cell();
         if cell.output.is_set() {
             return Err(cell::output_twice());

@@ -65,6 +65,8 @@ pub struct NodeSpec {
     pub rerun_on_resume: bool,
     /// Whether a run without output and route leaves the node waiting for another trigger (R307).
     pub wait_for_output: bool,
+    /// How many workflows are nested in each other here, this one included; 0 for a node that is none.
+    pub levels: u32,
     /// What the node reads its input as.
     pub takes: InputKind,
     /// Whether every completed run gives an output: a run without one was cut off, and runs again on resume.
@@ -105,6 +107,7 @@ impl NodeSpec {
             kind: NodeKind::Plain,
             rerun_on_resume: false,
             wait_for_output: false,
+            levels: 0,
             takes: InputKind::Anything,
             always_gives: false,
             retry: None,

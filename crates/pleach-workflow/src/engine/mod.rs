@@ -9,6 +9,7 @@ mod once;
 mod replay;
 mod run_set;
 mod span;
+mod stack;
 
 pub use dynamic::{Engine, RootEnd};
 

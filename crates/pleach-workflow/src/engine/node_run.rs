@@ -17,6 +17,7 @@ use pleach_core::{BoxFuture, Branch, Event, Map, NodePath};
 use smol_str::SmolStr;
 
 use super::span::AttemptSpan;
+use super::stack;
 
 /// What a run needs beside its node and its input.
 #[derive(Debug, Default)]
@@ -117,6 +118,7 @@ impl<'a> NodeRun<'a> {
     }
 
     fn start(&mut self) -> Result<(), NodeError> {
+        self.ctx.check_depth()?;
         let spec = self.node.spec();
         let input = if spec.retry.is_some() { self.input.clone() } else { std::mem::take(&mut self.input) };
         self.timer = spec.timeout.map(|limit| self.ctx.invocation().services().clock.sleep(limit));
@@ -328,6 +330,7 @@ impl Future for NodeRun<'_> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<()> {
         let run = &mut *self;
+        let _measured = stack::Measured::enter();
         loop {
             match &mut run.phase {
                 Phase::Finished => {

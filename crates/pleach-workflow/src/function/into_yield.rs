@@ -74,7 +74,7 @@ impl<T: Serialize + 'static> IntoYield<marker::AnySerializable> for T {
         if let Some(value) = any.downcast_mut::<Option<Value>>().and_then(Option::take) {
             return Ok(Flow::output(value));
         }
-        let value = serde_json::to_value(value).map_err(|error| NodeError::validation(error.to_string()))?;
+        let value = pleach_core::to_json(value).map_err(|error| NodeError::validation(error.to_string()))?;
         Ok(Flow::output(value))
     }
 }
@@ -183,7 +183,7 @@ impl<T: Serialize + 'static> IntoYield<marker::Routed> for Output<T> {
     type Out = T;
 
     fn into_flow(self) -> Result<Flow, NodeError> {
-        let value = serde_json::to_value(self.value).map_err(|error| NodeError::validation(error.to_string()))?;
+        let value = pleach_core::into_json(self.value).map_err(|error| NodeError::validation(error.to_string()))?;
         Ok(Flow::Done(Some(Yield::from(self.event.with_output(value)))))
     }
 }

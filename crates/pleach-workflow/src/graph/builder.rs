@@ -307,7 +307,9 @@ impl<W> WorkflowBuilder<W> {
 
     fn finish<Out>(&mut self) -> Result<Workflow<W, Out>, BuildError> {
         let spent = Draft::spent(&self.draft.spec.name);
-        let draft = std::mem::replace(&mut self.draft, spent);
+        let mut draft = std::mem::replace(&mut self.draft, spent);
+        let below = draft.nodes.iter().map(|node| node.spec().levels).max();
+        draft.spec.levels = 1 + below.unwrap_or(0);
         let faults = validate::faults(&draft);
         if !faults.is_empty() {
             return Err(BuildError { name: draft.spec.name.to_string(), faults });

@@ -30,7 +30,16 @@ pub(crate) fn faults(draft: &Draft) -> Vec<Fault> {
         faults.extend(checks.iter().flat_map(|check| check(draft)));
     }
     faults.extend(undeclared_params(draft));
+    faults.extend(too_deep(draft));
     faults
+}
+
+/// Every level needs stack when the workflow runs, and also when it is drawn or dropped.
+fn too_deep(draft: &Draft) -> Option<Fault> {
+    const MOST: u32 = 128;
+    let message =
+        format!("More than {MOST} workflows are nested in each other: run some of them as nodes of one graph.");
+    (draft.spec.levels > MOST).then(|| Fault::graph("nested_too_deep", message))
 }
 
 fn duplicate_names(draft: &Draft) -> Vec<Fault> {

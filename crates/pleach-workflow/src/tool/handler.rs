@@ -69,7 +69,7 @@ pub trait ToolReply<M>: 'static {
 #[diagnostic::do_not_recommend]
 impl<T: Serialize + 'static> ToolReply<marker::AnySerializable> for T {
     fn into_reply(self) -> Result<Value, NodeError> {
-        serde_json::to_value(self).map_err(|error| NodeError::validation(error.to_string()))
+        pleach_core::to_json(self).map_err(|error| NodeError::validation(error.to_string()))
     }
 }
 

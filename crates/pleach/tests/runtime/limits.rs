@@ -108,3 +108,86 @@ async fn r1020_10_000_dynamic_children_are_replayed() {
     let parent = FunctionNode::new("parent", parent).rerun_on_resume(true);
     assert_eq!(through_the_question::<(bool, i64)>(parent).await, (true, 49_995_000));
 }
+
+/// A workflow in a workflow, so many times.
+fn nested_workflows(levels: usize) -> Result<Workflow, pleach::BuildError> {
+    let mut root = Workflow::builder("w0");
+    let leaf = root.node("leaf", async || 7);
+    root.edge(START, leaf);
+    let mut nested = root.build()?;
+    for level in 1..levels {
+        let mut wf = Workflow::builder(format!("w{level}"));
+        let inner = wf.add(nested);
+        wf.edge(START, inner);
+        nested = wf.build()?;
+    }
+    Ok(nested)
+}
+
+#[tokio::test]
+async fn c3_workflows_nested_too_deep_are_a_fault_of_the_graph() {
+    assert!(nested_workflows(128).is_ok());
+    let refused = nested_workflows(129).unwrap_err();
+    assert_eq!(refused.faults[0].rule, "nested_too_deep");
+}
+
+#[tokio::test]
+async fn c3_a_node_that_runs_its_own_workflow_fails_with_a_typed_error() {
+    let whole: Arc<std::sync::OnceLock<Workflow>> = Arc::default();
+    let below = Arc::downgrade(&whole);
+    let again = FunctionNode::new("again", move |ctx: Context| {
+        let whole = below.upgrade().unwrap();
+        async move {
+            let output = ctx.run_node(whole.get().unwrap(), Value::Null, RunOptions::default()).await;
+            output.map(|output| Dynamic(output.into_value()))
+        }
+    });
+    let mut wf = Workflow::builder("wf");
+    let again = wf.add(again.rerun_on_resume(true));
+    wf.edge(START, again);
+    assert!(whole.set(wf.build().unwrap()).is_ok());
+    let root = Arc::clone(&whole);
+    let root = FunctionNode::new("root", move |ctx: Context| {
+        let root = Arc::clone(&root);
+        async move {
+            let output = ctx.run_node(root.get().unwrap(), Value::Null, RunOptions::default()).await;
+            output.map(|output| Dynamic(output.into_value()))
+        }
+    });
+    let error = runner(root.rerun_on_resume(true)).0.run("ana", "s1", "go").output::<Value>().await.unwrap_err();
+    assert_eq!(error.code(), "RecursionError");
+}
+
+fn nested_value(levels: usize) -> Value {
+    (0..levels).fold(Value::Null, |inner, _| Value::Object([("a".to_owned(), inner)].into_iter().collect()))
+}
+
+#[derive(serde::Serialize)]
+struct Chain(Option<Box<Chain>>);
+
+const DEEP: usize = 10_000;
+
+async fn refused(node: impl Node) {
+    let error = runner(node).0.run("ana", "s1", "go").output::<Value>().await.unwrap_err();
+    assert_eq!(error.code(), "ValidationError", "{error}");
+}
+
+#[tokio::test]
+async fn c3_values_nested_too_deep_are_refused_wherever_a_node_gives_them() {
+    refused(FunctionNode::new("n", async || nested_value(DEEP))).await;
+    refused(FunctionNode::new("n", async || Dynamic(nested_value(DEEP)))).await;
+    refused(FunctionNode::new("n", async || Output::of(nested_value(DEEP)).route("x"))).await;
+    refused(FunctionNode::new("n", async || Event::new().with_output(nested_value(DEEP)))).await;
+    refused(FunctionNode::new("n", async || (0..DEEP).fold(Chain(None), |chain, _| Chain(Some(Box::new(chain))))))
+        .await;
+    refused(FunctionNode::new("n", async |ctx: Context| ctx.set_output(nested_value(DEEP)))).await;
+    refused(FunctionNode::new("n", async |ctx: Context| ctx.emit(pleach::Yield::Output(nested_value(DEEP))).await))
+        .await;
+    refused(FunctionNode::new("n", async |ctx: Context| ctx.state().set("k", nested_value(DEEP)))).await;
+    let child = FunctionNode::new("child", async |Input(v): Input<Dynamic>| v);
+    let parent = FunctionNode::new("parent", move |ctx: Context| {
+        let child = child.clone();
+        async move { ctx.run_node(&child, nested_value(DEEP), RunOptions::default()).await.map(drop) }
+    });
+    refused(parent.rerun_on_resume(true)).await;
+}

@@ -1,0 +1,215 @@
+//! [`Limited`]: a serializer that refuses to go deeper than a reader could follow.
+
+use serde::ser::{
+    SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant, SerializeTuple, SerializeTupleStruct,
+    SerializeTupleVariant,
+};
+use serde::{Serialize, Serializer};
+
+use crate::check::{DEEP, DEEPEST};
+
+/// How much deeper a value may go: in levels of JSON, and in wrappers, which have no level of their own.
+#[derive(Clone, Copy)]
+pub(super) struct Room {
+    levels: usize,
+    wrappers: usize,
+}
+
+impl Room {
+    pub(super) const ALL: Self = Self { levels: DEEPEST, wrappers: 2 * DEEPEST };
+
+    fn level<E: serde::ser::Error>(self) -> Result<Self, E> {
+        let levels = self.levels.checked_sub(1).ok_or_else(|| E::custom(DEEP))?;
+        Ok(Self { levels, ..self })
+    }
+
+    fn wrapper<E: serde::ser::Error>(self) -> Result<Self, E> {
+        let wrappers = self.wrappers.checked_sub(1).ok_or_else(|| E::custom(DEEP))?;
+        Ok(Self { wrappers, ..self })
+    }
+}
+
+/// Hands everything on to another serializer, down to a limit.
+pub(super) struct Limited<S> {
+    pub(super) inner: S,
+    pub(super) room: Room,
+}
+
+/// A part of a value, with the room that is left for it.
+struct Part<'a, T: ?Sized>(&'a T, Room);
+
+impl<T: Serialize + ?Sized> Serialize for Part<'_, T> {
+    fn serialize<S: Serializer>(&self, inner: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(Limited { inner, room: self.1 })
+    }
+}
+
+macro_rules! scalars {
+    ($($method:ident: $type:ty),* $(,)?) => {$(
+        fn $method(self, value: $type) -> Result<S::Ok, S::Error> {
+            self.inner.$method(value)
+        }
+    )*};
+}
+
+impl<S: Serializer> Serializer for Limited<S> {
+    type Ok = S::Ok;
+    type Error = S::Error;
+    type SerializeSeq = Limited<S::SerializeSeq>;
+    type SerializeTuple = Limited<S::SerializeTuple>;
+    type SerializeTupleStruct = Limited<S::SerializeTupleStruct>;
+    type SerializeTupleVariant = Limited<S::SerializeTupleVariant>;
+    type SerializeMap = Limited<S::SerializeMap>;
+    type SerializeStruct = Limited<S::SerializeStruct>;
+    type SerializeStructVariant = Limited<S::SerializeStructVariant>;
+
+    scalars! {
+        serialize_bool: bool, serialize_i8: i8, serialize_i16: i16, serialize_i32: i32, serialize_i64: i64,
+        serialize_i128: i128, serialize_u8: u8, serialize_u16: u16, serialize_u32: u32, serialize_u64: u64,
+        serialize_u128: u128, serialize_f32: f32, serialize_f64: f64, serialize_char: char, serialize_str: &str,
+        serialize_bytes: &[u8], serialize_unit_struct: &'static str,
+    }
+
+    fn serialize_none(self) -> Result<S::Ok, S::Error> {
+        self.inner.serialize_none()
+    }
+
+    fn serialize_unit(self) -> Result<S::Ok, S::Error> {
+        self.inner.serialize_unit()
+    }
+
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<S::Ok, S::Error> {
+        self.inner.serialize_some(&Part(value, self.room.wrapper()?))
+    }
+
+    fn serialize_unit_variant(self, name: &'static str, index: u32, tag: &'static str) -> Result<S::Ok, S::Error> {
+        self.inner.serialize_unit_variant(name, index, tag)
+    }
+
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, name: &'static str, value: &T) -> Result<S::Ok, S::Error> {
+        self.inner.serialize_newtype_struct(name, &Part(value, self.room.wrapper()?))
+    }
+
+    fn serialize_newtype_variant<T: Serialize + ?Sized>(
+        self,
+        name: &'static str,
+        index: u32,
+        tag: &'static str,
+        value: &T,
+    ) -> Result<S::Ok, S::Error> {
+        self.inner.serialize_newtype_variant(name, index, tag, &Part(value, self.room.level()?))
+    }
+
+    fn serialize_seq(self, len: Option<usize>) -> Result<Self::SerializeSeq, S::Error> {
+        let room = self.room.level()?;
+        Ok(Limited { inner: self.inner.serialize_seq(len)?, room })
+    }
+
+    fn serialize_tuple(self, len: usize) -> Result<Self::SerializeTuple, S::Error> {
+        let room = self.room.level()?;
+        Ok(Limited { inner: self.inner.serialize_tuple(len)?, room })
+    }
+
+    fn serialize_tuple_struct(self, name: &'static str, len: usize) -> Result<Self::SerializeTupleStruct, S::Error> {
+        let room = self.room.level()?;
+        Ok(Limited { inner: self.inner.serialize_tuple_struct(name, len)?, room })
+    }
+
+    fn serialize_tuple_variant(
+        self,
+        name: &'static str,
+        index: u32,
+        tag: &'static str,
+        len: usize,
+    ) -> Result<Self::SerializeTupleVariant, S::Error> {
+        let room = self.room.level::<S::Error>()?.level()?;
+        Ok(Limited { inner: self.inner.serialize_tuple_variant(name, index, tag, len)?, room })
+    }
+
+    fn serialize_map(self, len: Option<usize>) -> Result<Self::SerializeMap, S::Error> {
+        let room = self.room.level()?;
+        Ok(Limited { inner: self.inner.serialize_map(len)?, room })
+    }
+
+    fn serialize_struct(self, name: &'static str, len: usize) -> Result<Self::SerializeStruct, S::Error> {
+        let room = self.room.level()?;
+        Ok(Limited { inner: self.inner.serialize_struct(name, len)?, room })
+    }
+
+    fn serialize_struct_variant(
+        self,
+        name: &'static str,
+        index: u32,
+        tag: &'static str,
+        len: usize,
+    ) -> Result<Self::SerializeStructVariant, S::Error> {
+        let room = self.room.level::<S::Error>()?.level()?;
+        Ok(Limited { inner: self.inner.serialize_struct_variant(name, index, tag, len)?, room })
+    }
+
+    fn collect_str<T: std::fmt::Display + ?Sized>(self, value: &T) -> Result<S::Ok, S::Error> {
+        self.inner.collect_str(value)
+    }
+
+    fn is_human_readable(&self) -> bool {
+        self.inner.is_human_readable()
+    }
+}
+
+macro_rules! lists {
+    ($($list:ident: $method:ident),* $(,)?) => {$(
+        impl<S: $list> $list for Limited<S> {
+            type Ok = S::Ok;
+            type Error = S::Error;
+
+            fn $method<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), S::Error> {
+                self.inner.$method(&Part(value, self.room))
+            }
+
+            fn end(self) -> Result<S::Ok, S::Error> {
+                self.inner.end()
+            }
+        }
+    )*};
+}
+
+lists! {
+    SerializeSeq: serialize_element, SerializeTuple: serialize_element, SerializeTupleStruct: serialize_field,
+    SerializeTupleVariant: serialize_field,
+}
+
+macro_rules! records {
+    ($($record:ident),* $(,)?) => {$(
+        impl<S: $record> $record for Limited<S> {
+            type Ok = S::Ok;
+            type Error = S::Error;
+
+            fn serialize_field<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> Result<(), S::Error> {
+                self.inner.serialize_field(key, &Part(value, self.room))
+            }
+
+            fn end(self) -> Result<S::Ok, S::Error> {
+                self.inner.end()
+            }
+        }
+    )*};
+}
+
+records! { SerializeStruct, SerializeStructVariant }
+
+impl<S: SerializeMap> SerializeMap for Limited<S> {
+    type Ok = S::Ok;
+    type Error = S::Error;
+
+    fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), S::Error> {
+        self.inner.serialize_key(key)
+    }
+
+    fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), S::Error> {
+        self.inner.serialize_value(&Part(value, self.room))
+    }
+
+    fn end(self) -> Result<S::Ok, S::Error> {
+        self.inner.end()
+    }
+}

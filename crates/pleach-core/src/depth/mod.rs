@@ -1,0 +1,88 @@
+//! How deep JSON values nest: deeper than a reader goes they can be neither stored nor, recursively, dropped.
+
+mod limited;
+
+use std::any::Any;
+
+use serde::Serialize;
+use serde_json::{Error, Value};
+
+use crate::check::{DEEP, DEEPEST};
+use limited::{Limited, Room};
+
+/// Turns a value into JSON, down to 127 levels, which is as deep as a reader goes.
+///
+/// A value that is deeper is leaked: dropping it may need a deeper stack than there is.
+///
+/// # Errors
+/// The value has no JSON form, or nests deeper.
+pub fn to_json<T: Serialize>(value: T) -> Result<Value, Error> {
+    let json = value.serialize(Limited { inner: serde_json::value::Serializer, room: Room::ALL });
+    if json.as_ref().is_err_and(|error| error.to_string().contains(DEEP)) {
+        std::mem::forget(value);
+    }
+    json
+}
+
+/// As [`to_json`]; a value that is JSON already is taken as it is, and freed when it is too deep.
+///
+/// # Errors
+/// As [`to_json`].
+pub fn into_json<T: Serialize + 'static>(value: T) -> Result<Value, Error> {
+    let mut value = Some(value);
+    let any: &mut dyn Any = &mut value;
+    if let Some(json) = any.downcast_mut::<Option<Value>>().and_then(Option::take) {
+        return bounded(json).ok_or_else(|| serde::ser::Error::custom(DEEP));
+    }
+    to_json(value)
+}
+
+/// Gives the value back unless it nests deeper than 127 levels, which no reader takes; such a value is freed level by
+/// level, because dropping it as usual would need a stack as deep as the value.
+#[must_use]
+pub fn bounded(value: Value) -> Option<Value> {
+    if is_within(&value, DEEPEST) {
+        return Some(value);
+    }
+    free(value);
+    None
+}
+
+/// Never deeper than `left` calls.
+fn is_within(value: &Value, left: usize) -> bool {
+    match value {
+        Value::Array(items) => left > 0 && items.iter().all(|item| is_within(item, left - 1)),
+        Value::Object(members) => left > 0 && members.values().all(|member| is_within(member, left - 1)),
+        _ => true,
+    }
+}
+
+fn free(value: Value) {
+    let mut open = vec![value];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::Array(items) => open.extend(items),
+            Value::Object(members) => open.extend(members.into_iter().map(|(_, member)| member)),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn nested(levels: usize) -> Value {
+        (0..levels)
+            .fold(Value::Null, |inner, level| if level % 2 == 0 { json!([inner]) } else { json!({ "a": inner }) })
+    }
+
+    #[test]
+    fn c3_values_deeper_than_a_reader_goes_are_freed_without_recursion() {
+        assert!(bounded(nested(127)).is_some());
+        assert!(bounded(nested(128)).is_none());
+        assert!(bounded((0..1_000_000).fold(Value::Null, |inner, _| Value::Array(vec![inner]))).is_none());
+    }
+}
