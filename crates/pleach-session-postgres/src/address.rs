@@ -1,57 +1,209 @@
 //! Where a database is: its URL, read with care.
 
 use std::str::FromStr as _;
+use std::time::Duration;
 
 use pleach_session::{SessionError, SessionResult};
-use sqlx::postgres::PgConnectOptions;
+use sqlx::postgres::{PgConnectOptions, PgSslMode};
 
 use crate::fault::Server;
+use crate::secure::Secure;
 
-/// What a URL may set behind its `?`. Anything else is refused: a misspelt `sslmode` must not go unnoticed.
-const PARAMETERS: [&str; 16] = [
-    "sslmode",
-    "ssl-mode",
-    "sslrootcert",
-    "ssl-root-cert",
-    "ssl-ca",
-    "sslcert",
-    "ssl-cert",
-    "sslkey",
-    "ssl-key",
-    "statement-cache-capacity",
-    "host",
-    "hostaddr",
-    "port",
-    "dbname",
-    "user",
-    "password",
+/// What a URL may set behind its `?` for the driver, each with its other spellings. Anything else is refused: a misspelt
+/// `sslmode` must not go unnoticed.
+const DRIVERS: [&[&str]; 11] = [
+    &["sslmode", "ssl-mode"],
+    &["sslrootcert", "ssl-root-cert", "ssl-ca"],
+    &["sslcert", "ssl-cert"],
+    &["sslkey", "ssl-key"],
+    &["statement-cache-capacity"],
+    &["host", "hostaddr"],
+    &["port"],
+    &["dbname"],
+    &["user"],
+    &["password"],
+    &["application_name"],
+];
+/// What it may set for us.
+const OWN: [&str; 8] = [
+    "allow_cleartext_password",
+    "channel_binding",
+    "connections",
+    "operation_timeout",
+    "statement_timeout",
+    "lock_timeout",
+    "idle_session_timeout",
+    "idle_in_transaction_session_timeout",
 ];
 
 /// A parsed URL. No `Debug`: the options hold the password.
 #[derive(Clone)]
 pub(crate) struct Address {
-    pub(crate) connect: PgConnectOptions,
+    pub(crate) secure: Secure,
     pub(crate) server: Server,
+    /// What the URL says of the service's own settings.
+    pub(crate) connections: Option<u32>,
+    pub(crate) operation_timeout: Option<Duration>,
 }
 
 impl Address {
     /// Reads `postgres://`, `postgresql://` and google-adk's `postgresql+asyncpg://` and `postgresql+psycopg://`.
     pub(crate) fn parse(url: &str) -> SessionResult<Self> {
         let plain = plain_url(url)?;
-        if let Some(unknown) = unknown_parameter(&plain) {
-            let known = "sslmode, host, port, dbname, user, password, application_name, options";
-            let what = match is_word(unknown) {
-                true => format!("it has the unknown parameter `{unknown}`"),
-                false => "what is behind its `?` is not understood".to_owned(),
-            };
-            return Err(refused(format!("{what}; there are {known} and a few more")));
-        }
-        let mut connect = PgConnectOptions::from_str(&plain).map_err(|error| refused(reason(&error)))?;
+        let (base, query) = plain.split_once('?').unwrap_or((&plain, ""));
+        let (query, fragment) = query.split_once('#').unwrap_or((query, ""));
+        let (own, of_driver) = parameters(query, fragment)?;
+        refuse_two_of_a_kind(base, &of_driver)?;
+        // What the driver does not know: without a file it trusts the system's authorities.
+        let trusts_system = of_driver.iter().any(|(kind, pair)| *kind == "sslrootcert" && pair.ends_with("=system"));
+        let pairs = of_driver.iter().filter(|(kind, _)| !(trusts_system && *kind == "sslrootcert"));
+        let pairs: Vec<&str> = pairs.map(|(_, pair)| *pair).collect();
+        let url = format!("{base}?{}", pairs.join("&"));
+        let mut connect = PgConnectOptions::from_str(&url).map_err(|error| refused(reason(&error)))?;
         if connect.get_application_name().is_none() {
             connect = connect.application_name("pleach");
         }
         let server = Server::new(name(&connect));
-        Ok(Self { connect, server })
+        let kinds: Vec<&str> = of_driver.iter().map(|(kind, _)| *kind).collect();
+        let mode = tls_mode(connect.get_ssl_mode(), &kinds, trusts_system)?;
+        let secure = Secure { connect, mode, allows_cleartext: false };
+        let mut address = Self { secure, server, connections: None, operation_timeout: None };
+        for (name, value) in own {
+            address.set(name, &value)?;
+        }
+        Ok(address)
+    }
+
+    fn set(&mut self, name: &str, value: &str) -> SessionResult<()> {
+        match name {
+            "allow_cleartext_password" => {
+                self.secure.allows_cleartext = match value {
+                    "true" => true,
+                    "false" => false,
+                    _ => return Err(refused("`allow_cleartext_password` is `true` or `false`".to_owned())),
+                }
+            }
+            "channel_binding" => match value {
+                "disable" | "prefer" => {}
+                "require" => {
+                    let reason = "`channel_binding=require` is not possible with this driver: use                                   sslmode=verify-full, which knows the server by its certificate";
+                    return Err(refused(reason.to_owned()));
+                }
+                _ => return Err(refused("`channel_binding` is `disable`, `prefer` or `require`".to_owned())),
+            },
+            "connections" => match value.parse() {
+                Ok(count @ 1..=10_000) => self.connections = Some(count),
+                _ => return Err(refused("`connections` is a number from 1 to 10000".to_owned())),
+            },
+            "operation_timeout" => self.operation_timeout = Some(millis(name, value)?),
+            // The rest are the server's settings, which it counts in milliseconds of an `i32`.
+            _ => {
+                let millis = millis(name, value)?.as_millis();
+                let connect = self.secure.connect.clone();
+                self.secure.connect = connect.options([(name, millis.to_string())]);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A time in milliseconds; the server knows none beyond 24 days.
+fn millis(name: &str, value: &str) -> SessionResult<Duration> {
+    match value.parse::<u32>() {
+        Ok(millis @ 0..=2_147_483_647) if millis > 0 || name != "operation_timeout" => {
+            Ok(Duration::from_millis(millis.into()))
+        }
+        _ => Err(refused(format!("`{name}` is a number of milliseconds, such as `10000`"))),
+    }
+}
+
+/// The kind of a parameter of the driver, and the parameter as it stands in the URL.
+type OfDriver<'u> = Vec<(&'static str, &'u str)>;
+
+/// Parts the parameters into ours, with their values, and the driver's.
+fn parameters<'u>(query: &'u str, fragment: &'u str) -> SessionResult<(Vec<(&'static str, String)>, OfDriver<'u>)> {
+    let (mut own, mut of_driver) = (Vec::new(), OfDriver::new());
+    let pairs = query.split('&').chain((!fragment.is_empty()).then_some(fragment));
+    for pair in pairs.filter(|pair| !pair.is_empty()) {
+        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let kind = DRIVERS.iter().find(|names| names.contains(&key)).map(|names| names[0]);
+        if let Some(name) = OWN.into_iter().find(|name| *name == key) {
+            if own.iter().any(|(other, _)| *other == name) {
+                return Err(twice(name));
+            }
+            own.push((name, value.to_owned()));
+        } else if let Some(kind) = kind {
+            if of_driver.iter().any(|(other, _)| *other == kind) {
+                return Err(twice(kind));
+            }
+            of_driver.push((kind, pair));
+        } else if key == "options" || key.starts_with("options[") {
+            of_driver.push(("options", pair));
+        } else {
+            let known = "sslmode, sslrootcert, sslcert, sslkey, connections, operation_timeout, statement_timeout, \
+                         lock_timeout, host, port, dbname, user, password, application_name, options";
+            let what = match is_word(key) {
+                true => format!("it has the unknown parameter `{key}`"),
+                false => "what is behind its `?` is not understood".to_owned(),
+            };
+            return Err(refused(format!("{what}; there are {known} and a few more")));
+        }
+    }
+    Ok((own, of_driver))
+}
+
+fn twice(name: &str) -> SessionError {
+    refused(format!("it says `{name}` twice, perhaps in another spelling: leave one of them out"))
+}
+
+/// Refuses a parameter for what the part in front of the `?` says already.
+fn refuse_two_of_a_kind(base: &str, of_driver: &[(&'static str, &str)]) -> SessionResult<()> {
+    let rest = base.split_once("://").map_or(base, |(_, rest)| rest);
+    let (server, database) = rest.split_once('/').unwrap_or((rest, ""));
+    let (login, server) = server.rsplit_once('@').unwrap_or(("", server));
+    let (user, password) = login.split_once(':').unwrap_or((login, ""));
+    // The colons of an IPv6 address are inside of its brackets.
+    let (host, port) = match server.rsplit_once(':') {
+        Some((host, port)) if !port.ends_with(']') => (host, port),
+        _ => (server, ""),
+    };
+    for (kind, given) in [("user", user), ("password", password), ("host", host), ("port", port), ("dbname", database)]
+    {
+        if !given.is_empty() && of_driver.iter().any(|(other, _)| *other == kind) {
+            return Err(twice(kind));
+        }
+    }
+    Ok(())
+}
+
+/// What the URL, or libpq's variables, want of TLS. `kinds` are those parameters that the URL has.
+fn tls_mode(mode: PgSslMode, kinds: &[&str], trusts_system: bool) -> SessionResult<PgSslMode> {
+    let from_environment = |name: &str| std::env::var(name).is_ok_and(|value| !value.is_empty());
+    let has = |kind: &str, variable: &str| kinds.contains(&kind) || from_environment(variable);
+    let wrong = |reason: &str| Err(refused(reason.to_owned()));
+    if has("sslcert", "PGSSLCERT") != has("sslkey", "PGSSLKEY") {
+        return wrong("`sslcert` and `sslkey` belong together: give both or none");
+    }
+    let has_certificate = kinds.iter().any(|kind| matches!(*kind, "sslrootcert" | "sslcert" | "sslkey"));
+    if matches!(mode, PgSslMode::Disable) && has_certificate {
+        return wrong(
+            "`sslmode=disable` uses no certificate: leave out `sslrootcert`, `sslcert` and `sslkey`, or change it",
+        );
+    }
+    let has_root = has("sslrootcert", "PGSSLROOTCERT");
+    match mode {
+        _ if trusts_system && !has("sslmode", "PGSSLMODE") => Ok(PgSslMode::VerifyFull),
+        PgSslMode::VerifyFull => Ok(mode),
+        _ if trusts_system => {
+            wrong("`sslrootcert=system` trusts every known authority, which needs `sslmode=verify-full`")
+        }
+        // As libpq does for the sake of older configurations.
+        PgSslMode::Require if has_root => Ok(PgSslMode::VerifyCa),
+        PgSslMode::VerifyCa if !has_root => wrong(
+            "`sslmode=verify-ca` needs `sslrootcert`, the file of the authority to trust; `sslmode=verify-full` \
+             without it trusts the system's",
+        ),
+        mode => Ok(mode),
     }
 }
 
@@ -72,18 +224,6 @@ fn plain_url(url: &str) -> SessionResult<String> {
 /// True for what may be the name of a parameter, and nothing else.
 fn is_word(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'-'))
-}
-
-fn unknown_parameter(url: &str) -> Option<&str> {
-    let (_, query) = url.split_once('?')?;
-    let keys = query.split(['&', '#']).map(|pair| pair.split_once('=').map_or(pair, |(key, _)| key));
-    let known = |key: &str| {
-        key.is_empty()
-            || PARAMETERS.contains(&key)
-            || matches!(key, "application_name" | "options")
-            || key.starts_with("options[")
-    };
-    keys.into_iter().find(|key| !known(key))
 }
 
 /// The URL itself is not repeated: it may hold a password anywhere.
@@ -139,6 +279,47 @@ mod tests {
         check("postgres://u:s3cret@h:port/db", "invalid port number");
         check("postgres://u:s3cret@h/db?sslmode=maybe", "ssl_mode");
         check("postgres://u:s3cret@h/db?ssl%20=no", "is not understood");
+        check("postgres://u:s3cret@h/db?sslmode=require&sslmode=disable", "`sslmode` twice");
+        check("postgres://u:s3cret@h/db?sslmode=require&ssl-mode=require", "`sslmode` twice");
+        check("postgres://u:s3cret@h/db?host=other", "`host` twice");
+        check("postgres://u:s3cret@h:1/db?port=2", "`port` twice");
+        check("postgres://u:s3cret@h/db?dbname=s3cret", "`dbname` twice");
+        check("postgres://u:s3cret@h/db?password=s3cret", "`password` twice");
+        check("postgres://u@[::1]/db?port=2", "Postgres database db at [::1]:2");
+        check("postgres://h/db?sslmode=disable&sslrootcert=a", "uses no certificate");
+        check("postgres://h/db?sslcert=a", "belong together");
+        check("postgres://h/db?sslmode=verify-ca", "needs `sslrootcert`");
+        check("postgres://h/db?sslmode=require&sslrootcert=system", "needs `sslmode=verify-full`");
+        check("postgres://h/db?channel_binding=require", "not possible");
+        check("postgres://h/db?channel_binding=s3cret", "`disable`, `prefer` or `require`");
+        check("postgres://h/db?allow_cleartext_password=s3cret", "`true` or `false`");
+        for name in ["operation_timeout", "statement_timeout", "lock_timeout", "idle_session_timeout"] {
+            check(&format!("postgres://h/db?{name}=10s3cret"), "number of milliseconds");
+            check(&format!("postgres://h/db?{name}=-1"), "number of milliseconds");
+            check(&format!("postgres://h/db?{name}=1&{name}=1"), "twice");
+        }
+        check("postgres://h/db?connections=0", "from 1 to 10000");
+        check("postgres://h/db?operation_timeout=0", "number of milliseconds");
+    }
+
+    #[test]
+    fn d1_d2_parameters_of_a_url_are_read() {
+        let url =
+            "postgres://u@h/db?connections=3&operation_timeout=250&statement_timeout=1000&options=-csearch_path%3Dx";
+        let address = Address::parse(url).unwrap();
+        assert_eq!((address.connections, address.operation_timeout), (Some(3), Some(Duration::from_millis(250))));
+        assert_eq!(address.secure.connect.get_options(), Some("-csearch_path=x -c statement_timeout=1000"));
+        for (query, expected) in [
+            ("sslmode=prefer", PgSslMode::Prefer),
+            ("sslmode=allow&channel_binding=prefer", PgSslMode::Allow),
+            ("sslmode=require", PgSslMode::Require),
+            ("sslmode=require&sslrootcert=ca.pem", PgSslMode::VerifyCa),
+            ("sslrootcert=system", PgSslMode::VerifyFull),
+            ("sslrootcert=system&sslmode=verify-full", PgSslMode::VerifyFull),
+        ] {
+            let mode = Address::parse(&format!("postgres://u@h/db?{query}")).unwrap().secure.mode;
+            assert_eq!(std::mem::discriminant(&mode), std::mem::discriminant(&expected), "{query}");
+        }
     }
 
     /// A password in which `/`, `?`, `#` or `@` is not percent-encoded ends up where nobody looks for it.

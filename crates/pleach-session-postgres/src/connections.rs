@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use pleach_session::{SessionError, SessionResult};
-use sqlx::postgres::PgConnectOptions;
 use sqlx::{ConnectOptions as _, Connection as _, PgConnection};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout_at;
@@ -17,6 +16,7 @@ use crate::address::Address;
 use crate::fault::{Fault, Server, Trouble};
 use crate::options::PostgresOptions;
 use crate::patience::Patience;
+use crate::secure::Secure;
 use crate::under_way::{Operation, UnderWay};
 
 /// One operation, which may be asked for again on another connection.
@@ -38,7 +38,7 @@ pub(crate) struct Connections {
 }
 
 struct Shared {
-    connect: PgConnectOptions,
+    secure: Secure,
     server: Server,
     size: u32,
     /// What one operation may take: waiting for a connection, every attempt and the pauses between them.
@@ -52,12 +52,14 @@ struct Shared {
 
 impl Connections {
     pub(crate) fn new(address: Address, options: &PostgresOptions) -> Self {
-        let size = options.connections.max(1);
-        let connect = address.connect.disable_statement_logging();
+        let size = address.connections.unwrap_or(options.connections).max(1);
+        let mut secure = address.secure;
+        secure.connect = secure.connect.disable_statement_logging();
         let permits = Arc::new(Semaphore::new(size as usize));
-        let (server, acquire_timeout) = (address.server, options.acquire_timeout);
+        let acquire_timeout = address.operation_timeout.unwrap_or(options.acquire_timeout);
+        let server = address.server;
         let (idle, under_way) = (Mutex::default(), UnderWay::default());
-        Self { shared: Arc::new(Shared { connect, server, size, acquire_timeout, permits, idle, under_way }) }
+        Self { shared: Arc::new(Shared { secure, server, size, acquire_timeout, permits, idle, under_way }) }
     }
 
     pub(crate) fn acquire_timeout(&self) -> Duration {
@@ -128,7 +130,7 @@ impl Connections {
         let idle = self.idle().pop();
         let mut connection = match idle {
             Some(connection) => connection,
-            None => self.shared.connect.connect().await?,
+            None => self.shared.secure.open().await?,
         };
         let outcome = ask.ask(&mut connection, again).await;
         match &outcome {

@@ -79,13 +79,13 @@ impl Fault {
 
     fn of_code(code: &str) -> Self {
         match code {
-            // Shutting down, crashed, starting; too many connections.
-            "57P01" | "57P02" | "57P03" | "53300" => Self::Lost,
+            // Shutting down, crashed, starting; closed because it was idle; too many connections.
+            "57P01" | "57P02" | "57P03" | "57P05" | "25P03" | "53300" => Self::Lost,
             "40001" | "40P01" => Self::Again,
             "23505" => Self::Duplicate,
             "23502" => Self::NotAnObject,
             "55P03" => Self::Locked,
-            "3D000" | "42501" | "25006" | "57014" => Self::Unavailable,
+            "3D000" | "42501" | "25006" | "25P04" | "57014" | "57P04" => Self::Unavailable,
             _ => match code.get(..2) {
                 Some("08") => Self::Lost,
                 Some("28" | "53" | "58") => Self::Unavailable,
@@ -131,6 +131,10 @@ mod tests {
         assert_eq!(Fault::of(&sqlx::Error::Io(broken)), Fault::Lost);
         for (code, expected) in [
             ("57P01", Fault::Lost),
+            ("57P05", Fault::Lost),
+            ("25P03", Fault::Lost),
+            ("57P04", Fault::Unavailable),
+            ("57014", Fault::Unavailable),
             ("08006", Fault::Lost),
             ("40001", Fault::Again),
             ("28P01", Fault::Unavailable),

@@ -7,8 +7,8 @@
 //! of numbers (`1e300` is stored as an integer of 301 digits, `1.0` stays `1.0`); times are whole microseconds
 //! of the years 1 to 9999.
 //!
-//! Connections are not encrypted: this crate turns on no TLS implementation, and a URL that asks for one with
-//! `sslmode=require` is refused.
+//! Connections are encrypted as the URL's `sslmode` says, with rustls. Without TLS a server that asks for the password in
+//! clear text does not get it.
 
 mod address;
 mod append;
@@ -25,6 +25,7 @@ mod load;
 mod options;
 mod patience;
 mod schema;
+mod secure;
 mod service;
 mod sql;
 mod under_way;

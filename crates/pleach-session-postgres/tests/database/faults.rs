@@ -92,6 +92,40 @@ async fn idle_connections_that_were_closed_are_replaced() {
     assert_eq!(loaded(&service, &key("s")).await, session);
 }
 
+/// Issue 10 D1: the server closes what is idle for too long (57P05), and whoever comes next does not notice.
+#[tokio::test]
+async fn d1_a_connection_closed_by_idle_session_timeout_is_replaced() {
+    let Some(place) = Place::new().await else { return };
+    let service = PostgresSessionService::open(&format!("{}&idle_session_timeout=20", place.url())).await.unwrap();
+    let mut session = created(&service, &key("s"), json!({})).await;
+    let open = format!("SELECT pid::text FROM pg_stat_activity WHERE application_name = '{}'", place.schema);
+    for number in 0..4_u32 {
+        while !place.texts(&open).await.is_empty() {}
+        service.append_event(&mut session, event(&format!("e{number}"), f64::from(number))).await.unwrap();
+        while !place.texts(&open).await.is_empty() {}
+        assert_eq!(loaded(&service, &key("s")).await, session);
+    }
+}
+
+/// Issue 10 D1: limits in the URL.
+#[tokio::test]
+async fn d1_a_url_limits_statements_locks_and_connections() {
+    let Some(place) = Place::new().await else { return };
+    let url = format!("{}&lock_timeout=50&connections=1", place.url());
+    let service = PostgresSessionService::open(&url).await.unwrap();
+    let mut session = created(&service, &key("s"), json!({})).await;
+    let mut other = place.raw().await;
+    sqlx::raw_sql("BEGIN; SELECT 1 FROM sessions FOR UPDATE").execute(&mut other).await.unwrap();
+    let error = service.append_event(&mut session, event("e1", 1.0)).await.unwrap_err();
+    assert!(matches!(error, SessionError::Locked { .. }), "{}", chain(&error));
+    let url = format!("{}&statement_timeout=50", place.url());
+    let service = PostgresSessionService::open(&url).await.unwrap();
+    let error = service.append_event(&mut session, event("e1", 1.0)).await.unwrap_err();
+    assert!(matches!(error, SessionError::Unavailable { .. }), "{}", chain(&error));
+    sqlx::raw_sql("ROLLBACK").execute(&mut other).await.unwrap();
+    service.append_event(&mut session, event("e1", 1.0)).await.unwrap();
+}
+
 #[tokio::test]
 async fn a_server_that_is_not_there_is_named_at_once() {
     let url = "postgresql://user:s3cret@127.0.0.1:1/adk";

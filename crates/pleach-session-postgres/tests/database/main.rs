@@ -14,6 +14,7 @@ mod rows;
 mod sharing;
 #[path = "../support/mod.rs"]
 mod support;
+mod tls;
 
 use std::future::poll_fn;
 use std::pin::Pin;
