@@ -1,20 +1,24 @@
 //! Following a run from outside: what is stored, then what comes.
 
+use std::collections::VecDeque;
 use std::fmt;
-use std::pin::Pin;
-use std::sync::Arc;
+use std::pin::{Pin, pin};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context as TaskContext, Poll};
 
 use async_stream::stream;
 use futures_util::Stream;
+use futures_util::future::{Either, select};
 use pleach_core::{Event, EventId, InvocationId, Session, SessionHead, SessionKey};
 use pleach_session::{GetSessionConfig, SessionService, Since};
+use rustc_hash::FxHashSet;
 use tokio::sync::broadcast::Receiver;
-use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
 use crate::active::{ActiveRun, RunEnd};
+use crate::registry::Later;
 use crate::runner::{RunnerParts, check_ids};
-use crate::{RunError, RunEvent, Runner, SessionRef};
+use crate::{FollowOptions, RunError, RunEvent, Runner, SessionRef};
 
 /// How the run that a [`Follow`] reads stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,8 +36,8 @@ pub enum FollowStatus {
 /// The log of a session as a stream: what is stored behind an event, then what a run under way adds, until it ends.
 ///
 /// Every event that is stored comes exactly once and in the order of the log, the user's message and summaries (R1150)
-/// among them. In between come the streaming fragments (`is_partial`) of the run, unless the follower was too slow for
-/// them. If the run fails, the last item is [`RunError::Followed`].
+/// among them; [`FollowOptions`] says which are left out. In between come the streaming fragments (`is_partial`) of the
+/// run, unless the follower was too slow for them. If the run fails, the last item is [`RunError::Followed`].
 ///
 /// The run does not wait for its followers, and keeps a fixed number of events for all of them together. A follower that
 /// is farther behind goes on from the store.
@@ -43,10 +47,15 @@ pub enum FollowStatus {
 #[must_use = "a follower does nothing unless its events are read"]
 pub struct Follow {
     stream: Pin<Box<dyn Stream<Item = Result<RunEvent, RunError>> + Send>>,
-    run: Option<Arc<ActiveRun>>,
+    /// The run that is followed; another one behind a pause.
+    run: Arc<Mutex<Option<Arc<ActiveRun>>>>,
 }
 
 impl Follow {
+    fn run(&self) -> Option<Arc<ActiveRun>> {
+        self.run.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// The next event; `None` at the end.
     ///
     /// # Errors
@@ -61,7 +70,7 @@ impl Follow {
     /// How the run stands that is followed.
     #[must_use]
     pub fn status(&self) -> FollowStatus {
-        match self.run.as_ref().map(|run| run.end()) {
+        match self.run().map(|run| run.end()) {
             None => FollowStatus::NotHere,
             Some(None) => FollowStatus::Running,
             Some(Some(end)) => FollowStatus::Ended(end),
@@ -71,7 +80,7 @@ impl Follow {
     /// The invocation that is followed, if a run of the session was under way.
     #[must_use]
     pub fn invocation_id(&self) -> Option<InvocationId> {
-        self.run.as_ref()?.invocation()
+        self.run()?.invocation()
     }
 }
 
@@ -96,6 +105,8 @@ impl Runner {
     /// `after` is the id of the last complete event that the client has: what a server gives as `id:` of a server-sent
     /// event comes back as `Last-Event-ID`. Fragments are not stored, so their ids are no place in the log.
     ///
+    /// Checkpoints and echoes are left out; [`Runner::follow_with`] shows them, and goes on across pauses.
+    ///
     /// Any run of this Runner and its clones can be followed, detached or not; of several in the session the detached
     /// one is, or else the one that began last. [`Detached::follow`](crate::Detached::follow) names one. A detached run
     /// that has not yet made its session is waited for. Where no run is under way, the stream ends with what is stored,
@@ -109,67 +120,89 @@ impl Runner {
     /// # Cancel safety
     /// Dropping the future has no effect on the run.
     pub async fn follow(&self, session: impl Into<SessionRef>, after: Option<EventId>) -> Result<Follow, RunError> {
+        self.follow_with(session, FollowOptions::new().after(after)).await
+    }
+
+    /// Follows a session like [`Runner::follow`], with options.
+    ///
+    /// # Errors
+    /// Those of [`Runner::follow`].
+    ///
+    /// # Cancel safety
+    /// Dropping the future has no effect on the run.
+    pub async fn follow_with(
+        &self,
+        session: impl Into<SessionRef>,
+        options: FollowOptions,
+    ) -> Result<Follow, RunError> {
         let (parts, session) = (&self.parts, session.into());
         for run in parts.active.about_to_begin(&session) {
             run.begun().await;
         }
         let key = parts.session_key(&session).await?;
         check_ids(&key)?;
-        match parts.active.of(&key) {
-            Some(run) => parts.follow_run(&run, after).await,
-            None => parts.follow_log(&key, None, after).await,
-        }
+        // Before a run is looked for: none is missed.
+        let later = options.across_pauses.then(|| parts.active.watch(&key));
+        let run = parts.active.of(&key);
+        parts.follow_log(&key, run, later, options).await
     }
 }
 
 impl RunnerParts {
     /// Follows a run that has found its session.
-    pub(crate) async fn follow_run(&self, run: &Arc<ActiveRun>, after: Option<EventId>) -> Result<Follow, RunError> {
+    pub(crate) async fn follow_run(
+        self: &Arc<Self>,
+        run: &Arc<ActiveRun>,
+        after: Option<EventId>,
+    ) -> Result<Follow, RunError> {
         let Some(key) = run.key() else { return Err(RunError::Aborted) };
-        self.follow_log(&key, Some(Arc::clone(run)), after).await
+        self.follow_log(&key, Some(Arc::clone(run)), None, FollowOptions::new().after(after)).await
     }
 
     async fn follow_log(
-        &self,
+        self: &Arc<Self>,
         key: &SessionKey,
         run: Option<Arc<ActiveRun>>,
-        after: Option<EventId>,
+        later: Option<Later>,
+        options: FollowOptions,
     ) -> Result<Follow, RunError> {
-        // First listen, then read: what is stored in between comes both ways and is told apart by its time.
+        // First listen, then read: what is stored in between comes both ways and is told apart by its id.
         let live = run.as_ref().and_then(|run| run.subscribe());
         let mut session = self.load_all(key).await?;
-        let start = match &after {
+        let start = match &options.after {
             None => 0,
             Some(id) => match session.events.iter().position(|event| event.id() == id) {
                 Some(place) => place + 1,
                 None => return Err(RunError::UnknownEvent { session: key.clone(), event: id.to_string() }),
             },
         };
-        let last = session.events.last().cloned();
+        let known = session.events.iter().map(|event| event.id().clone()).collect();
         session.events.drain(..start);
-        let log = Log { sessions: Arc::clone(&self.services.sessions), head: session.head, last };
-        let stream = follow(log, session.events, live, run.clone());
-        Ok(Follow { stream: Box::pin(stream), run })
+        let log = Log { sessions: Arc::clone(&self.services.sessions), head: session.head, known };
+        let followed = Arc::new(Mutex::new(run));
+        let source = Source { parts: Arc::clone(self), log, run: Arc::clone(&followed), later, options };
+        Ok(Follow { stream: Box::pin(follow(source, session.events, live)), run: followed })
     }
 }
 
 /// A reader's place in the log.
+///
+/// Told by the ids of what it has and not by times: a node, another program or another clock may give an event any time.
 struct Log {
     sessions: Arc<dyn SessionService>,
     /// Where the store was read last.
     head: SessionHead,
-    /// The last event that the reader has.
-    last: Option<Arc<Event>>,
+    /// The events of the log that the reader has, or did not ask for.
+    known: FxHashSet<EventId>,
 }
 
 impl Log {
-    /// Whether the reader does not have the event yet. The events of a run, fragments among them, have increasing times
-    /// that are later than all the run began with (S48).
-    fn is_new(&self, event: &Event) -> bool {
-        self.last.as_ref().is_none_or(|last| event.timestamp() > last.timestamp())
+    /// Whether the reader does not have this event yet; it has it from now on.
+    fn take(&mut self, event: &Event) -> bool {
+        self.known.insert(event.id().clone())
     }
 
-    /// Reads what was stored since the last event.
+    /// Reads what was stored since the store was read last.
     async fn catch_up(&mut self) -> Result<Vec<Arc<Event>>, RunError> {
         let gone = || RunError::SessionNotFound(self.head.key().clone());
         let session: Session = match self.sessions.events_since(&self.head).await?.ok_or_else(gone)? {
@@ -179,55 +212,138 @@ impl Log {
                 all.ok_or_else(gone)?
             }
         };
-        let mut events = session.events;
-        // By place and not by time: another program's clock may be behind.
-        if let Some(last) = &self.last
-            && let Some(place) = events.iter().rposition(|event| event.id() == last.id())
-        {
-            events.drain(..=place);
-        }
         self.head = session.head;
-        self.last = events.last().cloned().or(self.last.take());
-        Ok(events)
+        Ok(session.events.into_iter().filter(|event| self.known.insert(event.id().clone())).collect())
+    }
+}
+
+/// What a follower reads.
+struct Source {
+    parts: Arc<RunnerParts>,
+    log: Log,
+    run: Arc<Mutex<Option<Arc<ActiveRun>>>>,
+    /// The runs that begin later, where the follower goes on across pauses.
+    later: Option<Later>,
+    options: FollowOptions,
+}
+
+impl Source {
+    fn run(&self) -> Option<Arc<ActiveRun>> {
+        self.run.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What has come by now, without what the log has: first what the store has to tell because the run was too fast.
+    async fn arrived(
+        &mut self,
+        live: &mut Receiver<RunEvent>,
+        lagged: bool,
+    ) -> Result<(Vec<Arc<Event>>, VecDeque<RunEvent>), RunError> {
+        let mut missed = if lagged { self.log.catch_up().await? } else { Vec::new() };
+        loop {
+            match self.drain(live) {
+                Some(come) => return Ok((missed, come)),
+                None => missed.extend(self.log.catch_up().await?),
+            }
+        }
+    }
+
+    /// The events that have come, behind the last one that the log has; `None` when some were lost.
+    fn drain(&mut self, live: &mut Receiver<RunEvent>) -> Option<VecDeque<RunEvent>> {
+        let mut come = VecDeque::new();
+        loop {
+            match live.try_recv() {
+                // A fragment before an event that the log has is old.
+                Ok(event) if !event.is_partial() && self.log.known.contains(event.id()) => come.clear(),
+                Ok(event) => come.push_back(event),
+                Err(TryRecvError::Lagged(_)) => return None,
+                Err(TryRecvError::Empty | TryRecvError::Closed) => return Some(come),
+            }
+        }
+    }
+
+    /// Whether the follower goes on behind the end of the run.
+    fn goes_on(&self) -> bool {
+        let end = self.run().and_then(|run| run.end());
+        self.options.across_pauses && matches!(end, None | Some(RunEnd::Waiting))
+    }
+
+    /// Waits until a run of this Runner has begun in the session, or until it is time to look what others have stored.
+    async fn pause(&mut self) -> Option<Receiver<RunEvent>> {
+        let sleep = self.parts.services.clock.sleep(self.options.poll_interval);
+        let later = self.later.as_mut()?;
+        let (run, live) = match select(pin!(later.recv()), sleep).await {
+            Either::Left((begun, _)) => begun?,
+            Either::Right(_) => return None,
+        };
+        let mut known = self.run.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.as_ref().is_some_and(|known| Arc::ptr_eq(known, &run)) {
+            return None;
+        }
+        *known = Some(run);
+        Some(live)
     }
 }
 
 fn follow(
-    mut log: Log,
+    mut source: Source,
     stored: Vec<Arc<Event>>,
     mut live: Option<Receiver<RunEvent>>,
-    run: Option<Arc<ActiveRun>>,
 ) -> impl Stream<Item = Result<RunEvent, RunError>> + Send {
     stream! {
-        for event in stored {
-            yield Ok(RunEvent::new(event));
-        }
-        // Without it the run has ended before anything could be missed.
-        while let Some(events) = &mut live {
-            match events.recv().await {
-                Ok(event) if !log.is_new(&event) => {}
-                Ok(event) => {
-                    if !event.is_partial() {
-                        log.last = Some(Arc::clone(&event.event));
-                    }
-                    yield Ok(event);
+        let mut stored = stored;
+        loop {
+            for event in std::mem::take(&mut stored) {
+                if source.options.shows(&event) {
+                    yield Ok(RunEvent::new(event));
                 }
-                Err(RecvError::Closed) => break,
-                Err(RecvError::Lagged(_)) => match log.catch_up().await {
-                    Ok(missed) => {
-                        for event in missed {
-                            yield Ok(RunEvent::new(event));
-                        }
-                    }
+            }
+            let mut lagged = false;
+            // Without it the run has ended before anything could be missed.
+            'live: while let Some(events) = &mut live {
+                let (missed, mut come) = match source.arrived(events, lagged).await {
+                    Ok(arrived) => arrived,
                     Err(error) => {
                         yield Err(error);
                         return;
                     }
-                },
+                };
+                for event in missed {
+                    if source.options.shows(&event) {
+                        yield Ok(RunEvent::new(event));
+                    }
+                }
+                loop {
+                    let event = match come.pop_front() {
+                        Some(event) => Ok(event),
+                        None => events.recv().await,
+                    };
+                    match event {
+                        Ok(event) => {
+                            if (event.is_partial() || source.log.take(&event)) && source.options.shows(&event) {
+                                yield Ok(event);
+                            }
+                        }
+                        Err(RecvError::Closed) => break 'live,
+                        Err(RecvError::Lagged(_)) => break,
+                    }
+                }
+                lagged = true;
             }
-        }
-        if let Some(error) = run.and_then(|run| run.followed_error()) {
-            yield Err(error);
+            if let Some(error) = source.run().and_then(|run| run.followed_error()) {
+                yield Err(error);
+                return;
+            }
+            if !source.goes_on() {
+                return;
+            }
+            live = source.pause().await;
+            stored = match source.log.catch_up().await {
+                Ok(missed) => missed,
+                Err(error) => {
+                    yield Err(error);
+                    return;
+                }
+            };
         }
     }
 }

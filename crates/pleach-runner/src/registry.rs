@@ -4,9 +4,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pleach_core::{SessionId, SessionKey, UserId};
 use rustc_hash::FxHashMap;
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::active::ActiveRun;
-use crate::{RunError, SessionRef};
+use crate::{RunError, RunEvent, SessionRef};
 
 /// What a run that has found its session may do there.
 pub(crate) enum Claimed {
@@ -27,7 +29,15 @@ struct Inner {
     draining: bool,
     /// By session id, which every request names; in the order in which they began.
     runs: FxHashMap<SessionId, Vec<Arc<ActiveRun>>>,
+    /// Who wants to hear of the runs that begin in a session.
+    watchers: FxHashMap<SessionKey, Vec<UnboundedSender<Begun>>>,
 }
+
+/// A run that has begun, and its events from the beginning.
+pub(crate) type Begun = (Arc<ActiveRun>, Receiver<RunEvent>);
+
+/// The runs that begin in a session, as they come.
+pub(crate) type Later = UnboundedReceiver<Begun>;
 
 impl ActiveRuns {
     fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -67,7 +77,7 @@ impl ActiveRuns {
     /// session from under it.
     pub(crate) fn claim(&self, run: &Arc<ActiveRun>, key: &SessionKey) -> Result<Claimed, RunError> {
         let key = stored(key);
-        let inner = self.inner();
+        let mut inner = self.inner();
         let runs = inner.runs.get(&key.session_id).map(Vec::as_slice).unwrap_or_default();
         let others = runs.iter().filter(|other| !Arc::ptr_eq(other, run) && other.is_in(&key));
         let wanted = run.wanted();
@@ -79,8 +89,10 @@ impl ActiveRuns {
             return Err(RunError::Busy { session: key, invocation: rival.invocation() });
         }
         settled.iter().for_each(|other| other.cut());
+        let ending = settled.into_iter().filter(|other| other.is_detached()).cloned().collect();
+        inner.announce(&key, run);
         run.set_key(key);
-        Ok(Claimed::Own(settled.into_iter().filter(|other| other.is_detached()).cloned().collect()))
+        Ok(Claimed::Own(ending))
     }
 
     /// The detached runs that may turn out to be in this session, and have not found it yet.
@@ -104,11 +116,29 @@ impl ActiveRuns {
         runs.find(|run| run.is_detached()).or(last).cloned()
     }
 
+    /// The runs that begin in a session from now on.
+    pub(crate) fn watch(&self, key: &SessionKey) -> Later {
+        let (tell, later) = unbounded_channel();
+        self.inner().watchers.entry(stored(key)).or_default().push(tell);
+        later
+    }
+
     /// Takes no more runs in; returns those that are under way.
     pub(crate) fn drain(&self) -> Vec<Arc<ActiveRun>> {
         let mut inner = self.inner();
         inner.draining = true;
         inner.runs.values().flatten().cloned().collect()
+    }
+}
+
+impl Inner {
+    /// Tells the watchers of a session of a run that begins there.
+    fn announce(&mut self, key: &SessionKey, run: &Arc<ActiveRun>) {
+        let Some(watchers) = self.watchers.get_mut(key) else { return };
+        watchers.retain(|watcher| run.subscribe().is_some_and(|live| watcher.send((Arc::clone(run), live)).is_ok()));
+        if watchers.is_empty() {
+            self.watchers.remove(key);
+        }
     }
 }
 

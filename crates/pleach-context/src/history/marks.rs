@@ -98,6 +98,12 @@ pub(super) fn completed_runs(event: &Event) -> impl Iterator<Item = NodePath> {
     list(event, COMPLETED_RUNS).filter_map(|run| run.as_str().map(NodePath::from))
 }
 
+/// Whether the event notes completed runs. For readers of a log.
+#[must_use]
+pub fn notes_completed_runs(event: &Event) -> bool {
+    event.custom_metadata().is_some_and(|metadata| metadata.contains_key(COMPLETED_RUNS))
+}
+
 /// Says which route comes with the run's next event: a run that is cut off in between keeps it.
 pub(crate) fn mark_pending_route(event: &mut Event, route: &Route) {
     if let Ok(route) = serde_json::to_value(route) {

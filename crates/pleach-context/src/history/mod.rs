@@ -14,8 +14,8 @@ use pleach_core::{Event, InvocationId, NodePath};
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 
-pub use marks::mark_completed;
 pub(crate) use marks::{Notes, mark_pending_route};
+pub use marks::{mark_completed, notes_completed_runs};
 pub use record::RunRecord;
 pub use runs::RunKey;
 

@@ -345,3 +345,105 @@ async fn the_log_of_a_session_of_other_programs_is_followed_by_place_and_not_by_
     let lines = [": says b", ": says c", ": says go", "n@1: says fr", "n@1: says one", "n@1: \"done\""];
     assert_eq!(rest(&mut follow).await, lines);
 }
+
+/// Issue 10 D5: only places in the log decide.
+#[tokio::test]
+async fn d5_an_event_of_the_far_future_hides_no_later_one() {
+    use pleach::{CreateSession, SessionServiceExt};
+    let shared = sessions();
+    let (script, runner) = scripted_runner(Arc::clone(&shared));
+    let create = CreateSession::new("t", "ana").with_session_id("s1").with_create_time(1.0);
+    let mut session = shared.create_session(create).await.unwrap();
+    let mut append = async |id: &str, time: f64| {
+        let mut event = Event::message(id).with_author("other");
+        event.set_id(id);
+        event.set_timestamp(time);
+        shared.append_event(&mut session, event).await.unwrap();
+    };
+    append("future", 9e10).await;
+    append("now", 5e9).await;
+    let run = runner.start(RunRequest::new(("ana", "s1")).message("go")).detach();
+    run.invocation_id().await.unwrap();
+    let mut all = runner.follow("s1", None).await.unwrap();
+    let mut behind = runner.follow("s1", Some("future".into())).await.unwrap();
+    script.fragment("fr").await;
+    script.say("one").await;
+    script.end("done");
+    let live = [": says go", "n@1: says fr", "n@1: says one", "n@1: \"done\""];
+    assert_eq!(rest(&mut all).await, [&[": says future", ": says now"], &live[..]].concat());
+    assert_eq!(rest(&mut behind).await, [&[": says now"], &live[..]].concat());
+}
+
+#[tokio::test]
+async fn d5_a_follower_far_behind_loses_nothing_to_times() {
+    let root = FunctionNode::new("n", async |ctx: Context| -> Result<i64> {
+        for number in 0..600 {
+            let mut event = Event::message(number.to_string());
+            event.set_timestamp(if number == 3 { 9e10 } else { 0.0 });
+            ctx.emit(event).await?;
+        }
+        Ok(1)
+    });
+    let (runner, _) = runner(root);
+    let run = runner.run("ana", "s1", "go").detach();
+    let mut follow = run.follow(None).await.unwrap();
+    run.await.unwrap();
+    assert_eq!(rest(&mut follow).await.len(), 602);
+}
+
+#[tokio::test]
+async fn d5_a_follower_goes_on_across_pauses() {
+    let root = || {
+        let mut wf = Workflow::builder("wf");
+        let ask = wf.node("ask", async || RequestInput::<String>::ask("q1", "Fine?"));
+        let last = wf.node("last", async |Input(given): Input<String>| given);
+        wf.edge(START, ask).edge(ask, last);
+        wf.build_to(last).unwrap()
+    };
+    let (here, shared) = runner(root());
+    let elsewhere = Runner::builder("t").root(root()).sessions(Arc::clone(&shared)).build().unwrap();
+    let options = pleach::FollowOptions::new().across_pauses(true);
+    trace(here.run("ana", "s1", "go")).await;
+    let mut follow = here.follow_with("s1", options.clone()).await.unwrap();
+    assert_eq!(take(&mut follow, 2).await, [": says go", "wf@1/ask@1: asks q1"]);
+    // The run begins and ends before the follower is asked again.
+    assert_eq!(here.answer("s1", "q1", "yes").unwrap().output::<String>().await.unwrap(), "yes");
+    let lines = rest(&mut follow).await;
+    assert_eq!((lines.len(), lines[1].as_str()), (2, "wf@1/last@1: \"yes\""), "{lines:?}");
+    assert_eq!(follow.status(), FollowStatus::Ended(RunEnd::Done));
+    // Another process answers.
+    let last = ids(&here).await.pop();
+    trace(here.run("ana", "s1", "more")).await;
+    let mut follow = here.follow_with("s1", options.after(last)).await.unwrap();
+    assert_eq!(take(&mut follow, 2).await, [": says more", "wf@1/ask@1: asks q1"]);
+    elsewhere.answer("s1", "q1", "no").unwrap().output::<String>().await.unwrap();
+    assert_eq!(take(&mut follow, 2).await[1], "wf@1/last@1: \"no\"");
+    // Without the option it ends at the pause.
+    assert_eq!(rest(&mut here.follow("s1", None).await.unwrap()).await.len(), 8);
+}
+
+#[tokio::test]
+async fn d5_checkpoints_and_echoes_are_shown_to_those_who_ask() {
+    let mut wf = Workflow::builder("wf");
+    let first = wf.node("first", async || 1);
+    let ask = wf.node("ask", async || RequestInput::<String>::ask("q1", "Fine?"));
+    let last = wf.node("last", async |Input(given): Input<String>| given);
+    wf.edge(START, first).edge(first, ask.dynamic()).edge(ask, last);
+    let shared = sessions();
+    let builder = Runner::builder("t").root(wf.build_to(last).unwrap()).sessions(Arc::clone(&shared)).resumable(true);
+    let runner = builder.build().unwrap();
+    trace(runner.run("ana", "s1", "go")).await;
+    trace(runner.answer("s1", "q1", "yes").unwrap()).await;
+    let lines = async |checkpoints: bool, echoes: bool| {
+        let options = pleach::FollowOptions::new().checkpoints(checkpoints).echoes(echoes);
+        rest(&mut runner.follow_with("s1", options).await.unwrap()).await
+    };
+    let plain = lines(false, false).await;
+    assert_eq!(plain.len(), 5, "{plain:?}");
+    assert_eq!((plain[1].as_str(), plain[4].as_str()), ("wf@1/first@1: 1", "wf@1/last@1: \"yes\""));
+    let echoed = lines(false, true).await;
+    assert_eq!(echoed.iter().filter(|line| *line == "wf@1/first@1: 1").count(), 2, "{echoed:?}");
+    let all = lines(true, true).await;
+    assert_eq!(all.len(), ids(&runner).await.len());
+    assert_eq!(lines(true, false).await.len() - plain.len(), all.len() - echoed.len());
+}
