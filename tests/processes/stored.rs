@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pleach::{Event, GetSessionConfig, ListSessions, Map, Session, SessionService};
+use pleach::{Event, GetSessionConfig, ListQuestions, ListSessions, Map, Session, SessionService, open_questions};
 use pleach_tests::worker::{Step, Told, place, replay};
 use serde_json::Value;
 
@@ -57,7 +57,22 @@ pub(crate) async fn check_service(service: &dyn SessionService, keys: usize, tol
     let user = service.user_state(&"app".into(), &"user".into()).await.unwrap();
     assert_eq!(user, scope("user:", &stored.state));
     check_answers(&numbers, &acknowledged(told), end);
+    check_inbox(service, &stored).await;
     stored
+}
+
+/// The projection of open questions says what the histories say (issue 10 A5).
+async fn check_inbox(service: &dyn SessionService, stored: &Stored) {
+    let open = stored.sessions.iter().flat_map(|session| {
+        open_questions(&session.events).into_iter().map(|question| (session.key().clone(), question))
+    });
+    let mut open: Vec<_> = open.collect();
+    open.sort_by(|(left, asked), (right, later)| {
+        asked.asked_at.total_cmp(&later.asked_at).then_with(|| left.cmp(right))
+    });
+    let listed = service.list_questions(ListQuestions::new("app")).await.unwrap().items;
+    let listed: Vec<_> = listed.into_iter().map(|item| (item.session, item.question)).collect();
+    assert_eq!(listed, open);
 }
 
 /// Compares each event with what its id and place say it must be, and notes whose it is.

@@ -4,12 +4,16 @@ use std::sync::Arc;
 
 use crate::layout::SqliteLayout;
 
-/// Which documents may concern questions: those with the texts `long_running_tool_ids`, `adk_request_`, `function_response`,
-/// `INVOCATION_ABORTED` or `rewind_before_invocation_id`, in one pass over them. A few others do not matter.
+/// Which documents may concern questions. The first pattern looks for parts of `long_running_tool_ids`, `adk_request_`,
+/// `function_response`, `INVOCATION_ABORTED` and `rewind_before_invocation_id` in one pass; few others have it, so that a plain
+/// event costs no more than this pass. The last is the same without `function_response`, which counts only in an event of the
+/// user's, in the spelling of either program.
 ///
 /// No JSON function, because google-adk maintains the index, too: its SQLite may lack them, and they fail on a document
 /// that is none.
-const CONCERNS: &str = "event_data GLOB '*_[rbA][euB][snqfO][pnuoR][oierT]*'";
+const CONCERNS: &str = "event_data GLOB '*_[rbA][euB][snqfO][pnuoR][oierT]*' \
+     AND (event_data GLOB '*\"author\":\"user\"*' OR event_data GLOB '*\"author\": \"user\"*' \
+     OR event_data GLOB '*_[rbA][euB][nqfO][nuoR][ierT]*')";
 
 /// The texts that depend on the layout or have a blank.
 #[derive(Debug)]

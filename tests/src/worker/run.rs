@@ -2,9 +2,14 @@
 
 use anyhow::{Context as _, ensure};
 use futures_util::future::try_join_all;
-use pleach::{GetSessionConfig, Session, SessionError, SessionKey, SessionService, SessionServiceExt as _};
+use pleach::{
+    GetSessionConfig, ListQuestions, Session, SessionError, SessionKey, SessionService, SessionServiceExt as _,
+};
 
 use super::{Job, OnStale, Step, Told, new_session, place, replay};
+
+/// A worker lists the open questions behind so many of its events of a session.
+const INBOX_EVERY: usize = 3;
 
 /// Whoever started a worker.
 pub trait Parent: Sync {
@@ -75,6 +80,11 @@ async fn append_all(
             Ok(_) => {
                 parent.tell(&Told::Stored(step))?;
                 number += 1;
+                // Whoever is killed while an inbox is brought up to date leaves one that the next one mends.
+                if number % INBOX_EVERY == 0 {
+                    let request = ListQuestions::new(job.app.as_str());
+                    service.list_questions(request).await.context("cannot list questions")?;
+                }
             }
             Err(error) if error.is_stale() && job.on_stale != OnStale::Fail => {
                 parent.tell(&Told::Stale(step))?;

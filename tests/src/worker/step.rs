@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use pleach::{CreateSession, Event, Map, SessionKey};
+use pleach::{Content, CreateSession, Event, FunctionResponse, Map, Part, RequestInput, SessionKey};
+use serde_json::Value;
 
 /// When every session is created, in seconds since the epoch.
 const CREATED: f64 = 1_760_000_000.0;
@@ -34,15 +35,37 @@ impl Step {
     pub fn event(&self, keys: usize, place: usize) -> Event {
         let id = self.to_string();
         let key = format!("{}.{}", self.session, self.number % keys);
-        let mut event = Event::from_author(self.writer.as_str())
-            .with_message(format!("event {id}"))
+        let mut event = self
+            .body()
             .with_state(format!("app:{key}"), id.as_str())
             .with_state(format!("user:{key}"), id.as_str())
             .with_state(key, id.as_str());
         event.set_id(id);
+        event.set_author(if self.answers() { "user" } else { self.writer.as_str() });
         event.set_invocation_id(self.writer.as_str());
         event.set_timestamp(CREATED + 1.0 + place as f64);
         event
+    }
+}
+
+impl Step {
+    /// Of four events one asks, and the one behind the next answers.
+    fn body(&self) -> Event {
+        let question = |number| Self { number, ..self.clone() }.to_string();
+        if self.number % 4 == 1 {
+            return RequestInput::<Value>::ask(question(self.number), "Go on?").into_event(question(self.number));
+        }
+        if self.answers() {
+            let answer = Map::from_iter([("result".to_owned(), Value::from("yes"))]);
+            let answer = FunctionResponse::new(question(self.number - 2), "adk_request_input", answer);
+            let content = Content::new("user", [Part::function_response(answer)]);
+            return Event::from_author("user").with_content(content);
+        }
+        Event::from_author(self.writer.as_str()).with_message(format!("event {self}"))
+    }
+
+    fn answers(&self) -> bool {
+        self.number % 4 == 3
     }
 }
 

@@ -115,3 +115,18 @@ async fn a5_rows_that_are_deleted_by_hand_are_not_listed() {
     assert_eq!(place.texts("SELECT session_id FROM pleach_inbox").await, ["s"]);
     assert_eq!(open(&service).await, ["s"]);
 }
+
+/// Where nothing can be made or written, every session is loaded.
+#[tokio::test]
+async fn a5_a_database_that_is_read_only_is_walked() {
+    let Some(place) = Place::new().await else { return };
+    let service = filled(&place).await;
+    let url = place.url().replace("options=", "options=-cdefault_transaction_read_only%3Don%20");
+    let reader = PostgresSessionService::open(&url).await.unwrap();
+    assert_eq!(open(&reader).await, ["s"]);
+    assert_eq!(ours(&place).await, [""; 0]);
+    // Made by another, and behind.
+    assert_eq!(open(&service).await, ["s"]);
+    append(&service, &key("t"), asks("e4", 4.0, "again", None)).await;
+    assert_eq!(open(&reader).await, ["s", "again"]);
+}

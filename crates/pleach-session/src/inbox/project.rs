@@ -27,7 +27,8 @@ pub struct Asked {
 /// Returns whether an event can change which questions of its session are open: whether it asks, answers, aborts or
 /// rewinds. Without a rewind, the events for which it does are all that [`open_questions`] needs.
 pub fn concerns_questions(event: &Event) -> bool {
-    event.function_responses().next().is_some()
+    // What a tool gives an agent answers nothing, and there is a lot of it.
+    event.author() == "user" && event.function_responses().next().is_some()
         || event.is_interrupt()
         || event.function_calls().any(|call| call.name.as_deref() == Some(REQUEST_INPUT))
         || event.error_code() == Some(ABORTED)

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use pleach::prelude::*;
 use pleach::{AppName, SessionId, UserId};
 use pleach::{
-    BoxFuture, CreateSession, GetSessionConfig, InMemorySessionService, ListSessions, ListSessionsResponse, Map,
-    Session, SessionError, SessionHead, SessionKey, SessionService, Since,
+    BoxFuture, CreateSession, GetSessionConfig, InMemorySessionService, ListQuestions, ListQuestionsResponse,
+    ListSessions, ListSessionsResponse, Map, Session, SessionError, SessionHead, SessionKey, SessionService, Since,
 };
 use tokio::sync::Semaphore;
 
@@ -56,6 +56,10 @@ impl SessionService for Gated {
 
     fn list_sessions(&self, request: ListSessions) -> BoxFuture<'_, Answer<ListSessionsResponse>> {
         self.sessions.list_sessions(request)
+    }
+
+    fn list_questions(&self, request: ListQuestions) -> BoxFuture<'_, Answer<ListQuestionsResponse>> {
+        self.sessions.list_questions(request)
     }
 
     fn find_sessions<'a>(&'a self, app: &'a AppName, id: &'a SessionId) -> BoxFuture<'a, Answer<Vec<SessionKey>>> {

@@ -7,8 +7,10 @@ use pleach::{
     FunctionCall, FunctionResponse, InMemorySessionService, Question, QuestionKind, Session, SessionKey,
     SessionServiceExt, open_questions,
 };
+use pleach_testkit::SeqIds;
 use serde_json::{Value, json};
 
+use crate::gated::Gated;
 use crate::support::{key, runner, trace};
 
 /// A workflow whose two lanes ask `left` and `right`; `right` wants a number.
@@ -198,6 +200,27 @@ async fn an_inbox_has_every_session_once_in_the_order_asked() {
     assert_eq!(of_all.len(), 129 * 2);
     assert_eq!(of_all.iter().filter(|item| item.session.user_id == "bob").count(), 2);
     assert_eq!(runner.inbox("eve").await.unwrap(), []);
+}
+
+/// Issue 10 A5: what is open in many sessions is known without loading one, also to whoever it is assigned.
+#[tokio::test]
+async fn a5_the_inbox_of_many_sessions_loads_none() {
+    let ask = async || RequestInput::<bool>::ask("manager", "Refund?").assign_to("team lead");
+    let sessions = Gated::new();
+    let root = FunctionNode::new("ask", ask);
+    let runner = Runner::builder("t").root(root).sessions(sessions.clone()).ids(SeqIds::new()).build().unwrap();
+    for number in 0..300 {
+        trace(runner.run(format!("user{}", number % 3), format!("s{number}"), "go")).await;
+    }
+    trace(runner.answer(("user0", "s0"), "manager", true).unwrap()).await;
+    // Whoever loads a session now panics.
+    sessions.before.close();
+    assert_eq!(runner.inbox_of_all_users().await.unwrap().len(), 299);
+    assert_eq!(runner.inbox("user0").await.unwrap().len(), 99);
+    let of_lead = runner.inbox_for("team lead").await.unwrap();
+    assert_eq!(of_lead.len(), 299);
+    assert!(of_lead.iter().all(|item| item.question.assignee.as_deref() == Some("team lead")));
+    assert_eq!(runner.inbox_for("team").await.unwrap(), []);
 }
 
 #[tokio::test]
