@@ -82,6 +82,7 @@ pub(crate) const LAYERS: &[Row] = &[
         role: Role::Facade,
         may_use: &[
             "pleach-core",
+            "pleach-schema",
             "pleach-session",
             "pleach-artifact",
             "pleach-memory",

@@ -44,7 +44,7 @@ pub enum ConnectError {
         /// The scheme of the URL; the rest may hold a password. The error names the file or the server.
         url: String,
         /// What the backend said.
-        error: SessionError,
+        error: Box<SessionError>,
     },
 }
 
@@ -115,7 +115,7 @@ async fn sqlite(scheme: &str, rest: &str) -> Result<Arc<dyn SessionService>, Con
     let options = place.options.with_layout(layout);
     let opened = pleach_session_sqlite::SqliteSessionService::open_with(place.path, options).await;
     // What the backend said names the file.
-    let service = opened.map_err(|error| ConnectError::Open { url: shown, error })?;
+    let service = opened.map_err(|error| ConnectError::Open { url: shown, error: Box::new(error) })?;
     Ok(Arc::new(service))
 }
 
@@ -128,7 +128,8 @@ async fn sqlite(scheme: &str, _: &str) -> Result<Arc<dyn SessionService>, Connec
 async fn postgres(scheme: &str, url: &str) -> Result<Arc<dyn SessionService>, ConnectError> {
     let opened = pleach_session_postgres::PostgresSessionService::open(url).await;
     // What the backend said names the server.
-    let service = opened.map_err(|error| ConnectError::Open { url: format!("{scheme}://…"), error })?;
+    let service =
+        opened.map_err(|error| ConnectError::Open { url: format!("{scheme}://…"), error: Box::new(error) })?;
     Ok(Arc::new(service))
 }
 

@@ -19,7 +19,7 @@ fn a_cause_is_in_the_text_once() {
     let errors: [Box<dyn Error>; 5] = [
         Box::new(RunError::from(locked())),
         Box::new(locked()),
-        Box::new(pleach::ConnectError::Open { url: "sqlite:a.db".to_owned(), error: locked() }),
+        Box::new(pleach::ConnectError::Open { url: "sqlite:a.db".to_owned(), error: Box::new(locked()) }),
         Box::new(MemoryError::Storage { backend: "x", source: "database is locked".into() }),
         Box::new(ArtifactError::Io { path: "a".into(), source: io::Error::other("database is locked") }),
     ];
