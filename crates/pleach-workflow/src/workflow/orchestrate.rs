@@ -15,7 +15,7 @@ use super::completion::{Completion, End, Given, Ran};
 use super::ends::Ends;
 use super::past::Past;
 use super::recorded::Known;
-use super::schedule::Schedule;
+use super::schedule::{Room, Schedule};
 use super::triggers::Trigger;
 use crate::engine::{Decision, Finished, NodeRun, Replayed, RunSet, RunSetup, conform, decide};
 use crate::graph::Graph;
@@ -140,8 +140,10 @@ impl<'a> Orchestration<'a> {
     fn next(&self, schedule: &mut Schedule) -> Option<(usize, Trigger, u32)> {
         let past = self.past.as_ref().filter(|_| self.limit.is_some() && self.ends.is_replaying());
         schedule.next(past.map(|past| {
-            |node: usize, number: u32| {
-                past.recorded.run(node, number).is_some_and(|run| run.needs_no_room(&past.history))
+            |node: usize, number: u32| match past.recorded.run(node, number) {
+                Some(run) if run.needs_no_room(&past.history) => Room::None,
+                Some(_) => Room::Again,
+                None => Room::New,
             }
         }))
     }

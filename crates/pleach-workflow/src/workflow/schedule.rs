@@ -22,6 +22,17 @@ pub(crate) enum Status {
     Failed = 5,
 }
 
+/// Whether a run counts against the limit of concurrent runs (R623).
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Room {
+    /// History answers it: it does not.
+    None,
+    /// It began before the pause and is executed again.
+    Again,
+    /// It has not begun before.
+    New,
+}
+
 /// The state of one workflow run.
 #[derive(Debug)]
 pub(crate) struct Schedule {
@@ -35,6 +46,9 @@ pub(crate) struct Schedule {
     ready: BinaryHeap<Reverse<(u64, usize)>>,
     /// Those of them that wait until there is room, while replayed runs, which need none, go before.
     aside: BinaryHeap<Reverse<(u64, usize)>>,
+    /// The triggers of those in `aside` whose run began before the pause: they have left their node's queue, so that
+    /// what arrives later has a place of its own (R629).
+    begun: FxHashMap<usize, Trigger>,
     next_order: u64,
     running: usize,
     limit: Option<usize>,
@@ -81,6 +95,7 @@ impl Schedule {
             triggers: Triggers::default(),
             ready: BinaryHeap::new(),
             aside: BinaryHeap::new(),
+            begun: FxHashMap::default(),
             next_order: 0,
             running: 0,
             limit,
@@ -122,21 +137,22 @@ impl Schedule {
             Status::Waiting => self.interrupts.contains_key(&node),
             _ => false,
         };
-        if !busy {
+        if !busy && !self.begun.contains_key(&node) {
             self.ready.push(Reverse((state.order, node)));
         }
     }
 
-    /// Takes the next node to start, with its trigger and the number of its run. `needs_no_room` says, while a resume
-    /// replays, which runs do not count against the limit.
-    pub(crate) fn next(&mut self, needs_no_room: Option<impl Fn(usize, u32) -> bool>) -> Option<(usize, Trigger, u32)> {
-        let node = match needs_no_room {
+    /// Takes the next node to start, with its trigger and the number of its run. While a resume replays, `room` returns
+    /// the room that a run needs.
+    pub(crate) fn next(&mut self, room: Option<impl Fn(usize, u32) -> Room>) -> Option<(usize, Trigger, u32)> {
+        let node = match room {
             _ if self.limit.is_none_or(|limit| self.running < limit) => self.first_ready()?,
-            Some(needs_no_room) => self.first_without_room(needs_no_room)?,
+            Some(room) => self.first_without_room(room)?,
             None => return None,
         };
+        let begun = self.begun.remove(&node);
         let state = &mut self.nodes[node];
-        let trigger = self.triggers.pop(&mut state.pending)?;
+        let trigger = begun.or_else(|| self.triggers.pop(&mut state.pending))?;
         state.status = Status::Running;
         state.runs += 1;
         self.running += 1;
@@ -149,11 +165,16 @@ impl Schedule {
         from.pop().map(|Reverse((_, node))| node)
     }
 
-    fn first_without_room(&mut self, needs_no_room: impl Fn(usize, u32) -> bool) -> Option<usize> {
+    fn first_without_room(&mut self, room: impl Fn(usize, u32) -> Room) -> Option<usize> {
         while let Some(entry) = self.ready.pop() {
             let Reverse((_, node)) = entry;
-            if needs_no_room(node, self.nodes[node].runs + 1) {
-                return Some(node);
+            match room(node, self.nodes[node].runs + 1) {
+                Room::None => return Some(node),
+                Room::Again => {
+                    let trigger = self.triggers.pop(&mut self.nodes[node].pending)?;
+                    self.begun.insert(node, trigger);
+                }
+                Room::New => {}
             }
             self.aside.push(entry);
         }

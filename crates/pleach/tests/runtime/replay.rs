@@ -548,3 +548,28 @@ async fn r903_a_parent_of_two_that_wait_under_one_id_waits_for_both() {
     play(runner.answer("s1", "q", 1).unwrap()).await;
     assert_eq!(runner.answer("s1", "q", 2).unwrap().output::<Value>().await.unwrap(), json!([2, 1]));
 }
+
+// Issue 10 C5.
+#[tokio::test]
+async fn r629_triggers_queued_at_a_pause_start_in_the_order_in_which_they_arrived() {
+    let order = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let mut wf = Workflow::builder("wf");
+    let [p, e, g] = ["p", "e", "g"].map(|name| {
+        let order = Arc::clone(&order);
+        let node = FunctionNode::new(name, move |ctx: Context| {
+            order.lock().unwrap().push(ctx.node_path().leaf().to_string());
+            async move { ctx.ask::<u32>(&format!("q_{}", ctx.node_name()), "?").await }
+        });
+        wf.add(node.rerun_on_resume(true))
+    });
+    let b = wf.node("b", async || 1);
+    wf.edge(START, (p, e, g, b)).edge(b, g.dynamic()).edge(b, e.dynamic()).max_concurrency(1);
+    let (runner, _) = runner(wf.build().unwrap());
+    play(runner.run("ana", "s1", "go")).await;
+    order.lock().unwrap().clear();
+    let parts: Vec<Part> = ["q_p", "q_e", "q_g"]
+        .map(|id| Part::function_response(pleach::FunctionResponse::new(id, "adk_request_input", answer(1))))
+        .into();
+    play(runner.start(RunRequest::new(("ana", "s1")).message(parts))).await;
+    assert_eq!(*order.lock().unwrap(), ["p@1", "e@1", "g@1", "g@2", "e@2"]);
+}
