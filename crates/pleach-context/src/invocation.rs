@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use pleach_core::{AppName, Content, Event, InvocationId, Map, SessionId, SessionKey, UserId};
 use smol_str::SmolStr;
 
+use crate::session_state::SessionState;
 use crate::{AbortSignal, EventQueue, History, NodeError, NodeScheduler, RunConfig, Services, WorkGate};
 
 /// What all nodes of one invocation share: the session, the services, the settings and the event queue.
@@ -16,7 +17,7 @@ pub struct InvocationContext {
     setup: InvocationSetup,
     queue: EventQueue,
     work_gate: WorkGate,
-    state: Mutex<Map>,
+    state: Mutex<SessionState>,
     events: Mutex<Vec<Arc<Event>>>,
     history: Mutex<Past>,
     has_history: AtomicBool,
@@ -77,7 +78,7 @@ impl InvocationContext {
             setup,
             queue: EventQueue::default(),
             work_gate: WorkGate::default(),
-            state: Mutex::new(state),
+            state: Mutex::new(SessionState::new(state)),
             events: Mutex::new(events),
             history: Mutex::default(),
             has_history: AtomicBool::new(false),
@@ -210,24 +211,54 @@ impl InvocationContext {
 
     /// Calls `f` with the merged session state. Locked meanwhile: `f` must not call back.
     pub(crate) fn with_state<R>(&self, f: impl FnOnce(&Map) -> R) -> R {
-        f(&lock(&self.state))
+        f(lock(&self.state).view())
     }
 
-    /// Calls `f` with the merged session state to change it; what is changed here alone is not stored.
-    pub(crate) fn with_state_mut<R>(&self, f: impl FnOnce(&mut Map) -> R) -> R {
-        f(&mut lock(&self.state))
+    /// The session state and its writes. Lock order: a context's cell, then this.
+    pub(crate) fn session_state(&self) -> MutexGuard<'_, SessionState> {
+        lock(&self.state)
     }
 
-    /// Makes `temp:` values visible that are never stored (R162).
-    pub fn apply_temp(&self, temp: &Map) {
-        pleach_core::apply(&mut lock(&self.state), temp);
+    /// Takes a plugin's changes of an event's state delta as writes of this moment. For the Runner.
+    pub fn take_changed_delta(&self, original: &Event, event: &mut Event) {
+        let (before, after) = (original.actions(), event.actions());
+        let delta = before.state_writes();
+        if before.state_delta() == after.state_delta() {
+            if delta != after.state_writes() {
+                event.actions_mut().set_state_writes(delta);
+            }
+            return;
+        }
+        let mut state = lock(&self.state);
+        let delta = if delta == 0 { state.next_delta() } else { delta };
+        for (key, value) in after.state_delta() {
+            if before.state_delta().get(key) != Some(value) {
+                state.set(key, value.clone(), delta);
+            }
+        }
+        drop(state);
+        event.actions_mut().set_state_writes(delta);
     }
 
-    /// Takes over an event that has been stored: its state delta becomes visible and it joins the history.
-    pub fn record(&self, event: &Arc<Event>) {
+    /// Decides what an event's state delta stores for keys that other runs write too: the newest write counts, also when the
+    /// event of an older one is stored behind it. For the Runner, right before the append.
+    pub fn settle_delta(&self, event: &mut Arc<Event>) {
+        let state = lock(&self.state);
+        if state.is_contended(event.actions()) {
+            state.before_store(Arc::make_mut(event).actions_mut());
+        }
+    }
+
+    /// Takes over an event that has been stored: its state delta, and the `temp:` values that are never stored (R162), become
+    /// visible unless a newer write is, and it joins the history.
+    pub fn record(&self, event: &Arc<Event>, temp: Option<&Map>, writes: u64) {
         let delta = event.actions().state_delta();
-        if !delta.is_empty() {
-            pleach_core::apply(&mut lock(&self.state), delta);
+        if !delta.is_empty() || temp.is_some() {
+            let mut state = lock(&self.state);
+            state.stored(delta, writes);
+            if let Some(temp) = temp {
+                state.stored(temp, writes);
+            }
         }
         lock(&self.events).push(Arc::clone(event));
     }

@@ -2,11 +2,12 @@
 
 use std::fmt;
 
-use pleach_core::Map;
+use pleach_core::{EventActions, Map, Session, StateOp, StateOpError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Number, Value};
 
+use crate::session_state::SessionState;
 use crate::{Context, NodeError, lax};
 
 /// The session state of a run.
@@ -14,7 +15,9 @@ use crate::{Context, NodeError, lax};
 /// A write is visible at once to every later reader of the invocation, and rides on the next complete event of the
 /// run that wrote it; once that event is stored it is durable (R160, S18). Keys starting with `user:` and `app:` are
 /// shared by all sessions of the user or app, `temp:` keys live until the invocation ends. There is no delete: `null`
-/// is a value. Locks are taken per call and never held.
+/// is a value, which typed reads take as absent. Of several writes of a key the newest counts, whichever run's event is
+/// stored first. Values that several sessions change are changed with operations ([`State::add`], …), which lose nothing.
+/// Locks are taken per call and never held.
 ///
 /// ADK: `State`.
 #[derive(Clone, Copy)]
@@ -33,7 +36,7 @@ impl<'a> State<'a> {
         self.read(key, Clone::clone)
     }
 
-    /// The value of a key as a `T`.
+    /// The value of a key as a `T`. Null, which a rewind leaves behind, counts as absent unless `T` takes it.
     ///
     /// # Errors
     /// A `KeyError` when the key is absent, a `ValidationError` when the value does not fit.
@@ -41,23 +44,17 @@ impl<'a> State<'a> {
         self.try_get(key)?.ok_or_else(|| NodeError::new("KeyError", format!("'{key}'")))
     }
 
-    /// The value of a key as a `T`, or `None` if it is absent.
+    /// The value of a key as a `T`, or `None` if it is absent or null. A null that `T` takes is returned as that.
     ///
     /// # Errors
     /// A `ValidationError` when the value does not fit.
     pub fn try_get<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, NodeError> {
         // The value is taken out first: a type's own deserialisation must not run under the lock.
-        let parsed = self.value(key).map(|value| lax::from_value::<T>(&value)).transpose();
-        parsed.map_err(|error| NodeError::validation(format!("state key '{key}': {}", error.message())))
+        typed(key, self.value(key).as_ref())
     }
 
     /// Calls `f` with the value of a key, without a copy. Locked meanwhile: `f` must not call back.
     pub(crate) fn read<R>(&self, key: &str, f: impl FnOnce(&Value) -> R) -> Option<R> {
-        let cell = self.ctx.cell();
-        if let Some(value) = cell.actions.state_delta().get(key) {
-            return Some(f(value));
-        }
-        drop(cell);
         self.ctx.invocation().with_state(|state| state.get(key).map(f))
     }
 
@@ -70,14 +67,104 @@ impl<'a> State<'a> {
     /// Sets a key.
     ///
     /// # Errors
-    /// A `ValidationError` when the value has no JSON form, a `StateSchemaError` when the state schema refuses it.
+    /// A `ValidationError` when the value has no JSON form, such as one with NaN; a `StateSchemaError` when the state schema
+    /// refuses it; a `RuntimeError` when the run has ended.
     pub fn set(&self, key: impl Into<String>, value: impl Serialize) -> Result<(), NodeError> {
         let key = key.into();
-        let value = pleach_core::to_json(value)
-            .map_err(|error| NodeError::validation(format!("state key '{key}': {error}")))?;
+        let value = json(&key, value)?;
         self.ctx.check_state_entry(&key, &value)?;
-        self.write(key, value);
+        self.write(key, value)
+    }
+
+    /// Adds a number to the *stored* value, whatever other sessions write meanwhile; an absent key or null counts as zero.
+    ///
+    /// The sum is visible at once as far as this invocation knows the value, and exact when the event of the write is stored.
+    /// Integers are added exactly within 64 bits; see [`StateOp::Add`]. If the attempt that adds fails, nothing is added.
+    ///
+    /// # Errors
+    /// A `ValidationError` when `amount` or the value is no number, or the sum is out of range; those of [`State::set`].
+    pub fn add(&self, key: impl Into<String>, amount: impl Serialize) -> Result<(), NodeError> {
+        let key = key.into();
+        self.apply(&key, StateOp::Add(number(&key, amount)?))
+    }
+
+    /// Raises the stored number to at least this one. See [`State::add`].
+    ///
+    /// # Errors
+    /// As [`State::add`].
+    pub fn max(&self, key: impl Into<String>, value: impl Serialize) -> Result<(), NodeError> {
+        let key = key.into();
+        self.apply(&key, StateOp::Max(number(&key, value)?))
+    }
+
+    /// Lowers the stored number to at most this one. See [`State::add`].
+    ///
+    /// # Errors
+    /// As [`State::add`].
+    pub fn min(&self, key: impl Into<String>, value: impl Serialize) -> Result<(), NodeError> {
+        let key = key.into();
+        self.apply(&key, StateOp::Min(number(&key, value)?))
+    }
+
+    /// Appends an item to the stored list; an absent key or null counts as an empty one. See [`State::add`].
+    ///
+    /// # Errors
+    /// A `ValidationError` when the value is no list; those of [`State::set`].
+    pub fn push(&self, key: impl Into<String>, item: impl Serialize) -> Result<(), NodeError> {
+        let key = key.into();
+        let item = json(&key, item)?;
+        self.apply(&key, StateOp::Push(vec![item]))
+    }
+
+    /// Appends the items that the stored list does not have yet; its items are unique then, in the order of their first
+    /// appearance. See [`State::add`].
+    ///
+    /// # Errors
+    /// As [`State::push`].
+    pub fn union<T: Serialize>(
+        &self,
+        key: impl Into<String>,
+        items: impl IntoIterator<Item = T>,
+    ) -> Result<(), NodeError> {
+        let key = key.into();
+        let items = items.into_iter().map(|item| json(&key, item)).collect::<Result<_, _>>()?;
+        self.apply(&key, StateOp::Union(items))
+    }
+
+    /// Sets the stored value if there is none; null counts as none. See [`State::add`].
+    ///
+    /// # Errors
+    /// As [`State::set`].
+    pub fn set_if_absent(&self, key: impl Into<String>, value: impl Serialize) -> Result<(), NodeError> {
+        let key = key.into();
+        let value = json(&key, value)?;
+        self.apply(&key, StateOp::SetIfAbsent(value))
+    }
+
+    /// Applies an operation to the stored value of a key.
+    ///
+    /// # Errors
+    /// Those of the operation's own method.
+    pub fn apply(&self, key: &str, op: StateOp) -> Result<(), NodeError> {
+        self.check_ops(key, std::slice::from_ref(&op))?;
+        let mut cell = self.ctx.cell();
+        if cell.parking.ended {
+            return Err(self.ctx.has_ended());
+        }
+        let mut state = self.ctx.invocation().session_state();
+        let delta = delta_of(&mut cell.actions, &mut state);
+        state.apply(key, op, delta).map_err(|error| misfit(key, &error))?;
+        cell.actions.state_delta_mut().insert(key.to_owned(), Value::Null);
         Ok(())
+    }
+
+    /// Checks what operations make of the value as it is now; in full only where the state schema has a say.
+    pub(crate) fn check_ops(&self, key: &str, ops: &[StateOp]) -> Result<(), NodeError> {
+        if ops.is_empty() || !self.ctx.has_state_schema() && ops.len() == 1 {
+            return Ok(());
+        }
+        let result = StateOp::apply_all(ops, self.value(key).as_ref()).map_err(|error| misfit(key, &error))?;
+        self.ctx.check_state_entry(key, &result)
     }
 
     /// Sets several keys; if the state schema refuses one, none is set.
@@ -88,10 +175,7 @@ impl<'a> State<'a> {
         for (key, value) in &changes {
             self.ctx.check_state_entry(key, value)?;
         }
-        for (key, value) in changes {
-            self.write(key, value);
-        }
-        Ok(())
+        changes.into_iter().try_for_each(|(key, value)| self.write(key, value))
     }
 
     /// The value of a key, which is set to `default` first if it is absent.
@@ -115,27 +199,24 @@ impl<'a> State<'a> {
     pub fn modify<R>(&self, key: &str, change: impl FnOnce(&mut Value) -> R) -> Result<R, NodeError> {
         let mut value = self.value(key).unwrap_or(Value::Null);
         let result = change(&mut value);
-        if self.read(key, |old| *old == value) == Some(true) {
+        if self.read(key, |old| *old == value).unwrap_or(value.is_null()) {
             return Ok(result);
         }
         self.ctx.check_state_entry(key, &value)?;
-        self.write(key.to_owned(), value);
+        self.write(key.to_owned(), value)?;
         Ok(result)
     }
 
     /// All keys and values, the pending ones included.
     #[must_use]
     pub fn to_map(&self) -> Map {
-        let pending = self.ctx.cell().actions.state_delta().clone();
-        let mut all = self.ctx.invocation().with_state(Map::clone);
-        pleach_core::apply(&mut all, &pending);
-        all
+        self.ctx.invocation().with_state(Map::clone)
     }
 
     /// All keys.
     #[must_use]
     pub fn keys(&self) -> Vec<String> {
-        self.to_map().into_iter().map(|(key, _)| key).collect()
+        self.ctx.invocation().with_state(|state| state.keys().cloned().collect())
     }
 
     /// Whether this run has written anything that is not stored yet.
@@ -144,15 +225,51 @@ impl<'a> State<'a> {
         !self.ctx.cell().actions.state_delta().is_empty()
     }
 
-    fn write(&self, key: String, value: Value) {
-        self.ctx.invocation().with_state_mut(|state| {
-            if let Some(known) = state.get_mut(&key) {
-                known.clone_from(&value);
-            } else {
-                state.insert(key.clone(), value.clone());
-            }
-        });
-        self.ctx.cell().actions.state_delta_mut().insert(key, value);
+    fn write(&self, key: String, value: Value) -> Result<(), NodeError> {
+        let mut cell = self.ctx.cell();
+        if cell.parking.ended {
+            return Err(self.ctx.has_ended());
+        }
+        let mut state = self.ctx.invocation().session_state();
+        let delta = delta_of(&mut cell.actions, &mut state);
+        state.set(&key, value, delta);
+        // The value is put in when the delta leaves the context.
+        cell.actions.state_delta_mut().insert(key, Value::Null);
+        Ok(())
+    }
+}
+
+/// The number of the delta that is pending, which gets one with its first write.
+fn delta_of(actions: &mut EventActions, state: &mut SessionState) -> u64 {
+    if actions.state_writes() == 0 {
+        actions.set_state_writes(state.next_delta());
+    }
+    actions.state_writes()
+}
+
+fn misfit(key: &str, error: &StateOpError) -> NodeError {
+    NodeError::validation(format!("state key '{key}': {error}"))
+}
+
+fn json(key: &str, value: impl Serialize) -> Result<Value, NodeError> {
+    pleach_core::to_json(value).map_err(|error| NodeError::validation(format!("state key '{key}': {error}")))
+}
+
+fn number(key: &str, value: impl Serialize) -> Result<Number, NodeError> {
+    match json(key, value)? {
+        Value::Number(number) => Ok(number),
+        _ => Err(NodeError::validation(format!("state key '{key}': only a number can be added or compared"))),
+    }
+}
+
+/// Reads a value as a `T`; null is no value unless `T` takes it.
+fn typed<T: DeserializeOwned>(key: &str, value: Option<&Value>) -> Result<Option<T>, NodeError> {
+    match value {
+        None => Ok(None),
+        Some(null @ Value::Null) => Ok(lax::from_value(null).ok()),
+        Some(value) => lax::from_value(value)
+            .map(Some)
+            .map_err(|error| NodeError::validation(format!("state key '{key}': {}", error.message()))),
     }
 }
 
@@ -182,8 +299,8 @@ impl<T> Key<T> {
     }
 }
 
-impl<T: DeserializeOwned + Serialize> Key<T> {
-    /// The value, or `None` if the key is absent.
+impl<T: DeserializeOwned> Key<T> {
+    /// The value, or `None` if the key is absent or null.
     ///
     /// # Errors
     /// A `ValidationError` when the value is no `T`.
@@ -191,6 +308,16 @@ impl<T: DeserializeOwned + Serialize> Key<T> {
         ctx.state().try_get(self.name)
     }
 
+    /// The value in a session that was loaded, outside of a run; `None` if the key is absent or null.
+    ///
+    /// # Errors
+    /// A `ValidationError` when the value is no `T`.
+    pub fn of(&self, session: &Session) -> Result<Option<T>, NodeError> {
+        typed(self.name, session.state.get(self.name))
+    }
+}
+
+impl<T: DeserializeOwned + Serialize> Key<T> {
     /// Sets the value.
     ///
     /// # Errors
@@ -200,6 +327,10 @@ impl<T: DeserializeOwned + Serialize> Key<T> {
     }
 
     /// Changes the value; an absent one starts as the default.
+    ///
+    /// The new value replaces the stored one. For keys of the session that is safe: no other run writes them meanwhile. Of
+    /// `app:` and `user:` keys, sessions that update at the same time each start from the value that they know, and the
+    /// last one to be stored wins: use [`add`](Self::add) and the other operations there.
     ///
     /// # Errors
     /// As [`Key::get`] and [`Key::set`].
@@ -212,7 +343,78 @@ impl<T: DeserializeOwned + Serialize> Key<T> {
         self.set(ctx, &value)?;
         Ok(result)
     }
+
+    /// Sets the stored value if there is none. See [`State::set_if_absent`].
+    ///
+    /// # Errors
+    /// As [`State::set`].
+    pub fn set_if_absent(&self, ctx: &Context, value: &T) -> Result<(), NodeError> {
+        ctx.state().set_if_absent(self.name, value)
+    }
 }
+
+impl<T: StateNumber> Key<T> {
+    /// Adds to the stored value, whatever other sessions write meanwhile. See [`State::add`].
+    ///
+    /// # Errors
+    /// As [`State::add`]; a `ValidationError` when the sum, as far as it is known, is no `T`.
+    pub fn add(&self, ctx: &Context, amount: T) -> Result<(), NodeError> {
+        let op = StateOp::Add(number(self.name, amount)?);
+        let sum = op.apply(ctx.state().value(self.name).as_ref()).map_err(|error| misfit(self.name, &error))?;
+        typed::<T>(self.name, Some(&sum))?;
+        ctx.state().apply(self.name, op)
+    }
+
+    /// Raises the stored number to at least `value`. See [`State::max`].
+    ///
+    /// # Errors
+    /// As [`State::add`].
+    pub fn max(&self, ctx: &Context, value: T) -> Result<(), NodeError> {
+        ctx.state().max(self.name, value)
+    }
+
+    /// Lowers the stored number to at most `value`. See [`State::min`].
+    ///
+    /// # Errors
+    /// As [`State::add`].
+    pub fn min(&self, ctx: &Context, value: T) -> Result<(), NodeError> {
+        ctx.state().min(self.name, value)
+    }
+}
+
+impl<T: Serialize> Key<Vec<T>> {
+    /// Appends an item to the stored list. See [`State::push`].
+    ///
+    /// # Errors
+    /// As [`State::push`].
+    pub fn push(&self, ctx: &Context, item: &T) -> Result<(), NodeError> {
+        ctx.state().push(self.name, item)
+    }
+
+    /// Appends the items that the stored list does not have yet. See [`State::union`].
+    ///
+    /// # Errors
+    /// As [`State::push`].
+    pub fn union(&self, ctx: &Context, items: impl IntoIterator<Item = T>) -> Result<(), NodeError> {
+        ctx.state().union(self.name, items)
+    }
+}
+
+/// A number type whose state keys can be added to and compared.
+pub trait StateNumber: DeserializeOwned + Serialize + sealed::Sealed {}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+macro_rules! numbers {
+    ($($number:ty)*) => {$(
+        impl sealed::Sealed for $number {}
+        impl StateNumber for $number {}
+    )*};
+}
+
+numbers!(i8 i16 i32 i64 isize u8 u16 u32 u64 usize f32 f64);
 
 impl<T> fmt::Debug for Key<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -2,7 +2,7 @@
 
 use pleach_artifact::ArtifactError;
 use pleach_context::NodeError;
-use pleach_core::{InvocationId, NodePath, Question, SessionKey};
+use pleach_core::{EventId, InvocationId, NodePath, Question, SessionKey};
 use pleach_session::SessionError;
 
 /// Why a run ended without its result. Everything that was handed out before is stored.
@@ -48,6 +48,16 @@ pub enum RunError {
         session: SessionKey,
         /// The invocation's id.
         invocation: String,
+    },
+    /// The session service has stored an event without applying its state operations, so that writes of other sessions may be
+    /// lost.
+    #[error(
+        "the session service stored event {event} without applying its state operations: use a service that supports them \
+             (`EventActions::state_ops`), or write state with `State::set`"
+    )]
+    OperationsIgnored {
+        /// The event's id.
+        event: EventId,
     },
     /// The session has no event with this id.
     #[error("session {session} has no event '{event}': take the id from one of its stored events")]
@@ -202,6 +212,7 @@ impl RunError {
                 "ValueError"
             }
             Self::UnknownInvocation { .. } => "InvocationNotFoundError",
+            Self::OperationsIgnored { .. } => "UnsupportedStorageError",
             Self::UnknownEvent { .. } => "EventNotFoundError",
             Self::NoOutput => "ValidationError",
             Self::Answer { .. } => "WorkflowDataError",

@@ -70,7 +70,11 @@ impl Store {
                     merged.extend(own.clone());
                     change.set_custom_metadata(Some(merged));
                 }
-                overlay(Arc::make_mut(&mut event), change);
+                let changed = Arc::make_mut(&mut event);
+                overlay(changed, change);
+                if let Some(original) = original.as_deref().filter(|_| !changed.is_partial()) {
+                    ic.take_changed_delta(original, changed);
+                }
             }
         }
         let shown = match event.is_partial() {
@@ -96,15 +100,17 @@ impl Store {
         if event.message_as_output() == Some(true) && event.output().is_some() {
             Arc::make_mut(&mut event).take_output();
         }
-        let mut temp = None;
+        let (mut temp, writes) = (None, event.actions().state_writes());
         if !event.actions().state_delta().is_empty() {
+            ic.settle_delta(&mut event);
             temp = take_temp(Arc::make_mut(&mut event).actions_mut().state_delta_mut());
         }
+        let has_ops = !event.actions().state_ops().is_empty();
         let stored = ic.services().sessions.append(&mut self.head, event).await?;
-        if let Some(temp) = temp {
-            ic.apply_temp(&temp);
+        if has_ops && !stored.actions().has_resolved_state_ops() {
+            return Err(RunError::OperationsIgnored { event: stored.id().clone() });
         }
-        ic.record(&stored);
+        ic.record(&stored, temp.as_ref(), writes);
         self.has_stored = true;
         // The fence has decided.
         ic.work_gate().open();

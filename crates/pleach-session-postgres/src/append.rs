@@ -135,9 +135,9 @@ impl Append {
         let Some(row) = rows.first() else {
             return Ok(None);
         };
-        let same: bool = row.try_get("same")?;
-        let stored = if same { None } else { self.repeated(value::json(row, "data")?) };
-        if !same && stored.is_none() {
+        let stored = if self.is_completed() { self.repeated(value::json(row, "data")?) } else { None };
+        let is_same = if self.is_completed() { stored.is_some() } else { row.try_get("same")? };
+        if !is_same {
             let key = (*self.key).clone();
             return Err(SessionError::EventAlreadyExists { key, event: self.event.id().clone() }.into());
         }

@@ -11,6 +11,10 @@ impl Context {
     pub fn actions(&self) -> EventActions {
         let cell = self.cell();
         let mut actions = cell.actions.clone();
+        if !actions.state_delta().is_empty() {
+            let delta = actions.state_writes();
+            self.invocation().session_state().fill(actions.state_delta_mut(), delta);
+        }
         if cell.route_pending {
             actions.set_route(cell.route.clone());
         }
@@ -36,6 +40,9 @@ impl Context {
             return Err(self.has_ended());
         }
         self.state().update(state)?;
+        for (key, ops) in after.take_state_ops() {
+            ops.into_iter().try_for_each(|op| self.state().apply(&key, op))?;
+        }
         let mut cell = self.cell();
         if before.route() != after.route() {
             cell.route = after.route().cloned();

@@ -103,6 +103,9 @@ impl Context {
         for (key, value) in event.actions().state_delta() {
             self.check_state_entry(key, value)?;
         }
+        for (key, ops) in event.actions().state_ops() {
+            self.state().check_ops(key, ops)?;
+        }
         if self.inner.detached && event.is_interrupt() {
             // Stored, it would stay open, and an answer could not lead anywhere (R643).
             return Err(asked_detached());
@@ -130,7 +133,7 @@ impl Context {
         }
         cell.sent = true;
         if !event.is_partial() {
-            take_deltas(&mut cell, &mut event);
+            take_deltas(self, &mut cell, &mut event);
         }
         if event.node_info().message_as_output() == Some(true) {
             cell.delegated = true;
@@ -292,7 +295,7 @@ impl Context {
             cell.route_pending = false;
         }
         self.enrich(cell, &mut event);
-        take_deltas(cell, &mut event);
+        take_deltas(self, cell, &mut event);
         cell.sent = true;
         Some(Staged { event: Arc::new(event), carries })
     }
@@ -304,10 +307,19 @@ impl Context {
         let mut cell = self.cell();
         let wakers = cell.end();
         self.enrich(&mut cell, &mut event);
-        take_deltas(&mut cell, &mut event);
+        self.drop_operations(&mut cell);
+        take_deltas(self, &mut cell, &mut event);
         drop(cell);
         wakers.into_iter().for_each(std::task::Waker::wake);
         Staged { event: Arc::new(event), carries: Carries::Nothing }
+    }
+
+    /// A failed attempt is tried again, now or by a resume: its operations would count twice. What it has set stays (R415).
+    fn drop_operations(&self, cell: &mut RunCell) {
+        let delta = cell.actions.state_writes();
+        if delta != 0 && !cell.actions.state_delta().is_empty() {
+            self.invocation().session_state().drop_ops(cell.actions.state_delta_mut(), delta);
+        }
     }
 
     /// Sends an event as it is and waits until it is stored. For engines.
@@ -346,16 +358,39 @@ impl RunCell {
     }
 }
 
-/// Moves pending changes onto the event; they win over the event's own (R411).
-fn take_deltas(cell: &mut RunCell, event: &mut Event) {
-    if let Some(delta) = cell.actions.take_state_delta() {
-        let target = event.actions_mut().state_delta_mut();
-        if target.is_empty() {
-            *target = delta;
-        } else {
-            pleach_core::apply(target, &delta);
+/// The same for the state alone. An event that changes none takes no lock.
+fn take_state(ctx: &Context, cell: &mut RunCell, event: &mut Event) {
+    let pending = cell.actions.state_writes();
+    let keys = cell.actions.take_state_delta();
+    if keys.is_none() && event.actions().state_delta().is_empty() && event.actions().state_ops().is_empty() {
+        return;
+    }
+    let mut state = ctx.invocation().session_state();
+    let delta = if keys.is_some() { pending } else { state.next_delta() };
+    let mut keys = keys.unwrap_or_default();
+    let ops = event.actions_mut().take_state_ops();
+    let own = std::mem::take(event.actions_mut().state_delta_mut());
+    for (key, value) in own.into_iter().filter(|(key, _)| !ops.contains_key(key)) {
+        if !keys.contains_key(&key) {
+            state.set(&key, value, delta);
+            keys.insert(key, Value::Null);
         }
     }
+    for (key, ops) in ops {
+        // They were checked before; what has become of the value since then is for the store to refuse.
+        ops.into_iter().for_each(|op| drop(state.apply(&key, op, delta)));
+        keys.insert(key, Value::Null);
+    }
+    state.fill(&mut keys, delta);
+    drop(state);
+    let actions = event.actions_mut();
+    actions.set_state_delta(keys);
+    actions.set_state_writes(delta);
+}
+
+/// Moves pending changes onto the event; they win over the event's own (R411), which become visible now.
+fn take_deltas(ctx: &Context, cell: &mut RunCell, event: &mut Event) {
+    take_state(ctx, cell, event);
     if cell.actions.is_empty() {
         return;
     }

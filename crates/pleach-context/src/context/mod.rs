@@ -410,10 +410,13 @@ impl Context {
     /// Sets the output of the run; it is sent when the body ends. Null leaves it unset.
     ///
     /// # Errors
-    /// A `ValueError` when an output is set already: a run gives at most one (R210).
+    /// A `ValueError` when an output is set already: a run gives at most one (R210). A `RuntimeError` when the run has ended.
     pub fn set_output(&self, output: impl Into<Value>) -> Result<(), NodeError> {
         let output = self.bounded(output.into())?;
         let mut cell = self.cell();
+        if cell.parking.ended {
+            return Err(self.has_ended());
+        }
         if cell.output.is_set() {
             return Err(cell::output_twice());
         }
@@ -429,9 +432,15 @@ impl Context {
         self.cell().route.clone()
     }
 
-    /// Sets the route; the last one wins (R211).
+    /// Sets the route; the last one wins (R211). After the end of the run it has no effect but a warning in the log;
+    /// [`with_actions`](Self::with_actions) is an error then.
     pub fn set_route(&self, route: impl Into<Route>) {
         let mut cell = self.cell();
+        if cell.parking.ended {
+            drop(cell);
+            tracing::warn!(path = %self.node_path(), "a route was set after the end of its run and is ignored");
+            return;
+        }
         cell.route = Some(route.into());
         cell.route_pending = true;
     }
@@ -457,6 +466,10 @@ impl Context {
     /// The shapes that are checked on this run's outputs.
     pub(crate) fn output_schema(&self) -> Option<&Schema> {
         self.inner.output_schema.as_ref()
+    }
+
+    pub(crate) fn has_state_schema(&self) -> bool {
+        self.inner.state_schema.is_some()
     }
 
     pub(crate) fn check_state_entry(&self, key: &str, value: &Value) -> Result<(), NodeError> {

@@ -27,7 +27,8 @@ impl Context {
     /// A name starting with `user:` is shared by all sessions of the user.
     ///
     /// # Errors
-    /// A `ValueError` without an artifact service; what the service refuses.
+    /// A `ValueError` without an artifact service; what the service refuses; a `RuntimeError` when the run has ended, also
+    /// meanwhile.
     pub async fn save_artifact(&self, filename: &str, artifact: impl Into<Part>) -> Result<i64, NodeError> {
         self.save_artifact_with(filename, artifact, Map::new()).await
     }
@@ -43,9 +44,17 @@ impl Context {
         metadata: Map,
     ) -> Result<i64, NodeError> {
         let (service, key) = self.artifact(filename)?;
+        if self.cell().parking.ended {
+            return Err(self.has_ended());
+        }
         let request = SaveArtifact::new(key, artifact).with_custom_metadata(metadata);
         let version = service.save_artifact(request).await.map_err(artifact_error)?;
-        self.cell().actions.artifact_delta_mut().insert(filename.to_owned(), version);
+        let mut cell = self.cell();
+        if cell.parking.ended {
+            // The file is saved, but no event will show it.
+            return Err(self.has_ended());
+        }
+        cell.actions.artifact_delta_mut().insert(filename.to_owned(), version);
         Ok(version)
     }
 
@@ -173,6 +182,9 @@ impl Context {
     /// A `ValueError` when the run already shows one with this id.
     pub fn render_ui_widget(&self, widget: UiWidget) -> Result<(), NodeError> {
         let mut cell = self.cell();
+        if cell.parking.ended {
+            return Err(self.has_ended());
+        }
         let mut widgets = cell.actions.render_ui_widgets().unwrap_or_default().to_vec();
         if widgets.iter().any(|known| known.id == widget.id) {
             return Err(NodeError::value(format!("UI widget with id '{}' already exists.", widget.id)));

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use pleach_core::{Map, Session};
 use serde::de::{DeserializeOwned, Deserializer, Visitor};
 use serde::forward_to_deserialize_any;
 use serde_json::Value;
@@ -29,14 +30,59 @@ impl<T: DeserializeOwned> FromContext for FromState<T> {
             Some(fields) => fields.iter().filter_map(|key| Some((key.to_string(), state.value(key)?))).collect(),
             None => state.to_map(),
         };
-        T::deserialize(Lax(&Value::Object(found)))
-            .map(Self)
-            .map_err(|error| unbound(ctx, &crate::lax::without_value(&error)))
+        bind(found).map(Self).map_err(|reason| unbound(ctx, &reason))
     }
 
     fn state_params(keys: &mut Vec<SmolStr>) {
         keys.extend(fields_of::<T>().unwrap_or_default().iter().copied().map(SmolStr::new_static));
     }
+}
+
+impl<T: DeserializeOwned> FromState<T> {
+    /// The values in a session that was loaded, outside of a run. `FromState(prefs)` takes them out.
+    ///
+    /// # Errors
+    /// A `ValidationError` that names a key that is missing or does not fit.
+    pub fn from_session(session: &Session) -> Result<Self, NodeError> {
+        let found = match fields_of::<T>() {
+            Some(fields) => {
+                fields.iter().filter_map(|key| Some(((*key).to_owned(), session.state.get(*key)?.clone()))).collect()
+            }
+            None => session.state.clone(),
+        };
+        bind(found).map(Self).map_err(|reason| NodeError::validation(format!("state of {}: {reason}", session.key())))
+    }
+}
+
+/// Reads the values as a `T`. Null is no value, as a rewind leaves it behind, but for fields that want it.
+fn bind<T: DeserializeOwned>(found: Map) -> Result<T, String> {
+    let read = |found: &Value| T::deserialize(Lax(found)).map_err(|error| crate::lax::without_value(&error));
+    let has_nulls = found.values().any(Value::is_null);
+    let mut found = Value::Object(found);
+    let with_nulls = read(&found);
+    if with_nulls.is_ok() || !has_nulls {
+        return with_nulls;
+    }
+    let Value::Object(map) = &mut found else { return with_nulls };
+    let nulls: Vec<String> = map.iter().filter(|(_, value)| value.is_null()).map(|(key, _)| key.clone()).collect();
+    map.retain(|_, value| !value.is_null());
+    // A field that must not be absent takes its null back; each turn brings one back.
+    for _ in 0..=nulls.len() {
+        let outcome = read(&found);
+        let missing = outcome.as_ref().err().and_then(|reason| missing_field(reason));
+        let Some(key) = missing.filter(|key| nulls.iter().any(|null| null == key)).map(str::to_owned) else {
+            return outcome;
+        };
+        match &mut found {
+            Value::Object(map) if !map.contains_key(&key) => drop(map.insert(key, Value::Null)),
+            _ => return outcome,
+        }
+    }
+    read(&found)
+}
+
+fn missing_field(reason: &str) -> Option<&str> {
+    reason.strip_prefix("missing field ")?.split('`').nth(1)
 }
 
 fn unbound(ctx: &Context, reason: &str) -> NodeError {

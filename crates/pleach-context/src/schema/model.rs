@@ -69,7 +69,7 @@ impl Schema {
     pub fn of<T: Serialize + DeserializeOwned + JsonSchema + 'static>() -> Self {
         fn convert<T: Serialize + DeserializeOwned>(value: &Value) -> Result<Value, NodeError> {
             let typed: T = lax::from_value(value)?;
-            serde_json::to_value(&typed).map_err(|error| NodeError::validation(error.to_string()))
+            pleach_core::to_json(&typed).map_err(|error| NodeError::validation(error.to_string()))
         }
         let json = schemars::schema_for!(T).to_value();
         let fields = fields_of(&json);
@@ -253,10 +253,21 @@ fn fields_of(json: &Value) -> Vec<Field> {
     let Some(properties) = json.get("properties").and_then(Value::as_object) else { return Vec::new() };
     let field = |(name, property): (&String, &Value)| Field {
         name: name.clone(),
-        kind: FieldType::of_json_type(property.get("type").and_then(Value::as_str)),
+        kind: FieldType::of_json_type(sole_type(property)),
         optional: !required.contains(&name.as_str()),
     };
     properties.iter().map(field).collect()
+}
+
+/// The type that a property has beside null, if it is only one.
+fn sole_type(property: &Value) -> Option<&str> {
+    match property.get("type")? {
+        Value::Array(types) => {
+            let mut types = types.iter().filter_map(Value::as_str).filter(|name| *name != "null");
+            types.next().filter(|_| types.next().is_none())
+        }
+        one => one.as_str(),
+    }
 }
 
 impl fmt::Debug for Schema {

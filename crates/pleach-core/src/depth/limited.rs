@@ -8,6 +8,8 @@ use serde::{Serialize, Serializer};
 
 use crate::check::{DEEP, DEEPEST};
 
+const NOT_FINITE: &str = "NaN and infinities have no JSON form";
+
 /// How much deeper a value may go: in levels of JSON, and in wrappers, which have no level of their own.
 #[derive(Clone, Copy)]
 pub(super) struct Room {
@@ -66,8 +68,17 @@ impl<S: Serializer> Serializer for Limited<S> {
     scalars! {
         serialize_bool: bool, serialize_i8: i8, serialize_i16: i16, serialize_i32: i32, serialize_i64: i64,
         serialize_i128: i128, serialize_u8: u8, serialize_u16: u16, serialize_u32: u32, serialize_u64: u64,
-        serialize_u128: u128, serialize_f32: f32, serialize_f64: f64, serialize_char: char, serialize_str: &str,
+        serialize_u128: u128, serialize_char: char, serialize_str: &str,
         serialize_bytes: &[u8], serialize_unit_struct: &'static str,
+    }
+
+    // JSON has no NaN and no infinity; serde_json would write null.
+    fn serialize_f32(self, value: f32) -> Result<S::Ok, S::Error> {
+        if value.is_finite() { self.inner.serialize_f32(value) } else { Err(serde::ser::Error::custom(NOT_FINITE)) }
+    }
+
+    fn serialize_f64(self, value: f64) -> Result<S::Ok, S::Error> {
+        if value.is_finite() { self.inner.serialize_f64(value) } else { Err(serde::ser::Error::custom(NOT_FINITE)) }
     }
 
     fn serialize_none(self) -> Result<S::Ok, S::Error> {

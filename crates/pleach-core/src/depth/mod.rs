@@ -15,7 +15,7 @@ use limited::{Limited, Room};
 /// A value that is deeper is leaked: dropping it may need a deeper stack than there is.
 ///
 /// # Errors
-/// The value has no JSON form, or nests deeper.
+/// The value has no JSON form, such as one with NaN or an infinity in it, or nests deeper.
 pub fn to_json<T: Serialize>(value: T) -> Result<Value, Error> {
     let json = value.serialize(Limited { inner: serde_json::value::Serializer, room: Room::ALL });
     if json.as_ref().is_err_and(|error| error.to_string().contains(DEEP)) {
@@ -77,6 +77,21 @@ mod tests {
     fn nested(levels: usize) -> Value {
         (0..levels)
             .fold(Value::Null, |inner, level| if level % 2 == 0 { json!([inner]) } else { json!({ "a": inner }) })
+    }
+
+    /// issue 10 B3
+    #[test]
+    fn b3_numbers_without_a_json_form_are_refused_at_any_depth() {
+        use std::collections::BTreeMap;
+
+        assert_eq!(to_json((Option::<f64>::None, 1.5, ())).unwrap(), json!([null, 1.5, null]));
+        for number in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            assert!(to_json(number).is_err());
+            assert!(into_json(Some(number)).is_err());
+            assert!(to_json(BTreeMap::from([("a", vec![Some(1.0), Some(number)])])).is_err());
+            assert!(to_json((1, Ok::<f64, ()>(number))).is_err());
+        }
+        assert!(to_json(f32::NAN).is_err());
     }
 
     #[test]

@@ -53,7 +53,7 @@ impl Event {
     /// # Errors
     /// When the value has none.
     pub fn try_with_output(self, value: impl Serialize) -> serde_json::Result<Self> {
-        Ok(self.with_output(serde_json::to_value(value)?))
+        Ok(self.with_output(crate::to_json(value)?))
     }
 
     /// Sets the route: which edges of the graph are followed.
@@ -73,7 +73,7 @@ impl Event {
     /// # Errors
     /// When the value has none.
     pub fn try_with_state(self, key: impl Into<String>, value: impl Serialize) -> serde_json::Result<Self> {
-        Ok(self.with_state(key, serde_json::to_value(value)?))
+        Ok(self.with_state(key, crate::to_json(value)?))
     }
 
     /// Adds an operation that is applied to the stored value of a key when the event is appended.

@@ -63,12 +63,16 @@ pub async fn b1_operations_follow_each_other(service: &dyn SessionService) {
 /// As after an answer that was lost: a success, with the results of the first time.
 pub async fn b1_a_repeated_append_applies_its_operations_once(service: &dyn SessionService) {
     let session = created(service, &key("s"), json!({"app:n": 1})).await;
-    let sent = Arc::new(event("e1", 1.0).with_state("k", 1).with_state_op("app:n", StateOp::Add(1.into())));
+    let mut sent = event("e1", 1.0).with_state("k", 1).with_state_op("app:n", StateOp::Add(1.into()));
+    // As the runner sends it: with the result that it expects.
+    sent.actions_mut().state_delta_mut().insert("app:n".to_owned(), json!(2));
+    let sent = Arc::new(sent);
     let mut head = session.head.clone();
     let stored = service.append(&mut head, sent.clone()).await.unwrap();
     for mut again in [session.head.clone(), head.clone()] {
         let repeated = service.append(&mut again, sent.clone()).await.unwrap();
         assert_eq!((&repeated, &again), (&stored, &head));
+        assert!(repeated.actions().has_resolved_state_ops());
     }
     let other = Arc::new(event("e1", 1.0).with_state("k", 2).with_state_op("app:n", StateOp::Add(1.into())));
     let error = service.append(&mut session.head.clone(), other).await.unwrap_err();

@@ -33,6 +33,7 @@ mod replay;
 mod rewind;
 mod script;
 mod state_rules;
+mod state_writes;
 mod support;
 mod tool_gates;
 mod tools;
