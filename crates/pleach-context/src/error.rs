@@ -29,6 +29,8 @@ struct Record {
     ancestors: Cow<'static, [&'static str]>,
     /// The Rust type that it was made of, as `RetryConfig::on` names those that have no class of their own.
     type_name: Option<&'static str>,
+    /// What to do about it, where the message is google-adk's.
+    hint: Option<&'static str>,
     source: Option<BoxError>,
     child: Option<Box<ChildFailure>>,
     /// The record itself: a transparent wrapper hands out `&Record`, and the whole error must be found from there.
@@ -73,6 +75,7 @@ impl NodeError {
             message: message.into(),
             ancestors,
             type_name: None,
+            hint: None,
             source: None,
             child: None,
             me: Weak::new(),
@@ -105,6 +108,7 @@ impl NodeError {
             message: format!("Dynamic node {name} failed"),
             ancestors: Cow::Borrowed(&["Exception"]),
             type_name: None,
+            hint: None,
             source: Some(Box::new(failure.error.clone())),
             child: Some(Box::new(failure)),
             me: Weak::new(),
@@ -132,6 +136,7 @@ impl NodeError {
             message,
             ancestors,
             type_name: Some(type_name),
+            hint: None,
             source: Some(error),
             child: None,
             me: Weak::new(),
@@ -146,6 +151,11 @@ impl NodeError {
     #[must_use]
     pub fn with_source(self, source: impl Into<BoxError>) -> Self {
         self.rebuild(|record| record.source = Some(source.into()))
+    }
+
+    /// Says what to do about the error, without a change of its message, which is stored as google-adk words it.
+    pub(crate) fn with_hint(self, hint: &'static str) -> Self {
+        self.rebuild(|record| record.hint = Some(hint))
     }
 
     /// Sets a canonical status text (such as `PERMISSION_DENIED`) that is reported instead of the class (R415).
@@ -169,6 +179,7 @@ impl NodeError {
                 message: shared.message.clone(),
                 ancestors: shared.ancestors.clone(),
                 type_name: shared.type_name,
+                hint: shared.hint,
                 source: Some(Box::new(NodeError { record: Arc::clone(&shared) })),
                 child: shared.child.clone(),
                 me: Weak::new(),
@@ -196,10 +207,13 @@ impl NodeError {
         &self.record.message
     }
 
-    /// The text of the error, followed by those of its causes, each once.
+    /// The text of the error, followed by what to do about it and by the texts of its causes, each once.
     #[must_use]
     pub fn with_causes(&self) -> String {
-        let text = self.record.message.clone();
+        let text = match self.record.hint {
+            Some(hint) => format!("{}: {hint}", self.record.message.trim_end_matches('.')),
+            None => self.record.message.clone(),
+        };
         let Some(source) = &self.record.source else { return text };
         let causes = pleach_core::with_causes(&**source);
         // An error that a handler returned is its own first cause.

@@ -41,7 +41,10 @@ impl<'a> State<'a> {
     /// # Errors
     /// A `KeyError` when the key is absent, a `ValidationError` when the value does not fit.
     pub fn get<T: DeserializeOwned>(&self, key: &str) -> Result<T, NodeError> {
-        self.try_get(key)?.ok_or_else(|| NodeError::new("KeyError", format!("'{key}'")))
+        self.try_get(key)?.ok_or_else(|| {
+            NodeError::new("KeyError", format!("'{key}'"))
+                .with_hint("the state has no such key; set it first, or read it with `try_get`")
+        })
     }
 
     /// The value of a key as a `T`, or `None` if it is absent or null. A null that `T` takes is returned as that.

@@ -106,7 +106,7 @@ pub enum RunError {
     #[error("the output of the run does not fit the type that was asked for: {}", .0.message())]
     Output(NodeError),
     /// The run ended without an output: its last node gave none, or no edge matched a route.
-    #[error("the run gave no output")]
+    #[error("the run gave no output: its last node returned nothing, or no edge took the route that a node chose")]
     NoOutput,
     /// A detached run is under way in the session: follow it, wait for its end, or abort it. Nothing was stored.
     #[error("session {session} is busy with a detached run{}: wait for its end, or abort it; nothing was stored", of(.invocation))]

@@ -116,4 +116,5 @@ impl RunCell {
 /// A second output in one run (R210).
 pub(crate) fn output_twice() -> NodeError {
     NodeError::value("Output already set. A node can produce at most one output.")
+        .with_hint("return it, emit it or call `set_output`, but only one of them")
 }

@@ -13,7 +13,10 @@ use crate::{AuthCredential, CredentialService, NodeError};
 impl Context {
     fn artifacts(&self) -> Result<(&dyn ArtifactService, ArtifactScope), NodeError> {
         let service = self.invocation().services().artifacts.as_deref();
-        let service = service.ok_or_else(|| NodeError::value("Artifact service is not initialized."))?;
+        let service = service.ok_or_else(|| {
+            NodeError::value("Artifact service is not initialized.")
+                .with_hint("give the runner one with `.artifacts(…)`")
+        })?;
         Ok((service, ArtifactScope::session(self.invocation().session_key())))
     }
 
@@ -91,7 +94,9 @@ impl Context {
 
     fn memory(&self) -> Result<&dyn MemoryService, NodeError> {
         let service = self.invocation().services().memory.as_deref();
-        service.ok_or_else(|| NodeError::value("Memory service is not available."))
+        service.ok_or_else(|| {
+            NodeError::value("Memory service is not available.").with_hint("give the runner one with `.memory(…)`")
+        })
     }
 
     /// Searches the user's earlier sessions.
@@ -149,7 +154,10 @@ impl Context {
 
     fn credentials(&self) -> Result<&dyn CredentialService, NodeError> {
         let service = self.invocation().services().credentials.as_deref();
-        service.ok_or_else(|| NodeError::value("Credential service is not initialized."))
+        service.ok_or_else(|| {
+            NodeError::value("Credential service is not initialized.")
+                .with_hint("give the runner one with `.credentials(…)`")
+        })
     }
 
     /// Keeps the credential that `config` brings along.

@@ -92,6 +92,7 @@ fn unbound(ctx: &Context, reason: &str) -> NodeError {
             NodeError::data(format!(
                 "Missing value for parameter \"{key}\" of function \"{node}\". It was not found in state and has no default value."
             ))
+            .with_hint("set the key first, or make the field an `Option`")
         }
         None => NodeError::validation(format!("state: {reason}")),
     }

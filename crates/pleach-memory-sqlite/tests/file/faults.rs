@@ -1,6 +1,5 @@
 //! Files that are refused, and what the errors say.
 
-use std::error::Error as _;
 use std::fs;
 
 use pleach_memory::{AddEvents, MemoryError, MemoryService as _, SearchMemory};

@@ -47,6 +47,20 @@ async fn the_error_of_a_run_shows_why_its_node_failed() {
     assert_eq!(error.message(), "no rate for EUR");
 }
 
+/// Where the stored text is google-adk's, only the text of the run's error says what to do.
+#[tokio::test]
+async fn a_text_of_google_adk_gets_a_hint() {
+    let node =
+        FunctionNode::new("load", async |ctx: Context| ctx.load_artifact("f", None).await.map(|part| part.is_some()));
+    let error = runner(node).0.run("ana", "s1", "go").output::<bool>().await.unwrap_err();
+    assert_eq!(error.message(), "Artifact service is not initialized.");
+    let hint = "Artifact service is not initialized: give the runner one with `.artifacts(…)`";
+    assert_eq!(error.to_string(), format!("load@1 failed with ValueError: {hint}"));
+    let node = FunctionNode::new("read", async |ctx: Context| ctx.state().get::<u32>("total"));
+    let error = runner(node).0.run("ana", "s1", "go").output::<u32>().await.unwrap_err();
+    assert!(error.to_string().contains("'total': the state has no such key"), "{error}");
+}
+
 #[tokio::test]
 async fn an_answer_to_no_question_names_those_that_are_open() {
     let (runner, _) = runner(FunctionNode::new("ask", async || RequestInput::<bool>::ask("refund", "Refund?")));
