@@ -61,7 +61,7 @@ impl PostgresSessionService {
     /// Answers from the projection, which is made when it is missing; by loading every session when it cannot be written.
     pub(crate) async fn questions(&self, request: &ListQuestions) -> SessionResult<ListQuestionsResponse> {
         for _ in 0..TRIES {
-            if let Err(error) = self.inbox.make(&self.connections).await {
+            if let Outcome::Unwritable(error) = self.inbox.make(&self.connections).await? {
                 return self.walk(request, &error).await;
             }
             match self.projected(request).await? {
@@ -125,26 +125,31 @@ impl PostgresSessionService {
 
 impl Inbox {
     /// Makes the tables and the index where they are missing; looks only until they were there once.
-    async fn make(&self, connections: &Connections) -> SessionResult<()> {
-        if !self.is_made.load(Ordering::Acquire) {
-            connections.ask_for(Patience::once(MAKING), &Make).await?;
-            self.is_made.store(true, Ordering::Release);
+    async fn make(&self, connections: &Connections) -> SessionResult<Outcome<()>> {
+        if self.is_made.load(Ordering::Acquire) {
+            return Ok(Outcome::Done(()));
         }
-        Ok(())
+        let made = connections.ask_for(Patience::once(MAKING), &Make { server: connections.server() }).await?;
+        self.is_made.store(matches!(made, Outcome::Done(())), Ordering::Release);
+        Ok(made)
     }
 }
 
-struct Make;
+struct Make<'s> {
+    server: &'s Server,
+}
 
-impl Ask for Make {
-    type Answer = ();
+impl Ask for Make<'_> {
+    type Answer = Outcome<()>;
 
-    async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<(), Trouble> {
+    async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<Outcome<()>, Trouble> {
         let found = sqlx::query(sql::is_sound()).fetch_one(&mut *connection).await?;
-        if !found.try_get::<Option<bool>, _>("is_sound")?.unwrap_or(false) {
-            sqlx::raw_sql(sql::create()).execute(connection).await?;
+        if !found.try_get::<Option<bool>, _>("is_sound")?.unwrap_or(false)
+            && let Err(error) = sqlx::raw_sql(sql::create()).execute(connection).await
+        {
+            return outcome(error, self.server);
         }
-        Ok(())
+        Ok(Outcome::Done(()))
     }
 }
 
@@ -245,15 +250,15 @@ impl Ask for Answer<'_> {
         };
         let mut items = Vec::with_capacity(rows.len());
         for row in &rows {
-            items.extend(self.item(row)?);
+            items.push(self.item(row)?);
         }
         Ok(Outcome::Done(ListQuestionsResponse::cut(items, request.limit)))
     }
 }
 
 impl Answer<'_> {
-    /// The question of a row; `None` if its event does not ask it any more.
-    fn item(&self, row: &PgRow) -> Result<Option<(QuestionCursor, InboxItem)>, Trouble> {
+    /// The place and the question of a row; no question if its event does not ask it any more.
+    fn item(&self, row: &PgRow) -> Result<(QuestionCursor, Option<InboxItem>), Trouble> {
         let (user, session): (&str, &str) = (row.try_get("user_id")?, row.try_get("session_id")?);
         let session = SessionKey::new(&self.request.app_name, user, session);
         let event = read_event(row, row.try_get("id")?, &session, self.server)?;
@@ -261,7 +266,7 @@ impl Answer<'_> {
         let place = u32::try_from(row.try_get::<i64, _>("place")?).unwrap_or(u32::MAX);
         let cursor = QuestionCursor::new(&session, row.try_get("asked_at")?, place);
         let question = event.questions().into_iter().rfind(|question| question.id == id);
-        Ok(question.map(|question| (cursor, InboxItem { session, question })))
+        Ok((cursor, question.map(|question| InboxItem { session, question })))
     }
 }
 

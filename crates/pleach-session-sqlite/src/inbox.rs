@@ -169,13 +169,13 @@ impl SqliteSessionService {
             .map_err(|error| self.trouble(error))?;
         let mut items = Vec::with_capacity(rows.len());
         for row in &rows {
-            items.extend(self.item(request, row)?);
+            items.push(self.item(request, row)?);
         }
         Ok(ListQuestionsResponse::cut(items, request.limit))
     }
 
-    /// The question of a row; `None` if its event does not ask it any more.
-    fn item(&self, request: &ListQuestions, row: &SqliteRow) -> Result<Option<(QuestionCursor, InboxItem)>, Trouble> {
+    /// The place and the question of a row; no question if its event does not ask it any more.
+    fn item(&self, request: &ListQuestions, row: &SqliteRow) -> Result<(QuestionCursor, Option<InboxItem>), Trouble> {
         let read = || -> sqlx::Result<_> {
             let names: (&str, &str, &str) =
                 (row.try_get("user_id")?, row.try_get("session_id")?, row.try_get("question_id")?);
@@ -185,7 +185,8 @@ impl SqliteSessionService {
         let session = SessionKey::new(&request.app_name, user, session);
         let event = self.event(row, &session)?;
         let question = event.questions().into_iter().rfind(|question| question.id == id);
-        Ok(question.map(|question| (QuestionCursor::new(&session, asked_at, place), InboxItem { session, question })))
+        let cursor = QuestionCursor::new(&session, asked_at, place);
+        Ok((cursor, question.map(|question| InboxItem { session, question })))
     }
 
     async fn write(&self, projection: Projection) -> SessionResult<()> {

@@ -1,5 +1,6 @@
 -- The tables of the inbox: a projection of the log, made anew whenever one of them is missing or changed. One simple query is
 -- one transaction, in which other openers wait.
+SET LOCAL statement_timeout = 0;
 SELECT pg_advisory_xact_lock(7237958350283841);
 DO $do$
 BEGIN

@@ -110,15 +110,29 @@ impl ListQuestionsResponse {
             items.retain(|(place, _)| place.order(after).is_gt());
         }
         items.sort_by(|(left, _), (right, _)| left.order(right));
-        Self::cut(items, request.limit)
+        Self::cut(items.into_iter().map(|(place, item)| (place, Some(item))).collect(), request.limit)
     }
 
-    /// Keeps the first `limit` of `items`, which are in order and may go beyond it.
-    pub fn cut(mut items: Vec<(QuestionCursor, InboxItem)>, limit: Option<usize>) -> Self {
+    /// Keeps the first `limit` of `rows`, which are in order and may go beyond it. A row without an item counts, so that a page
+    /// with one does not look like the last.
+    pub fn cut(mut rows: Vec<(QuestionCursor, Option<InboxItem>)>, limit: Option<usize>) -> Self {
         let limit = limit.unwrap_or(usize::MAX);
-        let more = items.len() > limit;
-        items.truncate(limit);
-        let next = if more { items.last().map(|(place, _)| place.clone()) } else { None };
-        Self { items: items.into_iter().map(|(_, item)| item).collect(), next }
+        let more = rows.len() > limit;
+        rows.truncate(limit);
+        let next = if more { rows.last().map(|(place, _)| place.clone()) } else { None };
+        Self { items: rows.into_iter().filter_map(|(_, item)| item).collect(), next }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_without_an_item_does_not_end_the_pages() {
+        let session = SessionKey::new("a", "u", "s");
+        let rows = (0..3).map(|place| (QuestionCursor::new(&session, 1.0, place), None)).collect();
+        let page = ListQuestionsResponse::cut(rows, Some(2));
+        assert_eq!((page.items.len(), page.next.map(|next| next.place)), (0, Some(1)));
     }
 }
