@@ -5,6 +5,7 @@
 
 mod fault;
 mod options;
+mod private;
 mod row;
 mod schema;
 mod service;

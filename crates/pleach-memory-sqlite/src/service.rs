@@ -12,7 +12,7 @@ use sqlx::{ConnectOptions as _, SqlitePool};
 use crate::fault::File;
 use crate::options::SqliteMemoryOptions;
 use crate::row::{self, NewRow};
-use crate::{schema, words};
+use crate::{private, schema, words};
 
 /// Under this session stands what comes from none that is known.
 const UNKNOWN_SESSION: &str = "__unknown_session_id__";
@@ -75,8 +75,9 @@ impl SqliteMemoryService {
             return Err(file.incompatible(reason));
         }
         if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder).map_err(|error| file.unavailable(error))?;
+            private::make_folders(folder).map_err(|error| file.unavailable(error))?;
         }
+        private::make_file(path);
         let connect = SqliteConnectOptions::new()
             .filename(path)
             .synchronous(SqliteSynchronous::Normal)

@@ -5,7 +5,7 @@
 use std::collections::HashSet;
 
 use pleach_core::Content;
-use pleach_memory::words::{composed, is_word, script_runs};
+use pleach_memory::words::{MOST_WORDS, composed, is_word, script_runs};
 
 /// What an event is found by; empty when nothing is said in it. Thoughts do not count.
 pub(crate) fn search_text(content: &Content, max_bytes: usize) -> String {
@@ -19,12 +19,12 @@ pub(crate) fn search_text(content: &Content, max_bytes: usize) -> String {
     text
 }
 
-/// The distinct words of a question, in lower case and in order.
+/// The first [`MOST_WORDS`] distinct words of a question, in lower case and in order: SQLite's time grows by their square.
 pub(crate) fn of_query(query: &str) -> Vec<String> {
     let split = split_scripts(&composed(query));
     let words = split.split(|c: char| !(is_word(c) || c == '%')).filter(|word| !word.is_empty());
     let mut seen = HashSet::new();
-    words.map(str::to_lowercase).filter(|word| seen.insert(word.clone())).collect()
+    words.map(str::to_lowercase).filter(|word| seen.insert(word.clone())).take(MOST_WORDS).collect()
 }
 
 /// A full-text query for any of the words.

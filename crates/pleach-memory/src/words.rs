@@ -10,9 +10,20 @@ pub fn composed(text: &str) -> String {
     text.nfc().collect()
 }
 
-/// The distinct words of a question, in lower case.
+/// How many distinct words of a question count: every one is looked for in every text.
+pub const MOST_WORDS: usize = 1_000;
+
+/// The first [`MOST_WORDS`] distinct words of a question, in lower case.
 pub(crate) fn of_query(query: &str) -> HashSet<String> {
-    words(&composed(query))
+    let query = composed(query);
+    let mut words = HashSet::new();
+    for word in split(&query) {
+        if words.len() == MOST_WORDS {
+            break;
+        }
+        words.insert(word.to_lowercase());
+    }
+    words
 }
 
 /// The distinct words a composed text is found by, in lower case.
@@ -28,11 +39,11 @@ pub(crate) fn of_text(composed: &str) -> HashSet<String> {
 }
 
 fn words(composed: &str) -> HashSet<String> {
-    composed
-        .split(|c: char| !(is_word(c) || is_vowel_sign(c)))
-        .filter(|word| !word.is_empty())
-        .map(str::to_lowercase)
-        .collect()
+    split(composed).map(str::to_lowercase).collect()
+}
+
+fn split(composed: &str) -> impl Iterator<Item = &str> {
+    composed.split(|c: char| !(is_word(c) || is_vowel_sign(c))).filter(|word| !word.is_empty())
 }
 
 /// Tells whether Python's `\w` matches: letters and numbers, but no marks and no letters in circles or squares.

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use foldhash::HashSet;
 use pleach_artifact::{ArtifactScope, ArtifactService, SaveArtifact, USER_PREFIX, rewind_tombstone};
 use pleach_core::{Event, EventId, Map, Scope, Session, SessionId, SessionKey, UserId, apply};
 use pleach_session::{CreateSession, live_events};
-use rustc_hash::FxHashSet;
 
 use crate::runner::RunnerParts;
 use crate::{RunError, Runner};
@@ -107,14 +107,14 @@ impl RunnerParts {
 
 /// The session's own state that the copies of `live` have to be put on, to give the state after the event at `place`.
 fn state_before(source: &Session, place: usize, live: &[&Arc<Event>]) -> Map {
-    let told: FxHashSet<&str> =
+    let told: HashSet<&str> =
         source.events.iter().flat_map(|event| event.actions().state_delta().keys()).map(String::as_str).collect();
     let untold = source.state.iter().filter(|(key, _)| !told.contains(key.as_str()));
     let mut state: Map = untold.map(|(key, value)| (key.clone(), value.clone())).collect();
     for event in &source.events[..=place] {
         apply(&mut state, event.actions().state_delta());
     }
-    let again: FxHashSet<&String> = live.iter().flat_map(|event| event.actions().state_delta().keys()).collect();
+    let again: HashSet<&String> = live.iter().flat_map(|event| event.actions().state_delta().keys()).collect();
     state.retain(|key, _| is_own(key) && !again.contains(key));
     state
 }

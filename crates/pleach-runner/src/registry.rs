@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use foldhash::HashMap;
 use pleach_core::{SessionId, SessionKey, UserId};
-use rustc_hash::FxHashMap;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
@@ -28,9 +28,9 @@ pub(crate) struct ActiveRuns {
 struct Inner {
     draining: bool,
     /// By session id, which every request names; in the order in which they began.
-    runs: FxHashMap<SessionId, Vec<Arc<ActiveRun>>>,
+    runs: HashMap<SessionId, Vec<Arc<ActiveRun>>>,
     /// Who wants to hear of the runs that begin in a session.
-    watchers: FxHashMap<SessionKey, Vec<UnboundedSender<Begun>>>,
+    watchers: HashMap<SessionKey, Vec<UnboundedSender<Begun>>>,
 }
 
 /// A run that has begun, and its events from the beginning.

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use foldhash::HashMap;
 use pleach_artifact::{ArtifactScope, ArtifactService, SaveArtifact, USER_PREFIX, rewind_tombstone};
 use pleach_core::{Event, InvocationId, Map, Scope, Session, SessionId, SessionKey, UserId};
-use rustc_hash::FxHashMap;
 use serde_json::Value;
 
 use crate::runner::RunnerParts;
@@ -69,7 +69,7 @@ impl RunnerParts {
 /// What brings the session's own state back to what the events before `place` made of it.
 fn state_delta(session: &Session, place: usize) -> Map {
     let own = |key: &str| Scope::split(key).0 == Scope::Session;
-    let mut then: FxHashMap<&str, &Value> = FxHashMap::default();
+    let mut then: HashMap<&str, &Value> = HashMap::default();
     for (key, value) in session.events[..place].iter().flat_map(|event| event.actions().state_delta()) {
         match value {
             Value::Null => then.remove(key.as_str()),

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use foldhash::HashMap;
 use pleach_core::{AppName, Map, SessionId, SessionKey, UserId, apply, split_delta};
 use pleach_session::{SessionError, SessionResult};
-use rustc_hash::FxHashMap;
 
 use crate::stored::StoredSession;
 
@@ -22,7 +22,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// All apps. An app and a user outlive their sessions, because their state does (S21).
 #[derive(Debug, Default)]
 pub(crate) struct Directory {
-    apps: FxHashMap<AppName, App>,
+    apps: HashMap<AppName, App>,
 }
 
 #[derive(Debug, Default)]

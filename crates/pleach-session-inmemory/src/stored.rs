@@ -3,12 +3,12 @@
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use foldhash::HashMap;
 use pleach_core::{Event, EventId, Map, Revision, Scope, Session, SessionHead, SessionKey, merge_view};
 use pleach_session::{
     Asked, GetSessionConfig, InboxItem, ListCursor, ListQuestions, QuestionCursor, SessionError, SessionResult, Since,
     prepare,
 };
-use rustc_hash::FxHashMap;
 
 use crate::desk::Desk;
 use crate::directory::{Shared, lock};
@@ -51,7 +51,7 @@ struct Log {
     /// How many changes there were right behind each event.
     places: Vec<i64>,
     /// Where each event id stands. Costs a few percent of an append and spares the scan of S34.
-    positions: FxHashMap<EventId, usize>,
+    positions: HashMap<EventId, usize>,
     desk: Desk,
 }
 
@@ -72,7 +72,7 @@ impl StoredSession {
             events: Vec::new(),
             changes: 0,
             places: Vec::new(),
-            positions: FxHashMap::default(),
+            positions: HashMap::default(),
             desk: Desk::default(),
         };
         Self { service, generation, key, app, user, log: Mutex::new(log) }

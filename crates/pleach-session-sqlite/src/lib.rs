@@ -15,6 +15,7 @@ mod moment;
 mod options;
 mod patience;
 mod per_agent;
+mod private;
 mod service;
 mod sql;
 mod time;

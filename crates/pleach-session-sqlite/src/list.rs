@@ -1,8 +1,8 @@
 //! Listings and the small reads.
 
+use foldhash::HashMap;
 use pleach_core::{AppName, Map, Session, SessionHead, SessionId, SessionKey, UserId, merge_view};
 use pleach_session::{ListCursor, ListSessions, ListSessionsResponse, SessionResult};
-use rustc_hash::FxHashMap;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{AssertSqlSafe, Row as _};
 
@@ -54,9 +54,9 @@ fn place(row: &SqliteRow, file: &File, sql: &Sql) -> SessionResult<(ListCursor, 
 #[derive(Default)]
 struct States<'r> {
     /// By place in the page: the state, parsed when its session is made, and the revision, if the time is one.
-    own: FxHashMap<usize, (&'r str, Option<Renewed>)>,
+    own: HashMap<usize, (&'r str, Option<Renewed>)>,
     app: Map,
-    users: FxHashMap<&'r str, Map>,
+    users: HashMap<&'r str, Map>,
 }
 
 impl<'r> States<'r> {

@@ -12,7 +12,7 @@ use pleach_session::{
 use tokio::sync::OnceCell;
 
 use crate::fault::File;
-use crate::{SqliteOptions, SqliteSessionService};
+use crate::{SqliteOptions, SqliteSessionService, private};
 
 /// Keeps the sessions of each app in a file of its own: `ROOT/APP/.adk/session.db`, and those of apps whose names begin
 /// with `__` in `ROOT/.adk/session.db`. ADK: `PerAgentDatabaseSessionService`, what `adk web` uses when it is told nothing.
@@ -93,7 +93,7 @@ impl PerAgentSessionService {
         };
         let open = || async {
             if make {
-                std::fs::create_dir_all(&folder).map_err(|error| file.fault(sqlx::Error::Io(error)))?;
+                private::make_folders(&folder).map_err(|error| file.fault(sqlx::Error::Io(error)))?;
             }
             SqliteSessionService::open_with(&path, self.options.clone().with_create_if_missing(make)).await
         };

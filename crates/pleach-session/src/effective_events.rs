@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use foldhash::HashMap;
 use pleach_core::{Event, InvocationId};
-use rustc_hash::FxHashMap;
 
 /// The events that count, the newest first: without those that a rewind has taken back, and without the rewinds
 /// themselves (R1141).
@@ -43,8 +43,8 @@ pub fn live_events_of<'a>(events: &'a [Arc<Event>], invocation: &InvocationId) -
 }
 
 /// Where the first event of each invocation stands.
-fn first_places(events: &[Arc<Event>]) -> FxHashMap<&str, usize> {
-    let mut firsts = FxHashMap::default();
+fn first_places(events: &[Arc<Event>]) -> HashMap<&str, usize> {
+    let mut firsts = HashMap::default();
     for (place, event) in events.iter().enumerate() {
         let id = event.invocation_id();
         if !id.is_empty() {

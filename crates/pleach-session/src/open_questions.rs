@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use foldhash::HashMap;
 use pleach_core::{Event, FunctionResponse, InvocationId, Map, NodePath, Question};
 use pleach_schema::{check_answer, unwrap_response};
-use rustc_hash::FxHashMap;
 use serde_json::Value;
 
 use crate::live_events;
@@ -48,9 +48,9 @@ struct Desk {
     /// Every question asked, in order; the place of one that is closed is empty.
     asked: Vec<Option<Question>>,
     /// The places of the questions of an invocation with one id, the last asked one last; closed ones are removed.
-    places: FxHashMap<QuestionKey, Vec<usize>>,
+    places: HashMap<QuestionKey, Vec<usize>>,
     /// The invocations that have asked under an id, the last one last.
-    askers: FxHashMap<String, Vec<InvocationId>>,
+    askers: HashMap<String, Vec<InvocationId>>,
 }
 
 impl Desk {

@@ -1,12 +1,12 @@
 //! The `metadata.json` beside each version (S77).
 
-use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
 use pleach_core::Map;
 use serde::{Deserialize, Serialize};
 
+use super::private;
 use crate::{ArtifactError, ArtifactResult};
 
 /// What is remembered about a version. ADK: `FileArtifactVersion`
@@ -32,7 +32,7 @@ pub(super) struct Metadata {
 impl Metadata {
     /// Reads a file; `None` when it is not there.
     pub(super) fn read(path: &Path) -> ArtifactResult<Option<Self>> {
-        let bytes = match fs::read(path) {
+        let bytes = match private::read(path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(source) => {

@@ -1,6 +1,6 @@
 //! Reading and writing the folders. Everything here blocks.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,6 +9,7 @@ use pleach_core::{Blob, Clock, Part};
 
 use super::layout::{self, ArtifactFolder, METADATA};
 use super::metadata::Metadata;
+use super::private;
 use crate::reference::rewind_tombstone;
 use crate::{ArtifactError, ArtifactKey, ArtifactResult, ArtifactScope, ArtifactVersion, SaveArtifact, USER_PREFIX};
 
@@ -23,7 +24,7 @@ pub(super) struct Store {
 
 impl Store {
     pub(super) fn open(root: PathBuf, clock: Arc<dyn Clock>) -> ArtifactResult<Self> {
-        let opened = fs::create_dir_all(&root).and_then(|()| fs::canonicalize(&root));
+        let opened = private::make_folders(&root).and_then(|()| fs::canonicalize(&root));
         Ok(Self { root: at(&root, opened)?, clock })
     }
 
@@ -56,7 +57,7 @@ impl Store {
         };
         let metadata = Metadata::read(&folder.metadata(version))?;
         let path = folder.payload(version);
-        let bytes = match fs::read(&path) {
+        let bytes = match private::read(&path) {
             Ok(bytes) => bytes,
             // Deleted since the versions were listed.
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -78,10 +79,12 @@ impl Store {
 
     pub(super) fn list_keys(&self, scope: &ArtifactScope) -> ArtifactResult<Vec<String>> {
         let mut names = Vec::new();
-        if let Some(session) = layout::session_folder(&self.root, scope)? {
-            collect_names(&session, "", &mut names)?;
+        let session = layout::session_folder(&self.root, scope)?;
+        let user = layout::user_folder(&self.root, scope)?;
+        for (folder, prefix) in session.iter().map(|folder| (folder, "")).chain([(&user, USER_PREFIX)]) {
+            layout::refuse_links(&self.root, folder, "artifacts")?;
+            collect_names(folder, prefix, &mut names)?;
         }
-        collect_names(&layout::user_folder(&self.root, scope)?, USER_PREFIX, &mut names)?;
         names.sort_unstable();
         names.dedup();
         Ok(names)
@@ -171,11 +174,11 @@ impl<'a> Content<'a> {
 /// Takes the next free version number by creating its pending folder, which only one writer can.
 fn reserve(folder: &ArtifactFolder) -> ArtifactResult<i64> {
     let parent = folder.versions();
-    at(&parent, fs::create_dir_all(&parent))?;
+    at(&parent, private::make_folders(&parent))?;
     let mut version = versions(folder)?.last().map_or(0, |last| last + 1);
     loop {
         let pending = folder.pending(version);
-        match fs::create_dir(&pending) {
+        match private::make_folder(&pending) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             result => {
                 at(&pending, result)?;
@@ -204,7 +207,7 @@ fn publish(folder: &ArtifactFolder, version: i64, bytes: &[u8], metadata: &Metad
 
 /// A published version must still be whole after a power failure.
 fn write_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = File::create(path)?;
+    let mut file = private::make_file(path)?;
     file.write_all(bytes)?;
     file.sync_all()
 }

@@ -119,6 +119,65 @@ async fn s77_links_that_lead_out_are_refused() {
     assert_eq!(service.list_artifact_keys(&scope()).await.expect("names"), ["inside"]);
 }
 
+/// Issue 10 D3: whatever below the root is a link, nothing is read, written, listed or removed behind it.
+#[cfg(unix)]
+#[tokio::test]
+async fn d3_no_link_below_the_root_is_followed() {
+    use std::os::unix::fs::symlink;
+
+    let place = "root/apps/app/users/u1/sessions/s1/artifacts";
+    // A file is what a payload and its metadata are, everything else is a folder.
+    for link in ["", "f", "f/versions", "f/versions/0", "f/versions/0/f", "f/versions/0/metadata.json"] {
+        let (folder, service) = service().await;
+        save(&service, &key("f"), "secret").await;
+        let (path, moved) = (folder.path().join(place).join(link), folder.path().join("moved"));
+        fs::rename(&path, &moved).expect("moved");
+        symlink(&moved, &path).expect("a link");
+        let before = files(&moved);
+        let seen = service.load_artifact(&key("f"), None).await;
+        assert!(!matches!(seen, Ok(Some(_))), "{link}: {seen:?}");
+        if link != "f/versions/0/metadata.json" && link != "f/versions/0/f" {
+            let names = service.list_artifact_keys(&scope()).await;
+            assert!(names.is_err() || names.unwrap().is_empty(), "{link}");
+        }
+        let saved = SaveArtifact::new(key("f"), Part::text("new"));
+        let _ = service.save_artifact(saved).await;
+        let _ = service.delete_artifact(&key("f")).await;
+        assert_eq!(files(&moved), before, "{link}");
+    }
+}
+
+/// Everything below a path, with its contents.
+#[cfg(unix)]
+fn files(path: &std::path::Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
+    if path.is_file() {
+        return vec![(path.to_owned(), fs::read(path).expect("a file"))];
+    }
+    let mut found = Vec::new();
+    for entry in fs::read_dir(path).expect("a folder") {
+        found.extend(files(&entry.expect("an entry").path()));
+    }
+    found.sort();
+    found
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn d3_only_the_owner_may_read_what_is_made() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let (folder, service) = service().await;
+    save(&service, &key("f"), "secret").await;
+    let mut open = vec![folder.path().join("root")];
+    while let Some(path) = open.pop() {
+        let mode = fs::metadata(&path).expect("there").permissions().mode() & 0o777;
+        assert_eq!(mode, if path.is_dir() { 0o700 } else { 0o600 }, "{}", path.display());
+        if path.is_dir() {
+            open.extend(fs::read_dir(&path).expect("a folder").map(|entry| entry.expect("an entry").path()));
+        }
+    }
+}
+
 #[tokio::test]
 async fn s77_an_abandoned_save_is_not_seen_and_keeps_its_number() {
     let (folder, service) = service().await;

@@ -56,6 +56,16 @@ pub struct RecordedRun<'a> {
     pub record: &'a RunRecord,
 }
 
+/// The longest path of a run, in bytes and in segments. Every run above one is a path of its own: what another program wrote
+/// could take memory by the square of its length.
+const MOST_BYTES: usize = 16 * 1024;
+const MOST_SEGMENTS: usize = 256;
+
+/// Whether a path names a run that can be kept; an event with another one belongs to no run.
+fn is_usable(path: &NodePath) -> bool {
+    !path.is_root() && path.as_str().len() <= MOST_BYTES && path.segments().count() <= MOST_SEGMENTS
+}
+
 impl History {
     /// Reads the events of `invocation` that count among those of its session (R1002, R1003, R1141).
     #[must_use]
@@ -125,10 +135,10 @@ impl History {
         }
         if event.is_from_user() {
             self.add_answers(event);
-        } else if !event.path().is_root() {
+        } else if is_usable(event.path()) {
             self.add_run_event(event);
         }
-        for path in marks::completed_runs(event).filter(|path| !path.is_root()) {
+        for path in marks::completed_runs(event).filter(is_usable) {
             self.now += 1;
             let key = self.runs.key_of(&path);
             let dropped = self.runs.at_mut(key).record.complete(self.now);
@@ -244,5 +254,31 @@ impl History {
             self.with_owners(key, |run| run.ask(id, waited, now));
         }
         asks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Issue 10 D4: a path of 64,000 segments took 2 GB.
+    #[test]
+    fn d4_a_path_beyond_any_run_belongs_to_no_run() {
+        let event = |path: &str| {
+            let mut event = Event::of(1);
+            event.set_path(NodePath::from(path));
+            Arc::new(event)
+        };
+        let deep = |segments: usize| vec!["n@1"; segments].join("/");
+        for (path, is_kept) in [
+            (deep(MOST_SEGMENTS), true),
+            (deep(MOST_SEGMENTS + 1), false),
+            (deep(64_000), false),
+            ("n".repeat(MOST_BYTES), true),
+            ("n".repeat(MOST_BYTES + 1), false),
+        ] {
+            let history = History::of(&[&event(&path)]);
+            assert_eq!(!history.is_empty(), is_kept, "{} bytes", path.len());
+        }
     }
 }

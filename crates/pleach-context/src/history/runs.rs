@@ -2,11 +2,12 @@
 
 use std::hash::BuildHasher;
 use std::num::NonZeroU32;
+use std::sync::LazyLock;
 
+use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 use pleach_core::NodePath;
-use rustc_hash::FxBuildHasher;
 
 use super::RunRecord;
 
@@ -158,7 +159,9 @@ impl Runs {
 }
 
 fn hash(path: &NodePath) -> u64 {
-    FxBuildHasher.hash_one(path.as_str())
+    // Paths come from outside: without a seed of the process, somebody could choose ones that all meet in one place.
+    static SEEDED: LazyLock<RandomState> = LazyLock::new(RandomState::default);
+    SEEDED.hash_one(path.as_str())
 }
 
 #[cfg(test)]

@@ -162,3 +162,30 @@ async fn s80_events_without_session_stand_together() {
     let places: Vec<_> = memories.iter().map(|memory| &memory.custom_metadata["session_id"]).collect();
     assert_eq!(places, ["__unknown_session_id__"]);
 }
+
+/// Issue 10 D4: 80,000 words took 15 seconds. The first thousand count.
+#[tokio::test]
+async fn d4_a_question_has_a_thousand_words_at_most() {
+    let place = Place::new();
+    let memory = place.open().await;
+    let words: Vec<String> = (0..80_000).map(|number| format!("w{number}")).collect();
+    memory
+        .add_session_to_memory(&session("s", vec![event("e1", 1.0, "w999"), event("e2", 2.0, "w1000")]))
+        .await
+        .unwrap();
+    let found = memory.search_memory(SearchMemory::new("app", "user", words.join(" "))).await.unwrap();
+    assert_eq!(found.memories.len(), 1);
+}
+
+/// Issue 10 D3.
+#[cfg(unix)]
+#[tokio::test]
+async fn d3_a_new_file_is_its_owners_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("deep/memory.db");
+    pleach_memory_sqlite::SqliteMemoryService::open(&path).await.unwrap();
+    let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
+}

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use foldhash::HashSet;
 use pleach_core::{Event, REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, REQUEST_INPUT};
-use rustc_hash::FxHashSet;
 
-type Ids<'a> = FxHashSet<&'a str>;
+type Ids<'a> = HashSet<&'a str>;
 
 /// The length of the longest prefix of `range` behind which no call and no request is open.
 ///

@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
+use foldhash::HashSet;
 use pleach_core::{Content, Event, EventCompaction};
-use rustc_hash::FxHashSet;
 
 /// The summaries that count, as places among `events`: one that another contains is superseded, and of two equal ones
 /// the later counts.
@@ -115,7 +115,7 @@ pub(super) fn token_count(events: &[&Arc<Event>]) -> Option<u64> {
             return Some(tokens);
         }
     }
-    let calls: FxHashSet<&str> =
+    let calls: HashSet<&str> =
         events.iter().flat_map(|event| event.function_calls()).filter_map(|call| call.id.as_deref()).collect();
     let shown: Vec<&Event> = events.iter().map(|event| &***event).filter(|event| is_shown(event, &calls)).collect();
     match contents(&shown).into_iter().map(characters).sum::<usize>() {
@@ -126,7 +126,7 @@ pub(super) fn token_count(events: &[&Arc<Event>]) -> Option<u64> {
 }
 
 /// Whether a prompt shows the event at all.
-fn is_shown(event: &Event, calls: &FxHashSet<&str>) -> bool {
+fn is_shown(event: &Event, calls: &HashSet<&str>) -> bool {
     if event.actions().compaction().is_some() {
         return true;
     }

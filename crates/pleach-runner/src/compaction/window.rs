@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use foldhash::HashMap;
 use pleach_core::Event;
-use rustc_hash::FxHashMap;
 
 use super::prefix::self_contained;
 
@@ -32,7 +32,7 @@ pub(super) fn sliding_window(events: &[&Arc<Event>], interval: usize, overlap: u
 
 /// The invocations in the order in which they began, with the times of their last events.
 fn invocations<'a>(events: &[&'a Arc<Event>]) -> Vec<(&'a str, f64)> {
-    let mut places: FxHashMap<&str, usize> = FxHashMap::default();
+    let mut places: HashMap<&str, usize> = HashMap::default();
     let mut found: Vec<(&str, f64)> = Vec::new();
     for event in events.iter().filter(|event| event.actions().compaction().is_none()) {
         let id = event.invocation_id().as_str();

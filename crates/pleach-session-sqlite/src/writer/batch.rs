@@ -6,10 +6,10 @@
 use std::fmt;
 use std::sync::Arc;
 
+use foldhash::HashMap;
 use pleach_core::{AppName, Event, Revision, Scope, SessionHead, SessionKey, UserId};
 use pleach_session::raw_state::{self, RawDelta, RawObject};
 use pleach_session::{SessionError, SessionResult, prepare};
-use rustc_hash::FxHashMap;
 
 use super::Reply;
 use crate::fault::File;
@@ -140,9 +140,9 @@ pub(super) struct Batch {
 impl Batch {
     pub(super) fn new(appends: &[Append]) -> Self {
         let mut batch = Self::default();
-        let mut sessions = FxHashMap::default();
-        let mut apps = FxHashMap::default();
-        let mut users = FxHashMap::default();
+        let mut sessions = HashMap::default();
+        let mut apps = HashMap::default();
+        let mut users = HashMap::default();
         for append in appends {
             let key = &*append.key;
             let session = *sessions.entry(key).or_insert_with(|| {

@@ -13,6 +13,7 @@ use crate::fault::{Fault, File};
 use crate::layout::SqliteLayout;
 use crate::options::{SqliteOptions, Synchronous};
 use crate::patience::Patience;
+use crate::private;
 use crate::sql::{self, Sql};
 
 /// How long another program may take to make its tables.
@@ -95,6 +96,9 @@ impl Settings {
     }
 
     async fn attempt(&self) -> Result<Open, Trouble> {
+        if self.options.create_if_missing {
+            private::make_file(self.connect.get_filename());
+        }
         let mut connection = self.connect.connect().await?;
         let found = self.look(&mut connection).await?;
         // Only now: a file we refuse must not be changed, and the journal mode is a property of the file.

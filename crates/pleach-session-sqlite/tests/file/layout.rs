@@ -195,3 +195,30 @@ async fn reopening_gives_the_same_content() {
     service.close().await.unwrap();
     assert_eq!(loaded(&place.open().await, &key("s")).await, session);
 }
+
+/// Issue 10 D3: only the owner may read what is made; what is there is left alone.
+#[cfg(unix)]
+#[tokio::test]
+async fn d3_a_new_file_is_its_owners_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let place = Place::new();
+    let service = place.open().await;
+    created(&service, &key("s"), json!({})).await;
+    for end in ["", "-wal", "-shm"] {
+        let path = place.folder.path().join(format!("sessions.db{end}"));
+        assert_eq!(mode(&path), 0o600, "{}", path.display());
+    }
+    let other = Place::new();
+    std::fs::write(other.path(), "").unwrap();
+    std::fs::set_permissions(other.path(), std::fs::Permissions::from_mode(0o640)).unwrap();
+    other.open().await;
+    assert_eq!(mode(&other.path()), 0o640);
+    let root = tempfile::tempdir().unwrap();
+    let service = pleach_session_sqlite::PerAgentSessionService::new(root.path().join("agents"));
+    created(&service, &key("s"), json!({})).await;
+    for (path, expected) in [("agents", 0o700), ("agents/app/.adk", 0o700), ("agents/app/.adk/session.db", 0o600)] {
+        assert_eq!(mode(&root.path().join(path)), expected, "{path}");
+    }
+}

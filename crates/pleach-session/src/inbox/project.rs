@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use foldhash::HashMap;
 use pleach_core::{Event, EventId, InvocationId, Question, REQUEST_INPUT};
-use rustc_hash::FxHashMap;
 
 use crate::{ABORTED, open_questions};
 
@@ -47,7 +47,7 @@ pub fn is_rewind(event: &Event) -> bool {
 pub fn asked_questions(events: &[Arc<Event>]) -> Vec<Asked> {
     let open = open_questions(events);
     let key = |question: &Question| (question.invocation_id.clone(), question.id.clone());
-    let mut wanted: FxHashMap<(InvocationId, String), Asked> = open
+    let mut wanted: HashMap<(InvocationId, String), Asked> = open
         .into_iter()
         .map(|question| (key(&question), Asked { place: 0, event_id: EventId::default(), question }))
         .collect();

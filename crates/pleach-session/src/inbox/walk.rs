@@ -1,7 +1,7 @@
 //! The inbox of a service that keeps no projection.
 
+use foldhash::HashSet;
 use pleach_core::SessionKey;
-use rustc_hash::FxHashSet;
 
 use super::{InboxItem, ListQuestions, ListQuestionsResponse, QuestionCursor, asked_questions};
 use crate::{GetSessionConfig, ListSessions, SessionResult, SessionService};
@@ -27,7 +27,7 @@ pub async fn walk_questions<S: SessionService + ?Sized>(
     wanted.user_id.clone_from(&request.user_id);
     let mut items = Vec::new();
     // A session that is appended to meanwhile moves to the end of the list: it may be listed again, and is never missed.
-    let mut seen: FxHashSet<SessionKey> = FxHashSet::default();
+    let mut seen: HashSet<SessionKey> = HashSet::default();
     loop {
         let page = sessions.list_sessions(wanted.clone()).await?;
         for listed in page.sessions {

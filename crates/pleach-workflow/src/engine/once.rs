@@ -2,15 +2,15 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use foldhash::HashMap;
 use pleach_context::ChildEnd;
 use pleach_core::NodePath;
-use rustc_hash::FxHashMap;
 use tokio::sync::Notify;
 
 /// The runs with ids of their own, by path.
 #[derive(Debug, Default)]
 pub(crate) struct Once {
-    runs: Mutex<FxHashMap<NodePath, Run>>,
+    runs: Mutex<HashMap<NodePath, Run>>,
 }
 
 #[derive(Debug)]
@@ -35,7 +35,7 @@ pub(crate) struct Guard<'a> {
 }
 
 impl Once {
-    fn lock(&self) -> MutexGuard<'_, FxHashMap<NodePath, Run>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<NodePath, Run>> {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use foldhash::HashMap;
 use pleach_context::{History, RecordedRun, RunRecord, live_events_of};
 use pleach_core::{Event, InvocationId, NodePath};
-use rustc_hash::FxHashMap;
 
 /// How the last run of a node stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub(super) struct Mark {
 #[derive(Debug)]
 pub(super) struct Marks {
     history: History,
-    tallies: FxHashMap<NodePath, Tally>,
+    tallies: HashMap<NodePath, Tally>,
 }
 
 /// What the events of one run add up to.
@@ -50,7 +50,7 @@ struct Tally {
 impl Marks {
     pub(super) fn of(events: &[Arc<Event>], invocation: &InvocationId) -> Self {
         let own = live_events_of(events, invocation);
-        let mut tallies: FxHashMap<NodePath, Tally> = FxHashMap::default();
+        let mut tallies: HashMap<NodePath, Tally> = HashMap::default();
         let mut before = None;
         for event in &own {
             let time = event.timestamp();

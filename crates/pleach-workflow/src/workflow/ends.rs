@@ -6,8 +6,8 @@
 
 use std::cmp::Reverse;
 
+use foldhash::HashMap;
 use pleach_core::NodePath;
-use rustc_hash::FxHashMap;
 
 use crate::engine::{Ended, ReplayGate};
 
@@ -16,7 +16,7 @@ use crate::engine::{Ended, ReplayGate};
 pub(super) struct Ends<T> {
     gate: ReplayGate<T>,
     /// Nested workflows that only replay so far, and when each of them completed, if it did.
-    nested: FxHashMap<NodePath, u32>,
+    nested: HashMap<NodePath, u32>,
     /// Runs that wait, and so trigger nothing.
     waiting: Vec<T>,
     /// The last one comes first, once `sorted`.
@@ -29,7 +29,7 @@ impl<T> Ends<T> {
     pub(super) fn new(times: Vec<u32>) -> Self {
         Self {
             gate: ReplayGate::new(times),
-            nested: FxHashMap::default(),
+            nested: HashMap::default(),
             waiting: Vec::new(),
             new: Vec::new(),
             sorted: true,
