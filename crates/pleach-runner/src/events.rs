@@ -119,6 +119,7 @@ pub(crate) fn events(
             run.set_outcome(Outcome::Aborted);
         } else if ic.is_aborted() {
             run.set_outcome(Outcome::Aborted);
+            ic.services().sent_credentials.forget(&ic);
             for seal in seals(&ic, &parts.root.spec().name) {
                 match store.take(&ic, Arc::new(seal)).await {
                     Ok(stored) => yield Ok(Shown::event(stored.shown)),

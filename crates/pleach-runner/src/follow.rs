@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context as TaskContext, Poll};
 
 use async_stream::stream;
+use foldhash::HashSet;
 use futures_util::Stream;
 use futures_util::future::{Either, select};
 use pleach_core::{Event, EventId, InvocationId, Session, SessionHead, SessionKey};
 use pleach_session::{GetSessionConfig, SessionService, Since};
-use rustc_hash::FxHashSet;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
@@ -193,7 +193,7 @@ struct Log {
     /// Where the store was read last.
     head: SessionHead,
     /// The events of the log that the reader has, or did not ask for.
-    known: FxHashSet<EventId>,
+    known: HashSet<EventId>,
 }
 
 impl Log {

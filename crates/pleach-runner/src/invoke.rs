@@ -214,9 +214,7 @@ impl RunnerParts {
                 answered = resolve(&message, &ic.events(), request.invocation_id.as_ref())?;
             }
         }
-        if answered.is_some() {
-            ic.services().sent_credentials.take_from(&mut message, ic);
-        }
+        ic.services().sent_credentials.take_from(&mut message, ic);
         let mut event = Event::from_author("user").with_content(message).with_state_map(request.state_delta.clone());
         if let Some(answered) = answered {
             event.set_branch(answered.branch);

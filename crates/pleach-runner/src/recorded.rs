@@ -48,7 +48,7 @@ pub(crate) async fn recorded(
         None if is_aborted(ic) || must_stop(ic, run) => run.set_outcome(Outcome::Aborted),
         None => {
             let (session, invocation) = name();
-            return Err(failure(ic).unwrap_or(RunError::Unfinished { session, invocation }));
+            return Err(failure(parts, ic).unwrap_or(RunError::Unfinished { session, invocation }));
         }
     }
     Ok(())
@@ -77,11 +77,17 @@ fn is_aborted(ic: &InvocationContext) -> bool {
     live_events_of(&ic.events(), ic.invocation_id()).iter().any(|event| event.error_code() == Some(ABORTED))
 }
 
-/// What the invocation has failed with, if that is the last that happened.
-fn failure(ic: &InvocationContext) -> Option<RunError> {
+/// Returns the failure of the invocation, if history proves that it has ended with one.
+///
+/// Every attempt that fails and every child whose failure is caught leave an error event, too. Only that of a root
+/// without retries is the last word.
+// R404
+fn failure(parts: &RunnerParts, ic: &InvocationContext) -> Option<RunError> {
     let events = ic.events();
     let own = live_events_of(&events, ic.invocation_id());
     let last = own.last()?;
-    let error = NodeError::new(last.error_code()?.to_owned(), last.error_message().unwrap_or_default().to_owned());
+    let is_of_root = last.path().segments().count() == 1 && parts.root.spec().retry.is_none();
+    let code = last.error_code().filter(|_| is_of_root)?;
+    let error = NodeError::new(code.to_owned(), last.error_message().unwrap_or_default().to_owned());
     Some(RunError::Node { error, path: last.path().clone() })
 }

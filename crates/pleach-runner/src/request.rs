@@ -1,12 +1,14 @@
 //! What a caller asks a Runner for.
 
+use std::fmt;
+
 use pleach_context::{AbortSignal, RunConfig};
 use pleach_core::{Content, InvocationId, Map, SessionId, UserId};
 
 use crate::Message;
 
 /// Everything that starting or resuming an invocation can be given. ADK: the arguments of `run_async`.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct RunRequest {
     /// The session.
@@ -20,9 +22,9 @@ pub struct RunRequest {
     ///   the same events from its beginning, the same output, questions or error, and keep it going as long as one of
     ///   them asks for events. Fragments from before they joined are missing.
     /// - Later ones get what is recorded, and neither run nor store anything: the output, [`RunError::Waiting`],
-    ///   [`RunError::Aborted`], or the failure as [`RunError::Node`].
-    /// - An invocation that has begun and not ended, and is not under way in this Runner, is
-    ///   [`RunError::Unfinished`]: it runs in another process or was cut off.
+    ///   [`RunError::Aborted`], or the failure of a root without retries as [`RunError::Node`].
+    /// - An invocation that is not under way in this Runner, and is not known to have ended, is
+    ///   [`RunError::Unfinished`]: it runs in another process, was cut off, or a node below its root has failed.
     /// - Another message under the same id is [`RunError::OtherMessage`].
     ///
     /// Without a message the invocation goes on where it failed or was cut off; a request that comes while this Runner
@@ -103,6 +105,17 @@ impl RunRequest {
     pub fn abort_signal(mut self, signal: AbortSignal) -> Self {
         self.abort = signal;
         self
+    }
+}
+
+/// Shows neither the message nor the state: an answer may be a credential.
+impl fmt::Debug for RunRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunRequest")
+            .field("session", &self.session)
+            .field("invocation_id", &self.invocation_id)
+            .field("config", &self.config)
+            .finish_non_exhaustive()
     }
 }
 

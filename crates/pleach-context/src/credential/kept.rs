@@ -35,14 +35,19 @@ impl KeptCredentials {
             let Some(response) = part.function_response.as_mut().filter(|response| is_credential(response, ic)) else {
                 continue;
             };
-            let (Some(id), Some(answer)) = (response.id.clone(), response.response.take()) else { continue };
+            let Some(answer) = response.response.take() else { continue };
             if pleach_schema::unwrap_response(&answer).is_null() {
                 response.response = Some(answer);
                 continue;
             }
             let name = response.name.clone().unwrap_or_else(|| REQUEST_CREDENTIAL.to_owned());
-            **response = FunctionResponse::new(&id, name, placeholder());
-            self.keep(ic, id, answer);
+            let id = response.id.take();
+            **response = FunctionResponse::new(id.as_deref().unwrap_or_default(), name, placeholder());
+            match id {
+                Some(id) => self.keep(ic, id, answer),
+                // It answers no question, so nothing can ask for it.
+                None => response.id = None,
+            }
         }
     }
 
@@ -98,5 +103,5 @@ fn is_credential(response: &FunctionResponse, ic: &InvocationContext) -> bool {
         let mut calls = event.function_calls();
         calls.any(|call| call.id == response.id && call.name.as_deref() == Some(REQUEST_CREDENTIAL))
     };
-    ic.events().iter().any(|event| event.author() != "user" && asks(event))
+    ic.events().iter().any(|event| !event.is_from_user() && asks(event))
 }

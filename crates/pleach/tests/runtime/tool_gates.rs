@@ -352,6 +352,40 @@ async fn d3_no_part_of_an_answered_sign_in_is_stored() {
     assert!(!users.contains("hush") && users.contains("[redacted credential]"), "{users}");
 }
 
+/// A node that is named `user` asks: its event must not be taken for one of the user's.
+#[tokio::test]
+async fn d3_a_credential_for_a_node_named_user_is_not_stored() {
+    let mut wf = Workflow::builder("user");
+    let node = FunctionNode::new("user", async || "signed in").auth_config(api_key());
+    let user = wf.add(node);
+    wf.edge(START, user);
+    let (runner, sessions) = runner(wf.build().unwrap());
+    trace(runner.run("ana", "s1", "go")).await;
+    let question = runner.questions("ana", "s1").await.unwrap().remove(0);
+    let answer = FunctionResponse::new(&question.id, "anything", result(json!("hush-1234")));
+    let message = vec![Part::function_response(answer)];
+    trace(runner.start(RunRequest::new(("ana", "s1")).message(message))).await;
+    let all = everything(&sessions).await;
+    assert!(!all.contains("hush"), "{all}");
+}
+
+/// An answer that names no question answers nothing; what it holds is a credential all the same.
+#[tokio::test]
+async fn d3_a_credential_without_an_id_is_not_stored() {
+    let (runner, sessions) = runner(first(secret(api_key())));
+    let mut answer = FunctionResponse::new("", "adk_request_credential", result(json!("hush-1234")));
+    answer.id = None;
+    let request = RunRequest::new(("ana", "s1")).message(vec![Part::function_response(answer)]);
+    assert!(!format!("{request:?}").contains("hush"));
+    trace(runner.start(request)).await;
+    let all = everything(&sessions).await;
+    assert!(!all.contains("hush"), "{all}");
+}
+
+fn result(value: Value) -> serde_json::Map<String, Value> {
+    [("result".to_owned(), value)].into_iter().collect()
+}
+
 #[tokio::test]
 async fn r931_what_is_no_credential_fails_the_node_and_null_is_no_answer() {
     let malformed = "The auth response is malformed or does not carry back the state generated for this auth request. Return the auth config from the credential request with the authorization result filled in.";
