@@ -43,7 +43,7 @@ pub use credential::{
 pub use error::{ChildFailure, Fail, NodeError, Result, ResultExt};
 pub use extract::fit;
 pub use extract::{And, Answers, Extract, Feeds, FromContext, FromState, Input, Nothing, Resume, Shared, Takes, Wants};
-pub use history::{History, RecordedRun, RunKey, RunRecord, mark_completed, notes_completed_runs};
+pub use history::{Answered, History, RecordedRun, RunKey, RunRecord, mark_completed, notes_completed_runs};
 pub use invocation::{InvocationContext, InvocationSetup};
 pub use lax::{from_content, from_value};
 pub use node::{

@@ -85,6 +85,8 @@ pub(crate) struct ActiveRun {
 #[derive(Default)]
 struct Inner {
     key: Option<SessionKey>,
+    /// The session that it waits for, or has waited for.
+    queued: Option<SessionKey>,
     invocation: Option<InvocationId>,
     /// The message that the invocation began with, as far as it is known.
     message: Option<Content>,
@@ -137,6 +139,14 @@ impl ActiveRun {
 
     pub(crate) fn set_key(&self, key: SessionKey) {
         self.inner().key = Some(key);
+    }
+
+    pub(crate) fn set_queued(&self, key: SessionKey) {
+        self.inner().queued = Some(key);
+    }
+
+    pub(crate) fn is_queued_in(&self, key: &SessionKey) -> bool {
+        self.inner().queued.as_ref() == Some(key)
     }
 
     /// The invocation, once its message is stored.

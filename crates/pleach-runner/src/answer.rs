@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::RunError;
-use crate::error::quoted;
+use crate::error::{open_ids, quoted};
 
 /// What a message's function responses answer.
 #[derive(Debug)]
@@ -87,26 +87,33 @@ pub(crate) fn resolve(
         }
     }
     if !unknown.is_empty() {
-        let open = open_questions(events).into_iter().map(|question| question.id).collect();
-        return Err(RunError::UnknownQuestion { ids: unknown.into_iter().map(str::to_owned).collect(), open });
+        let ids = unknown.into_iter().map(str::to_owned).collect();
+        return Err(RunError::UnknownQuestion { ids, open: open_ids(&open_questions(events)) });
     }
     let Some((_, _, first, _)) = calls.first() else { return Ok(None) };
     let invocations: BTreeSet<&str> = calls.iter().map(|(_, _, event, _)| event.invocation_id().as_str()).collect();
     if invocations.len() > 1 {
-        let ids = quoted(&invocations.into_iter().map(str::to_owned).collect::<Vec<_>>());
-        let rule = "All function responses in a single message must belong to the same invocation.";
-        return Err(RunError::Message(format!(
-            "Function responses resolve to multiple invocations: {{{ids}}}. {rule}"
-        )));
+        return Err(several_invocations(invocations));
     }
     for (id, response, _, call) in &calls {
         check(id, response, call)?;
     }
-    Ok(Some(Answered {
-        invocation_id: first.invocation_id().clone(),
-        branch: first.branch().cloned(),
-        isolation_scope: first.isolation_scope().map(Arc::from),
-    }))
+    Ok(Some(of_call(first)))
+}
+
+/// What an answer to a question of this event takes over from it.
+pub(crate) fn of_call(event: &Event) -> Answered {
+    Answered {
+        invocation_id: event.invocation_id().clone(),
+        branch: event.branch().cloned(),
+        isolation_scope: event.isolation_scope().map(Arc::from),
+    }
+}
+
+pub(crate) fn several_invocations(invocations: BTreeSet<&str>) -> RunError {
+    let ids = quoted(&invocations.into_iter().map(str::to_owned).collect::<Vec<_>>());
+    let rule = "All function responses in a single message must belong to the same invocation.";
+    RunError::Message(format!("Function responses resolve to multiple invocations: {{{ids}}}. {rule}"))
 }
 
 /// The newest call with each of these ids (R905).
@@ -125,12 +132,15 @@ fn find_calls<'a>(events: &'a [Arc<Event>], ids: &BTreeSet<&str>) -> BTreeMap<&'
     found
 }
 
+/// The schema that a question stored.
+pub(crate) fn schema_of(call: &FunctionCall) -> Option<&Value> {
+    let schema = call.args.as_ref()?.get("response_schema")?;
+    (call.name.as_deref() == Some(REQUEST_INPUT) && schema.is_object()).then_some(schema)
+}
+
 /// Checks an answer before it is stored: as every later reader of the history will, and against the whole schema.
-fn check(id: &str, response: &FunctionResponse, call: &FunctionCall) -> Result<(), RunError> {
-    let schema = call.args.as_ref().and_then(|args| args.get("response_schema"));
-    let Some(schema) = schema.filter(|schema| call.name.as_deref() == Some(REQUEST_INPUT) && schema.is_object()) else {
-        return Ok(());
-    };
+pub(crate) fn check(id: &str, response: &FunctionResponse, call: &FunctionCall) -> Result<(), RunError> {
+    let Some(schema) = schema_of(call) else { return Ok(()) };
     let misfit = |reason| RunError::Answer { id: id.to_owned(), reason };
     let empty = Map::new();
     let answer = unwrap_response(response.response.as_ref().unwrap_or(&empty));

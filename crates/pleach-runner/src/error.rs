@@ -31,13 +31,46 @@ pub enum RunError {
     /// The message cannot be taken; nothing was stored (R904, R1104).
     #[error("{0}")]
     Message(String),
-    /// No live question of the session has these ids; nothing was stored.
+    /// No question of the session that counts has these ids; nothing was stored.
     #[error("no question has the id {}: {}; nothing was stored", quoted(.ids), open_text(.open))]
     UnknownQuestion {
-        /// The ids that are answered.
+        /// The ids that were answered.
         ids: Vec<String>,
-        /// The ids of the questions that are open.
+        /// The ids of the questions that are open, at most 10.
         open: Vec<String>,
+    },
+    /// Several invocations wait for an answer to a question with this id; nothing was stored.
+    #[error("question '{id}' is open in several invocations ({}): answer `(invocation, id)` or a `&Question`", quoted_ids(.invocations))]
+    AmbiguousQuestion {
+        /// The question's id.
+        id: String,
+        /// The invocations that wait.
+        invocations: Vec<InvocationId>,
+    },
+    /// A run that took an earlier answer to the question has completed, so another answer cannot count any more; or the
+    /// question is not open although only an open one was to be answered. Nothing was stored.
+    #[error(
+        "question '{id}' of invocation {invocation} is answered already: to answer it otherwise, rewind the session to before the invocation"
+    )]
+    AlreadyAnswered {
+        /// The question's id.
+        id: String,
+        /// The invocation that asked.
+        invocation: InvocationId,
+    },
+    /// The invocation was aborted, which ended it: it takes no answers and cannot be resumed. Nothing was stored.
+    #[error("invocation {invocation} was aborted and is over: send a message to start a new one")]
+    InvocationAborted {
+        /// The invocation.
+        invocation: InvocationId,
+    },
+    /// The session belongs to another app than the Runner's.
+    #[error("session {session} does not belong to app '{app}': ask the runner of its own app")]
+    OtherApp {
+        /// The session.
+        session: SessionKey,
+        /// The Runner's app.
+        app: String,
     },
     /// The session has no event of this invocation: nothing to resume or to rewind. A rewound invocation has none to resume.
     #[error(
@@ -171,12 +204,29 @@ fn texts(errors: &[RunError]) -> String {
     errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
-fn open_text(ids: &[String]) -> String {
-    if ids.is_empty() { "none is open".to_owned() } else { format!("open are {}", quoted(ids)) }
-}
-
 fn of(invocation: &Option<InvocationId>) -> String {
     invocation.as_ref().map(|id| format!(" of invocation {id}")).unwrap_or_default()
+}
+
+/// How many ids an error shows.
+const SHOWN_IDS: usize = 10;
+/// How many characters of an id an error shows.
+const SHOWN_CHARS: usize = 80;
+
+/// The ids of open questions for an error.
+pub(crate) fn open_ids(open: &[Question]) -> Vec<String> {
+    open.iter().take(SHOWN_IDS).map(|question| question.id.clone()).collect()
+}
+
+fn open_text(open: &[String]) -> String {
+    match open {
+        [] => "none is open".to_owned(),
+        open => format!("open are {}", quoted(open)),
+    }
+}
+
+fn quoted_ids(ids: &[InvocationId]) -> String {
+    quoted(&ids.iter().map(|id| id.as_str().to_owned()).collect::<Vec<_>>())
 }
 
 fn ids(questions: &[Question]) -> String {
@@ -185,8 +235,15 @@ fn ids(questions: &[Question]) -> String {
 }
 
 pub(crate) fn quoted(ids: &[String]) -> String {
-    let ids: Vec<String> = ids.iter().map(|id| format!("'{id}'")).collect();
-    ids.join(", ")
+    let shortened = |id: &String| match id.char_indices().nth(SHOWN_CHARS) {
+        Some((end, _)) => format!("'{}…'", &id[..end]),
+        None => format!("'{id}'"),
+    };
+    let mut shown: Vec<String> = ids.iter().take(SHOWN_IDS).map(shortened).collect();
+    if ids.len() > SHOWN_IDS {
+        shown.push("…".to_owned());
+    }
+    shown.join(", ")
 }
 
 // The causes are in the text, so there is no `source()`.
@@ -208,9 +265,14 @@ impl RunError {
     pub fn code(&self) -> &str {
         match self {
             Self::SessionNotFound(_) | Self::UnknownSession { .. } => "SessionNotFoundError",
-            Self::AmbiguousSession { .. } | Self::Message(_) | Self::UnknownQuestion { .. } | Self::BlankId(_) => {
-                "ValueError"
-            }
+            Self::AmbiguousSession { .. }
+            | Self::Message(_)
+            | Self::UnknownQuestion { .. }
+            | Self::AmbiguousQuestion { .. }
+            | Self::OtherApp { .. }
+            | Self::BlankId(_) => "ValueError",
+            Self::AlreadyAnswered { .. } => "AlreadyAnsweredError",
+            Self::InvocationAborted { .. } => "InvocationAbortedError",
             Self::UnknownInvocation { .. } => "InvocationNotFoundError",
             Self::OperationsIgnored { .. } => "UnsupportedStorageError",
             Self::UnknownEvent { .. } => "EventNotFoundError",

@@ -42,7 +42,7 @@ pub(crate) fn events(
                 return;
             }
         };
-        let Invocation { ic, engine, mut store, input, user_event } = match opened {
+        let Invocation { ic, engine, mut store, input, user_event, mut quiet } = match opened {
             Opened::Begin(invocation) => invocation,
             Opened::Recorded { invocation, other_message } => {
                 if let Err(error) = recorded(&parts, &invocation, other_message, &run).await {
@@ -83,6 +83,17 @@ pub(crate) fn events(
             let mut end: Option<Ended> = None;
             'run: loop {
                 while let Some((ticket, event)) = ic.queue().take() {
+                    let Some((ticket, event)) = quiet.pass(ic.queue(), ticket, event) else { continue };
+                    for held in quiet.release() {
+                        match drive.drive_while(store.take(&ic, held)).await {
+                            Ok(stored) => yield Ok(Shown::event(stored.shown)),
+                            Err(error) => {
+                                drop(drive);
+                                yield Err(report(&ic, error).await);
+                                return;
+                            }
+                        }
+                    }
                     let stored = drive.drive_while(store.take(&ic, event)).await;
                     let Stored { shown, original } = match stored {
                         Ok(stored) => stored,
@@ -114,6 +125,17 @@ pub(crate) fn events(
             }
             end
         };
+        if let Some(Ok(end)) = &ended {
+            for held in quiet.end(matches!(end, RootEnd::Waiting(_))) {
+                match store.take(&ic, held).await {
+                    Ok(stored) => yield Ok(Shown::event(stored.shown)),
+                    Err(error) => {
+                        yield Err(report(&ic, error).await);
+                        return;
+                    }
+                }
+            }
+        }
         let mut succeeded = false;
         if run.is_closing() {
             run.set_outcome(Outcome::Aborted);

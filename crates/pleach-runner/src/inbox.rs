@@ -1,9 +1,9 @@
 //! What waits for a person: the open questions of a session, of a user, of an app.
 
-use pleach_core::{Question, SessionId, UserId};
+use pleach_core::{Question, UserId};
 use pleach_session::{InboxItem, ListQuestions, open_questions};
 
-use crate::{RunError, Runner};
+use crate::{RunError, Runner, SessionRef};
 
 impl Runner {
     /// The open questions of a session in the order asked: see [`open_questions`].
@@ -15,12 +15,9 @@ impl Runner {
     ///
     /// # Cancel safety
     /// It only reads.
-    pub async fn questions(
-        &self,
-        user: impl Into<UserId>,
-        session: impl Into<SessionId>,
-    ) -> Result<Vec<Question>, RunError> {
-        Ok(open_questions(&self.parts.load_all(&self.key(user, session)).await?.events))
+    pub async fn questions(&self, session: impl Into<SessionRef>) -> Result<Vec<Question>, RunError> {
+        let key = self.parts.session_key(&session.into()).await?;
+        Ok(open_questions(&self.parts.load_all(&key).await?.events))
     }
 
     /// The open questions of all sessions of a user, in the order asked; a user without sessions has none.

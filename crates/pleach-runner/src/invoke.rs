@@ -1,10 +1,12 @@
 //! The beginning of an invocation: session, message, history. Rules R1103–R1106.
 
+use std::pin::pin;
 use std::sync::Arc;
 
+use futures_util::future::select;
 use pleach_context::{History, InvocationContext, InvocationSetup, NodeInput};
 use pleach_core::{Content, Event, InvocationId, Map, Session, SessionKey};
-use pleach_session::{CreateSession, GetSessionConfig, SessionError, live_events_of};
+use pleach_session::{ABORTED, CreateSession, GetSessionConfig, SessionError, live_events_of};
 use pleach_workflow::Engine;
 use smol_str::SmolStr;
 
@@ -12,9 +14,11 @@ use crate::active::ActiveRun;
 use crate::answer::{Answered, resolve};
 use crate::events::report;
 use crate::join::{Share, differs};
+use crate::quiet::Quiet;
 use crate::registry::Claimed;
 use crate::runner::{RunnerParts, check_ids};
 use crate::store::Store;
+use crate::strict::resolve_strict;
 use crate::{RunError, RunRequest};
 
 /// An invocation that is ready to run its root node.
@@ -25,6 +29,8 @@ pub(crate) struct Invocation {
     pub(crate) input: NodeInput,
     /// The stored event of the message.
     pub(crate) user_event: Option<Arc<Event>>,
+    /// What a resume holds back.
+    pub(crate) quiet: Quiet,
 }
 
 /// What a request comes to.
@@ -52,14 +58,19 @@ impl RunnerParts {
         let key = self.session_key(&request.session).await?;
         check_ids(&key)?;
         // Before the session is loaded: behind a run that is just ending the newcomer sees all of it.
-        if let Some(share) = self.enter_session(run, &key).await? {
+        if let Some(share) = self.enter_session(&request, run, &key).await? {
             return Ok(Opened::Join(share));
         }
         let session = self.load(&key, &request).await?;
-        let message = request.message.clone().map(as_user);
-        let answered = match &message {
-            Some(message) => resolve(message, &session.events, request.invocation_id.as_ref())?,
-            None => None,
+        let mut message = request.message.clone().map(as_user);
+        let answered = match (&message, &request.strict) {
+            (Some(answers), Some(strict)) => {
+                let taken = resolve_strict(answers, strict, &session.events)?;
+                message = taken.message;
+                Some(taken.answered)
+            }
+            (Some(message), None) => resolve(message, &session.events, request.invocation_id.as_ref())?,
+            (None, _) => None,
         };
         if let (Some(answered), Some(named)) = (&answered, &request.invocation_id)
             && answered.invocation_id != *named
@@ -71,10 +82,17 @@ impl RunnerParts {
         // Of a rewound invocation no event counts (R1141).
         let own = known.as_ref().map(|id| live_events_of(&session.events, id)).unwrap_or_default();
         let (original, resumes) = (first_message(&own), !own.is_empty());
+        // The message that started it gives the recorded end.
+        let goes_on = answered.is_some() || message.is_none();
+        if let Some(event) = own.last().filter(|_| goes_on && is_aborted(&own)) {
+            return Err(RunError::InvocationAborted { invocation: event.invocation_id().clone() });
+        }
         if let (Some(named), None, false) = (&request.invocation_id, &message, resumes) {
             return Err(RunError::UnknownInvocation { session: key, invocation: named.to_string() });
         }
         let mut history = History::of(&own);
+        let is_quiet = resumes && message.is_none() && request.state_delta.is_empty();
+        let quiet = if is_quiet { Quiet::resume(&own, &self.root.spec().name) } else { Quiet::default() };
         let invocation_id = known.unwrap_or_else(|| InvocationId::from(format!("e-{}", self.services.ids.uuid())));
 
         let engine = Arc::new(Engine::new());
@@ -131,20 +149,25 @@ impl RunnerParts {
         }
         let input = input_event.map_or(NodeInput::Null, NodeInput::Content);
         if starts_again {
-            let invocation = Invocation { ic, engine, store, input, user_event: None };
+            let invocation = Invocation { ic, engine, store, input, user_event: None, quiet };
             return Ok(Opened::Recorded { invocation, other_message });
         }
         if resumes && !store.has_stored() {
             // Of several that resume, one runs.
             ic.work_gate().close();
         }
-        Ok(Opened::Begin(Invocation { ic, engine, store, input, user_event: stored }))
+        Ok(Opened::Begin(Invocation { ic, engine, store, input, user_event: stored, quiet }))
     }
 
     /// Takes a place among the runs of the session, or joins the one that has the invocation.
-    async fn enter_session(&self, run: &Arc<ActiveRun>, key: &SessionKey) -> Result<Option<Share>, RunError> {
+    async fn enter_session(
+        &self,
+        request: &RunRequest,
+        run: &Arc<ActiveRun>,
+        key: &SessionKey,
+    ) -> Result<Option<Share>, RunError> {
         loop {
-            let leader = match self.active.claim(run, key)? {
+            let leader = match self.claim(request, run, key).await? {
                 Claimed::Own(ending) => {
                     for ending in ending {
                         ending.ended().await;
@@ -173,6 +196,29 @@ impl RunnerParts {
         }
         let replaced = ic.services().plugins.on_user_message(ic, new).await.map_err(RunError::Plugin)?;
         Ok(replaced.map(as_user).as_ref() != first.content())
+    }
+
+    /// Claims the session for a run; one that is queued waits until nothing keeps the session busy.
+    ///
+    /// # Errors
+    /// [`RunError::Busy`], and [`RunError::Aborted`] when the run is stopped while it waits.
+    async fn claim(&self, request: &RunRequest, run: &Arc<ActiveRun>, key: &SessionKey) -> Result<Claimed, RunError> {
+        if request.strict.as_ref().is_none_or(|strict| !strict.options.queue) {
+            return self.active.claim(run, key);
+        }
+        loop {
+            while let Some(other) = self.active.before(run, key) {
+                select(pin!(other.ended()), pin!(request.abort.aborted())).await;
+                if request.abort.is_aborted() || run.is_closing() {
+                    return Err(RunError::Aborted);
+                }
+            }
+            match self.active.claim(run, key) {
+                // A detached run has begun between the two.
+                Err(RunError::Busy { .. }) => {}
+                claimed => return claimed,
+            }
+        }
     }
 
     async fn load(&self, key: &SessionKey, request: &RunRequest) -> Result<Session, RunError> {
@@ -239,6 +285,12 @@ async fn store_user_event(ic: &InvocationContext, store: &mut Store, mut event: 
 pub(crate) fn as_user(mut content: Content) -> Content {
     content.role = Some("user".into());
     content
+}
+
+/// Whether an invocation was aborted, and nothing of it has run since.
+fn is_aborted(own: &[&Arc<Event>]) -> bool {
+    let last = own.iter().rev().find(|event| !event.is_from_user());
+    last.is_some_and(|event| event.error_code() == Some(ABORTED))
 }
 
 /// The message that started an invocation: its first user event with content that answers nothing.

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use foldhash::HashMap;
-use pleach_core::{SessionId, SessionKey, UserId};
+use pleach_core::{SessionId, SessionKey};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
@@ -95,12 +95,26 @@ impl ActiveRuns {
         Ok(Claimed::Own(ending))
     }
 
+    /// The run that a queued one has to wait for: a detached one of the session, or one that was queued before it.
+    pub(crate) fn before(&self, run: &Arc<ActiveRun>, key: &SessionKey) -> Option<Arc<ActiveRun>> {
+        let key = stored(key);
+        run.set_queued(key.clone());
+        let inner = self.inner();
+        let runs = inner.runs.get(&key.session_id)?;
+        let earlier = runs.iter().take_while(|other| !Arc::ptr_eq(other, run));
+        let queued = earlier.filter(|other| other.is_queued_in(&key)).last();
+        let working = |other: &&Arc<ActiveRun>| {
+            !Arc::ptr_eq(other, run) && other.is_in(&key) && other.is_detached() && !other.is_summing_up()
+        };
+        queued.or_else(|| runs.iter().find(working)).cloned()
+    }
+
     /// The detached runs that may turn out to be in this session, and have not found it yet.
     pub(crate) fn about_to_begin(&self, session: &SessionRef) -> Vec<Arc<ActiveRun>> {
         let inner = self.inner();
         let runs = inner.runs.get(&bucket(session)).map(Vec::as_slice).unwrap_or_default();
         let may_be = |run: &&Arc<ActiveRun>| {
-            let users = [user(session), user(run.session())];
+            let users = [session.user_id(), run.session().user_id()];
             users.iter().any(Option::is_none) || users[0] == users[1]
         };
         let waits = |run: &&Arc<ActiveRun>| run.is_detached() && run.invocation().is_none();
@@ -143,8 +157,7 @@ impl Inner {
 }
 
 fn bucket(session: &SessionRef) -> SessionId {
-    let (SessionRef::Of(_, id) | SessionRef::Only(id)) = session;
-    trimmed(id)
+    trimmed(session.session_id())
 }
 
 /// The session's id without blanks around it, as new sessions are stored (S30).
@@ -155,11 +168,4 @@ fn trimmed(id: &SessionId) -> SessionId {
 
 fn stored(key: &SessionKey) -> SessionKey {
     SessionKey::new(key.app_name.clone(), key.user_id.clone(), trimmed(&key.session_id))
-}
-
-fn user(session: &SessionRef) -> Option<&UserId> {
-    match session {
-        SessionRef::Of(user, _) => Some(user),
-        SessionRef::Only(_) => None,
-    }
 }

@@ -3,9 +3,10 @@
 use std::fmt;
 
 use pleach_context::{AbortSignal, RunConfig};
-use pleach_core::{Content, InvocationId, Map, SessionId, UserId};
+use pleach_core::{Content, InvocationId, Map, SessionId, SessionKey, UserId};
 
 use crate::Message;
+use crate::question_ref::Strict;
 
 /// Everything that starting or resuming an invocation can be given. ADK: the arguments of `run_async`.
 #[derive(Clone)]
@@ -44,6 +45,8 @@ pub struct RunRequest {
     pub yield_user_message: bool,
     /// How the caller can stop the invocation.
     pub abort: AbortSignal,
+    /// Which questions the message answers, when it comes from [`Runner::answer`](crate::Runner::answer).
+    pub(crate) strict: Option<Strict>,
 }
 
 impl RunRequest {
@@ -57,6 +60,7 @@ impl RunRequest {
             config: RunConfig::default(),
             yield_user_message: false,
             abort: AbortSignal::new(),
+            strict: None,
         }
     }
 
@@ -126,6 +130,41 @@ pub enum SessionRef {
     Of(UserId, SessionId),
     /// The one session with this id.
     Only(SessionId),
+    /// The session of this key, which must be of the Runner's app.
+    Key(SessionKey),
+}
+
+impl SessionRef {
+    /// The session's id.
+    #[must_use]
+    pub fn session_id(&self) -> &SessionId {
+        match self {
+            Self::Of(_, id) | Self::Only(id) => id,
+            Self::Key(key) => &key.session_id,
+        }
+    }
+
+    /// The user, when it is named.
+    #[must_use]
+    pub fn user_id(&self) -> Option<&UserId> {
+        match self {
+            Self::Of(user, _) => Some(user),
+            Self::Only(_) => None,
+            Self::Key(key) => Some(&key.user_id),
+        }
+    }
+}
+
+impl From<SessionKey> for SessionRef {
+    fn from(key: SessionKey) -> Self {
+        Self::Key(key)
+    }
+}
+
+impl From<&SessionKey> for SessionRef {
+    fn from(key: &SessionKey) -> Self {
+        Self::Key(key.clone())
+    }
 }
 
 impl From<&str> for SessionRef {

@@ -11,10 +11,13 @@ use serde::Serialize;
 use crate::answer::response_part;
 use crate::closing::Closing;
 use crate::message::of_parts;
+use crate::question_ref::Strict;
 use crate::registry::ActiveRuns;
 use crate::run::Run;
 use crate::trace::OnSpan;
-use crate::{EventsCompactionConfig, Message, RunError, RunRequest, RunnerBuilder, SessionRef};
+use crate::{
+    AnswerOptions, EventsCompactionConfig, Message, QuestionRef, RunError, RunRequest, RunnerBuilder, SessionRef,
+};
 
 /// Starts and resumes invocations of an app. Cheap to clone; one serves any number of sessions at once.
 ///
@@ -71,16 +74,22 @@ impl Runner {
 
     /// Answers a question of a session, in any process and on any day; the invocation that asked goes on.
     ///
-    /// The session is named by user and id, or by its id alone. The answer is checked against the question when the run
-    /// starts: one that does not fit, and an unknown question, are errors, and nothing is stored. An answer to a question
-    /// that is answered already is stored as well; what was finished with the first one stays as it is (E158).
+    /// The session is named by user and id, by its key, or by its id alone; the question by its id, by invocation and id, or by a
+    /// [`Question`](pleach_core::Question). All checks are made when the run starts, and when one fails nothing is stored:
+    ///
+    /// - The answer must fit the question.
+    /// - An id alone must be open in one invocation only ([`RunError::AmbiguousQuestion`]).
+    /// - The same answer again is a success that stores nothing; the invocation goes on if it was cut off.
+    /// - Another answer replaces the first until a run that took the first has completed, and is an error then
+    ///   ([`RunError::AlreadyAnswered`]).
+    /// - The invocation must not be aborted ([`RunError::InvocationAborted`]).
     ///
     /// # Errors
     /// An answer that has no JSON form.
     pub fn answer(
         &self,
         session: impl Into<SessionRef>,
-        question: &str,
+        question: impl Into<QuestionRef>,
         answer: impl Serialize,
     ) -> Result<Run, RunError> {
         self.answer_all(session, [(question, answer)])
@@ -90,14 +99,33 @@ impl Runner {
     ///
     /// # Errors
     /// An answer that has no JSON form.
-    pub fn answer_all<'q>(
+    pub fn answer_all(
         &self,
         session: impl Into<SessionRef>,
-        answers: impl IntoIterator<Item = (&'q str, impl Serialize)>,
+        answers: impl IntoIterator<Item = (impl Into<QuestionRef>, impl Serialize)>,
     ) -> Result<Run, RunError> {
-        let part = |(question, answer)| response_part(question, answer);
-        let parts = answers.into_iter().map(part).collect::<Result<Vec<_>, _>>()?;
-        Ok(self.start(RunRequest::new(session).message(of_parts(parts))))
+        self.answer_with(session, answers, AnswerOptions::new())
+    }
+
+    /// Answers questions of one invocation with options. See [`Runner::answer`].
+    ///
+    /// # Errors
+    /// An answer that has no JSON form.
+    pub fn answer_with(
+        &self,
+        session: impl Into<SessionRef>,
+        answers: impl IntoIterator<Item = (impl Into<QuestionRef>, impl Serialize)>,
+        options: AnswerOptions,
+    ) -> Result<Run, RunError> {
+        let (mut questions, mut parts) = (Vec::new(), Vec::new());
+        for (question, answer) in answers {
+            let question = question.into();
+            parts.push(response_part(question.id(), answer)?);
+            questions.push(question);
+        }
+        let mut request = RunRequest::new(session).message(of_parts(parts));
+        request.strict = (!questions.is_empty()).then_some(Strict { questions, options });
+        Ok(self.start(request))
     }
 
     /// Goes on with an invocation that failed or was cut off: finished nodes are not run again (R1025).
@@ -143,6 +171,10 @@ impl RunnerParts {
     pub(crate) async fn session_key(&self, session: &SessionRef) -> Result<SessionKey, RunError> {
         let id = match session {
             SessionRef::Of(user, id) => return Ok(SessionKey::new(self.app_name.clone(), user.clone(), id.clone())),
+            SessionRef::Key(key) if key.app_name == self.app_name => return Ok(key.clone()),
+            SessionRef::Key(key) => {
+                return Err(RunError::OtherApp { session: key.clone(), app: self.app_name.to_string() });
+            }
             SessionRef::Only(id) => id,
         };
         check_id("session", id.as_str())?;

@@ -68,9 +68,9 @@ pub use pleach_memory::{
 #[cfg(feature = "sqlite")]
 pub use pleach_memory_sqlite::{SqliteMemoryOptions, SqliteMemoryService};
 pub use pleach_runner::{
-    App, Detached, DrainOptions, Drained, DrainedRun, EventsCompactionConfig, EventsSummarizer, Follow, FollowOptions,
-    FollowStatus, Message, Overdue, Run, RunEnd, RunError, RunEvent, RunRequest, Runner, RunnerBuilder, SessionRef,
-    Summary, summary_event,
+    AnswerOptions, App, Detached, DrainOptions, Drained, DrainedRun, EventsCompactionConfig, EventsSummarizer, Follow,
+    FollowOptions, FollowStatus, Message, Overdue, QuestionRef, Run, RunEnd, RunError, RunEvent, RunRequest, Runner,
+    RunnerBuilder, SessionRef, Summary, summary_event,
 };
 pub use pleach_schema::{FieldType, json_or_text};
 pub use pleach_session::{

@@ -32,8 +32,6 @@ pub struct History {
     askers: FxHashMap<String, Vec<Asker>>,
     /// Counts what has been read, to tell earlier from later.
     now: u32,
-    /// When a run gave the last event.
-    ran: u32,
     /// What engines keep, by run.
     kept: Mutex<FxHashMap<RunKey, Box<dyn Any + Send>>>,
 }
@@ -43,6 +41,19 @@ pub struct History {
 struct Asker {
     run: RunKey,
     schema: Option<Value>,
+}
+
+/// What has become of a question: see [`History::answer_to`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Answered<'a> {
+    /// A run waits for the answer.
+    No,
+    /// This answer was given, and no run that took it has completed: a newer one replaces it.
+    Given(&'a Value),
+    /// A run that took this answer has completed: no other one counts.
+    Taken(&'a Value),
+    /// No run is known that asked it, such as for a question of a program without nodes.
+    Unknown,
 }
 
 /// A run that left events.
@@ -120,6 +131,34 @@ impl History {
         self.runs.children(parent).map(|key| self.at(key))
     }
 
+    /// What has become of the question with this id. For runners.
+    #[must_use]
+    pub fn answer_to(&self, id: &str) -> Answered<'_> {
+        let Some(askers) = self.askers.get(id) else { return Answered::Unknown };
+        let mut records = askers.iter().map(|asker| self.at(asker.run).record);
+        if records.any(|record| record.waits_for(id)) {
+            return Answered::No;
+        }
+        let Some(last) = askers.last() else { return Answered::Unknown };
+        match self.at(last.run).record.answers().get(id) {
+            Some(answer) if self.is_taken(last.run) => Answered::Taken(answer),
+            Some(answer) => Answered::Given(answer),
+            None => Answered::Unknown,
+        }
+    }
+
+    /// Whether a run that took the answer to this run's question has completed: the run itself, or another one since.
+    fn is_taken(&self, run: RunKey) -> bool {
+        let answered = self.at(run).record.answered();
+        let own = self.at(run).path;
+        // A run that only asked is noted as completed by its answer alone.
+        let took = |other: &runs::Run| match other.path == *own {
+            true => other.record.gave_after(answered),
+            false => other.record.completed_after(answered),
+        };
+        self.runs.iter().any(took)
+    }
+
     /// Whether nothing has been recorded.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -181,9 +220,9 @@ impl History {
             };
             // Several runs may ask under one id: the last one that waits is answered, and then the others.
             let waiting = askers.iter().rev().find(|asker| self.at(asker.run).record.waits_for(id));
-            // Until something has run since, a second answer replaces the first; then the first one counts (R910).
-            let goes_on = |asker: &&Asker| self.at(asker.run).record.was_answered_after(self.ran);
-            let Some(Asker { run, schema }) = waiting.or(askers.last().filter(goes_on)) else { continue };
+            // Until a run that took the first one has completed, a second answer replaces it; then the first one counts (R910).
+            let replaceable = |asker: &&Asker| !self.is_taken(asker.run);
+            let Some(Asker { run, schema }) = waiting.or_else(|| askers.last().filter(replaceable)) else { continue };
             let (run, first) = (*run, waiting.is_some());
             // An answer that does not fit was refused by us before it was stored; one that another writer stored leaves
             // the question open, and a later good one wins (R907).
@@ -218,7 +257,6 @@ impl History {
 
     fn add_run_event(&mut self, event: &Arc<Event>) {
         let key = self.runs.key_of(event.path());
-        self.ran = self.now;
         // Most events say nothing: they carry an output, a route or state.
         let says = event.content().is_some() || event.long_running_tool_ids().is_some();
         let asks = says && self.add_questions(key, event);

@@ -264,14 +264,30 @@ impl RunRecord {
         self.chose_before_answer = self.chose();
     }
 
+    /// A newer answer takes the place of the first: what the run, or one below it, had made of the first does not count.
     pub(super) fn replace_answer(&mut self, id: &str, answer: &Value) {
         if let Some(given) = self.questions_mut().and_then(|asked| asked.answers.get_mut(id)) {
             *given = answer.clone();
+            self.output = None;
+            self.finished = false;
+            self.completed = false;
+            self.chose_before_answer = self.chose();
         }
     }
 
-    pub(super) fn was_answered_after(&self, time: u32) -> bool {
-        self.questions().is_some_and(|asked| asked.answered > time)
+    /// When the last answer came; 0 before.
+    pub(super) fn answered(&self) -> u32 {
+        self.questions().map_or(0, |asked| asked.answered)
+    }
+
+    /// Whether the run has completed after this time.
+    pub(super) fn completed_after(&self, time: u32) -> bool {
+        self.gave_after(time) || (self.completed && self.marked > time)
+    }
+
+    /// Whether the run's own events say that it has completed after this time.
+    pub(super) fn gave_after(&self, time: u32) -> bool {
+        self.own > time && self.finished && !self.failed && !self.is_open()
     }
 
     /// The run gave an event, which `finishes` it unless it failed.

@@ -81,6 +81,10 @@ impl Runs {
         }
     }
 
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Run> {
+        self.runs.iter()
+    }
+
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Run> {
         self.runs.iter_mut()
     }

@@ -150,7 +150,7 @@ async fn a_run_that_waits_for_an_answer_holds_nothing_up() {
     let runner = Runner::builder("t").root(node).sessions(sessions).build().unwrap();
     runner.run("ana", "s1", "go").detach().await.unwrap();
     assert_eq!(runner.drain(SECOND).await, Drained::default());
-    assert_eq!(runner.questions("ana", "s1").await.unwrap().len(), 1, "reading goes on");
+    assert_eq!(runner.questions(("ana", "s1")).await.unwrap().len(), 1, "reading goes on");
     assert_eq!(runner.follow("s1", None).await.unwrap().invocation_id(), None);
     runner.close().await.unwrap();
 }

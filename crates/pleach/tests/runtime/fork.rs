@@ -57,7 +57,7 @@ async fn goes_on_in_both(runner: Runner, calls: &AtomicU32) {
     let stored = load(&runner, "s2").await;
     assert_eq!((&fork.events, &fork.state), (&stored.events, &stored.state));
     assert_eq!(stored.events[..], source.events[..3]);
-    assert_eq!(runner.questions("ana", "s2").await.unwrap().len(), 1);
+    assert_eq!(runner.questions(("ana", "s2")).await.unwrap().len(), 1);
     assert_eq!(trace(runner.answer(("ana", "s2"), "q", "new").unwrap()).await, ["wf@1/done@1: \"new\""]);
     assert_eq!(calls.load(Ordering::Relaxed), 1);
     // Cut off right after the first node: a resume goes on from there.

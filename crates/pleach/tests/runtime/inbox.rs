@@ -28,7 +28,7 @@ fn ids(questions: &[Question]) -> Vec<&str> {
 }
 
 async fn open(runner: &Runner) -> Vec<String> {
-    ids(&runner.questions("ana", "s1").await.unwrap()).into_iter().map(str::to_owned).collect()
+    ids(&runner.questions(("ana", "s1")).await.unwrap()).into_iter().map(str::to_owned).collect()
 }
 
 #[tokio::test]
@@ -36,7 +36,7 @@ async fn r123_a_question_says_all_that_a_person_needs() {
     let (runner, sessions) = lanes();
     trace(runner.run("ana", "s1", "go")).await;
     let session = sessions.get_session(&key(), Default::default()).await.unwrap().unwrap();
-    let questions = runner.questions("ana", "s1").await.unwrap();
+    let questions = runner.questions(("ana", "s1")).await.unwrap();
     assert_eq!(questions, open_questions(&session.events));
     let expected = Question {
         id: "left".into(),
@@ -65,7 +65,7 @@ async fn r905_r907_r909_r1141_only_what_an_answer_reaches_is_open() {
     assert_eq!(open(&runner).await, ["right"]);
     // R911, E172, issue 10 A3: a second invocation asks under the same ids; the first one's question stays open.
     trace(runner.run("ana", "s1", "again")).await;
-    let questions = runner.questions("ana", "s1").await.unwrap();
+    let questions = runner.questions(("ana", "s1")).await.unwrap();
     let events = sessions.get_session(&key(), Default::default()).await.unwrap().unwrap().events;
     let second = events.last().unwrap().invocation_id().clone();
     assert_eq!(ids(&questions), ["right", "left", "right"]);
@@ -141,7 +141,7 @@ async fn r129_r130_r141_r907_r940_every_kind_of_question_of_a_foreign_history_is
     // The tool's own first response, and an answer that another writer stored although it does not fit.
     store(&runner, &mut session, "agent", "i1", response("tool", json!({"status": "pending"}))).await;
     store(&runner, &mut session, "user", "i1", response("n", json!({"result": "many"}))).await;
-    let questions = runner.questions("ana", "s1").await.unwrap();
+    let questions = runner.questions(("ana", "s1")).await.unwrap();
     let kinds: Vec<(&str, QuestionKind, &str, f64)> =
         questions.iter().map(|q| (q.id.as_str(), q.kind, q.message.as_str(), q.asked_at)).collect();
     let expected = [
@@ -226,8 +226,8 @@ async fn a5_the_inbox_of_many_sessions_loads_none() {
 #[tokio::test]
 async fn a_session_that_is_not_there_is_named_and_not_created() {
     let (runner, sessions) = lanes();
-    let error = runner.questions("ana", "s1").await.unwrap_err();
+    let error = runner.questions(("ana", "s1")).await.unwrap_err();
     assert_eq!((error.code(), error.message().as_str()), ("SessionNotFoundError", "session not found: t/ana/s1"));
     assert!(sessions.get_session(&key(), Default::default()).await.unwrap().is_none());
-    assert_eq!(runner.questions("ana", "").await.unwrap_err().to_string(), "the session id must not be blank");
+    assert_eq!(runner.questions(("ana", "")).await.unwrap_err().to_string(), "the session id must not be blank");
 }

@@ -32,6 +32,7 @@ mod recorded_ways;
 mod replay;
 mod rewind;
 mod script;
+mod second_answers;
 mod state_rules;
 mod state_writes;
 mod support;

@@ -1,0 +1,127 @@
+//! Answers by [`Runner::answer`](crate::Runner::answer): which question each of them reaches, and whether it still counts.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use pleach_context::{Answered as Earlier, History};
+use pleach_core::{Content, Event, FunctionCall, FunctionResponse, InvocationId, Part, Question, REQUEST_CREDENTIAL};
+use pleach_session::{check_stored_answer, live_events_of, newest_live_events, open_questions};
+use serde_json::Value;
+
+use crate::RunError;
+use crate::answer::{Answered, check, of_call, several_invocations};
+use crate::error::open_ids;
+use crate::question_ref::{QuestionRef, Strict};
+
+/// What is left to do with the answers of a message.
+#[derive(Debug)]
+pub(crate) struct Taken {
+    /// What they answer.
+    pub(crate) answered: Answered,
+    /// The answers that are stored; `None` when all of them are stored already.
+    pub(crate) message: Option<Content>,
+}
+
+/// Finds the questions that a message answers part by part, and leaves out the answers that are stored already.
+///
+/// # Errors
+/// A question that is unknown, ambiguous or answered otherwise, questions of several invocations, an answer that does not fit.
+pub(crate) fn resolve_strict(message: &Content, strict: &Strict, events: &[Arc<Event>]) -> Result<Taken, RunError> {
+    let open = open_questions(events);
+    let mut asked = Vec::new();
+    for question in &strict.questions {
+        asked.push(find(question, events, &open)?);
+    }
+    let invocations: BTreeSet<&str> = asked.iter().map(|(event, _)| event.invocation_id().as_str()).collect();
+    let Some((first, _)) = asked.first().filter(|_| invocations.len() == 1) else {
+        return Err(several_invocations(invocations));
+    };
+    let invocation = first.invocation_id();
+    let history = History::of(&live_events_of(events, invocation));
+    let mut parts = Vec::new();
+    for ((_, call), part) in asked.iter().zip(message.parts()) {
+        let Some(response) = &part.function_response else { continue };
+        let id = call.id.as_deref().unwrap_or_default();
+        let is_open = open.iter().any(|question| question.id == id && question.invocation_id == *invocation);
+        let fate = fate(&history, is_open, call, response);
+        let already = || RunError::AlreadyAnswered { id: id.to_owned(), invocation: invocation.clone() };
+        match fate {
+            Fate::New => {}
+            _ if strict.options.only_if_open => return Err(already()),
+            Fate::Replaces => {}
+            Fate::Same => continue,
+            Fate::Late => return Err(already()),
+        }
+        check(id, response, call)?;
+        parts.push(part.clone());
+    }
+    let message = (!parts.is_empty()).then(|| of_parts(message, parts));
+    Ok(Taken { answered: of_call(first), message })
+}
+
+fn of_parts(message: &Content, parts: Vec<Part>) -> Content {
+    let mut content = Content::new("user", parts);
+    content.role.clone_from(&message.role);
+    content
+}
+
+/// Finds the call that asks a question.
+fn find<'a>(
+    wanted: &QuestionRef,
+    events: &'a [Arc<Event>],
+    open: &[Question],
+) -> Result<(&'a Event, &'a FunctionCall), RunError> {
+    let id = wanted.id();
+    let named = match wanted.invocation() {
+        Some(invocation) => Some(invocation.clone()),
+        None => only_open(id, open)?,
+    };
+    let is_asked = |event: &&Arc<Event>| named.as_ref().is_none_or(|named| event.invocation_id() == named);
+    let call = |event: &'a Arc<Event>| {
+        let call = event.function_calls().find(|call| call.id.as_deref() == Some(id))?;
+        Some((&**event, call))
+    };
+    let found = newest_live_events(events).filter(is_asked).find_map(call);
+    found.ok_or_else(|| RunError::UnknownQuestion { ids: vec![id.to_owned()], open: open_ids(open) })
+}
+
+/// The invocation of the one open question with this id, if one is open.
+fn only_open(id: &str, open: &[Question]) -> Result<Option<InvocationId>, RunError> {
+    let asking: BTreeSet<&InvocationId> =
+        open.iter().filter(|question| question.id == id).map(|question| &question.invocation_id).collect();
+    match asking.len() {
+        0 | 1 => Ok(asking.into_iter().next().cloned()),
+        _ => Err(RunError::AmbiguousQuestion { id: id.to_owned(), invocations: asking.into_iter().cloned().collect() }),
+    }
+}
+
+/// What becomes of an answer.
+enum Fate {
+    /// The question is open.
+    New,
+    /// It is answered otherwise, and no run that took the answer has completed.
+    Replaces,
+    /// The same answer is stored.
+    Same,
+    /// A run that took another answer has completed.
+    Late,
+}
+
+fn fate(history: &History, is_open: bool, call: &FunctionCall, response: &FunctionResponse) -> Fate {
+    let earlier = history.answer_to(call.id.as_deref().unwrap_or_default());
+    // What is stored of a credential is not the credential.
+    let is_secret = call.name.as_deref() == Some(REQUEST_CREDENTIAL);
+    let is_same = |given: &Value| !is_secret && answer_in(call, response).is_some_and(|answer| answer == *given);
+    match earlier {
+        _ if is_open => Fate::New,
+        Earlier::No | Earlier::Unknown => Fate::New,
+        Earlier::Given(given) | Earlier::Taken(given) if is_same(given) => Fate::Same,
+        Earlier::Given(_) => Fate::Replaces,
+        Earlier::Taken(_) => Fate::Late,
+    }
+}
+
+/// The answer as a reader of the history sees it.
+fn answer_in(call: &FunctionCall, response: &FunctionResponse) -> Option<Value> {
+    check_stored_answer(crate::answer::schema_of(call), response).ok()
+}

@@ -1,0 +1,226 @@
+//! Second answers, answers to several invocations and to aborted ones, and resumes of what waits (issue 10 A2 to A4).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use pleach::prelude::*;
+use pleach::{AnswerOptions, App, InMemorySessionService, InvocationId, Node, QuestionRef, RunRequest, SessionKey};
+use serde_json::{Value, json};
+
+use crate::support::{key, runner, trace};
+
+async fn count(runner: &Runner) -> usize {
+    runner.sessions().get_session(&key(), Default::default()).await.unwrap().unwrap().events.len()
+}
+
+async fn invocation(runner: &Runner) -> InvocationId {
+    let session = runner.sessions().get_session(&key(), Default::default()).await.unwrap().unwrap();
+    session.events.last().unwrap().invocation_id().clone()
+}
+
+/// Asks for a number; the next node gives it, and fails while it is told to.
+fn flaky() -> (Workflow<Dynamic, i64>, Arc<AtomicBool>) {
+    let broken = Arc::new(AtomicBool::new(true));
+    let seen = Arc::clone(&broken);
+    let mut wf = Workflow::builder("wf");
+    let ask = wf.node("ask", async || RequestInput::<i64>::ask("q", "?"));
+    let take = wf.node("take", move |Input(n): Input<i64>| {
+        let broken = seen.load(Ordering::Relaxed);
+        async move { if broken { Err(Fail::msg("down")) } else { Ok(n) } }
+    });
+    wf.edge(START, ask).edge(ask, take);
+    (wf.build_to(take).unwrap(), broken)
+}
+
+fn in_app(root: impl Node, resumable: bool) -> Runner {
+    let sessions = Arc::new(InMemorySessionService::new());
+    Runner::app(App::new("t", root).unwrap().resumable(resumable)).sessions(sessions).build().unwrap()
+}
+
+#[tokio::test]
+async fn a2_a_newer_answer_counts_until_a_run_that_took_the_first_has_completed() {
+    for resumable in [false, true] {
+        let (wf, broken) = flaky();
+        let runner = in_app(wf, resumable);
+        trace(runner.run("ana", "s1", "go")).await;
+        assert!(runner.answer("s1", "q", 1).unwrap().output::<i64>().await.is_err());
+        assert!(runner.answer("s1", "q", 2).unwrap().output::<i64>().await.is_err());
+        broken.store(false, Ordering::Relaxed);
+        assert_eq!(runner.answer("s1", "q", 3).unwrap().output::<i64>().await.unwrap(), 3, "{resumable}");
+        let before = count(&runner).await;
+        let error = runner.answer("s1", "q", 4).unwrap().output::<i64>().await.unwrap_err();
+        assert!(matches!(&error, RunError::AlreadyAnswered { id, .. } if id == "q"), "{error}");
+        // The same answer again is a success, and nothing is stored.
+        assert_eq!(runner.answer("s1", "q", 3).unwrap().output::<i64>().await.unwrap(), 3);
+        let only_open = AnswerOptions::new().only_if_open(true);
+        let error = runner.answer_with("s1", [("q", 3)], only_open).unwrap().output::<i64>().await.unwrap_err();
+        assert!(matches!(error, RunError::AlreadyAnswered { .. }), "{error}");
+        assert_eq!(count(&runner).await, before, "{resumable}");
+    }
+}
+
+#[tokio::test]
+async fn a2_the_same_answer_again_goes_on_after_a_failure_and_is_not_stored_twice() {
+    let (wf, broken) = flaky();
+    let runner = in_app(wf, false);
+    trace(runner.run("ana", "s1", "go")).await;
+    trace(runner.answer("s1", "q", 1).unwrap()).await;
+    let before = count(&runner).await;
+    broken.store(false, Ordering::Relaxed);
+    assert_eq!(runner.answer("s1", "q", 1).unwrap().output::<i64>().await.unwrap(), 1);
+    assert_eq!(count(&runner).await, before + 1);
+}
+
+#[tokio::test]
+async fn a2_a_node_that_asks_in_the_middle_takes_the_newer_answer_until_it_has_completed() {
+    let broken = Arc::new(AtomicBool::new(true));
+    let seen = Arc::clone(&broken);
+    let node = FunctionNode::new("node", move |ctx: Context| {
+        let broken = seen.load(Ordering::Relaxed);
+        async move {
+            let first: i64 = ctx.ask("q", "?").await?;
+            if broken { Err(NodeError::value("down")) } else { Ok(first) }
+        }
+    });
+    let (runner, _) = runner(node.rerun_on_resume(true));
+    trace(runner.run("ana", "s1", "go")).await;
+    assert!(runner.answer("s1", "q", 1).unwrap().output::<i64>().await.is_err());
+    broken.store(false, Ordering::Relaxed);
+    assert_eq!(runner.answer("s1", "q", 2).unwrap().output::<i64>().await.unwrap(), 2);
+    let error = runner.answer("s1", "q", 3).unwrap().output::<i64>().await.unwrap_err();
+    assert!(matches!(error, RunError::AlreadyAnswered { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a3_an_id_that_two_invocations_ask_under_must_be_told_apart() {
+    let (wf, broken) = flaky();
+    broken.store(false, Ordering::Relaxed);
+    let runner = in_app(wf, false);
+    trace(runner.run("ana", "s1", "go")).await;
+    let first = invocation(&runner).await;
+    trace(runner.run("ana", "s1", "go")).await;
+    let open = runner.questions(("ana", "s1")).await.unwrap();
+    assert_eq!(open.len(), 2);
+    let before = count(&runner).await;
+    let error = runner.answer("s1", "q", 1).unwrap().output::<i64>().await.unwrap_err();
+    let RunError::AmbiguousQuestion { id, invocations } = &error else { panic!("{error}") };
+    assert_eq!((id.as_str(), invocations.len()), ("q", 2));
+    assert!(invocations.iter().all(|id| error.to_string().contains(id.as_str())), "{error}");
+    assert_eq!(count(&runner).await, before);
+    assert_eq!(runner.answer(key(), (first.clone(), "q"), 1).unwrap().output::<i64>().await.unwrap(), 1);
+    // Only one is left, so its id is enough.
+    assert_eq!(runner.answer(&key(), &open[1], 2).unwrap().output::<i64>().await.unwrap(), 2);
+    assert!(runner.questions(key()).await.unwrap().is_empty());
+    let unknown = runner.answer(key(), QuestionRef::from((first, "z")), 2).unwrap().output::<i64>().await.unwrap_err();
+    assert!(unknown.to_string().contains("'z'") && unknown.to_string().contains("none is open"), "{unknown}");
+    let other = runner.answer(SessionKey::new("x", "ana", "s1"), "q", 1).unwrap().output::<i64>().await.unwrap_err();
+    assert!(matches!(other, RunError::OtherApp { .. }), "{other}");
+}
+
+#[tokio::test]
+async fn a3_questions_carry_an_assignee_and_a_json_form() {
+    let mut wf = Workflow::builder("wf");
+    let ask = wf.node("ask", async || RequestInput::<i64>::ask("q", "?").assign_to("team-lead"));
+    wf.edge(START, ask);
+    let (runner, _) = runner(wf.build().unwrap());
+    trace(runner.run("ana", "s1", "go")).await;
+    trace(runner.run("bob", "s2", "go")).await;
+    let inbox = runner.inbox_for("team-lead").await.unwrap();
+    assert_eq!((inbox.len(), runner.inbox_for("nobody").await.unwrap().len()), (2, 0));
+    let json = serde_json::to_value(&inbox[0]).unwrap();
+    assert_eq!(json["session"], json!({"app_name": "t", "user_id": "ana", "session_id": "s1"}));
+    assert_eq!((&json["question"]["kind"], &json["question"]["assignee"]), (&json!("user_input"), &json!("team-lead")));
+    let question: pleach::Question = serde_json::from_value(json["question"].clone()).unwrap();
+    assert_eq!(question, inbox[0].question);
+}
+
+#[tokio::test]
+async fn a3_queued_answers_wait_for_a_detached_run_and_take_their_turns() {
+    let gate = Arc::new(tokio::sync::Notify::new());
+    let opened = Arc::clone(&gate);
+    let mut wf = Workflow::builder("wf");
+    let left = wf.node("l", async || RequestInput::<i64>::ask("left", "?"));
+    let slow = wf.node("slow", move |Input(n): Input<i64>| {
+        let gate = Arc::clone(&opened);
+        async move {
+            gate.notified().await;
+            n
+        }
+    });
+    let right = wf.node("r", async || RequestInput::<i64>::ask("right", "?"));
+    let third = wf.node("t", async || RequestInput::<i64>::ask("third", "?"));
+    let both = wf.join("both", (slow, right, third));
+    wf.edge(START, (left, right, third)).edge(left, slow);
+    let (runner, _) = runner(wf.build_to(both).unwrap());
+    trace(runner.run("ana", "s1", "go")).await;
+    let detached = runner.answer("s1", "left", 1).unwrap().detach();
+    detached.invocation_id().await.unwrap();
+    let busy = runner.answer("s1", "right", 2).unwrap().output::<Value>().await.unwrap_err();
+    assert!(matches!(busy, RunError::Busy { .. }), "{busy}");
+    let queue = || AnswerOptions::new().queue(true);
+    let first = runner.answer_with("s1", [("right", 2)], queue()).unwrap().detach();
+    let dropped = runner.answer_with("s1", [("third", 0)], queue()).unwrap();
+    let second = runner.answer_with("s1", [("third", 3)], queue()).unwrap().detach();
+    drop(dropped);
+    tokio::task::yield_now().await;
+    gate.notify_one();
+    assert!(matches!(first.output::<Value>().await, Err(RunError::Waiting(_))));
+    assert_eq!(second.output::<Value>().await.unwrap(), json!({"slow": 1, "r": 2, "t": 3}));
+}
+
+#[tokio::test]
+async fn a4_an_aborted_invocation_takes_no_answer_and_no_resume() {
+    let abort = pleach::AbortSignal::new();
+    let stop = abort.clone();
+    let mut wf = Workflow::builder("wf");
+    let ask = wf.node("ask", async || RequestInput::<i64>::ask("q", "?"));
+    let stuck = wf.node("stuck", async || std::future::pending::<i64>().await);
+    wf.edge(START, (ask, stuck));
+    let (runner, _) = runner(wf.build().unwrap());
+    let mut run = runner.start(RunRequest::new(("ana", "s1")).message("go").abort_signal(abort));
+    run.next().await.unwrap().unwrap();
+    stop.abort();
+    trace(run).await;
+    let (invocation, before) = (invocation(&runner).await, count(&runner).await);
+    for run in [runner.answer("s1", "q", 1).unwrap(), runner.resume("ana", "s1", invocation.clone())] {
+        let error = run.output::<Value>().await.unwrap_err();
+        assert!(matches!(&error, RunError::InvocationAborted { invocation: id } if *id == invocation), "{error}");
+    }
+    assert_eq!(count(&runner).await, before);
+}
+
+#[tokio::test]
+async fn a4_a_resume_of_what_waits_stores_nothing() {
+    for resumable in [false, true] {
+        let node = FunctionNode::new("node", async |ctx: Context| -> Result<i64, NodeError> {
+            let first: i64 = ctx.ask("first", "?").await?;
+            let second: i64 = ctx.ask("second", "?").await?;
+            Ok(first + second)
+        });
+        let mut inner = Workflow::builder("inner");
+        let asks = inner.node("asks", async || RequestInput::<i64>::ask("inner", "?"));
+        inner.edge(START, asks);
+        let mut wf = Workflow::builder("wf");
+        let before = wf.node("before", async || 1);
+        let (node, inner) = (wf.add(node.rerun_on_resume(true)), wf.add(inner.build_to(asks).unwrap()));
+        let both = wf.join("both", (node, inner));
+        wf.edge(START, before).edge(before, node.dynamic()).edge(before, inner.dynamic());
+        let runner = in_app(wf.build_to(both).unwrap(), resumable);
+        trace(runner.run("ana", "s1", "go")).await;
+        let id = invocation(&runner).await;
+        for answer in [None, Some("first")] {
+            if let Some(question) = answer {
+                trace(runner.answer("s1", question, 1).unwrap()).await;
+            }
+            let stored = count(&runner).await;
+            for _ in 0..2 {
+                let open = runner.resume("ana", "s1", id.clone()).output::<Value>().await.unwrap_err();
+                assert!(matches!(&open, RunError::Waiting(open) if open.len() == 2), "{open}");
+                assert_eq!(count(&runner).await, stored, "{resumable} {answer:?}");
+            }
+        }
+        trace(runner.answer("s1", "second", 2).unwrap()).await;
+        let output = runner.answer("s1", "inner", 3).unwrap().output::<Value>().await.unwrap();
+        assert_eq!(output, json!({"node": 3, "inner": 3}));
+    }
+}
