@@ -37,6 +37,7 @@ const NECK: &[&str] =
 
 pub(crate) const LAYERS: &[Row] = &[
     library("pleach-core", 0, &[]),
+    library("pleach-macros", 0, &[]),
     library("pleach-schema", 1, L1),
     library("pleach-session", 1, &["pleach-core", "pleach-schema"]),
     library("pleach-artifact", 1, L1),
@@ -83,6 +84,7 @@ pub(crate) const LAYERS: &[Row] = &[
         may_use: &[
             "pleach-core",
             "pleach-schema",
+            "pleach-macros",
             "pleach-session",
             "pleach-artifact",
             "pleach-memory",

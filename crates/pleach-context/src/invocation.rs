@@ -8,7 +8,7 @@ use pleach_core::{AppName, Content, Event, InvocationId, Map, SessionId, Session
 use smol_str::SmolStr;
 
 use crate::session_state::SessionState;
-use crate::{AbortSignal, EventQueue, History, NodeError, NodeScheduler, RunConfig, Services, WorkGate};
+use crate::{AbortSignal, DeadEnd, EventQueue, History, NodeError, NodeScheduler, RunConfig, Services, WorkGate};
 
 /// What all nodes of one invocation share: the session, the services, the settings and the event queue.
 ///
@@ -26,6 +26,7 @@ pub struct InvocationContext {
     metadata: Mutex<Map>,
     has_metadata: AtomicBool,
     user_event: OnceLock<Arc<Event>>,
+    dead_ends: Mutex<Vec<DeadEnd>>,
 }
 
 /// What the invocation has done so far, as far as it was read.
@@ -87,6 +88,7 @@ impl InvocationContext {
             metadata: Mutex::new(metadata),
             has_metadata,
             user_event: OnceLock::new(),
+            dead_ends: Mutex::default(),
         }
     }
 
@@ -124,6 +126,17 @@ impl InvocationContext {
     #[must_use]
     pub fn user_content(&self) -> Option<&Content> {
         self.user_event.get().and_then(|event| event.content())
+    }
+
+    /// Adds the dead ends of a workflow run that has completed. For engines.
+    pub fn note_dead_ends(&self, ends: impl IntoIterator<Item = DeadEnd>) {
+        lock(&self.dead_ends).extend(ends);
+    }
+
+    /// Returns the dead ends of the workflow runs that have completed so far, in the order in which they completed.
+    #[must_use]
+    pub fn dead_ends(&self) -> Vec<DeadEnd> {
+        lock(&self.dead_ends).clone()
     }
 
     /// The event of the message that started the invocation.

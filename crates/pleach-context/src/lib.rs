@@ -9,6 +9,7 @@ mod arguments;
 mod clock;
 mod context;
 mod credential;
+mod dead_end;
 mod error;
 mod extract;
 mod history;
@@ -40,6 +41,7 @@ pub use credential::{
     AuthCredential, CredentialService, InMemoryCredentialService, KeptCredentials, SentCredential,
     SessionStateCredentialService, accept_credential, credential_question, sent_credential,
 };
+pub use dead_end::DeadEnd;
 pub use error::{ChildFailure, Fail, NodeError, Result, ResultExt};
 pub use extract::fit;
 pub use extract::{And, Answers, Extract, Feeds, FromContext, FromState, Input, Nothing, Resume, Shared, Takes, Wants};

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::task::AtomicWaker;
 use pleach_context::telemetry::SpanEnd;
-use pleach_context::{AbortSignal, NodeInput};
+use pleach_context::{AbortSignal, DeadEnd, NodeInput};
 use pleach_core::{Content, Event, InvocationId, Question, SessionKey};
 use tokio::sync::{Notify, broadcast};
 
@@ -23,6 +23,9 @@ const BACKLOG: usize = 256;
 pub enum RunEnd {
     /// The root node has completed.
     Done,
+    /// The root node has completed, but on the way branches ended before a last node: no edge took a route, or a join
+    /// waited in vain.
+    DoneWithDeadEnds(Vec<DeadEnd>),
     /// It waits for answers.
     Waiting,
     /// It failed.
@@ -42,17 +45,26 @@ pub enum RunEnd {
 /// What only the output of a run is made from.
 #[derive(Clone)]
 pub(crate) enum Outcome {
-    Done(NodeInput),
+    Done(NodeInput, Vec<DeadEnd>),
     Waiting(Vec<Question>),
     Aborted,
+}
+
+impl RunEnd {
+    /// Whether the root node has completed, with or without dead ends.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        matches!(self, Self::Done | Self::DoneWithDeadEnds(_))
+    }
 }
 
 impl Outcome {
     /// The output, as the type that the caller wants.
     pub(crate) fn output<T: serde::de::DeserializeOwned>(self) -> Result<T, RunError> {
         match self {
-            Self::Done(output) => output.parse().map_err(|error| match output.is_null() {
-                true => RunError::NoOutput,
+            Self::Done(output, dead_ends) => output.parse().map_err(|error| match output.is_null() {
+                true if dead_ends.is_empty() => RunError::NoOutput,
+                true => RunError::DeadEnd(dead_ends),
                 false => RunError::Output(error),
             }),
             Self::Waiting(questions) => Err(RunError::Waiting(questions)),
@@ -198,7 +210,7 @@ impl ActiveRun {
     /// The end of the run, as its span tells of it.
     pub(crate) fn span_end(&self) -> SpanEnd {
         match &self.inner().outcome {
-            Some(Outcome::Done(_)) | None => SpanEnd::Completed,
+            Some(Outcome::Done(..)) | None => SpanEnd::Completed,
             Some(Outcome::Waiting(_)) => SpanEnd::Interrupted,
             Some(Outcome::Aborted) => SpanEnd::Cancelled,
         }
@@ -272,7 +284,8 @@ impl ActiveRun {
     /// Says that the stream has come to its end; its outcome tells which.
     pub(crate) fn complete(&self) {
         let end = match &self.inner().outcome {
-            Some(Outcome::Done(_)) => RunEnd::Done,
+            Some(Outcome::Done(_, dead_ends)) if dead_ends.is_empty() => RunEnd::Done,
+            Some(Outcome::Done(_, dead_ends)) => RunEnd::DoneWithDeadEnds(dead_ends.clone()),
             Some(Outcome::Waiting(_)) => RunEnd::Waiting,
             Some(Outcome::Aborted) if !self.is_closing() => RunEnd::Aborted,
             Some(Outcome::Aborted) | None => RunEnd::Cut,

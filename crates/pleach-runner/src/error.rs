@@ -1,7 +1,7 @@
 //! Why a run ended without its result.
 
 use pleach_artifact::ArtifactError;
-use pleach_context::NodeError;
+use pleach_context::{DeadEnd, NodeError};
 use pleach_core::{EventId, InvocationId, NodePath, Question, SessionKey};
 use pleach_session::SessionError;
 
@@ -138,9 +138,12 @@ pub enum RunError {
     /// The run's output is not of the wanted type.
     #[error("the output of the run does not fit the type that was asked for: {}", .0.message())]
     Output(NodeError),
-    /// The run ended without an output: its last node gave none, or no edge matched a route.
-    #[error("the run gave no output: its last node returned nothing, or no edge took the route that a node chose")]
+    /// The run ended without an output: its last node gave none.
+    #[error("the run gave no output: its last node returned nothing")]
     NoOutput,
+    /// The run ended without an output, because branches ended before a last node of the graph.
+    #[error("the run gave no output: {}", dead_ends(.0))]
+    DeadEnd(Vec<DeadEnd>),
     /// A detached run is under way in the session: follow it, wait for its end, or abort it. Nothing was stored.
     #[error("session {session} is busy with a detached run{}: wait for its end, or abort it; nothing was stored", of(.invocation))]
     Busy {
@@ -202,6 +205,10 @@ fn session_text(error: &SessionError) -> String {
 
 fn texts(errors: &[RunError]) -> String {
     errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+fn dead_ends(ends: &[DeadEnd]) -> String {
+    ends.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
 fn of(invocation: &Option<InvocationId>) -> String {
@@ -276,7 +283,7 @@ impl RunError {
             Self::UnknownInvocation { .. } => "InvocationNotFoundError",
             Self::OperationsIgnored { .. } => "UnsupportedStorageError",
             Self::UnknownEvent { .. } => "EventNotFoundError",
-            Self::NoOutput => "ValidationError",
+            Self::NoOutput | Self::DeadEnd(_) => "ValidationError",
             Self::Answer { .. } => "WorkflowDataError",
             Self::Session(error) => error.code(),
             Self::Artifact(error) => error.code(),

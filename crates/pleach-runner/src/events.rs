@@ -157,7 +157,7 @@ pub(crate) fn events(
             return;
         } else if let Some(Ok(end)) = ended {
             let outcome = outcome(&ic, end);
-            if matches!(outcome, Outcome::Done(_)) {
+            if matches!(outcome, Outcome::Done(..)) {
                 ic.services().sent_credentials.forget(&ic);
             }
             run.set_outcome(outcome);
@@ -185,7 +185,7 @@ fn early_exit(ic: &InvocationContext, content: Content) -> Event {
 
 pub(crate) fn outcome(ic: &InvocationContext, end: RootEnd) -> Outcome {
     match end {
-        RootEnd::Done(output) => Outcome::Done(output),
+        RootEnd::Done(output) => Outcome::Done(output, ic.dead_ends()),
         RootEnd::Waiting(ids) => {
             let own = ic.events().into_iter().filter(|event| event.invocation_id() == ic.invocation_id());
             let mut asked: Vec<Question> = own.flat_map(|event| event.questions()).collect();

@@ -38,7 +38,7 @@ pub(crate) async fn recorded(
                 // R1103: once all of it is done, the id means the old message.
                 tracing::warn!(invocation = %ic.invocation_id(), "the invocation is done: the new message is dropped");
             }
-            run.set_outcome(Outcome::Done(output));
+            run.set_outcome(Outcome::Done(output, ic.dead_ends()));
         }
         _ if other_message => {
             let (session, invocation) = name();

@@ -97,6 +97,12 @@ impl Run {
         run.outcome().unwrap_or(Outcome::Aborted).output()
     }
 
+    /// How the run ended; `None` while it is under way.
+    #[must_use]
+    pub fn end(&self) -> Option<RunEnd> {
+        self.run.end()
+    }
+
     /// Cancels what is still running and lets the plugins' `after_run` hooks run (R1114). A run that other callers read, too,
     /// goes on: closing only leaves it.
     ///

@@ -47,20 +47,21 @@ pub use pleach_artifact::{
     InMemoryArtifactService, SaveArtifact,
 };
 pub use pleach_context::{
-    AbortSignal, And, Answers, AuthCredential, ChildEnd, ChildFailure, Context, CredentialService, Decode, Dynamic,
-    EdgeOutline, EventQueue, Extract, Fail, Feeds, Field, Flow, FromContext, FromState, GraphOutline, History, Hook,
-    InMemoryCredentialService, Input, InputKind, InvocationContext, Key, Need, Node, NodeError, NodeFault, NodeInput,
-    NodeKind, NodeScheduler, NodeSpec, Nothing, Outline, Plugin, PluginManager, ReadonlyContext, Result, ResultExt,
-    Resume, RetryConfig, RunConfig, RunOptions, Schema, SessionStateCredentialService, Shared, State, StreamingMode,
-    SystemClock, Takes, Tool, ToolContext, TypedNode, Wants, Yield, fit,
+    AbortSignal, And, Answers, AuthCredential, ChildEnd, ChildFailure, Context, CredentialService, DeadEnd, Decode,
+    Dynamic, EdgeOutline, EventQueue, Extract, Fail, Feeds, Field, Flow, FromContext, FromState, GraphOutline, History,
+    Hook, InMemoryCredentialService, Input, InputKind, InvocationContext, Key, Need, Node, NodeError, NodeFault,
+    NodeInput, NodeKind, NodeScheduler, NodeSpec, Nothing, Outline, Plugin, PluginManager, ReadonlyContext, Result,
+    ResultExt, Resume, RetryConfig, RunConfig, RunOptions, Schema, SessionStateCredentialService, Shared, State,
+    StreamingMode, SystemClock, Takes, Tool, ToolContext, TypedNode, Wants, Yield, fit,
 };
 pub use pleach_core::{
-    AppName, AuthConfig, AuthDocument, Blob, BoxError, BoxFuture, Branch, CamelCase, Clock, Content, DEFAULT_ROUTE,
-    Event, EventActions, EventCompaction, EventId, FileData, FunctionCall, FunctionDeclaration, FunctionResponse,
-    IdGen, InvocationId, Map, ModelInfo, NodeInfo, NodePath, Part, Question, QuestionKind, RandomIds, RequestInput,
-    Revision, Route, RouteKey, Session, SessionHead, SessionId, SessionKey, StateOp, StateOpError, ToolConfirmation,
-    UiWidget, UserId, Uuid, to_camel, with_causes,
+    AnyRoute, AppName, AuthConfig, AuthDocument, Blob, BoxError, BoxFuture, Branch, CamelCase, Clock, Content,
+    DEFAULT_ROUTE, Event, EventActions, EventCompaction, EventId, FileData, FunctionCall, FunctionDeclaration,
+    FunctionResponse, IdGen, IntoRoute, InvocationId, Map, ModelInfo, NodeInfo, NodePath, Part, Question, QuestionKind,
+    RandomIds, RequestInput, Revision, Route, RouteKey, Routes, Session, SessionHead, SessionId, SessionKey, StateOp,
+    StateOpError, ToolConfirmation, UiWidget, UserId, Uuid, to_camel, with_causes,
 };
+pub use pleach_macros::Routes;
 pub use pleach_memory::{
     AddEvents, AddMemory, DeleteMemory, InMemoryMemoryService, MemoryEntry, MemoryError, MemoryService, SearchMemory,
     SearchMemoryResponse,

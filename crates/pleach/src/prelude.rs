@@ -4,6 +4,6 @@
 pub use crate::RunnerExt;
 pub use crate::{
     Answers, Args, BuildError, Content, Context, DEFAULT, Dynamic, Event, Fail, FromState, FunctionNode, FunctionTool,
-    Input, Key, Message, NodeError, Output, Part, RequestInput, Result, ResultExt, Resume, RetryConfig, RunError,
-    RunEvent, Runner, START, SessionService, Shared, Tool, ToolContext, ToolNode, Workflow, connect, tool,
+    Input, Key, Message, NodeError, Output, Part, RequestInput, Result, ResultExt, Resume, RetryConfig, Routes,
+    RunError, RunEvent, Runner, START, SessionService, Shared, Tool, ToolContext, ToolNode, Workflow, connect, tool,
 };

@@ -21,7 +21,7 @@ mod turns;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use pleach_core::{Branch, Content, Map, NodePath, Route};
+use pleach_core::{Branch, Content, IntoRoute, Map, NodePath, Route};
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 use smol_str::SmolStr;
@@ -432,16 +432,18 @@ impl Context {
         self.cell().route.clone()
     }
 
-    /// Sets the route; the last one wins (R211). After the end of the run it has no effect but a warning in the log;
+    /// Sets the route; the last one wins. After the end of the run it has no effect but a warning in the log;
     /// [`with_actions`](Self::with_actions) is an error then.
-    pub fn set_route(&self, route: impl Into<Route>) {
+    // R211
+    pub fn set_route(&self, route: impl IntoRoute) {
+        let route = route.into_route();
         let mut cell = self.cell();
         if cell.parking.ended {
             drop(cell);
             tracing::warn!(path = %self.node_path(), "a route was set after the end of its run and is ignored");
             return;
         }
-        cell.route = Some(route.into());
+        cell.route = Some(route);
         cell.route_pending = true;
     }
 

@@ -83,6 +83,8 @@ pub struct NodeSpec {
     pub state_schema: Option<Schema>,
     /// The state keys that the node reads by declaration; checked against the state schema of the workflow (R164).
     pub state_params: Vec<SmolStr>,
+    /// The routes that the node chooses among, when they are known; each needs an edge.
+    pub routes: Option<&'static [&'static str]>,
     /// What is wrong with the declaration; reported when the graph is built.
     pub faults: Vec<NodeFault>,
 }
@@ -116,6 +118,7 @@ impl NodeSpec {
             output_schema: None,
             state_schema: None,
             state_params: Vec::new(),
+            routes: None,
             faults,
         }
     }

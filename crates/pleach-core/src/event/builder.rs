@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 use smol_str::SmolStr;
 
-use crate::{Branch, Content, Event, EventActions, Map, Message, NodePath, Route, StateOp};
+use crate::{Branch, Content, Event, EventActions, IntoRoute, Map, Message, NodePath, StateOp};
 
 impl Event {
     /// Makes an event with nothing in it; the engine completes id, time, author, invocation, path and branch.
@@ -57,8 +57,8 @@ impl Event {
     }
 
     /// Sets the route: which edges of the graph are followed.
-    pub fn with_route(mut self, route: impl Into<Route>) -> Self {
-        self.actions.set_route(Some(route.into()));
+    pub fn with_route(mut self, route: impl IntoRoute) -> Self {
+        self.actions.set_route(Some(route.into_route()));
         self
     }
 

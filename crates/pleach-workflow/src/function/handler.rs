@@ -64,6 +64,11 @@ pub trait Handler<M>: Send + Sync + 'static {
 
     /// Adds the state keys that it reads by declaration.
     fn state_params(&self, keys: &mut Vec<SmolStr>);
+
+    /// Returns the routes that it chooses among, when its result type names them.
+    fn routes(&self) -> Option<&'static [&'static str]> {
+        None
+    }
 }
 
 impl<F, Args, HowItReturns> Handler<(Args, HowItReturns)> for F
@@ -96,5 +101,9 @@ where
 
     fn state_params(&self, keys: &mut Vec<SmolStr>) {
         Args::state_params(keys);
+    }
+
+    fn routes(&self) -> Option<&'static [&'static str]> {
+        <<F::Ret as Future>::Output as IntoYield<HowItReturns>>::routes()
     }
 }

@@ -1,10 +1,11 @@
 //! What a handler can return.
 
 use std::any::Any;
+use std::marker::PhantomData;
 
 use futures_util::{Stream, StreamExt as _};
 use pleach_context::{Dynamic, Flow, NodeError, NodeInput, Yield, json_schema_of};
-use pleach_core::{BoxError, Content, Event, RequestInput, Route};
+use pleach_core::{AnyRoute, BoxError, Content, Event, IntoRoute, RequestInput, Routes};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -28,6 +29,12 @@ pub trait IntoYield<M>: 'static {
     /// # Errors
     /// The error of a `Result`, or a `ValidationError` for a value that has no JSON form.
     fn into_flow(self) -> Result<Flow, NodeError>;
+
+    /// Returns the routes that it chooses among, when its type names them.
+    #[must_use]
+    fn routes() -> Option<&'static [&'static str]> {
+        None
+    }
 }
 
 /// Markers that keep the implementations of [`IntoYield`] apart.
@@ -87,6 +94,10 @@ impl<T: IntoYield<M>, E: Into<BoxError> + 'static, M: 'static> IntoYield<ResultW
     fn into_flow(self) -> Result<Flow, NodeError> {
         self.map_err(NodeError::from_handler)?.into_flow()
     }
+
+    fn routes() -> Option<&'static [&'static str]> {
+        T::routes()
+    }
 }
 
 impl<S: Stream + Send + 'static, M: 'static> IntoYield<marker::Streaming<M>> for S
@@ -105,6 +116,10 @@ where
             std::future::ready(item)
         });
         Ok(Flow::Stream(items.boxed()))
+    }
+
+    fn routes() -> Option<&'static [&'static str]> {
+        S::Item::routes()
     }
 }
 
@@ -145,23 +160,28 @@ impl IntoYield<marker::Raw> for NodeInput {
 }
 
 /// A value together with a route and state changes: one event, one commit.
+///
+/// `R` is what the route is chosen among: an enum that derives [`Routes`], or any route. With an enum, each route needs an
+/// edge, or the node a default edge, for the workflow to build.
 #[derive(Clone, Debug)]
-pub struct Output<T> {
+pub struct Output<T, R = AnyRoute> {
     value: T,
     event: Event,
+    among: PhantomData<fn() -> R>,
 }
 
 impl<T> Output<T> {
     /// An output value.
     pub fn of(value: T) -> Self {
-        Self { value, event: Event::new() }
+        Self { value, event: Event::new(), among: PhantomData }
     }
+}
 
+impl<T, R> Output<T, R> {
     /// Sets the route.
     #[must_use]
-    pub fn route(mut self, route: impl Into<Route>) -> Self {
-        self.event = self.event.with_route(route);
-        self
+    pub fn route<K: IntoRoute>(self, route: K) -> Output<T, K::Among> {
+        Output { value: self.value, event: self.event.with_route(route), among: PhantomData }
     }
 
     /// Sets a state key.
@@ -179,11 +199,15 @@ impl<T> Output<T> {
     }
 }
 
-impl<T: Serialize + 'static> IntoYield<marker::Routed> for Output<T> {
+impl<T: Serialize + 'static, R: Routes> IntoYield<marker::Routed> for Output<T, R> {
     type Out = T;
 
     fn into_flow(self) -> Result<Flow, NodeError> {
         let value = pleach_core::into_json(self.value).map_err(|error| NodeError::validation(error.to_string()))?;
         Ok(Flow::Done(Some(Yield::from(self.event.with_output(value)))))
+    }
+
+    fn routes() -> Option<&'static [&'static str]> {
+        R::ROUTES
     }
 }

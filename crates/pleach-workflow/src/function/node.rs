@@ -47,6 +47,7 @@ impl<In, Out> FunctionNode<In, Out> {
         let mut needs = Vec::new();
         handler.needs(&mut needs);
         handler.state_params(&mut spec.state_params);
+        spec.routes = handler.routes();
         let handler = Arc::new(handler);
         let checked = Arc::clone(&handler);
         Self {

@@ -1,6 +1,6 @@
 //! Edges and the routes they are followed on.
 
-use pleach_core::{DEFAULT_ROUTE, Route, RouteKey};
+use pleach_core::{DEFAULT_ROUTE, IntoRoute, Route, RouteKey};
 
 /// The condition of a routed edge: one or several route values, or the default route.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,9 +38,9 @@ impl EdgeRoute {
     }
 }
 
-impl<T: Into<Route>> From<T> for EdgeRoute {
+impl<T: IntoRoute> From<T> for EdgeRoute {
     fn from(route: T) -> Self {
-        match route.into() {
+        match route.into_route() {
             Route::One(key) if Self::is_default(&key) => Self::Default,
             Route::One(key) => Self::Keys(vec![key]),
             Route::Many(keys) => Self::Keys(keys),

@@ -2,6 +2,7 @@
 
 mod builder;
 mod compiled;
+mod dead_ends;
 mod edge;
 mod error;
 mod handle;

@@ -7,6 +7,7 @@ use smol_str::SmolStr;
 
 use super::builder::{Draft, Link};
 use super::compiled::START_NAME;
+use super::dead_ends;
 use super::error::Fault;
 use super::handle::End;
 
@@ -15,7 +16,7 @@ pub(crate) fn faults(draft: &Draft) -> Vec<Fault> {
     let mut faults: Vec<Fault> = draft.spec.faults.iter().map(Fault::from).collect();
     faults.extend(draft.nodes.iter().flat_map(|node| node.spec().faults.iter().map(Fault::from)));
     faults.extend(draft.misuses.iter().cloned());
-    let checks: [fn(&Draft) -> Vec<Fault>; 9] = [
+    let checks: [fn(&Draft) -> Vec<Fault>; 11] = [
         duplicate_names,
         missing_start,
         routed_start,
@@ -25,6 +26,8 @@ pub(crate) fn faults(draft: &Draft) -> Vec<Fault> {
         default_in_list,
         unconditional_cycle,
         schema_mismatch,
+        dead_ends::untaken_routes,
+        dead_ends::idle_joins,
     ];
     if !draft.links.is_empty() {
         faults.extend(checks.iter().flat_map(|check| check(draft)));

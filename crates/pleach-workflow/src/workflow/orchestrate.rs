@@ -384,11 +384,23 @@ impl<'a> Orchestration<'a> {
             }
             None => None,
         };
+        self.report_dead_ends(schedule);
         if self.ctx.invocation().is_resumable() {
             self.news.push(checkpoint::end_of_agent(&self.ctx));
             self.tell().await;
         }
         Ok(Flow::Done(last))
+    }
+
+    fn report_dead_ends(&self, schedule: &Schedule) {
+        let ends = schedule.dead_ends(self.graph, self.ctx.node_path());
+        if ends.is_empty() {
+            return;
+        }
+        for end in &ends {
+            tracing::warn!("{end}");
+        }
+        self.ctx.invocation().note_dead_ends(ends);
     }
 
     fn checkpoint(&mut self, schedule: &Schedule) {

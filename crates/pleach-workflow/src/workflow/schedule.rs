@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use pleach_context::{NodeInput, NodeSpec};
-use pleach_core::{Branch, Map, Route};
+use pleach_context::{DeadEnd, NodeInput, NodeSpec};
+use pleach_core::{Branch, Map, NodePath, Route};
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 
@@ -56,6 +56,8 @@ pub(crate) struct Schedule {
     interrupts: FxHashMap<usize, Vec<String>>,
     /// What START gives.
     start: Kept,
+    /// The nodes whose route no edge takes, with that route.
+    untaken: Vec<(usize, Option<Route>)>,
 }
 
 /// The state of one graph node: small, since a run makes one for every node of its graph.
@@ -101,6 +103,7 @@ impl Schedule {
             limit,
             interrupts: FxHashMap::default(),
             start: Kept { output: input.clone(), branch },
+            untaken: Vec::new(),
         };
         let use_sub_branch = graph.start.len() > 1;
         for edge in &graph.start {
@@ -233,7 +236,7 @@ impl Schedule {
         let mut edges = graph.followed(node, route);
         let (mut edge, mut after) = (edges.next(), edges.next());
         if edge.is_none() && !graph.is_terminal(node) {
-            tracing::warn!(node = %graph_node.node.spec().name, ?route, "no edge matches the route; the branch ends");
+            self.untaken.push((node, route.cloned()));
         }
         let by = u32::try_from(node).ok();
         let use_sub_branch = after.is_some();
@@ -292,6 +295,24 @@ impl Schedule {
         ids.sort_unstable();
         ids.dedup();
         ids
+    }
+
+    /// Where branches ended before a terminal node; `workflow` is the path of the run.
+    pub(crate) fn dead_ends(&self, graph: &Graph, workflow: &NodePath) -> Vec<DeadEnd> {
+        let name = |node: usize| graph.nodes[node].node.spec().name.clone();
+        let untaken = self.untaken.iter();
+        let mut ends: Vec<DeadEnd> =
+            untaken.map(|(node, route)| DeadEnd::route(workflow.clone(), name(*node), route.as_ref())).collect();
+        let started = self.joins.iter().enumerate().filter(|(_, arrivals)| arrivals.count > 0);
+        for (number, arrivals) in started {
+            let awaited = graph.joins[number].awaited.iter().zip(&arrivals.arrived);
+            let missing = awaited.filter(|(awaited, arrived)| awaited.node.is_some() && !**arrived);
+            let missing = missing.map(|(awaited, _)| awaited.name.clone()).collect();
+            let join = graph.nodes.iter().position(|node| node.join.is_some_and(|join| join as usize == number));
+            let workflow = workflow.clone();
+            ends.extend(join.map(|join| DeadEnd::Join { workflow, node: name(join), missing }));
+        }
+        ends
     }
 
     /// The outputs of the terminal nodes.

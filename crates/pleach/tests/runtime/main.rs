@@ -10,6 +10,7 @@ mod answer_types;
 mod changed;
 mod compaction;
 mod credentials;
+mod dead_ends;
 mod detached;
 mod drain;
 mod edge_cases;

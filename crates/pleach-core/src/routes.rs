@@ -1,0 +1,43 @@
+//! Sets of routes that are known when a workflow is built.
+
+use crate::Route;
+
+/// A set of routes that a node chooses among: an enum of unit variants, with `#[derive(Routes)]`.
+///
+/// A handler that returns `Output<T, R>` chooses one of the routes `R`, and building the workflow fails unless each of them
+/// has an edge or the node has a default edge. The route of a variant is its name in snake case, or that of
+/// `#[route("name")]`.
+pub trait Routes: 'static {
+    /// The routes; `None` when they are not known before the node runs.
+    const ROUTES: Option<&'static [&'static str]>;
+}
+
+/// Any route: what an `Output<T>` chooses among.
+#[derive(Clone, Debug)]
+pub enum AnyRoute {}
+
+impl Routes for AnyRoute {
+    const ROUTES: Option<&'static [&'static str]> = None;
+}
+
+/// A value that chooses a route: a text, an integer, a boolean, a list of those, or a variant of [`Routes`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a route",
+    label = "not a route",
+    note = "a route is a text, an integer, a boolean, a list of those, or an enum that derives `Routes`"
+)]
+pub trait IntoRoute {
+    /// The routes that it is one of.
+    type Among: Routes;
+
+    /// Returns the route.
+    fn into_route(self) -> Route;
+}
+
+impl<T: Into<Route>> IntoRoute for T {
+    type Among = AnyRoute;
+
+    fn into_route(self) -> Route {
+        self.into()
+    }
+}
