@@ -361,7 +361,7 @@ async fn d3_a_credential_for_a_node_named_user_is_not_stored() {
     wf.edge(START, user);
     let (runner, sessions) = runner(wf.build().unwrap());
     trace(runner.run("ana", "s1", "go")).await;
-    let question = runner.questions("ana", "s1").await.unwrap().remove(0);
+    let question = runner.questions(("ana", "s1")).await.unwrap().remove(0);
     let answer = FunctionResponse::new(&question.id, "anything", result(json!("hush-1234")));
     let message = vec![Part::function_response(answer)];
     trace(runner.start(RunRequest::new(("ana", "s1")).message(message))).await;
