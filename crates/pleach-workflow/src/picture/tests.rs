@@ -14,7 +14,7 @@ fn triage() -> Workflow {
     let review = wf.add(inner.build().expect("the graph is sound"));
     let both = wf.join("both", (left, review));
     wf.edge(START, sort).route(sort, vec!["a\"b", "c"], left.dynamic());
-    wf.route(sort, crate::EdgeRoute::Default, review);
+    wf.route(sort, crate::EdgeRoute::Default, review).edge(START, review);
     let _ = both;
     wf.build().expect("the graph is sound")
 }
@@ -33,6 +33,7 @@ flowchart TD
   end
   n_3{{\"both\"}}
   n_start --> n_0
+  n_start --> n_2
   n_0 -->|\"a#quot;b, c\"| n_1
   n_0 -->|\"__DEFAULT__\"| n_2
   n_1 --> n_3
@@ -58,6 +59,7 @@ digraph {
   }
   n_3 [label=\"both\", shape=hexagon]
   n_start -> n_0
+  n_start -> n_2_start [lhead=cluster_n_2]
   n_0 -> n_1 [label=\"a\\\"b, c\"]
   n_0 -> n_2_start [label=\"__DEFAULT__\", lhead=cluster_n_2]
   n_1 -> n_3

@@ -174,9 +174,11 @@ async fn r1141_e192_a_rewound_invocation_is_neither_answered_nor_resumed() {
     runner.rewind("ana", "s1", turns[0].as_str()).await.unwrap();
     let lines = trace(runner.answer("s1", "q1", "yes").unwrap()).await;
     assert_eq!(lines, ["! ValueError: Function call not found for function response ids: {'q1'}."]);
-    // Taken back, the rewind gives its questions back, too.
+    // Taken back, the rewind gives its questions back, too: both invocations ask under this id.
     runner.rewind("ana", "s1", rewound.invocation_id()).await.unwrap();
-    let answer = runner.answer("s1", "q1", "again").unwrap();
+    let ambiguous = runner.answer("s1", "q1", "again").unwrap().output::<String>().await.unwrap_err();
+    assert!(matches!(ambiguous, pleach::RunError::AmbiguousQuestion { .. }), "{ambiguous:?}");
+    let answer = runner.answer("s1", (turns[1].as_str(), "q1"), "again").unwrap();
     assert_eq!(answer.output::<String>().await.unwrap(), "again");
     assert_eq!(load(&runner).await.events.last().unwrap().invocation_id().as_str(), turns[1]);
 }

@@ -373,13 +373,14 @@ async fn d3_a_credential_for_a_node_named_user_is_not_stored() {
 #[tokio::test]
 async fn d3_a_credential_without_an_id_is_not_stored() {
     let (runner, sessions) = runner(first(secret(api_key())));
+    trace(runner.run("ana", "s1", "{}")).await;
     let mut answer = FunctionResponse::new("", "adk_request_credential", result(json!("hush-1234")));
     answer.id = None;
     let request = RunRequest::new(("ana", "s1")).message(vec![Part::function_response(answer)]);
     assert!(!format!("{request:?}").contains("hush"));
     trace(runner.start(request)).await;
     let all = everything(&sessions).await;
-    assert!(!all.contains("hush"), "{all}");
+    assert!(!all.contains("hush") && all.contains("[redacted credential]"), "{all}");
 }
 
 fn result(value: Value) -> serde_json::Map<String, Value> {
