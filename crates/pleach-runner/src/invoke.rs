@@ -92,7 +92,10 @@ impl RunnerParts {
         }
         let mut history = History::of(&own);
         let is_quiet = resumes && message.is_none() && request.state_delta.is_empty();
-        let quiet = if is_quiet { Quiet::resume(&own, &self.root.spec().name) } else { Quiet::default() };
+        let quiet = match is_quiet {
+            true => Quiet::resume(&own, &self.root.spec().name, answered.is_some()),
+            false => Quiet::default(),
+        };
         let invocation_id = known.unwrap_or_else(|| InvocationId::from(format!("e-{}", self.services.ids.uuid())));
 
         let engine = Arc::new(Engine::new());

@@ -19,13 +19,14 @@ pub(crate) struct Quiet {
 }
 
 impl Quiet {
-    /// For a resume without a message of an invocation with these events, whose root has this name.
-    pub(crate) fn resume(own: &[&Arc<Event>], root: &str) -> Self {
+    /// For a resume without a message of an invocation with these events, whose root has this name. An answer that is stored
+    /// already records nothing of an invocation that has ended; a plain resume repeats its end as google-adk does.
+    pub(crate) fn resume(own: &[&Arc<Event>], root: &str, is_answer: bool) -> Self {
         let events: Vec<Arc<Event>> = own.iter().map(|event| Arc::clone(event)).collect();
         let is_end = |event: &&Arc<Event>| event.actions().end_of_agent() == Some(true) && event.author() == root;
         Self {
             held: Vec::new(),
-            has_ended: events.iter().any(|event| is_end(&event)),
+            has_ended: is_answer && events.iter().any(|event| is_end(&event)),
             open: Some(open_questions(&events)),
         }
     }
