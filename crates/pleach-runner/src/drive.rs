@@ -74,7 +74,7 @@ impl<'a> Drive<'a> {
         Self { root: Some(root), ended: None, signal, waker }
     }
 
-    /// Goes on until the root has sent an event, wants to run a first body, has ended, or the run has to stop.
+    /// Drives until the root has sent an event, wants to run a first body, has ended, or the run has to stop.
     pub(crate) async fn step(&mut self, ic: &InvocationContext, run: &ActiveRun) {
         let mut stopped = pin!(stopped(ic, run));
         let calls = || ic.queue().has_events() || ic.work_gate().is_wanted();

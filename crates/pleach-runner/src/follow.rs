@@ -187,7 +187,7 @@ impl RunnerParts {
 
 /// A reader's place in the log.
 ///
-/// Told by the ids of what it has and not by times: a node, another program or another clock may give an event any time.
+/// Compares ids and not times: a node, another program or another clock may give an event any time.
 struct Log {
     sessions: Arc<dyn SessionService>,
     /// Where the store was read last.

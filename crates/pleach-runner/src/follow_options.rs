@@ -19,7 +19,7 @@ pub struct FollowOptions {
     /// Whether checkpoints are shown: the events of resumable apps that only note how far a run is, with `agent_state`,
     /// `end_of_agent` or the runs that have completed.
     pub checkpoints: bool,
-    /// Whether echoes are shown: the outputs of nodes that a workflow tells in their place, as a resume in a resumable app
+    /// Whether echoes are shown: the outputs of nodes that a workflow repeats in their place, as a resume in a resumable app
     /// does.
     pub echoes: bool,
 }
@@ -91,7 +91,7 @@ fn is_checkpoint(event: &Event) -> bool {
     notes && !says && actions.state_delta().is_empty() && actions.route().is_none()
 }
 
-/// Whether a workflow tells the output of one of its nodes in the node's place: the node's own events say for whom it is.
+/// Returns whether a workflow repeats the output of one of its nodes: only the node's own events name their receivers.
 fn is_echo(event: &Event) -> bool {
     let path = event.path();
     let of_child = path.parent().is_some_and(|parent| parent.name() == event.author());

@@ -62,7 +62,7 @@ async fn replay(parts: &RunnerParts, begun: &Invocation, run: &ActiveRun) -> Res
     let mut drive = Drive::new(Box::pin(engine.run_root(&root, &*parts.root, input.clone())));
     while !must_stop(ic, run) && !ic.work_gate().is_wanted() {
         drive.step(ic, run).await;
-        // What a replay tells once more is stored already.
+        // What a replay emits again is stored already.
         while let Some((ticket, event)) = ic.queue().take() {
             ic.queue().acknowledge(ticket, event);
         }

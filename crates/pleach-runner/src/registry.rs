@@ -146,7 +146,7 @@ impl ActiveRuns {
 }
 
 impl Inner {
-    /// Tells the watchers of a session of a run that begins there.
+    /// Notifies the watchers of a session of a run that begins there.
     fn announce(&mut self, key: &SessionKey, run: &Arc<ActiveRun>) {
         let Some(watchers) = self.watchers.get_mut(key) else { return };
         watchers.retain(|watcher| run.subscribe().is_some_and(|live| watcher.send((Arc::clone(run), live)).is_ok()));

@@ -1,7 +1,7 @@
 //! [`Seat`]: the stream of a run, and the callers that read it together.
 //!
 //! A stream is driven by whoever asks for its next event. What one reader drives out is queued for the others, so a run
-//! goes on as long as one of its readers asks, and is cancelled when the last one leaves.
+//! continues as long as one of its readers asks, and is cancelled when the last one leaves.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -60,7 +60,7 @@ impl Driver {
     }
 }
 
-/// Where the driver of a run stands while nobody polls it, and what its readers have not read yet.
+/// Holds the driver of a run between two polls, and what its readers have not read yet.
 #[derive(Default)]
 pub(crate) struct Seat {
     inner: Mutex<Inner>,

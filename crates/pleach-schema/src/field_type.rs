@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use crate::scalar::{to_bool, to_float, to_int};
 
-/// A field type, converted as ADK's lax validation does (R504).
+/// A field type, converted as ADK's lax validation does.
+// R504
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FieldType {
     /// Any JSON value.

@@ -10,7 +10,8 @@ const MAX_VALUES: usize = 20_000;
 const MAX_CHAIN: usize = 48;
 /// How many schemas may apply to one value in all.
 const MAX_VISITS: usize = 5_000;
-/// How deep schemas and answers may be nested: no backend stores more (S47).
+/// How deep schemas and answers may be nested: no backend stores more.
+// S47
 const MAX_DEPTH: usize = 127;
 
 /// Keywords whose value is a schema for the same value.

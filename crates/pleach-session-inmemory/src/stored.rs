@@ -200,7 +200,7 @@ impl StoredSession {
         })
     }
 
-    /// Both at once and always in this order, so that nobody sees half a delta and no two appends wait for each other.
+    /// Both at once and always in this order, so that no reader sees half a delta and no two appends deadlock.
     fn lock_shared(&self) -> SharedStates<'_> {
         (lock(&self.app), lock(&self.user))
     }

@@ -35,7 +35,7 @@ impl Claim {
 impl Ask for Claim {
     type Answer = Seen;
 
-    /// A claim whose answer was lost is stale when it is sent again: nothing tells it from another caller's.
+    /// A claim whose answer was lost is stale when it is sent again: it looks like another caller's.
     async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<Seen, Trouble> {
         let ours = self.seen.revision;
         let mut time = self.time;

@@ -231,7 +231,7 @@ impl Ask for Answer<'_> {
     async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<Self::Answer, Trouble> {
         let request = self.request;
         let after = request.after.as_ref();
-        // One more than wanted tells whether there is a next page.
+        // One more row than wanted shows that there is a next page.
         let limit = request.limit.map(|limit| i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1));
         let found = sqlx::query(sql::answer(request.user_id.is_some(), request.assignee.is_some()))
             .bind(Name(request.app_name.as_str()))

@@ -24,7 +24,7 @@ impl Ask for List<'_> {
     async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<ListSessionsResponse, Trouble> {
         let request = self.request;
         let after = request.after.as_ref();
-        // One more than wanted tells whether there is a next page.
+        // One more row than wanted shows that there is a next page.
         let limit = request.limit.map(|limit| i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1));
         let rows = sqlx::query(sql::LIST_SESSIONS)
             .bind(Name(request.app_name.as_str()))

@@ -139,7 +139,7 @@ fn startup(user: &str, database: &str) -> Vec<u8> {
     [length.to_be_bytes().to_vec(), body].concat()
 }
 
-/// Whether the other way of connecting may do: the server lets nobody in this way, or TLS fails.
+/// Returns whether connecting the other way may succeed: the server refuses this way, or TLS fails.
 fn is_refusal(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Tls(_) => true,

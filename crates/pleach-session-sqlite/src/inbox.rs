@@ -153,7 +153,7 @@ impl SqliteSessionService {
             (Some(_), Some(_)) => &inbox.of_both,
         };
         let after = request.after.as_ref();
-        // One more than wanted tells whether there is a next page.
+        // One more row than wanted shows that there is a next page.
         let limit = request.limit.map_or(-1, |limit| i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1));
         let rows = sqlx::query(AssertSqlSafe(text.clone()))
             .bind(request.app_name.as_str())

@@ -93,7 +93,7 @@ impl<N: Node> ParallelWorker<N> {
     }
 }
 
-/// The items of an input: those of a list, else the input itself (R802).
+/// The items of an input: those of a list, else the input itself.
 ///
 /// A message that holds a JSON list counts as that list. Any other text stays as it came where the node reads its input
 /// itself; a message that is not all text has no other form.

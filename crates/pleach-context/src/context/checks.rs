@@ -34,7 +34,8 @@ impl Context {
         }
     }
 
-    /// The state keys that the node reads by declaration and that the state schema around it lacks (R164).
+    /// The state keys that the node reads by declaration and that the state schema around it lacks.
+    // R164
     fn undeclared_params(&self, spec: &NodeSpec) -> Vec<String> {
         let schema = spec.state_schema.as_ref().or(self.inner.state_schema.as_ref());
         let Some(schema) = schema.filter(|schema| schema.is_enforced()) else { return Vec::new() };

@@ -39,7 +39,7 @@ impl Context {
         std::iter::successors(Some(self), |run| run.parent()).any(|run| run.attempt_count() > 1)
     }
 
-    /// The body goes on: a resume must find the failures that it has got.
+    /// Records the failures that the body has received: it continues, and a resume must find them.
     pub(super) fn pass_failures(&self, cell: &mut RunCell) {
         let Some(Failures { got, passed }) = cell.failures.as_deref_mut() else { return };
         for (run, failure) in got.drain(..) {

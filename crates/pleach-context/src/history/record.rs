@@ -106,7 +106,7 @@ impl RunRecord {
         self.rare_mut().caught = Some(Box::new(failure));
     }
 
-    /// The run goes on, so what its caller caught before does not count any more.
+    /// Drops the caught failure: the run has continued since.
     fn forget_caught(&mut self) {
         if let Some(rare) = &mut self.rare {
             rare.caught = None;

@@ -135,7 +135,7 @@ impl EventActions {
         }
     }
 
-    /// Replaces the operations on a state key; none of them stands for the stored value as it is. For engines.
+    /// Replaces the operations on a state key; an empty list results in the stored value as it is. For engines.
     pub fn set_state_ops(&mut self, key: impl Into<String>, ops: Vec<StateOp>) {
         let all = self.state_delta.get_or_insert_default().ops.get_or_insert_default();
         all.applied = false;

@@ -128,7 +128,8 @@ impl<'a> Orchestration<'a> {
         }
     }
 
-    /// Handles what ended in the same moment as a failure: it counts (R640). Dropping the runs cancels the others.
+    /// Handles what ended in the same moment as a failure: it counts. Dropping the runs cancels the others.
+    // R640
     async fn handle_rest(&mut self, schedule: &mut Schedule) {
         for completion in self.ends.rest() {
             self.handle(schedule, completion);
