@@ -10,8 +10,9 @@ const MAX_VALUES: usize = 20_000;
 const MAX_CHAIN: usize = 48;
 /// How many schemas may apply to one value in all.
 const MAX_VISITS: usize = 5_000;
+/// How often schemas may be applied when it is described what does not fit.
+const MAX_DESCRIBED: usize = 20_000;
 /// How deep schemas and answers may be nested: no backend stores more.
-// S47
 const MAX_DEPTH: usize = 127;
 
 /// Keywords whose value is a schema for the same value.
@@ -120,6 +121,68 @@ impl<'a> Walk<'a> {
         }
         Some(parts)
     }
+}
+
+/// Returns whether describing what does not fit takes few steps. Of a value with several alternatives every alternative is
+/// described, so a recursive schema can describe one value once for each way to it: their number grows with the power of
+/// the depth.
+pub(crate) fn is_cheap_to_describe(schema: &Value, answer: &Value) -> bool {
+    let mut ways = Ways { walk: Walk { root: schema, known: HashMap::new() }, known: HashMap::new() };
+    ways.count(schema, answer).is_some_and(|count| count <= MAX_DESCRIBED)
+}
+
+/// Counts how often schemas are applied to the parts of a value.
+struct Ways<'a> {
+    walk: Walk<'a>,
+    /// By the addresses of schema and value, which do not move.
+    known: HashMap<(*const Value, *const Value), usize>,
+}
+
+impl<'a> Ways<'a> {
+    /// `None` when counting itself takes too long.
+    fn count(&mut self, schema: &'a Value, value: &'a Value) -> Option<usize> {
+        let key: (*const Value, *const Value) = (schema, value);
+        if let Some(known) = self.known.get(&key) {
+            return Some(*known);
+        }
+        let mut count = 1_usize;
+        for part in self.walk.applied_to_the_same_value(schema)? {
+            count = count.saturating_add(self.count(part, value)?);
+        }
+        for (part, child) in applied_to_children(schema, value) {
+            count = count.saturating_add(self.count(part, child)?);
+        }
+        self.known.insert(key, count);
+        (self.known.len() <= MAX_DESCRIBED).then_some(count)
+    }
+}
+
+/// The schemas for the parts of a value, at least those that apply.
+fn applied_to_children<'a>(schema: &'a Value, value: &'a Value) -> Vec<(&'a Value, &'a Value)> {
+    let named = |keyword: &str, name: &str| schema.get(keyword).and_then(|all| all.get(name));
+    let placed = |keyword: &str, place: usize| schema.get(keyword).and_then(|all| all.get(place));
+    let all = |keywords: &'static [&'static str]| keywords.iter().filter_map(|keyword| schema.get(*keyword));
+    let mut pairs = Vec::new();
+    match value {
+        Value::Object(map) => {
+            for (key, child) in map {
+                let patterns = schema.get("patternProperties").and_then(Value::as_object);
+                let patterns = patterns.into_iter().flat_map(|all| all.values());
+                let rest = all(&["additionalProperties", "unevaluatedProperties"]);
+                let parts = named("properties", key).into_iter().chain(patterns).chain(rest);
+                pairs.extend(parts.map(|part| (part, child)));
+            }
+        }
+        Value::Array(items) => {
+            for (place, child) in items.iter().enumerate() {
+                let own = placed("prefixItems", place).into_iter().chain(placed("items", place));
+                let parts = own.chain(all(&["items", "additionalItems", "unevaluatedItems", "contains"]));
+                pairs.extend(parts.map(|part| (part, child)));
+            }
+        }
+        _ => {}
+    }
+    pairs
 }
 
 /// Finds a part of a schema by a reference such as `#/$defs/Item`; no other kind is resolved.

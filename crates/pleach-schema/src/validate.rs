@@ -3,7 +3,7 @@
 use jsonschema::{PatternOptions, Validator};
 use serde_json::{Value, json};
 
-use crate::measure::{chain_of, depth_of, is_too_deep};
+use crate::measure::{chain_of, depth_of, is_cheap_to_describe, is_too_deep};
 use crate::misfit::{self, Misfit};
 use crate::relax::relax;
 
@@ -32,7 +32,7 @@ const INTEGERS: [(&str, i64, u64); 6] = [
 /// more than 20,000 values, patterns of more than 1 MB when compiled, patterns with look-around or back references.
 ///
 /// # Errors
-/// The field that does not fit, and what is wanted there.
+/// The field that does not fit, and what is wanted there; without the field when finding it would take too long.
 pub fn validate_answer(schema: &Value, answer: &Value) -> Result<(), Misfit> {
     if is_too_deep(answer) {
         return Err(Misfit::new(String::new(), "a value that is nested less than 128 levels deep"));
@@ -46,6 +46,9 @@ pub fn validate_answer(schema: &Value, answer: &Value) -> Result<(), Misfit> {
     // It remembers what recursive schemas said of a value; collecting errors does not.
     if validator.is_valid(&relaxed) {
         return Ok(());
+    }
+    if !is_cheap_to_describe(schema, &relaxed) {
+        return Err(Misfit::new(String::new(), "a value of one of the allowed forms"));
     }
     Err(validator.validate(&relaxed).err().map_or_else(Misfit::default, |error| misfit::of(&error)))
 }

@@ -130,3 +130,18 @@ fn hostile_schemas_and_answers_end_soon_and_on_a_small_stack() {
     };
     threads.spawn(run).unwrap().join().unwrap();
 }
+
+/// A recursive schema with alternatives that share a key, as an untagged enum has: describing a misfit takes few steps.
+#[test]
+fn alternatives_inside_alternatives_end_soon() {
+    let nested = |depth: usize, leaf: Value| (0..depth).fold(leaf, |inner, _| json!({"a": inner}));
+    for keyword in ["anyOf", "oneOf"] {
+        let form = |name: &str| json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/Tree"}, name: {}}, "required": ["a"]});
+        let mut schema = json!({"$defs": {"Tree": {}}, "$ref": "#/$defs/Tree"});
+        schema["$defs"]["Tree"][keyword] = json!([form("b"), form("c"), {"type": "boolean"}]);
+        assert_ne!(fault(&schema, nested(3, json!("x"))), "fits", "{keyword}");
+        // 2^40 descriptions if every way were taken.
+        let described = fault(&schema, nested(40, json!("x")));
+        assert_eq!(described, "a value of one of the allowed forms is wanted", "{keyword}");
+    }
+}
