@@ -32,7 +32,7 @@ pub(crate) enum Fault {
     #[error(transparent)]
     Sessions(#[from] SessionError),
     #[error("{during}: {}", told(.error))]
-    Run { during: String, error: RunError },
+    Run { during: String, error: Box<RunError> },
     #[error(transparent)]
     Build(#[from] BuildError),
     #[error("cannot write to the terminal")]
@@ -44,7 +44,7 @@ impl Fault {
         match error {
             error if is_elsewhere(&error) => Self::Elsewhere { ticket: during.to_string() },
             RunError::Session(error) => Self::Sessions(error),
-            error => Self::Run { during: during.to_string(), error },
+            error => Self::Run { during: during.to_string(), error: Box::new(error) },
         }
     }
 
