@@ -265,6 +265,10 @@ fn remembered_name(folder: &ArtifactFolder, version: i64) -> Option<String> {
 
 /// The folders in a folder, symbolic links not counted; none when it is not there.
 fn folders(path: &Path) -> ArtifactResult<Vec<PathBuf>> {
+    // `read_dir` follows a link at the path itself.
+    if fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink()) {
+        return Ok(Vec::new());
+    }
     let entries = match fs::read_dir(path) {
         Err(error) if is_absent(&error) => return Ok(Vec::new()),
         result => at(path, result)?,

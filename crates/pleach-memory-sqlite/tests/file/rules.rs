@@ -173,7 +173,7 @@ async fn d4_a_question_has_a_thousand_words_at_most() {
         .add_session_to_memory(&session("s", vec![event("e1", 1.0, "w999"), event("e2", 2.0, "w1000")]))
         .await
         .unwrap();
-    let found = memory.search_memory(SearchMemory::new("app", "user", words.join(" "))).await.unwrap();
+    let found = memory.search_memory(SearchMemory::new("app", "u1", words.join(" "))).await.unwrap();
     assert_eq!(found.memories.len(), 1);
 }
 
