@@ -1,5 +1,7 @@
 //! Actions that nodes set, and what is checked about dynamic children (issue 10 C2).
 
+#![expect(clippy::type_complexity, reason = "tables of cases")]
+
 use pleach::prelude::*;
 use pleach::{AuthConfig, EventActions, Node, RunOptions, UiWidget};
 use serde_json::json;
