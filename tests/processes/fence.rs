@@ -85,7 +85,10 @@ async fn load(sessions: &dyn SessionService) -> Session {
 
 fn check_stale(error: &RunError) {
     assert!(matches!(error, RunError::Session(SessionError::Stale { key: stale, .. }) if *stale == key()), "{error:?}");
-    assert_eq!(error.to_string(), "another invocation has appended to session t/ana/s1 meanwhile");
+    assert_eq!(
+        error.to_string(),
+        "another invocation has appended to session t/ana/s1 meanwhile: resume this one, or run it again"
+    );
 }
 
 /// Both have loaded the session: the second message is refused with all that came with it.

@@ -109,7 +109,7 @@ async fn a3_an_id_that_two_invocations_ask_under_must_be_told_apart() {
     assert_eq!(count(&runner).await, before);
     assert_eq!(runner.answer(key(), (first.clone(), "q"), 1).unwrap().output::<i64>().await.unwrap(), 1);
     // Only one is left, so its id is enough.
-    assert_eq!(runner.answer(&key(), &open[1], 2).unwrap().output::<i64>().await.unwrap(), 2);
+    assert_eq!(runner.answer(key(), &open[1], 2).unwrap().output::<i64>().await.unwrap(), 2);
     assert!(runner.questions(key()).await.unwrap().is_empty());
     let unknown = runner.answer(key(), QuestionRef::from((first, "z")), 2).unwrap().output::<i64>().await.unwrap_err();
     assert!(unknown.to_string().contains("'z'") && unknown.to_string().contains("none is open"), "{unknown}");
