@@ -3,17 +3,18 @@
 //! Appends know nothing of it. A partial index on `events` has those that may concern questions, whoever appends them;
 //! sessions whose number of entries is not the projected one are projected again, from these events alone.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures_util::TryStreamExt as _;
-use pleach_core::SessionKey;
+use pleach_core::{AppName, SessionKey, UserId};
 use pleach_session::{
     Gathering, GetSessionConfig, InboxItem, ListQuestions, ListQuestionsResponse, PROJECTION, Projected,
     QuestionCursor, SessionError, SessionResult, asked_questions, walk_questions,
 };
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
+use tokio::sync::Mutex;
 
 use crate::PostgresSessionService;
 use crate::connections::{Ask, Connections};
@@ -38,6 +39,28 @@ const MAKING: Duration = Duration::from_secs(600);
 pub(crate) struct Inbox {
     /// The tables and the index were there.
     is_made: AtomicBool,
+    /// Counts listings and refreshes, in the order in which they begin.
+    begun: AtomicU64,
+    /// The last refresh. Whoever refreshes holds it: refreshes side by side would store the same rows and wait for each
+    /// other in the server.
+    refreshed: Mutex<Option<Refresh>>,
+}
+
+/// A completed refresh of the projection.
+#[derive(Debug)]
+struct Refresh {
+    app_name: AppName,
+    user_id: Option<UserId>,
+    /// Its number among listings and refreshes.
+    begun: u64,
+}
+
+impl Refresh {
+    /// Returns whether it began behind the listing with the number `asked`, and read all that the listing wants.
+    fn covers(&self, request: &ListQuestions, asked: u64) -> bool {
+        let reads_user = self.user_id.is_none() || self.user_id == request.user_id;
+        self.begun > asked && self.app_name == request.app_name && reads_user
+    }
 }
 
 /// Whether an operation on the projection was carried out.
@@ -81,6 +104,24 @@ impl PostgresSessionService {
     }
 
     async fn projected(&self, request: &ListQuestions) -> SessionResult<Outcome<ListQuestionsResponse>> {
+        let asked = self.inbox.begun.fetch_add(1, Ordering::Relaxed);
+        let mut last = self.inbox.refreshed.lock().await;
+        if !last.as_ref().is_some_and(|refresh| refresh.covers(request, asked)) {
+            let begun = self.inbox.begun.fetch_add(1, Ordering::Relaxed);
+            match self.refresh(request).await? {
+                Outcome::Done(()) => {}
+                Outcome::Missing => return Ok(Outcome::Missing),
+                Outcome::Unwritable(error) => return Ok(Outcome::Unwritable(error)),
+            }
+            let (app_name, user_id) = (request.app_name.clone(), request.user_id.clone());
+            *last = Some(Refresh { app_name, user_id, begun });
+        }
+        drop(last);
+        self.connections.ask(&Answer { request, server: self.connections.server() }).await
+    }
+
+    /// Brings the projection up to date for the sessions that a listing is about.
+    async fn refresh(&self, request: &ListQuestions) -> SessionResult<Outcome<()>> {
         let server = self.connections.server();
         let mut after = None;
         loop {
@@ -100,11 +141,10 @@ impl PostgresSessionService {
                 }
             }
             if stale.len() < PAGE {
-                break;
+                return Ok(Outcome::Done(()));
             }
             after = stale.last().cloned();
         }
-        self.connections.ask(&Answer { request, server }).await
     }
 
     /// Reads the events of these sessions that may concern questions, and stores what is open.
