@@ -58,6 +58,9 @@ pub enum StateOpError {
         /// The type it met.
         found: &'static str,
     },
+    /// The stored value is an integer of more than 64 bits, which would be rounded.
+    #[error("the value is an integer of more than 64 bits, which cannot be changed exactly: set it instead")]
+    Inexact,
     /// The sum of two integers does not fit 64 bits, or a sum of floats is not finite.
     #[error("`{operation}` gives a number that is out of range (integers have 64 bits, floats are finite)")]
     OutOfRange {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pleach_core::{Event, Scope, SessionHead, SessionKey};
-use pleach_session::raw_state::{self, RawDelta, RawObject};
+use pleach_session::raw_state::{self, RawDelta, RawObject, StoredValue};
 use pleach_session::{SessionError, SessionResult, prepare};
 use sqlx::postgres::{PgArguments, PgRow, Postgres};
 use sqlx::{Connection as _, PgConnection, Row as _};
@@ -98,7 +98,7 @@ impl Append {
                 Scope::Session | Scope::Temp => own,
             };
             let corrupt = |error| self.server.corrupt(format_args!("a state that session {} writes", self.key), error);
-            raw_state::value(text, name).map_err(corrupt)?.map(|value| value.exact(&self.key, state_key)).transpose()
+            Ok(raw_state::value(text, name).map_err(corrupt)?.map(StoredValue::rounded))
         })?;
         Ok(Self::of(self.key.clone(), self.seen, self.sent.clone(), event, &self.server)?)
     }

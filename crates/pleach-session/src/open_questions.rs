@@ -116,12 +116,14 @@ impl Desk {
         }
     }
 
-    /// The question with this id of the answer's own invocation, else of the last invocation that asked under it: classic
+    /// The question with this id of the answer's own invocation, else of the last invocation that waits under it: classic
     /// agents answer in an invocation of their own.
     fn key_of(&self, invocation: &InvocationId, id: &str) -> Option<QuestionKey> {
         let askers = self.askers.get(id)?;
+        let key = |asker: &InvocationId| (asker.clone(), id.to_owned());
+        let waits = |asker: &&InvocationId| self.places.get(&key(asker)).is_some_and(|places| !places.is_empty());
         let own = askers.iter().find(|asker| *asker == invocation);
-        own.or(askers.last()).map(|asker| (asker.clone(), id.to_owned()))
+        own.or_else(|| askers.iter().rev().find(waits)).or(askers.last()).map(key)
     }
 
     fn into_open(mut self) -> Vec<Question> {
@@ -174,6 +176,10 @@ mod tests {
         // An answer in an invocation of its own reaches the newest question.
         check("a?q b?q c!q", "a?q@n@1");
         check("a?q b?q a# b?p", "b?q@n@1 b?p@n@1");
+        // One that does not wait any more takes no answer from another one.
+        check("b?q a?q a# c!q", "");
+        check("b?q a?q a!q c!q", "");
+        check("b?q a?q a!q a!q", "b?q@n@1");
     }
 
     #[test]

@@ -60,7 +60,12 @@ pub fn resolve_ops(
     }
     let mut results = Map::new();
     for (state_key, ops) in event.actions().state_ops() {
-        let result = StateOp::apply_all(ops, stored(state_key)?.as_ref());
+        let before = match ops.first() {
+            // What is stored does not matter.
+            Some(StateOp::Set(_)) => None,
+            _ => stored(state_key)?,
+        };
+        let result = StateOp::apply_all(ops, before.as_ref());
         results.insert(state_key.clone(), result.map_err(|reason| misfit(key, state_key, reason))?);
     }
     let mut resolved = Event::clone(event);

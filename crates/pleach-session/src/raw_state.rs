@@ -90,7 +90,7 @@ pub fn value(stored: &str, key: &str) -> serde_json::Result<Option<StoredValue>>
         let value = serde_json::from_str::<Value>(raw.get())?;
         let is_integer = !raw.get().contains(['.', 'e', 'E']);
         let rounded = value.is_f64() && is_integer;
-        Ok(Some(if rounded { StoredValue::BigInteger } else { StoredValue::Value(value) }))
+        Ok(Some(if rounded { StoredValue::BigInteger(value) } else { StoredValue::Value(value) }))
     };
     read(stored).or_else(|error| match without_bare_words(stored) {
         Cow::Owned(clean) => read(&clean),
@@ -103,19 +103,27 @@ pub fn value(stored: &str, key: &str) -> serde_json::Result<Option<StoredValue>>
 pub enum StoredValue {
     /// A value as it is.
     Value(Value),
-    /// An integer that another program stored and that has more than 64 bits: reading it as a number would round it.
-    BigInteger,
+    /// An integer of more than 64 bits, rounded to a float.
+    BigInteger(Value),
 }
 
 impl StoredValue {
-    /// The value for an operation to be applied to.
+    /// Returns the value for an operation to be applied to.
     ///
     /// # Errors
-    /// `StateOperation` for a big integer: an operation on it would not be exact.
+    /// `StateOperation` for a big integer, which another program has stored: an operation on it would not be exact.
     pub fn exact(self, key: &SessionKey, state_key: &str) -> SessionResult<Value> {
         match self {
             Self::Value(value) => Ok(value),
-            Self::BigInteger => Err(misfit(key, state_key, StateOpError::OutOfRange { operation: "an operation" })),
+            Self::BigInteger(_) => Err(misfit(key, state_key, StateOpError::Inexact)),
+        }
+    }
+
+    /// Returns the value where the storage writes large floats as integers, as jsonb does, so that the two look alike.
+    #[must_use]
+    pub fn rounded(self) -> Value {
+        match self {
+            Self::Value(value) | Self::BigInteger(value) => value,
         }
     }
 }
@@ -240,7 +248,7 @@ mod tests {
         let stored = r#"{"a": 1, "big": 100000000000000000000, "f": 1e20, "n": null, "\u00e9": [1.5]}"#;
         let read = |key| value(stored, key).unwrap();
         assert_eq!(read("a"), Some(StoredValue::Value(json!(1))));
-        assert_eq!(read("big"), Some(StoredValue::BigInteger));
+        assert_eq!(read("big"), Some(StoredValue::BigInteger(json!(1e20))));
         assert_eq!(read("f"), Some(StoredValue::Value(json!(1e20))));
         assert_eq!(read("n"), Some(StoredValue::Value(json!(null))));
         assert_eq!(read("é"), Some(StoredValue::Value(json!([1.5]))));

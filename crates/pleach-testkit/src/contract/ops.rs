@@ -102,6 +102,18 @@ pub async fn b1_an_operation_that_does_not_fit_stores_nothing(service: &dyn Sess
         assert_eq!((&session, &loaded(service, &key("s")).await), (&before, &before));
     }
     service.append_event(&mut session, event("e1", 1.0)).await.unwrap();
+    // A float that some storages write as an integer is still a float.
+    service.append_event(&mut session, event("e2", 2.0).with_state("app:big", 1e20)).await.unwrap();
+    service
+        .append_event(&mut session, event("e3", 3.0).with_state_op("app:big", StateOp::Add(1.into())))
+        .await
+        .unwrap();
+    service
+        .append_event(&mut session, event("e4", 4.0).with_state_op("app:big", StateOp::Set(json!(7))))
+        .await
+        .unwrap();
+    assert_eq!(session.events[2].actions().state_delta()["app:big"], json!(1e20));
+    assert_eq!(loaded(service, &key("s")).await.state["app:big"], 7);
 }
 
 /// The fence holds for them too.
