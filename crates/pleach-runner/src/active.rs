@@ -15,7 +15,7 @@ use crate::trace::SpanSlot;
 use crate::{RunError, RunEvent, RunRequest, SessionRef};
 
 /// How many events a follower may be behind before it has to read the store again.
-const BACKLOG: usize = 256;
+pub(crate) const BACKLOG: usize = 256;
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -75,7 +75,7 @@ pub(crate) fn resolve(
             None => Ok(None),
         };
     }
-    let found = find_calls(events, &identified.iter().map(|(id, _)| *id).collect());
+    let found = find_calls(events, &identified.iter().map(|(id, _)| *id).collect(), named);
     let mut calls = Vec::new();
     let mut unknown = BTreeSet::new();
     for (id, response) in identified {
@@ -116,16 +116,26 @@ pub(crate) fn several_invocations(invocations: BTreeSet<&str>) -> RunError {
     RunError::Message(format!("Function responses resolve to multiple invocations: {{{ids}}}. {rule}"))
 }
 
-/// The newest call with each of these ids (R905).
-fn find_calls<'a>(events: &'a [Arc<Event>], ids: &BTreeSet<&str>) -> BTreeMap<&'a str, (&'a Event, &'a FunctionCall)> {
-    let mut found = BTreeMap::new();
+/// The call that each of these ids reaches: that of the invocation that is named if it has one, else the newest one.
+// R905
+fn find_calls<'a>(
+    events: &'a [Arc<Event>],
+    ids: &BTreeSet<&str>,
+    named: Option<&InvocationId>,
+) -> BTreeMap<&'a str, (&'a Event, &'a FunctionCall)> {
+    let is_named = |event: &Event| named.is_none_or(|named| event.invocation_id() == named);
+    let mut found: BTreeMap<&str, (&Event, &FunctionCall)> = BTreeMap::new();
+    let mut settled = 0;
     for event in newest_live_events(events) {
         for call in event.function_calls() {
-            if let Some(id) = call.id.as_deref().filter(|id| ids.contains(id)) {
-                found.entry(id).or_insert((&**event, call));
+            let Some(id) = call.id.as_deref().filter(|id| ids.contains(id)) else { continue };
+            let known = found.get(id).map(|(known, _)| is_named(known));
+            if known.is_none() || (known == Some(false) && is_named(event)) {
+                settled += usize::from(is_named(event));
+                found.insert(id, (&**event, call));
             }
         }
-        if found.len() == ids.len() {
+        if settled == ids.len() {
             break;
         }
     }

@@ -62,11 +62,11 @@ impl RunnerParts {
             return Ok(Opened::Join(share));
         }
         let session = self.load(&key, &request).await?;
-        let mut message = request.message.clone().map(as_user);
+        let (mut message, mut history) = (request.message.clone().map(as_user), None);
         let answered = match (&message, &request.strict) {
             (Some(answers), Some(strict)) => {
                 let taken = resolve_strict(answers, strict, &session.events)?;
-                message = taken.message;
+                (message, history) = (taken.message, Some(taken.history));
                 Some(taken.answered)
             }
             (Some(message), None) => resolve(message, &session.events, request.invocation_id.as_ref())?,
@@ -90,7 +90,7 @@ impl RunnerParts {
         if let (Some(named), None, false) = (&request.invocation_id, &message, resumes) {
             return Err(RunError::UnknownInvocation { session: key, invocation: named.to_string() });
         }
-        let mut history = History::of(&own);
+        let mut history = history.unwrap_or_else(|| History::of(&own));
         let is_quiet = resumes && message.is_none() && request.state_delta.is_empty();
         let quiet = match is_quiet {
             true => Quiet::resume(&own, &self.root.spec().name, answered.is_some()),
@@ -187,8 +187,7 @@ impl RunnerParts {
                 self.active.leave(run);
                 return Ok(Some(share));
             }
-            // It is just ending.
-            tokio::task::yield_now().await;
+            leader.ended().await;
         }
     }
 
@@ -259,8 +258,8 @@ impl RunnerParts {
     ) -> Result<Arc<Event>, RunError> {
         if let Some(replaced) = ic.services().plugins.on_user_message(ic, &message).await.map_err(RunError::Plugin)? {
             message = as_user(replaced);
-            if answered.is_some() {
-                answered = resolve(&message, &ic.events(), request.invocation_id.as_ref())?;
+            if let Some(known) = &answered {
+                answered = resolve(&message, &ic.events(), Some(&known.invocation_id))?;
             }
         }
         ic.services().sent_credentials.take_from(&mut message, ic);
@@ -291,7 +290,7 @@ pub(crate) fn as_user(mut content: Content) -> Content {
 }
 
 /// Whether an invocation was aborted, and nothing of it has run since.
-fn is_aborted(own: &[&Arc<Event>]) -> bool {
+pub(crate) fn is_aborted(own: &[&Arc<Event>]) -> bool {
     let last = own.iter().rev().find(|event| !event.is_from_user());
     last.is_some_and(|event| event.error_code() == Some(ABORTED))
 }

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use pleach_context::{Context, InvocationContext, NodeError};
-use pleach_session::{ABORTED, live_events_of};
+use pleach_session::live_events_of;
 use pleach_workflow::RootEnd;
 
 use crate::RunError;
 use crate::active::{ActiveRun, Outcome};
 use crate::drive::{Drive, must_stop};
 use crate::events::outcome;
-use crate::invoke::Invocation;
+use crate::invoke::{Invocation, is_aborted};
 use crate::runner::RunnerParts;
 
 /// Leaves on `run` how the invocation has ended, as history says.
@@ -28,7 +28,9 @@ pub(crate) async fn recorded(
 ) -> Result<(), RunError> {
     let ic = &begun.ic;
     let name = || (ic.session_key().clone(), ic.invocation_id().clone());
-    let end = match is_aborted(ic) {
+    let events = ic.events();
+    let aborted = is_aborted(&live_events_of(&events, ic.invocation_id()));
+    let end = match aborted {
         true => None,
         false => replay(parts, begun, run).await?,
     };
@@ -45,7 +47,7 @@ pub(crate) async fn recorded(
             return Err(RunError::OtherMessage { session, invocation });
         }
         Some(end) => run.set_outcome(outcome(ic, end)),
-        None if is_aborted(ic) || must_stop(ic, run) => run.set_outcome(Outcome::Aborted),
+        None if aborted || must_stop(ic, run) => run.set_outcome(Outcome::Aborted),
         None => {
             let (session, invocation) = name();
             return Err(failure(parts, ic).unwrap_or(RunError::Unfinished { session, invocation }));
@@ -71,10 +73,6 @@ async fn replay(parts: &RunnerParts, begun: &Invocation, run: &ActiveRun) -> Res
         }
     }
     Ok(None)
-}
-
-fn is_aborted(ic: &InvocationContext) -> bool {
-    live_events_of(&ic.events(), ic.invocation_id()).iter().any(|event| event.error_code() == Some(ABORTED))
 }
 
 /// Returns the failure of the invocation, if history proves that it has ended with one.

@@ -12,7 +12,7 @@ use futures_util::Stream;
 use pleach_core::Event;
 
 use crate::RunError;
-use crate::active::ActiveRun;
+use crate::active::{ActiveRun, BACKLOG};
 use crate::run::Membership;
 use crate::trace::RunSpan;
 
@@ -104,10 +104,19 @@ impl Inner {
         self.readers.iter_mut().filter_map(|reader| reader.waker.take()).collect()
     }
 
-    /// Queues what one reader has driven out for the others; returns whom to wake.
-    fn share(&mut self, by: u32, item: impl Fn() -> Item) -> Vec<Waker> {
-        self.readers.iter_mut().filter(|reader| reader.id != by).for_each(|reader| reader.queue.push_back(item()));
+    /// Queues what one reader has driven out for the others; returns whom to wake. A reader that is far behind misses
+    /// fragments.
+    fn share(&mut self, by: u32, is_fragment: bool, item: impl Fn() -> Item) -> Vec<Waker> {
+        let others = self.readers.iter_mut().filter(|reader| reader.id != by);
+        let in_time = others.filter(|reader| !is_fragment || reader.queue.len() < BACKLOG);
+        in_time.for_each(|reader| reader.queue.push_back(item()));
         self.take_wakers()
+    }
+
+    /// The run is over, and cannot be joined any more.
+    fn close(&mut self) {
+        self.over = true;
+        self.shown = Vec::new();
     }
 }
 
@@ -146,7 +155,7 @@ impl Seat {
         let mut inner = self.inner();
         match &entered {
             Ok(()) => inner.driver = Some(driver),
-            Err(_) => inner.over = true,
+            Err(_) => inner.close(),
         }
         let wakers = inner.take_wakers();
         drop(inner);
@@ -159,7 +168,7 @@ impl Seat {
         let mut inner = self.inner();
         inner.readers.retain(|other| other.id != reader);
         let driver = if inner.readers.is_empty() {
-            inner.over = true;
+            inner.close();
             inner.driver.take()
         } else {
             None
@@ -235,17 +244,21 @@ impl Turn<'_> {
             }
             Poll::Ready(Some(Ok(shown))) => {
                 inner.driver = driver;
-                if !shown.event.is_partial() {
+                let is_fragment = shown.event.is_partial();
+                if !is_fragment {
                     inner.shown.push(shown.clone());
                 }
-                if inner.readers.len() > 1 { inner.share(self.reader, || Ok(shown.clone())) } else { Vec::new() }
+                match inner.readers.len() {
+                    1 => Vec::new(),
+                    _ => inner.share(self.reader, is_fragment, || Ok(shown.clone())),
+                }
             }
             Poll::Ready(Some(Err(error))) => {
-                inner.over = true;
-                inner.share(self.reader, || Err(error.shared()))
+                inner.close();
+                inner.share(self.reader, false, || Err(error.shared()))
             }
             Poll::Ready(None) => {
-                inner.over = true;
+                inner.close();
                 inner.take_wakers()
             }
         };
@@ -259,8 +272,8 @@ impl Drop for Turn<'_> {
     fn drop(&mut self) {
         let Some(driver) = self.driver.take() else { return };
         let mut inner = self.run.seat.inner();
-        inner.over = true;
-        let wakers = inner.share(self.reader, || Err(RunError::Aborted));
+        inner.close();
+        let wakers = inner.share(self.reader, false, || Err(RunError::Aborted));
         drop(inner);
         drop(driver);
         wakers.into_iter().for_each(Waker::wake);

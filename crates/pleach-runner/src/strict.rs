@@ -20,6 +20,8 @@ pub(crate) struct Taken {
     pub(crate) answered: Answered,
     /// The answers that are stored; `None` when all of them are stored already.
     pub(crate) message: Option<Content>,
+    /// What the invocation that asked has done so far.
+    pub(crate) history: History,
 }
 
 /// Finds the questions that a message answers part by part, and leaves out the answers that are stored already.
@@ -56,7 +58,7 @@ pub(crate) fn resolve_strict(message: &Content, strict: &Strict, events: &[Arc<E
         parts.push(part.clone());
     }
     let message = (!parts.is_empty()).then(|| of_parts(message, parts));
-    Ok(Taken { answered: of_call(first), message })
+    Ok(Taken { answered: of_call(first), message, history })
 }
 
 fn of_parts(message: &Content, parts: Vec<Part>) -> Content {

@@ -117,6 +117,24 @@ async fn a3_an_id_that_two_invocations_ask_under_must_be_told_apart() {
     assert!(matches!(other, RunError::OtherApp { .. }), "{other}");
 }
 
+/// A client's message names the invocation that it answers, though another one asked later under the same id.
+#[tokio::test]
+async fn a3_a_message_answers_the_invocation_that_it_names() {
+    let (wf, broken) = flaky();
+    broken.store(false, Ordering::Relaxed);
+    let runner = in_app(wf, false);
+    trace(runner.run("ana", "s1", "go")).await;
+    let first = invocation(&runner).await;
+    trace(runner.run("ana", "s1", "go")).await;
+    let answer = [("result".to_owned(), json!(1))].into_iter().collect();
+    let message =
+        vec![pleach::Part::function_response(pleach::FunctionResponse::new("q", "adk_request_input", answer))];
+    let request = RunRequest::new(("ana", "s1")).message(message).invocation_id(first.clone());
+    assert_eq!(runner.start(request).output::<i64>().await.unwrap(), 1);
+    let open = runner.questions(("ana", "s1")).await.unwrap();
+    assert!(open.len() == 1 && open[0].invocation_id != first, "{open:?}");
+}
+
 #[tokio::test]
 async fn a3_questions_carry_an_assignee_and_a_json_form() {
     let mut wf = Workflow::builder("wf");
