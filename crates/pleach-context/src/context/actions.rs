@@ -36,14 +36,14 @@ impl Context {
         let result = change(&mut after);
         check_settable(&before, &after)?;
         let state = changed_state(&before, &after)?;
-        if self.cell().parking.ended {
-            return Err(self.has_ended());
-        }
         self.state().update(state)?;
         for (key, ops) in after.take_state_ops() {
             ops.into_iter().try_for_each(|op| self.state().apply(&key, op))?;
         }
         let mut cell = self.cell();
+        if cell.parking.ended {
+            return Err(self.has_ended());
+        }
         if before.route() != after.route() {
             cell.route = after.route().cloned();
             cell.route_pending = after.route().is_some();

@@ -103,5 +103,5 @@ fn is_credential(response: &FunctionResponse, ic: &InvocationContext) -> bool {
         let mut calls = event.function_calls();
         calls.any(|call| call.id == response.id && call.name.as_deref() == Some(REQUEST_CREDENTIAL))
     };
-    ic.events().iter().any(|event| !event.is_from_user() && asks(event))
+    ic.events().iter().rev().any(|event| !event.is_from_user() && asks(event))
 }
