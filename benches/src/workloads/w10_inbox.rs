@@ -37,7 +37,7 @@ async fn measure(backend: Backend, sessions: usize) -> Result<Vec<Metric>, BoxEr
     let [unchanged] = sample(async || Ok([list(&store, all(), sessions).await?])).await?;
     let [page] = sample(async || Ok([list(&store, all().with_limit(PAGE), PAGE).await?])).await?;
     let [of_assignee] = sample(async || Ok([list(&store, all().with_assignee("lead"), sessions / 100).await?])).await?;
-    // One session goes on between two calls.
+    // One session changes between two calls.
     let mut session = filled.into_iter().next().ok_or("no session")?;
     let (mut appends, mut number) = (Samples::default(), PLAIN);
     let [changed] = sample(async || {

@@ -225,7 +225,8 @@ impl NodeError {
     }
 
     /// Whether `name` is this error's class, one of its ancestors, or the full name of the Rust type that it was made
-    /// of (R408). Every error is a `BaseException`.
+    /// of. Every error is a `BaseException`.
+    // R408
     #[must_use]
     pub fn is(&self, name: &str) -> bool {
         let record = &*self.record;

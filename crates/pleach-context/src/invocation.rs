@@ -262,8 +262,9 @@ impl InvocationContext {
         }
     }
 
-    /// Takes over an event that has been stored: its state delta, and the `temp:` values that are never stored (R162), become
+    /// Takes over an event that has been stored: its state delta, and the `temp:` values that are never stored, become
     /// visible unless a newer write is, and it joins the history.
+    // R162
     pub fn record(&self, event: &Arc<Event>, temp: Option<&Map>, writes: u64) {
         let delta = event.actions().state_delta();
         if !delta.is_empty() || temp.is_some() {

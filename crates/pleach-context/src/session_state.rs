@@ -247,7 +247,7 @@ impl SessionState {
         for (key, log) in contended {
             match log.carried(delta) {
                 Carried::Value(value) => actions.set_state(key, value),
-                // Nobody else changes the session's own state, so the newest stored value is known.
+                // No other session changes this state, so the newest stored value is known.
                 Carried::Ops(ops) if ops.is_empty() && matches!(Scope::split(&key).0, Scope::Session | Scope::Temp) => {
                     actions.set_state(key, log.base.clone().unwrap_or_default());
                 }

@@ -94,7 +94,7 @@ impl StateOp {
         Ok(value)
     }
 
-    /// Applies the operation in place; `null` stands for no value.
+    /// Applies the operation in place; `null` means no value.
     ///
     /// # Errors
     /// As [`apply`](Self::apply); `value` is then unchanged.

@@ -105,7 +105,7 @@ impl Runner {
     /// `after` is the id of the last complete event that the client has: what a server gives as `id:` of a server-sent
     /// event comes back as `Last-Event-ID`. Fragments are not stored, so their ids are no place in the log.
     ///
-    /// Checkpoints and echoes are left out; [`Runner::follow_with`] shows them, and goes on across pauses.
+    /// Checkpoints and echoes are left out; [`Runner::follow_with`] shows them, and follows across pauses.
     ///
     /// Any run of this Runner and its clones can be followed, detached or not; of several in the session the detached
     /// one is, or else the one that began last. [`Detached::follow`](crate::Detached::follow) names one. A detached run
@@ -166,7 +166,7 @@ impl RunnerParts {
         later: Option<Later>,
         options: FollowOptions,
     ) -> Result<Follow, RunError> {
-        // First listen, then read: what is stored in between comes both ways and is told apart by its id.
+        // First listen, then read: what is stored in between comes both ways and is recognised by its id.
         let live = run.as_ref().and_then(|run| run.subscribe());
         let mut session = self.load_all(key).await?;
         let start = match &options.after {
@@ -222,7 +222,7 @@ struct Source {
     parts: Arc<RunnerParts>,
     log: Log,
     run: Arc<Mutex<Option<Arc<ActiveRun>>>>,
-    /// The runs that begin later, where the follower goes on across pauses.
+    /// The runs that begin later, where the follower continues across pauses.
     later: Option<Later>,
     options: FollowOptions,
 }
@@ -261,7 +261,7 @@ impl Source {
         }
     }
 
-    /// Whether the follower goes on behind the end of the run.
+    /// Whether the follower continues behind the end of the run.
     fn goes_on(&self) -> bool {
         let end = self.run().and_then(|run| run.end());
         self.options.across_pauses && matches!(end, None | Some(RunEnd::Waiting))

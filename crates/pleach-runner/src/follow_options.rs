@@ -11,7 +11,7 @@ use pleach_core::{Event, EventId, OutputFor};
 pub struct FollowOptions {
     /// The id of the last complete event that the client has; from the beginning without one.
     pub after: Option<EventId>,
-    /// Whether the follower goes on when the run waits for answers, or none is under way: it then shows the runs that
+    /// Whether the follower continues when the run waits for answers, or none is under way: it then shows the runs that
     /// begin in this Runner, and what other processes store. It ends when a run of this Runner ends otherwise.
     pub across_pauses: bool,
     /// How often such a follower looks what other processes have stored, by the Runner's clock.
@@ -50,7 +50,7 @@ impl FollowOptions {
         self
     }
 
-    /// Sets whether the follower goes on across pauses.
+    /// Sets whether the follower continues across pauses.
     #[must_use]
     pub fn across_pauses(mut self, yes: bool) -> Self {
         self.across_pauses = yes;

@@ -35,7 +35,7 @@ pub(crate) struct Invocation {
 
 /// What a request comes to.
 pub(crate) enum Opened {
-    /// The invocation begins, or goes on.
+    /// The invocation begins, or is resumed.
     Begin(Invocation),
     /// The invocation was started before: what is recorded counts.
     Recorded {

@@ -31,7 +31,7 @@ impl Quiet {
         }
     }
 
-    /// Holds an event back that says nothing new: its sender goes on. Gives the event back if it has to be stored.
+    /// Holds an event back that says nothing new: its sender continues. Gives the event back if it has to be stored.
     pub(crate) fn pass(
         &mut self,
         queue: &EventQueue,

@@ -28,7 +28,7 @@ pub struct RunRequest {
     ///   [`RunError::Unfinished`]: it runs in another process, was cut off, or a node below its root has failed.
     /// - Another message under the same id is [`RunError::OtherMessage`].
     ///
-    /// Without a message the invocation goes on where it failed or was cut off; a request that comes while this Runner
+    /// Without a message the invocation continues where it failed or was cut off; a request that comes while this Runner
     /// runs it joins, too.
     ///
     /// [`RunError::Waiting`]: crate::RunError::Waiting

@@ -103,14 +103,15 @@ impl Run {
         self.run.end()
     }
 
-    /// Cancels what is still running and lets the plugins' `after_run` hooks run (R1114). A run that other callers read, too,
-    /// goes on: closing only leaves it.
+    /// Cancels what is still running and lets the plugins' `after_run` hooks run. A run that other callers read, too,
+    /// continues: closing only leaves it.
     ///
     /// # Errors
     /// What a hook failed with.
     ///
     /// # Cancel safety
     /// Dropping the future drops the run.
+    // R1114
     pub async fn close(self) -> Result<(), RunError> {
         if self.run.seat.is_shared() {
             return Ok(());

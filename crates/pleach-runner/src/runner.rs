@@ -79,7 +79,7 @@ impl Runner {
     ///
     /// - The answer must fit the question.
     /// - An id alone must be open in one invocation only ([`RunError::AmbiguousQuestion`]).
-    /// - The same answer again is a success that stores nothing; the invocation goes on if it was cut off.
+    /// - The same answer again is a success that stores nothing; the invocation is resumed if it was cut off.
     /// - Another answer replaces the first until a run that took the first has completed, and is an error then
     ///   ([`RunError::AlreadyAnswered`]).
     /// - The invocation must not be aborted ([`RunError::InvocationAborted`]).

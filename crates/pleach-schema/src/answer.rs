@@ -7,7 +7,7 @@ use crate::{FieldType, json_or_text, kind_of};
 
 /// Returns the answer in a function response.
 ///
-/// An object with the single key `result` stands for its value, and a text there is read as JSON where it is JSON
+/// An object with the single key `result` means its value, and a text there is read as JSON where it is JSON
 /// (`"42"` is 42); every other object is taken whole.
 #[must_use]
 pub fn unwrap_response(response: &Map) -> Value {

@@ -1,4 +1,4 @@
-//! Lenient reading at every depth: a text that holds a number fits a number (R504).
+//! Lenient reading at every depth: a text that holds a number fits a number.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Conversions between texts, numbers and flags, as ADK's lax validation does them (R504).
+//! Conversions between texts, numbers and flags, as ADK's lax validation does them.
 
 use std::borrow::Cow;
 

@@ -117,7 +117,7 @@ fn millis(name: &str, value: &str) -> SessionResult<Duration> {
     }
 }
 
-/// The kind of a parameter of the driver, and the parameter as it stands in the URL.
+/// The kind of a parameter of the driver, and the parameter as the URL has it.
 type OfDriver<'u> = Vec<(&'static str, &'u str)>;
 
 /// Parts the parameters into ours, with their values, and the driver's.

@@ -110,7 +110,8 @@ impl<'k> Load<'k> {
 }
 
 /// Reads an event from its row. The columns win over what the document says of ids, and the document over what they say of
-/// the time (S46).
+/// the time.
+// S46
 pub(crate) fn read_event(row: &PgRow, id: &str, key: &SessionKey, server: &Server) -> Result<Event, Trouble> {
     let place = || format!("event {id} of session {key}");
     let mut event: Event = match value::json(row, "data")? {

@@ -16,7 +16,7 @@ pub(crate) struct Place {
 
 /// Reads what stands behind the scheme: `FILE` and `///FILE` are relative, `////FILE` is absolute (S66.1).
 ///
-/// `shown` stands for the URL in errors, which show none of its values.
+/// `shown` replaces the URL in errors, which show none of its values.
 pub(crate) fn parse(shown: &str, rest: &str) -> Result<Place, ConnectError> {
     let bad = |reason: String| ConnectError::BadUrl { url: shown.to_owned(), reason };
     let path = match rest.strip_prefix("//") {

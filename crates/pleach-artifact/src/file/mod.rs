@@ -23,11 +23,12 @@ use store::Store;
 /// ```
 ///
 /// Beside each file lies a `metadata.json`. A version is written aside and renamed, so readers, other processes
-/// included, see it whole or not at all. A bare name without a session is stored with the user and listed as it is
-/// (S73). What it makes only the owner may read (on Unix: folders 0700, files 0600), and no symbolic link below the folder is
+/// included, see it whole or not at all. A bare name without a session is stored with the user and listed as it is.
+/// What it makes only the owner may read (on Unix: folders 0700, files 0600), and no symbolic link below the folder is
 /// followed. Files are read and written on tokio's blocking threads, so a tokio runtime must be running.
 ///
 /// ADK: `FileArtifactService`
+// S73
 #[derive(Debug)]
 pub struct FileArtifactService {
     store: Arc<Store>,

@@ -314,7 +314,8 @@ impl Context {
         Staged { event: Arc::new(event), carries: Carries::Nothing }
     }
 
-    /// A failed attempt is tried again, now or by a resume: its operations would count twice. What it has set stays (R415).
+    /// A failed attempt is tried again, now or by a resume: its operations would count twice. What it has set stays.
+    // R415
     fn drop_operations(&self, cell: &mut RunCell) {
         let delta = cell.actions.state_writes();
         if delta != 0 && !cell.actions.state_delta().is_empty() {
@@ -388,7 +389,8 @@ fn take_state(ctx: &Context, cell: &mut RunCell, event: &mut Event) {
     actions.set_state_writes(delta);
 }
 
-/// Moves pending changes onto the event; they win over the event's own (R411), which become visible now.
+/// Moves pending changes onto the event; they win over the event's own, which become visible now.
+// R411
 fn take_deltas(ctx: &Context, cell: &mut RunCell, event: &mut Event) {
     take_state(ctx, cell, event);
     if cell.actions.is_empty() {

@@ -365,7 +365,7 @@ impl Context {
     }
 
     /// Sets the author of later events of this run and of the runs that it starts from now on, except those of
-    /// workflows, which are their own authors. An empty text stands for the name of the node that runs.
+    /// workflows, which are their own authors. An empty text means the name of the node that runs.
     ///
     /// ADK: `Context.event_author`
     pub fn set_event_author(&self, author: impl Into<SmolStr>) {
@@ -410,7 +410,8 @@ impl Context {
     /// Sets the output of the run; it is sent when the body ends. Null leaves it unset.
     ///
     /// # Errors
-    /// A `ValueError` when an output is set already: a run gives at most one (R210). A `RuntimeError` when the run has ended.
+    /// A `ValueError` when an output is set already: a run gives at most one. A `RuntimeError` when the run has ended.
+    // R210
     pub fn set_output(&self, output: impl Into<Value>) -> Result<(), NodeError> {
         let output = self.bounded(output.into())?;
         let mut cell = self.cell();

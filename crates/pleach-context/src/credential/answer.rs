@@ -16,7 +16,7 @@ pub(super) const KINDS: [&str; 5] = ["apiKey", "http", "oauth2", "openIdConnect"
 const OF_REQUEST: [&str; 6] =
     [CLIENT_ID, CLIENT_SECRET, "redirect_uri", "code_verifier", "code_challenge_method", "token_endpoint_auth_method"];
 
-/// What stands in a stored answer instead of the credential.
+/// Replaces the credential in a stored answer.
 pub(super) const REDACTED: &str = "[redacted credential]";
 
 /// What a client has sent for a request for a credential.

@@ -170,7 +170,7 @@ async fn d2_a_client_shows_its_certificate() {
     assert!(front.open("sslmode=verify-full&sslrootcert=ca.pem").await.is_err());
 }
 
-/// A server that says no to TLS and asks for the password in clear text; what it is told stands in the channel.
+/// A server that says no to TLS and asks for the password in clear text; what it receives is in the channel.
 async fn thief() -> (String, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();

@@ -22,7 +22,8 @@ pub(crate) enum Status {
     Failed = 5,
 }
 
-/// Whether a run counts against the limit of concurrent runs (R623).
+/// Whether a run counts against the limit of concurrent runs.
+// R623
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Room {
     /// History answers it: it does not.
@@ -47,7 +48,8 @@ pub(crate) struct Schedule {
     /// Those of them that wait until there is room, while replayed runs, which need none, go before.
     aside: BinaryHeap<Reverse<(u64, usize)>>,
     /// The triggers of those in `aside` whose run began before the pause: they have left their node's queue, so that
-    /// what arrives later has a place of its own (R629).
+    /// what arrives later has a place of its own.
+    // R629
     begun: FxHashMap<usize, Trigger>,
     next_order: u64,
     running: usize,
