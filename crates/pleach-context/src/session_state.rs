@@ -5,8 +5,8 @@
 //! store. For that each key knows its writes until all of them are stored; a key that only one run writes knows no more
 //! than which run's delta that is.
 
+use foldhash::HashMap;
 use pleach_core::{EventActions, Map, Scope, StateOp, StateOpError};
-use rustc_hash::FxHashMap;
 use serde_json::Value;
 use smol_str::SmolStr;
 
@@ -15,7 +15,7 @@ use smol_str::SmolStr;
 pub(crate) struct SessionState {
     view: Map,
     /// The keys with a write that is not stored yet.
-    writes: FxHashMap<SmolStr, Writes>,
+    writes: HashMap<SmolStr, Writes>,
     /// The number of the newest delta.
     deltas: u64,
 }

@@ -169,7 +169,8 @@ impl History {
     pub fn add(&mut self, event: &Arc<Event>) {
         self.kept.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
         self.now += 1;
-        if event.custom_metadata().is_some() {
+        // A user's metadata is not the engine's.
+        if event.custom_metadata().is_some() && !event.is_from_user() {
             self.add_notes(event);
         }
         if event.is_from_user() {
