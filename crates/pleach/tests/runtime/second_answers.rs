@@ -91,14 +91,20 @@ async fn a2_a_node_that_asks_in_the_middle_takes_the_newer_answer_until_it_has_c
     assert!(matches!(error, RunError::AlreadyAnswered { .. }), "{error}");
 }
 
-#[tokio::test]
-async fn a3_an_id_that_two_invocations_ask_under_must_be_told_apart() {
+/// A runner in whose session two invocations ask `q`, and the first of them.
+async fn asked_twice() -> (Runner, InvocationId) {
     let (wf, broken) = flaky();
     broken.store(false, Ordering::Relaxed);
     let runner = in_app(wf, false);
     trace(runner.run("ana", "s1", "go")).await;
     let first = invocation(&runner).await;
     trace(runner.run("ana", "s1", "go")).await;
+    (runner, first)
+}
+
+#[tokio::test]
+async fn a3_an_id_that_two_invocations_ask_under_must_be_told_apart() {
+    let (runner, first) = asked_twice().await;
     let open = runner.questions(("ana", "s1")).await.unwrap();
     assert_eq!(open.len(), 2);
     let before = count(&runner).await;
@@ -120,12 +126,7 @@ async fn a3_an_id_that_two_invocations_ask_under_must_be_told_apart() {
 /// A client's message names the invocation that it answers, though another one asked later under the same id.
 #[tokio::test]
 async fn a3_a_message_answers_the_invocation_that_it_names() {
-    let (wf, broken) = flaky();
-    broken.store(false, Ordering::Relaxed);
-    let runner = in_app(wf, false);
-    trace(runner.run("ana", "s1", "go")).await;
-    let first = invocation(&runner).await;
-    trace(runner.run("ana", "s1", "go")).await;
+    let (runner, first) = asked_twice().await;
     let answer = [("result".to_owned(), json!(1))].into_iter().collect();
     let message =
         vec![pleach::Part::function_response(pleach::FunctionResponse::new("q", "adk_request_input", answer))];
