@@ -38,7 +38,7 @@ const NECK: &[&str] =
 pub(crate) const LAYERS: &[Row] = &[
     library("pleach-core", 0, &[]),
     library("pleach-macros", 0, &[]),
-    library("pleach-schema", 1, L1),
+    library("pleach-schema", 0, &[]),
     library("pleach-session", 1, &["pleach-core", "pleach-schema"]),
     library("pleach-artifact", 1, L1),
     library("pleach-memory", 1, L1),

@@ -1,7 +1,6 @@
 //! Answers as a history is read: unwrapped, and converted as the question's schema wants them.
 
-use pleach_core::Map;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::{FieldType, json_or_text, kind_of};
 
@@ -10,7 +9,7 @@ use crate::{FieldType, json_or_text, kind_of};
 /// An object with the single key `result` means its value, and a text there is read as JSON where it is JSON
 /// (`"42"` is 42); every other object is taken whole.
 #[must_use]
-pub fn unwrap_response(response: &Map) -> Value {
+pub fn unwrap_response(response: &Map<String, Value>) -> Value {
     match response.get("result") {
         Some(Value::String(text)) if response.len() == 1 => json_or_text(text),
         Some(value) if response.len() == 1 => value.clone(),
@@ -39,7 +38,7 @@ pub fn check_answer(schema: &Value, answer: Value) -> Result<Value, String> {
     }
 }
 
-fn check_object(schema: &Value, properties: &Map, answer: Value) -> Result<Value, String> {
+fn check_object(schema: &Value, properties: &Map<String, Value>, answer: Value) -> Result<Value, String> {
     let Value::Object(mut given) = answer else {
         return Err(format!("an object is wanted, {} is given", kind_of(&answer)));
     };
