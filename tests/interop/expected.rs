@@ -1,5 +1,6 @@
 //! What google-adk reads from the databases of the scenario, as it was recorded, and how it is compared: by value, the
-//! order of keys aside (S130).
+//! order of keys aside.
+// S130
 
 use serde_json::{Map, Value};
 

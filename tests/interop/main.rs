@@ -1,7 +1,8 @@
-//! The program `interop`, and through it every layout of database, against google-adk (S130, S131).
+//! The program `interop`, and through it every layout of database, against google-adk.
 //!
 //! What google-adk 2.13.0 reads from a database is recorded in `expected.json`. Cases that also want google-adk itself
 //! use the Python that `PLEACH_TEST_ADK_PYTHON` names; without it they say SKIPPED and pass.
+// S130, S131
 
 #![expect(clippy::unwrap_used, reason = "test code: a panic is how a rule fails")]
 

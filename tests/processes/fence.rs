@@ -1,5 +1,6 @@
-//! Two invocations on one session in two processes (R1115): one goes on, the other one is told, and all that is stored of
+//! Two invocations on one session in two processes: one goes on, the other one is told, and all that is stored of
 //! it are whole events of a run that can be resumed. Each process is a Runner with connections of its own.
+// R1115
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! Processes that are killed while they work (S34: all or nothing).
+//! Processes that are killed while they work: an append is stored whole or not at all.
+// S34
 
 use pleach_tests::worker::{Job, OnStale, Told};
 

@@ -1,4 +1,5 @@
-//! Two processes that append to the same session (S35, S36).
+//! Two processes that append to the same session.
+// S35, S36
 
 use pleach_tests::worker::{Job, OnStale, Told};
 

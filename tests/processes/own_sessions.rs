@@ -1,4 +1,5 @@
-//! Processes that append to sessions of their own, and so meet in the state of app and user (S37) and in the file.
+//! Processes that append to sessions of their own, and so meet in the state of app and user and in the file.
+// S37
 
 use pleach_tests::worker::Job;
 use serde_json::Value;

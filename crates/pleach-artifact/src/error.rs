@@ -12,12 +12,14 @@ pub type ArtifactResult<T> = Result<T, ArtifactError>;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ArtifactError {
-    /// The name has no `user:` prefix, so it belongs to a session, and none is given (S73).
+    /// The name has no `user:` prefix, so it belongs to a session, and none is given.
+    // S73
     MissingSession {
         /// The name as given.
         filename: String,
     },
-    /// An app, user or session id could lead to somebody else's files (S77).
+    /// An app, user or session id could lead to somebody else's files.
+    // S77
     InvalidId {
         /// `app_name`, `user_id` or `session_id`.
         field: &'static str,
@@ -26,21 +28,24 @@ pub enum ArtifactError {
         /// What it must be or must not be.
         reason: &'static str,
     },
-    /// The name cannot be stored safely (S77).
+    /// The name cannot be stored safely.
+    // S77
     InvalidFilename {
         /// The name as given.
         filename: String,
         /// What it must be or must not be.
         reason: &'static str,
     },
-    /// The part holds nothing that this service stores (S74).
+    /// The part holds nothing that this service stores.
+    // S74
     UnsupportedPart {
         /// The name as given.
         filename: String,
         /// What is missing or not supported.
         reason: &'static str,
     },
-    /// An `artifact://` reference cannot be followed (S75).
+    /// An `artifact://` reference cannot be followed.
+    // S75
     InvalidReference {
         /// The reference.
         uri: String,

@@ -12,9 +12,10 @@ use crate::{
 
 /// Keeps artifacts in memory; they are gone with the process. Safe to share between threads.
 ///
-/// Besides bytes and text it takes references to files, and follows those to other artifacts (S74, S75).
+/// Besides bytes and text it takes references to files, and follows those to other artifacts.
 ///
 /// ADK: `InMemoryArtifactService`
+// S74, S75
 #[derive(Debug)]
 pub struct InMemoryArtifactService {
     clock: Arc<dyn Clock>,
@@ -127,7 +128,8 @@ impl InMemoryArtifactService {
     }
 }
 
-/// Where an artifact is kept: with its user when its name says so, else with its session (S72, S73).
+/// Where an artifact is kept: with its user when its name says so, else with its session.
+// S72, S73
 fn scope_of(key: &ArtifactKey) -> ArtifactResult<ArtifactScope> {
     validate::app_and_user(&key.scope.app_name, &key.scope.user_id)?;
     if key.has_user_prefix() {
@@ -142,7 +144,8 @@ fn scope_of(key: &ArtifactKey) -> ArtifactResult<ArtifactScope> {
     Ok(key.scope.clone())
 }
 
-/// A session called `user` is the user's namespace in the flat layouts of ADK's services (S77).
+/// A session called `user` is the user's namespace in the flat layouts of ADK's services.
+// S77
 fn refuse_reserved_session(scope: &ArtifactScope) -> ArtifactResult<()> {
     let session = scope.session_id.as_ref().map(|s| s.as_str());
     match session.and_then(|s| s.split(['/', '\\']).next()) {
@@ -155,7 +158,8 @@ fn refuse_reserved_session(scope: &ArtifactScope) -> ArtifactResult<()> {
     }
 }
 
-/// The media type to remember; refuses parts without content and references that lead elsewhere (S74).
+/// The media type to remember; refuses parts without content and references that lead elsewhere.
+// S74
 fn mime_type(key: &ArtifactKey, part: &Part) -> ArtifactResult<Option<String>> {
     let reference = reference::of(part);
     if let Some(uri) = reference {

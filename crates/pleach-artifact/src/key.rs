@@ -4,7 +4,8 @@ use std::fmt;
 
 use pleach_core::{AppName, SessionId, SessionKey, UserId};
 
-/// A name that starts with this belongs to the user, whatever session is given (S72).
+/// A name that starts with this belongs to the user, whatever session is given.
+// S72
 pub const USER_PREFIX: &str = "user:";
 
 /// Whose artifacts are meant: those of a user of an app, or of one of the user's sessions.
@@ -51,7 +52,8 @@ pub struct ArtifactKey {
 }
 
 impl ArtifactKey {
-    /// Tells whether the name itself says that the artifact is the user's (S72).
+    /// Tells whether the name itself says that the artifact is the user's.
+    // S72
     pub fn has_user_prefix(&self) -> bool {
         self.filename.starts_with(USER_PREFIX)
     }

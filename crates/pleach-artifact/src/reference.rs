@@ -9,14 +9,16 @@ use crate::{ArtifactError, ArtifactKey, ArtifactResult, ArtifactScope};
 
 const SCHEME: &str = "artifact://";
 
-/// How many references a single load follows (S75).
+/// How many references a single load follows.
+// S75
 pub(crate) const MAX_HOPS: usize = 5;
 
 /// An `artifact://` reference: one version of one artifact.
 ///
-/// Text: `artifact://apps/A/users/U/sessions/S/artifacts/F/versions/N`, without `sessions/S` for a user's (S75).
+/// Text: `artifact://apps/A/users/U/sessions/S/artifacts/F/versions/N`, without `sessions/S` for a user's.
 ///
 /// ADK: `ParsedArtifactUri`
+// S75
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArtifactReference {
     /// The artifact.
@@ -113,7 +115,8 @@ pub(crate) fn refused(uri: &str, reason: &'static str) -> ArtifactError {
 
 /// Returns the part that a rewind stores in place of an artifact that did not exist yet.
 ///
-/// It is a version like any other, but loads as absent (S76).
+/// It is a version like any other, but loads as absent.
+// S76
 pub fn rewind_tombstone() -> Part {
     Part::bytes("application/octet-stream", Vec::new())
 }

@@ -8,12 +8,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ArtifactKey, ArtifactResult, ArtifactScope};
 
-/// Stores artifacts: every save of a name makes a new version of it (S70).
+/// Stores artifacts: every save of a name makes a new version of it.
 ///
 /// Versions of a name start at 0 and grow with every save; a version that does not exist, a negative one included, is
-/// `None` and not an error (S71).
+/// `None` and not an error.
 ///
 /// ADK: `BaseArtifactService`
+// S70, S71
 pub trait ArtifactService: fmt::Debug + Send + Sync + 'static {
     /// Stores a new version and returns its number.
     ///
@@ -27,26 +28,29 @@ pub trait ArtifactService: fmt::Debug + Send + Sync + 'static {
 
     /// Returns a version, the newest when none is named; `None` when there is none.
     ///
-    /// A version that holds the mark of a rewind counts as `None` too (S76).
+    /// A version that holds the mark of a rewind counts as `None` too.
     ///
     /// # Errors
     /// As for saving, and `Corrupt` when what is stored cannot be read.
+    // S76
     fn load_artifact<'a>(
         &'a self,
         key: &'a ArtifactKey,
         version: Option<i64>,
     ) -> BoxFuture<'a, ArtifactResult<Option<Part>>>;
 
-    /// Returns the sorted names in a scope: a session's and its user's, or the user's only (S72).
+    /// Returns the sorted names in a scope: a session's and its user's, or the user's only.
     ///
     /// # Errors
     /// `InvalidId` for an unusable scope; `Io` or `Storage`.
+    // S72
     fn list_artifact_keys<'a>(&'a self, scope: &'a ArtifactScope) -> BoxFuture<'a, ArtifactResult<Vec<String>>>;
 
-    /// Removes all versions; the next save starts at 0 again. Removing what is not there succeeds (S71).
+    /// Removes all versions; the next save starts at 0 again. Removing what is not there succeeds.
     ///
     /// # Errors
     /// As for saving.
+    // S71
     fn delete_artifact<'a>(&'a self, key: &'a ArtifactKey) -> BoxFuture<'a, ArtifactResult<()>>;
 
     /// Returns the numbers of all versions, smallest first.
@@ -121,7 +125,8 @@ impl<S: ArtifactService + ?Sized> ArtifactService for Arc<S> {
 pub struct SaveArtifact {
     /// Which artifact.
     pub key: ArtifactKey,
-    /// Its content: inline bytes or text; a service may also take a reference to a file (S74).
+    /// Its content: inline bytes or text; a service may also take a reference to a file.
+    // S74
     pub artifact: Part,
     /// Anything the application wants to find again with the version.
     pub custom_metadata: Map,
@@ -143,9 +148,10 @@ impl SaveArtifact {
 /// What is known about one version of an artifact.
 ///
 /// JSON: `{version, canonical_uri, custom_metadata, create_time, mime_type}`, camelCase over HTTP, the media type left
-/// out when there is none (S70).
+/// out when there is none.
 ///
 /// ADK: `ArtifactVersion`
+// S70
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ArtifactVersion {
     /// The number of the version.

@@ -1,4 +1,5 @@
-//! Which ids may become part of a path or a reference (S77).
+//! Which ids may become part of a path or a reference.
+// S77
 
 use pleach_core::{AppName, SessionId, UserId};
 

@@ -7,7 +7,8 @@ use tokio::sync::Notify;
 
 /// A request to stop an invocation, given by its caller or one of its nodes. Clones share the request.
 ///
-/// ADK: `abort_signal`, rule R1130.
+/// ADK: `abort_signal`.
+// R1130
 #[derive(Clone, Debug, Default)]
 pub struct AbortSignal {
     inner: Arc<Inner>,

@@ -19,10 +19,11 @@ pub struct BadArgument {
     pub reason: String,
 }
 
-/// Reads named arguments as a `T`, leniently between text and numbers (R504).
+/// Reads named arguments as a `T`, leniently between text and numbers.
 ///
 /// # Errors
 /// Every argument that does not fit; what is wrong with them together only when each of them fits.
+// R504
 pub fn from_arguments<T: DeserializeOwned>(args: &Map) -> Result<T, Vec<BadArgument>> {
     let first = match read(args) {
         Ok(value) => return Ok(value),

@@ -15,7 +15,8 @@ use pleach_core::{BoxError, NodePath};
 /// Its [`class`](NodeError::class) is what the error event carries as `error_code`. It is a [`std::error::Error`], so
 /// a user's error enum can hold one with `#[error(transparent)] Node(#[from] NodeError)` and keep the class.
 ///
-/// ADK: the exception raised out of a node; rule R415.
+/// ADK: the exception raised out of a node.
+// R415
 #[derive(Clone)]
 pub struct NodeError {
     record: Arc<Record>,
@@ -46,7 +47,8 @@ pub struct ChildFailure {
     pub path: NodePath,
 }
 
-/// The ancestor class names that a retry policy may name instead of the class itself (R408, R415).
+/// The ancestor class names that a retry policy may name instead of the class itself.
+// R408, R415
 fn ancestors_of(class: &str) -> &'static [&'static str] {
     match class {
         "WorkflowConfigurationError"
@@ -99,8 +101,8 @@ impl NodeError {
 
     /// The failure of a dynamic child as the calling body sees it: class `DynamicNodeFailError`, catchable.
     ///
-    /// If it escapes the body, the caller fails with the child's own error and no second error event is written
-    /// (R404, R705).
+    /// If it escapes the body, the caller fails with the child's own error and no second error event is written.
+    // R404, R705
     pub fn child(name: &str, failure: ChildFailure) -> Self {
         Self::from_record(Record {
             class: Cow::Borrowed("DynamicNodeFailError"),
@@ -158,13 +160,15 @@ impl NodeError {
         self.rebuild(|record| record.hint = Some(hint))
     }
 
-    /// Sets a canonical status text (such as `PERMISSION_DENIED`) that is reported instead of the class (R415).
+    /// Sets a canonical status text (such as `PERMISSION_DENIED`) that is reported instead of the class.
+    // R415
     #[must_use]
     pub fn with_status(self, status: impl Into<String>) -> Self {
         self.rebuild(|record| record.status = Some(status.into()))
     }
 
-    /// Names the classes above this one, nearest first; a retry policy may list any of them (R408).
+    /// Names the classes above this one, nearest first; a retry policy may list any of them.
+    // R408
     #[must_use]
     pub fn with_ancestors(self, ancestors: &[&'static str]) -> Self {
         self.rebuild(|record| record.ancestors = Cow::Owned(ancestors.to_vec()))
@@ -195,7 +199,8 @@ impl NodeError {
         &self.record.class
     }
 
-    /// What the error event carries as `error_code`: the status if one is set, else the class (R415).
+    /// What the error event carries as `error_code`: the status if one is set, else the class.
+    // R415
     #[must_use]
     pub fn code(&self) -> &str {
         self.record.status.as_deref().unwrap_or(&self.record.class)

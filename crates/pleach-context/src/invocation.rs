@@ -12,7 +12,8 @@ use crate::{AbortSignal, DeadEnd, EventQueue, History, NodeError, NodeScheduler,
 
 /// What all nodes of one invocation share: the session, the services, the settings and the event queue.
 ///
-/// One per invocation, behind an `Arc`; the Runner makes it. ADK: `InvocationContext`; rule R201.
+/// One per invocation, behind an `Arc`; the Runner makes it. ADK: `InvocationContext`.
+// R201
 pub struct InvocationContext {
     setup: InvocationSetup,
     queue: EventQueue,
@@ -48,7 +49,8 @@ pub struct InvocationSetup {
     pub agent_name: SmolStr,
     /// The settings.
     pub run_config: Arc<RunConfig>,
-    /// Whether the app records checkpoints (R1030).
+    /// Whether the app records checkpoints.
+    // R1030
     pub resumable: bool,
     /// The services of the app.
     pub services: Arc<Services>,
@@ -122,7 +124,8 @@ impl InvocationContext {
         &self.setup.invocation_id
     }
 
-    /// The user's message that started the invocation, also on resume (E183).
+    /// The user's message that started the invocation, also on resume.
+    // E183
     #[must_use]
     pub fn user_content(&self) -> Option<&Content> {
         self.user_event.get().and_then(|event| event.content())
@@ -150,7 +153,8 @@ impl InvocationContext {
         let _ = self.user_event.set(event);
     }
 
-    /// The name of the root agent; `unknown` when the root is no agent (R204).
+    /// The name of the root agent; `unknown` when the root is no agent.
+    // R204
     #[must_use]
     pub fn agent_name(&self) -> &str {
         &self.setup.agent_name
@@ -162,7 +166,8 @@ impl InvocationContext {
         &self.setup.run_config
     }
 
-    /// Whether the app records checkpoints (R1030).
+    /// Whether the app records checkpoints.
+    // R1030
     #[must_use]
     pub fn is_resumable(&self) -> bool {
         self.setup.resumable
@@ -198,7 +203,8 @@ impl InvocationContext {
         &self.setup.abort
     }
 
-    /// Asks the invocation to stop (R1130).
+    /// Asks the invocation to stop.
+    // R1130
     pub fn abort(&self) {
         self.setup.abort.abort();
     }
@@ -286,10 +292,10 @@ impl InvocationContext {
         lock(&self.history).history.clone()
     }
 
-    /// Reads what this invocation has done so far from its events: before a retry of a node that has children (R404, R644,
-    /// R1001).
+    /// Reads what this invocation has done so far from its events: before a retry of a node that has children.
     ///
     /// What was read before is not read again, unless somebody still looks at it.
+    // R404, R644, R1001
     pub fn read_history(&self) {
         let mut past = lock(&self.history);
         let events = lock(&self.events);

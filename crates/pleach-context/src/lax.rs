@@ -1,6 +1,7 @@
 //! Reading JSON into Rust types the way ADK's validation does: leniently between text and numbers.
 //!
-//! `"42"` fits an integer, `1` fits a float, `"true"` fits a bool; a number never fits a text. Rule R504.
+//! `"42"` fits an integer, `1` fits a float, `"true"` fits a bool; a number never fits a text.
+// R504
 
 use pleach_core::Content;
 use pleach_schema::{json_or_text, to_bool, to_float, to_int};
@@ -23,10 +24,11 @@ pub fn from_value<T: DeserializeOwned>(value: &Value) -> Result<T, NodeError> {
     T::deserialize(Lax(value)).map_err(|error| NodeError::validation(without_value(&error)))
 }
 
-/// Reads a message as a `T`: its text where a text is wanted, else its text parsed as JSON (R304).
+/// Reads a message as a `T`: its text where a text is wanted, else its text parsed as JSON.
 ///
 /// # Errors
 /// A `ValidationError` that says what does not fit.
+// R304
 pub fn from_content<T: DeserializeOwned>(content: &Content) -> Result<T, NodeError> {
     let text = content.text();
     let parsed = json_or_text(&text);

@@ -18,10 +18,11 @@ pub type Hook<'a, T> = Option<BoxFuture<'a, Result<T, BoxError>>>;
 
 /// Hooks around an app's invocations, in the order of registration. Every hook has a default that does nothing.
 ///
-/// Of the hooks that give a value, the first plugin that returns one wins and the later ones are not asked (R1111).
+/// Of the hooks that give a value, the first plugin that returns one wins and the later ones are not asked.
 /// An error of such a hook ends the run; an error of a notification is only logged.
 ///
 /// ADK: `BasePlugin`.
+// R1111
 pub trait Plugin: fmt::Debug + Send + Sync + 'static {
     /// The name, unique in an app.
     fn name(&self) -> &str;
@@ -37,13 +38,15 @@ pub trait Plugin: fmt::Debug + Send + Sync + 'static {
     }
 
     /// Before an event is stored and handed out. The fields that the returned event sets replace those of the event;
-    /// downstream nodes still get the original output (R1110).
+    /// downstream nodes still get the original output.
+    // R1110
     fn on_event<'a>(&'a self, _ic: &'a InvocationContext, _event: &'a Event) -> Hook<'a, Option<Event>> {
         None
     }
 
     /// Before a tool is called, and before its confirmation gate; a returned value answers the call instead. Later
-    /// plugins, the gate and the tool see what it changes in `args` (R852, L101).
+    /// plugins, the gate and the tool see what it changes in `args`.
+    // R852, L101
     fn before_tool<'a>(
         &'a self,
         _tool: &'a dyn Tool,
@@ -54,7 +57,8 @@ pub trait Plugin: fmt::Debug + Send + Sync + 'static {
     }
 
     /// After a tool call has its result, whoever gave it; a returned value replaces the result. Not called for a call
-    /// that waits for a confirmation or a credential (R852).
+    /// that waits for a confirmation or a credential.
+    // R852
     fn after_tool<'a>(
         &'a self,
         _tool: &'a dyn Tool,
@@ -65,7 +69,8 @@ pub trait Plugin: fmt::Debug + Send + Sync + 'static {
         None
     }
 
-    /// After a tool has failed; a returned value is the result instead of the failure (R852).
+    /// After a tool has failed; a returned value is the result instead of the failure.
+    // R852
     fn on_tool_error<'a>(
         &'a self,
         _tool: &'a dyn Tool,

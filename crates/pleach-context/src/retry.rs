@@ -8,7 +8,8 @@ use crate::NodeError;
 
 /// How often and after which delays a failed node is tried again. A node without one never retries.
 ///
-/// Times are seconds. ADK: `RetryConfig`; rules R407–R409.
+/// Times are seconds. ADK: `RetryConfig`.
+// R407–R409
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RetryConfig {
@@ -99,13 +100,15 @@ impl RetryConfig {
         self.exceptions.as_ref().is_none_or(|names| names.iter().any(|name| error.is(name)))
     }
 
-    /// Whether a failure of attempt `attempt` (1-based) is tried again (R407, R408).
+    /// Whether a failure of attempt `attempt` (1-based) is tried again.
+    // R407, R408
     #[must_use]
     pub fn retries(&self, error: &NodeError, attempt: u32) -> bool {
         attempt < self.max_attempts && self.names(error)
     }
 
-    /// The pause after attempt `attempt` (1-based); `uniform` is a random number in `[0, 1)` (R409).
+    /// The pause after attempt `attempt` (1-based); `uniform` is a random number in `[0, 1)`.
+    // R409
     #[must_use]
     pub fn delay(&self, attempt: u32, uniform: f64) -> Duration {
         if self.initial_delay <= 0.0 {

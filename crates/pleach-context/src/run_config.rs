@@ -22,7 +22,8 @@ pub struct RunConfig {
     /// How many model calls the invocation may make; 0 means no limit.
     pub max_llm_calls: u32,
     /// Put on every event of the invocation; keys of the event itself win, and keys starting with `__adk_internal_`
-    /// are dropped (R1107, R1109).
+    /// are dropped.
+    // R1107, R1109
     pub custom_metadata: Map,
     /// Which part of the history is loaded.
     pub get_session_config: GetSessionConfig,
@@ -54,7 +55,8 @@ impl RunConfig {
         self
     }
 
-    /// Sets what is put on every event; reserved keys are dropped (R1109).
+    /// Sets what is put on every event; reserved keys are dropped.
+    // R1109
     #[must_use]
     pub fn custom_metadata(mut self, metadata: Map) -> Self {
         self.custom_metadata = metadata.into_iter().filter(|(key, _)| !key.starts_with("__adk_internal_")).collect();

@@ -8,7 +8,8 @@ use smol_str::SmolStr;
 
 use crate::{Context, DetachedChild, Node, NodeError, NodeInput};
 
-/// How a dynamic child is run. ADK: the arguments of `Context.run_node`, rule R701.
+/// How a dynamic child is run. ADK: the arguments of `Context.run_node`.
+// R701
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct RunOptions {
@@ -16,7 +17,8 @@ pub struct RunOptions {
     pub name: Option<SmolStr>,
     /// A run id of its own: any text that is not all digits. Asking again for the same id gives the same run.
     pub run_id: Option<SmolStr>,
-    /// Whether the child's output counts as the caller's output too (R706).
+    /// Whether the child's output counts as the caller's output too.
+    // R706
     pub use_as_output: bool,
     /// Whether the child runs on a sub-branch of its own.
     pub use_sub_branch: bool,
@@ -86,15 +88,17 @@ pub enum ChildEnd {
     Done(NodeInput),
     /// It waits for answers to these questions.
     Interrupted(Vec<String>),
-    /// It waits for more input (R307).
+    /// It waits for more input.
+    // R307
     Waiting,
 }
 
 /// Runs the dynamic children of contexts. Implemented by the workflow engine; cuts the cycle between the two.
 pub trait NodeScheduler: fmt::Debug + Send + Sync + 'static {
-    /// Starts a child of `parent`; the run id is fixed by this call, not by the first poll (R703).
+    /// Starts a child of `parent`; the run id is fixed by this call, not by the first poll.
     ///
     /// The future fails with the child's failure as [`NodeError::child`], or with what is wrong with the call.
+    // R703
     fn run_child<'a>(
         &'a self,
         parent: &'a Context,

@@ -13,13 +13,14 @@ use crate::{Context, NodeError, lax};
 /// The session state of a run.
 ///
 /// A write is visible at once to every later reader of the invocation, and rides on the next complete event of the
-/// run that wrote it; once that event is stored it is durable (R160, S18). Keys starting with `user:` and `app:` are
+/// run that wrote it; once that event is stored it is durable. Keys starting with `user:` and `app:` are
 /// shared by all sessions of the user or app, `temp:` keys live until the invocation ends. There is no delete: `null`
 /// is a value, which typed reads take as absent. Of several writes of a key the newest counts, whichever run's event is
 /// stored first. Values that several sessions change are changed with operations ([`State::add`], …), which lose nothing.
 /// Locks are taken per call and never held.
 ///
 /// ADK: `State`.
+// R160, S18
 #[derive(Clone, Copy)]
 pub struct State<'a> {
     ctx: &'a Context,
@@ -193,12 +194,13 @@ impl<'a> State<'a> {
         Ok(self.value(key).unwrap_or(Value::Null))
     }
 
-    /// Changes a value in place: what Python code does with `state["list"].append(x)` (R161, S16).
+    /// Changes a value in place: what Python code does with `state["list"].append(x)`.
     ///
     /// An absent key starts as null; a value that stays as it was is not recorded as a change.
     ///
     /// # Errors
     /// A `StateSchemaError` when the state schema refuses the key.
+    // R161, S16
     pub fn modify<R>(&self, key: &str, change: impl FnOnce(&mut Value) -> R) -> Result<R, NodeError> {
         let mut value = self.value(key).unwrap_or(Value::Null);
         let result = change(&mut value);

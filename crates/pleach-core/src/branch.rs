@@ -1,4 +1,5 @@
-//! Branches: which conversation thread an event belongs to (R150).
+//! Branches: which conversation thread an event belongs to.
+// R150
 
 use std::fmt;
 use std::sync::Arc;
@@ -70,7 +71,8 @@ impl Branch {
         &self.0
     }
 
-    /// Tells whether the text is empty: on an event a node wrote, the wish to go back to the root (R150).
+    /// Tells whether the text is empty: on an event a node wrote, the wish to go back to the root.
+    // R150
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -116,7 +118,7 @@ impl<'de> Deserialize<'de> for Branch {
 mod tests {
     use super::Branch;
 
-    /// R150
+    // R150
     #[test]
     fn sub_branches() {
         let first = Branch::child(None, "a", "1");
@@ -127,7 +129,7 @@ mod tests {
         assert_eq!(second.run_ids().collect::<Vec<_>>(), ["1", "2"]);
     }
 
-    /// R150: the common prefix is by segment.
+    // R150: the common prefix is by segment.
     #[test]
     fn common_prefix() {
         let check = |branches: &[Option<&str>], expected: Option<&str>| {

@@ -90,7 +90,7 @@ impl<'de> Deserialize<'de> for Bytes {
 mod tests {
     use super::Bytes;
 
-    /// S8 and edge cases 55, 56: URL-safe with padding out, either alphabet in.
+    // S8 and edge cases 55, 56: URL-safe with padding out, either alphabet in.
     #[test]
     fn either_alphabet_is_read() {
         let bytes = Bytes(vec![0xff, 0xd8, 0xff, 0xe0]);

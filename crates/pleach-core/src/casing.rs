@@ -1,4 +1,5 @@
-//! The change of casing, done once: stored JSON is snake_case, HTTP is camelCase (R120).
+//! The change of casing, done once: stored JSON is snake_case, HTTP is camelCase.
+// R120
 
 use serde::ser::{
     SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant, SerializeTuple, SerializeTupleStruct,

@@ -1,4 +1,5 @@
-//! What no store can keep is refused before it is written (S47).
+//! What no store can keep is refused before it is written.
+// S47
 
 use std::fmt;
 use std::io;
@@ -253,7 +254,7 @@ mod tests {
     use super::{check_event, check_map, check_storable, to_storable_json};
     use crate::{Event, Part};
 
-    /// S47, edge case 62: the error says where the text stands.
+    // S47, edge case 62: the error says where the text stands.
     #[test]
     fn nul_is_refused_by_name() {
         let in_state = Event::new().with_state("note", json!(["a", "b", {"x": "c\0"}]));

@@ -43,17 +43,19 @@ impl IdGen for RandomIds {
     }
 }
 
-/// Rounds seconds since the epoch to whole microseconds as Python's `datetime` does (S49).
+/// Rounds seconds since the epoch to whole microseconds as Python's `datetime` does.
 ///
 /// The fraction is multiplied by a million as an `f64` and rounded half to even; decimal text is never involved, or the
 /// last digit would differ from what google-adk stores. Values outside the range of `i64` saturate, NaN becomes 0.
+// S49
 pub fn micros(seconds: f64) -> i64 {
     let whole = seconds.trunc();
     let fraction = (seconds.fract() * 1e6).round_ties_even();
     (whole as i64).saturating_mul(1_000_000).saturating_add(fraction as i64)
 }
 
-/// Turns whole microseconds since the epoch back into seconds (S49).
+/// Turns whole microseconds since the epoch back into seconds.
+// S49
 pub fn seconds(micros: i64) -> f64 {
     micros as f64 / 1e6
 }
@@ -62,7 +64,7 @@ pub fn seconds(micros: i64) -> f64 {
 mod tests {
     use super::{IdGen, RandomIds, micros, seconds};
 
-    /// S49: half to even on the exact binary value, carry and borrow.
+    // S49: half to even on the exact binary value, carry and borrow.
     #[test]
     fn micros_round_as_python_does() {
         for (time, expected) in [

@@ -1,11 +1,13 @@
-//! How state deltas are split by scope, applied and put together again (S10–S14, S20).
+//! How state deltas are split by scope, applied and put together again.
+// S10–S14, S20
 
 use serde_json::Value;
 
 use crate::Map;
 use crate::scope::Scope;
 
-/// A delta taken apart by scope; keys have lost their prefix (S11).
+/// A delta taken apart by scope; keys have lost their prefix.
+// S11
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ScopedDelta {
     /// For all users and sessions of the app.
@@ -40,7 +42,8 @@ pub fn split_delta(delta: Map) -> ScopedDelta {
 
 /// Makes the view a session shows: its own state with the app's and the user's keys added under their prefixes.
 ///
-/// Where a stored session key happens to look like a prefixed one, the app's or user's value wins (S20).
+/// Where a stored session key happens to look like a prefixed one, the app's or user's value wins.
+// S20
 pub fn merge_view(session: Map, app: &Map, user: &Map) -> Map {
     let mut view = session;
     for (scope, part) in [(Scope::App, app), (Scope::User, user)] {
@@ -51,7 +54,8 @@ pub fn merge_view(session: Map, app: &Map, user: &Map) -> Map {
     view
 }
 
-/// Applies a delta: each key replaces the whole value, `null` is a value like any other (S12).
+/// Applies a delta: each key replaces the whole value, `null` is a value like any other.
+// S12
 pub fn apply(base: &mut Map, delta: &Map) {
     for (key, value) in delta {
         put(base, key, value.clone());
@@ -68,7 +72,8 @@ pub(crate) fn put(base: &mut Map, key: &str, value: Value) {
     }
 }
 
-/// Removes the `temp:` keys, prefix and all, from a delta and returns them; `None` when there are none (S14).
+/// Removes the `temp:` keys, prefix and all, from a delta and returns them; `None` when there are none.
+// S14
 pub fn take_temp(delta: &mut Map) -> Option<Map> {
     let is_temp = |key: &str| Scope::split(key).0 == Scope::Temp;
     if !delta.keys().any(|key| is_temp(key)) {

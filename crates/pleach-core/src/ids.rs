@@ -113,9 +113,10 @@ text_id! {
     InvocationId
 }
 
-/// The identity of a session: the same [`SessionId`] under another user or app is another session (S1).
+/// The identity of a session: the same [`SessionId`] under another user or app is another session.
 ///
 /// Its JSON is `{"app_name": "a", "user_id": "u", "session_id": "s"}`.
+// S1
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct SessionKey {
     /// The application.

@@ -1,8 +1,9 @@
 //! The JSON habits shared by every type the framework owns.
 //!
 //! Written: snake_case names in google-adk's field order, absent fields left out. Read: snake_case and camelCase freely
-//! mixed, the camelCase one wins when both stand (R102, S45). serde's derive cannot say the last thing and its `flatten`
+//! mixed, the camelCase one wins when both stand. serde's derive cannot say the last thing and its `flatten`
 //! buffers, hence the small machinery here.
+// R102, S45
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -123,7 +124,8 @@ where
     deserializer.deserialize_str(TextVisitor(PhantomData))
 }
 
-/// Tells whether a field is written at all: only `None` is left out, never `false`, `0`, `""` or `[]` (S42).
+/// Tells whether a field is written at all: only `None` is left out, never `false`, `0`, `""` or `[]`.
+// S42
 pub(crate) trait Present {
     fn is_present(&self) -> bool {
         true

@@ -21,11 +21,12 @@ pub struct Owned(Value);
 ///
 /// JSON: `{auth_scheme, raw_auth_credential, exchanged_auth_credential, credential_key}`, framework-owned keys as in
 /// [`Owned`], with two exceptions. The keys inside `auth_scheme` are OpenAPI's own and stay as they are; only `type` and
-/// `in` are kept as `type_` and `in_`, google-adk's names for them (S43). Extra HTTP headers are user data.
+/// `in` are kept as `type_` and `in_`, google-adk's names for them. Extra HTTP headers are user data.
 ///
 /// Debug output shows the kinds of scheme and credential, and no value.
 ///
 /// ADK: `AuthConfig`
+// S43
 #[derive(Clone, Default, PartialEq)]
 pub struct AuthConfig(Value);
 
@@ -227,7 +228,7 @@ mod tests {
         assert_eq!(Owned::new(json!({"aB": 1, "a_b": 2})).get("a_b"), Some(&json!(1)));
     }
 
-    /// S43 and what google-adk 2.13.0 writes for the same configuration.
+    // S43 and what google-adk 2.13.0 writes for the same configuration.
     #[test]
     fn auth_schemes_keep_openapis_keys() {
         let flows = json!({"authorizationCode": {"tokenUrl": "http://b", "scopes": {"readAll": "x"}}});
@@ -252,7 +253,7 @@ mod tests {
         assert_eq!(to_camel(&AuthDocument::new(http.clone())).unwrap(), http);
     }
 
-    /// S43: google-adk 2.13.0 stores these names, and reads no others back as it wrote them.
+    // S43: google-adk 2.13.0 stores these names, and reads no others back as it wrote them.
     #[test]
     fn api_key_schemes_are_kept_under_google_adks_names() {
         let flows = json!({"implicit": {"scopes": {"in": "x"}}});

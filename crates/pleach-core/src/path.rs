@@ -1,4 +1,5 @@
-//! Node paths: where in the tree of runs an event or a context belongs (R105, R106).
+//! Node paths: where in the tree of runs an event or a context belongs.
+// R105, R106
 
 use std::fmt;
 
@@ -195,7 +196,7 @@ mod tests {
         text.into()
     }
 
-    /// R106: a segment is split at its last `@`.
+    // R106: a segment is split at its last `@`.
     #[test]
     fn segments_split_at_the_last_at() {
         let deep = path("wf@1/odd@name@2");
@@ -219,7 +220,7 @@ mod tests {
         assert_eq!(NodePath::root().child("wf", "1").as_str(), "wf@1");
     }
 
-    /// R106: relations are by segment, never by text.
+    // R106: relations are by segment, never by text.
     #[test]
     fn relations_are_by_segment() {
         let wf = path("wf@1");

@@ -1,4 +1,5 @@
-//! Questions to the outside world, read back from the events that ask them (R123, R129, R130, R940).
+//! Questions to the outside world, read back from the events that ask them.
+// R123, R129, R130, R940
 
 use std::collections::BTreeSet;
 
@@ -66,9 +67,10 @@ pub enum QuestionKind {
 }
 
 impl Event {
-    /// Returns the questions this event asks, in the order of its calls (R141).
+    /// Returns the questions this event asks, in the order of its calls.
     ///
-    /// A long-running id without a call is none: nobody can answer it (R901).
+    /// A long-running id without a call is none: nobody can answer it.
+    // R141, R901
     pub fn questions(&self) -> Vec<Question> {
         if self.function_calls().next().is_none() {
             return Vec::new();
@@ -162,7 +164,7 @@ mod tests {
         assert_eq!(found, asked.map(|(kind, message, payload)| (kind, message.to_owned(), payload)), "{function} {id}");
     }
 
-    /// R129, R130, R141, R940
+    // R129, R130, R141, R940
     #[test]
     fn every_kind_of_question_is_told_apart() {
         use QuestionKind::{Confirmation, Credential, LongRunning, UserInput};

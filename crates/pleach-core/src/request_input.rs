@@ -1,4 +1,5 @@
-//! How a node asks a person (R123, R140).
+//! How a node asks a person.
+// R123, R140
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -141,7 +142,7 @@ mod tests {
     use super::RequestInput;
     use crate::{Event, to_camel};
 
-    /// R123: the event of a question; the spelling of the arguments never changes.
+    // R123: the event of a question; the spelling of the arguments never changes.
     #[test]
     fn question_becomes_the_event_of_the_reference() {
         let ask: RequestInput = RequestInput::ask("q1", "m").with_payload(json!({"p_q": 1}));

@@ -1,4 +1,5 @@
-//! Routes: which outgoing edges a node chose (R103, R624).
+//! Routes: which outgoing edges a node chose.
+// R103, R624
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -12,7 +13,8 @@ pub const DEFAULT_ROUTE: &str = "__DEFAULT__";
 
 /// One value an edge can be marked with.
 ///
-/// Values compare as Python compares them: `true` equals `1`, `false` equals `0`, and text equals only text (R624).
+/// Values compare as Python compares them: `true` equals `1`, `false` equals `0`, and text equals only text.
+// R624
 #[derive(Clone, Debug)]
 pub enum RouteKey {
     /// A name.
@@ -227,7 +229,7 @@ mod tests {
 
     use super::{DEFAULT_ROUTE, Route, RouteKey};
 
-    /// R624: by value, with true equal to 1 and false to 0, and text equal only to text.
+    // R624: by value, with true equal to 1 and false to 0, and text equal only to text.
     #[test]
     fn keys_compare_by_value() {
         assert_eq!(RouteKey::from(true), RouteKey::from(1));

@@ -1,4 +1,5 @@
-//! The scopes of state keys (S10, S11).
+//! The scopes of state keys.
+// S10, S11
 
 /// How far a state key reaches, said by its prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -24,7 +25,8 @@ impl Scope {
         }
     }
 
-    /// Splits a key into its scope and the name within it. Case matters, and only one prefix is taken off (S10, S11).
+    /// Splits a key into its scope and the name within it. Case matters, and only one prefix is taken off.
+    // S10, S11
     pub fn split(key: &str) -> (Self, &str) {
         for scope in [Self::App, Self::User, Self::Temp] {
             if let Some(rest) = key.strip_prefix(scope.prefix()) {

@@ -1,4 +1,5 @@
-//! The rules of state: scopes, deltas and what may be stored (R160–R163, S10–S20).
+//! The rules of state: scopes, deltas and what may be stored.
+// R160–R163, S10–S20
 
 use pleach_core::{Map, Scope, apply, merge_view, split_delta, take_temp};
 use proptest::collection::btree_map;
@@ -9,7 +10,7 @@ fn map(value: Value) -> Map {
     value.as_object().expect("the test gives an object").clone()
 }
 
-/// S10, S11 and edge cases 24–28.
+// S10, S11 and edge cases 24–28.
 #[test]
 fn prefixes_decide_the_scope() {
     for (key, expected) in [
@@ -32,7 +33,7 @@ fn prefixes_decide_the_scope() {
     }
 }
 
-/// S12 and edge cases 20, 21: top-level replace, null is a value.
+// S12 and edge cases 20, 21: top-level replace, null is a value.
 #[test]
 fn applying_replaces_whole_values() {
     let mut state = map(json!({"a": {"x": 1}, "b": 1}));
@@ -40,7 +41,7 @@ fn applying_replaces_whole_values() {
     assert_eq!(Value::from(state), json!({"a": {"y": 2}, "b": null, "c": [1]}));
 }
 
-/// S14
+// S14
 #[test]
 fn temporary_keys_are_taken_out() {
     let mut delta = map(json!({"temp:t": 2, "k": 1, "app:temp:z": 3}));
@@ -49,7 +50,7 @@ fn temporary_keys_are_taken_out() {
     assert_eq!(take_temp(&mut delta), None);
 }
 
-/// S20: a session key that looks prefixed gives way.
+// S20: a session key that looks prefixed gives way.
 #[test]
 fn app_and_user_values_win_in_the_view() {
     let view = merge_view(map(json!({"a": 1, "user:n": "old"})), &map(json!({"t": 2})), &map(json!({"n": "new"})));

@@ -30,12 +30,13 @@ const QUEUE_PATIENCE: Duration = Duration::from_secs(30);
 ///
 /// Every event that says something in text is an entry; thoughts do not count. Adding an event again replaces its
 /// entry, and adding a session never removes one. A search finds the entries that hold any of the question's words,
-/// best match first (BM25), the newer ones first among equals (S82).
+/// best match first (BM25), the newer ones first among equals.
 ///
 /// An entry's id is its number in the file, its metadata `{session_id, event_id}`. The metadata of
 /// [`AddEvents`] is not kept. There is no `add_memory` and no `delete_memory`.
 ///
 /// Needs a Tokio runtime with its time driver on.
+// S82
 #[derive(Clone, Debug)]
 pub struct SqliteMemoryService {
     file: File,

@@ -1,6 +1,7 @@
-//! Which texts the index holds and which words it is asked for (S82).
+//! Which texts the index holds and which words it is asked for.
 //!
 //! Both are google-adk's to the letter: its service and this one search each other's files.
+// S82
 
 use std::collections::HashSet;
 

@@ -11,7 +11,8 @@ pub type MemoryResult<T> = Result<T, MemoryError>;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum MemoryError {
-    /// The service does not have this optional operation (S80).
+    /// The service does not have this optional operation.
+    // S80
     Unsupported {
         /// The method that was called.
         operation: &'static str,

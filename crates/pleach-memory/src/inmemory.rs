@@ -12,16 +12,18 @@ use crate::{
     words,
 };
 
-/// How many entries a search returns at most (S81).
+/// How many entries a search returns at most.
+// S81
 const MAX_RESULTS: usize = 10;
 
 /// Remembers events in memory and finds them by the words they share with a question. Safe to share between threads.
 ///
 /// The more different words of the question an event contains, the earlier it is found; events that match equally come
 /// in the order they were added. A word matches whole words only, except that a word that is not ASCII also matches
-/// inside of longer ones (S81).
+/// inside of longer ones.
 ///
 /// ADK: `InMemoryMemoryService`
+// S81
 #[derive(Debug, Default)]
 pub struct InMemoryMemoryService {
     users: Mutex<HashMap<(AppName, UserId), Memory>>,

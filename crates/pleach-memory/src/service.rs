@@ -8,11 +8,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::{MemoryError, MemoryResult};
 
-/// Remembers what was said, for a user of an app, across sessions (S80).
+/// Remembers what was said, for a user of an app, across sessions.
 ///
 /// Only events whose content has parts are remembered.
 ///
 /// ADK: `BaseMemoryService`
+// S80
 pub trait MemoryService: fmt::Debug + Send + Sync + 'static {
     /// Remembers a session as it is now, in place of what was held for it before.
     ///

@@ -1,4 +1,5 @@
-//! Which words a text is found by (S81). Public for services in other crates.
+//! Which words a text is found by. Public for services in other crates.
+// S81
 
 use std::collections::HashSet;
 

@@ -1,4 +1,5 @@
-//! The rules S80 and S81 on the in-memory service.
+//! Memory in the process.
+// S80, S81
 
 use std::sync::Arc;
 

@@ -35,7 +35,8 @@ pub enum RunEnd {
         /// Its text, as [`RunError::message`] gives it.
         message: String,
     },
-    /// It was aborted: its open calls are answered and it is over (R1130).
+    /// It was aborted: its open calls are answered and it is over.
+    // R1130
     Aborted,
     /// It was cut off where it was, by a drop, by [`Run::close`](crate::Run::close) or by a drain. Nothing says so in the
     /// session, and [`Runner::resume`](crate::Runner::resume) goes on with it.
@@ -179,7 +180,8 @@ impl ActiveRun {
         self.detached.store(true, Ordering::Release);
     }
 
-    /// Asks the run to stop and to close its open calls (R1130).
+    /// Asks the run to stop and to close its open calls.
+    // R1130
     pub(crate) fn abort(&self) {
         self.abort.abort();
     }

@@ -1,4 +1,5 @@
-//! Answers to questions: finding what they answer, and checking them before anything is stored. Rules R903–R907.
+//! Answers to questions: finding what they answer, and checking them before anything is stored.
+// R903–R907
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

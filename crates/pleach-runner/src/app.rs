@@ -8,7 +8,8 @@ use pleach_workflow::{BuildError, Fault};
 
 use crate::EventsCompactionConfig;
 
-/// A root node under a checked name, with its plugins. ADK: `App`; rule R1102.
+/// A root node under a checked name, with its plugins. ADK: `App`.
+// R1102
 pub struct App {
     pub(crate) name: AppName,
     pub(crate) root: Arc<dyn Node>,
@@ -51,15 +52,17 @@ impl App {
         self
     }
 
-    /// Whether checkpoints and end marks are recorded (R1030), and completed runs noted, so that none of them runs again: not
-    /// even one that gave nothing (R1011). ADK: `ResumabilityConfig`.
+    /// Whether checkpoints and end marks are recorded, and completed runs noted, so that none of them runs again: not
+    /// even one that gave nothing. ADK: `ResumabilityConfig`.
+    // R1030, R1011
     #[must_use]
     pub fn resumable(mut self, yes: bool) -> Self {
         self.resumable = yes;
         self
     }
 
-    /// Sums up long histories (R1150). ADK: `App.events_compaction_config`.
+    /// Sums up long histories. ADK: `App.events_compaction_config`.
+    // R1150
     #[must_use]
     pub fn events_compaction_config(mut self, config: EventsCompactionConfig) -> Self {
         self.compaction = Some(config);

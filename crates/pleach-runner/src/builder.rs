@@ -142,15 +142,17 @@ impl RunnerBuilder {
         self
     }
 
-    /// Whether checkpoints and end marks are recorded (R1030), and completed runs noted, so that none of them runs again: not
-    /// even one that gave nothing (R1011).
+    /// Whether checkpoints and end marks are recorded, and completed runs noted, so that none of them runs again: not
+    /// even one that gave nothing.
+    // R1030, R1011
     #[must_use]
     pub fn resumable(mut self, yes: bool) -> Self {
         self.resumable = yes;
         self
     }
 
-    /// Sums up long histories (R1150). ADK: `App.events_compaction_config`.
+    /// Sums up long histories. ADK: `App.events_compaction_config`.
+    // R1150
     #[must_use]
     pub fn events_compaction_config(mut self, config: EventsCompactionConfig) -> Self {
         self.compaction = Some(config);

@@ -50,8 +50,9 @@ impl Detached {
         }
     }
 
-    /// Asks the run to stop: its nodes are cancelled and its open calls are closed (R1130). Awaiting the handle waits until
+    /// Asks the run to stop: its nodes are cancelled and its open calls are closed. Awaiting the handle waits until
     /// that is stored.
+    // R1130
     pub fn abort(&self) {
         self.run.abort();
     }

@@ -16,7 +16,8 @@ pub enum Overdue {
     /// process that comes after this one. Right when it is redeployed.
     #[default]
     Cut,
-    /// They are aborted: their open calls are answered and they are over (R1130). Right when nobody will resume them.
+    /// They are aborted: their open calls are answered and they are over. Right when nobody will resume them.
+    // R1130
     Abort,
 }
 

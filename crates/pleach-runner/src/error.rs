@@ -28,7 +28,8 @@ pub enum RunError {
         /// The session id.
         id: String,
     },
-    /// The message cannot be taken; nothing was stored (R904, R1104).
+    /// The message cannot be taken; nothing was stored.
+    // R904, R1104
     #[error("{0}")]
     Message(String),
     /// No question of the session that counts has these ids; nothing was stored.
@@ -103,7 +104,8 @@ pub enum RunError {
     /// A user or session id is empty or blank.
     #[error("the {0} id must not be blank")]
     BlankId(&'static str),
-    /// An answer does not fit its question; nothing was stored and the question stays open (R907).
+    /// An answer does not fit its question; nothing was stored and the question stays open.
+    // R907
     #[error("the answer to question '{id}' does not fit: {reason}; nothing was stored, answer it again")]
     Answer {
         /// The question's id.

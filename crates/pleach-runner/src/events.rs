@@ -1,4 +1,5 @@
-//! The stream of an invocation's events: the order of things in one run (R1103, R1107, R1108, R1130).
+//! The stream of an invocation's events: the order of things in one run.
+// R1103, R1107, R1108, R1130
 
 use std::sync::Arc;
 

@@ -35,7 +35,7 @@ pub enum FollowStatus {
 
 /// The log of a session as a stream: what is stored behind an event, then what a run under way adds, until it ends.
 ///
-/// Every event that is stored comes exactly once and in the order of the log, the user's message and summaries (R1150)
+/// Every event that is stored comes exactly once and in the order of the log, the user's message and summaries
 /// among them; [`FollowOptions`] says which are left out. In between come the streaming fragments (`is_partial`) of the
 /// run, unless the follower was too slow for them. If the run fails, the last item is [`RunError::Followed`].
 ///
@@ -44,6 +44,7 @@ pub enum FollowStatus {
 ///
 /// # Cancel safety
 /// Dropping it has no effect on the run. `next` can be dropped and called again.
+// R1150
 #[must_use = "a follower does nothing unless its events are read"]
 pub struct Follow {
     stream: Pin<Box<dyn Stream<Item = Result<RunEvent, RunError>> + Send>>,

@@ -14,7 +14,7 @@ use crate::{RunError, Runner};
 impl Runner {
     /// Copies a session as it was right after one of its events into a new session of the same user, and returns that.
     ///
-    /// The new session has the events that counted then (R1141), with their ids, times and invocations. So where the event
+    /// The new session has the events that counted then, with their ids, times and invocations. So where the event
     /// lies in the middle of an invocation, [`Runner::resume`] goes on with it there, and questions that were open can be
     /// answered in both sessions. An event that a later rewind took back can be named, too: this is the way to it.
     ///
@@ -39,6 +39,7 @@ impl Runner {
     ///
     /// # Panics
     /// Without a tokio runtime.
+    // R1141
     pub async fn fork(
         &self,
         user: impl Into<UserId>,

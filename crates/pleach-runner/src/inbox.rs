@@ -8,13 +8,14 @@ use crate::{RunError, Runner, SessionRef};
 impl Runner {
     /// The open questions of a session in the order asked: see [`open_questions`].
     ///
-    /// ADK has no such call; the rules are R901, R905, R909 and R1141.
+    /// ADK has no such call.
     ///
     /// # Errors
     /// [`RunError::SessionNotFound`], [`RunError::BlankId`], and [`RunError::Session`] when the storage fails.
     ///
     /// # Cancel safety
     /// It only reads.
+    // R901, R905, R909, R1141
     pub async fn questions(&self, session: impl Into<SessionRef>) -> Result<Vec<Question>, RunError> {
         let key = self.parts.session_key(&session.into()).await?;
         Ok(open_questions(&self.parts.load_all(&key).await?.events))

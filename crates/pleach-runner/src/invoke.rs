@@ -1,4 +1,5 @@
-//! The beginning of an invocation: session, message, history. Rules R1103–R1106.
+//! The beginning of an invocation: session, message, history.
+// R1103–R1106
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -272,7 +273,8 @@ impl RunnerParts {
     }
 }
 
-/// A user's event is stored without the on_event hooks (R1107).
+/// A user's event is stored without the on_event hooks.
+// R1107
 async fn store_user_event(ic: &InvocationContext, store: &mut Store, mut event: Event) -> Result<Arc<Event>, RunError> {
     event.set_invocation_id(ic.invocation_id().clone());
     let metadata: Map = ic.custom_metadata();
@@ -283,7 +285,8 @@ async fn store_user_event(ic: &InvocationContext, store: &mut Store, mut event: 
     store.append(ic, Arc::new(event)).await
 }
 
-/// Whatever a caller says, a user's message has the role `user` (R1103).
+/// Whatever a caller says, a user's message has the role `user`.
+// R1103
 pub(crate) fn as_user(mut content: Content) -> Content {
     content.role = Some("user".into());
     content

@@ -16,7 +16,8 @@ impl Message {
         Self(Content::user(text))
     }
 
-    /// The message as content; its role is always `user` (R1103).
+    /// The message as content; its role is always `user`.
+    // R1103
     #[must_use]
     pub fn into_content(self) -> Content {
         self.0

@@ -1,4 +1,5 @@
-//! Changing an event by what a plugin returns: only what the returned event sets (R1110).
+//! Changing an event by what a plugin returns: only what the returned event sets.
+// R1110
 
 use pleach_core::{Event, EventActions};
 

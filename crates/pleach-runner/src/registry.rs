@@ -160,7 +160,8 @@ fn bucket(session: &SessionRef) -> SessionId {
     trimmed(session.session_id())
 }
 
-/// The session's id without blanks around it, as new sessions are stored (S30).
+/// The session's id without blanks around it, as new sessions are stored.
+// S30
 fn trimmed(id: &SessionId) -> SessionId {
     let text = id.as_str().trim();
     if text.len() == id.as_str().len() { id.clone() } else { SessionId::from(text) }

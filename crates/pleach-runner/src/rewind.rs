@@ -1,4 +1,5 @@
-//! Taking a session back to before an invocation: rules R127, R1140, S40.
+//! Taking a session back to before an invocation.
+// R127, R1140, S40
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,15 +16,15 @@ use crate::{RunError, Runner};
 impl Runner {
     /// Takes a session back to before the first event of an invocation, and returns the event that says so.
     ///
-    /// Nothing is deleted: one event is appended, and from then on the events from that invocation to it no longer count
-    /// (R1141): they are not replayed, and questions among them can no longer be answered. The session's own state is
+    /// Nothing is deleted: one event is appended, and from then on the events from that invocation to it no longer count:
+    /// they are not replayed, and questions among them can no longer be answered. The session's own state is
     /// as it was; a key that was added since is null, and so is one that only the session's creation has set, because no
     /// event tells of it. `app:` and `user:` state stays. Files of the session that were saved since get a new version
     /// with the old content, or an empty one that loads as absent; files of the user stay.
     ///
     /// A rewind can be undone: rewind to before the invocation of the returned event.
     ///
-    /// ADK: `Runner.rewind_async`; rules R1140, S40.
+    /// ADK: `Runner.rewind_async`.
     ///
     /// # Errors
     /// [`RunError::SessionNotFound`], also where a run would create the session; [`RunError::UnknownInvocation`];
@@ -33,6 +34,7 @@ impl Runner {
     /// # Cancel safety
     /// When the future is dropped the event is stored whole or not at all; files may have been restored before it.
     /// Rewinding again is safe.
+    // R1141, R1140, S40
     pub async fn rewind(
         &self,
         user: impl Into<UserId>,

@@ -19,13 +19,14 @@ use crate::{Detached, RunError, RunRequest, Runner};
 /// An invocation as a stream of its events. It starts when it is first polled.
 ///
 /// Every complete event is stored before it is handed out, and the node that sent it goes on only when the next one is
-/// asked for (R1108). Streaming fragments (`is_partial`) are handed out and never stored. After an error the stream
+/// asked for. Streaming fragments (`is_partial`) are handed out and never stored. After an error the stream
 /// ends.
 ///
 /// # Cancel safety
 /// Dropping a run cancels everything in it; what it has handed out is stored. [`Run::close`] cancels it too and lets
 /// the plugins' `after_run` hooks run; [`Run::detach`] lets it go on without a reader. A run that other callers have joined
 /// ([`RunRequest::invocation_id`]) is cancelled when the last of them drops it.
+// R1108
 #[must_use = "a run starts when it is polled: read its events, ask for its output, or detach it"]
 pub struct Run {
     run: Arc<ActiveRun>,

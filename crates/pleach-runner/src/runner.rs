@@ -21,7 +21,8 @@ use crate::{
 
 /// Starts and resumes invocations of an app. Cheap to clone; one serves any number of sessions at once.
 ///
-/// ADK: `Runner`; rules R1101–R1116.
+/// ADK: `Runner`.
+// R1101–R1116
 #[derive(Clone)]
 pub struct Runner {
     pub(crate) parts: Arc<RunnerParts>,
@@ -128,7 +129,8 @@ impl Runner {
         Ok(self.start(request))
     }
 
-    /// Goes on with an invocation that failed or was cut off: finished nodes are not run again (R1025).
+    /// Goes on with an invocation that failed or was cut off: finished nodes are not run again.
+    // R1025
     pub fn resume(
         &self,
         user: impl Into<UserId>,

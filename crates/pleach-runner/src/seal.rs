@@ -1,4 +1,5 @@
-//! Closing an aborted invocation, so that its history is well formed: rules R128, R1130.
+//! Closing an aborted invocation, so that its history is well formed.
+// R128, R1130
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

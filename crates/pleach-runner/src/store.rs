@@ -1,4 +1,5 @@
-//! From an event that a node has sent to one that is stored: rule R1107.
+//! From an event that a node has sent to one that is stored.
+// R1107
 
 use std::sync::Arc;
 
@@ -18,7 +19,8 @@ pub(crate) struct Store {
     pub(crate) head: SessionHead,
     /// The run, which hands everything to its followers.
     run: Option<Arc<ActiveRun>>,
-    /// The time of the last event in whole microseconds: events of a session never share one (S48).
+    /// The time of the last event in whole microseconds: events of a session never share one.
+    // S48
     last: i64,
     has_stored: bool,
 }
@@ -27,7 +29,8 @@ pub(crate) struct Store {
 pub(crate) struct Stored {
     /// What the caller gets.
     pub(crate) shown: Arc<Event>,
-    /// What the node gets back: the event as it sent it, also when a plugin changed what is stored (R1110).
+    /// What the node gets back: the event as it sent it, also when a plugin changed what is stored.
+    // R1110
     pub(crate) original: Arc<Event>,
 }
 

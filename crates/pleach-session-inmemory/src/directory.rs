@@ -19,7 +19,8 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// All apps. An app and a user outlive their sessions, because their state does (S21).
+/// All apps. An app and a user outlive their sessions, because their state does.
+// S21
 #[derive(Debug, Default)]
 pub(crate) struct Directory {
     apps: HashMap<AppName, App>,
@@ -38,7 +39,8 @@ struct User {
 }
 
 impl Directory {
-    /// Adds a session that `make` builds from its key, its own part of `state` and the shared ones (S30).
+    /// Adds a session that `make` builds from its key, its own part of `state` and the shared ones.
+    // S30
     pub(crate) fn create(
         &mut self,
         key: SessionKey,

@@ -57,7 +57,8 @@ impl InMemorySessionService {
         Ok(stored.load(&GetSessionConfig::recent(0)))
     }
 
-    /// The stored session; its id is looked up without blanks around it (S30).
+    /// The stored session; its id is looked up without blanks around it.
+    // S30
     fn find(&self, key: &SessionKey) -> Option<Arc<StoredSession>> {
         let trimmed = prepare::trimmed_key(key);
         read(&self.directory).find(trimmed.as_ref().unwrap_or(key))

@@ -50,7 +50,8 @@ struct Log {
     changes: i64,
     /// How many changes there were right behind each event.
     places: Vec<i64>,
-    /// Where each event id stands. Costs a few percent of an append and spares the scan of S34.
+    /// Where each event id stands. Costs a few percent of an append and spares the scan for a repeated id.
+    // S34
     positions: HashMap<EventId, usize>,
     desk: Desk,
 }
@@ -87,7 +88,8 @@ impl StoredSession {
         lock(&self.log).deleted = true;
     }
 
-    /// The session's place in a listing (S32).
+    /// The session's place in a listing.
+    // S32
     pub(crate) fn place(&self) -> ListCursor {
         ListCursor {
             update_time: lock(&self.log).update_time,
@@ -96,7 +98,8 @@ impl StoredSession {
         }
     }
 
-    /// A session object with merged state (S20) and the wanted events, which it shares with the store.
+    /// A session object with merged state and the wanted events, which it shares with the store.
+    // S20
     pub(crate) fn load(self: &Arc<Self>, config: &GetSessionConfig) -> Session {
         let log = lock(&self.log);
         self.view(&log, wanted(&log.events, config))
@@ -131,7 +134,8 @@ impl StoredSession {
         Session { head: head.with_handle(self.clone()), state, events }
     }
 
-    /// Appends behind the revision the caller knows (S34, S35); `None` when the session has been deleted.
+    /// Appends behind the revision the caller knows; `None` when the session has been deleted.
+    // S34, S35
     pub(crate) fn append(&self, head: &SessionHead, event: &Arc<Event>) -> Option<SessionResult<Appended>> {
         let mut guard = lock(&self.log);
         let log = &mut *guard;
@@ -205,7 +209,8 @@ impl StoredSession {
         (lock(&self.app), lock(&self.user))
     }
 
-    /// An event id that is already in the log: fine when it is the same event, as after a lost answer (S34).
+    /// An event id that is already in the log: fine when it is the same event, as after a lost answer.
+    // S34
     fn repeated(&self, log: &Log, position: usize, ours: Revision, event: &Arc<Event>) -> SessionResult<Appended> {
         let present = &log.events[position];
         let is_same =
@@ -259,7 +264,8 @@ impl Log {
     }
 }
 
-/// The tail of the log that `config` asks for: the newest events, cut where time first goes below the limit (S31).
+/// The tail of the log that `config` asks for: the newest events, cut where time first goes below the limit.
+// S31
 fn wanted<'a>(events: &'a [Arc<Event>], config: &GetSessionConfig) -> &'a [Arc<Event>] {
     let count = config.num_recent_events.unwrap_or(events.len());
     let newest = &events[events.len().saturating_sub(count)..];

@@ -122,7 +122,8 @@ impl Append {
         rows.first().map(|row| Ok(Seen::new(row.try_get("update_time")?, row.try_get("ties")?))).transpose()
     }
 
-    /// Looks for an event with this id: a success if it is this one, as after an answer that was lost (S34).
+    /// Looks for an event with this id: a success if it is this one, as after an answer that was lost.
+    // S34
     async fn known(&self, connection: &mut PgConnection) -> Result<Option<Known>, Trouble> {
         let rows = value::query(sql::FIND_EVENT, &self.key)
             .bind(Time(self.seen.revision.micros))

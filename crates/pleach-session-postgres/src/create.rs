@@ -25,7 +25,8 @@ pub(crate) struct Create {
 }
 
 impl Create {
-    /// Checks and writes everything that needs no connection. Ids are taken as they are, also blank ones (S30).
+    /// Checks and writes everything that needs no connection. Ids are taken as they are, also blank ones.
+    // S30
     pub(crate) fn new(request: CreateSession, server: &Server) -> SessionResult<Self> {
         let seconds = prepare::create_time(&request);
         let id = request.session_id.unwrap_or_else(|| prepare::session_id_or_new(None));

@@ -19,7 +19,8 @@ pub(crate) fn check_event(key: &SessionKey, event: &Event) -> SessionResult<Time
     check_time(key, "timestamp", event.timestamp())
 }
 
-/// A time in seconds as a column holds it (S49).
+/// A time in seconds as a column holds it.
+// S49
 pub(crate) fn check_time(key: &SessionKey, field: &str, seconds: f64) -> SessionResult<Time> {
     prepare::calendar_time(key, field, seconds).map(Time)
 }

@@ -12,7 +12,8 @@ use crate::fault::{Server, Trouble};
 use crate::sql;
 use crate::value::{self, Name, Seen, Time};
 
-/// The sessions of an app without events (S32).
+/// The sessions of an app without events.
+// S32
 pub(crate) struct List<'r> {
     pub(crate) request: &'r ListSessions,
     pub(crate) server: &'r Server,

@@ -1,4 +1,5 @@
-//! Opening a database: what layout it has, and making the tables it lacks (S62, S64).
+//! Opening a database: what layout it has, and making the tables it lacks.
+// S62, S64
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! Event documents, and the columns that complete or overrule them (S46).
+//! Event documents, and the columns that complete or overrule them.
+// S46
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -12,7 +13,8 @@ use crate::column;
 use crate::fault::File;
 use crate::layout::SqliteLayout;
 
-/// Between the documents of one text: JSON never has it raw (S47).
+/// Between the documents of one text: JSON never has it raw.
+// S47
 const SEPARATOR: char = '\u{1e}';
 
 /// Before the row number of a document that is too long to travel with others (see `sql::DOCUMENT`). JSON never has it raw.
@@ -26,7 +28,8 @@ pub(crate) struct LeftOut {
     pub(crate) rowid: i64,
 }
 
-/// Up to 256 events: their documents in one text and, where columns overrule them, what the columns say (S46).
+/// Up to 256 events: their documents in one text and, where columns overrule them, what the columns say.
+// S46
 pub(crate) struct Chunk<'r> {
     documents: &'r str,
     /// JSON arrays of texts.

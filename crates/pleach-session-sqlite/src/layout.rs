@@ -12,7 +12,8 @@ use crate::time;
 /// Microseconds of times below this, in seconds, fit a revision.
 const DISTINCT: f64 = 9e12;
 
-/// Which of google-adk's two layouts a file has. Their tables have the same names and are not interchangeable (S65).
+/// Which of google-adk's two layouts a file has. Their tables have the same names and are not interchangeable.
+// S65
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SqliteLayout {
     /// That of google-adk's `SqliteSessionService`, which `adk web` uses: times are numbers of seconds, ids lose the
@@ -33,7 +34,8 @@ impl SqliteLayout {
         }
     }
 
-    /// A time in seconds as a column gives it back, refused when a column cannot hold it (S49).
+    /// A time in seconds as a column gives it back, refused when a column cannot hold it.
+    // S49
     pub(crate) fn time(self, key: &SessionKey, field: &str, time: f64) -> SessionResult<f64> {
         match self {
             Self::Lite if time.abs() < DISTINCT => Ok(time),
@@ -61,7 +63,8 @@ impl SqliteLayout {
         }
     }
 
-    /// The column that orders events of one time (S48).
+    /// The column that orders events of one time.
+    // S48
     pub(crate) fn tie(self) -> &'static str {
         match self {
             Self::Lite => "rowid",
@@ -69,7 +72,8 @@ impl SqliteLayout {
         }
     }
 
-    /// The id without blanks around it, where the layout cuts them off (S30) and there are any.
+    /// The id without blanks around it, where the layout cuts them off and there are any.
+    // S30
     pub(crate) fn trimmed(self, key: &SessionKey) -> Option<SessionKey> {
         match self {
             Self::Lite => prepare::trimmed_key(key),

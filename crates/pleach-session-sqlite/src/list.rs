@@ -12,10 +12,11 @@ use crate::load::{Reader, state};
 use crate::sql::{self, Sql};
 use crate::writer::Renewed;
 
-/// The sessions of an app without events (S32).
+/// The sessions of an app without events.
 ///
 /// Two reads: where every session stands in the order, then what is to be told of those that are wanted. Sorting is done
 /// here because a mixed file's text times sort wrongly in SQL.
+// S32
 pub(crate) async fn sessions(reader: Reader<'_>, request: &ListSessions) -> SessionResult<ListSessionsResponse> {
     let Reader { pool, file, sql } = reader;
     let app = &request.app_name;

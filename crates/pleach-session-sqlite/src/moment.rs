@@ -1,8 +1,9 @@
 //! SQL for "the events of this microsecond", in files whose times may be of two kinds.
 //!
 //! A file of the lite layout has numbers and one of the v1 layout texts, unless google-adk's other service has appended to
-//! it (S65, S66.4). The quick form compares times of the layout's own kind, with an index; the thorough one, taken only
+//! it. The quick form compares times of the layout's own kind, with an index; the thorough one, taken only
 //! for sessions that have a time of the other kind, compares what they say.
+// S65, S66.4
 
 use crate::layout::SqliteLayout;
 

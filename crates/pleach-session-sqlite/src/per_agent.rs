@@ -1,4 +1,5 @@
-//! One file for each agent, where `adk web` keeps it (S39).
+//! One file for each agent, where `adk web` keeps it.
+// S39
 
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};

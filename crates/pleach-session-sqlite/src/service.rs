@@ -128,7 +128,8 @@ impl SqliteSessionService {
         Ok(Session::new(SessionHead::new(key, seen.revision, seen.update_time), view))
     }
 
-    /// Finds a session under its id as given or, failing that in the lite layout, without the blanks around it (S30).
+    /// Finds a session under its id as given or, failing that in the lite layout, without the blanks around it.
+    // S30
     async fn get(&self, key: &SessionKey, config: GetSessionConfig) -> SessionResult<Option<Session>> {
         self.writer.settle().await?;
         let found = load::session(self.reader(), key, &config).await?;

@@ -15,7 +15,8 @@ pub(crate) type Query<'q> = sqlx::query::Query<'q, Sqlite, SqliteArguments>;
 pub(crate) enum Wanted {
     None,
     Events {
-        /// The earliest time, as a number and as a text (S66.4).
+        /// The earliest time, as a number and as a text.
+        // S66.4
         after: Option<(f64, String)>,
         newest: Option<i64>,
     },

@@ -1,4 +1,5 @@
-//! Which events of a session count after rewinds (R1141).
+//! Which events of a session count after rewinds.
+// R1141
 
 use std::sync::Arc;
 
@@ -6,12 +7,13 @@ use foldhash::HashMap;
 use pleach_core::{Event, InvocationId};
 
 /// The events that count, the newest first: without those that a rewind has taken back, and without the rewinds
-/// themselves (R1141).
+/// themselves.
 ///
 /// A rewind takes back everything from the first event of the invocation that it names; what lies before goes on counting, a
 /// rewind among it included. So a rewind to before an earlier rewind brings back what that one took.
 ///
 /// Replay, the matching of answers, the search for ids and open questions all start from these events.
+// R1141
 pub fn newest_live_events(events: &[Arc<Event>]) -> impl Iterator<Item = &Arc<Event>> {
     let mut firsts = None;
     let mut end = events.len();

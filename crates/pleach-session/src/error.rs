@@ -24,14 +24,16 @@ pub enum SessionError {
         /// The revision the caller had loaded.
         ours: Revision,
     },
-    /// The session already holds a different event with the same id (S34).
+    /// The session already holds a different event with the same id.
+    // S34
     EventAlreadyExists {
         /// The session.
         key: SessionKey,
         /// The id both events carry.
         event: EventId,
     },
-    /// A value no backend may store, such as a text with U+0000 (S47).
+    /// A value no backend may store, such as a text with U+0000.
+    // S47
     Unstorable {
         /// The session.
         key: SessionKey,

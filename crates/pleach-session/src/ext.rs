@@ -9,7 +9,7 @@ use crate::{GetSessionConfig, SessionError, SessionResult, SessionService, Since
 
 /// What callers that hold a whole [`Session`] want beside the trait's own operations.
 pub trait SessionServiceExt: SessionService {
-    /// Stores `event` and applies it to `session` (S14, S34). ADK: `BaseSessionService.append_event`.
+    /// Stores `event` and applies it to `session`. ADK: `BaseSessionService.append_event`.
     ///
     /// The delta's `temp:` keys go into `session.state` and are not stored; the rest of the delta and the event follow.
     /// A partial event comes back untouched and changes nothing. An event without an id gets a UUID, one without a time the
@@ -21,6 +21,7 @@ pub trait SessionServiceExt: SessionService {
     ///
     /// # Cancel safety
     /// When the future is dropped the event is stored whole or not at all, and `session` is unchanged.
+    // S14, S34
     fn append_event(
         &self,
         session: &mut Session,

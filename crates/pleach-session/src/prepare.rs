@@ -11,12 +11,13 @@ use serde_json::Value;
 
 use crate::{CreateSession, SessionError, SessionResult};
 
-/// Makes an event ready to be stored: without `temp:` keys (S14) and with nothing storage refuses (S47).
+/// Makes an event ready to be stored: without `temp:` keys and with nothing storage refuses.
 ///
 /// The event is edited in place when it is not shared, and copied only when it is shared and has a `temp:` key.
 ///
 /// # Errors
 /// `Unstorable`, naming the field.
+// S14, S47
 pub fn event_to_store(key: &SessionKey, mut event: Arc<Event>) -> SessionResult<Arc<Event>> {
     if has_temp(event.actions().state_delta()) {
         take_temp(Arc::make_mut(&mut event).actions_mut().state_delta_mut());
@@ -112,10 +113,11 @@ fn check_time(key: &SessionKey, field: &str, seconds: f64) -> SessionResult<()> 
     Err(refused(key, Unstorable { field: field.to_owned(), reason }))
 }
 
-/// Checks the names, the time and the initial state of a session that is about to be created (S47).
+/// Checks the names, the time and the initial state of a session that is about to be created.
 ///
 /// # Errors
 /// `Unstorable`, naming the field.
+// S47
 pub fn check_new_session(key: &SessionKey, create_time: f64, state: &Map) -> SessionResult<()> {
     check_time(key, "create_time", create_time)?;
     let names = [
@@ -142,7 +144,8 @@ pub fn event_text(key: &SessionKey, event: &Event) -> SessionResult<String> {
     })
 }
 
-/// The id a session is created under: the wanted one without blanks around it, or a new UUID (S30).
+/// The id a session is created under: the wanted one without blanks around it, or a new UUID.
+// S30
 pub fn session_id_or_new(wanted: Option<&SessionId>) -> SessionId {
     match wanted.map(|id| trim(id.as_str())) {
         None | Some("") => SessionId::from(RandomIds.uuid().to_string()),
@@ -155,7 +158,8 @@ fn trim(text: &str) -> &str {
     text.trim_matches(|letter: char| letter.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&letter))
 }
 
-/// The session id without blanks around it, when that is a different id (S30).
+/// The session id without blanks around it, when that is a different id.
+// S30
 pub fn trimmed_key(key: &SessionKey) -> Option<SessionKey> {
     let text = key.session_id.as_str();
     let trimmed = trim(text);
@@ -170,10 +174,11 @@ pub fn create_time(request: &CreateSession) -> f64 {
 /// The first microsecond of the year 1 and the last of 9999, which is what google-adk reads from a calendar column.
 const CALENDAR: std::ops::RangeInclusive<i64> = -62_135_596_800_000_000..=253_402_300_799_999_999;
 
-/// A time in seconds as a calendar column of the v1 layout holds it: whole microseconds since the epoch (S49).
+/// A time in seconds as a calendar column of the v1 layout holds it: whole microseconds since the epoch.
 ///
 /// # Errors
 /// `Unstorable`, naming `field`, outside of the years 1 to 9999.
+// S49
 pub fn calendar_time(key: &SessionKey, field: &str, seconds: f64) -> SessionResult<i64> {
     let time = micros(seconds);
     if seconds.is_finite() && CALENDAR.contains(&time) {
@@ -189,7 +194,8 @@ pub fn claim_time(head: &SessionHead, time: f64) -> f64 {
     seconds(micros(time).max(micros(head.last_update_time()).saturating_add(1)))
 }
 
-/// The system's time in seconds since the epoch, in whole µs like every time this crate makes itself (S48).
+/// The system's time in seconds since the epoch, in whole µs like every time this crate makes itself.
+// S48
 #[expect(
     clippy::disallowed_methods,
     reason = "a request without a time asks for the system's; the runner gives its own clock's"

@@ -1,7 +1,8 @@
 //! State columns as JSON text: merged without touching what the delta does not name.
 //!
 //! A stored value that no delta mentions keeps its exact text, so that an integer beyond 64 bits or a `1.0` another
-//! program stored is still that after any number of appends. Databases' own JSON functions do not promise this (S47).
+//! program stored is still that after any number of appends. Databases' own JSON functions do not promise this.
+// S47
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -18,7 +19,8 @@ use crate::prepare::misfit;
 /// One scope's part of a state delta: unprefixed keys and the JSON text of their values.
 pub type RawObject = BTreeMap<String, Box<RawValue>>;
 
-/// A state delta split by scope (S10, S11), its values written as JSON text; `temp:` keys are left out.
+/// A state delta split by scope, its values written as JSON text; `temp:` keys are left out.
+// S10, S11
 #[derive(Debug, Default)]
 pub struct RawDelta {
     /// Keys of the app's state.
@@ -50,10 +52,11 @@ impl RawDelta {
     }
 }
 
-/// Applies `delta` to a stored state object: top-level replacement, `null` kept as a value (S12).
+/// Applies `delta` to a stored state object: top-level replacement, `null` kept as a value.
 ///
 /// # Errors
 /// When `stored` is not a JSON object.
+// S12
 pub fn merge(stored: &str, delta: &RawObject) -> serde_json::Result<String> {
     match merge_strict(stored, delta) {
         Ok(merged) => Ok(merged),
@@ -65,10 +68,11 @@ pub fn merge(stored: &str, delta: &RawObject) -> serde_json::Result<String> {
     }
 }
 
-/// Reads a stored state object; the words Python writes for NaN and infinities read as null (S47).
+/// Reads a stored state object; the words Python writes for NaN and infinities read as null.
 ///
 /// # Errors
 /// When `stored` is not a JSON object.
+// S47
 pub fn decode(stored: &str) -> serde_json::Result<Map> {
     match serde_json::from_str(stored) {
         Ok(state) => Ok(state),

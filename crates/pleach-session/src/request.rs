@@ -10,9 +10,11 @@ pub struct CreateSession {
     pub app_name: AppName,
     /// The user the session belongs to.
     pub user_id: UserId,
-    /// The initial state with its scope prefixes; `temp:` keys are dropped (S13).
+    /// The initial state with its scope prefixes; `temp:` keys are dropped.
+    // S13
     pub state: Map,
-    /// The wanted id; the service makes a UUID when it is absent or blank (S30).
+    /// The wanted id; the service makes a UUID when it is absent or blank.
+    // S30
     pub session_id: Option<SessionId>,
     /// Creation time in seconds since the epoch; the system's clock when absent.
     pub create_time: Option<f64>,
@@ -81,7 +83,8 @@ impl GetSessionConfig {
     }
 }
 
-/// A request for the sessions of an app, oldest activity first (S32). ADK: `BaseSessionService.list_sessions`.
+/// A request for the sessions of an app, oldest activity first. ADK: `BaseSessionService.list_sessions`.
+// S32
 #[derive(Clone, Debug)]
 pub struct ListSessions {
     /// The app whose sessions are listed.
@@ -131,7 +134,8 @@ pub struct ListCursor {
 }
 
 impl ListCursor {
-    /// Orders two places as S32 does.
+    /// Orders two places as a listing does: by time of the last update, user, id.
+    // S32
     pub fn order(&self, other: &Self) -> std::cmp::Ordering {
         self.update_time
             .total_cmp(&other.update_time)
@@ -160,7 +164,8 @@ impl ListCursor {
     }
 }
 
-/// The sessions found, without their events (S4). ADK: `ListSessionsResponse`.
+/// The sessions found, without their events. ADK: `ListSessionsResponse`.
+// S4
 #[derive(Clone, Debug, Default)]
 pub struct ListSessionsResponse {
     /// Sessions with merged state and no events.

@@ -14,17 +14,19 @@ use crate::{
 ///
 /// Every operation is cancel safe: when its future is dropped, its effect is there as a whole or not at all.
 pub trait SessionService: fmt::Debug + Send + Sync + 'static {
-    /// Stores a new session and returns it with merged state and no events (S30).
+    /// Stores a new session and returns it with merged state and no events.
     ///
     /// # Errors
     /// `AlreadyExists` when the id is taken for this app and user; nothing of the request's state is then applied.
-    /// `Unstorable` for a value S47 forbids.
+    /// `Unstorable` for a value that not every backend can hold.
+    // S30
     fn create_session(&self, request: CreateSession) -> BoxFuture<'_, SessionResult<Session>>;
 
-    /// Loads a session with merged state and the wanted events, oldest first; `None` when there is none (S31).
+    /// Loads a session with merged state and the wanted events, oldest first; `None` when there is none.
     ///
     /// # Errors
     /// `Corrupt` when the stored data cannot be read.
+    // S31
     fn get_session<'a>(
         &'a self,
         key: &'a SessionKey,
@@ -41,10 +43,11 @@ pub trait SessionService: fmt::Debug + Send + Sync + 'static {
     /// `Corrupt` when the stored data cannot be read.
     fn events_since<'a>(&'a self, head: &'a SessionHead) -> BoxFuture<'a, SessionResult<Option<Since>>>;
 
-    /// Lists sessions without events, with merged state, oldest activity first (S32).
+    /// Lists sessions without events, with merged state, oldest activity first.
     ///
     /// # Errors
     /// `Corrupt` when the stored data cannot be read.
+    // S32
     fn list_sessions(&self, request: ListSessions) -> BoxFuture<'_, SessionResult<ListSessionsResponse>>;
 
     /// Lists the open questions of the app's sessions, in the order asked: see [`open_questions`](crate::open_questions).
@@ -68,16 +71,17 @@ pub trait SessionService: fmt::Debug + Send + Sync + 'static {
         session_id: &'a SessionId,
     ) -> BoxFuture<'a, SessionResult<Vec<SessionKey>>>;
 
-    /// Removes a session and its events; app and user state stay, a missing session is no error (S33).
+    /// Removes a session and its events; app and user state stay, a missing session is no error.
     ///
     /// Heads of a deleted session are stale in one that is made again under its id, unless a database's new session has the
     /// very microsecond of the old one's creation: nothing is left there that could tell them apart.
     ///
     /// # Errors
     /// Only storage failures.
+    // S33
     fn delete_session<'a>(&'a self, key: &'a SessionKey) -> BoxFuture<'a, SessionResult<()>>;
 
-    /// Stores one complete event under the fence of `head` (compare and append) and renews `head` (S34, S35).
+    /// Stores one complete event under the fence of `head` (compare and append) and renews `head`.
     ///
     /// Returns what was stored: the event without the `temp:` keys of its state delta. A partial event comes back
     /// untouched and is not stored. An event that is already stored, equal to the last field, counts as a success,
@@ -97,6 +101,7 @@ pub trait SessionService: fmt::Debug + Send + Sync + 'static {
     ///
     /// # Cancel safety
     /// When the future is dropped the event is stored whole or not at all, and `head` is unchanged.
+    // S34, S35
     fn append<'a>(&'a self, head: &'a mut SessionHead, event: Arc<Event>) -> BoxFuture<'a, SessionResult<Arc<Event>>>;
 
     /// Moves the session's revision on without storing an event, under the fence of `head`, and renews `head`: whoever
@@ -134,10 +139,11 @@ pub trait SessionService: fmt::Debug + Send + Sync + 'static {
         })
     }
 
-    /// The user's state across sessions, keys without the `user:` prefix (S38). ADK: `get_user_state`.
+    /// The user's state across sessions, keys without the `user:` prefix. ADK: `get_user_state`.
     ///
     /// # Errors
     /// `Corrupt` when the stored data cannot be read.
+    // S38
     fn user_state<'a>(&'a self, app_name: &'a AppName, user_id: &'a UserId) -> BoxFuture<'a, SessionResult<Map>>;
 
     /// The app's state across users and sessions, keys without the `app:` prefix.

@@ -11,7 +11,7 @@ const END: &str = "<!-- end of rules -->\n";
 const SERVICES: [(&str, bool); 5] =
     [("memory", false), ("strict wrapper", false), ("SQLite lite", false), ("SQLite v1", true), ("Postgres", true)];
 
-/// `case_17_a_partial_event` is about row 17 of the edge cases, `s35_…` about rule S35.
+/// `case_17_a_partial_event` is about row 17 of the edge cases, `s35_…` about the rule of that number.
 fn split(name: &str) -> (String, String) {
     let plain = name.strip_prefix("v1_").unwrap_or(name);
     let is_number = |word: &&str| {

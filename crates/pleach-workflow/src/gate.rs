@@ -1,4 +1,5 @@
-//! What a run asks for before its body counts, a confirmation or a credential, and the answers. Rules R129, R130, R920, R931.
+//! What a run asks for before its body counts, a confirmation or a credential, and the answers.
+// R129, R130, R920, R931
 
 use std::sync::LazyLock;
 

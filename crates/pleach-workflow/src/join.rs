@@ -6,7 +6,8 @@ use smol_str::SmolStr;
 
 /// Waits for all its predecessors and gives a map of their outputs by name, null for those that gave none.
 ///
-/// The keys are sorted. ADK: `JoinNode`; rule R628.
+/// The keys are sorted. ADK: `JoinNode`.
+// R628
 #[derive(Clone, Debug)]
 pub struct JoinNode {
     spec: NodeSpec,

@@ -18,7 +18,8 @@ use serde_json::Value;
 /// one. When an item asks a question, no further ones are started, those under way finish, and the worker waits; on
 /// resume only what is left runs. The first failing item fails the worker and cancels the others.
 ///
-/// ADK: `ParallelWorker`; rules R801–R807.
+/// ADK: `ParallelWorker`.
+// R801–R807
 #[derive(Clone, Debug)]
 pub struct ParallelWorker<N> {
     spec: NodeSpec,
@@ -47,7 +48,8 @@ impl<N: Node> ParallelWorker<N> {
         self
     }
 
-    /// Sets when a failed attempt is tried again; items that completed are not run again (R807).
+    /// Sets when a failed attempt is tried again; items that completed are not run again.
+    // R807
     #[must_use]
     pub fn retry(mut self, policy: RetryConfig) -> Self {
         self.spec.retry = Some(policy);

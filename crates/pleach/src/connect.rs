@@ -48,7 +48,7 @@ pub enum ConnectError {
     },
 }
 
-/// Opens the session backend that a URL names (S66).
+/// Opens the session backend that a URL names.
 ///
 /// | URL | backend |
 /// | --- | --- |
@@ -74,6 +74,7 @@ pub enum ConnectError {
 ///
 /// # Cancel safety
 /// Dropping the future leaves at most an empty, valid database file, or empty tables.
+// S66
 pub async fn connect(url: &str) -> Result<Arc<dyn SessionService>, ConnectError> {
     let Some((scheme, rest)) = url.split_once(':') else {
         return Err(ConnectError::UnknownScheme { scheme: shown(url) });

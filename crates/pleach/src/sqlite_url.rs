@@ -14,9 +14,10 @@ pub(crate) struct Place {
     pub(crate) options: SqliteOptions,
 }
 
-/// Reads what stands behind the scheme: `FILE` and `///FILE` are relative, `////FILE` is absolute (S66.1).
+/// Reads what stands behind the scheme: `FILE` and `///FILE` are relative, `////FILE` is absolute.
 ///
 /// `shown` replaces the URL in errors, which show none of its values.
+// S66.1
 pub(crate) fn parse(shown: &str, rest: &str) -> Result<Place, ConnectError> {
     let bad = |reason: String| ConnectError::BadUrl { url: shown.to_owned(), reason };
     let path = match rest.strip_prefix("//") {

@@ -7,7 +7,8 @@ use pleach::{
 };
 use serde_json::{Value, json};
 
-/// The smallest difference of times that every layout keeps (S49), in seconds.
+/// The smallest difference of times that every layout keeps, in seconds.
+// S49
 const TICK: f64 = 1e-6;
 
 /// An event to be stored.
@@ -43,11 +44,12 @@ impl NewEvent {
 /// Loads a session, appends an event to it and returns what identifies the event.
 ///
 /// An append that finds the session stale is repeated with a freshly loaded one, at most `retries` times. An event
-/// without an id gets one, and one without a time gets the present, but later than what the session holds (S48).
+/// without an id gets one, and one without a time gets the present, but later than what the session holds.
 ///
 /// # Errors
 /// Those of [`SessionService`]: `NotFound` when there is no such session, `Stale` when it was appended to by others each
 /// time. Nothing is stored then.
+// S48
 pub async fn append(url: &str, key: &SessionKey, event: &NewEvent, retries: u32) -> anyhow::Result<Value> {
     let service = connect(url).await?;
     let mut left = retries;

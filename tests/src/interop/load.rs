@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 
 use super::Operation;
 
-/// When the first session is created, in seconds since the epoch (S130).
+/// When the first session is created, in seconds since the epoch.
+// S130
 const FIRST_CREATE: f64 = 1_759_999_000.0;
 
 /// How much later every further one is created, in seconds.

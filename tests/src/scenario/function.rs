@@ -143,7 +143,8 @@ impl Body {
         Ok(if self.emits { Ending::Emitting(last) } else { Ending::Plain(last) })
     }
 
-    /// The node input, coerced to its declared type (R504).
+    /// The node input, coerced to its declared type.
+    // R504
     fn bind_input(&self, input: &NodeInput) -> Result<Value, NodeError> {
         let Some(kind) = &self.input_type else { return Ok(input_value(input)) };
         let given = match (input.content(), kind) {
@@ -166,7 +167,8 @@ impl Param {
         })
     }
 
-    /// The value from the state, coerced; else the default as it is (R502).
+    /// The value from the state, coerced; else the default as it is.
+    // R502
     fn bind(&self, ctx: &Context, function: &str) -> Result<Value, NodeError> {
         let name = &self.name;
         match (ctx.state().value(name), &self.kind, &self.default) {

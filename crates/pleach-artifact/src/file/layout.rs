@@ -1,4 +1,5 @@
-//! Which folder an artifact lives in. Paths come from names only, never from stored files (S77).
+//! Which folder an artifact lives in. Paths come from names only, never from stored files.
+// S77
 
 use std::fs;
 use std::io::ErrorKind;

@@ -1,4 +1,5 @@
-//! The `metadata.json` beside each version (S77).
+//! The `metadata.json` beside each version.
+// S77
 
 use std::io::ErrorKind;
 use std::path::Path;

@@ -15,7 +15,7 @@ use crate::{
 };
 use store::Store;
 
-/// Keeps artifacts below a folder, one folder per version (S77).
+/// Keeps artifacts below a folder, one folder per version.
 ///
 /// ```text
 /// ROOT/apps/{app}/users/{user}/sessions/{session}/artifacts/{name}/versions/{n}/{last part of name}
@@ -28,6 +28,7 @@ use store::Store;
 /// followed. Files are read and written on tokio's blocking threads, so a tokio runtime must be running.
 ///
 /// ADK: `FileArtifactService`
+// S77
 // S73
 #[derive(Debug)]
 pub struct FileArtifactService {

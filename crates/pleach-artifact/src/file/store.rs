@@ -143,7 +143,8 @@ impl Store {
     }
 }
 
-/// What a save writes (S74).
+/// What a save writes.
+// S74
 struct Content<'a> {
     bytes: &'a [u8],
     mime_type: Option<&'a str>,

@@ -1,4 +1,5 @@
-//! The rules S70 to S78 on both artifact services.
+//! What both artifact services have in common.
+// S70–S78
 
 mod file;
 mod golden;

@@ -24,7 +24,8 @@ pub(crate) struct RunCell {
     pub(crate) told_by_message: bool,
     /// The body has sent an event.
     pub(crate) sent: bool,
-    /// An event that another run sent, or will send, is this run's output event (R706, R411).
+    /// An event that another run sent, or will send, is this run's output event.
+    // R706, R411
     pub(crate) delegated: bool,
     /// A child was asked to give this run's output.
     pub(crate) has_delegate: bool,
@@ -113,7 +114,8 @@ impl RunCell {
     }
 }
 
-/// A second output in one run (R210).
+/// A second output in one run.
+// R210
 pub(crate) fn output_twice() -> NodeError {
     NodeError::value("Output already set. A node can produce at most one output.")
         .with_hint("return it, emit it or call `set_output`, but only one of them")

@@ -33,7 +33,8 @@ impl Context {
     /// # Cancel safety
     /// Dropping the future cancels the child.
     ///
-    /// ADK: `Context.run_node`; rules R701–R710.
+    /// ADK: `Context.run_node`.
+    // R701–R710
     pub fn run<'a, N, X, M, D>(
         &'a self,
         node: &'a N,
@@ -250,7 +251,8 @@ impl Context {
 }
 
 impl super::cell::RunCell {
-    /// The output of a delegate is this run's output too, unless the run gave one itself (R706, improved).
+    /// The output of a delegate is this run's output too, unless the run gave one itself.
+    // R706, better than ADK
     fn claim_output(&mut self, output: &NodeInput) {
         if !self.output.is_set() && !output.is_null() {
             self.claimed_output = Some(output.clone());

@@ -1,4 +1,5 @@
-//! Children that nobody waits for: the workflow around goes on with them beside its nodes. Rule R643.
+//! Children that nobody waits for: the workflow around goes on with them beside its nodes.
+// R643
 
 use std::fmt;
 use std::sync::Arc;
@@ -47,7 +48,8 @@ impl Context {
     /// Those of [`Context::run`] that are there before the child runs; a `ValueError` where no workflow is around that is
     /// still under way.
     ///
-    /// ADK: `asyncio.create_task(ctx.run_node(...))`; rule R643.
+    /// ADK: `asyncio.create_task(ctx.run_node(...))`.
+    // R643
     pub fn run_detached<N, X, M>(&self, node: N, input: X) -> Result<NodePath, NodeError>
     where
         N: TypedNode,

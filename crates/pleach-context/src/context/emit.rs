@@ -1,4 +1,5 @@
-//! From what a node yields to an event that can be stored: rule R411.
+//! From what a node yields to an event that can be stored.
+// R411
 
 use std::future::Future;
 use std::pin::Pin;
@@ -151,7 +152,8 @@ impl Context {
         })
     }
 
-    /// A typed output schema is enforced on every output that is yielded (R302).
+    /// A typed output schema is enforced on every output that is yielded.
+    // R302
     fn conform_output(&self, event: &mut Event) -> Result<(), NodeError> {
         let Some(schema) = self.output_schema().filter(|schema| schema.is_enforced()) else { return Ok(()) };
         if let Some(output) = event.output() {
@@ -266,7 +268,8 @@ impl Context {
         }
     }
 
-    /// Ends the body, and makes the event for what it left on the context, if anything (R412). For engines.
+    /// Ends the body, and makes the event for what it left on the context, if anything. For engines.
+    // R412
     #[must_use]
     pub fn finish(&self) -> Option<Staged> {
         let mut cell = self.cell();
@@ -300,7 +303,8 @@ impl Context {
         Some(Staged { event: Arc::new(event), carries })
     }
 
-    /// Ends the body of a failed attempt and makes its error event (R415). For engines.
+    /// Ends the body of a failed attempt and makes its error event. For engines.
+    // R415
     #[must_use]
     pub fn fail(&self, error: &NodeError) -> Staged {
         let mut event = Event::new().with_error(error.code(), error.message());

@@ -39,7 +39,8 @@ use crate::{ChildFailure, InvocationContext, NodeError, NodeInput, NodeKind, Nod
 
 /// The context of one node run. Cheap to clone: clones are the same run.
 ///
-/// ADK: `Context` (also `CallbackContext` and `ToolContext`); rules R201–R230.
+/// ADK: `Context` (also `CallbackContext` and `ToolContext`).
+// R201–R230
 #[derive(Clone)]
 pub struct Context {
     inner: Arc<ContextInner>,
@@ -89,7 +90,8 @@ pub struct GraphNames {
     pub predecessors: Vec<Vec<SmolStr>>,
 }
 
-/// What a child context is made from, beside its node and its parent (R203).
+/// What a child context is made from, beside its node and its parent.
+// R203
 #[derive(Debug, Default)]
 pub struct ChildSetup {
     /// The path of the run.
@@ -104,7 +106,8 @@ pub struct ChildSetup {
     pub output_for: Option<Arc<[NodePath]>>,
     /// Where in its workflow's graph the run stands; `None` for dynamic and root runs.
     pub place: Option<Place>,
-    /// Whether nobody waits for the run (R643).
+    /// Whether nobody waits for the run.
+    // R643
     pub detached: bool,
 }
 
@@ -127,7 +130,8 @@ pub enum RunOutcome {
 }
 
 impl Context {
-    /// The root of an invocation's tree: it runs nothing itself (R202).
+    /// The root of an invocation's tree: it runs nothing itself.
+    // R202
     #[must_use]
     pub fn root(invocation: Arc<InvocationContext>) -> Self {
         Self {
@@ -156,7 +160,8 @@ impl Context {
         }
     }
 
-    /// The context of a new run of the node with this specification (R203). For engines.
+    /// The context of a new run of the node with this specification. For engines.
+    // R203
     #[must_use]
     pub fn child(&self, spec: &NodeSpec, name: &SmolStr, setup: ChildSetup) -> Self {
         let parent = &*self.inner;
@@ -196,7 +201,8 @@ impl Context {
     /// The context of the next attempt of this run, on the branch and in the scope that the first one had. For engines.
     ///
     /// The run ids of children go on behind those of the failed attempt; `rewind` starts them where that attempt began,
-    /// so that its finished children are found again (R404).
+    /// so that its finished children are found again.
+    // R404
     #[must_use]
     pub fn next_attempt(&self, branch: Option<Branch>, isolation_scope: Option<Arc<str>>, rewind: bool) -> Self {
         let this = &*self.inner;
@@ -350,7 +356,8 @@ impl Context {
         self.inner.invocation.is_aborted()
     }
 
-    /// The author that events of this run carry (R205).
+    /// The author that events of this run carry.
+    // R205
     #[must_use]
     pub fn event_author(&self) -> SmolStr {
         self.author_in(&self.cell())

@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use crate::{AuthCredential, Context, InvocationContext, RunConfig};
 
-/// A read-only view of a run. ADK: `ReadonlyContext`; rule R230.
+/// A read-only view of a run. ADK: `ReadonlyContext`.
+// R230
 #[derive(Clone)]
 pub struct ReadonlyContext {
     ctx: Context,

@@ -1,4 +1,5 @@
-//! Artifacts, memory and credentials from inside a node. Rule R220.
+//! Artifacts, memory and credentials from inside a node.
+// R220
 
 use std::sync::Arc;
 

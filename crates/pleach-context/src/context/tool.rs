@@ -1,4 +1,5 @@
-//! What only tool calls have: the id of the call, and requests for a confirmation or a credential. Rules R220, R852.
+//! What only tool calls have: the id of the call, and requests for a confirmation or a credential.
+// R220, R852
 
 use pleach_core::{AuthConfig, ToolConfirmation};
 use serde_json::Value;

@@ -1,7 +1,8 @@
-//! The order in which children that are answered from history give their results: the one in which they completed (R1020).
+//! The order in which children that are answered from history give their results: the one in which they completed.
 //!
 //! Such a child could answer at once, and then a body that takes the first of several would take another one than the
 //! first time. So it waits for its turn: whenever the body can do nothing else, the engine lets the earliest one go on.
+// R1020
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::poll_fn;

@@ -1,4 +1,5 @@
-//! Taking over the credential that a client sends. Rule R931.
+//! Taking over the credential that a client sends.
+// R931
 
 use pleach_core::{AuthConfig, Event, Map};
 use pleach_schema::unwrap_response;

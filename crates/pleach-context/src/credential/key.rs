@@ -1,4 +1,5 @@
-//! Under which key a credential is kept (S85).
+//! Under which key a credential is kept.
+// S85
 
 use pleach_core::{AuthConfig, Map, to_camel};
 use serde_json::{Value, json};

@@ -69,11 +69,12 @@ impl fmt::Debug for AuthCredential {
     }
 }
 
-/// Keeps credentials of users, each under the `credential_key` of its config (S85).
+/// Keeps credentials of users, each under the `credential_key` of its config.
 ///
 /// A config that names no key has google-adk's, which is made of its scheme and its raw credential.
 ///
 /// ADK: `BaseCredentialService`
+// S85
 pub trait CredentialService: fmt::Debug + Send + Sync + 'static {
     /// The credential kept for the config and the user of `ctx`.
     ///

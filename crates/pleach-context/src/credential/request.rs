@@ -59,7 +59,7 @@ fn strip(credential: &mut Map, keeps_verifier: bool) {
     }
 }
 
-/// The event by which a run asks the client for a credential under the id `id` (R129).
+/// The event by which a run asks the client for a credential under the id `id`.
 ///
 /// What a sign-in has to bring back stands in the session's state until then: the OAuth state under
 /// `adk_oauth_state:ID`, and the PKCE verifier, which no client gets to see, under `adk_oauth_credential:ID`.
@@ -68,6 +68,7 @@ fn strip(credential: &mut Map, keeps_verifier: bool) {
 /// A `ValueError` for an OAuth2 config that lacks what a sign-in needs.
 ///
 /// ADK: `create_auth_request_event`
+// R129
 pub fn credential_question(ctx: &Context, config: &AuthConfig, id: &str) -> Result<Event, NodeError> {
     let mut request = auth_request(config, &*ctx.invocation().services().ids)?.into_value();
     if let Some(Value::Object(oauth2)) = request.get_mut(EXCHANGED).and_then(|exchanged| exchanged.get_mut("oauth2")) {

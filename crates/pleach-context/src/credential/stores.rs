@@ -73,13 +73,14 @@ impl fmt::Debug for InMemoryCredentialService {
     }
 }
 
-/// Keeps credentials in the session's state, under the config's `credential_key` (S85).
+/// Keeps credentials in the session's state, under the config's `credential_key`.
 ///
 /// They are stored with the session, and whoever may read the session may read the user's tokens. The OAuth client's
 /// secret is the agent's and not the user's: it is left out, and put back from the config when loading. A credential
 /// that should be gone with the invocation has a `credential_key` that starts with `temp:`.
 ///
 /// ADK: `SessionStateCredentialService`.
+// S85
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SessionStateCredentialService;
 

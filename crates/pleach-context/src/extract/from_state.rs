@@ -17,7 +17,8 @@ use crate::{Context, NodeError};
 ///
 /// Only the keys of the fields are looked up, whatever the size of the state; `#[serde(flatten)]` gives the whole
 /// state. An absent key is an error unless the field has a default or is an `Option`. ADK: binding of function
-/// parameters by name, rule R502.
+/// parameters by name.
+// R502
 #[derive(Clone, Debug)]
 pub struct FromState<T>(pub T);
 

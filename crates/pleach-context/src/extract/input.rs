@@ -13,7 +13,8 @@ use crate::{Context, Dynamic, Need, NodeError, NodeInput, lax};
 /// What the predecessor gave, or the user's message for the first nodes.
 ///
 /// A message is read as text where `T` wants a text, else as JSON; `Input<Content>` takes the message itself,
-/// `Input<NodeInput>` whatever came, unread, and `Input<Dynamic>` any JSON (R304, R504).
+/// `Input<NodeInput>` whatever came, unread, and `Input<Dynamic>` any JSON.
+// R304, R504
 #[derive(Clone, Debug)]
 pub struct Input<T>(pub T);
 

@@ -25,7 +25,8 @@ const PENDING_ROUTE: &str = "_adk_pending_route";
 
 /// Says which runs have completed, in order. For engines.
 ///
-/// A run that gives nothing leaves no event, so without this it would run again on every resume (R1011).
+/// A run that gives nothing leaves no event, so without this it would run again on every resume.
+// R1011
 pub fn mark_completed(event: &mut Event, runs: &[NodePath]) {
     append(event, COMPLETED_RUNS, runs.iter().map(|run| Value::from(run.as_str())));
 }

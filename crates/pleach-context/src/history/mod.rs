@@ -1,7 +1,8 @@
 //! What an invocation has already done, read from its events once.
 //!
-//! Nothing but events records execution (R1001). This index answers, for every run that left a trace, what came of it;
+//! Nothing but events records execution. This index answers, for every run that left a trace, what came of it;
 //! deciding what a resume does with the answer is the workflow engine's part.
+// R1001
 
 mod marks;
 mod record;
@@ -78,7 +79,8 @@ fn is_usable(path: &NodePath) -> bool {
 }
 
 impl History {
-    /// Reads the events of `invocation` that count among those of its session (R1002, R1003, R1141).
+    /// Reads the events of `invocation` that count among those of its session.
+    // R1002, R1003, R1141
     #[must_use]
     pub fn read(events: &[Arc<Event>], invocation: &InvocationId) -> Self {
         Self::of(&live_events_of(events, invocation))

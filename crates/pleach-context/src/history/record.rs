@@ -9,7 +9,8 @@ use serde_json::Value;
 use super::marks::pending_route;
 use crate::{ChildFailure, NodeInput};
 
-/// What history says about one run, found by its path (R1003, R1004).
+/// What history says about one run, found by its path.
+// R1003, R1004
 #[derive(Clone, Debug, Default)]
 pub struct RunRecord {
     /// The last output, or the message that stands for it.
@@ -168,10 +169,11 @@ impl RunRecord {
         self.questions().is_some_and(|asked| asked.waiting.get(id).is_some_and(|runs| *runs > 0))
     }
 
-    /// When the run completed, if it did: a number that only tells earlier from later (R1020).
+    /// When the run completed, if it did: a number that only tells earlier from later.
     ///
     /// A run whose output is its answer completes with the last one, not with its question: what its siblings gave
     /// meanwhile comes first.
+    // R1020
     #[must_use]
     pub fn completed_at(&self) -> u32 {
         self.at(self.own)
@@ -357,7 +359,8 @@ impl RunRecord {
     }
 }
 
-/// Whether the event tells once more what a run gave: it names nobody whose output it is (R1031).
+/// Whether the event tells once more what a run gave: it names nobody whose output it is.
+// R1031
 pub(super) fn is_echo(event: &Event) -> bool {
     event.output().is_some() && event.node_info().output_for().is_none()
 }

@@ -9,14 +9,16 @@ use serde_json::Value;
 use super::NodeInput;
 use crate::NodeError;
 
-/// One thing that a node yields. ADK: an item of `BaseNode.run`, rule R302.
+/// One thing that a node yields. ADK: an item of `BaseNode.run`.
+// R302
 #[derive(Debug)]
 pub enum Yield {
     /// An output value, sent as an event of its own.
     Output(Value),
     /// An event.
     Event(Box<Event>),
-    /// An event whose output is not checked against the node's schema: a result that is not the body's own (R510).
+    /// An event whose output is not checked against the node's schema: a result that is not the body's own.
+    // R510
     Unchecked(Box<Event>),
     /// A question to the outside world.
     Ask(Box<RequestInput>),

@@ -80,10 +80,11 @@ impl NodeInput {
         }
     }
 
-    /// Reads the input as a `T`, leniently (R504).
+    /// Reads the input as a `T`, leniently.
     ///
     /// # Errors
     /// A `ValidationError` that says what does not fit.
+    // R504
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, NodeError> {
         match self.content() {
             Some(content) => lax::from_content(content),
@@ -91,10 +92,11 @@ impl NodeInput {
         }
     }
 
-    /// Checks the input against a schema and converts it (R303, R304).
+    /// Checks the input against a schema and converts it.
     ///
     /// # Errors
     /// A `ValidationError` that names the schema and the field.
+    // R303, R304
     pub fn conform(self, schema: &Schema) -> Result<Self, NodeError> {
         if !schema.is_enforced() || self.is_null() {
             return Ok(self);

@@ -22,7 +22,8 @@ use crate::{Context, History, NodeError};
 /// The engine makes a [`Context`] for every run, calls [`run`](Node::run), and turns what comes back into events.
 /// A node never stores anything itself: it returns its result, or emits with [`Context::emit`] before it.
 ///
-/// ADK: `BaseNode`; rules R301–R308.
+/// ADK: `BaseNode`.
+// R301–R308
 pub trait Node: Send + Sync + 'static {
     /// The declared properties of the node; the same on every call.
     fn spec(&self) -> &NodeSpec;

@@ -15,8 +15,9 @@ pub enum NodeKind {
     /// An ordinary node.
     #[default]
     Plain,
-    /// A wrapped function: state that it changed is told by an event of its own when it gives nothing (R506). ADK:
+    /// A wrapped function: state that it changed is told by an event of its own when it gives nothing. ADK:
     /// `FunctionNode`.
+    // R506
     Function,
     /// Waits for all its predecessors and gets a map of their outputs. ADK: `JoinNode`.
     Join,
@@ -51,7 +52,8 @@ impl InputKind {
     }
 }
 
-/// The declared properties of a node. ADK: the fields of `BaseNode`, rule R301.
+/// The declared properties of a node. ADK: the fields of `BaseNode`.
+// R301
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct NodeSpec {
@@ -63,7 +65,8 @@ pub struct NodeSpec {
     pub kind: NodeKind,
     /// Whether the node runs again when one of its questions is answered; otherwise the answer is its output.
     pub rerun_on_resume: bool,
-    /// Whether a run without output and route leaves the node waiting for another trigger (R307).
+    /// Whether a run without output and route leaves the node waiting for another trigger.
+    // R307
     pub wait_for_output: bool,
     /// How many workflows are nested in each other here, this one included; 0 for a node that is none.
     pub levels: u32,
@@ -81,7 +84,8 @@ pub struct NodeSpec {
     pub output_schema: Option<Schema>,
     /// The shape of the session state for this node and the nodes below it.
     pub state_schema: Option<Schema>,
-    /// The state keys that the node reads by declaration; checked against the state schema of the workflow (R164).
+    /// The state keys that the node reads by declaration; checked against the state schema of the workflow.
+    // R164
     pub state_params: Vec<SmolStr>,
     /// The routes that the node chooses among, when they are known; each needs an edge.
     pub routes: Option<&'static [&'static str]>,
@@ -138,7 +142,8 @@ impl NodeSpec {
     }
 }
 
-/// Names become path segments: they must be identifiers (R301).
+/// Names become path segments: they must be identifiers.
+// R301
 pub(crate) fn name_fault(name: &str) -> Option<NodeFault> {
     let mut letters = name.chars();
     let first = letters.next().is_some_and(|letter| letter == '_' || letter.is_alphabetic());

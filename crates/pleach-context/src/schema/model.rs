@@ -18,8 +18,8 @@ use pleach_schema::FieldType;
 /// A declared shape of a node's input or output, or of the session state.
 ///
 /// A schema made from a Rust type or from named fields is enforced and converts what fits (`"3"` to 3); raw JSON
-/// Schema is carried along for clients and never enforced. ADK: `input_schema`, `output_schema`, `state_schema`;
-/// rules R164, R303.
+/// Schema is carried along for clients and never enforced. ADK: `input_schema`, `output_schema`, `state_schema`.
+// R164, R303
 #[derive(Clone)]
 pub struct Schema(Arc<Shape>);
 
@@ -82,7 +82,8 @@ impl Schema {
         Self(Arc::new(Shape::Model { name: name.into(), fields: fields.into_iter().collect() }))
     }
 
-    /// A raw JSON Schema: shown to clients, never enforced (R303).
+    /// A raw JSON Schema: shown to clients, never enforced.
+    // R303
     #[must_use]
     pub fn json(schema: Value) -> Self {
         Self(Arc::new(Shape::Json(schema)))
@@ -122,7 +123,8 @@ impl Schema {
         !matches!(&*self.0, Shape::Json(_))
     }
 
-    /// Whether both are the same schema: the same object, or made from the same Rust type (R610).
+    /// Whether both are the same schema: the same object, or made from the same Rust type.
+    // R610
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         if Arc::ptr_eq(&self.0, &other.0) {
@@ -134,10 +136,11 @@ impl Schema {
         }
     }
 
-    /// Checks and converts data; null stays null, and null fields of the result are dropped at every depth (R303).
+    /// Checks and converts data; null stays null, and null fields of the result are dropped at every depth.
     ///
     /// # Errors
     /// A `ValidationError` that names the schema and the field.
+    // R303
     pub fn apply(&self, value: &Value) -> Result<Value, NodeError> {
         if value.is_null() {
             return Ok(Value::Null);
@@ -151,10 +154,11 @@ impl Schema {
         Ok(without_nulls(converted))
     }
 
-    /// The same for a message: its text parsed as JSON, or as text (R304).
+    /// The same for a message: its text parsed as JSON, or as text.
     ///
     /// # Errors
     /// A `ValidationError` that names the schema and the field.
+    // R304
     pub fn apply_content(&self, content: &Content) -> Result<Value, NodeError> {
         self.apply(&self.data_of(content))
     }
@@ -171,10 +175,11 @@ impl Schema {
         json_or_text(&text)
     }
 
-    /// Checks one entry of the session state; keys with a scope prefix are exempt (R164, S17).
+    /// Checks one entry of the session state; keys with a scope prefix are exempt.
     ///
     /// # Errors
     /// A `StateSchemaError` that names the key.
+    // R164, S17
     pub fn check_state_entry(&self, key: &str, value: &Value) -> Result<(), NodeError> {
         if key.contains(':') || !self.is_enforced() {
             return Ok(());

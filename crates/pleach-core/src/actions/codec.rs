@@ -1,4 +1,5 @@
-//! The JSON of [`EventActions`] (R103, S42, S43).
+//! The JSON of [`EventActions`].
+// R103, S42, S43
 
 use std::fmt;
 

@@ -1,4 +1,5 @@
-//! What an event does beside being said: state, artifacts, routing and control (R103).
+//! What an event does beside being said: state, artifacts, routing and control.
+// R103
 
 mod codec;
 mod merge;
@@ -20,7 +21,8 @@ pub use rare::{ToolConfirmation, UiWidget};
 /// absent.
 ///
 /// JSON: an object in which `state_delta`, `artifact_delta`, `requested_auth_configs` and `requested_tool_confirmations`
-/// always stand, even empty; unknown keys are refused (R102).
+/// always stand, even empty; unknown keys are refused.
+// R102
 #[derive(Clone, Debug, Default)]
 pub struct EventActions {
     state_delta: Option<Box<Delta>>,

@@ -85,7 +85,7 @@ mod tests {
         );
     }
 
-    /// R920
+    // R920
     #[test]
     fn answers_to_confirmations_are_objects_or_hold_one_as_text() {
         check(json!({"confirmed": true, "payload": {"a": 1}}), Some(("", true, json!({"a": 1}))));

@@ -67,7 +67,8 @@ impl Content {
 
 /// Anything an event's message can be made of: a text, a part, several parts or a whole [`Content`].
 ///
-/// Text and parts get the role `user`, a single part that calls a function the role `model` (R107).
+/// Text and parts get the role `user`, a single part that calls a function the role `model`.
+// R107
 #[derive(Clone, Debug, PartialEq)]
 pub struct Message(pub Content);
 

@@ -18,7 +18,8 @@ impl Event {
     }
 
     /// Makes an event that says something: a text, a part, several parts (all with the role `user`) or a
-    /// [`Content`] (R107).
+    /// [`Content`].
+    // R107
     pub fn message(message: impl Into<Message>) -> Self {
         Self::new().with_message(message)
     }
@@ -82,7 +83,8 @@ impl Event {
         self
     }
 
-    /// Replaces all changes of state; the other actions stay (E246).
+    /// Replaces all changes of state; the other actions stay.
+    // E246
     pub fn with_state_map(mut self, delta: Map) -> Self {
         self.actions.set_state_delta(delta);
         self
@@ -124,7 +126,8 @@ impl Event {
         self
     }
 
-    /// Sets the path of the run (R107).
+    /// Sets the path of the run.
+    // R107
     pub fn with_node_path(mut self, path: impl Into<NodePath>) -> Self {
         self.path = path.into();
         self

@@ -18,7 +18,8 @@ use crate::{Branch, Content, EventActions, EventId, InvocationId, Map, NodePath}
 /// carries an output allocates nothing.
 ///
 /// JSON: snake_case in google-adk's order, `null` fields left out; [`to_camel`](crate::to_camel) gives the HTTP form.
-/// Read in either casing, unknown keys at the top level and in `node_info` are kept (R101–R105, S41–S46).
+/// Read in either casing, unknown keys at the top level and in `node_info` are kept.
+// R101–R105, S41–S46
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Event {
     pub(super) id: EventId,
@@ -148,7 +149,8 @@ impl Event {
         self.output.as_ref()
     }
 
-    /// Sets the node's result. `null` is no result (R101).
+    /// Sets the node's result. `null` is no result.
+    // R101
     pub fn set_output(&mut self, output: Option<Value>) {
         self.output = output.filter(|value| !value.is_null());
     }

@@ -1,4 +1,5 @@
-//! Reading events (R102, R105, R107, S45).
+//! Reading events.
+// R102, R105, R107, S45
 
 use std::fmt;
 

@@ -1,4 +1,5 @@
-//! The event: one immutable record of a session's history (R101–R109).
+//! The event: one immutable record of a session's history.
+// R101–R109
 
 mod builder;
 mod data;

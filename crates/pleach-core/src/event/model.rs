@@ -2,7 +2,8 @@
 
 use crate::{Map, Owned};
 
-/// The part of an event that only answers of models have (last row of R101's table). ADK: `LlmResponse`
+/// The part of an event that only answers of models have. ADK: `LlmResponse`
+// R101
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ModelInfo {
     /// The version of the model that answered.

@@ -5,7 +5,8 @@ use serde_json::Value;
 use crate::json::json_object;
 use crate::{Event, NodePath};
 
-/// For which runs an event's output is the output (R105).
+/// For which runs an event's output is the output.
+// R105
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum OutputFor {
     /// For none; the field is absent.
@@ -96,7 +97,8 @@ impl NodeInfoDocument {
         }
     }
 
-    /// Puts a run id of an older writer into the path, unless the path has one already (R105).
+    /// Puts a run id of an older writer into the path, unless the path has one already.
+    // R105
     fn combine_path(&mut self) -> NodePath {
         if self.path.is_root() || !self.path.run_id().is_empty() {
             return self.path.clone();

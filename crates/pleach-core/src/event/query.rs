@@ -53,7 +53,8 @@ impl Event {
     }
 
     /// Returns the ids of the questions this event asks the outside world: long-running calls and, for events written
-    /// without them, calls asking for input or a credential (R141).
+    /// without them, calls asking for input or a credential.
+    // R141
     pub fn interrupt_ids(&self) -> BTreeSet<&str> {
         if self.content().is_none() && self.long_running_tool_ids().is_none() {
             return BTreeSet::new();
@@ -65,12 +66,14 @@ impl Event {
         self.long_running_tool_ids().into_iter().flatten().map(String::as_str).chain(asked).collect()
     }
 
-    /// Tells whether the event asks the outside world anything (R141).
+    /// Tells whether the event asks the outside world anything.
+    // R141
     pub fn is_interrupt(&self) -> bool {
         self.long_running_tool_ids().is_some_and(|ids| !ids.is_empty()) || !self.interrupt_ids().is_empty()
     }
 
-    /// Tells whether the agent that wrote the event has nothing to add to it (R108).
+    /// Tells whether the agent that wrote the event has nothing to add to it.
+    // R108
     pub fn is_final_response(&self) -> bool {
         let waits = self.long_running_tool_ids().is_some_and(|ids| !ids.is_empty());
         if waits || self.actions.skip_summarization() == Some(true) {
@@ -90,12 +93,14 @@ impl Event {
             .is_some_and(|part| part.code_execution_result.is_some())
     }
 
-    /// Tells whether the event is the checkpoint of an agent, or its end mark (R125). An empty state is none (R109).
+    /// Tells whether the event is the checkpoint of an agent, or its end mark. An empty state is none.
+    // R125, R109
     pub fn is_checkpoint(&self) -> bool {
         self.actions.agent_state().is_some_and(|state| !state.is_empty()) || self.actions.end_of_agent() == Some(true)
     }
 
-    /// Returns the name of the node that wrote the event; empty for checkpoints (R109).
+    /// Returns the name of the node that wrote the event; empty for checkpoints.
+    // R109
     pub fn node_name(&self) -> &str {
         if self.is_checkpoint() { "" } else { self.path.name() }
     }

@@ -1,4 +1,5 @@
-//! Writing events (S41, S42).
+//! Writing events.
+// S41, S42
 
 use serde::ser::{SerializeMap, SerializeStruct};
 use serde::{Serialize, Serializer};

@@ -1,4 +1,5 @@
-//! Rules R101–R109 and the cases of spec section 13.7.
+//! What an event is, and how it is read and written.
+// R101–R109, E240–E249
 
 use serde_json::{Value, json};
 
@@ -34,7 +35,8 @@ fn output_event_has_nothing_behind_pointers() {
     assert_eq!(event.output_for, OutputFor::None);
 }
 
-/// What every event has in JSON, even an empty one (S42).
+/// What every event has in JSON, even an empty one.
+// S42
 #[test]
 fn empty_event_writes_the_obligatory_fields() {
     let expected = json!({
@@ -46,7 +48,7 @@ fn empty_event_writes_the_obligatory_fields() {
     assert_eq!(read(json!({})), Event::new());
 }
 
-/// R122: the output of a terminal node.
+// R122: the output of a terminal node.
 #[test]
 fn terminal_output_is_written_as_google_adk_does() {
     let mut event = Event::of("BA");
@@ -67,7 +69,7 @@ fn own_output_is_recognised_wherever_it_stands() {
     assert_eq!(read(json!({"node_info": {"output_for": []}})).output_for, OutputFor::Paths([].into()));
 }
 
-/// E240
+// E240
 #[test]
 fn casings_may_be_mixed() {
     let event = read(json!({
@@ -83,7 +85,7 @@ fn casings_may_be_mixed() {
     assert_eq!(event.function_calls().next().unwrap().will_continue, Some(true));
 }
 
-/// S45: when both spellings of a key stand, the camelCase one wins, in either order and at every level.
+// S45: when both spellings of a key stand, the camelCase one wins, in either order and at every level.
 #[test]
 fn camel_case_wins() {
     for text in [
@@ -96,7 +98,7 @@ fn camel_case_wins() {
     }
 }
 
-/// E241, S45: unknown keys are no error, and we keep them.
+// E241, S45: unknown keys are no error, and we keep them.
 #[test]
 fn unknown_keys_survive() {
     let document = json!({
@@ -115,7 +117,7 @@ fn unknown_keys_survive() {
     assert_eq!(event.extra().unwrap().len(), 1);
 }
 
-/// E242, R102
+// E242, R102
 #[test]
 fn unknown_keys_in_actions_are_refused() {
     let check = |actions: Value, expected: &str| {
@@ -131,7 +133,7 @@ fn unknown_keys_in_actions_are_refused() {
     check(json!({"compaction": {"start_timestamp": 1}}), "actions: compaction: missing field `end_timestamp`");
 }
 
-/// E243
+// E243
 #[test]
 fn long_running_ids_are_sorted() {
     let event = read(json!({"long_running_tool_ids": ["c", "a", "b"]}));
@@ -140,14 +142,14 @@ fn long_running_ids_are_sorted() {
     assert_eq!(written(&empty)["long_running_tool_ids"], json!([]));
 }
 
-/// E244
+// E244
 #[test]
 fn message_and_content_exclude_each_other() {
     let error = try_read(json!({"message": "x", "content": {"parts": []}})).unwrap_err();
     assert!(error.starts_with("'message' and 'content' are mutually exclusive"), "{error}");
 }
 
-/// E245, R107
+// E245, R107
 #[test]
 fn message_becomes_content() {
     let said = json!({"parts": [{"text": "x"}], "role": "user"});
@@ -159,7 +161,7 @@ fn message_becomes_content() {
     assert_eq!(call.content().unwrap().role(), Some("model"));
 }
 
-/// E246
+// E246
 #[test]
 fn state_replaces_the_delta_only() {
     let event = read(json!({"actions": {"state_delta": {"z": 1}, "escalate": true}, "state": {"a": 2}}));
@@ -172,7 +174,7 @@ fn state_replaces_the_delta_only() {
     assert_eq!(Event::new().with_actions(actions).with_state_map(delta), event);
 }
 
-/// E247: `false` and `0` are routes, and `false` is an output.
+// E247: `false` and `0` are routes, and `false` is an output.
 #[test]
 fn falsy_values_are_kept() {
     let event = read(json!({"actions": {"route": false}, "output": false, "partial": false}));
@@ -183,7 +185,7 @@ fn falsy_values_are_kept() {
     assert!(written(&Event::of(Value::Null)).get("output").is_none());
 }
 
-/// E248
+// E248
 #[test]
 fn node_info_is_derived_from_the_path() {
     let event = Event::new().with_node_path("a@1/b@2");
@@ -194,7 +196,7 @@ fn node_info_is_derived_from_the_path() {
     assert_eq!((info.run_id(), info.parent_run_id(), info.name()), ("", None, "b"));
 }
 
-/// E249, R108
+// E249, R108
 #[test]
 fn final_response() {
     let call = || Part::function_call(FunctionCall::new("1", "f", Map::new()));
@@ -226,7 +228,7 @@ fn final_response() {
     }
 }
 
-/// R105: older writers kept the run id beside the path.
+// R105: older writers kept the run id beside the path.
 #[test]
 fn legacy_run_ids_join_the_path() {
     let check = |info: Value, path: &str, written_back: Value| {
@@ -242,7 +244,7 @@ fn legacy_run_ids_join_the_path() {
     check(json!({"path": "", "runId": "2"}), "", json!({"path": "", "run_id": "2"}));
 }
 
-/// S45, edge cases 78, 84, 85: what is refused, and that the text names the field.
+// S45, edge cases 78, 84, 85: what is refused, and that the text names the field.
 #[test]
 fn wrong_types_name_the_field() {
     for (json, expected) in [
@@ -262,7 +264,7 @@ fn wrong_types_name_the_field() {
     assert_eq!(read(json!({"timestamp": 3})).timestamp(), 3.0);
 }
 
-/// S42: nulls inside user data stay, absent fields of ours go.
+// S42: nulls inside user data stay, absent fields of ours go.
 #[test]
 fn nulls_in_user_data_are_kept() {
     let event = read(json!({
@@ -277,7 +279,7 @@ fn nulls_in_user_data_are_kept() {
     assert!(json.get("branch").is_none());
 }
 
-/// S2: keys of user data are never renamed, keys of the framework's documents are.
+// S2: keys of user data are never renamed, keys of the framework's documents are.
 #[test]
 fn only_the_frameworks_keys_change_casing() {
     let user = json!({"snake_key": {"inner_key": 1}});
@@ -303,7 +305,7 @@ fn only_the_frameworks_keys_change_casing() {
     assert_eq!(read(camel), event);
 }
 
-/// R141: long-running ids and, for older events, the ids of the reserved calls.
+// R141: long-running ids and, for older events, the ids of the reserved calls.
 #[test]
 fn interrupt_ids() {
     let call = |id, name| Part::function_call(FunctionCall::new(id, name, Map::new()));
@@ -314,7 +316,7 @@ fn interrupt_ids() {
     assert!(!Event::message("x").with_long_running(Vec::<String>::new()).is_interrupt());
 }
 
-/// R109
+// R109
 #[test]
 fn checkpoints_have_no_node_name() {
     let mut event = Event::new().with_node_path("wf@1/a@1");

@@ -1,4 +1,5 @@
-//! The session itself and its JSON (S1, S2).
+//! The session itself and its JSON.
+// S1, S2
 
 use std::sync::Arc;
 
@@ -11,14 +12,15 @@ use crate::delta::apply;
 use crate::json::json_object;
 use crate::{AppName, Event, Map, SessionId, SessionKey, UserId, micros};
 
-/// A conversation: its identity, its state and its events, as they were when it was loaded (S1).
+/// A conversation: its identity, its state and its events, as they were when it was loaded.
 ///
-/// A copy: changing it changes nothing stored (S5). The state is the merged view with `app:` and `user:` keys (S20).
+/// A copy: changing it changes nothing stored. The state is the merged view with `app:` and `user:` keys.
 ///
-/// JSON: `{id, app_name, user_id, state, events, last_update_time}`, camelCase over HTTP (S2). The revision is not part
+/// JSON: `{id, app_name, user_id, state, events, last_update_time}`, camelCase over HTTP. The revision is not part
 /// of it; a session read from JSON has the revision its `last_update_time` stands for.
 ///
 /// ADK: `Session`
+// S1, S5, S20, S2
 #[derive(Clone, Debug, PartialEq)]
 pub struct Session {
     /// What an append needs.
@@ -71,7 +73,8 @@ impl Session {
         self.head.revision()
     }
 
-    /// Takes a stored event in: its delta goes into the state and it becomes the newest event (S34).
+    /// Takes a stored event in: its delta goes into the state and it becomes the newest event.
+    // S34
     pub fn apply(&mut self, event: &Arc<Event>) {
         apply(&mut self.state, event.actions().state_delta());
         self.events.push(Arc::clone(event));
@@ -131,7 +134,7 @@ mod tests {
     use super::Session;
     use crate::{Event, Revision, SessionHead, SessionKey, to_camel};
 
-    /// S2
+    // S2
     #[test]
     fn json_form() {
         let mut session = Session::from_parts(

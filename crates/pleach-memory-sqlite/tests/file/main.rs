@@ -1,4 +1,5 @@
-//! The rules S80 and S82 on files.
+//! Memory in an SQLite file.
+// S80, S82
 
 mod faults;
 mod golden;

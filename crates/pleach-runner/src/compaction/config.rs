@@ -40,7 +40,8 @@ pub fn summary_event(events: &[Arc<Event>], mut content: Content) -> Option<Even
 /// One of the two triggers must be set, each with both of its fields; the one by tokens is asked first.
 /// [`RunnerBuilder::build`](crate::RunnerBuilder::build) names what is missing.
 ///
-/// ADK: `EventsCompactionConfig`; rule R1150.
+/// ADK: `EventsCompactionConfig`.
+// R1150
 #[derive(Clone, Debug, Default)]
 pub struct EventsCompactionConfig {
     /// Who sums up.

@@ -1,7 +1,8 @@
-//! Summing up a long history after an invocation: rule R1150.
+//! Summing up a long history after an invocation.
 //!
 //! `config` says when, `window` and `tokens` say which events, `prefix` keeps calls together with their answers, `prompt`
 //! measures what a summary would save, and `after_run` does it.
+// R1150
 
 mod after_run;
 mod config;

@@ -1,4 +1,5 @@
-//! A database google-adk wrote, and what google-adk itself reads from it (S130, S131).
+//! A database google-adk wrote, and what google-adk itself reads from it.
+// S130, S131
 
 use pleach_core::SessionKey;
 use pleach_session::SessionServiceExt as _;

@@ -1,4 +1,5 @@
-//! Which databases are opened, and what is in a new one (S62, S64).
+//! Which databases are opened, and what is in a new one.
+// S62, S64
 
 use futures_util::future::join_all;
 use pleach_session::{SessionError, SessionService as _, SessionServiceExt as _};

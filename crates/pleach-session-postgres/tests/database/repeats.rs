@@ -1,4 +1,5 @@
-//! Appends that are sent again, by callers that have seen their event and by those that have not (S34).
+//! Appends that are sent again, by callers that have seen their event and by those that have not.
+// S34
 
 use pleach_core::Revision;
 use pleach_session::{SessionError, SessionService as _, SessionServiceExt as _};

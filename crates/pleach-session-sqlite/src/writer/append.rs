@@ -174,8 +174,9 @@ async fn read(connection: &mut SqliteConnection, sql: &Sql, text: &Arc<str>, bat
     Ok(())
 }
 
-/// Turns the text times that the other layout's writers left in the batch's sessions into numbers (S66.4), and says whether
+/// Turns the text times that the other layout's writers left in the batch's sessions into numbers, and says whether
 /// there were any: text sorts behind every number, so an event appended behind them would come back in front of them.
+// S66.4
 async fn repair_times(connection: &mut SqliteConnection, batch: &Batch) -> sqlx::Result<bool> {
     let mut repaired = false;
     let mixed = batch.sessions.iter().filter_map(|slot| Some((&slot.key, slot.row.as_ref().filter(|row| row.mixed)?)));
@@ -269,7 +270,8 @@ async fn find_event(connection: &mut SqliteConnection, sql: &Sql, append: &Appen
 }
 
 impl KnownEvent {
-    /// A success if it is the same event, as after an answer that was lost (S34).
+    /// A success if it is the same event, as after an answer that was lost.
+    // S34
     fn outcome(&self, append: &Append) -> Outcome {
         let (is_same, stored) = self.compare(append);
         if !is_same {

@@ -1,4 +1,5 @@
-//! What kind of file this is (S64, S66.3).
+//! What kind of file this is.
+// S64, S66.3
 
 use sqlx::{Row as _, SqliteConnection};
 
@@ -59,7 +60,8 @@ const OLD: &str = "it has the layout of google-adk before 1.22 (schema version 0
 
 const FOREIGN: &str = "its tables sessions and events are another program's: use a file of its own";
 
-/// The declared type of the update times decides, because the table of versions does not (S66.3).
+/// The declared type of the update times decides, because the table of versions does not.
+// S66.3
 fn by_time_type(time_type: Option<&str>, has_sessions: bool) -> Result<Option<SqliteLayout>, String> {
     match time_type.map(str::to_ascii_uppercase).as_deref() {
         Some("REAL") => Ok(Some(SqliteLayout::Lite)),

@@ -16,7 +16,8 @@ use crate::sql;
 pub(crate) struct Create {
     /// The key with the id it gets: as the layout has it, or generated.
     pub(crate) key: Arc<SessionKey>,
-    /// The id as it was asked for: a row that has it with its blanks makes the id taken (S30).
+    /// The id as it was asked for: a row that has it with its blanks makes the id taken.
+    // S30
     pub(crate) asked_id: String,
     pub(crate) state: RawDelta,
     /// In seconds since the epoch, as a column gives it back.

@@ -1,4 +1,5 @@
-//! Files google-adk wrote, and what google-adk itself reads from them (S130, S131).
+//! Files google-adk wrote, and what google-adk itself reads from them.
+// S130, S131
 
 use pleach_core::SessionKey;
 use pleach_session::{GetSessionConfig, SessionError, SessionService as _, SessionServiceExt as _};

@@ -1,4 +1,5 @@
-//! Which files are opened, and what is in a new one (S60–S66).
+//! Which files are opened, and what is in a new one.
+// S60–S66
 
 use pleach_session::{SessionError, SessionService as _, SessionServiceExt as _};
 use pleach_session_sqlite::{SqliteLayout, SqliteOptions, SqliteSessionService, Synchronous};

@@ -1,4 +1,5 @@
-//! A file for each agent (S39).
+//! A file for each agent.
+// S39
 
 use pleach_core::SessionKey;
 use pleach_session::{GetSessionConfig, ListSessions, SessionError, SessionService as _, SessionServiceExt as _};

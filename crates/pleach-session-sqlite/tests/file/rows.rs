@@ -217,7 +217,8 @@ async fn case_74_75_76_77_in_v1_columns_fill_and_overrule_documents() {
     }
 }
 
-/// Google-adk's `SqliteSessionService` creates sessions in a v1 file with its own kind of time (S65).
+/// Google-adk's `SqliteSessionService` creates sessions in a v1 file with its own kind of time.
+// S65
 #[tokio::test]
 async fn s67_numbers_in_v1_time_columns_are_read_and_appended_to() {
     let place = Place::of(SqliteLayout::V1);

@@ -1,4 +1,5 @@
-//! Appending (S34) and what events keep (S41–S49).
+//! Appending and what events keep.
+// S34, S41–S49
 
 use std::sync::Arc;
 
@@ -34,7 +35,8 @@ pub async fn case_35_appending_to_a_deleted_session_is_not_found(service: &dyn S
     assert!(service.user_state(&"app".into(), &"user".into()).await.unwrap().is_empty());
 }
 
-/// The improvement S34 allows: an equal event is "already stored", not an error.
+/// An equal event is "already stored", not an error.
+// S34
 pub async fn case_36_the_same_event_twice_is_stored_once(service: &dyn SessionService) {
     let mut session = created(service, &key("s"), json!({"n": 0})).await;
     let first = event("e1", 1.0).with_state("n", 1);

@@ -1,4 +1,5 @@
-//! Many callers at once (S36, S37).
+//! Many callers at once.
+// S36, S37
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Creating and deleting sessions (S30, S33).
+//! Creating and deleting sessions.
+// S30, S33
 
 use pleach_core::{SessionId, SessionKey, Uuid};
 use pleach_session::{CreateSession, GetSessionConfig, SessionError, SessionService, SessionServiceExt as _};
@@ -49,7 +50,8 @@ pub async fn case_6_7_an_id_in_use_is_refused_and_its_state_ignored(service: &dy
     assert_eq!(loaded(service, &key("s")).await, first);
 }
 
-/// The identity is the triple (S1).
+/// The identity is the triple.
+// S1
 pub async fn case_8_the_same_id_for_others_is_another_session(service: &dyn SessionService) {
     let keys =
         [("app", "user"), ("app", "other"), ("other", "user")].map(|(app, user)| SessionKey::new(app, user, "same"));
@@ -79,7 +81,8 @@ pub async fn case_14_16_delete_and_create_again(service: &dyn SessionService) {
     assert_eq!(ids(&loaded(service, &key("s")).await), ["e1"]);
 }
 
-/// U+0000 is refused the same way everywhere (S47).
+/// U+0000 is refused the same way everywhere.
+// S47
 pub async fn case_62_create_refuses_nul_and_names_the_field(service: &dyn SessionService) {
     let state = object(json!({"user:ok": 1, "a": {"b": ["x", "y\u{0}"]}}));
     let request = CreateSession::new("app", "user").with_session_id("s").with_state(state);

@@ -1,4 +1,5 @@
-//! Stale writers (S35) and repeated appends (S34).
+//! Stale writers and repeated appends.
+// S35, S34
 
 use std::sync::Arc;
 

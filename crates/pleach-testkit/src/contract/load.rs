@@ -1,4 +1,5 @@
-//! Loading and listing (S31, S32).
+//! Loading and listing.
+// S31, S32
 
 use std::sync::Arc;
 

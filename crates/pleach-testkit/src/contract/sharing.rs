@@ -1,5 +1,6 @@
-//! Several services on one store, as several processes have it (S35, S66). Called by the tests of a backend that can be
+//! Several services on one store, as several processes have it. Called by the tests of a backend that can be
 //! opened more than once.
+// S35, S66
 
 use futures_util::future::join_all;
 use pleach_core::SessionKey;

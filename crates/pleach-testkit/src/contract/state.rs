@@ -1,4 +1,5 @@
-//! State and its scopes (S10–S21).
+//! State and its scopes.
+// S10–S21
 
 use pleach_core::SessionKey;
 use pleach_session::{CreateSession, SessionError, SessionService, SessionServiceExt as _};
@@ -6,7 +7,8 @@ use serde_json::{Value, json};
 
 use super::{created, event, key, loaded, object};
 
-/// `temp:` keys: in the object, not in the event, not in the store (S14).
+/// `temp:` keys: in the object, not in the event, not in the store.
+// S14
 pub async fn case_18_temp_keys_reach_the_object_and_not_the_store(service: &dyn SessionService) {
     let mut session = created(service, &key("s"), json!({})).await;
     let delta = event("e1", 1.0).with_state("temp:t", 2).with_state("k", 1);
@@ -23,14 +25,16 @@ pub async fn case_18_temp_keys_reach_the_object_and_not_the_store(service: &dyn 
     assert!(loaded(service, &key("s")).await.events[1].actions().state_delta().is_empty());
 }
 
-/// S13.
+/// Initial `temp:` keys are neither stored nor returned.
+// S13
 pub async fn case_19_26_temp_keys_of_a_new_session_are_dropped(service: &dyn SessionService) {
     let session = created(service, &key("s"), json!({"temp:t": 1, "temp:": 2, "a": 1})).await;
     assert_eq!(session.state, object(json!({"a": 1})));
     assert_eq!(loaded(service, &key("s")).await, session);
 }
 
-/// S12.
+/// A delta replaces values at the top level; null is a value.
+// S12
 pub async fn case_20_21_a_delta_replaces_whole_values_and_keeps_null(service: &dyn SessionService) {
     let mut session = created(service, &key("s"), json!({"a": {"x": 1}, "list": [1, 2], "b": 1})).await;
     let delta = json!({"a": {"y": 2}, "list": [3], "b": null, "user:b": null});
@@ -40,7 +44,8 @@ pub async fn case_20_21_a_delta_replaces_whole_values_and_keeps_null(service: &d
     assert_eq!(loaded(service, &key("s")).await.state, session.state);
 }
 
-/// A change of the object alone is not saved by a later append (S5).
+/// A change of the object alone is not saved by a later append.
+// S5
 pub async fn case_22_only_a_delta_changes_the_stored_state(service: &dyn SessionService) {
     let mut session = created(service, &key("s"), json!({})).await;
     session.state.insert("d".to_owned(), json!(1));
@@ -48,7 +53,8 @@ pub async fn case_22_only_a_delta_changes_the_stored_state(service: &dyn Session
     assert!(loaded(service, &key("s")).await.state.is_empty());
 }
 
-/// S10, S11: the prefix is exact, and only one is taken off.
+/// A scope's prefix is exact, and only one is taken off.
+// S10, S11
 pub async fn case_24_25_27_28_scopes_go_by_prefix(service: &dyn SessionService) {
     let delta = json!({
         "": 1, "app:": 2, "user:": 3, "APP:x": 4, " app:x": 5, "app": 6, "custom:k": 7,
@@ -84,7 +90,8 @@ pub async fn case_112_deep_state_survives(service: &dyn SessionService) {
     assert_eq!(loaded(service, &key("s")).await.state, session.state);
 }
 
-/// What no reader could parse again is refused up front, and the error names it (S47).
+/// What no reader could parse again is refused up front, and the error names it.
+// S47
 pub async fn s47_what_nests_too_deep_is_refused_and_named(service: &dyn SessionService) {
     let nested = |levels| (0..levels).fold(json!(1), |inner, _| json!([inner]));
     let mut session = created(service, &key("s"), json!({})).await;

@@ -6,7 +6,8 @@ use serde_json::json;
 
 use super::{CREATED, created, event, ids, key, loaded};
 
-/// Blank, padded or neither: every spelling is a session of its own (S30).
+/// Blank, padded or neither: every spelling is a session of its own.
+// S30
 pub async fn v1_case_2_3_4_5_an_id_is_kept_as_it_is(service: &dyn SessionService) {
     let spellings = ["", "   ", " pad ", "pad"];
     for id in spellings {
@@ -34,7 +35,8 @@ pub async fn v1_case_45_the_time_of_a_filter_is_rounded(service: &dyn SessionSer
     }
 }
 
-/// Whatever the order of the appends; the newest are the last in that order (S48).
+/// Whatever the order of the appends; the newest are the last in that order.
+// S48
 pub async fn v1_case_46_47_events_are_in_order_of_time_and_id(service: &dyn SessionService) {
     let mut session = created(service, &key("s"), json!({})).await;
     for (id, time) in [("c", 3.0), ("b", 1.0), ("e", 2.0), ("d", 2.0), ("a", 1.0)] {
@@ -47,7 +49,8 @@ pub async fn v1_case_46_47_events_are_in_order_of_time_and_id(service: &dyn Sess
     assert_eq!(ids(&newest), ["d", "e", "c"]);
 }
 
-/// The event's own time is exact; the session's is rounded as Python does it (S49). Years 1 to 9999 only.
+/// The event's own time is exact; the session's is rounded as Python does it. Years 1 to 9999 only.
+// S49
 pub async fn v1_case_49_50_51_54_times_are_whole_microseconds(service: &dyn SessionService) {
     let times = [1_760_000_000.123_456_7, 1_760_000_000.999_999_6, -1.5, 0.0, 7_258_118_400.0, -62_135_596_800.0];
     for (number, time) in times.into_iter().enumerate() {

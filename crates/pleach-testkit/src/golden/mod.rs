@@ -1,4 +1,5 @@
-//! What google-adk itself read from the databases it wrote (S130), to compare a service's answers with.
+//! What google-adk itself read from the databases it wrote, to compare a service's answers with.
+// S130
 
 #![expect(clippy::unwrap_used, reason = "test code: a panic is how a comparison fails")]
 

@@ -1,4 +1,5 @@
-//! [`Detached`]: the children that nobody waits for, run beside the nodes of the workflow around them. Rule R643.
+//! [`Detached`]: the children that nobody waits for, run beside the nodes of the workflow around them.
+// R643
 
 use std::collections::BTreeMap;
 use std::future::Future;

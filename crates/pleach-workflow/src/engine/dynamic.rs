@@ -1,4 +1,5 @@
-//! [`Engine`]: runs the root node and dynamic children. ADK: `DynamicNodeScheduler`; rules R701–R710.
+//! [`Engine`]: runs the root node and dynamic children. ADK: `DynamicNodeScheduler`.
+// R701–R710
 
 use std::sync::Arc;
 
@@ -35,13 +36,14 @@ impl Engine {
         Self::default()
     }
 
-    /// Runs the root node, or answers it from history when the invocation resumes (R1001, R1015).
+    /// Runs the root node, or answers it from history when the invocation resumes.
     ///
     /// # Errors
     /// What the root node failed with; its error event has been sent.
     ///
     /// # Cancel safety
     /// Dropping the future cancels everything that runs.
+    // R1001, R1015
     pub async fn run_root(&self, root: &Context, node: &dyn Node, input: NodeInput) -> Result<RootEnd, ChildFailure> {
         let spec = node.spec();
         // What is wrong with the input is the caller's fault, and the root node has none: no event tells of it (R305).
@@ -173,7 +175,8 @@ fn completed(ctx: &Context, output: &NodeInput) -> Event {
     event
 }
 
-/// A node that waits for its output, and ends without one and without a route, is not done: R307.
+/// A node that waits for its output, and ends without one and without a route, is not done.
+// R307
 pub(crate) fn is_waiting(spec: &NodeSpec, output: &NodeInput, route: Option<&Route>) -> bool {
     spec.wait_for_output && route.is_none() && output.is_null()
 }
@@ -187,7 +190,8 @@ fn end_of(spec: &NodeSpec, ctx: &Context) -> Result<ChildEnd, ChildFailure> {
     }
 }
 
-/// The branch that a child starts on (R402).
+/// The branch that a child starts on.
+// R402
 fn child_branch(parent: &Context, path: &NodePath, options: &RunOptions) -> Option<Branch> {
     let base = match &options.override_branch {
         Some(text) if text.is_empty() => None,

@@ -1,4 +1,5 @@
-//! [`ReplayGate`]: replayed runs complete in the order in which they completed the first time. Rule R1020.
+//! [`ReplayGate`]: replayed runs complete in the order in which they completed the first time.
+// R1020
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;

@@ -1,4 +1,5 @@
-//! What a node is given, as its schema wants it: checked before the run starts (R305).
+//! What a node is given, as its schema wants it: checked before the run starts.
+// R305
 
 use pleach_context::{NodeError, NodeInput, NodeKind, NodeSpec, Schema};
 use serde_json::Value;
@@ -13,7 +14,8 @@ pub(crate) fn conform(spec: &NodeSpec, name: &str, input: NodeInput) -> Result<N
     fitting.map_err(|error| NodeError::validation(format!("dynamic node '{name}': {}", error.message())))
 }
 
-/// The schema of a join is that of every joined value (R628).
+/// The schema of a join is that of every joined value.
+// R628
 fn each(schema: &Schema, input: NodeInput) -> Result<NodeInput, NodeError> {
     if !input.value().is_some_and(Value::is_object) {
         return input.conform(schema);

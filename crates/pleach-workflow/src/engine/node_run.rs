@@ -1,4 +1,5 @@
-//! [`NodeRun`]: one run of a node, from its first attempt to its last event. ADK: `NodeRunner`; rules R401–R417.
+//! [`NodeRun`]: one run of a node, from its first attempt to its last event. ADK: `NodeRunner`.
+// R401–R417
 
 use std::any::Any;
 use std::future::Future;
@@ -73,7 +74,8 @@ enum Phase<'a> {
     Pause {
         /// `None` once it is over.
         pause: Option<BoxFuture<'static, ()>>,
-        /// The next attempt looks for the children of this one (R404).
+        /// The next attempt looks for the children of this one.
+        // R404
         rewind: bool,
         /// What was on its way at the failure is stored before history is read again.
         flushed: Ticket,
@@ -192,7 +194,8 @@ impl<'a> NodeRun<'a> {
         }
     }
 
-    /// A failed attempt: its error event, then another attempt or the end (R404).
+    /// A failed attempt: its error event, then another attempt or the end.
+    // R404
     fn fail(&mut self, error: NodeError, cx: &TaskContext<'_>) {
         self.timer = None;
         // A child's failure is recorded by the child; what fails here is what the child failed with.
@@ -259,10 +262,11 @@ impl<'a> NodeRun<'a> {
         Some(NodeError::new("NodeTimeoutError", format!("Node '{name}' timed out after {limit:?} seconds.")))
     }
 
-    /// A pending body whose every call waits for the outside world is done for now (R414).
+    /// A pending body whose every call waits for the outside world is done for now.
     ///
     /// Parts of it may wait for nothing but their turn: a `yield_now` wakes only when the executor gets control. So the
     /// body is given one turn first, and then a last poll that notes whether it wakes itself.
+    // R414
     fn poll_parked(&mut self, cx: &mut TaskContext<'_>) -> Poll<()> {
         let turn = self.turn.get_or_insert_with(|| Box::pin(tokio::task::yield_now()));
         ready!(turn.as_mut().poll(cx));

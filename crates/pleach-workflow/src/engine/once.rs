@@ -1,4 +1,5 @@
-//! A child run with an id of its own runs once: whoever asks again gets the same result (R707).
+//! A child run with an id of its own runs once: whoever asks again gets the same result.
+// R707
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -1,4 +1,5 @@
-//! What a resume does with what history says: pure decisions, rules R1010–R1012.
+//! What a resume does with what history says: pure decisions.
+// R1010–R1012
 
 use std::sync::Arc;
 
@@ -15,7 +16,8 @@ pub(crate) enum Decision {
     FastForward(Replayed),
     /// It still waits for answers to these questions.
     Wait(Vec<String>),
-    /// It gave nothing, and waits for another trigger (R307).
+    /// It gave nothing, and waits for another trigger.
+    // R307
     WaitForMore,
 }
 
@@ -48,7 +50,8 @@ impl ReplayRules {
     }
 }
 
-/// How a recorded run stands (R1010).
+/// How a recorded run stands.
+// R1010
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Standing {
     /// It runs, or runs again.
@@ -98,7 +101,8 @@ impl Standing {
     }
 }
 
-/// Decides about a run from how it stands (R1010).
+/// Decides about a run from how it stands.
+// R1010
 pub(crate) fn decide(
     node: &dyn Node,
     rules: ReplayRules,
@@ -123,7 +127,8 @@ fn answers(record: &RunRecord) -> Option<Arc<Map>> {
     (!record.answers().is_empty()).then(|| Arc::new(given().collect()))
 }
 
-/// The answers as the output of a node that does not run again: the answer itself, or a map of several (R908).
+/// The answers as the output of a node that does not run again: the answer itself, or a map of several.
+// R908
 fn answer_as_output(record: &RunRecord) -> NodeInput {
     let mut answers = record.answers().clone();
     match answers.len() {
@@ -132,7 +137,8 @@ fn answer_as_output(record: &RunRecord) -> NodeInput {
     }
 }
 
-/// A message that stood for the output is read as the node's output type again (R1012).
+/// A message that stood for the output is read as the node's output type again.
+// R1012
 fn recorded_output(node: &dyn Node, record: &RunRecord) -> Result<NodeInput, NodeError> {
     let Some(output) = record.output.clone() else { return Ok(NodeInput::Null) };
     let Some(content) = output.content() else { return Ok(output) };

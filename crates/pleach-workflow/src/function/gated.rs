@@ -1,4 +1,5 @@
-//! The gates of function nodes: a person approves the call, a client gives a credential, then the body runs. Rules R510, R511.
+//! The gates of function nodes: a person approves the call, a client gives a credential, then the body runs.
+// R510, R511
 
 use std::sync::Arc;
 

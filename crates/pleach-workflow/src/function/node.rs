@@ -21,7 +21,8 @@ type Call = dyn Fn(&Context, NodeInput) -> BoxFuture<'static, Result<Flow, NodeE
 
 type Check = dyn Fn(&Context, NodeInput) -> Result<(), NodeError> + Send + Sync;
 
-/// A node made from a handler. Cheap to clone: clones are the same node. ADK: `FunctionNode`; rules R501–R511.
+/// A node made from a handler. Cheap to clone: clones are the same node. ADK: `FunctionNode`.
+// R501–R511
 pub struct FunctionNode<In, Out> {
     spec: Arc<NodeSpec>,
     needs: Arc<[Need]>,
@@ -80,8 +81,9 @@ impl<In, Out> FunctionNode<In, Out> {
         self.with_gate()
     }
 
-    /// Asks a person to approve every call before the body runs (R510). Turns `rerun_on_resume` on unless it was
+    /// Asks a person to approve every call before the body runs. Turns `rerun_on_resume` on unless it was
     /// switched off, which is a fault of the graph.
+    // R510
     #[must_use]
     pub fn require_confirmation(self) -> Self {
         self.confirm_if(|_, _| true)
@@ -95,8 +97,9 @@ impl<In, Out> FunctionNode<In, Out> {
     }
 
     /// Asks the client for the credential of `config` before the body runs, unless there is one; the body reads it with
-    /// [`get_auth_response`](Context::get_auth_response) (R511). Turns `rerun_on_resume` on unless it was switched off, which is
+    /// [`get_auth_response`](Context::get_auth_response). Turns `rerun_on_resume` on unless it was switched off, which is
     /// a fault of the graph.
+    // R511
     #[must_use]
     pub fn auth_config(mut self, config: AuthConfig) -> Self {
         self.gates.auth = Some(Arc::new(config));
@@ -134,8 +137,9 @@ impl<In, Out> FunctionNode<In, Out> {
         }
     }
 
-    /// Sets whether a run without output and route leaves the node waiting for another trigger (R307). A run that was cut
+    /// Sets whether a run without output and route leaves the node waiting for another trigger. A run that was cut
     /// off before its output then runs again on resume.
+    // R307
     #[must_use]
     pub fn wait_for_output(self, wait: bool) -> Self {
         self.set(|spec| spec.wait_for_output = wait)
@@ -171,7 +175,8 @@ impl<In, Out> FunctionNode<In, Out> {
         self.set(|spec| spec.state_schema = Some(schema))
     }
 
-    /// Declares state keys that the node reads, beside those of its `FromState` parameters (R164).
+    /// Declares state keys that the node reads, beside those of its `FromState` parameters.
+    // R164
     #[must_use]
     pub fn state_params<S: Into<SmolStr>>(self, keys: impl IntoIterator<Item = S>) -> Self {
         self.set(|spec| spec.state_params.extend(keys.into_iter().map(Into::into)))

@@ -240,7 +240,8 @@ impl<W> WorkflowBuilder<W> {
         }
     }
 
-    /// Limits how many graph nodes run at the same time; 0 means no limit. Dynamic children do not count (R623).
+    /// Limits how many graph nodes run at the same time; 0 means no limit. Dynamic children do not count.
+    // R623
     pub fn max_concurrency(&mut self, nodes: usize) -> &mut Self {
         self.max_concurrency = (nodes > 0).then_some(nodes);
         self
@@ -252,7 +253,8 @@ impl<W> WorkflowBuilder<W> {
         self
     }
 
-    /// Runs the workflow again when it fails; nodes that gave something are not run again (R644).
+    /// Runs the workflow again when it fails; nodes that gave something are not run again.
+    // R644
     pub fn retry(&mut self, policy: RetryConfig) -> &mut Self {
         self.draft.spec.retry = Some(policy);
         self
@@ -270,13 +272,15 @@ impl<W> WorkflowBuilder<W> {
         self
     }
 
-    /// Sets the shape of the output; the stored event keeps what the terminal node gave (R642).
+    /// Sets the shape of the output; the stored event keeps what the terminal node gave.
+    // R642
     pub fn output_schema(&mut self, schema: Schema) -> &mut Self {
         self.draft.spec.output_schema = Some(schema);
         self
     }
 
-    /// Sets the shape of the session state for all nodes of the workflow (R164).
+    /// Sets the shape of the session state for all nodes of the workflow.
+    // R164
     pub fn state_schema(&mut self, schema: Schema) -> &mut Self {
         self.draft.spec.state_schema = Some(schema);
         self

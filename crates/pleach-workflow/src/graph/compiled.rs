@@ -113,7 +113,8 @@ impl Graph {
         self.nodes[node].out.is_empty()
     }
 
-    /// The edges that a completion with this route follows (R624).
+    /// The edges that a completion with this route follows.
+    // R624
     pub(crate) fn followed<'a>(&'a self, node: usize, route: Option<&'a Route>) -> impl Iterator<Item = &'a Edge> {
         followed(self.out(node), route)
     }

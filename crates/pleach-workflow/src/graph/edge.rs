@@ -16,7 +16,8 @@ impl EdgeRoute {
         matches!(key, RouteKey::Str(text) if text == DEFAULT_ROUTE)
     }
 
-    /// Whether the default route stands among several values, which has no meaning (R610).
+    /// Whether the default route stands among several values, which has no meaning.
+    // R610
     pub(crate) fn default_in_list(&self) -> bool {
         matches!(self, Self::Keys(keys) if keys.iter().any(Self::is_default))
     }
@@ -69,13 +70,14 @@ impl Edge {
     }
 }
 
-/// Puts a node's edges, which are in declaration order, into the order in which they are followed: the default ones last
-/// (R624).
+/// Puts a node's edges, which are in declaration order, into the order in which they are followed: the default ones last.
+// R624
 pub(crate) fn sort(edges: &mut [Edge]) {
     edges.sort_by_key(Edge::is_default);
 }
 
-/// The edges that a completion follows, of edges that are [sorted](sort) (R624).
+/// The edges that a completion follows, of edges that are [sorted](sort).
+// R624
 #[inline]
 pub(crate) fn followed<'a>(edges: &'a [Edge], route: Option<&'a Route>) -> impl Iterator<Item = &'a Edge> {
     let has_default = edges.last().is_some_and(Edge::is_default);

@@ -4,7 +4,8 @@ use std::fmt;
 
 use pleach_context::{NodeError, NodeFault};
 
-/// A graph that cannot run, with every fault at once. ADK: the errors raised by `Workflow(...)`, rule R610.
+/// A graph that cannot run, with every fault at once. ADK: the errors raised by `Workflow(...)`.
+// R610
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BuildError {
     /// The name of the workflow, or of the app.

@@ -1,4 +1,5 @@
-//! The checks of R610, in ADK's order.
+//! The checks of a graph, in ADK's order.
+// R610
 
 use std::collections::BTreeMap;
 
@@ -228,7 +229,8 @@ fn schema_mismatch(draft: &Draft) -> Vec<Fault> {
     faults
 }
 
-/// Every declared state parameter of a node must be a field of the workflow's state schema (R164).
+/// Every declared state parameter of a node must be a field of the workflow's state schema.
+// R164
 fn undeclared_params(draft: &Draft) -> Vec<Fault> {
     let Some(schema) = draft.spec.state_schema.as_ref().filter(|schema| schema.is_enforced()) else {
         return Vec::new();

@@ -69,7 +69,8 @@ digraph {
     assert_eq!(dot(&triage().outline()), expected);
 }
 
-/// The default edge is followed last, and drawn where it was declared (R624).
+/// The default edge is followed last, and drawn where it was declared.
+// R624
 #[test]
 fn r624_edges_are_drawn_as_they_were_declared() {
     let mut wf = Workflow::builder("wf");

@@ -1,4 +1,5 @@
-//! The arguments of a tool call, out of whatever a node is given. Rule R851.
+//! The arguments of a tool call, out of whatever a node is given.
+// R851
 
 use pleach_context::{Context, NodeError, NodeInput};
 use pleach_core::{FunctionDeclaration, Map};

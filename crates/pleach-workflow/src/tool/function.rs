@@ -18,8 +18,9 @@ type Condition = dyn Fn(&ToolContext, &Map) -> bool + Send + Sync;
 
 /// A tool made from a handler. Cheap to clone: clones are the same tool.
 ///
-/// Arguments that are missing or do not fit are told in the result, as `{"error": …}`, and the handler is not called
-/// (L107). ADK: `FunctionTool`
+/// Arguments that are missing or do not fit are told in the result, as `{"error": …}`, and the handler is not called.
+/// ADK: `FunctionTool`
+// L107
 #[derive(Clone)]
 pub struct FunctionTool {
     declaration: Arc<FunctionDeclaration>,
@@ -72,7 +73,8 @@ impl FunctionTool {
         self
     }
 
-    /// Asks a person to approve every call before the handler is called (R852).
+    /// Asks a person to approve every call before the handler is called.
+    // R852
     #[must_use]
     pub fn require_confirmation(mut self) -> Self {
         self.confirm = Some(Arc::new(|_, _| true));

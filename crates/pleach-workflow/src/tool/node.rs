@@ -1,4 +1,5 @@
-//! [`ToolNode`]: a tool as a node. Rules R850–R853.
+//! [`ToolNode`]: a tool as a node.
+// R850–R853
 
 use std::fmt;
 use std::panic::AssertUnwindSafe;

@@ -11,14 +11,16 @@ use serde_json::{Value, json};
 /// The arguments of a tool call: the fields of `T` are the parameters, their documentation is what a model reads.
 ///
 /// Fields with a default and `Option`s need not be given, and what `T` does not know is dropped. Texts that are numbers are
-/// read as numbers where numbers are wanted (R504).
+/// read as numbers where numbers are wanted.
+// R504
 #[derive(Clone, Debug)]
 pub struct Args<T>(pub T);
 
 /// Why a handler cannot be called.
 #[derive(Debug)]
 pub enum Unbound {
-    /// The arguments are wrong: this result tells the caller, who may try again (L107).
+    /// The arguments are wrong: this result tells the caller, who may try again.
+    // L107
     Told(Value),
     /// The call fails.
     Failed(NodeError),

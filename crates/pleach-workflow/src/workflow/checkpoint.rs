@@ -1,4 +1,5 @@
-//! The extra events of resumable apps: snapshots of node statuses, echoes of replayed outputs, end marks (R1030–R1033).
+//! The extra events of resumable apps: snapshots of node statuses, echoes of replayed outputs, end marks.
+// R1030–R1033
 
 use pleach_context::{Context, NodeInput, mark_completed};
 use pleach_core::{Branch, Event, Map, NodePath};

@@ -27,7 +27,8 @@ pub(super) enum End {
     Done(Given),
     /// It waits for the answers to these questions.
     Interrupted(Vec<String>),
-    /// It waits for another trigger (R307).
+    /// It waits for another trigger.
+    // R307
     Waiting,
     /// It failed, and will not be tried again.
     Failed(ChildFailure),

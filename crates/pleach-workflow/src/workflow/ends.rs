@@ -1,8 +1,9 @@
-//! [`Ends`]: in which order the ends of runs are handled. Pure decisions over plain data; rules R629 and R1020.
+//! [`Ends`]: in which order the ends of runs are handled. Pure decisions over plain data.
 //!
 //! The order decides which trigger becomes which run, so a replay must take it again. What history tells to be complete
 //! comes first, in its historical order; what is executed comes after it, in the order of its events, which is the one
 //! that the next replay will see.
+// R629, R1020
 
 use std::cmp::Reverse;
 

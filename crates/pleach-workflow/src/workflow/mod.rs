@@ -24,10 +24,12 @@ use orchestrate::Orchestration;
 
 /// A graph of nodes, run as one node: the root of an app, a node of another workflow, or a dynamic child.
 ///
-/// ADK: `Workflow`; rules R601–R645.
+/// ADK: `Workflow`.
+// R601–R645
 pub struct Workflow<In = Dynamic, Out = Dynamic> {
     spec: NodeSpec,
-    /// `None` for a workflow without edges: running it does nothing (R605).
+    /// `None` for a workflow without edges: running it does nothing.
+    // R605
     graph: Option<Graph>,
     max_concurrency: Option<usize>,
     types: PhantomData<fn(In) -> Out>,

@@ -226,7 +226,8 @@ impl<'a> Orchestration<'a> {
         Ok(None)
     }
 
-    /// The branch that a run starts on (R402, R626).
+    /// The branch that a run starts on.
+    // R402, R626
     fn branch(&self, trigger: &Trigger, path: &NodePath) -> Option<Branch> {
         let base = trigger.branch.as_ref().unwrap_or(&self.branch).clone();
         if trigger.use_sub_branch { Some(Branch::below(base.as_ref(), path.leaf())) } else { base }
@@ -357,7 +358,8 @@ impl<'a> Orchestration<'a> {
         }
     }
 
-    /// What the workflow gives: the one output of its terminal nodes (R641, R642).
+    /// What the workflow gives: the one output of its terminal nodes.
+    // R641, R642
     async fn finish(mut self, schedule: &Schedule) -> Result<Flow, NodeError> {
         if self.ctx.is_aborted() {
             return Ok(Flow::NOTHING);

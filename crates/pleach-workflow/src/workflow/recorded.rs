@@ -83,7 +83,8 @@ impl Recorded {
         guess.or_else(|| at(places.binary_search_by_key(&number, |place| self.runs[*place as usize].number).ok()?))
     }
 
-    /// When the runs completed that are not executed any more (R1020).
+    /// When the runs completed that are not executed any more.
+    // R1020
     pub(super) fn completion_times(&self) -> Vec<u32> {
         self.runs.iter().filter_map(|run| run.time).collect()
     }
@@ -95,7 +96,8 @@ impl Recorded {
 
 impl Known {
     /// Whether the run starts however many others run: history answers it. A nested workflow that was under way had room;
-    /// one that was just answered does not (R623).
+    /// one that was just answered does not.
+    // R623
     pub(super) fn needs_no_room(&self, history: &History) -> bool {
         let record = history.at(self.key).record;
         let under_way = self.standing != Standing::Due || record.is_marked() || !record.is_just_answered();

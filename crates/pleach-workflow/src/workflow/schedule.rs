@@ -1,4 +1,5 @@
-//! Which graph node runs next: pure decisions over plain data, tested without a runtime. Rules R621–R628.
+//! Which graph node runs next: pure decisions over plain data, tested without a runtime.
+// R621–R628
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,7 +12,8 @@ use serde_json::Value;
 use super::triggers::{Queue, Trigger, Triggers};
 use crate::graph::{Edge, Graph, Join};
 
-/// Where a node of the graph stands. The numbers are those of checkpoints (R1030).
+/// Where a node of the graph stands. The numbers are those of checkpoints.
+// R1030
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Status {
     #[default]
@@ -68,7 +70,8 @@ struct NodeState {
     status: Status,
     /// How often it has been started.
     runs: u32,
-    /// Whether its current run is answered from history: it takes nobody's room (R623).
+    /// Whether its current run is answered from history: it takes nobody's room.
+    // R623
     replays: bool,
     pending: Queue,
     order: u64,
@@ -89,7 +92,8 @@ struct Arrivals {
 }
 
 impl Schedule {
-    /// Starts a run: START triggers its successors with the workflow's input (R621).
+    /// Starts a run: START triggers its successors with the workflow's input.
+    // R621
     pub(crate) fn new(graph: &Graph, limit: Option<usize>, input: NodeInput, branch: Option<Branch>) -> Self {
         let arrivals = |join: &Join| Arrivals { arrived: vec![false; join.awaited.len()], count: 0 };
         let mut schedule = Self {
@@ -131,7 +135,8 @@ impl Schedule {
         }
     }
 
-    /// Lets a node start when it has a trigger, does not run and waits for no answer (R622).
+    /// Lets a node start when it has a trigger, does not run and waits for no answer.
+    // R622
     fn offer(&mut self, node: usize) {
         let state = &self.nodes[node];
         if state.pending.is_empty() {
@@ -210,13 +215,15 @@ impl Schedule {
         self.stop(node, Status::Failed);
     }
 
-    /// A run waits for answers; the node is not started again before they come (R622).
+    /// A run waits for answers; the node is not started again before they come.
+    // R622
     pub(crate) fn interrupted(&mut self, node: usize, ids: Vec<String>) {
         self.interrupts.insert(node, ids);
         self.stop(node, Status::Waiting);
     }
 
-    /// A run waits for more triggers (R307).
+    /// A run waits for more triggers.
+    // R307
     pub(crate) fn waiting(&mut self, node: usize) {
         self.stop(node, Status::Waiting);
     }
@@ -259,7 +266,8 @@ impl Schedule {
         }
     }
 
-    /// Triggers a join once all its predecessors have completed since it last fired (R628).
+    /// Triggers a join once all its predecessors have completed since it last fired.
+    // R628
     fn fire_join(&mut self, graph: &Graph, node: usize, join: u32, by: Option<u32>) {
         let Join { awaited, expected } = &graph.joins[join as usize];
         let arrivals = &mut self.joins[join as usize];
@@ -325,7 +333,8 @@ impl Schedule {
     }
 }
 
-/// An output as a value of a join's map. A join with a schema reads a message as that schema does (R304, R628).
+/// An output as a value of a join's map. A join with a schema reads a message as that schema does.
+// R304, R628
 fn joined(output: &NodeInput, join: &NodeSpec) -> Value {
     match (&join.input_schema, output.content()) {
         (Some(schema), Some(content)) if schema.is_enforced() => schema.data_of(content),

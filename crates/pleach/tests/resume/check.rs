@@ -2,14 +2,15 @@
 //!
 //! What that means, rule by rule:
 //! - the output and the state at the end are the same;
-//! - every run gives its output once, and the same one: nothing is lost or doubled (R1025);
-//! - a run whose output is stored does not begin again, in resumable apps and in others (R1010), also when the finished
-//!   invocation is resumed once more, which gives nothing, or echoes and end marks in a resumable app (R1025, R1031);
+//! - every run gives its output once, and the same one: nothing is lost or doubled;
+//! - a run whose output is stored does not begin again, in resumable apps and in others, also when the finished
+//!   invocation is resumed once more, which gives nothing, or echoes and end marks in a resumable app;
 //! - whenever the person is asked, the open questions are those of the live run; only a node with several questions that
-//!   was cut off between them asks the rest later (R909).
+//!   was cut off between them asks the rest later.
 //!
-//! What runs again and may: nodes that gave no event (R1011), nodes that wait for their output (R1010), nodes that were
-//! cut off, and nodes that ask or run others, until they have given their result (R909).
+//! What runs again and may: nodes that gave no event, nodes that wait for their output, nodes that were
+//! cut off, and nodes that ask or run others, until they have given their result.
+// R1025, R1010, R1031, R909, R1011
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

@@ -21,7 +21,8 @@ pub(crate) enum Tail {
     None,
     /// An ordinary node: a run for every lane.
     Merge(Vec<Task>),
-    /// A node that waits for its output and gives one for the first lane only (R307).
+    /// A node that waits for its output and gives one for the first lane only.
+    // R307
     Filter(Vec<Task>),
 }
 

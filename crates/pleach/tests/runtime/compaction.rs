@@ -1,5 +1,6 @@
-//! Summing up long histories (R1150). That every choice of events is google-adk's was checked over random histories; the
+//! Summing up long histories. That every choice of events is google-adk's was checked over random histories; the
 //! ones here are picked by hand.
+// R1150
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};

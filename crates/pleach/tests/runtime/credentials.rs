@@ -1,4 +1,5 @@
-//! S85: where credentials are kept and how they come back.
+//! Where credentials are kept and how they come back.
+// S85
 
 use std::sync::{Arc, Mutex};
 

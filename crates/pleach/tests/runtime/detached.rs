@@ -1,4 +1,5 @@
-//! Children that nobody waits for (R643).
+//! Children that nobody waits for.
+// R643
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -22,7 +22,7 @@ fn request() -> RunRequest {
     RunRequest::new(("ana", "s1")).message("go")
 }
 
-/// R505: what google-adk makes of annotations, a schema does here.
+// R505: what google-adk makes of annotations, a schema does here.
 #[tokio::test]
 async fn e4_e5_types_of_handlers_are_no_schemas() {
     #[derive(Serialize, Deserialize)]

@@ -1,6 +1,7 @@
-//! Two invocations on one session: one goes on, the other one is told, and nothing of it is stored half. R1115.
+//! Two invocations on one session: one goes on, the other one is told, and nothing of it is stored half.
 //!
 //! Several processes are `tests/processes/fence.rs`.
+// R1115
 
 use std::sync::Arc;
 

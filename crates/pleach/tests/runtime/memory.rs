@@ -1,4 +1,5 @@
-//! S82 through the facade: sessions and memory in one file.
+//! Memory through the facade: sessions and memory in one file.
+// S82
 
 use pleach::prelude::*;
 use pleach::{SqliteMemoryService, SqliteSessionService};

@@ -1,4 +1,5 @@
-//! What a resume takes from history, and in which order: rules R1010–R1020.
+//! What a resume takes from history, and in which order.
+// R1010–R1020
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

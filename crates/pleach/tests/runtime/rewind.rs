@@ -1,4 +1,5 @@
-//! Taking a session back: the rewind itself (R1140) and what no longer counts behind it (R1141).
+//! Taking a session back: the rewind itself and what no longer counts behind it.
+// R1140, R1141
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -183,7 +184,7 @@ async fn r1141_e192_a_rewound_invocation_is_neither_answered_nor_resumed() {
     assert_eq!(load(&runner).await.events.last().unwrap().invocation_id().as_str(), turns[1]);
 }
 
-/// R1141: what an invocation did before it was rewound is not replayed when its id is used again.
+// R1141: what an invocation did before it was rewound is not replayed when its id is used again.
 #[tokio::test]
 async fn r1141_an_id_that_is_used_again_starts_anew() {
     let calls = Arc::new(AtomicU32::new(0));

@@ -1,6 +1,7 @@
-//! Confirmations and credentials of tool calls: ask, pause, answer, go on. Rules R129, R130, R510, R511, R852, R920, R931.
+//! Confirmations and credentials of tool calls: ask, pause, answer, go on.
 //!
 //! What is expected was printed by google-adk 2.13.0 for the same tools, where a comment does not say otherwise.
+// R129, R130, R510, R511, R852, R920, R931
 
 use std::sync::Arc;
 
