@@ -1,5 +1,5 @@
 //! The beginning of an invocation: session, message, history.
-// R1103–R1106
+// R1103–R1105
 
 use std::pin::pin;
 use std::sync::Arc;

@@ -8,7 +8,6 @@ use serde_json::Value;
 use crate::{AuthCredential, Context, InvocationContext, RunConfig};
 
 /// A read-only view of a run. ADK: `ReadonlyContext`.
-// R230
 #[derive(Clone)]
 pub struct ReadonlyContext {
     ctx: Context,
