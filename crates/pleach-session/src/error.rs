@@ -50,7 +50,7 @@ pub enum SessionError {
         /// The state key, with its prefix.
         state_key: String,
         /// Why the operation does not fit.
-        reason: StateOpError,
+        reason: Box<StateOpError>,
     },
     /// Stored data cannot be understood.
     Corrupt {

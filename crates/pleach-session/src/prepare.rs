@@ -78,7 +78,7 @@ pub fn resolve_ops(
 /// The error for an operation that does not fit the value of `state_key`.
 #[must_use]
 pub fn misfit(key: &SessionKey, state_key: &str, reason: StateOpError) -> SessionError {
-    SessionError::StateOperation { key: key.clone(), state_key: state_key.to_owned(), reason }
+    SessionError::StateOperation { key: key.clone(), state_key: state_key.to_owned(), reason: Box::new(reason) }
 }
 
 /// `ours` as it is stored if `stored` came of it: with the stored results of its operations, and with the stored time if
