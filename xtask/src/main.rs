@@ -14,6 +14,7 @@ mod bench;
 mod cargo;
 mod conformance;
 mod docs;
+mod files;
 mod layers;
 mod lint;
 mod postgres;

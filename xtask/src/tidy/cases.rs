@@ -2,68 +2,36 @@
 //!
 //! Whether a test checks what its case says is for people to judge.
 
-use std::collections::BTreeSet;
-use std::path::Path;
-
-use anyhow::Context as _;
-
-use super::{Finding, read};
-use crate::workspace::Workspace;
+use super::pins::{Pins, attributed};
+use super::tables::{cells, names};
+use super::{Finding, Sources};
 
 const TABLE: &str = "docs/edge-cases.md";
 
-/// The part of the repository that the table speaks of.
+/// The part of the repository that the table refers to.
 struct Known<'a> {
-    /// The scenarios that are recorded.
-    scenarios: BTreeSet<String>,
-    /// Those of them that are known to fail, on any backend.
-    failing: BTreeSet<String>,
+    pins: &'a Pins,
     /// The first cells of the rows of `docs/parity.md`.
     differences: Vec<String>,
-    /// The text of a file, by its path from the root.
-    source: &'a dyn Fn(&str) -> Option<String>,
+    /// The text of a source file, by its path from the root.
+    source: &'a dyn Fn(&str) -> Option<&'a str>,
 }
 
-pub(super) fn check(workspace: &Workspace) -> anyhow::Result<Vec<Finding>> {
-    let at = |path: &str| workspace.workspace_root.join(path);
-    let failing = read(&at("tests/conformance/expected_failures.txt"))?;
+pub(super) fn check(sources: &Sources, pins: &Pins) -> Vec<Finding> {
     let known = Known {
-        scenarios: scenarios(&at("tests/conformance/scenarios"))?,
-        failing: failing.lines().filter_map(failing_name).collect(),
-        differences: read(&at("docs/parity.md"))?.lines().filter_map(first_cell).collect(),
-        source: &|path| std::fs::read_to_string(at(path)).ok(),
+        pins,
+        differences: sources.text("docs/parity.md").lines().filter_map(first_cell).collect(),
+        source: &|path| sources.find(path),
     };
     let finding = |(line, message)| Finding { file: TABLE.into(), line, message };
-    Ok(check_table(&read(&at(TABLE))?, &known).into_iter().map(finding).collect())
-}
-
-fn scenarios(folder: &Path) -> anyhow::Result<BTreeSet<String>> {
-    let entries = std::fs::read_dir(folder).with_context(|| format!("cannot list {}", folder.display()))?;
-    let mut names = BTreeSet::new();
-    for entry in entries {
-        let name = entry?.file_name().to_string_lossy().into_owned();
-        names.extend(name.strip_suffix(".golden.json").map(str::to_owned));
-    }
-    Ok(names)
-}
-
-/// The scenario of a line `name: reason` or `name[backend]: reason`.
-fn failing_name(line: &str) -> Option<String> {
-    let (case, _) = line.split_once(':').filter(|_| !line.starts_with('#'))?;
-    Some(case.split('[').next().unwrap_or(case).trim().to_owned())
+    check_table(sources.text(TABLE), &known).into_iter().map(finding).collect()
 }
 
 fn first_cell(line: &str) -> Option<String> {
     cells(line)?.first().map(|cell| (*cell).to_owned())
 }
 
-/// The cells of a row of a table.
-fn cells(line: &str) -> Option<Vec<&str>> {
-    let row = line.strip_prefix('|')?.trim_end().strip_suffix('|')?;
-    Some(row.split('|').map(str::trim).collect())
-}
-
-/// What is wrong with the table: lines and messages. Every heading `E1–E44: …` names the cases of its rows.
+/// What is wrong with the table: lines and messages. Every heading names the first and the last case of its rows.
 fn check_table(text: &str, known: &Known<'_>) -> Vec<(usize, String)> {
     let mut wrong = Vec::new();
     let mut expected = 1..1;
@@ -105,43 +73,20 @@ fn check_row(cells: &[&str], known: &Known<'_>) -> Vec<String> {
     if case.is_empty() || (covered.is_empty() && note.is_empty()) {
         wrong.push("a case is told, and covered or explained".into());
     }
-    for name in covered.split(", ").filter(|name| !name.is_empty()) {
-        let name = name.trim_matches('`');
+    for name in names(covered) {
         wrong.extend(match name.split_once("::") {
             Some((file, function)) => check_test(file, function, known),
-            None => check_scenario(name, note == "agents", known),
+            None => known.pins.scenario_fault(name, note == "agents"),
         });
     }
     wrong.extend(check_note(note, known));
     wrong
 }
 
-fn check_scenario(name: &str, may_fail: bool, known: &Known<'_>) -> Option<String> {
-    if !known.scenarios.contains(name) {
-        return Some(format!("there is no scenario `{name}`"));
-    }
-    (known.failing.contains(name) && !may_fail).then(|| format!("`{name}` is known to fail"))
-}
-
 fn check_test(file: &str, function: &str, known: &Known<'_>) -> Option<String> {
     let Some(source) = (known.source)(file) else { return Some(format!("there is no file {file}")) };
-    (!has_test(&source, function)).then(|| format!("{file} has no test `{function}`"))
-}
-
-/// Whether a function of this name stands below a test attribute.
-fn has_test(source: &str, function: &str) -> bool {
-    let head = format!("fn {function}(");
-    let mut is_test = false;
-    for line in source.lines().map(str::trim) {
-        if line.contains(&head) {
-            return is_test;
-        }
-        is_test = match line {
-            _ if line.starts_with("#[test]") || line.starts_with("#[tokio::test") => true,
-            _ => is_test && (line.starts_with("#[") || line.starts_with("//")),
-        };
-    }
-    false
+    let is_there = attributed(source).any(|name| name == function);
+    (!is_there).then(|| format!("{file} has no test `{function}`"))
 }
 
 fn check_note(note: &str, known: &Known<'_>) -> Option<String> {
@@ -164,11 +109,11 @@ mod tests {
     fn wrong(table: &str) -> Vec<(usize, String)> {
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         let source = "#[test]\n#[cfg(x)]\nfn checks() {}\n\nfn helper() {}\n";
+        let pins = Pins { scenarios: names(&["works", "fails"]), failing: names(&["fails"]), tests: names(&[]) };
         let known = Known {
-            scenarios: names(&["works", "fails"]),
-            failing: names(&["fails"]),
+            pins: &pins,
             differences: vec!["R1, S2".into()],
-            source: &|path| (path == "a.rs").then(|| source.to_owned()),
+            source: &|path| (path == "a.rs").then_some(source),
         };
         check_table(table, &known)
     }
@@ -205,12 +150,5 @@ mod tests {
         assert_eq!(of_row("| E1 | a | `works` | differs: R9 |"), ["E1: docs/parity.md has no row of R9"]);
         assert_eq!(of_row("| E1 | a | | |"), ["E1: a case is told, and covered or explained"]);
         assert_eq!(of_row("| E1 | a | `works` | hm |").len(), 1);
-    }
-
-    #[test]
-    fn known_failures_are_read_without_their_backend() {
-        assert_eq!(failing_name("a[sqlite]: why").as_deref(), Some("a"));
-        assert_eq!(failing_name("a: why").as_deref(), Some("a"));
-        assert_eq!(failing_name("# a: why"), None);
     }
 }

@@ -1,6 +1,7 @@
 //! Dependencies between the crates of the workspace, against the layer table.
 
-use super::{Finding, read};
+use super::Finding;
+use crate::files::read;
 use crate::layers::{LAYERS, Role, Row, TESTKIT, row};
 use crate::workspace::{Dependency, Package, Workspace};
 

@@ -1,17 +1,23 @@
 //! `tidy`: the rules of the workspace that no compiler checks.
 //!
-//! Each finding names a file and a line. `edges` compares the dependencies with the
-//! layer table, `sources` reads the source files, `cases` the table of edge cases.
+//! Each finding names a file and a line. `edges` compares the dependencies with the layer table, `sources` reads the
+//! source files, `cases` and `rules` the tables of edge cases and of rules, `paths` the paths that documents name, and
+//! `dialect` counts words.
 
 mod cases;
+mod dialect;
 mod edges;
+mod paths;
+mod pins;
+mod rules;
 mod sources;
+mod tables;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
-
+use crate::files::{below, read};
 use crate::workspace::Workspace;
+use pins::Pins;
 
 /// One broken rule.
 #[derive(Debug, PartialEq, Eq)]
@@ -21,17 +27,48 @@ struct Finding {
     message: String,
 }
 
+/// The texts of the repository, by their paths from the root.
+pub(crate) struct Sources {
+    pub(crate) files: Vec<(PathBuf, String)>,
+}
+
+impl Sources {
+    /// Reads sources, schemas, documents and lists.
+    pub(crate) fn load(workspace: &Workspace) -> anyhow::Result<Self> {
+        let files = below(&workspace.workspace_root, &["rs", "sql", "md", "txt"])?;
+        let text = |file: PathBuf| Ok((workspace.relative(&file).to_path_buf(), read(&file)?));
+        Ok(Self { files: files.into_iter().map(text).collect::<anyhow::Result<_>>()? })
+    }
+
+    fn find(&self, path: &str) -> Option<&str> {
+        let index = self.files.binary_search_by(|(file, _)| file.as_path().cmp(Path::new(path))).ok()?;
+        Some(&self.files[index].1)
+    }
+
+    /// The text of a file, empty when there is none.
+    fn text(&self, path: &str) -> &str {
+        self.find(path).unwrap_or_default()
+    }
+}
+
 /// Prints every finding; true when there is none.
 pub(crate) fn run() -> anyhow::Result<bool> {
     let workspace = Workspace::load()?;
+    let sources = Sources::load(&workspace)?;
+    let pins = Pins::load(&workspace, &sources.files)?;
     let mut findings = edges::check(&workspace)?;
-    findings.extend(cases::check(&workspace)?);
+    findings.extend(cases::check(&sources, &pins));
+    findings.extend(rules::check(&sources, &pins));
+    findings.extend(paths::check(&workspace, &sources)?);
+    findings.extend(dialect::check(&sources));
     let mut files = 0;
     for package in &workspace.packages {
-        for file in rust_files(&package.folder().join("src"))? {
-            let text = read(&file)?;
-            files += 1;
-            findings.extend(sources::check(workspace.relative(&file), &text));
+        let folder = workspace.relative(&package.folder().join("src")).to_path_buf();
+        for (file, text) in sources.files.iter().filter(|(file, _)| file.starts_with(&folder)) {
+            if file.extension().is_some_and(|extension| extension == "rs") {
+                files += 1;
+                findings.extend(sources::check(file, text));
+            }
         }
     }
     for finding in &findings {
@@ -39,29 +76,4 @@ pub(crate) fn run() -> anyhow::Result<bool> {
     }
     println!("tidy: {} crates, {files} files, {} findings", workspace.packages.len(), findings.len());
     Ok(findings.is_empty())
-}
-
-fn read(file: &Path) -> anyhow::Result<String> {
-    std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))
-}
-
-/// Every `.rs` file below `folder`, sorted; empty when there is no such folder.
-fn rust_files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    let mut open = vec![folder.to_path_buf()];
-    while let Some(folder) = open.pop() {
-        let Ok(entries) = std::fs::read_dir(&folder) else {
-            continue;
-        };
-        for entry in entries {
-            let path = entry?.path();
-            if path.is_dir() {
-                open.push(path);
-            } else if path.extension().is_some_and(|e| e == "rs") {
-                found.push(path);
-            }
-        }
-    }
-    found.sort();
-    Ok(found)
 }

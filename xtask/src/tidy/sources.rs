@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::Finding;
+use crate::files::{code_lines, is_unit_tests};
 
 /// The longest a source file may be, tests not counted.
 const MAX_LINES: usize = 800;
@@ -15,7 +16,7 @@ const UNFINISHED: &[&str] = &["todo", "dbg", "unimplemented"];
 
 pub(super) fn check(file: &Path, text: &str) -> Vec<Finding> {
     let finding = |line: usize, message: String| Finding { file: file.to_path_buf(), line, message };
-    if is_test_file(file) {
+    if is_unit_tests(file) {
         return Vec::new();
     }
     let mut findings = Vec::new();
@@ -36,27 +37,12 @@ pub(super) fn check(file: &Path, text: &str) -> Vec<Finding> {
     findings
 }
 
-/// A file that holds nothing but tests: `tests.rs`, or anything below a `tests` module.
-fn is_test_file(file: &Path) -> bool {
-    let below_src = file.components().skip_while(|c| c.as_os_str() != "src").any(|c| c.as_os_str() == "tests");
-    below_src || file.file_name().is_some_and(|name| name == "tests.rs")
-}
-
 /// The first line that is not blank and not an inner attribute is a `//!` line.
 fn has_header(text: &str) -> bool {
     text.lines()
         .map(str::trim)
         .find(|line| !line.is_empty() && !line.starts_with("#!"))
         .is_some_and(|line| line.starts_with("//!"))
-}
-
-/// The number of lines before the test module at the end of the file.
-fn code_lines(text: &str) -> usize {
-    let lines: Vec<&str> = text.lines().collect();
-    lines
-        .windows(2)
-        .position(|pair| pair[0].starts_with("#[cfg(test)]") && pair[1].starts_with("mod "))
-        .unwrap_or(lines.len())
 }
 
 fn unfinished(line: &str) -> Option<&'static str> {

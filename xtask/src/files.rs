@@ -1,0 +1,98 @@
+//! The files of the repository: which there are, and what they hold.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+
+/// Folders that hold nothing of the repository's own.
+const SKIPPED: &[&str] = &["target", "node_modules"];
+
+/// Every file below `folder` with one of these extensions, sorted; empty when there is no such folder. Hidden folders
+/// are left out.
+pub(crate) fn below(folder: &Path, extensions: &[&str]) -> anyhow::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let mut open = vec![folder.to_path_buf()];
+    while let Some(folder) = open.pop() {
+        let Ok(entries) = std::fs::read_dir(&folder) else {
+            continue;
+        };
+        for entry in entries {
+            let path = entry?.path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            if path.is_dir() {
+                if !name.starts_with('.') && !SKIPPED.contains(&&*name) {
+                    open.push(path);
+                }
+            } else if path.extension().is_some_and(|found| extensions.iter().any(|wanted| found == *wanted)) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+pub(crate) fn read(file: &Path) -> anyhow::Result<String> {
+    std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))
+}
+
+/// Whether a file holds nothing but tests: `tests.rs`, or anything below a folder `tests` in a `src` folder.
+pub(crate) fn is_unit_tests(file: &Path) -> bool {
+    let below_src =
+        file.components().skip_while(|part| part.as_os_str() != "src").any(|part| part.as_os_str() == "tests");
+    below_src || file.file_name().is_some_and(|name| name == "tests.rs")
+}
+
+/// The number of lines before the test module at the end of a source file.
+pub(crate) fn code_lines(text: &str) -> usize {
+    let lines: Vec<&str> = text.lines().collect();
+    lines
+        .windows(2)
+        .position(|pair| pair[0].starts_with("#[cfg(test)]") && pair[1].starts_with("mod "))
+        .unwrap_or(lines.len())
+}
+
+/// The comment on a line of Rust. A `//` inside a string literal is none.
+pub(crate) fn comment(line: &str) -> Option<Comment<'_>> {
+    let is_outside = |at: &usize| line[..*at].matches('"').count() % 2 == 0;
+    let at = line.match_indices("//").map(|(at, _)| at).find(is_outside)?;
+    let comment = &line[at..];
+    let is_doc = comment.starts_with("//!") || (comment.starts_with("///") && !comment.starts_with("////"));
+    Some(Comment { is_doc, text: comment.trim_start_matches(['/', '!']) })
+}
+
+/// A comment without its marks.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Comment<'a> {
+    /// Whether rustdoc shows it.
+    pub(crate) is_doc: bool,
+    pub(crate) text: &'a str,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_are_told_from_strings_and_from_documentation() {
+        let check = |line, expected: Option<(bool, &str)>| {
+            let expected = expected.map(|(is_doc, text)| Comment { is_doc, text });
+            assert_eq!(comment(line), expected, "{line}");
+        };
+        check("//! Owns a.", Some((true, " Owns a.")));
+        check("    /// The b.", Some((true, " The b.")));
+        check("    // R1", Some((false, " R1")));
+        check("//////", Some((false, "")));
+        check("let x = 1; // why", Some((false, " why")));
+        check("connect(\"memory://x\"); // why", Some((false, " why")));
+        check("connect(\"memory://x\");", None);
+    }
+
+    #[test]
+    fn hidden_folders_and_other_extensions_are_left_out() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let found = below(root, &["rs"]).expect("a listing");
+        assert!(found.contains(&root.join("src/files.rs")) && !found.contains(&root.join("Cargo.toml")));
+        assert_eq!(below(&root.join("absent"), &["rs"]).expect("a listing"), [] as [PathBuf; 0]);
+    }
+}
