@@ -70,6 +70,11 @@ impl Connections {
         &self.shared.server
     }
 
+    /// Opens a connection for work that takes long and keeps none of the others from theirs.
+    pub(crate) async fn open(&self) -> sqlx::Result<PgConnection> {
+        self.shared.secure.open().await
+    }
+
     /// Carries out a load in the caller's own time. Dropping the future costs a connection, nothing else.
     ///
     /// It does not overtake what callers that went away have left behind: whoever drops a run and starts it again finds

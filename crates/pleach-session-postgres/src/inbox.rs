@@ -1,44 +1,38 @@
 //! The inbox: open questions from a projection that is brought up to date before it is read.
 //!
 //! Appends know nothing of it. A partial index on `events` has those that may concern questions, whoever appends them;
-//! sessions whose number of entries is not the projected one are projected again, from these events alone.
+//! sessions whose number of entries is not the projected one are projected again, from these events alone. The index is
+//! built while others write, and the answer is the same without it.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
 
 use futures_util::TryStreamExt as _;
 use pleach_core::{AppName, SessionKey, UserId};
 use pleach_session::{
-    Gathering, GetSessionConfig, InboxItem, ListQuestions, ListQuestionsResponse, PROJECTION, Projected,
-    QuestionCursor, SessionError, SessionResult, asked_questions, walk_questions,
+    Behind, Gathering, ListQuestions, ListQuestionsResponse, PAGE, Projected, Projection, ProjectionError,
+    ProjectionResult, QuestionRow, SessionError, refresh_projection,
 };
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 use tokio::sync::Mutex;
 
 use crate::PostgresSessionService;
-use crate::connections::{Ask, Connections};
+use crate::connections::Ask;
 use crate::fault::{Server, Trouble};
+use crate::inbox_index::{self, IndexBuild};
 use crate::inbox_sql as sql;
 use crate::inbox_store::Store;
-use crate::load::{Load, read_event};
+use crate::load::read_event;
 use crate::patience::Patience;
 use crate::value::Name;
-
-/// How many sessions that are behind are looked for at once.
-const PAGE: usize = 4096;
-/// About how many events are read and projected at once.
-const BATCH: i64 = 4096;
-/// How often missing tables are made before the projection is given up.
-const TRIES: usize = 4;
-/// How long making the index may take, which reads every event once.
-const MAKING: Duration = Duration::from_secs(600);
 
 /// What a service knows of its inbox.
 #[derive(Debug, Default)]
 pub(crate) struct Inbox {
-    /// The tables and the index were there.
+    /// The tables were there, and the index, if it can be made.
     is_made: AtomicBool,
+    has_warned: AtomicBool,
+    pub(crate) build: IndexBuild,
     /// Counts listings and refreshes, in the order in which they begin.
     begun: AtomicU64,
     /// The last refresh. Whoever refreshes holds it: refreshes side by side would store the same rows and wait for each
@@ -63,145 +57,149 @@ impl Refresh {
     }
 }
 
-/// Whether an operation on the projection was carried out.
-pub(crate) enum Outcome<T> {
-    Done(T),
-    /// Our tables are missing, or not as we make them.
-    Missing,
-    /// The projection cannot be written.
-    Unwritable(SessionError),
-}
-
-/// A session that is behind.
-#[derive(Clone)]
-struct Stale {
-    user: String,
-    session: String,
-    events: i64,
-}
-
-impl PostgresSessionService {
-    /// Answers from the projection, which is made when it is missing; by loading every session when it cannot be written.
-    pub(crate) async fn questions(&self, request: &ListQuestions) -> SessionResult<ListQuestionsResponse> {
-        for _ in 0..TRIES {
-            if let Outcome::Unwritable(error) = self.inbox.make(&self.connections).await? {
-                return self.walk(request, &error).await;
-            }
-            match self.projected(request).await? {
-                Outcome::Done(answer) => return Ok(answer),
-                Outcome::Missing => self.inbox.is_made.store(false, Ordering::Release),
-                Outcome::Unwritable(error) => return self.walk(request, &error).await,
-            }
+impl Projection for PostgresSessionService {
+    async fn make(&self, anew: bool) -> ProjectionResult<()> {
+        if !anew && self.inbox.is_made.load(Ordering::Acquire) {
+            return Ok(());
         }
-        let error = self.connections.server().unsupported("other programs drop the tables of the inbox");
-        self.walk(request, &error).await
-    }
-
-    async fn walk(&self, request: &ListQuestions, error: &SessionError) -> SessionResult<ListQuestionsResponse> {
         let server = self.connections.server();
-        tracing::warn!(%server, %error, "no projection of open questions: every session is loaded");
-        walk_questions(self, request).await
+        let found = self.connections.ask(&Look { server }).await??;
+        if !found.has_tables {
+            self.make_tables().await?;
+        }
+        if !found.has_index {
+            self.make_index().await?;
+        }
+        self.inbox.is_made.store(true, Ordering::Release);
+        Ok(())
     }
 
-    async fn projected(&self, request: &ListQuestions) -> SessionResult<Outcome<ListQuestionsResponse>> {
+    async fn refresh(&self, request: &ListQuestions) -> ProjectionResult<()> {
         let asked = self.inbox.begun.fetch_add(1, Ordering::Relaxed);
         let mut last = self.inbox.refreshed.lock().await;
         if !last.as_ref().is_some_and(|refresh| refresh.covers(request, asked)) {
             let begun = self.inbox.begun.fetch_add(1, Ordering::Relaxed);
-            match self.refresh(request).await? {
-                Outcome::Done(()) => {}
-                Outcome::Missing => return Ok(Outcome::Missing),
-                Outcome::Unwritable(error) => return Ok(Outcome::Unwritable(error)),
-            }
+            refresh_projection(self, request).await?;
             let (app_name, user_id) = (request.app_name.clone(), request.user_id.clone());
             *last = Some(Refresh { app_name, user_id, begun });
         }
-        drop(last);
-        self.connections.ask(&Answer { request, server: self.connections.server() }).await
+        Ok(())
     }
 
-    /// Brings the projection up to date for the sessions that a listing is about.
-    async fn refresh(&self, request: &ListQuestions) -> SessionResult<Outcome<()>> {
+    async fn behind(&self, request: &ListQuestions, after: Option<&Behind>) -> ProjectionResult<Vec<Behind>> {
+        self.connections.ask(&FindBehind { request, after, server: self.connections.server() }).await?
+    }
+
+    async fn gather(&self, request: &ListQuestions, sessions: &[Behind]) -> ProjectionResult<Vec<Projected>> {
+        Ok(self.connections.ask(&FindEvents { request, sessions, server: self.connections.server() }).await?)
+    }
+
+    async fn store(&self, app: &AppName, sessions: Vec<Projected>) -> ProjectionResult<()> {
+        let store = Store { app_name: app.clone(), server: self.connections.server().clone(), sessions };
+        self.connections.ask_to_the_end(store).await?
+    }
+
+    async fn answer(&self, request: &ListQuestions) -> ProjectionResult<ListQuestionsResponse> {
+        self.connections.ask(&Answer { request, server: self.connections.server() }).await?
+    }
+
+    fn warn_of_walks(&self, reason: &SessionError) {
+        if !self.inbox.has_warned.swap(true, Ordering::Relaxed) {
+            let server = self.connections.server();
+            tracing::warn!(
+                %server, %reason,
+                "the inbox is not kept: every listing of open questions loads every session; list them once as the owner \
+                 of the tables, and grant SELECT, INSERT, UPDATE and DELETE on the tables `pleach_…`"
+            );
+        }
+    }
+}
+
+impl PostgresSessionService {
+    /// Makes the tables, again and again while appends hold the table that they refer to.
+    async fn make_tables(&self) -> ProjectionResult<()> {
         let server = self.connections.server();
-        let mut after = None;
+        let mut patience = Patience::new(self.connections.acquire_timeout());
         loop {
-            let find = FindStale { request, after: after.as_ref(), server };
-            let stale = match self.connections.ask(&find).await? {
-                Outcome::Done(stale) => stale,
-                Outcome::Missing => return Ok(Outcome::Missing),
-                Outcome::Unwritable(error) => return Ok(Outcome::Unwritable(error)),
-            };
-            let mut rest = &*stale;
-            while !rest.is_empty() {
-                let (batch, others) = rest.split_at(batch_size(rest));
-                match self.project(request, batch).await? {
-                    Outcome::Done(()) => rest = others,
-                    Outcome::Missing => return Ok(Outcome::Missing),
-                    Outcome::Unwritable(error) => return Ok(Outcome::Unwritable(error)),
-                }
+            match self.connections.ask(&MakeTables { server }).await {
+                Err(SessionError::Locked { .. }) if patience.wait().await => {}
+                outcome => return outcome?,
             }
-            if stale.len() < PAGE {
-                return Ok(Outcome::Done(()));
-            }
-            after = stale.last().cloned();
         }
     }
 
-    /// Reads the events of these sessions that may concern questions, and stores what is open.
-    async fn project(&self, request: &ListQuestions, batch: &[Stale]) -> SessionResult<Outcome<()>> {
+    /// Waits for the index. Who may not make it lists without it, which reads more.
+    async fn make_index(&self) -> ProjectionResult<()> {
         let server = self.connections.server();
-        let mut sessions = self.connections.ask(&FindEvents { request, batch, server }).await?;
-        for session in sessions.iter_mut().filter(|session| session.open.is_none()) {
-            // What a rewind takes back depends on every event. One that is appended meanwhile is read, and not counted: the
-            // session is then projected again.
-            let whole = Load::new(&session.key, &GetSessionConfig::all(), server);
-            let whole = self.connections.ask(&whole).await?;
-            session.open = whole.map(|whole| asked_questions(&whole.events));
+        let Some(built) = self.inbox.build.wait(&self.connections).await else {
+            let what = format!("the index of open questions in {server}");
+            let source =
+                "it is being built, which takes as long as reading all events and waits for older transactions";
+            return Err(SessionError::Locked { what, source: source.into() }.into());
+        };
+        let Err(error) = built else { return Ok(()) };
+        match outcome::<()>(error, server) {
+            Ok(Err(ProjectionError::Unwritable(reason))) => {
+                tracing::warn!(
+                    %server, %reason,
+                    "listings of open questions read every event: list them once as the owner of the tables"
+                );
+                Ok(())
+            }
+            Ok(outcome) => outcome,
+            Err(Trouble::Answer(error)) => Err(error.into()),
+            Err(Trouble::Sql(error)) => Err(server.fault(error).into()),
         }
-        let store = Store { app_name: request.app_name.clone(), server: server.clone(), sessions };
-        self.connections.ask_to_the_end(store).await
     }
 }
 
-impl Inbox {
-    /// Makes the tables and the index where they are missing; looks only until they were there once.
-    async fn make(&self, connections: &Connections) -> SessionResult<Outcome<()>> {
-        if self.is_made.load(Ordering::Acquire) {
-            return Ok(Outcome::Done(()));
-        }
-        let made = connections.ask_for(Patience::once(MAKING), &Make { server: connections.server() }).await?;
-        self.is_made.store(matches!(made, Outcome::Done(())), Ordering::Release);
-        Ok(made)
-    }
+/// What is there of the inbox.
+struct Found {
+    has_tables: bool,
+    has_index: bool,
 }
 
-struct Make<'s> {
+struct Look<'s> {
     server: &'s Server,
 }
 
-impl Ask for Make<'_> {
-    type Answer = Outcome<()>;
+impl Ask for Look<'_> {
+    type Answer = ProjectionResult<Found>;
 
-    async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<Outcome<()>, Trouble> {
-        let found = sqlx::query(sql::is_sound()).fetch_one(&mut *connection).await?;
-        if !found.try_get::<Option<bool>, _>("is_sound")?.unwrap_or(false)
-            && let Err(error) = sqlx::raw_sql(sql::create()).execute(connection).await
-        {
-            return outcome(error, self.server);
+    async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<Self::Answer, Trouble> {
+        let tables = match sqlx::query(sql::is_sound()).fetch_one(&mut *connection).await {
+            Ok(row) => row.try_get::<Option<bool>, _>("is_sound")?,
+            Err(error) => return outcome(error, self.server),
+        };
+        let has_index = inbox_index::find(connection).await? == Some(true);
+        Ok(Ok(Found { has_tables: tables == Some(true), has_index }))
+    }
+}
+
+struct MakeTables<'s> {
+    server: &'s Server,
+}
+
+impl Ask for MakeTables<'_> {
+    type Answer = ProjectionResult<()>;
+
+    async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<Self::Answer, Trouble> {
+        match sqlx::raw_sql(sql::create()).execute(connection).await {
+            Ok(_) => Ok(Ok(())),
+            Err(error) => outcome(error, self.server),
         }
-        Ok(Outcome::Done(()))
     }
 }
 
 /// Finds the next sessions that are behind, in the order of their keys.
-struct FindStale<'r> {
+struct FindBehind<'r> {
     request: &'r ListQuestions,
-    after: Option<&'r Stale>,
+    after: Option<&'r Behind>,
     server: &'r Server,
 }
 
-impl Ask for FindStale<'_> {
-    type Answer = Outcome<Vec<Stale>>;
+impl Ask for FindBehind<'_> {
+    type Answer = ProjectionResult<Vec<Behind>>;
 
     async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<Self::Answer, Trouble> {
         let Self { request, after, server } = *self;
@@ -212,7 +210,6 @@ impl Ask for FindStale<'_> {
             .bind(request.user_id.as_ref().map(|user| Name(user.as_str())))
             .bind(after.map_or("", |after| after.user.as_str()))
             .bind(after.map_or("", |after| after.session.as_str()))
-            .bind(PROJECTION)
             .bind(i64::try_from(PAGE).unwrap_or(i64::MAX))
             .fetch_all(&mut *connection)
             .await;
@@ -221,18 +218,18 @@ impl Ask for FindStale<'_> {
             Ok(rows) => rows,
             Err(error) => return outcome(error, server),
         };
-        let stale = |row: &PgRow| -> sqlx::Result<Stale> {
+        let behind = |row: &PgRow| -> sqlx::Result<Behind> {
             let (user, session) = (row.try_get("user_id")?, row.try_get("session_id")?);
-            Ok(Stale { user, session, events: row.try_get("events")? })
+            Ok(Behind { user, session, events: row.try_get::<i64, _>("events")?.unsigned_abs() })
         };
-        Ok(Outcome::Done(rows.iter().map(stale).collect::<sqlx::Result<_>>()?))
+        Ok(Ok(rows.iter().map(behind).collect::<sqlx::Result<_>>()?))
     }
 }
 
 /// Reads the events of sessions that may concern questions.
 struct FindEvents<'r> {
     request: &'r ListQuestions,
-    batch: &'r [Stale],
+    sessions: &'r [Behind],
     server: &'r Server,
 }
 
@@ -241,17 +238,17 @@ impl Ask for FindEvents<'_> {
 
     async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<Self::Answer, Trouble> {
         let app = &self.request.app_name;
-        let users: Vec<&str> = self.batch.iter().map(|stale| stale.user.as_str()).collect();
-        let sessions: Vec<&str> = self.batch.iter().map(|stale| stale.session.as_str()).collect();
+        let users: Vec<&str> = self.sessions.iter().map(|behind| behind.user.as_str()).collect();
+        let sessions: Vec<&str> = self.sessions.iter().map(|behind| behind.session.as_str()).collect();
         let query = sqlx::query(sql::events()).bind(Name(app.as_str())).bind(users).bind(sessions);
         let mut rows = query.fetch(connection);
         let mut gathering = Gathering::default();
         while let Some(row) = rows.try_next().await? {
             // Counted from one.
             let slot = usize::try_from(row.try_get::<i64, _>("slot")? - 1).unwrap_or(usize::MAX);
-            let Some(stale) = self.batch.get(slot) else { continue };
+            let Some(behind) = self.sessions.get(slot) else { continue };
             let created: String = row.try_get("created")?;
-            let key = SessionKey::new(app, stale.user.as_str(), stale.session.as_str());
+            let key = SessionKey::new(app, behind.user.as_str(), behind.session.as_str());
             let event = read_event(&row, row.try_get("id")?, &key, self.server)?;
             gathering.push(slot, event, || (key, created));
         }
@@ -266,7 +263,7 @@ struct Answer<'r> {
 }
 
 impl Ask for Answer<'_> {
-    type Answer = Outcome<ListQuestionsResponse>;
+    type Answer = ProjectionResult<ListQuestionsResponse>;
 
     async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<Self::Answer, Trouble> {
         let request = self.request;
@@ -290,50 +287,39 @@ impl Ask for Answer<'_> {
         };
         let mut items = Vec::with_capacity(rows.len());
         for row in &rows {
-            items.push(self.item(row)?);
+            let found = question_row(row)?;
+            let session = found.key(&request.app_name);
+            let event = read_event(row, row.try_get("id")?, &session, self.server)?;
+            items.push(found.read(session, &event));
         }
-        Ok(Outcome::Done(ListQuestionsResponse::cut(items, request.limit)))
+        Ok(Ok(ListQuestionsResponse::cut(items, request.limit)))
     }
 }
 
-impl Answer<'_> {
-    /// The place and the question of a row; no question if its event does not ask it any more.
-    fn item(&self, row: &PgRow) -> Result<(QuestionCursor, Option<InboxItem>), Trouble> {
-        let (user, session): (&str, &str) = (row.try_get("user_id")?, row.try_get("session_id")?);
-        let session = SessionKey::new(&self.request.app_name, user, session);
-        let event = read_event(row, row.try_get("id")?, &session, self.server)?;
-        let id: &str = row.try_get("question_id")?;
-        let place = u32::try_from(row.try_get::<i64, _>("place")?).unwrap_or(u32::MAX);
-        let cursor = QuestionCursor::new(&session, row.try_get("asked_at")?, place);
-        let question = event.questions().into_iter().rfind(|question| question.id == id);
-        Ok((cursor, question.map(|question| InboxItem { session, question })))
-    }
+fn question_row(row: &PgRow) -> sqlx::Result<QuestionRow<'_>> {
+    Ok(QuestionRow {
+        user: row.try_get("user_id")?,
+        session: row.try_get("session_id")?,
+        place: row.try_get("place")?,
+        asked_at: row.try_get("asked_at")?,
+        question: row.try_get("question_id")?,
+    })
 }
 
 /// What a failed statement on the projection means.
-pub(crate) fn outcome<T>(error: sqlx::Error, server: &Server) -> Result<Outcome<T>, Trouble> {
+pub(crate) fn outcome<T>(error: sqlx::Error, server: &Server) -> Result<ProjectionResult<T>, Trouble> {
     let code = error.as_database_error().and_then(|error| error.code());
     match code.as_deref() {
-        // No such table, no such column.
-        Some("42P01" | "42703") => Ok(Outcome::Missing),
+        // No such table, no such column, no such constraint.
+        Some("42P01" | "42703" | "42P10") => Ok(Err(ProjectionError::Missing)),
         // No privilege, a server that is read only.
         Some("42501" | "25006") => {
             drop(code);
-            Ok(Outcome::Unwritable(server.fault(error)))
+            Ok(Err(ProjectionError::Unwritable(server.fault(error))))
         }
         _ => {
             drop(code);
             Err(error.into())
         }
     }
-}
-
-/// How many sessions are projected together: one at least, and no more events than a batch has.
-fn batch_size(stale: &[Stale]) -> usize {
-    let mut events = 0;
-    let fits = |stale: &&Stale| {
-        events += stale.events;
-        events <= BATCH
-    };
-    stale.iter().take_while(fits).count().max(1)
 }

@@ -3,13 +3,13 @@
 use std::collections::HashSet;
 
 use pleach_core::{AppName, SessionId, SessionKey, UserId};
-use pleach_session::{Asked, PROJECTION, Projected};
+use pleach_session::{Asked, Projected, ProjectionResult};
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 
 use crate::connections::Ask;
 use crate::fault::{Server, Trouble};
-use crate::inbox::{Outcome, outcome};
+use crate::inbox::outcome;
 use crate::inbox_sql as sql;
 
 /// What is open in some sessions of an app, to be stored.
@@ -27,7 +27,7 @@ impl Store {
         let stored = self.store_sessions(connection).await?;
         let users: Vec<&str> = stored.iter().map(|(user, _)| user.as_str()).collect();
         let ids: Vec<&str> = stored.iter().map(|(_, id)| id.as_str()).collect();
-        let old = sqlx::query(sql::DELETE).bind(self.app_name.as_str()).bind(users).bind(ids);
+        let old = sqlx::query(sql::delete()).bind(self.app_name.as_str()).bind(users).bind(ids);
         old.execute(&mut *connection).await?;
         self.store_questions(connection, &stored).await?;
         sqlx::raw_sql("COMMIT").execute(connection).await?;
@@ -45,7 +45,6 @@ impl Store {
             .bind(sessions().map(|session| session.created.as_str()).collect::<Vec<_>>())
             .bind(sessions().map(|session| number(session.events)).collect::<Vec<_>>())
             .bind(sessions().map(|session| number(session.open.as_ref().map_or(0, Vec::len))).collect::<Vec<_>>())
-            .bind(PROJECTION)
             .fetch_all(connection)
             .await?;
         let names = |row: &PgRow| {
@@ -63,7 +62,7 @@ impl Store {
             rows.extend(asked.map(|asked| (&session.key, asked, asked.event_id.to_string())));
         }
         let rows = || rows.iter();
-        sqlx::query(sql::INSERT)
+        sqlx::query(sql::insert())
             .bind(self.app_name.as_str())
             .bind(rows().map(|(key, ..)| key.user_id.as_str()).collect::<Vec<_>>())
             .bind(rows().map(|(key, ..)| key.session_id.as_str()).collect::<Vec<_>>())
@@ -79,11 +78,11 @@ impl Store {
 }
 
 impl Ask for Store {
-    type Answer = Outcome<()>;
+    type Answer = ProjectionResult<()>;
 
-    async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<Outcome<()>, Trouble> {
+    async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<ProjectionResult<()>, Trouble> {
         let error = match self.store(connection).await {
-            Ok(()) => return Ok(Outcome::Done(())),
+            Ok(()) => return Ok(Ok(())),
             Err(error) => error,
         };
         // A connection that is broken has no transaction to end, and the next operation notices.

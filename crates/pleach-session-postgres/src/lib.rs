@@ -17,6 +17,7 @@ mod connections;
 mod create;
 mod fault;
 mod inbox;
+mod inbox_index;
 mod inbox_sql;
 mod inbox_store;
 mod limits;

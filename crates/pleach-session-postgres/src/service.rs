@@ -6,7 +6,7 @@ use std::time::Duration;
 use pleach_core::{AppName, BoxFuture, Event, Map, Session, SessionHead, SessionId, SessionKey, UserId};
 use pleach_session::{
     CreateSession, GetSessionConfig, ListQuestions, ListQuestionsResponse, ListSessions, ListSessionsResponse,
-    SessionResult, SessionService, Since, prepare,
+    SessionResult, SessionService, Since, list_projected, prepare,
 };
 
 use crate::address::Address;
@@ -124,7 +124,7 @@ impl SessionService for PostgresSessionService {
     }
 
     fn list_questions(&self, request: ListQuestions) -> BoxFuture<'_, SessionResult<ListQuestionsResponse>> {
-        Box::pin(async move { self.questions(&request).await })
+        Box::pin(async move { list_projected(self, &request).await })
     }
 
     fn find_sessions<'a>(
@@ -170,6 +170,7 @@ impl SessionService for PostgresSessionService {
 
     fn close(&self) -> BoxFuture<'_, SessionResult<()>> {
         Box::pin(async move {
+            self.inbox.build.stop();
             self.connections.close().await;
             Ok(())
         })

@@ -109,6 +109,12 @@ impl Fault {
         }
     }
 
+    /// True when the file cannot be written whatever is tried.
+    pub(crate) fn is_read_only(error: &sqlx::Error) -> bool {
+        let code = error.as_database_error().and_then(|error| error.code());
+        code.and_then(|code| code.parse::<i32>().ok()).is_some_and(|code| code & 0xff == 8)
+    }
+
     /// True when every statement of a transaction fares the same, so that trying them one by one tells nothing.
     pub(crate) fn is_shared(self) -> bool {
         self == Self::Busy || self.is_fatal()

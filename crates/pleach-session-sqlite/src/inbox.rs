@@ -1,91 +1,57 @@
 //! The inbox: open questions from a projection that is brought up to date before it is read.
 //!
-//! Appends know nothing of it. A partial index on `events` has those that may concern questions, whoever appends them;
-//! sessions whose number of entries is not the projected one are projected again, from these events alone.
+//! Appends know nothing of it. A listing searches the part of the log that no listing has searched yet for events that may
+//! concern questions, whoever appended them. Sessions whose number of such events is not the projected one are projected
+//! again, from these events alone. Everything is read beside the writer, which stores it in small portions.
+
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::TryStreamExt as _;
-use pleach_core::{Event, SessionKey};
+use pleach_core::{AppName, Event, SessionKey};
 use pleach_session::{
-    Gathering, GetSessionConfig, InboxItem, ListQuestions, ListQuestionsResponse, PROJECTION, Projected,
-    QuestionCursor, SessionError, SessionResult, asked_questions, walk_questions,
+    Behind, Gathering, ListQuestions, ListQuestionsResponse, PAGE, Projected, Projection, ProjectionError,
+    ProjectionResult, QuestionRow, SessionError,
 };
 use sqlx::sqlite::SqliteRow;
 use sqlx::{AssertSqlSafe, Row as _};
 
 use crate::SqliteSessionService;
 use crate::document::event_of_row;
-use crate::inbox_sql::is_missing;
-use crate::load;
-use crate::writer::{Message, Projection};
+use crate::inbox_sql::{OBJECTS, is_missing};
+use crate::writer::{InboxWrite, Message, Place};
 
-/// How many sessions that are behind are looked for at once.
-const PAGE: usize = 4096;
-/// About how many events are read and projected at once.
-const BATCH: i64 = 4096;
+/// How many events are searched at once.
+const SEARCHED: i64 = 8192;
+/// How many of those that were found are stored at once, so that no append waits longer than behind others.
+const FOUND: usize = 512;
 
-/// How often missing tables are made before the projection is given up.
-const TRIES: usize = 4;
-
-/// Why there is no answer from the projection.
-enum Trouble {
-    /// Our tables or our index are missing, or not as we make them.
-    Missing,
-    /// The projection cannot be written.
-    Unwritable(SessionError),
-    /// The answer is an error.
-    Failed(SessionError),
+/// What a service knows of its inbox.
+#[derive(Debug, Default)]
+pub(crate) struct Inbox {
+    /// The tables were there.
+    is_made: AtomicBool,
+    has_warned: AtomicBool,
 }
 
-/// A session that is behind.
-struct Stale {
-    user: String,
-    session: String,
-    events: i64,
-}
-
-impl SqliteSessionService {
-    /// Answers from the projection, which is made when it is missing; by loading every session when it cannot be written.
-    pub(crate) async fn questions(&self, request: &ListQuestions) -> SessionResult<ListQuestionsResponse> {
-        for _ in 0..TRIES {
-            let outcome = match self.projected(request).await {
-                Err(Trouble::Missing) => self.write(Projection::Make).await.map_err(Trouble::Unwritable),
-                Ok(answer) => return Ok(answer),
-                Err(trouble) => Err(trouble),
-            };
-            match outcome {
-                Ok(()) | Err(Trouble::Missing) => {}
-                Err(Trouble::Unwritable(error)) => return self.walk(request, &error).await,
-                Err(Trouble::Failed(error)) => return Err(error),
+impl Projection for SqliteSessionService {
+    async fn make(&self, anew: bool) -> ProjectionResult<()> {
+        if anew || !self.inbox.is_made.load(Ordering::Acquire) {
+            self.writer.settle().await?;
+            let found: Vec<String> =
+                sqlx::query_scalar(OBJECTS).fetch_all(&self.readers).await.map_err(|error| self.trouble(error))?;
+            if !self.sql.inbox.is_sound(&found) {
+                self.write(InboxWrite::Make).await?;
             }
+            self.inbox.is_made.store(true, Ordering::Release);
         }
-        self.walk(request, &self.file.unsupported("other programs drop the tables of the inbox")).await
+        Ok(())
     }
 
-    async fn walk(&self, request: &ListQuestions, error: &SessionError) -> SessionResult<ListQuestionsResponse> {
-        tracing::warn!(file = %self.file, %error, "no projection of open questions: every session is loaded");
-        walk_questions(self, request).await
-    }
-
-    async fn projected(&self, request: &ListQuestions) -> Result<ListQuestionsResponse, Trouble> {
-        self.writer.settle().await.map_err(Trouble::Failed)?;
-        let mut stale = self.stale(request, None).await?;
-        while let Some(last) = stale.last() {
-            let mut rest = &*stale;
-            while !rest.is_empty() {
-                let (batch, others) = rest.split_at(batch_size(rest));
-                self.project(request, batch).await?;
-                rest = others;
-            }
-            stale = match stale.len() < PAGE {
-                true => Vec::new(),
-                false => self.stale(request, Some(last)).await?,
-            };
+    async fn behind(&self, request: &ListQuestions, after: Option<&Behind>) -> ProjectionResult<Vec<Behind>> {
+        if after.is_none() {
+            self.writer.settle().await?;
+            self.search().await?;
         }
-        self.open_questions(request).await
-    }
-
-    /// The next sessions that are behind, in the order of their keys.
-    async fn stale(&self, request: &ListQuestions, after: Option<&Stale>) -> Result<Vec<Stale>, Trouble> {
         let text = if request.user_id.is_some() { &self.sql.inbox.stale_of_user } else { &self.sql.inbox.stale };
         let rows = sqlx::query(AssertSqlSafe(text.clone()))
             .bind(request.app_name.as_str())
@@ -93,44 +59,30 @@ impl SqliteSessionService {
             .bind(after.map_or("", |after| after.user.as_str()))
             .bind(after.map_or("", |after| after.session.as_str()))
             .bind(i64::from(after.is_some()))
-            .bind(PROJECTION)
             .bind(i64::try_from(PAGE).unwrap_or(i64::MAX))
             .fetch_all(&self.readers)
             .await
             .map_err(|error| self.trouble(error))?;
-        let stale = |row: &SqliteRow| -> sqlx::Result<Stale> {
+        let behind = |row: &SqliteRow| -> sqlx::Result<Behind> {
             let (user, session) = (row.try_get("user_id")?, row.try_get("session_id")?);
-            Ok(Stale { user, session, events: row.try_get("events")? })
+            let events: i64 = row.try_get("events")?;
+            Ok(Behind { user, session, events: events.unsigned_abs() })
         };
-        rows.iter().map(stale).collect::<sqlx::Result<_>>().map_err(|error| self.trouble(error))
+        rows.iter().map(behind).collect::<sqlx::Result<_>>().map_err(|error| self.trouble(error))
     }
 
-    /// Reads the events of these sessions that may concern questions, and stores what is open.
-    async fn project(&self, request: &ListQuestions, batch: &[Stale]) -> Result<(), Trouble> {
-        let mut sessions = self.gather(request, batch).await?;
-        for session in sessions.iter_mut().filter(|session| session.open.is_none()) {
-            // What a rewind takes back depends on every event. One that is appended meanwhile is read, and not counted: the
-            // session is then projected again.
-            let config = GetSessionConfig::all();
-            let whole = load::session(self.reader(), &session.key, &config).await.map_err(Trouble::Failed)?;
-            session.open = whole.map(|whole| asked_questions(&whole.events));
-        }
-        let projection = Projection::Store(request.app_name.clone(), sessions);
-        self.write(projection).await.map_err(Trouble::Unwritable)
-    }
-
-    async fn gather(&self, request: &ListQuestions, batch: &[Stale]) -> Result<Vec<Projected>, Trouble> {
+    async fn gather(&self, request: &ListQuestions, sessions: &[Behind]) -> ProjectionResult<Vec<Projected>> {
         let fault = |error| self.trouble(error);
-        let keys: Vec<_> = batch.iter().map(|stale| (&stale.user, &stale.session)).collect();
+        let keys: Vec<_> = sessions.iter().map(|behind| (&behind.user, &behind.session)).collect();
         let keys = serde_json::to_string(&keys).map_err(|error| fault(sqlx::Error::Encode(Box::new(error))))?;
         let query = sqlx::query(AssertSqlSafe(self.sql.inbox.events.clone()));
         let mut rows = query.bind(request.app_name.as_str()).bind(keys).fetch(&self.readers);
         let mut gathering = Gathering::default();
         while let Some(row) = rows.try_next().await.map_err(fault)? {
             let slot = usize::try_from(row.try_get::<i64, _>("slot").map_err(fault)?).unwrap_or(usize::MAX);
-            let Some(stale) = batch.get(slot) else { continue };
+            let Some(behind) = sessions.get(slot) else { continue };
             let created: String = row.try_get("created").map_err(fault)?;
-            let key = SessionKey::new(&request.app_name, stale.user.as_str(), stale.session.as_str());
+            let key = SessionKey::new(&request.app_name, behind.user.as_str(), behind.session.as_str());
             let mut event = self.event(&row, &key)?;
             // The row that is found again by its column.
             event.set_id(row.try_get::<&str, _>("ids").map_err(fault)?);
@@ -139,12 +91,11 @@ impl SqliteSessionService {
         Ok(gathering.finish())
     }
 
-    fn event(&self, row: &SqliteRow, key: &SessionKey) -> Result<Event, Trouble> {
-        let document: Option<&str> = row.try_get("data").map_err(|error| self.trouble(error))?;
-        event_of_row(row, document.unwrap_or_default(), key, &self.file, self.layout()).map_err(Trouble::Failed)
+    async fn store(&self, app: &AppName, sessions: Vec<Projected>) -> ProjectionResult<()> {
+        self.write(InboxWrite::Store(app.clone(), sessions)).await
     }
 
-    async fn open_questions(&self, request: &ListQuestions) -> Result<ListQuestionsResponse, Trouble> {
+    async fn answer(&self, request: &ListQuestions) -> ProjectionResult<ListQuestionsResponse> {
         let inbox = &self.sql.inbox;
         let text = match (&request.user_id, &request.assignee) {
             (None, None) => &inbox.all,
@@ -169,41 +120,88 @@ impl SqliteSessionService {
             .map_err(|error| self.trouble(error))?;
         let mut items = Vec::with_capacity(rows.len());
         for row in &rows {
-            items.push(self.item(request, row)?);
+            let found = question_row(row).map_err(|error| self.trouble(error))?;
+            let session = found.key(&request.app_name);
+            let event = self.event(row, &session)?;
+            items.push(found.read(session, &event));
         }
         Ok(ListQuestionsResponse::cut(items, request.limit))
     }
 
-    /// The place and the question of a row; no question if its event does not ask it any more.
-    fn item(&self, request: &ListQuestions, row: &SqliteRow) -> Result<(QuestionCursor, Option<InboxItem>), Trouble> {
-        let read = || -> sqlx::Result<_> {
-            let names: (&str, &str, &str) =
-                (row.try_get("user_id")?, row.try_get("session_id")?, row.try_get("question_id")?);
-            Ok((names, row.try_get::<u32, _>("place")?, row.try_get::<f64, _>("asked_at")?))
-        };
-        let ((user, session, id), place, asked_at) = read().map_err(|error| self.trouble(error))?;
-        let session = SessionKey::new(&request.app_name, user, session);
-        let event = self.event(row, &session)?;
-        let question = event.questions().into_iter().rfind(|question| question.id == id);
-        let cursor = QuestionCursor::new(&session, asked_at, place);
-        Ok((cursor, question.map(|question| InboxItem { session, question })))
-    }
-
-    async fn write(&self, projection: Projection) -> SessionResult<()> {
-        self.writer.ask(|reply| Message::Project(projection, reply)).await
-    }
-
-    fn trouble(&self, error: sqlx::Error) -> Trouble {
-        if is_missing(&error) { Trouble::Missing } else { Trouble::Failed(self.file.fault(error)) }
+    fn warn_of_walks(&self, reason: &SessionError) {
+        if !self.inbox.has_warned.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                file = %self.file, %reason,
+                "the inbox is not kept: every listing of open questions loads every session; make the file writable"
+            );
+        }
     }
 }
 
-/// How many sessions are projected together: one at least, and no more events than a batch has.
-fn batch_size(stale: &[Stale]) -> usize {
-    let mut events = 0;
-    let fits = |stale: &&Stale| {
-        events += stale.events;
-        events <= BATCH
-    };
-    stale.iter().take_while(fits).count().max(1)
+impl SqliteSessionService {
+    /// Searches what was appended since the log was searched last.
+    async fn search(&self) -> ProjectionResult<()> {
+        loop {
+            let found = sqlx::query(AssertSqlSafe(self.sql.inbox.find.clone()))
+                .bind(SEARCHED)
+                .fetch_one(&self.readers)
+                .await
+                .map_err(|error| self.trouble(error))?;
+            let read =
+                || -> sqlx::Result<(i64, Option<i64>)> { Ok((found.try_get("searched")?, found.try_get("next")?)) };
+            let (searched, next) = read().map_err(|error| self.trouble(error))?;
+            let Some(next) = next else { return Ok(()) };
+            self.search_rows(searched, next).await?;
+        }
+    }
+
+    /// Searches the rows behind `searched`, up to `next`.
+    async fn search_rows(&self, searched: i64, next: i64) -> ProjectionResult<()> {
+        let rows = sqlx::query(AssertSqlSafe(self.sql.inbox.search.clone()))
+            .bind(searched)
+            .bind(next)
+            .fetch_all(&self.readers)
+            .await
+            .map_err(|error| self.trouble(error))?;
+        let places = rows.iter().map(|row| Ok((Place::of(row)?, row.try_get::<Option<bool>, _>("concerns")?)));
+        let mut places: Vec<_> = places.collect::<sqlx::Result<_>>().map_err(|error| self.trouble(error))?;
+        // Deleted meanwhile: its number is not the end of anything.
+        let Some(last) = places.last().map(|(place, _)| place.clone()).filter(|last| last.row == next) else {
+            return Ok(());
+        };
+        places.retain(|(_, concerns)| *concerns == Some(true));
+        let mut found = places.into_iter().map(|(place, _)| place).peekable();
+        loop {
+            let portion: Vec<_> = found.by_ref().take(FOUND).collect();
+            let end = found.peek().is_none();
+            let searched = end.then(|| (searched, last.clone()));
+            self.write(InboxWrite::Found { events: portion, searched }).await?;
+            if end {
+                return Ok(());
+            }
+        }
+    }
+
+    fn event(&self, row: &SqliteRow, key: &SessionKey) -> ProjectionResult<Event> {
+        let document: Option<&str> = row.try_get("data").map_err(|error| self.trouble(error))?;
+        Ok(event_of_row(row, document.unwrap_or_default(), key, &self.file, self.layout())?)
+    }
+
+    async fn write(&self, write: InboxWrite) -> ProjectionResult<()> {
+        self.writer.ask(|reply| Message::Inbox(write, reply)).await?
+    }
+
+    fn trouble(&self, error: sqlx::Error) -> ProjectionError {
+        if is_missing(&error) { ProjectionError::Missing } else { ProjectionError::Failed(self.file.fault(error)) }
+    }
+}
+
+fn question_row(row: &SqliteRow) -> sqlx::Result<QuestionRow<'_>> {
+    Ok(QuestionRow {
+        user: row.try_get("user_id")?,
+        session: row.try_get("session_id")?,
+        place: row.try_get("place")?,
+        asked_at: row.try_get("asked_at")?,
+        question: row.try_get("question_id")?,
+    })
 }

@@ -11,13 +11,14 @@ use pleach_core::{
 use pleach_session::raw_state::RawDelta;
 use pleach_session::{
     CreateSession, GetSessionConfig, ListQuestions, ListQuestionsResponse, ListSessions, ListSessionsResponse,
-    SessionResult, SessionService, Since, prepare,
+    SessionResult, SessionService, Since, list_projected, prepare,
 };
 use serde_json::Value;
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
 use sqlx::{ConnectOptions as _, SqlitePool};
 
 use crate::fault::File;
+use crate::inbox::Inbox;
 use crate::layout::SqliteLayout;
 use crate::load::Reader;
 use crate::options::SqliteOptions;
@@ -46,6 +47,7 @@ pub struct SqliteSessionService {
     pub(crate) writer: WriterHandle,
     pub(crate) readers: SqlitePool,
     pub(crate) sql: Arc<Sql>,
+    pub(crate) inbox: Arc<Inbox>,
 }
 
 impl SqliteSessionService {
@@ -94,7 +96,7 @@ impl SqliteSessionService {
             .connect_lazy_with(connect);
         tracing::debug!(%file, layout = writer.layout().name(), "sessions opened");
         let sql = Arc::new(Sql::of(writer.layout()));
-        Ok(Self { file, writer, readers, sql })
+        Ok(Self { file, writer, readers, sql, inbox: Arc::default() })
     }
 
     /// Which of google-adk's two layouts the file has.
@@ -227,7 +229,7 @@ impl SessionService for SqliteSessionService {
     }
 
     fn list_questions(&self, request: ListQuestions) -> BoxFuture<'_, SessionResult<ListQuestionsResponse>> {
-        Box::pin(async move { self.questions(&request).await })
+        Box::pin(async move { list_projected(self, &request).await })
     }
 
     fn find_sessions<'a>(

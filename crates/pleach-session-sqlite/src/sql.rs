@@ -42,11 +42,6 @@ pub(crate) const REPAIR_SESSION: &str =
     "UPDATE sessions SET update_time = ?4 WHERE app_name = ?1 AND user_id = ?2 AND id = ?3";
 pub(crate) const REPAIR_TIME: &str = "UPDATE events SET timestamp = ?1 WHERE rowid = ?2";
 
-pub(crate) const INBOX_IS_SOUND: &str = include_str!("../schema/inbox/is_sound.sql");
-pub(crate) const INSERT_QUESTIONS: &str = include_str!("../schema/inbox/insert.sql");
-pub(crate) const DELETE_QUESTIONS: &str = "DELETE FROM pleach_questions WHERE app_name = ?1 \
-     AND (user_id, session_id) IN (SELECT j.value ->> 0, j.value ->> 1 FROM json_each(?2) j)";
-
 /// The texts with blanks to fill in, made once when a file is opened; sqlx keeps their prepared statements by text.
 #[derive(Debug)]
 pub(crate) struct Sql {

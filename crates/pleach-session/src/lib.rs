@@ -21,8 +21,9 @@ pub use effective_events::{live_events, live_events_of, newest_live_events};
 pub use error::{SessionError, SessionResult};
 pub use ext::SessionServiceExt;
 pub use inbox::{
-    Asked, Gathering, InboxItem, ListQuestions, ListQuestionsResponse, PROJECTION, Projected, QuestionCursor,
-    asked_questions, concerns_questions, is_rewind, walk_questions,
+    Asked, Behind, Gathering, InboxItem, ListQuestions, ListQuestionsResponse, PAGE, PROJECTION, Projected, Projection,
+    ProjectionError, ProjectionResult, QuestionCursor, QuestionRow, asked_questions, concerns_questions, is_rewind,
+    list_projected, refresh_projection, walk_questions,
 };
 pub use open_questions::{ABORTED, check_stored_answer, open_questions};
 pub use patience::Patience;

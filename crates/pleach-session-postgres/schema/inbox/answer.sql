@@ -1,6 +1,6 @@
 -- Open questions behind the place ($4, $5, $6, $7), with the events that ask them.
 SELECT q.*, e.*
-FROM (SELECT user_id, session_id, place, asked_at, question_id, event_id FROM pleach_questions
+FROM (SELECT user_id, session_id, place, asked_at, question_id, event_id FROM pleach_questions_{v}
         WHERE app_name = $1 AND {user} AND {assignee}
             AND (asked_at, user_id COLLATE "C", session_id COLLATE "C", place) > ($4, $5, $6, $7)
         ORDER BY asked_at, user_id COLLATE "C", session_id COLLATE "C", place LIMIT $8) q

@@ -8,12 +8,12 @@ WITH alive AS (
     WHERE s.create_time::text = r.created
     ORDER BY s.user_id, s.id FOR KEY SHARE OF s
 )
-INSERT INTO pleach_inbox AS p (app_name, user_id, session_id, projection, created, events, questions)
-SELECT $1, alive.user_id, alive.session_id, $7, alive.created, alive.events, alive.questions
+INSERT INTO pleach_inbox_{v} AS p (app_name, user_id, session_id, created, events, questions)
+SELECT $1, alive.user_id, alive.session_id, alive.created, alive.events, alive.questions
 FROM alive ORDER BY alive.user_id, alive.session_id
 ON CONFLICT (app_name, user_id, session_id) DO UPDATE
-SET projection = excluded.projection, created = excluded.created, events = excluded.events, questions = excluded.questions
-WHERE excluded.events >= p.events OR excluded.projection <> p.projection OR excluded.created <> p.created
+SET created = excluded.created, events = excluded.events, questions = excluded.questions
+WHERE excluded.events >= p.events OR excluded.created <> p.created
     OR p.events > (SELECT count(*) FROM events
         WHERE events.app_name = p.app_name AND events.user_id = p.user_id AND events.session_id = p.session_id AND {concerns})
 RETURNING user_id, session_id

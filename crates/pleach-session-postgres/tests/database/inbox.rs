@@ -1,10 +1,14 @@
 //! The tables of the inbox: when they are made, what is read, and what becomes of them.
 
+use std::time::Duration;
+
+use futures_util::future::join;
 use pleach_core::SessionKey;
-use pleach_session::{GetSessionConfig, ListQuestions, SessionService, SessionServiceExt as _};
-use pleach_session_postgres::PostgresSessionService;
+use pleach_session::{GetSessionConfig, ListQuestions, SessionError, SessionService, SessionServiceExt as _};
+use pleach_session_postgres::{PostgresOptions, PostgresSessionService};
 use pleach_testkit::contract::{answers, asks, created, event, loaded};
 use serde_json::json;
+use sqlx::AssertSqlSafe;
 
 use super::{Place, key};
 
@@ -18,8 +22,13 @@ async fn ours(place: &Place) -> Vec<String> {
         .await
 }
 
-const ALL: [&str; 5] =
-    ["pleach_events_1", "pleach_inbox", "pleach_questions", "pleach_questions_by_assignee", "pleach_questions_by_time"];
+const ALL: [&str; 5] = [
+    "pleach_events_2",
+    "pleach_inbox_2",
+    "pleach_questions_2",
+    "pleach_questions_2_by_assignee",
+    "pleach_questions_2_by_time",
+];
 
 async fn open(service: &dyn SessionService) -> Vec<String> {
     let found = service.list_questions(ListQuestions::new("app")).await.unwrap();
@@ -70,14 +79,13 @@ async fn a5_histories_and_states_are_not_read() {
 #[tokio::test]
 async fn a5_a_damaged_projection_is_made_again() {
     for damage in [
-        "DROP TABLE pleach_questions",
-        "DROP TABLE pleach_questions, pleach_inbox",
-        "DELETE FROM pleach_questions",
-        "DELETE FROM pleach_inbox",
-        "UPDATE pleach_inbox SET projection = 0; UPDATE pleach_questions SET event_id = 'e1'",
-        "UPDATE pleach_inbox SET events = 7",
-        "DROP TABLE pleach_questions; CREATE TABLE pleach_questions (app_name text)",
-        "DROP TABLE pleach_questions, pleach_inbox; CREATE TABLE pleach_inbox (x text)",
+        "DROP TABLE pleach_questions_2",
+        "DROP TABLE pleach_questions_2, pleach_inbox_2",
+        "DELETE FROM pleach_questions_2",
+        "DELETE FROM pleach_inbox_2",
+        "UPDATE pleach_inbox_2 SET events = 7",
+        "DROP TABLE pleach_questions_2; CREATE TABLE pleach_questions_2 (app_name text)",
+        "DROP TABLE pleach_questions_2, pleach_inbox_2; CREATE TABLE pleach_inbox_2 (x text)",
     ] {
         let Some(place) = Place::new().await else { return };
         let service = filled(&place).await;
@@ -96,7 +104,7 @@ async fn a5_a_dropped_index_is_made_again_by_the_next_service() {
     let Some(place) = Place::new().await else { return };
     let service = filled(&place).await;
     assert_eq!(open(&service).await, ["s"]);
-    place.run("DROP INDEX pleach_events_1").await;
+    place.run("DROP INDEX pleach_events_2").await;
     append(&service, &key("t"), asks("e4", 4.0, "again", None)).await;
     assert_eq!(open(&service).await, ["s", "again"]);
     assert_eq!(open(&place.open().await).await, ["s", "again"]);
@@ -112,7 +120,7 @@ async fn a5_rows_that_are_deleted_by_hand_are_not_listed() {
     place.run("DELETE FROM events WHERE id = 'e3'").await;
     assert_eq!(open(&service).await, ["s", "t"]);
     place.run("DELETE FROM sessions WHERE id = 't'").await;
-    assert_eq!(place.texts("SELECT session_id FROM pleach_inbox").await, ["s"]);
+    assert_eq!(place.texts("SELECT session_id FROM pleach_inbox_2").await, ["s"]);
     assert_eq!(open(&service).await, ["s"]);
 }
 
@@ -129,4 +137,126 @@ async fn a5_a_database_that_is_read_only_is_walked() {
     assert_eq!(open(&service).await, ["s"]);
     append(&service, &key("t"), asks("e4", 4.0, "again", None)).await;
     assert_eq!(open(&reader).await, ["s", "again"]);
+}
+
+/// Objects of other versions are left alone, so that two versions do not undo each other's.
+#[tokio::test]
+async fn a5_versions_side_by_side_leave_each_other_alone() {
+    let Some(place) = Place::new().await else { return };
+    let service = filled(&place).await;
+    place.run("CREATE TABLE pleach_inbox (x text); CREATE INDEX pleach_events_1 ON events (app_name)").await;
+    assert_eq!(open(&service).await, ["s"]);
+    let all = ours(&place).await;
+    assert_eq!(all.iter().filter(|name| !ALL.contains(&name.as_str())).count(), 2, "{all:?}");
+    assert_eq!(open(&place.open().await).await, ["s"]);
+    assert_eq!(ours(&place).await, all);
+}
+
+/// An index of the name that another has made, or that was not completed, is made again.
+#[tokio::test]
+async fn a5_an_index_is_known_by_its_definition() {
+    for damage in [
+        "CREATE INDEX pleach_events_2 ON events (app_name)",
+        // Fails, and leaves an index that is not valid.
+        "CREATE UNIQUE INDEX CONCURRENTLY pleach_events_2 ON events (app_name)",
+    ] {
+        let Some(place) = Place::new().await else { return };
+        let service = filled(&place).await;
+        let mut other = place.raw().await;
+        let _ = sqlx::raw_sql(AssertSqlSafe(damage)).execute(&mut other).await;
+        let sql = format!(
+            "SELECT indexdef FROM pg_indexes WHERE indexname = 'pleach_events_2' AND schemaname = '{}'",
+            place.schema
+        );
+        assert!(!place.texts(&sql).await[0].contains("WHERE"), "{damage}");
+        assert_eq!(open(&service).await, ["s"]);
+        assert!(place.texts(&sql).await[0].contains("INVOCATION_ABORTED"), "{damage}");
+        let invalid = "SELECT indexrelid::text FROM pg_index WHERE indrelid = to_regclass('events') AND NOT indisvalid";
+        assert_eq!(place.texts(invalid).await, [""; 0]);
+    }
+}
+
+/// issue 10 A5: while the index waits for an older transaction, appends do not. The listing fails for now, whatever time the
+/// role gives its statements, and the next one finds what was made meanwhile.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a5_the_first_listing_holds_no_writer_up() {
+    let Some(place) = Place::new().await else { return };
+    drop(filled(&place).await);
+    let options = PostgresOptions::new().with_acquire_timeout(Duration::from_secs(2));
+    let url = place.url().replace("options=", "options=-cstatement_timeout%3D1000%20");
+    let service = PostgresSessionService::open_with(&url, options).await.unwrap();
+    let mut older = place.raw().await;
+    let insert = "BEGIN; INSERT INTO events (id, app_name, user_id, session_id, invocation_id, timestamp)
+         VALUES ('older', 'app', 'user', 's', '', now())";
+    sqlx::raw_sql(insert).execute(&mut older).await.unwrap();
+    let listing = service.list_questions(ListQuestions::new("app"));
+    let appends = async {
+        place.until_waiting(1).await;
+        for number in 0..20 {
+            append(&service, &key("t"), event(&format!("p{number}"), 10.0 + f64::from(number))).await;
+        }
+    };
+    let (listed, ()) = join(listing, appends).await;
+    let error = listed.unwrap_err();
+    assert!(matches!(&error, SessionError::Locked { what, .. } if what.contains("index")), "{error}");
+    sqlx::raw_sql("ROLLBACK").execute(&mut older).await.unwrap();
+    assert_eq!(open(&service).await, ["s"]);
+    assert_eq!(ours(&place).await, ALL);
+    service.close().await.unwrap();
+}
+
+/// The tables refer to `sessions`, for which they need a lock that appends of others wait for: it is asked for in passing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a5_a_lock_that_is_not_free_is_not_waited_for() {
+    let Some(place) = Place::new().await else { return };
+    drop(filled(&place).await);
+    let options = PostgresOptions::new().with_acquire_timeout(Duration::from_secs(1));
+    let service = PostgresSessionService::open_with(&place.url(), options).await.unwrap();
+    let mut older = place.raw().await;
+    sqlx::raw_sql("BEGIN; UPDATE sessions SET state = state WHERE id = 's'").execute(&mut older).await.unwrap();
+    let listing = service.list_questions(ListQuestions::new("app"));
+    let appends = async {
+        for number in 0..20 {
+            append(&service, &key("t"), event(&format!("p{number}"), 10.0 + f64::from(number))).await;
+        }
+    };
+    let (listed, ()) = join(listing, appends).await;
+    let error = listed.unwrap_err();
+    assert!(matches!(&error, SessionError::Locked { .. }), "{error}");
+    sqlx::raw_sql("ROLLBACK").execute(&mut older).await.unwrap();
+    assert_eq!(open(&service).await, ["s"]);
+}
+
+/// Any failure but the want of a privilege is the listing's: a walk over all sessions would only last longer.
+#[tokio::test]
+async fn a5_a_failure_is_an_error_and_not_a_walk() {
+    let Some(place) = Place::new().await else { return };
+    let service = filled(&place).await;
+    assert_eq!(open(&service).await, ["s"]);
+    append(&service, &key("t"), asks("e4", 4.0, "again", None)).await;
+    place.run("ALTER TABLE pleach_questions_2 ADD CHECK (question_id <> 'again')").await;
+    let error = service.list_questions(ListQuestions::new("app")).await.unwrap_err();
+    assert!(matches!(&error, SessionError::Storage { .. }), "{error}");
+}
+
+/// A role that may write the tables, and owns none, lists without the index.
+#[tokio::test]
+async fn a5_who_may_not_make_the_index_lists_without_it() {
+    let Some(place) = Place::new().await else { return };
+    let service = filled(&place).await;
+    assert_eq!(open(&service).await, ["s"]);
+    let (schema, role) = (&place.schema, format!("{}_role", place.schema));
+    place
+        .run(&format!(
+            "DROP INDEX pleach_events_2; CREATE ROLE {role}; GRANT USAGE ON SCHEMA {schema} TO {role};
+             GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {role}; GRANT {role} TO CURRENT_USER"
+        ))
+        .await;
+    append(&service, &key("t"), asks("e4", 4.0, "again", None)).await;
+    let url = place.url().replace("options=", &format!("options=-crole%3D{role}%20"));
+    let other = PostgresSessionService::open(&url).await.unwrap();
+    assert_eq!(open(&other).await, ["s", "again"]);
+    assert!(!ours(&place).await.contains(&"pleach_events_2".to_owned()));
+    other.close().await.unwrap();
+    place.run(&format!("DROP OWNED BY {role}; DROP ROLE {role}")).await;
 }

@@ -1,21 +1,38 @@
--- The tables of the inbox: a projection of the log, made anew whenever they are missing. They are google-adk's in no layout.
-DROP TABLE IF EXISTS pleach_questions;
-DROP TABLE IF EXISTS pleach_inbox;
--- A session that has an event which concerns questions, and what its rows in pleach_questions were made from: the version
--- of the rule, the creation of the session and the number of those events. Another number means that they are behind.
-CREATE TABLE pleach_inbox (
+-- The events up to which the log was searched, by the numbers of their rows. While such an event is there, every event that
+-- is appended gets a higher number: SQLite continues behind the highest one.
+CREATE TABLE pleach_searched_{v} (
+    place INTEGER PRIMARY KEY,
     app_name TEXT NOT NULL,
     user_id TEXT NOT NULL,
     session_id TEXT NOT NULL,
-    projection INTEGER NOT NULL,
+    event_id TEXT NOT NULL
+);
+
+-- The events that may concern questions, whoever appended them.
+CREATE TABLE pleach_events_{v} (
+    app_name TEXT NOT NULL,
+    user_id TEXT NOT NULL,
+    session_id TEXT NOT NULL,
+    event_id TEXT NOT NULL,
+    PRIMARY KEY (app_name, user_id, session_id, event_id),
+    FOREIGN KEY (app_name, user_id, session_id) REFERENCES sessions (app_name, user_id, id) ON DELETE CASCADE
+) WITHOUT ROWID;
+
+-- A session that has such an event, and what its rows in pleach_questions were made from: the creation of the session and
+-- the number of those events. Another number means that they are behind.
+CREATE TABLE pleach_inbox_{v} (
+    app_name TEXT NOT NULL,
+    user_id TEXT NOT NULL,
+    session_id TEXT NOT NULL,
     created TEXT NOT NULL,
     events INTEGER NOT NULL,
     questions INTEGER NOT NULL,
     PRIMARY KEY (app_name, user_id, session_id),
     FOREIGN KEY (app_name, user_id, session_id) REFERENCES sessions (app_name, user_id, id) ON DELETE CASCADE
 ) WITHOUT ROWID;
+
 -- An open question; what it asks is in its event.
-CREATE TABLE pleach_questions (
+CREATE TABLE pleach_questions_{v} (
     app_name TEXT NOT NULL,
     user_id TEXT NOT NULL,
     session_id TEXT NOT NULL,
@@ -25,9 +42,10 @@ CREATE TABLE pleach_questions (
     event_id TEXT NOT NULL,
     question_id TEXT NOT NULL,
     PRIMARY KEY (app_name, user_id, session_id, place),
-    FOREIGN KEY (app_name, user_id, session_id) REFERENCES pleach_inbox (app_name, user_id, session_id) ON DELETE CASCADE
+    FOREIGN KEY (app_name, user_id, session_id) REFERENCES pleach_inbox_{v} (app_name, user_id, session_id)
+        ON DELETE CASCADE
 ) WITHOUT ROWID;
-CREATE INDEX pleach_questions_by_time ON pleach_questions (app_name, asked_at);
-CREATE INDEX pleach_questions_by_assignee ON pleach_questions (app_name, assignee, asked_at);
--- The events that may concern questions, whoever appends them.
-CREATE INDEX IF NOT EXISTS pleach_events_1 ON events (app_name, user_id, session_id) WHERE {concerns}
+
+CREATE INDEX pleach_questions_{v}_by_time ON pleach_questions_{v} (app_name, asked_at);
+
+CREATE INDEX pleach_questions_{v}_by_assignee ON pleach_questions_{v} (app_name, assignee, asked_at)

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use pleach_core::{AppName, SessionId, UserId};
-use pleach_session::{Asked, PROJECTION, Projected, SessionResult};
+use pleach_session::{Asked, Projected, ProjectionError, ProjectionResult, SessionResult};
 use serde::Serialize;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{AssertSqlSafe, Row as _, SqliteConnection};
@@ -11,42 +11,83 @@ use sqlx::{AssertSqlSafe, Row as _, SqliteConnection};
 use super::open::Open;
 use super::{Reply, Writer, answer};
 use crate::fault::Fault;
-use crate::sql::{self, Sql};
+use crate::inbox_sql::{self, Inbox, OBJECTS};
+use crate::sql;
 
-/// What is to be done to the projection.
-pub(crate) enum Projection {
-    /// Makes its tables anew unless they are as they should be, and its index where that is missing.
+/// The log is searched up to every so many rows, and up to the last one.
+const FAR: i64 = 4096;
+
+/// What is to be written to the tables of the inbox.
+pub(crate) enum InboxWrite {
+    /// Makes them anew unless they are as they should be.
     Make,
+    /// Adds events that may concern questions. `searched` says that the log was searched behind a row up to an event.
+    Found { events: Vec<Place>, searched: Option<(i64, Place)> },
     /// Stores what is open in some sessions of an app.
     Store(AppName, Vec<Projected>),
 }
 
+/// An event, and the number of its row.
+#[derive(Clone)]
+pub(crate) struct Place {
+    pub(crate) row: i64,
+    app: String,
+    user: String,
+    session: String,
+    event: String,
+}
+
+impl Place {
+    pub(crate) fn of(row: &SqliteRow) -> sqlx::Result<Self> {
+        Ok(Self {
+            row: row.try_get("place")?,
+            app: row.try_get("app_name")?,
+            user: row.try_get("user_id")?,
+            session: row.try_get("session_id")?,
+            event: row.try_get("event_id")?,
+        })
+    }
+}
+
 impl Writer {
-    pub(super) async fn project(&mut self, projection: Projection, reply: Reply<()>) {
-        let outcome = self.project_patiently(&projection).await;
+    pub(super) async fn write_inbox(&mut self, write: InboxWrite, reply: Reply<ProjectionResult<()>>) {
+        let outcome = self.write_inbox_patiently(&write).await;
         answer(reply, outcome);
     }
 
-    async fn project_patiently(&mut self, projection: &Projection) -> SessionResult<()> {
+    async fn write_inbox_patiently(&mut self, write: &InboxWrite) -> SessionResult<ProjectionResult<()>> {
         loop {
             self.connect().await?;
-            let error = match self.try_project(projection).await {
-                Ok(()) => return Ok(()),
+            let error = match self.try_write_inbox(write).await {
+                Ok(()) => return Ok(Ok(())),
                 Err(error) => error,
             };
             self.roll_back(&error).await;
+            if inbox_sql::is_missing(&error) {
+                return Ok(Err(ProjectionError::Missing));
+            }
+            if Fault::is_read_only(&error) {
+                return Ok(Err(ProjectionError::Unwritable(self.file().fault(error))));
+            }
             if Fault::of(&error) != Fault::Busy || !self.patience.wait() {
                 return Err(self.file().fault(error));
             }
         }
     }
 
-    async fn try_project(&mut self, projection: &Projection) -> sqlx::Result<()> {
+    async fn try_write_inbox(&mut self, write: &InboxWrite) -> sqlx::Result<()> {
         let Open { connection, sql } = self.open.as_mut().ok_or(sqlx::Error::WorkerCrashed)?;
+        let inbox = &sql.inbox;
         sqlx::query(sql::BEGIN).execute(&mut *connection).await?;
-        match projection {
-            Projection::Make => make(connection, sql).await?,
-            Projection::Store(app, sessions) => store(connection, sql, app, sessions).await?,
+        match write {
+            InboxWrite::Make => make(connection, inbox).await?,
+            InboxWrite::Found { events, searched } => {
+                add(connection, inbox, events).await?;
+                if let Some((from, last)) = searched {
+                    advance(connection, inbox, *from, last).await?;
+                }
+            }
+            InboxWrite::Store(app, sessions) => store(connection, inbox, app, sessions).await?,
         }
         sqlx::query(sql::COMMIT).execute(connection).await?;
         Ok(())
@@ -54,17 +95,47 @@ impl Writer {
 }
 
 /// Under the lock: another program may have made them since they were missed.
-async fn make(connection: &mut SqliteConnection, sql: &Sql) -> sqlx::Result<()> {
-    let found = sqlx::query(sql::INBOX_IS_SOUND).fetch_one(&mut *connection).await?;
-    if !found.try_get::<Option<bool>, _>("is_sound")?.unwrap_or(false) {
-        sqlx::query(AssertSqlSafe(sql.inbox.create.clone())).execute(connection).await?;
+async fn make(connection: &mut SqliteConnection, inbox: &Inbox) -> sqlx::Result<()> {
+    let found: Vec<String> = sqlx::query_scalar(OBJECTS).fetch_all(&mut *connection).await?;
+    if inbox.is_sound(&found) {
+        return Ok(());
+    }
+    for text in [&inbox.drop].into_iter().chain(&inbox.create) {
+        sqlx::query(AssertSqlSafe(text.clone())).execute(&mut *connection).await?;
+    }
+    Ok(())
+}
+
+async fn add(connection: &mut SqliteConnection, inbox: &Inbox, events: &[Place]) -> sqlx::Result<()> {
+    if events.is_empty() {
+        return Ok(());
+    }
+    let rows: Vec<_> = events.iter().map(|place| (&place.app, &place.user, &place.session, &place.event)).collect();
+    sqlx::query(AssertSqlSafe(inbox.add_events.clone())).bind(json(&rows)?).execute(connection).await?;
+    Ok(())
+}
+
+/// The log was searched behind the row `from`, up to `last`.
+async fn advance(connection: &mut SqliteConnection, inbox: &Inbox, from: i64, last: &Place) -> sqlx::Result<()> {
+    let searched = sqlx::query(AssertSqlSafe(inbox.searched.clone()))
+        .bind(from)
+        .bind(last.row)
+        .bind(&last.app)
+        .bind(&last.user)
+        .bind(&last.session)
+        .bind(&last.event)
+        .execute(&mut *connection)
+        .await?;
+    if searched.rows_affected() > 0 {
+        let thin = sqlx::query(AssertSqlSafe(inbox.thin.clone())).bind(from).bind(last.row).bind(FAR);
+        thin.execute(connection).await?;
     }
     Ok(())
 }
 
 async fn store(
     connection: &mut SqliteConnection,
-    sql: &Sql,
+    inbox: &Inbox,
     app: &AppName,
     sessions: &[Projected],
 ) -> sqlx::Result<()> {
@@ -74,8 +145,8 @@ async fn store(
         .iter()
         .map(|one| (&one.key.user_id, &one.key.session_id, &one.created, one.events, open(one)))
         .collect();
-    let query = sqlx::query(AssertSqlSafe(sql.inbox.upsert.clone())).bind(app.as_str());
-    let stored = query.bind(json(&rows)?).bind(PROJECTION).fetch_all(&mut *connection).await?;
+    let query = sqlx::query(AssertSqlSafe(inbox.upsert.clone())).bind(app.as_str());
+    let stored = query.bind(json(&rows)?).fetch_all(&mut *connection).await?;
     let stored = stored.iter().map(key).collect::<sqlx::Result<HashSet<_>>>()?;
     let mut questions = Vec::new();
     for session in sessions.iter().filter(|session| stored.contains(&names(session))) {
@@ -92,9 +163,9 @@ async fn store(
             ));
         }
     }
-    let old = sqlx::query(sql::DELETE_QUESTIONS).bind(app.as_str()).bind(json(&stored)?);
+    let old = sqlx::query(AssertSqlSafe(inbox.delete.clone())).bind(app.as_str()).bind(json(&stored)?);
     old.execute(&mut *connection).await?;
-    let new = sqlx::query(sql::INSERT_QUESTIONS).bind(app.as_str()).bind(json(&questions)?);
+    let new = sqlx::query(AssertSqlSafe(inbox.insert.clone())).bind(app.as_str()).bind(json(&questions)?);
     new.execute(connection).await?;
     Ok(())
 }

@@ -17,13 +17,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use pleach_session::SessionResult;
+use pleach_session::{ProjectionResult, SessionResult};
 use sqlx::{Connection as _, SqliteConnection};
 use tokio::sync::{mpsc, oneshot};
 
 pub(crate) use self::batch::{Append, Appended, Renewed};
 pub(crate) use self::claim::Claim;
-pub(crate) use self::inbox::Projection;
+pub(crate) use self::inbox::{InboxWrite, Place};
 pub(crate) use self::session::{Create, Delete};
 
 use self::open::Open;
@@ -48,7 +48,7 @@ pub(crate) enum Message {
     Create(Box<Create>),
     Delete(Delete),
     Claim(Claim),
-    Project(Projection, Reply<()>),
+    Inbox(InboxWrite, Reply<ProjectionResult<()>>),
     Flush(oneshot::Sender<()>),
     Close(oneshot::Sender<()>),
 }
@@ -200,7 +200,7 @@ impl Writer {
                 Message::Create(create) => self.create(*create).await,
                 Message::Delete(delete) => self.delete(delete).await,
                 Message::Claim(claim) => self.claim(claim).await,
-                Message::Project(projection, reply) => self.project(projection, reply).await,
+                Message::Inbox(write, reply) => self.write_inbox(write, reply).await,
                 // A dropped receiver has stopped waiting.
                 Message::Flush(done) => drop(done.send(())),
                 Message::Close(done) => closing.push(done),

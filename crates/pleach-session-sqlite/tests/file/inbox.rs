@@ -1,7 +1,8 @@
 //! The tables of the inbox: when they are made, what is read, and what becomes of them.
 
 use pleach_core::{Content, FunctionResponse, Part, SessionKey};
-use pleach_session::{ListQuestions, SessionService, SessionServiceExt as _};
+use pleach_session::{ListQuestions, SessionError, SessionService, SessionServiceExt as _};
+use pleach_session_sqlite::SqliteSessionService;
 use pleach_testkit::contract::{answers, asks, created, event, loaded};
 use serde_json::json;
 
@@ -9,7 +10,8 @@ use super::{LAYOUTS, Place, key};
 
 const OURS: &str =
     "SELECT group_concat(name, ' ') FROM (SELECT name FROM sqlite_master WHERE name LIKE 'pleach%' ORDER BY name)";
-const ALL: &str = "pleach_events_1 pleach_inbox pleach_questions pleach_questions_by_assignee pleach_questions_by_time";
+const ALL: &str = "pleach_events_2 pleach_inbox_2 pleach_questions_2 pleach_questions_2_by_assignee \
+                   pleach_questions_2_by_time pleach_searched_2";
 
 async fn open(service: &dyn SessionService) -> Vec<String> {
     let found = service.list_questions(ListQuestions::new("app")).await.unwrap();
@@ -22,7 +24,7 @@ async fn append(service: &dyn SessionService, key: &SessionKey, event: pleach_co
 }
 
 /// A session with a message and a question, and another one with an answered question.
-async fn filled(place: &Place) -> pleach_session_sqlite::SqliteSessionService {
+async fn filled(place: &Place) -> SqliteSessionService {
     let service = place.open().await;
     for id in ["s", "t"] {
         created(&service, &key(id), json!({})).await;
@@ -65,15 +67,17 @@ async fn a5_histories_and_states_are_not_read() {
 #[tokio::test]
 async fn a5_a_damaged_projection_is_made_again() {
     for damage in [
-        "DROP TABLE pleach_questions",
-        "DROP TABLE pleach_questions; DROP TABLE pleach_inbox",
-        "DROP INDEX pleach_events_1",
-        "DELETE FROM pleach_questions",
-        "DELETE FROM pleach_inbox",
-        "UPDATE pleach_inbox SET projection = 0; UPDATE pleach_questions SET event_id = 'e1'",
-        "UPDATE pleach_inbox SET events = 7",
-        "DROP TABLE pleach_questions; CREATE TABLE pleach_questions (app_name TEXT)",
-        "DROP TABLE pleach_inbox; CREATE TABLE pleach_inbox (x TEXT)",
+        "DROP TABLE pleach_questions_2",
+        "DROP TABLE pleach_questions_2; DROP TABLE pleach_inbox_2",
+        "DROP TABLE pleach_questions_2; DROP TABLE pleach_inbox_2; DROP TABLE pleach_events_2; DROP TABLE pleach_searched_2",
+        "DROP TABLE pleach_searched_2",
+        "DROP TABLE pleach_events_2",
+        "DELETE FROM pleach_questions_2",
+        "DELETE FROM pleach_inbox_2",
+        "DELETE FROM pleach_searched_2",
+        "UPDATE pleach_inbox_2 SET events = 7",
+        "DROP TABLE pleach_questions_2; CREATE TABLE pleach_questions_2 (app_name TEXT)",
+        "DROP TABLE pleach_inbox_2; CREATE TABLE pleach_inbox_2 (x TEXT)",
         "VACUUM",
     ] {
         let place = Place::new();
@@ -96,15 +100,104 @@ async fn a5_rows_that_are_deleted_by_hand_are_not_listed() {
     place.run("DELETE FROM events WHERE id = 'e3'").await;
     assert_eq!(open(&service).await, ["s", "t"]);
     place.run("PRAGMA foreign_keys = ON; DELETE FROM sessions WHERE id = 't'").await;
-    assert_eq!(place.text("SELECT CAST(count(*) AS TEXT) FROM pleach_inbox").await, "1");
+    assert_eq!(place.text("SELECT CAST(count(*) AS TEXT) FROM pleach_inbox_2").await, "1");
     assert_eq!(open(&service).await, ["s"]);
     place.run("PRAGMA foreign_keys = OFF; DELETE FROM sessions; DELETE FROM events").await;
     assert_eq!(open(&service).await, [""; 0]);
 }
 
-/// The index has the events that matter: not what tools give to agents, whatever their number.
+/// Objects of other versions are left alone, so that two versions do not undo each other's; one of ours is known by its
+/// definition, not only by its name.
 #[tokio::test]
-async fn a5_the_index_has_the_events_that_matter() {
+async fn a5_versions_side_by_side_leave_each_other_alone() {
+    let place = Place::new();
+    let service = filled(&place).await;
+    place.run("CREATE TABLE pleach_inbox (x TEXT); CREATE INDEX pleach_events_1 ON events (app_name)").await;
+    assert_eq!(open(&service).await, ["s"]);
+    place
+        .run("DROP INDEX pleach_questions_2_by_time; CREATE INDEX pleach_questions_2_by_time ON pleach_inbox (x)")
+        .await;
+    assert_eq!(open(&place.open().await).await, ["s"]);
+    let table = "SELECT tbl_name FROM sqlite_master WHERE name = 'pleach_questions_2_by_time'";
+    assert_eq!(place.text(table).await, "pleach_questions_2");
+    assert_eq!(place.text("SELECT name FROM sqlite_master WHERE name = 'pleach_inbox'").await, "pleach_inbox");
+    assert_eq!(place.text("SELECT name FROM sqlite_master WHERE name = 'pleach_events_1'").await, "pleach_events_1");
+}
+
+/// issue 10 A5: an index on google-adk's table would be made in one transaction over the whole file.
+#[tokio::test]
+async fn a5_google_adks_tables_get_no_index() {
+    for layout in LAYOUTS {
+        let place = Place::of(layout);
+        let service = filled(&place).await;
+        assert_eq!(open(&service).await, ["s"]);
+        let sql = "SELECT group_concat(DISTINCT tbl_name) FROM sqlite_master
+             WHERE name LIKE 'pleach%' AND tbl_name NOT LIKE 'pleach%'";
+        assert_eq!(place.text(sql).await, "");
+    }
+}
+
+/// Who holds the file makes the listing wait, and then fail for now; it does not load every session instead.
+#[tokio::test]
+async fn a5_a_busy_file_is_an_error_that_can_be_retried() {
+    let place = Place::new();
+    drop(filled(&place).await);
+    let options = place.options().with_busy_timeout(std::time::Duration::from_millis(20));
+    let service = SqliteSessionService::open_with(place.path(), options).await.unwrap();
+    let mut other = place.raw().await;
+    for made in [false, true] {
+        sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut other).await.unwrap();
+        let error = service.list_questions(ListQuestions::new("app")).await.unwrap_err();
+        assert!(matches!(&error, SessionError::Locked { .. }), "{error}");
+        sqlx::raw_sql("ROLLBACK").execute(&mut other).await.unwrap();
+        assert_eq!(open(&service).await, if made { vec!["s", "again"] } else { vec!["s"] });
+        if !made {
+            append(&service, &key("t"), asks("e4", 4.0, "again", None)).await;
+        }
+    }
+}
+
+/// SQLite gives the numbers of deleted rows again when they were the highest.
+#[tokio::test]
+async fn a5_events_that_take_the_place_of_deleted_ones_are_found() {
+    for layout in LAYOUTS {
+        let place = Place::of(layout);
+        let service = filled(&place).await;
+        for round in 0..3 {
+            let [name, question] = ["x", "q"].map(|name| format!("{name}{round}"));
+            created(&service, &key(&name), json!({})).await;
+            for number in 0..4 {
+                append(&service, &key(&name), event(&format!("{name}-{number}"), 3.0)).await;
+            }
+            let before = open(&service).await;
+            service.delete_session(&key(&name)).await.unwrap();
+            append(&service, &key("s"), asks(&question, 10.0 + f64::from(round), &question, None)).await;
+            let after = open(&service).await;
+            assert_eq!(after[..before.len()], before);
+            assert_eq!(after[before.len()..], [question]);
+        }
+    }
+}
+
+/// The log is searched once, and what is remembered of that does not grow with the listings.
+#[tokio::test]
+async fn a5_what_was_searched_is_not_searched_again() {
+    let place = Place::new();
+    let service = filled(&place).await;
+    for number in 0..10 {
+        append(&service, &key("s"), event(&format!("p{number}"), 20.0 + f64::from(number))).await;
+        assert_eq!(open(&service).await, ["s"]);
+    }
+    assert_eq!(place.text("SELECT CAST(count(*) AS TEXT) FROM pleach_searched_2").await, "1");
+    // A document that is changed behind the search is not looked at.
+    place.run("UPDATE events SET event_data = replace(event_data, '\"e1\"', '\"e1_long_running_tool_ids\"') WHERE id = 'e1'").await;
+    assert_eq!(open(&service).await, ["s"]);
+    assert_eq!(place.text("SELECT CAST(sum(events) AS TEXT) FROM pleach_inbox_2").await, "3");
+}
+
+/// Only the events that matter are kept: not what tools give to agents, whatever their number.
+#[tokio::test]
+async fn a5_events_that_matter_are_found_and_no_others() {
     for layout in LAYOUTS {
         let place = Place::of(layout);
         let service = filled(&place).await;
@@ -112,7 +205,7 @@ async fn a5_the_index_has_the_events_that_matter() {
         let result = event("e3", 3.0).with_content(Content::new("user", [Part::function_response(result)]));
         append(&service, &key("s"), result).await;
         assert_eq!(open(&service).await, ["s"]);
-        let counted = "SELECT CAST(sum(events) AS TEXT) FROM pleach_inbox";
+        let counted = "SELECT CAST(sum(events) AS TEXT) FROM pleach_inbox_2";
         assert_eq!(place.text(counted).await, "3");
     }
 }

@@ -4,11 +4,15 @@
 //! its answer, what backends need to keep a projection of them, and the slow way for services without one.
 
 mod gather;
+mod keep;
 mod project;
 mod request;
 mod walk;
 
 pub use gather::{Gathering, Projected};
+pub use keep::{
+    Behind, PAGE, Projection, ProjectionError, ProjectionResult, QuestionRow, list_projected, refresh_projection,
+};
 pub use project::{Asked, PROJECTION, asked_questions, concerns_questions, is_rewind};
 pub use request::{InboxItem, ListQuestions, ListQuestionsResponse, QuestionCursor};
 pub use walk::walk_questions;

@@ -9,9 +9,9 @@ use crate::{ABORTED, open_questions};
 
 /// The version of the rule that makes a projection from events.
 ///
-/// A stored projection of another version is made anew. Raise it when [`open_questions`] or [`concerns_questions`] gives
-/// another answer for a stored event.
-pub const PROJECTION: i64 = 1;
+/// The names of the tables have it, so that two versions of pleach can use one database. Raise it when the layout of the
+/// tables changes, or when [`open_questions`] or [`concerns_questions`] gives another answer for a stored event.
+pub const PROJECTION: u32 = 2;
 
 /// An open question, and where its session asks it.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,0 +1,81 @@
+//! The index of the events that may concern questions: built beside the writers, on a connection of its own.
+
+use std::sync::{Mutex as StdMutex, PoisonError};
+use std::time::Duration;
+
+use sqlx::{Connection as _, PgConnection, Row as _};
+use tokio::sync::Mutex;
+use tokio::task::{AbortHandle, JoinHandle};
+use tokio::time::{Instant, timeout_at};
+
+use crate::connections::Connections;
+use crate::inbox_sql as sql;
+
+/// How long to wait before looking again whether another process has built it.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// A build under way.
+#[derive(Debug, Default)]
+pub(crate) struct IndexBuild {
+    task: Mutex<Option<JoinHandle<sqlx::Result<()>>>>,
+    abort: StdMutex<Option<AbortHandle>>,
+}
+
+impl IndexBuild {
+    /// Waits for the index until the acquire timeout; `None` when it is not there by then. The build continues meanwhile.
+    ///
+    /// # Errors
+    /// What the build failed with.
+    pub(crate) async fn wait(&self, connections: &Connections) -> Option<sqlx::Result<()>> {
+        let deadline = Instant::now() + connections.acquire_timeout();
+        let mut task = timeout_at(deadline, self.task.lock()).await.ok()?;
+        let build = task.get_or_insert_with(|| {
+            let own = connections.clone();
+            let build = tokio::spawn(async move { build(&own).await });
+            *self.abort.lock().unwrap_or_else(PoisonError::into_inner) = Some(build.abort_handle());
+            build
+        });
+        let joined = timeout_at(deadline, build).await.ok()?;
+        *task = None;
+        Some(joined.unwrap_or_else(|_| Err(sqlx::Error::WorkerCrashed)))
+    }
+
+    /// Gives up a build that is under way: the server ends it, or leaves what the next build removes.
+    pub(crate) fn stop(&self) {
+        if let Some(build) = self.abort.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            build.abort();
+        }
+    }
+}
+
+/// Whether the index is there, as we make it; `None` without one.
+pub(crate) async fn find(connection: &mut PgConnection) -> sqlx::Result<Option<bool>> {
+    let found = sqlx::query(sql::find_index()).fetch_all(connection).await?;
+    found.first().map(|row| row.try_get("is_sound")).transpose()
+}
+
+/// Builds the index unless it is there. Statements that wait hold no snapshot, for which the build would wait.
+async fn build(connections: &Connections) -> sqlx::Result<()> {
+    let mut connection = connections.open().await?;
+    sqlx::raw_sql(sql::NO_TIMEOUTS).execute(&mut connection).await?;
+    loop {
+        if find(&mut connection).await? == Some(true) {
+            break;
+        }
+        let lock = sqlx::query(sql::TRY_LOCK).fetch_one(&mut connection).await?;
+        if !lock.try_get::<bool, _>("is_locked")? {
+            // Another process builds it.
+            tokio::time::sleep(PAUSE).await;
+            continue;
+        }
+        // Under the lock: it may have been completed since.
+        if find(&mut connection).await? != Some(true) {
+            for text in [sql::drop_index(), sql::create_index(), sql::comment_index()] {
+                sqlx::raw_sql(text).execute(&mut connection).await?;
+            }
+        }
+        break;
+    }
+    // The lock ends with the connection.
+    connection.close().await
+}

@@ -1,0 +1,218 @@
+//! The inbox of a service that keeps a projection: what its backend does, and in which order.
+
+use pleach_core::{AppName, Event, SessionKey};
+
+use super::{
+    InboxItem, ListQuestions, ListQuestionsResponse, Projected, QuestionCursor, asked_questions, walk_questions,
+};
+use crate::{GetSessionConfig, SessionError, SessionResult, SessionService};
+
+/// How many sessions that are behind are looked for at once.
+pub const PAGE: usize = 4096;
+/// How many sessions are projected and stored at once.
+const SESSIONS: usize = 256;
+/// About how many of their events are read at once.
+const EVENTS: u64 = 2048;
+/// How often missing tables are made for one listing.
+const TRIES: usize = 4;
+
+/// A session whose projection is behind its events.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Behind {
+    /// The user of the session.
+    pub user: String,
+    /// The id of the session.
+    pub session: String,
+    /// How many events may concern its questions.
+    pub events: u64,
+}
+
+/// Why a projection gives no answer.
+#[derive(Debug)]
+pub enum ProjectionError {
+    /// Its tables are missing, or not as the backend makes them.
+    Missing,
+    /// It cannot be written for want of a privilege, or because the storage is read-only.
+    Unwritable(SessionError),
+    /// Any other failure.
+    Failed(SessionError),
+}
+
+impl From<SessionError> for ProjectionError {
+    fn from(error: SessionError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// The result of an operation on a projection.
+pub type ProjectionResult<T> = Result<T, ProjectionError>;
+
+/// The stored projection of a backend, which [`list_projected`] keeps up to date and reads.
+///
+/// Which events a backend considers is its own choice, as long as they include all that
+/// [concern questions](super::concerns_questions). The names of its tables have the number [`PROJECTION`](super::PROJECTION),
+/// so that versions of pleach side by side leave each other's alone.
+pub trait Projection: SessionService {
+    /// Makes the tables that are missing; `anew` after an operation has found them missing. Sound tables cost nothing.
+    fn make(&self, anew: bool) -> impl Future<Output = ProjectionResult<()>> + Send;
+
+    /// The next [`PAGE`] sessions that are behind, in the order of their keys, behind `after` if there is one.
+    fn behind(
+        &self,
+        request: &ListQuestions,
+        after: Option<&Behind>,
+    ) -> impl Future<Output = ProjectionResult<Vec<Behind>>> + Send;
+
+    /// Reads the events of sessions of the request's app that may concern questions, and what is open by them.
+    fn gather(
+        &self,
+        request: &ListQuestions,
+        sessions: &[Behind],
+    ) -> impl Future<Output = ProjectionResult<Vec<Projected>>> + Send;
+
+    /// Stores what is open, except for sessions that are projected from more events already.
+    fn store(&self, app: &AppName, sessions: Vec<Projected>) -> impl Future<Output = ProjectionResult<()>> + Send;
+
+    /// Reads the projection.
+    fn answer(&self, request: &ListQuestions) -> impl Future<Output = ProjectionResult<ListQuestionsResponse>> + Send;
+
+    /// Brings the projection up to date for the sessions that a listing is about.
+    fn refresh(&self, request: &ListQuestions) -> impl Future<Output = ProjectionResult<()>> + Send {
+        refresh_projection(self, request)
+    }
+
+    /// Logs, once per service, that there is no projection and every listing loads every session.
+    fn warn_of_walks(&self, reason: &SessionError);
+}
+
+/// Answers from a projection, which is made when it is missing and brought up to date; by loading every session when it
+/// cannot be written for want of a privilege.
+///
+/// # Errors
+/// Every other failure: `Locked` may succeed when it is tried again.
+///
+/// # Cancel safety
+/// What was projected stays; it is right whenever it is stored.
+pub async fn list_projected<S: Projection + ?Sized>(
+    sessions: &S,
+    request: &ListQuestions,
+) -> SessionResult<ListQuestionsResponse> {
+    for attempt in 0..TRIES {
+        match list_once(sessions, request, attempt > 0).await {
+            Ok(answer) => return Ok(answer),
+            Err(ProjectionError::Missing) => {}
+            Err(ProjectionError::Failed(error)) => return Err(error),
+            Err(ProjectionError::Unwritable(error)) => {
+                sessions.warn_of_walks(&error);
+                return walk_questions(sessions, request).await;
+            }
+        }
+    }
+    let what = format!("the inbox of app {}", request.app_name);
+    let reason = "another program drops or changes its tables, whose names begin with `pleach_`, while they are used";
+    Err(SessionError::Unsupported { what, reason: reason.to_owned() })
+}
+
+async fn list_once<S: Projection + ?Sized>(
+    sessions: &S,
+    request: &ListQuestions,
+    anew: bool,
+) -> ProjectionResult<ListQuestionsResponse> {
+    sessions.make(anew).await?;
+    sessions.refresh(request).await?;
+    sessions.answer(request).await
+}
+
+/// Projects the sessions that are behind: what [`Projection::refresh`] does unless a backend shares it between listings.
+///
+/// # Errors
+/// Those of the projection's operations.
+///
+/// # Cancel safety
+/// What was projected stays.
+pub async fn refresh_projection<S: Projection + ?Sized>(sessions: &S, request: &ListQuestions) -> ProjectionResult<()> {
+    let mut after = None;
+    loop {
+        let behind = sessions.behind(request, after.as_ref()).await?;
+        let mut rest = &*behind;
+        while !rest.is_empty() {
+            let (batch, others) = rest.split_at(batch_size(rest));
+            project(sessions, request, batch).await?;
+            rest = others;
+        }
+        if behind.len() < PAGE {
+            return Ok(());
+        }
+        after = behind.last().cloned();
+    }
+}
+
+async fn project<S: Projection + ?Sized>(
+    sessions: &S,
+    request: &ListQuestions,
+    batch: &[Behind],
+) -> ProjectionResult<()> {
+    let mut projected = sessions.gather(request, batch).await?;
+    for session in projected.iter_mut().filter(|session| session.open.is_none()) {
+        // What a rewind takes back depends on every event. One that is appended meanwhile is read, and not counted: the
+        // session is then projected again.
+        let whole = sessions.get_session(&session.key, GetSessionConfig::all()).await?;
+        session.open = whole.map(|whole| asked_questions(&whole.events));
+    }
+    sessions.store(&request.app_name, projected).await
+}
+
+/// How many sessions are projected together: one at least, and few enough that storing them is as quick as an append.
+fn batch_size(behind: &[Behind]) -> usize {
+    let mut events = 0;
+    let fits = |behind: &&Behind| {
+        events += behind.events;
+        events <= EVENTS
+    };
+    behind.iter().take(SESSIONS).take_while(fits).count().max(1)
+}
+
+/// A row of a stored projection.
+#[derive(Clone, Copy, Debug)]
+pub struct QuestionRow<'r> {
+    /// The user of the session.
+    pub user: &'r str,
+    /// The id of the session.
+    pub session: &'r str,
+    /// How many questions the session asked before it.
+    pub place: i64,
+    /// When it was asked, in seconds since the epoch.
+    pub asked_at: f64,
+    /// The id of the question.
+    pub question: &'r str,
+}
+
+impl QuestionRow<'_> {
+    /// The session that asks.
+    #[must_use]
+    pub fn key(&self, app: &AppName) -> SessionKey {
+        SessionKey::new(app, self.user, self.session)
+    }
+
+    /// The place and the question of the row; no question if `event` does not ask it any more.
+    #[must_use]
+    pub fn read(&self, session: SessionKey, event: &Event) -> (QuestionCursor, Option<InboxItem>) {
+        let place = u32::try_from(self.place).unwrap_or(u32::MAX);
+        let cursor = QuestionCursor::new(&session, self.asked_at, place);
+        let question = event.questions().into_iter().rfind(|question| question.id == self.question);
+        (cursor, question.map(|question| InboxItem { session, question }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Behind, SESSIONS, batch_size};
+
+    #[test]
+    fn a_batch_has_one_session_at_least_and_few_events() {
+        let behind = |events| Behind { user: String::new(), session: String::new(), events };
+        assert_eq!(batch_size(&[behind(1_000_000), behind(1)]), 1);
+        assert_eq!(batch_size(&[behind(2000), behind(48), behind(1)]), 2);
+        assert_eq!(batch_size(&vec![behind(1); 1000]), SESSIONS);
+    }
+}
