@@ -3,6 +3,8 @@
 //! A failure has a *class*, the name that becomes the event's `error_code` and that a retry policy matches. Classes
 //! keep the names of the ADK (`ValueError`, `NodeTimeoutError`, …) because stored history and clients know them.
 
+mod recorded;
+
 use std::borrow::Cow;
 use std::error::Error;
 use std::fmt;
@@ -27,9 +29,9 @@ struct Record {
     class: Cow<'static, str>,
     status: Option<String>,
     message: String,
-    ancestors: Cow<'static, [&'static str]>,
+    ancestors: Vec<Cow<'static, str>>,
     /// The Rust type that it was made of, as `RetryConfig::on` names those that have no class of their own.
-    type_name: Option<&'static str>,
+    type_name: Option<Cow<'static, str>>,
     /// What to do about it, where the message is google-adk's.
     hint: Option<&'static str>,
     source: Option<BoxError>,
@@ -66,11 +68,15 @@ fn ancestors_of(class: &str) -> &'static [&'static str] {
     }
 }
 
+fn names(known: &[&'static str]) -> Vec<Cow<'static, str>> {
+    known.iter().copied().map(Cow::Borrowed).collect()
+}
+
 impl NodeError {
     /// Makes an error of `class` with a message.
     pub fn new(class: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
         let class = class.into();
-        let ancestors = Cow::Borrowed(ancestors_of(&class));
+        let ancestors = names(ancestors_of(&class));
         Self::from_record(Record {
             class,
             status: None,
@@ -108,7 +114,7 @@ impl NodeError {
             class: Cow::Borrowed("DynamicNodeFailError"),
             status: None,
             message: format!("Dynamic node {name} failed"),
-            ancestors: Cow::Borrowed(&["Exception"]),
+            ancestors: names(&["Exception"]),
             type_name: None,
             hint: None,
             source: Some(Box::new(failure.error.clone())),
@@ -131,13 +137,13 @@ impl NodeError {
         }
         let message = error.to_string();
         let class = class.map_or(Cow::Borrowed("Exception"), |name| Cow::Owned(name.to_owned()));
-        let ancestors = Cow::Borrowed(ancestors_of(&class));
+        let ancestors = names(ancestors_of(&class));
         Self::from_record(Record {
             class,
             status: None,
             message,
             ancestors,
-            type_name: Some(type_name),
+            type_name: Some(Cow::Borrowed(type_name)),
             hint: None,
             source: Some(error),
             child: None,
@@ -171,7 +177,7 @@ impl NodeError {
     // R408
     #[must_use]
     pub fn with_ancestors(self, ancestors: &[&'static str]) -> Self {
-        self.rebuild(|record| record.ancestors = Cow::Owned(ancestors.to_vec()))
+        self.rebuild(|record| record.ancestors = names(ancestors))
     }
 
     fn rebuild(self, change: impl FnOnce(&mut Record)) -> Self {
@@ -182,7 +188,7 @@ impl NodeError {
                 status: shared.status.clone(),
                 message: shared.message.clone(),
                 ancestors: shared.ancestors.clone(),
-                type_name: shared.type_name,
+                type_name: shared.type_name.clone(),
                 hint: shared.hint,
                 source: Some(Box::new(NodeError { record: Arc::clone(&shared) })),
                 child: shared.child.clone(),
@@ -236,8 +242,8 @@ impl NodeError {
     pub fn is(&self, name: &str) -> bool {
         let record = &*self.record;
         record.class == name
-            || record.ancestors.contains(&name)
-            || record.type_name == Some(name)
+            || record.ancestors.iter().any(|ancestor| ancestor == name)
+            || record.type_name.as_deref() == Some(name)
             || name == "BaseException"
     }
 

@@ -58,6 +58,8 @@ pub(crate) struct RunCell {
     pub(crate) tool: Option<Box<ToolPart>>,
     /// The failures of children that the body has got.
     pub(crate) failures: Option<Box<Failures>>,
+    /// This attempt, or a run below it that did not complete, has gone past failures, and no error event ends that yet.
+    pub(crate) passes: bool,
 }
 
 /// The failures of children that a body has got.

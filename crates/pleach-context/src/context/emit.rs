@@ -14,7 +14,7 @@ use super::cell::{Output, RunCell, output_twice};
 use super::checks::check_question_id;
 use super::detached::asked_detached;
 use super::park::LiveCall;
-use crate::history::mark_pending_route;
+use crate::history::{mark_pending_route, mark_reported};
 use crate::queue::Ticket;
 use crate::{NodeError, NodeInput, NodeKind, Yield};
 
@@ -116,6 +116,10 @@ impl Context {
             return Err(self.has_ended());
         }
         self.pass_failures(&mut cell);
+        if cell.passes && event.error_code().is_some() {
+            // The body continues, unlike behind the error event of its end.
+            mark_reported(&mut event);
+        }
         let mut carries = self.track(&mut cell, &mut event)?;
         if cell.delegated && event.output().is_some() {
             // Successors get this output although history shows the delegate's (R706).
@@ -310,6 +314,7 @@ impl Context {
         let mut event = Event::new().with_error(error.code(), error.message());
         let mut cell = self.cell();
         let wakers = cell.end();
+        cell.passes = false;
         self.enrich(&mut cell, &mut event);
         self.drop_operations(&mut cell);
         take_deltas(self, &mut cell, &mut event);

@@ -19,7 +19,23 @@ impl Context {
 
     /// Records that history gives the body the failure of its child that ran at `run`: it went past it then. For engines.
     pub fn note_recorded_failure(&self, run: &NodePath, failure: &ChildFailure) {
-        self.cell().failures.get_or_insert_default().passed.push((run.clone(), failure.clone()));
+        let mut cell = self.cell();
+        cell.failures.get_or_insert_default().passed.push((run.clone(), failure.clone()));
+        cell.passes = true;
+    }
+
+    /// Returns whether this attempt has gone past failures that history would still count after its end. For engines.
+    #[must_use]
+    pub fn passes_failures(&self) -> bool {
+        self.cell().passes
+    }
+
+    /// Hands that over to the caller, whose attempt ends it, when this run has not completed. For engines.
+    pub fn leave_passed_failures(&self) {
+        let Some(parent) = self.parent() else { return };
+        if self.cell().passes {
+            parent.cell().passes = true;
+        }
     }
 
     /// Returns whether the body has gone past this failure of a child. For engines.
@@ -46,6 +62,7 @@ impl Context {
             self.invocation().queue().note_caught(&run, &failure);
             passed.push((run, failure));
         }
+        cell.passes |= !passed.is_empty();
     }
 
     /// The run has completed: without a record of that, a resume could not tell it from one that was cut off behind the

@@ -17,11 +17,15 @@ const COMPLETED_RUNS: &str = "_adk_completed_runs";
 const DELEGATIONS: &str = "_adk_delegated_runs";
 
 /// The failures of children that their callers have caught and gone past:
-/// `[{"run": "wf@1/a@1/b@1", "node": "wf@1/a@1/b@1", "code": "ValueError", "message": "…"}]`.
+/// `[{"run": "wf@1/a@1/b@1", "node": "wf@1/a@1/b@1", "code": "ValueError", "message": "…"}]`, with `"class"`,
+/// `"ancestors"` and `"type"` where the code does not imply them. The causes of the error are not recorded.
 const CAUGHT_FAILURES: &str = "_adk_caught_failures";
 
 /// The route that the event's run has set and that comes with its next event: `{"_adk_pending_route": "left"}`.
 const PENDING_ROUTE: &str = "_adk_pending_route";
+
+/// The event reports an error, and its run continues: `{"_adk_reported_error": true}`.
+const REPORTED_ERROR: &str = "_adk_reported_error";
 
 /// Says which runs have completed, in order. For engines.
 ///
@@ -56,12 +60,10 @@ impl Notes {
 
     /// The caller of a child that failed has gone past the failure.
     pub(crate) fn caught(&mut self, run: &NodePath, failure: &ChildFailure) {
-        self.failures.push(json!({
-            "run": run.as_str(),
-            "node": failure.path.as_str(),
-            "code": failure.error.code(),
-            "message": failure.error.message(),
-        }));
+        let paths = [("run", run), ("node", &failure.path)];
+        let mut note: Map = paths.iter().map(|(key, path)| ((*key).to_owned(), Value::from(path.as_str()))).collect();
+        failure.error.describe(&mut note);
+        self.failures.push(Value::Object(note));
     }
 
     /// Moves everything onto an event.
@@ -88,8 +90,7 @@ pub(super) fn delegations(event: &Event) -> impl Iterator<Item = (NodePath, Opti
 /// The failed runs that the event records as caught.
 pub(super) fn caught_failures(event: &Event) -> impl Iterator<Item = (NodePath, ChildFailure)> {
     list(event, CAUGHT_FAILURES).filter_map(|note| {
-        let text = |key| note.get(key).and_then(Value::as_str).map(str::to_owned);
-        let error = NodeError::new(text("code")?, text("message")?);
+        let error = NodeError::from_note(note)?;
         Some((path(note, "run")?, ChildFailure { error, path: path(note, "node")? }))
     })
 }
@@ -115,6 +116,17 @@ pub(crate) fn mark_pending_route(event: &mut Event, route: &Route) {
 /// The route that was to follow the event.
 pub(super) fn pending_route(event: &Event) -> Option<Route> {
     serde_json::from_value(event.custom_metadata()?.get(PENDING_ROUTE)?.clone()).ok()
+}
+
+/// Records that the error event is one that the body sent: the attempt continues.
+pub(crate) fn mark_reported(event: &mut Event) {
+    mark(event, REPORTED_ERROR, Value::Bool(true));
+}
+
+/// Whether the event is the end of a failed attempt of its run.
+pub(super) fn ends_attempt(event: &Event) -> bool {
+    let reported = || event.custom_metadata().is_some_and(|metadata| metadata.contains_key(REPORTED_ERROR));
+    event.error_code().is_some() && !event.is_partial() && !reported()
 }
 
 fn append(event: &mut Event, key: &str, notes: impl IntoIterator<Item = Value>) {

@@ -12,10 +12,11 @@ use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pleach_core::{Event, InvocationId, NodePath};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value;
+use smol_str::SmolStr;
 
-pub(crate) use marks::{Notes, mark_pending_route};
+pub(crate) use marks::{Notes, mark_pending_route, mark_reported};
 pub use marks::{mark_completed, notes_completed_runs};
 pub use record::RunRecord;
 pub use runs::RunKey;
@@ -25,6 +26,8 @@ use pleach_session::live_events_of;
 use record::is_echo;
 use runs::{Run, Runs};
 
+use crate::ChildFailure;
+
 /// The runs of one invocation that left events.
 #[derive(Debug, Default)]
 pub struct History {
@@ -33,6 +36,10 @@ pub struct History {
     askers: FxHashMap<String, Vec<Asker>>,
     /// Counts what has been read, to tell earlier from later.
     now: u32,
+    /// The authors of the events that end a workflow: they have no path.
+    ended: FxHashSet<SmolStr>,
+    /// The runs that are proven to be complete by what followed them.
+    complete: Mutex<FxHashSet<RunKey>>,
     /// What engines keep, by run.
     kept: Mutex<FxHashMap<RunKey, Box<dyn Any + Send>>>,
 }
@@ -114,6 +121,27 @@ impl History {
         self.kept().remove(&key)?.downcast().ok().map(|finding| *finding)
     }
 
+    /// Records that a run is proven to be complete by what followed it. For engines.
+    pub fn note_complete(&self, key: RunKey) {
+        self.complete.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
+    }
+
+    /// Returns whether the workflow run at `path` is proven to be complete, and so everything below it. For engines.
+    #[must_use]
+    pub fn is_complete(&self, path: &NodePath) -> bool {
+        let known = |key: &RunKey| self.complete.lock().unwrap_or_else(PoisonError::into_inner).contains(key);
+        self.runs.find(path).is_some_and(|key| known(&key) || self.has_ended(key))
+    }
+
+    /// Whether an event ends this run, which is the root's: of another one the name could be that of several.
+    fn has_ended(&self, key: RunKey) -> bool {
+        let run = self.runs.at(key);
+        let name = run.path.name();
+        run.parent.is_none()
+            && self.ended.contains(name)
+            && self.runs.iter().filter(|other| other.path.name() == name).count() == 1
+    }
+
     fn kept(&self) -> MutexGuard<'_, FxHashMap<RunKey, Box<dyn Any + Send>>> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -126,6 +154,23 @@ impl History {
     pub fn at(&self, key: RunKey) -> RecordedRun<'_> {
         let Run { path, record, .. } = self.runs.at(key);
         RecordedRun { key, path, record }
+    }
+
+    /// The failure of the run at `path` that its caller has caught and gone past: what history recorded afterwards follows from it.
+    ///
+    /// It counts until the attempt that caught it fails: the attempt of the caller or of a run above it.
+    #[must_use]
+    pub fn caught_failure(&self, path: &NodePath) -> Option<&ChildFailure> {
+        let mut run = self.runs.at(self.runs.find(path)?);
+        let (failure, caught_at) = run.record.caught()?;
+        while let Some(parent) = run.parent {
+            run = self.runs.at(parent);
+            // A note is recorded on the event itself when the failed attempt sent nothing in between.
+            if run.record.failed_at() >= caught_at {
+                return None;
+            }
+        }
+        Some(failure)
     }
 
     /// The direct children of `parent` that left events, in the order of their first ones.
@@ -177,6 +222,8 @@ impl History {
         }
         if event.is_from_user() {
             self.add_answers(event);
+        } else if event.path().is_root() && event.actions().end_of_agent() == Some(true) {
+            self.ended.insert(event.author().into());
         } else if is_usable(event.path()) {
             self.add_run_event(event);
         }
@@ -198,7 +245,7 @@ impl History {
         }
         for (path, failure) in marks::caught_failures(event) {
             let key = self.runs.key_of(&path);
-            self.runs.at_mut(key).record.catch(failure);
+            self.runs.at_mut(key).record.catch(failure, self.now);
         }
     }
 
@@ -267,13 +314,12 @@ impl History {
         let goes_on = event.is_partial() || asks || (says && calls());
         let (now, echo) = (self.now, is_echo(event));
         let run = self.runs.at_mut(key);
+        run.record.begin(now);
         run.record.take_own(event, now, echo, !goes_on);
         let mut above = run.parent;
-        if event.error_code().is_some() {
-            self.runs.change_children(key, |child| child.forget_rethrown(event));
-        }
         while let Some(key) = above {
             let run = self.runs.at_mut(key);
+            run.record.begin(now);
             run.record.take_from_below(event, &run.path, now, echo);
             above = run.parent;
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pleach_core::{Branch, Event, NodePath, Route};
 use serde_json::Value;
 
-use super::marks::pending_route;
+use super::marks::{ends_attempt, pending_route};
 use crate::{ChildFailure, NodeInput};
 
 /// What history says about one run, found by its path.
@@ -35,6 +35,8 @@ pub struct RunRecord {
     last: u32,
     /// When the run was first said to have completed; 0 before.
     marked: u32,
+    /// When the run, or a run below it, gave its first event; 0 before.
+    began: u32,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -43,7 +45,10 @@ struct Rare {
     transfer_to_agent: Option<Box<str>>,
     isolation_scope: Option<Arc<str>>,
     questions: Option<Questions>,
-    caught: Option<Box<ChildFailure>>,
+    /// The failure that the run's caller has gone past, and when that was recorded.
+    caught: Option<(Box<ChildFailure>, u32)>,
+    /// When an attempt of the run last failed with an error event of its own; 0 before.
+    failed_at: u32,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -97,31 +102,25 @@ impl RunRecord {
         self.rare.as_ref()?.isolation_scope.as_ref()
     }
 
-    /// The failure that the run's caller has caught and gone past: what history recorded afterwards follows from it.
-    #[must_use]
-    pub fn caught_failure(&self) -> Option<&ChildFailure> {
-        self.rare.as_ref()?.caught.as_deref()
+    /// The failure that the run's caller has gone past, and when that was recorded.
+    pub(super) fn caught(&self) -> Option<(&ChildFailure, u32)> {
+        let (failure, time) = self.rare.as_ref()?.caught.as_ref()?;
+        Some((failure, *time))
     }
 
-    pub(super) fn catch(&mut self, failure: ChildFailure) {
-        self.rare_mut().caught = Some(Box::new(failure));
+    pub(super) fn catch(&mut self, failure: ChildFailure, now: u32) {
+        self.rare_mut().caught = Some((Box::new(failure), now));
+    }
+
+    /// When an attempt of the run last failed with an error event of its own; 0 before.
+    pub(super) fn failed_at(&self) -> u32 {
+        self.rare.as_ref().map_or(0, |rare| rare.failed_at)
     }
 
     /// Drops the caught failure: the run has continued since.
     fn forget_caught(&mut self) {
         if let Some(rare) = &mut self.rare {
             rare.caught = None;
-        }
-    }
-
-    /// A caller that fails with a failure that it had caught has not gone past it.
-    pub(super) fn forget_rethrown(&mut self, event: &Event) {
-        let rethrown = |caught: &ChildFailure| {
-            let error = &caught.error;
-            event.error_code() == Some(error.code()) && event.error_message() == Some(error.message())
-        };
-        if self.caught_failure().is_some_and(rethrown) {
-            self.forget_caught();
         }
     }
 
@@ -193,6 +192,18 @@ impl RunRecord {
 
     fn at(&self, time: u32) -> u32 {
         if self.marked > 0 { self.marked } else { UNMARKED + time }
+    }
+
+    /// Whether this run began after the last event of the other one and of the runs below it.
+    #[must_use]
+    pub fn began_after(&self, other: &Self) -> bool {
+        self.began > other.last
+    }
+
+    pub(super) fn begin(&mut self, now: u32) {
+        if self.began == 0 {
+            self.began = now;
+        }
     }
 
     /// Whether history says outright when the run completed.
@@ -296,6 +307,9 @@ impl RunRecord {
     pub(super) fn take_own(&mut self, event: &Arc<Event>, now: u32, echo: bool, finishes: bool) {
         let known = echo && self.has_own();
         self.forget_caught();
+        if ends_attempt(event) {
+            self.rare_mut().failed_at = now;
+        }
         self.delegated &= event.is_partial();
         if let Some(scope) = event.isolation_scope() {
             self.rare_mut().isolation_scope = Some(scope.into());

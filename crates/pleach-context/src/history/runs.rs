@@ -71,16 +71,6 @@ impl Runs {
         &mut self.runs[key.place()]
     }
 
-    /// Calls `change` for the runs directly below one.
-    pub(super) fn change_children(&mut self, parent: RunKey, mut change: impl FnMut(&mut RunRecord)) {
-        let mut next = self.at(parent).children.ends.map(|(first, _)| first);
-        while let Some(key) = next {
-            let run = self.at_mut(key);
-            change(&mut run.record);
-            next = run.next;
-        }
-    }
-
     pub(super) fn iter(&self) -> impl Iterator<Item = &Run> {
         self.runs.iter()
     }

@@ -101,7 +101,7 @@ async fn run(
     if let Some(history) = parent.invocation().history()
         && let Some(record) = history.run(&setup.path)
     {
-        if let Some(failure) = record.caught_failure().filter(|_| !detached && !parent.is_retried()) {
+        if let Some(failure) = history.caught_failure(&setup.path).filter(|_| !detached && !parent.is_retried()) {
             // What the caller did next follows from it.
             if takes_turn {
                 parent.turn(record.ended_at()).await;

@@ -12,7 +12,7 @@ use std::task::{Context as TaskContext, Poll, Wake, Waker, ready};
 use futures_util::stream::BoxStream;
 use pleach_context::{
     Carries, ChildFailure, ChildSetup, Context, Flow, Node, NodeError, NodeInput, NodeKind, NodeSpec, Pending, Place,
-    Staged, Ticket, Yield,
+    RetryConfig, Staged, Ticket, Yield,
 };
 use pleach_core::{BoxFuture, Branch, Event, Map, NodePath};
 use smol_str::SmolStr;
@@ -199,7 +199,7 @@ impl<'a> NodeRun<'a> {
     fn fail(&mut self, error: NodeError, cx: &TaskContext<'_>) {
         self.timer = None;
         // A child's failure is recorded by the child; what fails here is what the child failed with.
-        if let Some(failure) = error.child_failure().filter(|failure| !self.ctx.has_passed(failure)) {
+        if let Some(failure) = error.child_failure().filter(|failure| !self.must_record(failure)) {
             let rest = self.ctx.finish();
             debug_assert!(
                 rest.is_none() || self.node.spec().kind != NodeKind::Workflow,
@@ -207,17 +207,28 @@ impl<'a> NodeRun<'a> {
             );
             return self.retry_or_end(failure.error.clone(), failure.clone());
         }
-        // Of a failure that the body had gone past, history must know that it came back.
         let rethrown = error.child_failure().cloned();
         let failure = rethrown.unwrap_or_else(|| ChildFailure { error, path: self.ctx.node_path().clone() });
         let staged = self.ctx.fail(&failure.error);
         self.send(staged, Then::Failed(Box::new(failure)), cx);
     }
 
+    /// Whether a child's failure needs an error event of this run, too: it ends what the attempt had gone past. Otherwise a
+    /// resume would take the attempt's way, and the retry another one.
+    fn must_record(&self, failure: &ChildFailure) -> bool {
+        self.ctx.has_passed(failure) || (self.ctx.passes_failures() && self.policy_for(&failure.error).is_some())
+    }
+
+    /// The policy by which the node is tried again after this error.
+    fn policy_for(&self, error: &NodeError) -> Option<&'a RetryConfig> {
+        let attempt = self.ctx.attempt_count();
+        self.node.spec().retry.as_ref().filter(|policy| policy.retries(error, attempt))
+    }
+
     fn retry_or_end(&mut self, error: NodeError, failure: ChildFailure) {
         let spec = self.node.spec();
         let attempt = self.ctx.attempt_count();
-        match spec.retry.as_ref().filter(|policy| policy.retries(&error, attempt)) {
+        match self.policy_for(&error) {
             Some(policy) => {
                 let services = self.ctx.invocation().services();
                 let delay = policy.delay(attempt, services.ids.uniform());
@@ -231,6 +242,7 @@ impl<'a> NodeRun<'a> {
             }
             None => {
                 self.span.in_scope(|| warn_unnamed(spec, &self.ctx, &error));
+                self.ctx.leave_passed_failures();
                 self.ctx.set_error(failure);
                 self.phase = Phase::Finished;
             }
@@ -325,6 +337,9 @@ impl Drop for NodeRun<'_> {
     fn drop(&mut self) {
         if let Phase::Sending { ticket, .. } = self.phase {
             self.ctx.invocation().queue().forget(ticket);
+        }
+        if !matches!(self.phase, Phase::Start | Phase::Finished) {
+            self.ctx.leave_passed_failures();
         }
     }
 }

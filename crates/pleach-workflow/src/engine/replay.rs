@@ -68,6 +68,13 @@ pub(crate) enum Standing {
 
 impl Standing {
     pub(crate) fn of(node: ReplayRules, record: &RunRecord, dynamic: bool) -> Self {
+        // Its child gave the output; what the run would have done next, its route for example, is not known.
+        let is_cut_off = record.delegated && node.rerun_on_resume && !node.is_workflow && !record.is_open();
+        if is_cut_off { Self::Due } else { Self::behind_delegate(node, record, dynamic) }
+    }
+
+    /// The same for a run that is known to have continued behind the child whose output is its own, if it has one.
+    pub(crate) fn behind_delegate(node: ReplayRules, record: &RunRecord, dynamic: bool) -> Self {
         if node.is_workflow {
             return Self::Due;
         }
@@ -75,10 +82,6 @@ impl Standing {
             return if node.rerun_on_resume && !record.answers().is_empty() { Self::Due } else { Self::Open };
         }
         if record.failed {
-            return Self::Due;
-        }
-        // Its child gave the output; what the run would have done next, its route for example, is not known.
-        if record.delegated && node.rerun_on_resume {
             return Self::Due;
         }
         // What a node chose before it asked is not its result yet.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use pleach::prelude::*;
-use pleach::{Node, Run, RunOptions};
+use pleach::{Node, Run, RunOptions, SessionServiceExt};
 use serde_json::{Value, json};
 
 use crate::replay::{Sessions, count, invocation, play, process};
@@ -232,5 +232,237 @@ async fn c5_a_child_that_left_events_and_gave_nothing_leaves_no_event_more_and_r
     play(process(root(), &sessions, true).run("ana", "s1", "go")).await;
     let answered = process(root(), &sessions, true).answer("s1", "q", 7).unwrap();
     assert_eq!(answered.output::<u32>().await.unwrap(), 7);
+    assert_eq!(count(&calls), 1);
+}
+
+/// What comes behind a caught failure of `a`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Behind {
+    /// Another child fails the first time, and the caller with it.
+    Child,
+    /// The caller fails.
+    Own,
+    /// The caller reports an error of the same text and continues.
+    Report,
+    /// The caller cleans up and returns the failure.
+    Rethrow,
+}
+
+fn tried_again() -> RetryConfig {
+    RetryConfig::attempts(2).initial_delay(0.0).jitter(0.0)
+}
+
+/// A caller that catches the failure of `a`, continues, and is tried again where it fails.
+fn fallible(calls: &Arc<AtomicU32>, behind: Behind, retry: Option<RetryConfig>) -> impl Node {
+    let (a, b) = (fails_once("a", calls), fails_once("b", &Arc::new(AtomicU32::new(0))));
+    let caller = FunctionNode::new("caller", move |ctx: Context| {
+        let (a, b) = (a.clone(), b.clone());
+        async move {
+            let failure = match ctx.run(&a, json!(1)).await {
+                Ok(given) => return Ok(given),
+                Err(failure) => failure,
+            };
+            match behind {
+                Behind::Child => return ctx.run(&b, json!(2)).await,
+                Behind::Report => ctx.emit(Event::new().with_error("Declined", "no money")).await?,
+                Behind::Own | Behind::Rethrow => ctx.emit(Event::message("plan B")).await?,
+            }
+            match behind {
+                Behind::Own => Err(NodeError::value("nothing left")),
+                Behind::Rethrow => Err(failure),
+                _ => Ok("plan B".to_owned()),
+            }
+        }
+    });
+    let caller = caller.rerun_on_resume(true);
+    match retry {
+        Some(retry) => caller.retry(retry),
+        None => caller,
+    }
+}
+
+async fn again(root: impl Node, sessions: &Sessions) -> String {
+    let runner = process(root, sessions, false);
+    runner.resume("ana", "s1", invocation(sessions).await).output::<String>().await.unwrap()
+}
+
+/// Issue 10 C6: the retry runs `a` again, so a resume from the pause before it does, too.
+#[tokio::test]
+async fn c6_a_failed_attempt_of_the_caller_ends_what_it_had_gone_past() {
+    for (behind, events) in [(Behind::Own, 3), (Behind::Child, 3), (Behind::Rethrow, 3)] {
+        let calls = Arc::default();
+        let run = process(fallible(&calls, behind, Some(tried_again())), &Sessions::default(), false);
+        assert_eq!(run.run("ana", "s1", "go").output::<String>().await.unwrap(), "a", "live, {behind:?}");
+        let (calls, sessions) = (Arc::default(), Sessions::default());
+        let run = process(fallible(&calls, behind, Some(tried_again())), &sessions, false).run("ana", "s1", "go");
+        let lines = cut(run, events).await;
+        assert!(lines[2].starts_with("caller@1: "), "{lines:?}");
+        let output = again(fallible(&calls, behind, Some(tried_again())), &sessions).await;
+        assert_eq!((output.as_str(), count(&calls)), ("a", 2), "{behind:?}");
+    }
+}
+
+#[tokio::test]
+async fn c6_behind_the_failure_of_plan_b_alone_the_first_one_is_given_back() {
+    for retry in [None, Some(tried_again())] {
+        let (calls, sessions) = (Arc::default(), Sessions::default());
+        let root = || fallible(&calls, Behind::Child, retry.clone());
+        cut(process(root(), &sessions, false).run("ana", "s1", "go"), 2).await;
+        let lines = resume(root(), &sessions, false).await;
+        assert_eq!(lines[0], "caller@1/b@1: Declined: no money", "plan B runs, not plan A: {lines:?}");
+    }
+}
+
+/// As in google-adk a child's failure has one error event, unless the caller is tried again or had gone past it.
+#[tokio::test]
+async fn c6_a_failure_of_plan_b_leaves_no_error_event_of_the_caller_that_is_not_tried_again() {
+    let root = fallible(&Arc::default(), Behind::Child, None);
+    let lines = trace(process(root, &Sessions::default(), false).run("ana", "s1", "go")).await;
+    let wanted = ["caller@1/a@1: Declined: no money", "caller@1/b@1: Declined: no money", "! Declined: no money"];
+    assert_eq!(lines, wanted);
+}
+
+#[tokio::test]
+async fn c6_an_error_that_the_caller_only_reports_ends_nothing() {
+    let (calls, sessions) = (Arc::default(), Sessions::default());
+    let root = || fallible(&calls, Behind::Report, Some(tried_again()));
+    cut(process(root(), &sessions, false).run("ana", "s1", "go"), 2).await;
+    assert_eq!((again(root(), &sessions).await.as_str(), count(&calls)), ("plan B", 1));
+}
+
+/// Issue 10 C6: a policy that names the type of the failure tries the caller again after a resume, too.
+#[tokio::test]
+async fn c6_a_failure_that_is_given_back_is_classified_as_the_live_one() {
+    for policy in [tried_again().on::<std::io::Error>(), tried_again().only(["GatewayError"])] {
+        let (calls, sessions) = (Arc::<AtomicU32>::default(), Sessions::default());
+        let typed = policy.exceptions.as_ref().is_some_and(|names| names[0] != "GatewayError");
+        let root = || {
+            let calls = Arc::clone(&calls);
+            let a = FunctionNode::new("a", move || {
+                let first = calls.fetch_add(1, Ordering::Relaxed) == 0;
+                async move {
+                    match (first, typed) {
+                        (false, _) => Ok("a".to_owned()),
+                        (true, true) => Err(NodeError::from_handler(std::io::Error::other("broken"))),
+                        (true, false) => Err(NodeError::new("GatewayError", "gone").with_status("UNAVAILABLE")),
+                    }
+                }
+            });
+            let caller = FunctionNode::new("caller", move |ctx: Context| {
+                let a = a.clone();
+                async move {
+                    let given = ctx.run(&a, ()).await;
+                    if given.is_err() {
+                        ctx.emit(Event::message("clean-up")).await?;
+                    }
+                    given
+                }
+            });
+            caller.rerun_on_resume(true).retry(policy.clone())
+        };
+        cut(process(root(), &sessions, false).run("ana", "s1", "go"), 2).await;
+        assert_eq!((again(root(), &sessions).await.as_str(), count(&calls)), ("a", 2));
+    }
+}
+
+/// Of a failure that a combinator keeps while other calls of the body continue the engine cannot know whether the body has
+/// caught it: it counts as caught until it comes out, which the caller's error event records.
+#[tokio::test]
+async fn c6_a_failure_that_join_hands_out_later_has_an_error_event_of_the_caller_and_is_tried_again() {
+    let (calls, sessions) = (Arc::default(), Sessions::default());
+    let root = || {
+        let a = fails_once("a", &calls);
+        let (b, c) = (FunctionNode::new("b", async || 1), FunctionNode::new("c", async || 2));
+        let caller = FunctionNode::new("caller", move |ctx: Context| {
+            let (a, b, c) = (a.clone(), b.clone(), c.clone());
+            async move {
+                let lane = async {
+                    let _: i64 = ctx.run(&b, ()).await?;
+                    ctx.run(&c, ()).await
+                };
+                let (a, lane) = futures::join!(ctx.run(&a, json!(1)), lane);
+                let _: i64 = lane?;
+                a
+            }
+        });
+        caller.rerun_on_resume(true)
+    };
+    let lines = trace(process(root(), &sessions, false).run("ana", "s1", "go")).await;
+    assert_eq!(lines.iter().filter(|line| line.contains("Declined")).count(), 3, "{lines:?}");
+    assert_eq!((again(root(), &sessions).await.as_str(), count(&calls)), ("a", 2));
+}
+
+/// A caller whose output is a child's and that does nothing behind it, in a workflow of its own where `nested`; then a
+/// question.
+fn delegates_only(calls: &Arc<AtomicU32>, nested: bool) -> Workflow {
+    let seen = Arc::clone(calls);
+    let child = FunctionNode::new("child", async || "child".to_owned());
+    let caller = FunctionNode::new("caller", move |ctx: Context| {
+        let child = child.clone();
+        seen.fetch_add(1, Ordering::Relaxed);
+        async move { ctx.run_node(&child, Value::Null, options().use_as_output(true)).await.map(|_| Dynamic(Value::Null)) }
+    });
+    let caller = caller.rerun_on_resume(true);
+    let mut wf = Workflow::builder("wf");
+    let caller = match nested {
+        true => {
+            let mut inner = Workflow::builder("inner");
+            let caller = inner.add(caller);
+            inner.edge(START, caller);
+            wf.add(inner.build().unwrap())
+        }
+        false => wf.add(caller),
+    };
+    let ask = wf.node("ask", async || RequestInput::<u32>::ask("q", "?"));
+    wf.edge(START, caller).edge(caller, ask);
+    wf.build().unwrap()
+}
+
+/// The same events as another program would have stored them, without notes.
+async fn without_notes(sessions: &Sessions) -> Sessions {
+    let (stored, other) = (sessions.stored.get_session(&key(), Default::default()).await, Sessions::default());
+    let request = pleach::CreateSession::new("t", "ana").with_session_id("s1");
+    let mut session = other.stored.create_session(request).await.unwrap();
+    for event in &stored.unwrap().unwrap().events {
+        let mut event = Event::clone(event);
+        event.set_custom_metadata(None);
+        other.stored.append_event(&mut session, event).await.unwrap();
+    }
+    other
+}
+
+/// Issue 10 C6: google-adk stores no note that a caller has completed behind its delegate; what followed proves it.
+#[tokio::test]
+async fn c6_a_caller_whose_successor_has_begun_is_complete_without_a_note() {
+    for nested in [false, true] {
+        let (calls, sessions) = (Arc::default(), Sessions::default());
+        play(process(delegates_only(&calls, nested), &sessions, false).run("ana", "s1", "go")).await;
+        let sessions = without_notes(&sessions).await;
+        play(process(delegates_only(&calls, nested), &sessions, false).answer("s1", "q", 7).unwrap()).await;
+        assert_eq!(count(&calls), 1, "nested: {nested}");
+    }
+}
+
+#[tokio::test]
+async fn c6_a_caller_in_a_workflow_that_has_ended_is_complete_without_a_note() {
+    let (calls, sessions) = (Arc::<AtomicU32>::default(), Sessions::default());
+    let root = || {
+        let seen = Arc::clone(&calls);
+        let child = FunctionNode::new("child", async || "child".to_owned());
+        let caller = FunctionNode::new("caller", move |ctx: Context| {
+            let child = child.clone();
+            seen.fetch_add(1, Ordering::Relaxed);
+            async move {
+                ctx.run_node(&child, Value::Null, options().use_as_output(true)).await.map(|_| Dynamic(Value::Null))
+            }
+        });
+        let mut wf = Workflow::builder("wf");
+        let caller = wf.add(caller.rerun_on_resume(true));
+        wf.edge(START, caller);
+        wf.build().unwrap()
+    };
+    play(process(root(), &sessions, true).run("ana", "s1", "go")).await;
+    let sessions = without_notes(&sessions).await;
+    assert_eq!(again(root(), &sessions).await, "child");
     assert_eq!(count(&calls), 1);
 }
