@@ -5,7 +5,7 @@
 
 use pleach_core::Content;
 use pleach_schema::{json_or_text, to_bool, to_float, to_int};
-use serde::de::value::{MapDeserializer, SeqDeserializer};
+use serde::de::value::{BorrowedStrDeserializer, MapDeserializer, SeqDeserializer};
 use serde::de::{DeserializeOwned, Deserializer, IntoDeserializer, Visitor};
 use serde::forward_to_deserialize_any;
 use serde_json::{Error, Value};
@@ -78,7 +78,7 @@ impl<'de> Deserializer<'de> for Lax<'de> {
                 Ok(value)
             }
             Value::Object(map) => {
-                let entries = map.iter().map(|(key, value)| (key.as_str(), Lax(value)));
+                let entries = map.iter().map(|(key, value)| (Key(key), Lax(value)));
                 visitor.visit_map(MapDeserializer::new(entries))
             }
             scalar => scalar.deserialize_any(visitor),
@@ -105,6 +105,61 @@ impl<'de> Deserializer<'de> for Lax<'de> {
         visitor: V,
     ) -> Result<V::Value, Error> {
         self.0.deserialize_enum(name, variants, visitor)
+    }
+
+    forward_to_deserialize_any! {
+        char str string bytes byte_buf unit unit_struct seq tuple tuple_struct map struct identifier ignored_any
+    }
+}
+
+/// A key of an object: a text, or the number or flag that is written there.
+#[derive(Clone, Copy, Debug)]
+struct Key<'de>(&'de str);
+
+impl<'de> IntoDeserializer<'de, Error> for Key<'de> {
+    type Deserializer = Self;
+    fn into_deserializer(self) -> Self {
+        self
+    }
+}
+
+macro_rules! written {
+    ($($method:ident)*) => {$(
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+            match serde_json::from_str::<Value>(self.0) {
+                Ok(value @ (Value::Number(_) | Value::Bool(_))) => value.$method(visitor),
+                _ => visitor.visit_borrowed_str(self.0),
+            }
+        }
+    )*};
+}
+
+impl<'de> Deserializer<'de> for Key<'de> {
+    type Error = Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_borrowed_str(self.0)
+    }
+
+    written!(deserialize_bool deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_i128
+             deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64 deserialize_u128
+             deserialize_f32 deserialize_f64);
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        BorrowedStrDeserializer::new(self.0).deserialize_enum(name, variants, visitor)
     }
 
     forward_to_deserialize_any! {
@@ -218,6 +273,18 @@ mod tests {
         assert_eq!(to_float(&json!("inf")), None);
         assert_eq!(to_float(&json!("1__0")), None);
         assert_eq!((to_bool(&json!("On")), to_bool(&json!(" on"))), (Some(true), None));
+    }
+
+    #[test]
+    fn keys_of_maps_are_read_as_the_numbers_and_flags_that_they_hold() {
+        use std::collections::BTreeMap;
+
+        let read = from_value::<BTreeMap<u8, i32>>(&json!({"7": "1", "255": 2}));
+        assert_eq!(read.unwrap(), BTreeMap::from([(7, 1), (255, 2)]));
+        assert_eq!(from_value::<BTreeMap<bool, i32>>(&json!({"true": 1})).unwrap(), BTreeMap::from([(true, 1)]));
+        assert_eq!(from_value::<BTreeMap<String, i32>>(&json!({"7": 1})).unwrap()["7"], 1);
+        assert!(from_value::<BTreeMap<u8, i32>>(&json!({"256": 1})).is_err());
+        assert!(from_value::<BTreeMap<u8, i32>>(&json!({"x": 1})).is_err());
     }
 
     #[test]

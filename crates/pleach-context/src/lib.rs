@@ -49,8 +49,8 @@ pub use history::{Answered, History, RecordedRun, RunKey, RunRecord, mark_comple
 pub use invocation::{InvocationContext, InvocationSetup};
 pub use lax::{from_content, from_value};
 pub use node::{
-    Decode, Dynamic, EdgeOutline, Flow, GraphOutline, InputKind, Node, NodeFault, NodeInput, NodeKind, NodeSpec,
-    Outline, Typed, TypedNode, Untyped, Yield,
+    AnswerType, Decode, Dynamic, EdgeOutline, Flow, GraphOutline, InputKind, Node, NodeFault, NodeInput, NodeKind,
+    NodeSpec, Outline, Typed, TypedNode, Untyped, Yield,
 };
 pub use pleach_schema::json_or_text;
 pub use pleach_session::live_events_of;

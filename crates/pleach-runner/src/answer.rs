@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use pleach_context::{AnswerType, Node};
 use pleach_core::{
     Branch, Content, Event, FunctionCall, FunctionResponse, InvocationId, Map, NODE_CONFIRMATION, Part, REQUEST_INPUT,
 };
@@ -56,6 +57,7 @@ pub(crate) fn resolve(
     content: &Content,
     events: &[Arc<Event>],
     named: Option<&InvocationId>,
+    root: &dyn Node,
 ) -> Result<Option<Answered>, RunError> {
     if content.function_calls().next().is_some() {
         return Err(RunError::Message("User message cannot contain function calls.".into()));
@@ -96,8 +98,8 @@ pub(crate) fn resolve(
     if invocations.len() > 1 {
         return Err(several_invocations(invocations));
     }
-    for (id, response, _, call) in &calls {
-        check(id, response, call)?;
+    for (id, response, event, call) in &calls {
+        check(root, id, response, event, call)?;
     }
     Ok(Some(of_call(first)))
 }
@@ -146,18 +148,40 @@ fn find_calls<'a>(
 /// The schema that a question stored.
 pub(crate) fn schema_of(call: &FunctionCall) -> Option<&Value> {
     let schema = call.args.as_ref()?.get("response_schema")?;
-    (call.name.as_deref() == Some(REQUEST_INPUT) && schema.is_object()).then_some(schema)
+    (asks_input(call) && schema.is_object()).then_some(schema)
 }
 
-/// Checks an answer before it is stored: as every later reader of the history will, and against the whole schema.
-pub(crate) fn check(id: &str, response: &FunctionResponse, call: &FunctionCall) -> Result<(), RunError> {
-    let Some(schema) = schema_of(call) else { return Ok(()) };
-    let misfit = |reason| RunError::Answer { id: id.to_owned(), reason };
-    let empty = Map::new();
-    let answer = unwrap_response(response.response.as_ref().unwrap_or(&empty));
+/// Checks an answer before it is stored: against the whole schema of its question, as every later reader of the history will,
+/// and against the type that the asking node declares.
+pub(crate) fn check(
+    root: &dyn Node,
+    id: &str,
+    response: &FunctionResponse,
+    asked: &Event,
+    call: &FunctionCall,
+) -> Result<(), RunError> {
     // google-adk takes confirmations with keys that its own schema forbids.
-    if !id.starts_with(NODE_CONFIRMATION) {
+    let is_confirmation = id.starts_with(NODE_CONFIRMATION);
+    let misfit = |reason| RunError::Answer { id: id.to_owned(), reason };
+    let schema = schema_of(call);
+    if let Some(schema) = schema.filter(|_| !is_confirmation) {
+        let empty = Map::new();
+        let answer = unwrap_response(response.response.as_ref().unwrap_or(&empty));
         validate_answer(schema, &answer).map_err(|fault| misfit(fault.to_string()))?;
     }
-    check_stored_answer(Some(schema), response).map(drop).map_err(misfit)
+    let fitting = check_stored_answer(schema, response).map_err(misfit)?;
+    let answer_type = answer_type(root, asked).filter(|_| !is_confirmation && asks_input(call));
+    answer_type.map_or(Ok(()), |wanted| wanted.check(&fitting).map_err(|fault| misfit(fault.to_string())))
+}
+
+fn asks_input(call: &FunctionCall) -> bool {
+    call.name.as_deref() == Some(REQUEST_INPUT)
+}
+
+/// The type of the answers that the node wants whose run has asked.
+fn answer_type(root: &dyn Node, asked: &Event) -> Option<AnswerType> {
+    let names: Vec<&str> =
+        asked.path().segments().map(|run| run.rsplit_once('@').map_or(run, |(name, _)| name)).collect();
+    let (first, below) = names.split_first()?;
+    if *first == root.spec().name { root.answer_type(below) } else { None }
 }

@@ -66,11 +66,11 @@ impl RunnerParts {
         let (mut message, mut history) = (request.message.clone().map(as_user), None);
         let answered = match (&message, &request.strict) {
             (Some(answers), Some(strict)) => {
-                let taken = resolve_strict(answers, strict, &session.events)?;
+                let taken = resolve_strict(answers, strict, &session.events, &*self.root)?;
                 (message, history) = (taken.message, Some(taken.history));
                 Some(taken.answered)
             }
-            (Some(message), None) => resolve(message, &session.events, request.invocation_id.as_ref())?,
+            (Some(message), None) => resolve(message, &session.events, request.invocation_id.as_ref(), &*self.root)?,
             (None, _) => None,
         };
         if let (Some(answered), Some(named)) = (&answered, &request.invocation_id)
@@ -260,7 +260,7 @@ impl RunnerParts {
         if let Some(replaced) = ic.services().plugins.on_user_message(ic, &message).await.map_err(RunError::Plugin)? {
             message = as_user(replaced);
             if let Some(known) = &answered {
-                answered = resolve(&message, &ic.events(), Some(&known.invocation_id))?;
+                answered = resolve(&message, &ic.events(), Some(&known.invocation_id), &*self.root)?;
             }
         }
         ic.services().sent_credentials.take_from(&mut message, ic);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use pleach_context::{Answered as Earlier, History};
+use pleach_context::{Answered as Earlier, History, Node};
 use pleach_core::{Content, Event, FunctionCall, FunctionResponse, InvocationId, Part, Question, REQUEST_CREDENTIAL};
 use pleach_session::{check_stored_answer, live_events_of, newest_live_events, open_questions};
 use serde_json::Value;
@@ -28,7 +28,12 @@ pub(crate) struct Taken {
 ///
 /// # Errors
 /// A question that is unknown, ambiguous or answered otherwise, questions of several invocations, an answer that does not fit.
-pub(crate) fn resolve_strict(message: &Content, strict: &Strict, events: &[Arc<Event>]) -> Result<Taken, RunError> {
+pub(crate) fn resolve_strict(
+    message: &Content,
+    strict: &Strict,
+    events: &[Arc<Event>],
+    root: &dyn Node,
+) -> Result<Taken, RunError> {
     let open = open_questions(events);
     let mut asked = Vec::new();
     for question in &strict.questions {
@@ -41,7 +46,7 @@ pub(crate) fn resolve_strict(message: &Content, strict: &Strict, events: &[Arc<E
     let invocation = first.invocation_id();
     let history = History::of(&live_events_of(events, invocation));
     let mut parts = Vec::new();
-    for ((_, call), part) in asked.iter().zip(message.parts()) {
+    for ((event, call), part) in asked.iter().zip(message.parts()) {
         let Some(response) = &part.function_response else { continue };
         let id = call.id.as_deref().unwrap_or_default();
         let is_open = open.iter().any(|question| question.id == id && question.invocation_id == *invocation);
@@ -54,7 +59,7 @@ pub(crate) fn resolve_strict(message: &Content, strict: &Strict, events: &[Arc<E
             Fate::Same => continue,
             Fate::Late => return Err(already()),
         }
-        check(id, response, call)?;
+        check(root, id, response, event, call)?;
         parts.push(part.clone());
     }
     let message = (!parts.is_empty()).then(|| of_parts(message, parts));

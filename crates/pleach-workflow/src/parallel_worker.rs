@@ -6,8 +6,8 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use pleach_context::{
-    Context, Flow, History, InputKind, Need, Node, NodeError, NodeFault, NodeInput, NodeSpec, RetryConfig, RunOptions,
-    TypedNode, json_or_text,
+    AnswerType, Context, Flow, History, InputKind, Need, Node, NodeError, NodeFault, NodeInput, NodeSpec, RetryConfig,
+    RunOptions, TypedNode, json_or_text,
 };
 use pleach_core::{BoxFuture, Content, NodePath};
 use serde_json::Value;
@@ -133,6 +133,10 @@ impl<N: Node> Node for ParallelWorker<N> {
 
     fn fits(&self, path: &NodePath, history: &History) -> Result<(), NodeError> {
         history.children(path).try_for_each(|item| self.node.fits(item.path, history))
+    }
+
+    fn answer_type(&self, path: &[&str]) -> Option<AnswerType> {
+        path.split_first().and_then(|(_, below)| self.node.answer_type(below))
     }
 
     fn needs(&self, needs: &mut Vec<Need>) {

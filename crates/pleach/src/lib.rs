@@ -47,12 +47,12 @@ pub use pleach_artifact::{
     InMemoryArtifactService, SaveArtifact,
 };
 pub use pleach_context::{
-    AbortSignal, And, Answers, AuthCredential, ChildEnd, ChildFailure, Context, CredentialService, DeadEnd, Decode,
-    Dynamic, EdgeOutline, EventQueue, Extract, Fail, Feeds, Field, Flow, FromContext, FromState, GraphOutline, History,
-    Hook, InMemoryCredentialService, Input, InputKind, InvocationContext, Key, Need, Node, NodeError, NodeFault,
-    NodeInput, NodeKind, NodeScheduler, NodeSpec, Nothing, Outline, Plugin, PluginManager, ReadonlyContext, Result,
-    ResultExt, Resume, RetryConfig, RunConfig, RunOptions, Schema, SessionStateCredentialService, Shared, State,
-    StreamingMode, SystemClock, Takes, Tool, ToolContext, TypedNode, Wants, Yield, fit,
+    AbortSignal, And, AnswerType, Answers, AuthCredential, ChildEnd, ChildFailure, Context, CredentialService, DeadEnd,
+    Decode, Dynamic, EdgeOutline, EventQueue, Extract, Fail, Feeds, Field, Flow, FromContext, FromState, GraphOutline,
+    History, Hook, InMemoryCredentialService, Input, InputKind, InvocationContext, Key, Need, Node, NodeError,
+    NodeFault, NodeInput, NodeKind, NodeScheduler, NodeSpec, Nothing, Outline, Plugin, PluginManager, ReadonlyContext,
+    Result, ResultExt, Resume, RetryConfig, RunConfig, RunOptions, Schema, SessionStateCredentialService, Shared,
+    State, StreamingMode, SystemClock, Takes, Tool, ToolContext, TypedNode, Wants, Yield, fit,
 };
 pub use pleach_core::{
     AnyRoute, AppName, AuthConfig, AuthDocument, Blob, BoxError, BoxFuture, Branch, CamelCase, Clock, Content,

@@ -11,9 +11,9 @@ use smol_str::SmolStr;
 
 use super::Context;
 use super::park::LiveCall;
-use crate::extract::Feeds;
-use crate::node::Decode;
-use crate::{ChildEnd, ChildFailure, Node, NodeError, NodeInput, RunOptions, TypedNode, lax};
+use crate::extract::{Feeds, warn_unread};
+use crate::node::{Decode, read_answer};
+use crate::{ChildEnd, ChildFailure, Node, NodeError, NodeInput, RunOptions, TypedNode};
 
 /// How deep runs may be nested: a child is polled inside its parent, on one stack.
 const MAX_DEPTH: u32 = 128;
@@ -157,11 +157,12 @@ impl Context {
     /// The body is dropped as soon as all of its calls to the context that are under way are parked. Other work beside
     /// them (a request, a sleep) is cut off at that moment: await it first, or make it a child.
     ///
-    /// The answer's JSON schema stands in the stored question, so a bad answer is refused before it is stored. The
-    /// node runs again from its start when an answer has come.
+    /// The stored question has the JSON schema of `T`, so an answer that the schema refuses is not stored. One that only `T`
+    /// refuses is stored; the question is then asked again, with a warning in the log that names the field. The node runs
+    /// again from its start when an answer has come.
     ///
     /// # Errors
-    /// A `ValueError` when this node has no `rerun_on_resume`, a `ValidationError` when a stored answer is no `T`.
+    /// A `ValueError` when this node has no `rerun_on_resume`.
     pub async fn ask<T: DeserializeOwned + JsonSchema>(
         &self,
         id: &str,
@@ -171,7 +172,13 @@ impl Context {
         if let Some(schema) = json_schema_of::<T>() {
             question = question.with_schema(schema);
         }
-        lax::from_value(&self.ask_with(question).await?)
+        if let Some(answer) = self.resume_inputs().get(id) {
+            match read_answer(answer) {
+                Ok(answer) => return Ok(answer),
+                Err(misfit) => warn_unread(self, &misfit),
+            }
+        }
+        Err(self.wait_for_answer(question).await)
     }
 
     /// Asks a question with everything it can carry, and gives the answer as JSON. See [`Context::ask`].
@@ -186,15 +193,22 @@ impl Context {
         if let Some(answer) = self.resume_inputs().get(&id) {
             return Ok(answer.clone());
         }
+        Err(self.wait_for_answer(question).await)
+    }
+
+    /// Asks, and waits until the body is dropped.
+    async fn wait_for_answer(&self, question: RequestInput) -> NodeError {
         if !self.inner.rerun_on_resume {
             let node = self.node_name();
-            return Err(NodeError::value(format!(
+            return NodeError::value(format!(
                 "Node '{node}' asks in the middle of its body, so it must run again when the answer comes: add it with `FunctionNode::new(\"{node}\", …).rerun_on_resume(true)`, or return a `RequestInput` instead."
-            )));
+            ));
         }
         let live = LiveCall::enter(self);
-        self.emit(question).await?;
-        Err(live.park().await)
+        match self.emit(question).await {
+            Ok(()) => live.park().await,
+            Err(error) => error,
+        }
     }
 
     /// The run id that the next child of this name would get. ADK: `get_next_child_run_id`.

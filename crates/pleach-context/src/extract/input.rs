@@ -5,10 +5,12 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use pleach_core::{Content, Map};
+use pleach_schema::Misfit;
 use serde::de::DeserializeOwned;
 
 use super::{FromContext, Nothing, Takes};
-use crate::{Context, Dynamic, Need, NodeError, NodeInput, lax};
+use crate::node::read_answer;
+use crate::{Context, Dynamic, Need, NodeError, NodeInput};
 
 /// What the predecessor gave, or the user's message for the first nodes.
 ///
@@ -54,7 +56,8 @@ impl FromContext for Input<NodeInput> {
 
 /// The answer to this node's question, if the run resumes with one.
 ///
-/// With several answers, `T` is read from the map of question id to answer.
+/// With several answers, `T` is read from the map of question id to answer. An answer that cannot be read as a `T` counts as
+/// none, with a warning in the log, so that the node asks again.
 #[derive(Clone, Debug)]
 pub struct Resume<T>(pub Option<T>);
 
@@ -65,11 +68,17 @@ impl<T: DeserializeOwned> FromContext for Resume<T> {
         let answers = ctx.resume_inputs();
         let answer = match answers.len() {
             0 => return Ok(Self(None)),
-            1 => answers.values().next().map(lax::from_value),
-            _ => Some(lax::from_value(&serde_json::Value::Object(answers.clone()))),
+            1 => answers.values().next().map(read_answer),
+            _ => Some(read_answer(&serde_json::Value::Object(answers.clone()))),
         };
-        Ok(Self(answer.transpose()?))
+        let taken = answer.transpose();
+        Ok(Self(taken.inspect_err(|misfit| warn_unread(ctx, misfit)).unwrap_or_default()))
     }
+}
+
+/// Only the type of a parameter, which no stored schema describes, refuses an answer that is stored.
+pub(crate) fn warn_unread(ctx: &Context, misfit: &Misfit) {
+    tracing::warn!(node = %ctx.node_path(), %misfit, "a stored answer does not fit the type that the node reads: it asks again");
 }
 
 /// All answers to this node's questions, by question id; empty unless the run resumes.

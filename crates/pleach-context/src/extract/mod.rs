@@ -7,6 +7,7 @@ mod wants;
 
 pub use feeds::{Feeds, fit};
 pub use from_state::FromState;
+pub(crate) use input::warn_unread;
 pub use input::{Answers, Input, Resume, Shared};
 pub use wants::{And, Nothing, Takes, Wants};
 

@@ -1,11 +1,14 @@
 //! What a node is: the [`Node`] trait, its [`NodeSpec`], and what goes in and comes out of a run.
 
+mod answer_type;
 mod flow;
 mod input;
 mod outline;
 mod spec;
 mod typed;
 
+pub use answer_type::AnswerType;
+pub(crate) use answer_type::read as read_answer;
 pub use flow::{Flow, Yield};
 pub use input::NodeInput;
 pub use outline::{EdgeOutline, GraphOutline, Outline};
@@ -48,6 +51,12 @@ pub trait Node: Send + Sync + 'static {
         Ok(())
     }
 
+    /// Returns the type of the answers to the questions that a node asks: of this node for an empty `path`, else of the node
+    /// inside that the names on `path` lead to. `None` when it is only known at run time, or not at all.
+    fn answer_type(&self, _path: &[&str]) -> Option<AnswerType> {
+        None
+    }
+
     /// Adds the app-provided values (see [`Shared`](crate::Shared)) that the node cannot run without.
     fn needs(&self, _needs: &mut Vec<crate::Need>) {}
 }
@@ -67,6 +76,10 @@ impl<N: Node + ?Sized> Node for std::sync::Arc<N> {
 
     fn fits(&self, path: &NodePath, history: &History) -> Result<(), NodeError> {
         (**self).fits(path, history)
+    }
+
+    fn answer_type(&self, path: &[&str]) -> Option<AnswerType> {
+        (**self).answer_type(path)
     }
 
     fn needs(&self, needs: &mut Vec<crate::Need>) {

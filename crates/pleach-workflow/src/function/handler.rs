@@ -2,7 +2,7 @@
 
 use std::future::{Future, ready};
 
-use pleach_context::{Context, Extract, Flow, Need, NodeError, NodeInput};
+use pleach_context::{AnswerType, Context, Extract, Flow, Need, NodeError, NodeInput};
 use pleach_core::BoxFuture;
 use smol_str::SmolStr;
 
@@ -65,6 +65,11 @@ pub trait Handler<M>: Send + Sync + 'static {
     /// Adds the state keys that it reads by declaration.
     fn state_params(&self, keys: &mut Vec<SmolStr>);
 
+    /// Returns the type of the answer when its result is a question.
+    fn answer_type(&self) -> Option<AnswerType> {
+        None
+    }
+
     /// Returns the routes that it chooses among, when its result type names them.
     fn routes(&self) -> Option<&'static [&'static str]> {
         None
@@ -101,6 +106,10 @@ where
 
     fn state_params(&self, keys: &mut Vec<SmolStr>) {
         Args::state_params(keys);
+    }
+
+    fn answer_type(&self) -> Option<AnswerType> {
+        <<F::Ret as Future>::Output as IntoYield<HowItReturns>>::answer_type()
     }
 
     fn routes(&self) -> Option<&'static [&'static str]> {

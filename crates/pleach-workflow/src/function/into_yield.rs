@@ -4,10 +4,11 @@ use std::any::Any;
 use std::marker::PhantomData;
 
 use futures_util::{Stream, StreamExt as _};
-use pleach_context::{Dynamic, Flow, NodeError, NodeInput, Yield, json_schema_of};
+use pleach_context::{AnswerType, Dynamic, Flow, NodeError, NodeInput, Yield, json_schema_of};
 use pleach_core::{AnyRoute, BoxError, Content, Event, IntoRoute, RequestInput, Routes};
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// Something that a node handler can return. The marker `M` is inferred.
@@ -29,6 +30,12 @@ pub trait IntoYield<M>: 'static {
     /// # Errors
     /// The error of a `Result`, or a `ValidationError` for a value that has no JSON form.
     fn into_flow(self) -> Result<Flow, NodeError>;
+
+    /// Returns the type of the answer when the result is a question.
+    #[must_use]
+    fn answer_type() -> Option<AnswerType> {
+        None
+    }
 
     /// Returns the routes that it chooses among, when its type names them.
     #[must_use]
@@ -95,6 +102,10 @@ impl<T: IntoYield<M>, E: Into<BoxError> + 'static, M: 'static> IntoYield<ResultW
         self.map_err(NodeError::from_handler)?.into_flow()
     }
 
+    fn answer_type() -> Option<AnswerType> {
+        T::answer_type()
+    }
+
     fn routes() -> Option<&'static [&'static str]> {
         T::routes()
     }
@@ -118,12 +129,16 @@ where
         Ok(Flow::Stream(items.boxed()))
     }
 
+    fn answer_type() -> Option<AnswerType> {
+        S::Item::answer_type()
+    }
+
     fn routes() -> Option<&'static [&'static str]> {
         S::Item::routes()
     }
 }
 
-impl<T: JsonSchema + 'static> IntoYield<marker::Asks> for RequestInput<T> {
+impl<T: JsonSchema + DeserializeOwned + 'static> IntoYield<marker::Asks> for RequestInput<T> {
     type Out = T;
 
     fn into_flow(mut self) -> Result<Flow, NodeError> {
@@ -131,6 +146,10 @@ impl<T: JsonSchema + 'static> IntoYield<marker::Asks> for RequestInput<T> {
             self.response_schema = json_schema_of::<T>();
         }
         Ok(Flow::Done(Some(Yield::from(self))))
+    }
+
+    fn answer_type() -> Option<AnswerType> {
+        Some(AnswerType::of::<T>())
     }
 }
 

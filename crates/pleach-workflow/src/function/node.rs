@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pleach_context::{
-    Context, Dynamic, Flow, InputKind, Need, Node, NodeError, NodeFault, NodeInput, NodeKind, NodeSpec, RetryConfig,
-    Schema, TypedNode, Yield,
+    AnswerType, Context, Dynamic, Flow, InputKind, Need, Node, NodeError, NodeFault, NodeInput, NodeKind, NodeSpec,
+    RetryConfig, Schema, TypedNode, Yield,
 };
 use pleach_core::{AuthConfig, BoxFuture, Content, Event};
 use serde_json::Value;
@@ -29,6 +29,8 @@ pub struct FunctionNode<In, Out> {
     call: Arc<Call>,
     check: Arc<Check>,
     gates: Gates,
+    /// The type of the answer when the handler returns a question.
+    answer: Option<AnswerType>,
     /// What the caller said about `rerun_on_resume`; a gate needs it and turns it on where nothing was said.
     rerun: Option<bool>,
     types: PhantomData<fn(In) -> Out>,
@@ -49,6 +51,7 @@ impl<In, Out> FunctionNode<In, Out> {
         handler.needs(&mut needs);
         handler.state_params(&mut spec.state_params);
         spec.routes = handler.routes();
+        let answer = handler.answer_type();
         let handler = Arc::new(handler);
         let checked = Arc::clone(&handler);
         Self {
@@ -57,6 +60,7 @@ impl<In, Out> FunctionNode<In, Out> {
             call: Arc::new(move |ctx: &Context, input| handler.call(ctx, input)),
             check: Arc::new(move |ctx: &Context, input| checked.check(ctx, input)),
             gates: Gates::default(),
+            answer,
             rerun: None,
             types: PhantomData,
         }
@@ -207,6 +211,11 @@ impl<In: 'static, Out: 'static> Node for FunctionNode<In, Out> {
         if self.gates.is_empty() { (self.call)(&ctx, input) } else { Box::pin(self.run_gated(ctx, input)) }
     }
 
+    fn answer_type(&self, path: &[&str]) -> Option<AnswerType> {
+        // One that runs again may ask in the middle, too, for something else.
+        self.answer.filter(|_| path.is_empty() && !self.spec.rerun_on_resume)
+    }
+
     fn needs(&self, needs: &mut Vec<Need>) {
         needs.extend_from_slice(&self.needs);
     }
@@ -225,6 +234,7 @@ impl<In, Out> Clone for FunctionNode<In, Out> {
             call: Arc::clone(&self.call),
             check: Arc::clone(&self.check),
             gates: self.gates.clone(),
+            answer: self.answer,
             rerun: self.rerun,
             types: PhantomData,
         }

@@ -13,7 +13,9 @@ mod triggers;
 use std::fmt;
 use std::marker::PhantomData;
 
-use pleach_context::{Context, Dynamic, Flow, History, Need, Node, NodeError, NodeInput, NodeSpec, Outline, TypedNode};
+use pleach_context::{
+    AnswerType, Context, Dynamic, Flow, History, Need, Node, NodeError, NodeInput, NodeSpec, Outline, TypedNode,
+};
 use pleach_core::{BoxFuture, NodePath};
 use smol_str::SmolStr;
 
@@ -90,6 +92,11 @@ impl<In: 'static, Out: 'static> Node for Workflow<In, Out> {
 
     fn fits(&self, path: &NodePath, history: &History) -> Result<(), NodeError> {
         self.graph.as_ref().map_or(Ok(()), |graph| changed::check(&self.spec.name, graph, path, history))
+    }
+
+    fn answer_type(&self, path: &[&str]) -> Option<AnswerType> {
+        let (graph, (name, below)) = (self.graph.as_ref()?, path.split_first()?);
+        graph.nodes[*graph.index.get(*name)? as usize].node.answer_type(below)
     }
 
     fn needs(&self, needs: &mut Vec<Need>) {

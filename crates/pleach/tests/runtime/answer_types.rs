@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use pleach::Yield;
 use pleach::prelude::*;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -130,4 +131,82 @@ async fn a1_a_hand_written_schema_is_checked_to_its_depth() {
     wf.edge(START, ask);
     let (runner, _) = runner(wf.build_to(ask).unwrap());
     check_node(runner, &json!({"to": ["a"]}), &[(json!({"to": ["a", "4242"]}), "'to.1'")]).await;
+}
+
+/// A type whose schema says less than its `Deserialize`.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema, PartialEq)]
+#[serde(try_from = "u32", into = "u32")]
+#[schemars(with = "u32")]
+struct Even(u32);
+
+impl TryFrom<u32> for Even {
+    type Error = String;
+
+    fn try_from(number: u32) -> Result<Self, String> {
+        if number.is_multiple_of(2) { Ok(Self(number)) } else { Err(format!("{number} is odd")) }
+    }
+}
+
+impl From<Even> for u32 {
+    fn from(Even(number): Even) -> Self {
+        number
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize, JsonSchema, PartialEq)]
+struct Server {
+    #[schemars(with = "String")]
+    ip: std::net::IpAddr,
+    ports: Vec<Even>,
+}
+
+/// Refuses what only the type refuses: before it is stored where the node declares the type, in nested workflows, too; in the
+/// middle of a node by asking again.
+async fn check_type<T>(good: Value, bad: &[(Value, &str)])
+where
+    T: Serialize + DeserializeOwned + JsonSchema + std::fmt::Debug + Send + Sync + 'static,
+{
+    let mut inner = Workflow::builder("inner");
+    let ask = inner.node("ask", async || Ok::<_, NodeError>(RequestInput::<T>::ask("q", "?")));
+    inner.edge(START, ask);
+    let mut wf = Workflow::builder("wf");
+    let (inner, take) = (wf.add(inner.build_to(ask).unwrap()), wf.node("take", async |Input(t): Input<T>| t));
+    wf.edge(START, inner).edge(inner, take);
+    check_node(runner(wf.build_to(take).unwrap()).0, &good, bad).await;
+
+    let node = FunctionNode::new("node", async |ctx: Context| ctx.ask::<T>("q", "?").await).rerun_on_resume(true);
+    let mut wf = Workflow::builder("wf");
+    let node = wf.add(node);
+    wf.edge(START, node);
+    let (runner, _) = runner(wf.build_to(node).unwrap());
+    trace(runner.run("ana", "s1", "go")).await;
+    for (answer, _) in bad {
+        let error = runner.answer("s1", "q", answer).unwrap().output::<Value>().await.unwrap_err();
+        assert!(matches!(&error, RunError::Waiting(open) if open.len() == 1 && open[0].id == "q"), "{answer}: {error}");
+        assert_eq!(runner.questions(crate::support::key()).await.unwrap().len(), 1);
+    }
+    runner.answer("s1", "q", &good).unwrap().output::<T>().await.unwrap();
+}
+
+#[tokio::test]
+async fn a1_what_only_the_type_refuses_is_not_stored_or_asked_again() {
+    check_type::<Even>(json!("4"), &[(json!(4243), "valid Even")]).await;
+    let server = |ip: &str, port: u32| json!({"ip": ip, "ports": [port]});
+    let bad = [(server("4242", 2), "'ip'"), (server("::1", 4243), "'ports.0'")];
+    check_type::<Server>(server("::1", 2), &bad).await;
+    check_type::<BTreeMap<u8, Even>>(json!({"7": 2}), &[(json!({"7": 4243}), "'7'")]).await;
+}
+
+/// The way without a schema in between: the parameter of a node that runs again.
+#[tokio::test]
+async fn a1_an_answer_that_a_parameter_cannot_read_is_asked_again() {
+    let node = FunctionNode::new("node", async |Resume(answer): Resume<Even>| match answer {
+        Some(Even(number)) => Yield::from(json!(number)),
+        None => Yield::from(RequestInput::<Value>::ask("q", "?")),
+    });
+    let (runner, _) = runner(node.rerun_on_resume(true));
+    trace(runner.run("ana", "s1", "go")).await;
+    let error = runner.answer("s1", "q", 3).unwrap().output::<Value>().await.unwrap_err();
+    assert!(matches!(&error, RunError::Waiting(_)), "{error}");
+    assert_eq!(runner.answer("s1", "q", 4).unwrap().output::<Value>().await.unwrap(), json!(4));
 }

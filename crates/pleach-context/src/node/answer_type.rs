@@ -1,0 +1,145 @@
+//! [`AnswerType`]: the Rust type of the answers that a node takes.
+
+use std::any::type_name;
+use std::fmt;
+
+use pleach_schema::Misfit;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use serde_path_to_error::{Path, Segment};
+
+use crate::lax::Lax;
+
+/// The Rust type of the answers to a node's questions: what it refuses is not stored. See [`Node::answer_type`](crate::Node::answer_type).
+#[derive(Clone, Copy)]
+pub struct AnswerType {
+    name: fn() -> &'static str,
+    check: fn(&Value) -> Result<(), Misfit>,
+}
+
+impl AnswerType {
+    /// Answers that are read as a `T`, as leniently as inputs are.
+    #[must_use]
+    pub fn of<T: DeserializeOwned>() -> Self {
+        Self { name: type_name::<T>, check: check::<T> }
+    }
+
+    /// Checks that an answer can be read.
+    ///
+    /// # Errors
+    /// The field that does not fit and what is wanted there, never the value.
+    pub fn check(self, answer: &Value) -> Result<(), Misfit> {
+        (self.check)(answer)
+    }
+}
+
+impl fmt::Debug for AnswerType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("AnswerType").field(&(self.name)()).finish()
+    }
+}
+
+/// Reads an answer.
+///
+/// # Errors
+/// As [`AnswerType::check`].
+pub(crate) fn read<T: DeserializeOwned>(answer: &Value) -> Result<T, Misfit> {
+    serde_path_to_error::deserialize(Lax(answer)).map_err(|error| {
+        let field = dotted(error.path());
+        let wanted = wanted::<T>(&error.inner().to_string(), field.is_empty(), answer);
+        Misfit::new(field, wanted)
+    })
+}
+
+fn check<T: DeserializeOwned>(answer: &Value) -> Result<(), Misfit> {
+    read::<T>(answer).map(drop)
+}
+
+fn dotted(path: &Path) -> String {
+    let names = path.iter().filter_map(|segment| match segment {
+        Segment::Seq { index } => Some(index.to_string()),
+        Segment::Map { key } => Some(key.clone()),
+        Segment::Enum { .. } | Segment::Unknown => None,
+    });
+    names.collect::<Vec<_>>().join(".")
+}
+
+/// What serde wants instead. The text of an error that a type makes itself is shown unless it may hold a value.
+fn wanted<T>(error: &str, is_whole: bool, answer: &Value) -> String {
+    if let Some((_, wanted)) = error.rsplit_once(", expected ") {
+        return wanted.to_owned();
+    }
+    if error.starts_with("missing field ") {
+        return error.replacen("missing", "the", 1);
+    }
+    let name = type_name::<T>();
+    let name = if is_whole { name.split('<').next().and_then(|name| name.rsplit("::").next()) } else { None };
+    let what = name.map_or_else(|| "another value".to_owned(), |name| format!("a valid {name}"));
+    if holds_part_of(error, answer) { what } else { format!("{what} ({error})") }
+}
+
+/// Whether a text holds a value or a key of the answer.
+fn holds_part_of(text: &str, answer: &Value) -> bool {
+    match answer {
+        Value::Null => false,
+        Value::Bool(flag) => text.contains(&flag.to_string()),
+        Value::Number(number) => text.contains(&number.to_string()),
+        Value::String(part) => text.contains(part.as_str()),
+        Value::Array(items) => items.iter().any(|item| holds_part_of(text, item)),
+        Value::Object(map) => map.iter().any(|(key, value)| text.contains(key.as_str()) || holds_part_of(text, value)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::net::IpAddr;
+
+    use serde::Deserialize;
+    use serde_json::json;
+
+    use super::*;
+
+    fn fault<T: DeserializeOwned>(answer: Value) -> String {
+        AnswerType::of::<T>().check(&answer).unwrap_err().to_string()
+    }
+
+    #[derive(Debug, Deserialize)]
+    #[serde(try_from = "u32")]
+    struct Even;
+
+    impl TryFrom<u32> for Even {
+        type Error = String;
+
+        fn try_from(number: u32) -> Result<Self, String> {
+            if number.is_multiple_of(2) { Ok(Self) } else { Err(format!("{number} is odd")) }
+        }
+    }
+
+    #[derive(Debug, Deserialize)]
+    struct Server {
+        #[serde(rename = "ip")]
+        _ip: IpAddr,
+        #[serde(rename = "port")]
+        _port: Even,
+    }
+
+    /// Issue 10 A1: what only the type knows.
+    #[test]
+    fn a1_the_fault_names_field_and_wanted_and_never_the_value() {
+        assert_eq!(fault::<IpAddr>(json!("4242")), "a valid IpAddr (invalid IP address syntax) is wanted");
+        assert_eq!(fault::<Even>(json!(4243)), "a valid Even is wanted");
+        assert_eq!(
+            fault::<Vec<Server>>(json!([{"ip": "::1", "port": 4243}])),
+            "field '0.port': another value is wanted"
+        );
+        assert_eq!(
+            fault::<Vec<Server>>(json!([{"ip": "4242", "port": 2}])),
+            "field '0.ip': another value (invalid IP address syntax) is wanted"
+        );
+        assert_eq!(fault::<Server>(json!({"ip": "::1"})), "the field `port` is wanted");
+        assert_eq!(fault::<BTreeMap<u8, u8>>(json!({"300": 1})), "u8 is wanted");
+        assert_eq!(fault::<i128>(json!(1_180_591_620_717_411_303_424.0)), "i128 is wanted");
+        assert!(AnswerType::of::<Vec<Server>>().check(&json!([{"ip": "::1", "port": "42"}])).is_ok());
+    }
+}
