@@ -25,7 +25,7 @@ sys.exit(None if found == sys.argv[1] else 'it has google-adk ' + found)";
 /// it is not there or has another version.
 ///
 /// # Errors
-/// There is none and none can be made: no Python 3, no module `venv`, no way to the package index. The text says which.
+/// There is none and none can be made: no Python 3, no module `venv`, no way to the package index. The text names it.
 pub(crate) fn obtain(target: &Path) -> anyhow::Result<PathBuf> {
     if let Some(given) = std::env::var_os(PYTHON_VARIABLE).filter(|given| !given.is_empty()) {
         let python = PathBuf::from(given);

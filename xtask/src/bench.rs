@@ -18,7 +18,7 @@ pub(crate) fn run(args: &[String]) -> anyhow::Result<bool> {
     }
     let wants_postgres = String::from_utf8_lossy(&listed.stdout).contains("postgres");
     let server = wants_postgres.then(|| Server::obtain(Durability::Disk)).transpose();
-    // The program says which rows it skips for want of a server.
+    // The program names the rows that it skips without a server.
     let server = server.unwrap_or_else(|error| {
         eprintln!("no Postgres: {error:#}");
         None

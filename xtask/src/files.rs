@@ -54,7 +54,7 @@ pub(crate) fn code_lines(text: &str) -> usize {
 
 /// The comment on a line of Rust. A `//` inside a string literal is none.
 pub(crate) fn comment(line: &str) -> Option<Comment<'_>> {
-    let is_outside = |at: &usize| line[..*at].matches('"').count() % 2 == 0;
+    let is_outside = |at: &usize| line[..*at].matches('"').count().is_multiple_of(2);
     let at = line.match_indices("//").map(|(at, _)| at).find(is_outside)?;
     let comment = &line[at..];
     let is_doc = comment.starts_with("//!") || (comment.starts_with("///") && !comment.starts_with("////"));

@@ -19,6 +19,7 @@ mod layers;
 mod lint;
 mod postgres;
 mod report;
+mod survey;
 mod test_all;
 mod tidy;
 mod workspace;
@@ -31,6 +32,8 @@ cargo xtask COMMAND
   test-all [--only STEP,STEP] [--require postgres]
                           every check; ends with a table and one closing line
   tidy                    layers, file sizes, module headers, forbidden words
+  survey [CRATE]          measures of each crate: public items, import circles, lengths, words;
+                          of one crate also what they are made of
   lint                    clippy over everything, warnings are errors
   docs                    rustdoc of the workspace, warnings are errors
   conformance [FILTER]    the recorded scenarios on every backend that needs no server
@@ -62,6 +65,11 @@ fn run(args: &[String]) -> anyhow::Result<bool> {
     match command {
         "test-all" => test_all::run(rest),
         "tidy" => no_args(command, rest).and_then(|()| tidy::run()),
+        "survey" => match rest {
+            [] => survey::run(None),
+            [name] => survey::run(Some(name)),
+            [_, extra, ..] => anyhow::bail!("`survey` takes one crate at most, found `{extra}`"),
+        },
         "lint" => no_args(command, rest).and_then(|()| lint::run()),
         "docs" => no_args(command, rest).and_then(|()| docs::run()),
         "conformance" => conformance::run(rest),

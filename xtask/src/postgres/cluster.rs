@@ -21,7 +21,7 @@ const DATABASE: &str = "pleach_test";
 const START_LIMIT: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(50);
 
-/// How often another port is tried when somebody took ours first.
+/// How often another port is tried when ours was taken first.
 const ATTEMPTS: usize = 3;
 
 /// How long a cluster lives.

@@ -33,7 +33,7 @@ impl Server {
     /// Takes the server given by the environment, or starts one whose commits wait for what `durability` says.
     ///
     /// # Errors
-    /// No server is given and none can be started; the text says why.
+    /// No server is given and none can be started; the text has the reason.
     pub(crate) fn obtain(durability: Durability) -> anyhow::Result<Self> {
         match std::env::var(URL_VARIABLE) {
             Ok(url) if !url.is_empty() => Ok(Self::Given(url)),

@@ -93,7 +93,7 @@ impl Run {
         self.adk.obtain("adk", "google-adk for the tests that compare with it", || adk::obtain(target))
     }
 
-    /// The variables that tell tests what there is to use.
+    /// The variables by which tests find what there is to use.
     /// Without one, the tests that need the thing say SKIPPED and pass.
     fn environment(&self) -> Vec<(&'static str, &OsStr)> {
         let mut variables = Vec::new();

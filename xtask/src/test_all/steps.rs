@@ -79,8 +79,8 @@ fn features(run: &Run) -> anyhow::Result<Outcome> {
     tested(Ok((true, counts)))
 }
 
-/// Every set of the features that stand for something of their own, then each feature that
-/// only stands for others (`default`, `full`) by itself.
+/// Every set of the features that have a meaning of their own, then each feature that only
+/// combines others (`default`, `full`) by itself.
 fn combinations(facade: &Package) -> Vec<Vec<&str>> {
     let (bundles, own): (Vec<&str>, Vec<&str>) = facade.features.keys().map(String::as_str).partition(|name| {
         let parts = &facade.features[*name];

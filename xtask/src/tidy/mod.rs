@@ -17,7 +17,9 @@ use std::path::{Path, PathBuf};
 
 use crate::files::{below, read};
 use crate::workspace::Workspace;
+pub(crate) use dialect::{WORDS, count as count_words};
 use pins::Pins;
+pub(crate) use rules::undefined as undefined_rules;
 
 /// One broken rule.
 #[derive(Debug, PartialEq, Eq)]
