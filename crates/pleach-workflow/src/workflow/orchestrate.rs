@@ -78,7 +78,7 @@ impl<'a> Orchestration<'a> {
         })
     }
 
-    pub(super) async fn run(mut self, input: NodeInput) -> Result<Flow, NodeError> {
+    pub(super) async fn run(&mut self, input: NodeInput) -> Result<Flow, NodeError> {
         self.ctx.set_graph_names(Arc::clone(&self.graph.names));
         let mut schedule = Schedule::new(self.graph, self.limit, input, self.branch.clone());
         let mut batch = Vec::new();
@@ -360,7 +360,7 @@ impl<'a> Orchestration<'a> {
 
     /// What the workflow gives: the one output of its terminal nodes.
     // R641, R642
-    async fn finish(mut self, schedule: &Schedule) -> Result<Flow, NodeError> {
+    async fn finish(&mut self, schedule: &Schedule) -> Result<Flow, NodeError> {
         if self.ctx.is_aborted() {
             return Ok(Flow::NOTHING);
         }
