@@ -78,11 +78,14 @@ impl Runner {
     /// The session is named by user and id, by its key, or by its id alone; the question by its id, by invocation and id, or by a
     /// [`Question`](pleach_core::Question). All checks are made when the run starts, and when one fails nothing is stored:
     ///
-    /// - The answer must fit the question.
+    /// - The answer must fit the question's schema and, where the node declares it by returning a `RequestInput<T>`, the type.
+    ///   Results of long-running tools have no type that the Runner knows; they are stored as they come.
     /// - An id alone must be open in one invocation only ([`RunError::AmbiguousQuestion`]).
     /// - The same answer again is a success that stores nothing; the invocation is resumed if it was cut off.
     /// - Another answer replaces the first until a run that took the first has completed, and is an error then
-    ///   ([`RunError::AlreadyAnswered`]).
+    ///   ([`RunError::AlreadyAnswered`]). That is the run of a node: the one that asked, or one that started from its answer.
+    ///   A node that has completed does not run again, so a newer answer could not change anything, even while other
+    ///   lanes of the invocation continue. Completions in a lane beside the question's do not count.
     /// - The invocation must not be aborted ([`RunError::InvocationAborted`]).
     ///
     /// # Errors

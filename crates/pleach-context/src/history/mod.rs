@@ -11,7 +11,7 @@ mod runs;
 use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pleach_core::{Event, InvocationId, NodePath};
+use pleach_core::{Branch, Event, InvocationId, NodePath};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value;
 use smol_str::SmolStr;
@@ -49,6 +49,8 @@ pub struct History {
 struct Asker {
     run: RunKey,
     schema: Option<Value>,
+    /// The branch that the run was on.
+    branch: Option<Branch>,
 }
 
 /// What has become of a question: see [`History::answer_to`].
@@ -83,6 +85,13 @@ const MOST_SEGMENTS: usize = 256;
 /// Whether a path names a run that can be kept; an event with another one belongs to no run.
 fn is_usable(path: &NodePath) -> bool {
     !path.is_root() && path.as_str().len() <= MOST_BYTES && path.segments().count() <= MOST_SEGMENTS
+}
+
+/// Whether two branches are those of lanes beside each other: neither leads to the other.
+fn are_apart(one: &Option<Branch>, other: &Option<Branch>) -> bool {
+    let (Some(one), Some(other)) = (one, other) else { return false };
+    let shared = one.segments().zip(other.segments()).take_while(|(one, other)| one == other).count();
+    shared < one.segments().count() && shared < other.segments().count()
 }
 
 impl History {
@@ -188,20 +197,21 @@ impl History {
         }
         let Some(last) = askers.last() else { return Answered::Unknown };
         match self.at(last.run).record.answers().get(id) {
-            Some(answer) if self.is_taken(last.run) => Answered::Taken(answer),
+            Some(answer) if self.is_taken(last) => Answered::Taken(answer),
             Some(answer) => Answered::Given(answer),
             None => Answered::Unknown,
         }
     }
 
-    /// Whether a run that took the answer to this run's question has completed: the run itself, or another one since.
-    fn is_taken(&self, run: RunKey) -> bool {
-        let answered = self.at(run).record.answered();
-        let own = self.at(run).path;
+    /// Whether a run that took the answer to this run's question has completed: the run itself, or another one since that is
+    /// not of a lane beside it.
+    fn is_taken(&self, asker: &Asker) -> bool {
+        let answered = self.at(asker.run).record.answered();
+        let own = self.at(asker.run).path;
         // A run that only asked is noted as completed by its answer alone.
         let took = |other: &runs::Run| match other.path == *own {
             true => other.record.gave_after(answered),
-            false => other.record.completed_after(answered),
+            false => other.record.completed_after(answered) && !are_apart(&asker.branch, &other.record.branch),
         };
         self.runs.iter().any(took)
     }
@@ -271,8 +281,10 @@ impl History {
             // Several runs may ask under one id: the last one that waits is answered, and then the others.
             let waiting = askers.iter().rev().find(|asker| self.at(asker.run).record.waits_for(id));
             // Until a run that took the first one has completed, a second answer replaces it; then the first one counts (R910).
-            let replaceable = |asker: &&Asker| !self.is_taken(asker.run);
-            let Some(Asker { run, schema }) = waiting.or_else(|| askers.last().filter(replaceable)) else { continue };
+            let replaceable = |asker: &&Asker| !self.is_taken(asker);
+            let Some(Asker { run, schema, .. }) = waiting.or_else(|| askers.last().filter(replaceable)) else {
+                continue;
+            };
             let (run, first) = (*run, waiting.is_some());
             // An answer that does not fit was refused by us before it was stored; one that another writer stored leaves
             // the question open, and a later good one wins (R907).
@@ -336,7 +348,7 @@ impl History {
             let schema = schema.filter(|schema| schema.is_object()).cloned();
             let askers = self.askers.entry(id.to_owned()).or_default();
             askers.retain(|asker| asker.run != key);
-            askers.push(Asker { run: key, schema });
+            askers.push(Asker { run: key, schema, branch: event.branch().cloned() });
             let (waited, now) = (self.at(key).record.waits_for(id), self.now);
             self.with_owners(key, |run| run.ask(id, waited, now));
         }

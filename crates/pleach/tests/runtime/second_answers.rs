@@ -243,3 +243,56 @@ async fn a4_a_resume_of_what_waits_stores_nothing() {
         assert_eq!(output, json!({"node": 3, "inner": 3}));
     }
 }
+
+/// Two lanes that ask and have a node behind the answer; the left one fails while it is broken.
+fn lanes() -> (Workflow, Arc<AtomicBool>) {
+    let broken = Arc::new(AtomicBool::new(true));
+    let seen = Arc::clone(&broken);
+    let mut wf = Workflow::builder("wf");
+    let left = wf.node("l", async || RequestInput::<i64>::ask("left", "?"));
+    let take = wf.node("take", move |Input(n): Input<i64>| {
+        let broken = seen.load(Ordering::Relaxed);
+        async move {
+            for _ in 0..9 {
+                tokio::task::yield_now().await;
+            }
+            if broken { Err(Fail::msg("down")) } else { Ok(n) }
+        }
+    });
+    let right = wf.node("r", async || RequestInput::<i64>::ask("right", "?"));
+    let beside = wf.node("beside", async |Input(n): Input<i64>| n);
+    let both = wf.join("both", (take, beside));
+    wf.edge(START, (left, right)).edge(left, take).edge(right, beside);
+    (wf.build_to(both).unwrap(), broken)
+}
+
+/// A node that has completed does not run again: its answer is taken, though the invocation still waits in another lane.
+#[tokio::test]
+async fn a2_an_answer_is_taken_once_the_nodes_of_its_lane_have_completed() {
+    for resumable in [false, true] {
+        let (wf, broken) = lanes();
+        broken.store(false, Ordering::Relaxed);
+        let runner = in_app(wf, resumable);
+        trace(runner.run("ana", "s1", "go")).await;
+        trace(runner.answer("s1", "left", 1).unwrap()).await;
+        let error = runner.answer("s1", "left", 2).unwrap().output::<Value>().await.unwrap_err();
+        assert!(matches!(error, RunError::AlreadyAnswered { .. }), "{error}");
+        let output = runner.answer("s1", "right", 3).unwrap().output::<Value>().await.unwrap();
+        assert_eq!(output, json!({"take": 1, "beside": 3}));
+    }
+}
+
+#[tokio::test]
+async fn a2_what_completes_in_a_lane_beside_it_does_not_take_an_answer() {
+    for resumable in [false, true] {
+        let (wf, broken) = lanes();
+        let runner = in_app(wf, resumable);
+        trace(runner.run("ana", "s1", "go")).await;
+        let lines = trace(runner.answer_all("s1", [("left", 1), ("right", 2)]).unwrap()).await;
+        assert!(lines.iter().any(|line| line.starts_with("wf@1/beside@1")), "{lines:?}");
+        assert!(lines.last().unwrap().starts_with('!'), "{lines:?}");
+        broken.store(false, Ordering::Relaxed);
+        let output = runner.answer("s1", "left", 3).unwrap().output::<Value>().await.unwrap();
+        assert_eq!(output, json!({"take": 3, "beside": 2}), "{resumable}");
+    }
+}
