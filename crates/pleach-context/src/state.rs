@@ -85,6 +85,10 @@ impl<'a> State<'a> {
     /// The sum is visible at once as far as this invocation knows the value, and exact when the event of the write is stored.
     /// Integers are added exactly within 64 bits; see [`StateOp::Add`]. If the attempt that adds fails, nothing is added.
     ///
+    /// Another session can store a value that the operation does not fit after this invocation has read the key. Then the
+    /// event is not stored, and the run ends with a session error whose code is `StateOperationError`, without an error event.
+    /// A resume runs the node again with the stored value, and this call is the error.
+    ///
     /// # Errors
     /// A `ValidationError` when `amount` or the value is no number, or the sum is out of range; those of [`State::set`].
     pub fn add(&self, key: impl Into<String>, amount: impl Serialize) -> Result<(), NodeError> {

@@ -100,7 +100,10 @@ impl WorkflowBuilder<Dynamic> {
 }
 
 impl<W> WorkflowBuilder<W> {
-    /// Says what the workflow takes: START gives it to the first nodes.
+    /// Declares what the workflow takes: START gives it to the first nodes.
+    ///
+    /// The compiler checks the edges from START. A user's message is free-form: it is stored as it comes, and a first node
+    /// whose parameter cannot read it fails with a `ValidationError`.
     #[must_use]
     pub fn input<T: 'static>(self) -> WorkflowBuilder<T> {
         let mut draft = self.draft;

@@ -92,7 +92,8 @@ impl FunctionTool {
     }
 
     /// Says that the tool only starts something whose result comes later, and tells the model not to call it again
-    /// meanwhile. ADK: `LongRunningFunctionTool`
+    /// meanwhile. The result that a client sends later is free-form: it is not checked against the type of the handler's own
+    /// result, which is that of the start. ADK: `LongRunningFunctionTool`
     #[must_use]
     pub fn long_running(mut self) -> Self {
         if !self.long_running {

@@ -342,3 +342,27 @@ async fn b4_state_is_read_with_its_types_outside_of_a_run() {
     let empty = sessions.create_session(CreateSession::new("other", "ana")).await.unwrap();
     assert!(FromState::<Prefs>::from_session(&empty).unwrap_err().message().contains("user:any"));
 }
+
+/// Issue 10 B1: a value that another session has stored meanwhile ends the run; the resume makes it the node's failure.
+#[tokio::test]
+async fn b1_an_operation_that_does_not_fit_what_another_session_stored_is_the_nodes_failure_on_the_resume() {
+    let sessions = Arc::new(InMemorySessionService::new());
+    let beside = Arc::clone(&sessions);
+    let node = FunctionNode::new("node", move |ctx: Context| {
+        let beside = Arc::clone(&beside);
+        async move {
+            ctx.emit(Event::message("begins")).await?;
+            let other = pleach::CreateSession::new("t", "bob").with_state(object(json!({"app:n": "text"})));
+            beside.create_session(other).await?;
+            ctx.state().add("app:n", 1)?;
+            Ok::<_, Fail>(1)
+        }
+    });
+    let runner = Runner::builder("t").root(node).sessions(Arc::clone(&sessions)).build().unwrap();
+    let lines = crate::support::trace(runner.run("ana", "s1", "go")).await;
+    assert!(lines.last().unwrap().starts_with("! StateOperationError"), "{lines:?}");
+    let session = sessions.get_session(&crate::support::key(), Default::default()).await.unwrap().unwrap();
+    let invocation = session.events[0].invocation_id().clone();
+    let lines = crate::support::trace(runner.resume("ana", "s1", invocation)).await;
+    assert!(lines.iter().any(|line| line.starts_with("node@1: ValidationError")), "{lines:?}");
+}
