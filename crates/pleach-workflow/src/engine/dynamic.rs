@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pleach_context::{
     ChildEnd, ChildFailure, Context, DetachedChild, History, Node, NodeError, NodeInput, NodeKind, NodeScheduler,
-    NodeSpec, RunOptions, RunOutcome, mark_completed,
+    NodeSpec, RunOptions, RunOutcome, RunRecord, mark_completed,
 };
 use pleach_core::{BoxFuture, Branch, Event, NodePath, Route};
 
@@ -111,7 +111,11 @@ async fn run(
         }
         // The root counts as a dynamic run: without an outcome it runs again (R1010).
         let rules = ReplayRules::of(spec);
-        let decision = decide(node, rules, Standing::of(rules, record, true), record);
+        let standing = match Standing::of(rules, record, true) {
+            Standing::Answered if refuses_answer(node, record) => Standing::Due,
+            standing => standing,
+        };
+        let decision = decide(node, rules, standing, record);
         match decision.map_err(|error| ChildFailure { error, path: setup.path.clone() })? {
             Decision::Run(answers) => setup.resume_inputs = answers,
             Decision::FastForward(Replayed { output, .. }) => {
@@ -155,6 +159,17 @@ async fn run(
         _ => {}
     }
     Ok(end)
+}
+
+/// Whether the answer that is to be the output is none of the type that the node declares: then it asks again. The Runner
+/// does not know the nodes that run dynamically, so it cannot refuse the answer.
+fn refuses_answer(node: &dyn Node, record: &RunRecord) -> bool {
+    let Some(wanted) = node.answer_type(&[]) else { return false };
+    let misfit = record.answers().values().find_map(|answer| wanted.check(answer).err());
+    if let Some(misfit) = &misfit {
+        tracing::warn!(node = %node.spec().name, %misfit, "a stored answer does not fit the type that the node wants: it asks again");
+    }
+    misfit.is_some()
 }
 
 /// Whether the run did nothing that history does not record already. The events of a workflow itself are no work.

@@ -210,3 +210,18 @@ async fn a1_an_answer_that_a_parameter_cannot_read_is_asked_again() {
     assert!(matches!(&error, RunError::Waiting(_)), "{error}");
     assert_eq!(runner.answer("s1", "q", 4).unwrap().output::<Value>().await.unwrap(), json!(4));
 }
+
+/// The Runner does not know the children of a node's body: a child that cannot take its answer asks again.
+#[tokio::test]
+async fn a1_a_child_whose_type_refuses_the_answer_asks_again() {
+    let child = FunctionNode::new("child", async || RequestInput::<Even>::ask("q", "?"));
+    let node = FunctionNode::new("node", move |ctx: Context| {
+        let child = child.clone();
+        async move { ctx.run(&child, ()).await }
+    });
+    let (runner, _) = runner(node.rerun_on_resume(true));
+    trace(runner.run("ana", "s1", "go")).await;
+    let error = runner.answer("s1", "q", 3).unwrap().output::<Value>().await.unwrap_err();
+    assert!(matches!(&error, RunError::Waiting(_)), "{error}");
+    assert_eq!(runner.answer("s1", "q", 4).unwrap().output::<Even>().await.unwrap(), Even(4));
+}
