@@ -8,7 +8,7 @@ use pleach_context::{AnswerType, Node};
 use pleach_core::{
     Branch, Content, Event, FunctionCall, FunctionResponse, InvocationId, Map, NODE_CONFIRMATION, Part, REQUEST_INPUT,
 };
-use pleach_schema::{unwrap_response, validate_answer};
+use pleach_schema::{unwrap_response, validate_answer, why_not_enforced};
 use pleach_session::{check_stored_answer, newest_live_events, open_questions};
 use serde::Serialize;
 use serde_json::Value;
@@ -184,4 +184,15 @@ fn answer_type(root: &dyn Node, asked: &Event) -> Option<AnswerType> {
         asked.path().segments().map(|run| run.rsplit_once('@').map_or(run, |(name, _)| name)).collect();
     let (first, below) = names.split_first()?;
     if *first == root.spec().name { root.answer_type(below) } else { None }
+}
+
+/// Warns of questions whose schema is not enforced: every answer fits them, as in google-adk.
+// Not where the node asks: compiling a schema needs more stack than nested runs leave.
+pub(crate) fn warn_unenforced(event: &Event) {
+    for call in event.function_calls() {
+        if let Some(reason) = schema_of(call).and_then(why_not_enforced) {
+            let question = call.id.as_deref().unwrap_or_default();
+            tracing::warn!(node = %event.path(), question, reason, "the schema of the question is not enforced: every answer fits it");
+        }
+    }
 }

@@ -8,6 +8,7 @@ use pleach_core::{Event, EventId, SessionHead, micros, seconds, take_temp};
 
 use crate::RunError;
 use crate::active::ActiveRun;
+use crate::answer::warn_unenforced;
 use crate::overlay::overlay;
 
 /// The times that a node may give its own events, in seconds: what every backend and google-adk can read. Anything
@@ -117,6 +118,9 @@ impl Store {
         self.has_stored = true;
         // The fence has decided.
         ic.work_gate().open();
+        if stored.is_interrupt() {
+            warn_unenforced(&stored);
+        }
         self.publish(&stored);
         Ok(stored)
     }

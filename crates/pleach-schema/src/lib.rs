@@ -15,4 +15,4 @@ pub use answer::{check_answer, unwrap_response};
 pub use field_type::{FieldType, kind_of};
 pub use misfit::Misfit;
 pub use scalar::{json_or_text, to_bool, to_float, to_int};
-pub use validate::{is_enforceable, validate_answer};
+pub use validate::{validate_answer, why_not_enforced};

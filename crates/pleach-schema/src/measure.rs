@@ -22,11 +22,14 @@ const SAME_LISTS: [&str; 3] = ["allOf", "anyOf", "oneOf"];
 /// Keywords that make a schema depend on more than its own text, or on names that are resolved at run time.
 const UNSUPPORTED: [&str; 5] = ["$dynamicRef", "$recursiveRef", "$dynamicAnchor", "$anchor", "$id"];
 
-/// Returns the length of the longest chain of schemas that apply to one value; `None` when the schema is not evaluated: it
-/// is too large, applies itself to the same value for ever, or refers to anything but its own parts by JSON pointer.
-pub(crate) fn chain_of(schema: &Value) -> Option<usize> {
+/// Returns the length of the longest chain of schemas that apply to one value.
+///
+/// # Errors
+/// Why the schema is not evaluated: it is too large, applies itself to the same value for ever, or refers to anything but its
+/// own parts by JSON pointer.
+pub(crate) fn chain_of(schema: &Value) -> Result<usize, String> {
     if depth_of(schema) > MAX_DEPTH {
-        return None;
+        return Err(format!("it is nested more than {MAX_DEPTH} levels deep"));
     }
     let mut walk = Walk { root: schema, known: HashMap::new() };
     let (mut longest, mut values) = (0, 0);
@@ -34,21 +37,26 @@ pub(crate) fn chain_of(schema: &Value) -> Option<usize> {
     while let Some(value) = next.pop() {
         values += 1;
         if values > MAX_VALUES {
-            return None;
+            return Err(format!("it has more than {MAX_VALUES} values"));
         }
         match value {
             Value::Array(items) => next.extend(items),
             Value::Object(map) => {
-                if UNSUPPORTED.iter().any(|keyword| map.get(*keyword).is_some_and(Value::is_string)) {
-                    return None;
+                if let Some(keyword) =
+                    UNSUPPORTED.iter().find(|keyword| map.get(**keyword).is_some_and(Value::is_string))
+                {
+                    return Err(format!("it uses `{keyword}`"));
                 }
-                longest = longest.max(walk.cost(value, 0)?.chain);
+                let cost = walk.cost(value, 0).ok_or(
+                    "a `$ref` leads to none of its own parts or back to itself, or too many schemas apply to one value",
+                )?;
+                longest = longest.max(cost.chain);
                 next.extend(map.values());
             }
             _ => {}
         }
     }
-    Some(longest)
+    Ok(longest)
 }
 
 /// Returns how deep a value is nested; counting stops behind the limit.

@@ -1,4 +1,6 @@
 //! Lenient reading at every depth: a text that holds a number fits a number.
+//!
+//! Inside one of several alternatives nothing is converted, since serde converts nothing there either.
 
 use serde_json::Value;
 
@@ -34,7 +36,7 @@ fn relax_at(root: &Value, schema: &Value, value: &Value, steps: usize) -> Value 
         Value::Object(map) => {
             let of = |key: &str| {
                 let property = schema.get("properties").and_then(|all| all.get(key));
-                property.or_else(|| schema.get("additionalProperties"))
+                property.or_else(|| only_pattern(schema)).or_else(|| schema.get("additionalProperties"))
             };
             let entry = |(key, value): (&String, &Value)| {
                 let relaxed = of(key).map_or_else(|| value.clone(), |schema| relax_at(root, schema, value, 0));
@@ -44,6 +46,12 @@ fn relax_at(root: &Value, schema: &Value, value: &Value, steps: usize) -> Value 
         }
         scalar => simple(schema, scalar),
     }
+}
+
+/// The schema of the values of a map whose keys have one form, such as those of `BTreeMap<u32, _>`.
+fn only_pattern(schema: &Value) -> Option<&Value> {
+    let mut patterns = schema.get("patternProperties")?.as_object()?.values();
+    patterns.next().filter(|_| patterns.next().is_none())
 }
 
 /// The schema of `Some(_)` in `anyOf: [schema, null]`.

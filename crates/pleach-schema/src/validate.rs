@@ -37,11 +37,11 @@ pub fn validate_answer(schema: &Value, answer: &Value) -> Result<(), Misfit> {
     if is_too_deep(answer) {
         return Err(Misfit::new(String::new(), "a value that is nested less than 128 levels deep"));
     }
-    let Some(chain) = chain_of(schema) else { return Ok(()) };
+    let Ok(chain) = chain_of(schema) else { return Ok(()) };
     if chain.saturating_mul(depth_of(answer)) > MAX_RECURSION {
         return Err(Misfit::new(String::new(), "a value that is nested less deep"));
     }
-    let Some(validator) = compile(schema) else { return Ok(()) };
+    let Ok(validator) = compile(schema) else { return Ok(()) };
     let relaxed = relax(schema, schema, answer);
     // It remembers what recursive schemas said of a value; collecting errors does not.
     if validator.is_valid(&relaxed) {
@@ -53,18 +53,29 @@ pub fn validate_answer(schema: &Value, answer: &Value) -> Result<(), Misfit> {
     Err(validator.validate(&relaxed).err().map_or_else(Misfit::default, |error| misfit::of(&error)))
 }
 
-/// Returns whether a schema is enforced when answers are checked: see [`validate_answer`].
+/// Returns why a schema is not enforced when answers are checked; `None` for one that is. See [`validate_answer`].
 #[must_use]
-pub fn is_enforceable(schema: &Value) -> bool {
-    chain_of(schema).is_some() && compile(schema).is_some()
+pub fn why_not_enforced(schema: &Value) -> Option<String> {
+    match chain_of(schema) {
+        Ok(_) => compile(schema).err(),
+        Err(reason) => Some(reason),
+    }
 }
 
-fn compile(schema: &Value) -> Option<Validator> {
+/// # Errors
+/// Why the validator does not take the schema.
+fn compile(schema: &Value) -> Result<Validator, String> {
     let mut schema = schema.clone();
     add_integer_bounds(&mut schema);
     let patterns = PatternOptions::regex().size_limit(MAX_PATTERN).dfa_size_limit(MAX_PATTERN);
     let options = jsonschema::options().with_pattern_options(patterns).should_validate_formats(false);
-    options.build(&schema).ok()
+    options.build(&schema).map_err(|error| {
+        let place = error.instance_path().to_string();
+        let place = if place.is_empty() { "it".to_owned() } else { format!("`{place}`") };
+        format!(
+            "{place} is no valid JSON Schema, or a pattern that is too large or uses look-around or back references"
+        )
+    })
 }
 
 /// The schema is not nested deeper than 127 levels.

@@ -1,7 +1,7 @@
 //! The check of answers before they are stored (issue 10 A1): what is refused, in which words, and what a hostile schema
 //! may do.
 
-use pleach_schema::{is_enforceable, validate_answer};
+use pleach_schema::{validate_answer, why_not_enforced};
 use serde_json::{Value, json};
 
 fn fault(schema: &Value, answer: Value) -> String {
@@ -96,11 +96,30 @@ fn broken_schemas_are_not_enforced() {
         deep,
     ] {
         assert_eq!(fault(&schema, json!({"a": [1]})), "fits");
-        assert!(!is_enforceable(&schema));
+        assert!(why_not_enforced(&schema).is_some());
     }
     for schema in [json!({}), json!(true), json!({"type": "integer"}), order()] {
-        assert!(is_enforceable(&schema));
+        assert_eq!(why_not_enforced(&schema), None);
     }
+}
+
+#[test]
+fn the_reason_why_a_schema_is_not_enforced_names_the_place() {
+    let why = |schema: Value| why_not_enforced(&schema).unwrap_or_default();
+    assert_eq!(why(json!({"properties": {"a": {"$id": "x"}}})), "it uses `$id`");
+    let pattern = why(json!({"properties": {"a": {"pattern": "(?=a)b"}}}));
+    assert!(pattern.starts_with("`/properties/a/pattern` is no valid"), "{pattern}");
+    assert_eq!(why(json!({"enum": vec![1; 20_001]})), "it has more than 20000 values");
+}
+
+/// Issue 10 A1: where reading converts a text, the check converts it, too.
+#[test]
+fn a_text_that_holds_a_number_fits_in_a_map_whose_keys_have_a_form() {
+    let map =
+        json!({"type": "object", "patternProperties": {"^\\d+$": {"type": "integer"}}, "additionalProperties": false});
+    assert_eq!(fault(&map, json!({"7": "7"})), "fits");
+    assert_eq!(fault(&map, json!({"7": "x"})), "field '7': a whole number is wanted");
+    assert_eq!(fault(&map, json!({"x": 7})), "field 'x': no field of this name is wanted");
 }
 
 #[test]
