@@ -1,5 +1,8 @@
 //! The command line. What is not understood is an error, never ignored.
 
+use lexopt::Parser;
+use lexopt::prelude::*;
+
 use crate::workloads::{self, Row};
 
 pub(crate) const USAGE: &str = "usage: bench [--only W1,W5] [--row PARAM] [--json] [--list]";
@@ -21,19 +24,21 @@ impl Args {
     ///
     /// # Errors
     /// An unknown flag, a flag without its value, a workload or a row that does not exist.
-    pub(crate) fn parse(args: impl IntoIterator<Item = String>) -> Result<Self, String> {
-        let mut args = args.into_iter();
+    pub(crate) fn parse(mut args: Parser) -> Result<Self, String> {
         let (mut only, mut row, mut json, mut list) = (None, None, false, false);
-        while let Some(flag) = args.next() {
-            let mut value = || args.next().ok_or_else(|| format!("{flag} needs a value"));
-            match flag.as_str() {
-                "--only" => only = Some(value()?),
-                "--row" => row = Some(value()?),
-                "--json" => json = true,
-                "--list" => list = true,
-                _ => return Err(format!("unknown argument '{flag}'")),
+        let mut read = || -> Result<(), lexopt::Error> {
+            while let Some(arg) = args.next()? {
+                match arg {
+                    Long("only") => only = Some(args.value()?.string()?),
+                    Long("row") => row = Some(args.value()?.string()?),
+                    Long("json") => json = true,
+                    Long("list") => list = true,
+                    other => return Err(other.unexpected()),
+                }
             }
-        }
+            Ok(())
+        };
+        read().map_err(|error| error.to_string())?;
         let mut rows = match only {
             Some(names) => named(&names)?,
             None => workloads::all(),
@@ -71,7 +76,7 @@ mod tests {
     use super::*;
 
     fn rows(args: &str) -> Result<Vec<String>, String> {
-        let args = Args::parse(args.split_whitespace().map(str::to_owned))?;
+        let args = Args::parse(Parser::from_args(args.split_whitespace()))?;
         Ok(args.rows.iter().map(|row| format!("{} {}", row.workload, row.param)).collect())
     }
 

@@ -29,7 +29,7 @@ use report::{Measurement, Report};
 use workloads::Row;
 
 fn main() -> ExitCode {
-    let args = match Args::parse(std::env::args().skip(1)) {
+    let args = match Args::parse(lexopt::Parser::from_env()) {
         Ok(args) => args,
         Err(error) => {
             eprintln!("bench: {error}\n{}", args::USAGE);

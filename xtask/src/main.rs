@@ -18,6 +18,7 @@ mod files;
 mod layers;
 mod lint;
 mod postgres;
+mod quick;
 mod report;
 mod survey;
 mod test_all;
@@ -26,12 +27,16 @@ mod workspace;
 
 use std::process::ExitCode;
 
+use lexopt::Parser;
+use lexopt::prelude::*;
+
 const HELP: &str = "\
 cargo xtask COMMAND
 
   test-all [--only STEP,STEP] [--require postgres]
                           every check; ends with a table and one closing line
-  tidy                    layers, file sizes, module headers, forbidden words
+  test [FILTER]           the quick tests: unit, runtime, contract in memory and on SQLite
+  tidy                    layers, sizes, headers, words, rule ids, paths in documents, manifests
   survey [CRATE]          measures of each crate: public items, import circles, lengths, words;
                           of one crate also what they are made of
   lint                    clippy over everything, warnings are errors
@@ -45,8 +50,7 @@ Steps of test-all, in order:
   ";
 
 fn main() -> ExitCode {
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    match run(&args) {
+    match run(Parser::from_env()) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
@@ -57,25 +61,23 @@ fn main() -> ExitCode {
 }
 
 /// Runs one command; `Ok(false)` when it ran and found something wrong.
-fn run(args: &[String]) -> anyhow::Result<bool> {
-    let (command, rest) = match args.split_first() {
-        Some((command, rest)) => (command.as_str(), rest),
-        None => ("help", args),
+fn run(mut args: Parser) -> anyhow::Result<bool> {
+    let command = match args.next()? {
+        None | Some(Long("help") | Short('h')) => "help".to_owned(),
+        Some(Value(command)) => command.string()?,
+        Some(other) => return Err(other.unexpected().into()),
     };
-    match command {
-        "test-all" => test_all::run(rest),
-        "tidy" => no_args(command, rest).and_then(|()| tidy::run()),
-        "survey" => match rest {
-            [] => survey::run(None),
-            [name] => survey::run(Some(name)),
-            [_, extra, ..] => anyhow::bail!("`survey` takes one crate at most, found `{extra}`"),
-        },
-        "lint" => no_args(command, rest).and_then(|()| lint::run()),
-        "docs" => no_args(command, rest).and_then(|()| docs::run()),
-        "conformance" => conformance::run(rest),
-        "bench" => bench::run(rest),
-        "postgres" => postgres::run(rest),
-        "help" | "--help" | "-h" => {
+    match command.as_str() {
+        "test-all" => test_all::run(&mut args),
+        "test" => quick::run(&operands(&mut args, 1)?),
+        "tidy" => operands(&mut args, 0).and_then(|_| tidy::run()),
+        "survey" => survey::run(operands(&mut args, 1)?.first().map(String::as_str)),
+        "lint" => operands(&mut args, 0).and_then(|_| lint::run()),
+        "docs" => operands(&mut args, 0).and_then(|_| docs::run()),
+        "conformance" => conformance::run(&rest(&mut args)?),
+        "bench" => bench::run(&rest(&mut args)?),
+        "postgres" => postgres::run(&operands(&mut args, 1)?),
+        "help" => {
             println!("{HELP}{}", test_all::step_names().join(" "));
             Ok(true)
         }
@@ -83,9 +85,46 @@ fn run(args: &[String]) -> anyhow::Result<bool> {
     }
 }
 
-fn no_args(command: &str, rest: &[String]) -> anyhow::Result<()> {
-    match rest.first() {
-        None => Ok(()),
-        Some(extra) => anyhow::bail!("`{command}` takes no argument, found `{extra}`"),
+/// The arguments of a command that takes at most `most` of them and no option.
+fn operands(args: &mut Parser, most: usize) -> anyhow::Result<Vec<String>> {
+    let mut operands = Vec::new();
+    while let Some(arg) = args.next()? {
+        match arg {
+            Value(value) if operands.len() < most => operands.push(value.string()?),
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    Ok(operands)
+}
+
+/// The arguments that another program reads.
+fn rest(args: &mut Parser) -> anyhow::Result<Vec<String>> {
+    args.raw_args()?.map(|arg| Ok(arg.string()?)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operands_are_counted_and_options_are_refused() {
+        let read = |args: &[&str], most| operands(&mut Parser::from_args(args), most);
+        assert_eq!(read(&["up"], 1).expect("an operand"), ["up"]);
+        assert_eq!(read(&[], 1).expect("none"), [] as [String; 0]);
+        assert_eq!(read(&["up", "down"], 1).expect_err("too many").to_string(), "unexpected argument \"down\"");
+        assert_eq!(read(&["--fast"], 1).expect_err("an option").to_string(), "invalid option '--fast'");
+    }
+
+    #[test]
+    fn other_programs_get_their_options() {
+        let mut args = Parser::from_args(["bench", "--only", "W5", "--json"]);
+        assert!(matches!(args.next(), Ok(Some(Value(_)))));
+        assert_eq!(rest(&mut args).expect("arguments"), ["--only", "W5", "--json"]);
+    }
+
+    #[test]
+    fn an_unknown_command_is_named() {
+        let error = run(Parser::from_args(["deploy"])).expect_err("no such command").to_string();
+        assert_eq!(error, "unknown command `deploy`; see `cargo xtask help`");
     }
 }

@@ -21,6 +21,16 @@ pub(crate) struct Package {
     pub(crate) dependencies: Vec<Dependency>,
     pub(crate) features: std::collections::BTreeMap<String, Vec<String>>,
     pub(crate) targets: Vec<Target>,
+    pub(crate) description: Option<String>,
+    pub(crate) license: Option<String>,
+    pub(crate) repository: Option<String>,
+    pub(crate) readme: Option<PathBuf>,
+    #[serde(default)]
+    pub(crate) keywords: Vec<String>,
+    #[serde(default)]
+    pub(crate) categories: Vec<String>,
+    /// The registries that the package may go to; `null` for any.
+    publish: Option<Vec<String>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -46,6 +56,11 @@ impl Package {
     /// The folder that holds the package's `Cargo.toml`.
     pub(crate) fn folder(&self) -> &Path {
         self.manifest_path.parent().unwrap_or(Path::new("."))
+    }
+
+    /// Whether the package may be published.
+    pub(crate) fn is_published(&self) -> bool {
+        self.publish.as_ref().is_none_or(|registries| !registries.is_empty())
     }
 
     pub(crate) fn has_target(&self, kind: &str, name: &str) -> bool {

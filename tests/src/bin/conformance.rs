@@ -9,7 +9,9 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{Context as _, ensure};
+use lexopt::Parser;
+use lexopt::prelude::*;
 use pleach_tests::corpus::Lane;
 use pleach_tests::scenario::{play, read};
 
@@ -24,7 +26,7 @@ fn main() -> ExitCode {
 }
 
 fn run() -> anyhow::Result<()> {
-    let (path, lane) = arguments(std::env::args().skip(1))?;
+    let (path, lane) = arguments(Parser::from_env())?;
     let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
     let scenario = read(&text).with_context(|| format!("{} is not JSON", path.display()))?;
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -39,15 +41,14 @@ fn run() -> anyhow::Result<()> {
     Ok(())
 }
 
-fn arguments(mut args: impl Iterator<Item = String>) -> anyhow::Result<(PathBuf, Lane)> {
+fn arguments(mut args: Parser) -> anyhow::Result<(PathBuf, Lane)> {
     let (mut path, mut lane) = (None, Lane { backend: "memory".into(), reopen: false });
-    while let Some(arg) = args.next() {
-        match arg.as_str() {
-            "--backend" => lane.backend = args.next().context("--backend needs a name")?,
-            "--reopen" => lane.reopen = true,
-            option if option.starts_with('-') => bail!("unknown option `{option}`"),
-            _ if path.is_some() => bail!("more than one scenario: `{arg}`"),
-            _ => path = Some(PathBuf::from(arg)),
+    while let Some(arg) = args.next()? {
+        match arg {
+            Long("backend") => lane.backend = args.value()?.string()?,
+            Long("reopen") => lane.reopen = true,
+            Value(scenario) if path.is_none() => path = Some(PathBuf::from(scenario)),
+            other => return Err(other.unexpected().into()),
         }
     }
     let backends = Lane::BACKENDS;

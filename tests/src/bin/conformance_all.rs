@@ -9,6 +9,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail, ensure};
+use lexopt::Parser;
+use lexopt::prelude::*;
 use pleach_tests::corpus::{self, Case, ExpectedFailures, Lane, Scenario};
 
 fn main() -> ExitCode {
@@ -23,7 +25,7 @@ fn main() -> ExitCode {
 }
 
 fn run() -> anyhow::Result<bool> {
-    let options = Options::parse(std::env::args().skip(1))?;
+    let options = Options::parse(Parser::from_env())?;
     let program = sibling("conformance")?;
     let folder = corpus::folder();
     let scenarios = corpus::load(&folder.join("scenarios"))?;
@@ -52,15 +54,14 @@ struct Options {
 }
 
 impl Options {
-    fn parse(mut args: impl Iterator<Item = String>) -> anyhow::Result<Self> {
+    fn parse(mut args: Parser) -> anyhow::Result<Self> {
         let (mut filter, mut backend, mut reopen) = (None, None, false);
-        while let Some(arg) = args.next() {
-            match arg.as_str() {
-                "--backend" => backend = Some(args.next().context("--backend needs a name")?),
-                "--reopen" => reopen = true,
-                option if option.starts_with('-') => bail!("unknown option `{option}`"),
-                _ if filter.is_some() => bail!("more than one filter: `{arg}`"),
-                _ => filter = Some(arg),
+        while let Some(arg) = args.next()? {
+            match arg {
+                Long("backend") => backend = Some(args.value()?.string()?),
+                Long("reopen") => reopen = true,
+                Value(text) if filter.is_none() => filter = Some(text.string()?),
+                other => return Err(other.unexpected().into()),
             }
         }
         let lanes = match backend {

@@ -23,7 +23,7 @@ fn main() -> ExitCode {
 }
 
 fn run() -> anyhow::Result<()> {
-    let job = Job::parse(std::env::args().skip(1))?;
+    let job = Job::parse(lexopt::Parser::from_env())?;
     Pipes.wait()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {

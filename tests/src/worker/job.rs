@@ -2,7 +2,9 @@
 
 use std::str::FromStr;
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
+use lexopt::Parser;
+use lexopt::prelude::*;
 
 /// What a worker is to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,23 +80,21 @@ impl Job {
     ///
     /// # Errors
     /// An unknown option, or a value that is none.
-    pub fn parse(arguments: impl IntoIterator<Item = String>) -> anyhow::Result<Self> {
+    pub fn parse(mut arguments: Parser) -> anyhow::Result<Self> {
         let mut job = Self::new("", "");
-        for argument in arguments {
-            let (option, value) = argument.split_once('=').unwrap_or((&argument, ""));
-            let number = || value.parse().with_context(|| format!("`{argument}` needs a number"));
-            match option {
-                "--url" => job.url = value.into(),
-                "--app" => job.app = value.into(),
-                "--user" => job.user = value.into(),
-                "--prefix" => job.prefix = value.into(),
-                "--sessions" => job.sessions = number()?,
-                "--appends" => job.appends = Some(number()?),
-                "--writer" => job.writer = value.into(),
-                "--keys" => job.keys = number()?,
-                "--on-stale" => job.on_stale = value.parse()?,
-                "--paced" => job.paced = true,
-                _ => bail!("unknown option `{argument}`"),
+        while let Some(argument) = arguments.next()? {
+            match argument {
+                Long("url") => job.url = arguments.value()?.string()?,
+                Long("app") => job.app = arguments.value()?.string()?,
+                Long("user") => job.user = arguments.value()?.string()?,
+                Long("prefix") => job.prefix = arguments.value()?.string()?,
+                Long("sessions") => job.sessions = arguments.value()?.parse()?,
+                Long("appends") => job.appends = Some(arguments.value()?.parse()?),
+                Long("writer") => job.writer = arguments.value()?.string()?,
+                Long("keys") => job.keys = arguments.value()?.parse()?,
+                Long("on-stale") => job.on_stale = arguments.value()?.string()?.parse()?,
+                Long("paced") => job.paced = true,
+                other => return Err(other.unexpected().into()),
             }
         }
         anyhow::ensure!(!job.url.is_empty() && !job.writer.is_empty(), "--url=URL and --writer=NAME are needed");
@@ -127,13 +127,17 @@ impl FromStr for OnStale {
 mod tests {
     use super::*;
 
+    fn parse(arguments: impl IntoIterator<Item = String>) -> anyhow::Result<Job> {
+        Job::parse(Parser::from_args(arguments))
+    }
+
     #[test]
     fn arguments_are_read_as_they_are_written() {
         let job = Job::new("sqlite:a=b.db", "w");
-        assert_eq!(Job::parse(job.arguments()).expect("a job"), job);
+        assert_eq!(parse(job.arguments()).expect("a job"), job);
         let job = Job { appends: Some(3), on_stale: OnStale::Retry, paced: true, keys: 2, sessions: 4, ..job };
-        assert_eq!(Job::parse(job.arguments()).expect("a job"), job);
-        assert!(Job::parse(["--url=x".to_owned()]).is_err());
-        assert!(Job::parse(["--no".to_owned()]).is_err());
+        assert_eq!(parse(job.arguments()).expect("a job"), job);
+        assert!(parse(["--url=x".to_owned()]).is_err());
+        assert!(parse(["--no".to_owned()]).is_err());
     }
 }

@@ -54,10 +54,9 @@ impl Server {
 
 /// `postgres up` and `postgres down`.
 pub(crate) fn run(args: &[String]) -> anyhow::Result<bool> {
-    let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    match args.as_slice() {
-        ["up"] => up()?,
-        ["down"] => down()?,
+    match args.first().map(String::as_str) {
+        Some("up") => up()?,
+        Some("down") => down()?,
         _ => bail!("`postgres` takes `up` or `down`"),
     }
     Ok(true)

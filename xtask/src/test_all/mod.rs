@@ -44,7 +44,7 @@ pub(crate) fn step_names() -> Vec<&'static str> {
 }
 
 /// Runs the steps; false when anything failed.
-pub(crate) fn run(args: &[String]) -> anyhow::Result<bool> {
+pub(crate) fn run(args: &mut lexopt::Parser) -> anyhow::Result<bool> {
     let options = Options::parse(args, &step_names())?;
     let steps: Vec<&Step> = STEPS.iter().filter(|s| options.wants(s.name)).collect();
     let mut run = Run { workspace: Workspace::load()?, postgres: Wanted::NotAsked, adk: Wanted::NotAsked };

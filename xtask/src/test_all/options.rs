@@ -1,6 +1,8 @@
 //! The options of `test-all`.
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{bail, ensure};
+use lexopt::Parser;
+use lexopt::prelude::*;
 
 /// Which steps run, and what they must not go without.
 #[derive(Debug, PartialEq, Eq)]
@@ -12,19 +14,17 @@ pub(super) struct Options {
 
 impl Options {
     /// On a CI machine (`CI=true`) Postgres is required without being asked for.
-    pub(super) fn parse(args: &[String], known: &[&str]) -> anyhow::Result<Self> {
+    pub(super) fn parse(args: &mut Parser, known: &[&str]) -> anyhow::Result<Self> {
         let ci = std::env::var("CI").is_ok_and(|value| value == "true");
         let mut options = Self { only: None, require_postgres: ci };
-        let mut args = args.iter();
-        while let Some(arg) = args.next() {
-            let mut value = || args.next().with_context(|| format!("{arg} needs a value"));
-            match arg.as_str() {
-                "--only" => options.only = Some(steps(value()?, known)?),
-                "--require" => match value()?.as_str() {
+        while let Some(arg) = args.next()? {
+            match arg {
+                Long("only") => options.only = Some(steps(&args.value()?.string()?, known)?),
+                Long("require") => match args.value()?.string()?.as_str() {
                     "postgres" => options.require_postgres = true,
                     other => bail!("only `postgres` can be required, not `{other}`"),
                 },
-                other => bail!("unknown option `{other}` of test-all"),
+                other => return Err(other.unexpected().into()),
             }
         }
         Ok(options)
@@ -48,8 +48,7 @@ mod tests {
     use super::*;
 
     fn parse(args: &[&str]) -> anyhow::Result<Options> {
-        let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
-        Options::parse(&args, &["fmt", "tidy", "test"])
+        Options::parse(&mut Parser::from_args(args), &["fmt", "tidy", "test"])
     }
 
     #[test]
@@ -64,9 +63,9 @@ mod tests {
     fn mistakes_are_named() {
         for (args, expected) in [
             (&["--only", "fmt,x"][..], "no step `x`"),
-            (&["--only"], "--only needs a value"),
+            (&["--only"], "missing argument for option '--only'"),
             (&["--require", "mysql"], "not `mysql`"),
-            (&["--fast"], "unknown option `--fast`"),
+            (&["--fast"], "invalid option '--fast'"),
         ] {
             let error = parse(args).expect_err("a mistake").to_string();
             assert!(error.contains(expected), "{error}");

@@ -1,6 +1,6 @@
 //! The steps of `test-all`, as a table, and what each of them runs.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::Context as _;
@@ -28,6 +28,7 @@ pub(super) struct Step {
 pub(super) const STEPS: &[Step] = &[
     step("fmt", "rustfmt finds nothing to change", |_| plain(succeeds(&mut cargo(["fmt", "--all", "--check"])))),
     step("tidy", "layers, sizes, headers", |_| plain(tidy::run())),
+    step("deny", "licences, sources and advisories of dependencies", deny),
     step("clippy", "clippy finds nothing", |_| plain(lint::run())),
     step("features", "every combination of the facade's features", features),
     Step { needs: &[Need::Postgres, Need::Adk], ..step("test", "unit, integration and documentation tests", test) },
@@ -38,6 +39,7 @@ pub(super) const STEPS: &[Step] = &[
         })
     },
     step("docs", "rustdoc finds nothing", |_| plain(docs::run())),
+    step("package", "the libraries can be packaged", package),
     step("smoke", "the main example runs to its end", smoke),
 ];
 
@@ -93,6 +95,45 @@ fn combinations(facade: &Package) -> Vec<Vec<&str>> {
     }
     sets.extend(bundles.into_iter().map(|bundle| vec![bundle]));
     sets
+}
+
+/// Checks dependencies with cargo-deny, where it is installed. Without a network, advisories are those fetched last.
+fn deny(_: &Run) -> anyhow::Result<Outcome> {
+    let quiet = |args: &[&str]| {
+        let status = cargo(args).stdout(Stdio::null()).stderr(Stdio::null()).status();
+        status.is_ok_and(|status| status.success())
+    };
+    if !quiet(&["deny", "--version"]) {
+        return Ok(Outcome::Skipped("cargo-deny is not installed".to_owned()));
+    }
+    if quiet(&["deny", "fetch", "db"]) {
+        return plain(succeeds(&mut cargo(["deny", "check"])));
+    }
+    let mut command = cargo(["deny", "--offline", "check", "bans", "licenses", "sources"]);
+    if has_advisories() {
+        println!("no network: the advisories are those that were fetched last");
+        command.arg("advisories");
+    } else {
+        println!("no network, and no advisories were fetched yet: they are not checked");
+    }
+    plain(succeeds(&mut command))
+}
+
+/// Whether cargo-deny has fetched advisories before.
+fn has_advisories() -> bool {
+    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from).or_else(|| Some(std::env::home_dir()?.join(".cargo")));
+    let databases = home.and_then(|home| std::fs::read_dir(home.join("advisory-dbs")).ok());
+    databases.is_some_and(|mut databases| databases.next().is_some())
+}
+
+/// Packages the libraries as `cargo publish` would, without compiling them once more. The steps before this one have
+/// downloaded what they depend on.
+fn package(run: &Run) -> anyhow::Result<Outcome> {
+    let mut command = cargo(["package", "--workspace", "--no-verify", "--allow-dirty", "--offline", "-q"]);
+    for package in run.workspace.packages.iter().filter(|package| !package.is_published()) {
+        command.args(["--exclude", &package.name]);
+    }
+    plain(succeeds(&mut command))
 }
 
 /// Runs the main example in an empty folder, as a newcomer would.

@@ -1,12 +1,13 @@
 //! `tidy`: the rules of the workspace that no compiler checks.
 //!
-//! Each finding names a file and a line. `edges` compares the dependencies with the layer table, `sources` reads the
-//! source files, `cases` and `rules` the tables of edge cases and of rules, `paths` the paths that documents name, and
+//! Each finding names a file and a line. `edges` compares the dependencies with the layer table, `manifests` reads what a
+//! registry shows, `sources` the source files, `cases` and `rules` the tables of edge cases and of rules, `paths` the paths that documents name, and
 //! `dialect` counts words.
 
 mod cases;
 mod dialect;
 mod edges;
+mod manifests;
 mod paths;
 mod pins;
 mod rules;
@@ -59,6 +60,7 @@ pub(crate) fn run() -> anyhow::Result<bool> {
     let sources = Sources::load(&workspace)?;
     let pins = Pins::load(&workspace, &sources.files)?;
     let mut findings = edges::check(&workspace)?;
+    findings.extend(manifests::check(&workspace));
     findings.extend(cases::check(&sources, &pins));
     findings.extend(rules::check(&sources, &pins));
     findings.extend(paths::check(&workspace, &sources)?);
