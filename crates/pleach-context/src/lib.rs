@@ -39,7 +39,7 @@ pub use context::{
 };
 pub use credential::{
     AuthCredential, CredentialService, InMemoryCredentialService, KeptCredentials, SentCredential,
-    SessionStateCredentialService, accept_credential, credential_question, sent_credential,
+    SessionStateCredentialService, TakenCredentials, accept_credential, credential_question, sent_credential,
 };
 pub use dead_end::DeadEnd;
 pub use error::{ChildFailure, Fail, NodeError, Result, ResultExt};

@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use futures_util::future::select;
-use pleach_context::{History, InvocationContext, InvocationSetup, NodeInput};
+use pleach_context::{History, InvocationContext, InvocationSetup, NodeInput, TakenCredentials};
 use pleach_core::{Content, Event, InvocationId, Map, Session, SessionKey};
 use pleach_session::{ABORTED, CreateSession, GetSessionConfig, SessionError, live_events_of};
 use pleach_workflow::Engine;
@@ -263,13 +263,16 @@ impl RunnerParts {
                 answered = resolve(&message, &ic.events(), Some(&known.invocation_id), &*self.root)?;
             }
         }
-        ic.services().sent_credentials.take_from(&mut message, ic);
+        let sent = TakenCredentials::take_from(&mut message, ic);
         let mut event = Event::from_author("user").with_content(message).with_state_map(request.state_delta.clone());
         if let Some(answered) = answered {
             event.set_branch(answered.branch);
             event.set_isolation_scope(answered.isolation_scope);
         }
-        store_user_event(ic, store, event).await
+        let stored = store_user_event(ic, store, event).await?;
+        // Not before: of two answers the one that is stored counts.
+        ic.services().sent_credentials.keep(ic, sent);
+        Ok(stored)
     }
 }
 

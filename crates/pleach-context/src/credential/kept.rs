@@ -26,11 +26,19 @@ struct Kept {
     invocations: BTreeMap<(SessionKey, InvocationId), (u64, BTreeMap<String, Map>)>,
 }
 
-impl KeptCredentials {
-    /// Replaces every answer to a request for a credential in `message` by a placeholder, and keeps it for the invocation.
+/// Credentials that a client has sent, on their way to [`KeptCredentials::keep`]: by the question they answer.
+///
+/// Debug output shows no credential.
+#[derive(Default)]
+pub struct TakenCredentials(Vec<(String, Map)>);
+
+impl TakenCredentials {
+    /// Replaces every answer to a request for a credential in `message` by a placeholder, and returns them.
     ///
     /// An answer without a value stays: it answers nothing.
-    pub fn take_from(&self, message: &mut Content, ic: &InvocationContext) {
+    #[must_use]
+    pub fn take_from(message: &mut Content, ic: &InvocationContext) -> Self {
+        let mut sent = Vec::new();
         for part in message.parts_mut() {
             let Some(response) = part.function_response.as_mut().filter(|response| is_credential(response, ic)) else {
                 continue;
@@ -44,18 +52,32 @@ impl KeptCredentials {
             let id = response.id.take();
             **response = FunctionResponse::new(id.as_deref().unwrap_or_default(), name, placeholder());
             match id {
-                Some(id) => self.keep(ic, id, answer),
+                Some(id) => sent.push((id, answer)),
                 // It answers no question, so nothing can ask for it.
                 None => response.id = None,
             }
         }
+        Self(sent)
     }
+}
 
-    fn keep(&self, ic: &InvocationContext, id: String, answer: Map) {
+impl fmt::Debug for TakenCredentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TakenCredentials")
+    }
+}
+
+impl KeptCredentials {
+    /// Keeps what was sent to the invocation, once the message that it came with is stored: an answer that was refused
+    /// replaces none that counts.
+    pub fn keep(&self, ic: &InvocationContext, sent: TakenCredentials) {
+        if sent.0.is_empty() {
+            return;
+        }
         let mut kept = self.kept();
         kept.count += 1;
         let count = kept.count;
-        kept.invocations.entry(owner(ic)).or_insert_with(|| (count, BTreeMap::new())).1.insert(id, answer);
+        kept.invocations.entry(owner(ic)).or_insert_with(|| (count, BTreeMap::new())).1.extend(sent.0);
         if kept.invocations.len() > MOST
             && let Some(oldest) =
                 kept.invocations.iter().min_by_key(|(_, (count, _))| *count).map(|(key, _)| key.clone())

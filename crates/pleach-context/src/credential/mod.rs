@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::{Context, NodeError};
 
 pub use answer::{SentCredential, accept_credential, sent_credential};
-pub use kept::KeptCredentials;
+pub use kept::{KeptCredentials, TakenCredentials};
 pub(crate) use key::key_of;
 pub(crate) use request::auth_request;
 pub use request::credential_question;

@@ -4,9 +4,13 @@
 // R129, R130, R510, R511, R852, R920, R931
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use pleach::prelude::*;
-use pleach::{AuthConfig, AuthCredential, FunctionCall, FunctionResponse, InMemorySessionService, RunRequest};
+use pleach::{
+    AuthConfig, AuthCredential, FunctionCall, FunctionResponse, Hook, InMemorySessionService, InvocationContext,
+    Plugin, RunRequest, SessionServiceExt as _,
+};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -126,7 +130,7 @@ async fn what_is_temporary_is_not_shown_to_whoever_consents() {
     assert!(!everything(&sessions).await.contains("1234"));
 }
 
-/// Asks for consent itself, and tells the answer.
+/// Asks for consent itself, and returns the answer.
 fn own() -> FunctionTool {
     tool("own", "", async |Args(a): Args<Add>, ctx: ToolContext| -> Result<Value, NodeError> {
         let Some(answer) = ctx.tool_confirmation() else {
@@ -327,6 +331,52 @@ async fn d3_another_process_asks_for_the_credential_again() {
     assert_eq!(trace(other.answer("s1", AUTH, "hush-2").unwrap()).await, ["wf@1/secret@1: 6"]);
     let all = everything(&sessions).await;
     assert!(!all.contains("hush"), "{all}");
+}
+
+/// Another process appends to the session while the first answer is taken.
+#[derive(Debug)]
+struct Rival {
+    sessions: Arc<InMemorySessionService>,
+    has_come: AtomicBool,
+}
+
+impl Plugin for Rival {
+    fn name(&self) -> &str {
+        "rival"
+    }
+
+    fn on_user_message<'a>(&'a self, _: &'a InvocationContext, message: &'a Content) -> Hook<'a, Option<Content>> {
+        let answers = message.function_responses().next().is_some();
+        if !answers || self.has_come.swap(true, Ordering::Relaxed) {
+            return None;
+        }
+        Some(Box::pin(async {
+            let mut session = self.sessions.get_session(&key(), Default::default()).await?.ok_or("no session")?;
+            let mut event = Event::message("I was here").with_author("rival");
+            event.set_id("rival");
+            event.set_timestamp(session.last_update_time() + 1.0);
+            self.sessions.append_event(&mut session, event).await?;
+            Ok(None)
+        }))
+    }
+}
+
+/// issue 10 D3: what came with a refused answer is not used for another one.
+#[tokio::test]
+async fn d3_a_credential_whose_answer_was_refused_is_not_kept() {
+    let sessions = Arc::new(InMemorySessionService::new());
+    let rival = Rival { sessions: Arc::clone(&sessions), has_come: AtomicBool::new(false) };
+    let process =
+        || Runner::builder("t").root(first(asks_twice())).sessions(sessions.clone()).auto_create_session(true);
+    let (loser, winner) = (process().plugin(rival).build().unwrap(), process().build().unwrap());
+    trace(winner.run("ana", "s1", "{}")).await;
+    let lines = trace(loser.answer("s1", AUTH, "hush-loser").unwrap()).await;
+    assert!(lines.len() == 1 && lines[0].starts_with("! ") && lines[0].contains("tale"), "{lines:?}");
+    let lines = trace(winner.answer("s1", AUTH, "hush").unwrap()).await;
+    assert_eq!(lines, [format!("wf@1/secret@1: asks {SURE_OF_SECRET}")]);
+    // The loser knows no credential: it asks, and does not take its own.
+    let lines = trace(reply(&loser, SURE_OF_SECRET, json!({"confirmed": true}))).await;
+    assert_eq!(lines, [format!("wf@1/secret@1: asks {AUTH}")]);
 }
 
 /// Tokens, codes and client secrets, whatever the client calls the function that it answers.
