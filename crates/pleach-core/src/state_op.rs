@@ -35,7 +35,7 @@ pub enum StateOp {
     Min(Number),
     /// Appends items to a list.
     Push(Vec<Value>),
-    /// Appends the items that a list does not have yet; the result has each item once, at its first place.
+    /// Appends the items that a list does not have yet, each of them once. What is in the list stays as it is.
     Union(Vec<Value>),
     /// Sets the value if there is none.
     SetIfAbsent(Value),
@@ -58,8 +58,8 @@ pub enum StateOpError {
         /// The type it met.
         found: &'static str,
     },
-    /// The stored value is an integer of more than 64 bits, which would be rounded.
-    #[error("the value is an integer of more than 64 bits, which cannot be changed exactly: set it instead")]
+    /// The stored value is an integer of more than 64 bits, or contains one, which would be rounded.
+    #[error("the value has an integer of more than 64 bits, which would be rounded: set it instead")]
     Inexact,
     /// The sum of two integers does not fit 64 bits, or a sum of floats is not finite.
     #[error("`{operation}` gives a number that is out of range (integers have 64 bits, floats are finite)")]
@@ -109,8 +109,10 @@ impl StateOp {
             Self::Push(items) => self.list(value)?.extend_from_slice(items),
             Self::Union(items) => {
                 let list = self.list(value)?;
-                list.extend_from_slice(items);
-                drop_doubles(list);
+                let known: HashSet<&Value> = list.iter().collect();
+                let mut new: Vec<Value> = items.iter().filter(|item| !known.contains(item)).cloned().collect();
+                drop_doubles(&mut new);
+                list.append(&mut new);
             }
         }
         Ok(())
@@ -208,6 +210,12 @@ impl StateOp {
     }
 }
 
+/// Returns whether two numbers have the same value, such as `1e16` and `10000000000000000`.
+#[must_use]
+pub fn is_same_number(left: &Number, right: &Number) -> bool {
+    compare(left, right) == Ordering::Equal
+}
+
 fn integer(number: &Number) -> Option<i128> {
     number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from))
 }
@@ -291,6 +299,15 @@ mod tests {
     }
 
     #[test]
+    fn numbers_are_the_same_by_value() {
+        let same = |left: Value, right: Value| super::is_same_number(&number(&left), &number(&right));
+        assert!(same(json!(1e16), json!(10_000_000_000_000_000_i64)) && same(json!(1), json!(1.0)));
+        assert!(same(json!(-0.0), json!(0)) && same(json!(1e300), json!(1e300)));
+        assert!(!same(json!(9_007_199_254_740_992.0), json!(9_007_199_254_740_993_i64)));
+        assert!(!same(json!(u64::MAX), json!(18_446_744_073_709_551_615.0)));
+    }
+
+    #[test]
     fn max_and_min_compare_integers_and_floats_exactly() {
         let (max, min) = (|value: Value| StateOp::Max(number(&value)), |value: Value| StateOp::Min(number(&value)));
         check(&max(json!(3)), json!(null), Ok(json!(3)));
@@ -313,6 +330,8 @@ mod tests {
         check(&push(json!([{"a": 1}])), json!([0]), Ok(json!([0, {"a": 1}])));
         check(&union(json!(["b", "a", "c", "c"])), json!(["a"]), Ok(json!(["a", "b", "c"])));
         check(&union(json!([])), json!(null), Ok(json!([])));
+        // issue 10 B1: what is stored is not cleaned up.
+        check(&union(json!(["b", "a", "b"])), json!(["a", "a", 1, 1]), Ok(json!(["a", "a", 1, 1, "b"])));
         check(&push(json!([1])), json!({"a": 1}), Err("`push` needs a list, but the value is an object"));
         check(&StateOp::SetIfAbsent(json!(1)), json!(null), Ok(json!(1)));
         check(&StateOp::SetIfAbsent(json!(1)), json!(false), Ok(json!(false)));

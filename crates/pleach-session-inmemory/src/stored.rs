@@ -146,7 +146,7 @@ impl StoredSession {
         let slot = match log.positions.entry(event.id().clone()) {
             Entry::Occupied(taken) => {
                 let position = *taken.get();
-                return Some(self.repeated(log, position, ours, event));
+                return Some(self.repeated(log, position, head, event));
             }
             Entry::Vacant(slot) => slot,
         };
@@ -211,20 +211,19 @@ impl StoredSession {
 
     /// An event id that is already in the log: fine when it is the same event, as after a lost answer.
     // S34
-    fn repeated(&self, log: &Log, position: usize, ours: Revision, event: &Arc<Event>) -> SessionResult<Appended> {
+    fn repeated(&self, log: &Log, position: usize, head: &SessionHead, event: &Arc<Event>) -> SessionResult<Appended> {
         let present = &log.events[position];
-        let is_same =
-            Arc::ptr_eq(present, event) || present == event || prepare::as_repeated(event, present) == **present;
+        let is_same = Arc::ptr_eq(present, event) || present == event || prepare::repeated(event, present).is_some();
         if !is_same {
             let key = (*self.key).clone();
             return Err(SessionError::EventAlreadyExists { key, event: event.id().clone() });
         }
         let event = Arc::clone(present);
         let behind = self.revision(log.places[position]);
+        let ours = head.revision();
         if ours.ties == behind.ties && ours > behind {
-            // The caller has seen later events; going back would make its next append stale for no reason.
-            let update_time = log.events[log.seen_at(ours) - 1].timestamp();
-            return Ok(Appended { event, revision: ours, update_time });
+            // The caller has seen later changes; going back would make its next append stale for no reason.
+            return Ok(Appended { event, revision: ours, update_time: head.last_update_time() });
         }
         Ok(Appended { event, revision: behind, update_time: present.timestamp() })
     }

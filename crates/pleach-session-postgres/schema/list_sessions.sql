@@ -6,9 +6,10 @@ WITH page AS (
     ORDER BY update_time, user_id, id LIMIT $6
 )
 SELECT 0 AS kind, row_number() OVER (ORDER BY update_time, user_id, id) AS place, user_id, id, update_time, state,
-    (SELECT count(*) FROM events t
-        WHERE t.app_name = $1 AND t.user_id = page.user_id AND t.session_id = page.id
-            AND t."timestamp" = page.update_time) AS ties
+    coalesce(nullif((SELECT count(*) FROM events t
+        WHERE t.app_name = $1 AND t.user_id = page.user_id AND t.session_id = page.id AND t."timestamp" = page.update_time), 0),
+    (SELECT count(*) + CASE WHEN count(*) > 0 THEN 2147483648 ELSE 0 END FROM events t
+        WHERE t.app_name = $1 AND t.user_id = page.user_id AND t.session_id = page.id)) AS ties
 FROM page
 UNION ALL
 SELECT 1, 0, NULL, NULL, NULL, state, 0 FROM app_states WHERE app_name = $1

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use pleach_core::{Event, Scope, SessionHead, SessionKey};
+use pleach_session::prepare::StateTexts;
 use pleach_session::raw_state::{self, RawDelta, RawObject, StoredValue};
 use pleach_session::{SessionError, SessionResult, prepare};
 use sqlx::postgres::{PgArguments, PgRow, Postgres};
@@ -88,24 +89,19 @@ impl Append {
 
     /// The same append with the results of its operations, which are applied to the states in `row`.
     fn resolved(&self, row: &PgRow) -> Result<Self, Trouble> {
-        let text = |column| value::json(row, column).map(|text| text.unwrap_or("{}"));
+        let text = |column| value::json(row, column);
         let (own, app, user) = (text("own")?, text("app")?, text("user")?);
-        let event = prepare::resolve_ops(&self.key, &self.event, |state_key| {
-            let (scope, name) = Scope::split(state_key);
-            let text = match scope {
-                Scope::App => app,
-                Scope::User => user,
-                Scope::Session | Scope::Temp => own,
-            };
-            let corrupt = |error| self.server.corrupt(format_args!("a state that session {} writes", self.key), error);
-            Ok(raw_state::value(text, name).map_err(corrupt)?.map(StoredValue::rounded))
-        })?;
+        let texts = StateTexts { session: own, app, user };
+        let corrupt = |error| self.server.corrupt(format_args!("a state that session {} writes", self.key), error);
+        let event = prepare::resolve_ops_on_texts(&self.key, &self.event, texts, StoredValue::by_value, corrupt)?;
         Ok(Self::of(self.key.clone(), self.seen, self.sent.clone(), event, &self.server)?)
     }
 
     fn query(&self) -> sqlx::query::Query<'_, Postgres, PgArguments> {
         let shared = self.app.is_some() || self.user.is_some();
-        let query = value::query(if shared { sql::APPEND_SHARED } else { sql::APPEND }, &self.key)
+        let is_claimed = self.seen.revision.ties > prepare::CLAIMED;
+        let texts = if is_claimed { sql::APPEND_BEHIND_CLAIM } else { sql::APPEND };
+        let query = value::query(texts[usize::from(shared)], &self.key)
             .bind(Time(self.seen.revision.micros))
             .bind(i64::from(self.seen.revision.ties))
             .bind(self.time)
@@ -154,8 +150,7 @@ impl Append {
     /// The stored event, if it came of the one that was sent.
     fn repeated(&self, data: Option<&str>) -> Option<Arc<Event>> {
         let stored: Event = serde_json::from_str(data?).ok()?;
-        let repeated = prepare::as_repeated(&self.sent, &stored);
-        (repeated == stored).then(|| Arc::new(repeated))
+        prepare::repeated(&self.sent, &stored).map(Arc::new)
     }
 
     /// What to answer when the fence did not hold: `found` is the revision that is stored.
@@ -184,37 +179,42 @@ impl Append {
         SessionError::Locked { what: format!("session {} in {}", self.key, self.server), source }.into()
     }
 
-    /// Applies the operations and stores the event in one transaction, which locks what they are applied to.
+    /// Applies the operations to the stored values and stores the event.
     async fn append_with_ops(&self, connection: &mut PgConnection) -> Result<Appended, Trouble> {
+        // Nothing but the fence lets the session's own state change: only shared state is locked until the end.
+        let locks = self.writes(Scope::App) || self.writes(Scope::User);
         for _ in 0..RACES {
-            let mut transaction = connection.begin().await?;
-            let outcome = self.try_ops(&mut transaction).await;
-            // Explicitly: a dropped transaction would keep its locks until its connection is used again.
+            let outcome = if locks { self.try_ops_locked(connection).await } else { self.try_ops(connection).await };
             match outcome {
-                Ok(Attempt::Stored(appended)) => {
-                    transaction.commit().await?;
-                    return Ok(appended);
-                }
-                Ok(Attempt::Refused(found)) => {
-                    transaction.rollback().await?;
-                    return self.refused(connection, found).await;
-                }
-                Ok(Attempt::Outrun) => transaction.rollback().await?,
-                Err(Trouble::Sql(error)) if Fault::of(&error) == Fault::Lost => return Err(error.into()),
-                Err(Trouble::Sql(error)) => {
-                    transaction.rollback().await?;
-                    if Fault::of(&error) == Fault::Duplicate {
-                        return self.duplicate(connection, error).await;
+                Ok(Attempt::Stored(appended)) => return Ok(appended),
+                Ok(Attempt::Outrun) => {}
+                Ok(Attempt::Refused) => {
+                    // Asked anew: what was read while the row was waited for may be older.
+                    let found = self.found(connection).await?.ok_or_else(|| self.not_found())?;
+                    if found.revision != self.seen.revision {
+                        return self.refused(connection, found).await;
                     }
-                    return Err(not_an_object(error, &self.key, &self.server));
                 }
-                Err(answer) => {
-                    transaction.rollback().await?;
-                    return Err(answer);
+                Err(Trouble::Sql(error)) if Fault::of(&error) == Fault::Duplicate => {
+                    return self.duplicate(connection, error).await;
                 }
+                Err(Trouble::Sql(error)) => return Err(not_an_object(error, &self.key, &self.server)),
+                Err(answer) => return Err(answer),
             }
         }
         Err(self.outrun())
+    }
+
+    async fn try_ops_locked(&self, connection: &mut PgConnection) -> Result<Attempt, Trouble> {
+        let mut transaction = connection.begin().await?;
+        let outcome = self.try_ops(&mut transaction).await;
+        // Explicitly: a dropped transaction would keep its locks until its connection is used again.
+        match &outcome {
+            Ok(Attempt::Stored(_)) => transaction.commit().await?,
+            Err(Trouble::Sql(error)) if Fault::of(error) == Fault::Lost => {}
+            _ => transaction.rollback().await?,
+        }
+        outcome
     }
 
     async fn try_ops(&self, transaction: &mut PgConnection) -> Result<Attempt, Trouble> {
@@ -224,9 +224,9 @@ impl Append {
             .fetch_all(&mut *transaction)
             .await?;
         let row = rows.first().ok_or_else(|| self.not_found())?;
-        let found = self.found(transaction).await?.ok_or_else(|| self.not_found())?;
+        let found = Seen::new(row.try_get("update_time")?, row.try_get("ties")?);
         if found.revision != self.seen.revision {
-            return Ok(Attempt::Refused(found));
+            return Ok(Attempt::Refused);
         }
         let resolved = self.resolved(row)?;
         let rows = resolved.query().fetch_all(&mut *transaction).await?;
@@ -252,7 +252,7 @@ impl Append {
 enum Attempt {
     Stored(Appended),
     /// The fence did not hold.
-    Refused(Seen),
+    Refused,
     /// Another writer came first.
     Outrun,
 }

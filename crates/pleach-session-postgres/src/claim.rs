@@ -44,10 +44,10 @@ impl Ask for Claim {
                 .bind(Time(ours.micros))
                 .bind(i64::from(ours.ties))
                 .bind(time)
-                .execute(&mut *connection)
+                .fetch_all(&mut *connection)
                 .await?;
-            if claimed.rows_affected() > 0 {
-                return Ok(Seen::new(time, 0));
+            if let Some(row) = claimed.first() {
+                return Ok(Seen::new(time, row.try_get("ties")?));
             }
             let rows = value::query(sql::FIND_REVISION, &self.key).fetch_all(&mut *connection).await?;
             let Some(row) = rows.first() else { return Err(SessionError::NotFound((*self.key).clone()).into()) };

@@ -15,7 +15,7 @@ use sqlx::{PgConnection, Row as _};
 use crate::connections::Ask;
 use crate::fault::{Server, Trouble};
 use crate::sql;
-use crate::value::{self, Seen, Time};
+use crate::value::{self, Name, Seen, Time};
 
 /// A session that is about to be loaded.
 pub(crate) struct Load<'k> {
@@ -157,5 +157,23 @@ impl Ask for LoadSince<'_> {
         let wanted = Wanted::Since(self.head.revision());
         let loaded = Load { key, server, wanted }.read(connection).await?;
         Ok(loaded.session.map(|session| if loaded.unknown { Since::Unknown } else { Since::Events(session) }))
+    }
+}
+
+/// What is about to be asked: the head of a reader who has seen the session up to an event.
+pub(crate) struct HeadBehind<'k> {
+    pub(crate) key: &'k SessionKey,
+    pub(crate) event: &'k EventId,
+}
+
+impl Ask for HeadBehind<'_> {
+    type Answer = Option<SessionHead>;
+
+    async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<Option<SessionHead>, Trouble> {
+        let id = self.event.to_string();
+        let rows = value::query(sql::FIND_BEHIND, self.key).bind(Name(&id)).fetch_all(connection).await?;
+        let Some(row) = rows.first() else { return Ok(None) };
+        let seen = Seen::new(row.try_get("timestamp")?, row.try_get("ties")?);
+        Ok(Some(SessionHead::new(self.key.clone(), seen.revision, seen.update_time)))
     }
 }

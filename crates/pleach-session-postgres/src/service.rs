@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pleach_core::{AppName, BoxFuture, Event, Map, Session, SessionHead, SessionId, SessionKey, UserId};
+use pleach_core::{AppName, BoxFuture, Event, EventId, Map, Session, SessionHead, SessionId, SessionKey, UserId};
 use pleach_session::{
     CreateSession, GetSessionConfig, ListQuestions, ListQuestionsResponse, ListSessions, ListSessionsResponse,
     SessionResult, SessionService, Since, list_projected, prepare,
@@ -16,7 +16,7 @@ use crate::connections::Connections;
 use crate::create::{Create, Delete};
 use crate::inbox::Inbox;
 use crate::list::{AppState, Check, Find, List, UserState};
-use crate::load::{Load, LoadSince};
+use crate::load::{HeadBehind, Load, LoadSince};
 use crate::options::PostgresOptions;
 use crate::patience::Patience;
 use crate::schema;
@@ -114,6 +114,14 @@ impl SessionService for PostgresSessionService {
     fn events_since<'a>(&'a self, head: &'a SessionHead) -> BoxFuture<'a, SessionResult<Option<Since>>> {
         let server = self.connections.server();
         Box::pin(async move { self.connections.ask(&LoadSince { head, server }).await })
+    }
+
+    fn head_behind<'a>(
+        &'a self,
+        key: &'a SessionKey,
+        event: &'a EventId,
+    ) -> BoxFuture<'a, SessionResult<Option<SessionHead>>> {
+        Box::pin(async move { self.connections.ask(&HeadBehind { key, event }).await })
     }
 
     fn list_sessions(&self, request: ListSessions) -> BoxFuture<'_, SessionResult<ListSessionsResponse>> {

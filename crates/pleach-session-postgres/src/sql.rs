@@ -1,18 +1,32 @@
 //! Every SQL text of this crate. Values are always bound; no text is put together at run time.
 
+/// The texts of an append with this fence, without and with shared state.
+macro_rules! appends {
+    ($fence:literal) => {
+        [
+            concat!(
+                include_str!("../schema/append.sql"),
+                include_str!($fence),
+                include_str!("../schema/append_event.sql")
+            ),
+            concat!(
+                include_str!("../schema/append.sql"),
+                include_str!($fence),
+                include_str!("../schema/append_shared.sql"),
+                include_str!("../schema/append_event.sql")
+            ),
+        ]
+    };
+}
+
 pub(crate) const DETECT: &str = include_str!("../schema/detect.sql");
 pub(crate) const VERSION: &str = "SELECT value FROM adk_internal_metadata WHERE key = 'schema_version'";
 pub(crate) const CREATE_TABLES: &str = include_str!("../schema/create.sql");
 
-/// An append whose delta has no app and user keys.
-pub(crate) const APPEND: &str =
-    concat!(include_str!("../schema/append.sql"), include_str!("../schema/append_event.sql"));
-/// An append that also merges app or user state.
-pub(crate) const APPEND_SHARED: &str = concat!(
-    include_str!("../schema/append.sql"),
-    include_str!("../schema/append_shared.sql"),
-    include_str!("../schema/append_event.sql")
-);
+/// Appends behind an event or the creation: one whose delta has no app and user keys, and one that merges app or user state.
+pub(crate) const APPEND: [&str; 2] = appends!("../schema/append_behind_event.sql");
+/// The same behind a claim.
+pub(crate) const APPEND_BEHIND_CLAIM: [&str; 2] = appends!("../schema/append_behind_claim.sql");
 pub(crate) const CLAIM: &str = include_str!("../schema/claim.sql");
 /// The states that the operations of an append are applied to.
 pub(crate) const LOCK_STATES: &str = include_str!("../schema/lock_states.sql");
@@ -20,6 +34,9 @@ pub(crate) const FIND_REVISION: &str = include_str!("../schema/find_revision.sql
 /// An event, seen from a revision.
 pub(crate) const FIND_EVENT: &str =
     concat!(include_str!("../schema/load_anchor.sql"), include_str!("../schema/find_event.sql"));
+
+/// The revision right behind an event.
+pub(crate) const FIND_BEHIND: &str = include_str!("../schema/find_behind.sql");
 
 pub(crate) const CREATE_SESSION: &str = include_str!("../schema/create_session.sql");
 pub(crate) const ANYTHING: &str = "SELECT 1 FROM sessions LIMIT 1";

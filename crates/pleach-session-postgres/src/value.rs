@@ -78,7 +78,7 @@ impl Decode<'_, Postgres> for Time {
     }
 }
 
-/// A revision a row tells: its time and how many events have it.
+/// A revision: its time, and how many events have it, or the ties of a claim.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Seen {
     pub(crate) revision: Revision,

@@ -17,15 +17,23 @@ use crate::layout::SqliteLayout;
 // S47
 const SEPARATOR: char = '\u{1e}';
 
-/// Before the row number of a document that is too long to travel with others (see `sql::DOCUMENT`). JSON never has it raw.
+/// Before the row number and the id of a document that is too long to travel with others (see `sql::DOCUMENT`). JSON never has it raw.
 const LEFT_OUT: char = '\u{1f}';
 
 /// An event whose document was left out.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct LeftOut {
     /// The index of the event among those that were read.
     pub(crate) index: usize,
-    pub(crate) rowid: i64,
+    pub(crate) row: LongRow,
+}
+
+/// The row of a document that was left out. The id shows whether the number has been given to another row since.
+#[derive(Clone, Debug)]
+pub(crate) struct LongRow {
+    pub(crate) number: i64,
+    /// The id in hexadecimal digits.
+    pub(crate) id: String,
 }
 
 /// Up to 256 events: their documents in one text and, where columns overrule them, what the columns say.
@@ -51,8 +59,8 @@ impl<'r> Chunk<'r> {
     ) -> SessionResult<Vec<Arc<Event>>> {
         let mut events = Vec::new();
         for text in self.documents.split(SEPARATOR) {
-            if let Some(rowid) = row_left_out(text) {
-                left_out.push(LeftOut { index: events.len(), rowid });
+            if let Some(row) = row_left_out(text) {
+                left_out.push(LeftOut { index: events.len(), row });
                 events.push(Event::new());
             } else {
                 events.push(parse(text, key, file)?);
@@ -70,8 +78,9 @@ impl<'r> Chunk<'r> {
     }
 }
 
-pub(crate) fn row_left_out(document: &str) -> Option<i64> {
-    document.strip_prefix(LEFT_OUT)?.parse().ok()
+pub(crate) fn row_left_out(document: &str) -> Option<LongRow> {
+    let (number, id) = document.strip_prefix(LEFT_OUT)?.split_once(' ')?;
+    Some(LongRow { number: number.parse().ok()?, id: id.to_owned() })
 }
 
 /// Reads the document of an event that was left out; what the columns said of its ids stays.

@@ -1,18 +1,19 @@
 //! Loading one session: head, state and events in one statement, which is one snapshot and one trip.
 //!
 //! Events arrive as texts of up to 256 documents, so that SQLite's thread reads on while this side parses. Long documents
-//! are left out of those texts and read one by one, so that no text grows beyond what SQLite can build.
+//! are left out of those texts and read one by one, so that no text grows beyond what SQLite can build. A stored document
+//! never changes, so what is read behind the first statement belongs to its snapshot, unless the session was deleted meanwhile.
 
 use std::sync::Arc;
 
 use futures_util::TryStreamExt as _;
-use pleach_core::{Map, Session, SessionHead, SessionKey, merge_view};
-use pleach_session::{GetSessionConfig, SessionResult, Since, raw_state};
+use pleach_core::{EventId, Map, Session, SessionHead, SessionKey, merge_view};
+use pleach_session::{GetSessionConfig, SessionError, SessionResult, Since, raw_state};
 use sqlx::sqlite::SqliteRow;
-use sqlx::{Connection as _, Row as _, SqliteConnection, SqlitePool};
+use sqlx::{AssertSqlSafe, Row as _, SqliteConnection, SqlitePool};
 
 use crate::column;
-use crate::document::{Chunk, LeftOut, complete, event_of_row, lacks_columns, row_left_out};
+use crate::document::{Chunk, LeftOut, LongRow, complete, event_of_row, lacks_columns, row_left_out};
 use crate::fault::File;
 use crate::layout::SqliteLayout;
 use crate::sql::{LONG_DOCUMENT, Sql};
@@ -59,28 +60,44 @@ pub(crate) async fn since(reader: Reader<'_>, head: &SessionHead) -> SessionResu
     }))
 }
 
-async fn load(reader: Reader<'_>, key: &SessionKey, wanted: &Wanted) -> SessionResult<Option<Loaded>> {
+/// The head of a reader who has seen the session up to an event.
+pub(crate) async fn head_behind(
+    reader: Reader<'_>,
+    key: &SessionKey,
+    event: &EventId,
+) -> SessionResult<Option<SessionHead>> {
     let fault = |error| reader.file.fault(error);
-    let mut connection = reader.pool.acquire().await.map_err(fault)?;
-    match read(reader, &mut connection, key, wanted).await? {
-        Read::Done(loaded) => return Ok(loaded),
-        Read::Unfinished => {}
-    }
-    // What is left is read in further statements: a transaction makes them one snapshot.
-    let mut snapshot = connection.begin().await.map_err(fault)?;
-    let loaded = load_in_pieces(reader, &mut snapshot, key, wanted).await?;
-    snapshot.rollback().await.map_err(fault)?;
-    Ok(loaded)
+    let query = bind_key(sqlx::query(AssertSqlSafe(reader.sql.find_behind.clone())), key).bind(event.to_string());
+    let rows = query.fetch_all(reader.pool).await.map_err(fault)?;
+    let Some(row) = rows.first() else { return Ok(None) };
+    let Some(time) = column::time(row, "timestamp").map_err(fault)? else { return Ok(None) };
+    let ties = column::count(row, "ties").map_err(fault)?;
+    let seen = Renewed::new(reader.sql.layout().rounded(time), ties);
+    Ok(Some(SessionHead::new(key.clone(), seen.revision, seen.update_time)))
 }
 
-/// What one statement gives.
+/// How often a session is read that is deleted and made again meanwhile.
+const TRIES: usize = 4;
+
+async fn load(reader: Reader<'_>, key: &SessionKey, wanted: &Wanted) -> SessionResult<Option<Loaded>> {
+    let mut connection = reader.pool.acquire().await.map_err(|error| reader.file.fault(error))?;
+    for _ in 0..TRIES {
+        match read(reader, &mut connection, key, wanted).await? {
+            Read::Done(loaded) => return Ok(loaded),
+            Read::Gone => {}
+        }
+    }
+    let what = format!("session {key} in {}", reader.file);
+    Err(SessionError::Locked { what, source: "it is deleted and made again while it is read".into() })
+}
+
+/// What reading a session gives.
 enum Read {
     Done(Option<Loaded>),
-    /// Documents were left out, or lack what their columns have.
-    Unfinished,
+    /// Events were deleted meanwhile.
+    Gone,
 }
 
-/// The usual load, in one statement.
 async fn read(
     reader: Reader<'_>,
     connection: &mut SqliteConnection,
@@ -88,34 +105,18 @@ async fn read(
     wanted: &Wanted,
 ) -> SessionResult<Read> {
     let mut left_out = Vec::new();
-    let loaded = read_chunks(reader, connection, key, wanted, &mut left_out).await?;
-    let is_lacking = |loaded: &Loaded| loaded.session.events.iter().any(|event| lacks_columns(event));
-    match loaded.as_ref().is_some_and(is_lacking) || !left_out.is_empty() {
-        true => Ok(Read::Unfinished),
-        false => Ok(Read::Done(loaded)),
-    }
-}
-
-/// Loads a session some of whose documents are long, each in a statement of its own.
-async fn load_in_pieces(
-    reader: Reader<'_>,
-    connection: &mut SqliteConnection,
-    key: &SessionKey,
-    wanted: &Wanted,
-) -> SessionResult<Option<Loaded>> {
-    let mut left_out = Vec::new();
     let Some(mut loaded) = read_chunks(reader, connection, key, wanted, &mut left_out).await? else {
-        return Ok(None);
+        return Ok(Read::Done(None));
     };
-    for LeftOut { index, rowid } in left_out {
-        let row = long_document(reader, connection, key, rowid).await?;
+    for LeftOut { index, row } in left_out {
+        let Some(row) = long_document(reader, connection, key, &row).await? else { return Ok(Read::Gone) };
         let event = &mut loaded.session.events[index];
         *event = Arc::new(complete(event, text_of(&row, reader.file)?, key, reader.file)?);
     }
     if loaded.session.events.iter().any(|event| lacks_columns(event)) {
         return load_rows(reader, connection, key, wanted).await;
     }
-    Ok(Some(loaded))
+    Ok(Read::Done(Some(loaded)))
 }
 
 /// Reads head and events; what was left out of the events is listed by its index among them.
@@ -159,7 +160,7 @@ async fn load_rows(
     connection: &mut SqliteConnection,
     key: &SessionKey,
     wanted: &Wanted,
-) -> SessionResult<Option<Loaded>> {
+) -> SessionResult<Read> {
     let Reader { file, sql, .. } = reader;
     let fault = |error| file.fault(error);
     let mut rows = wanted.query_rows(sql, key).fetch_all(&mut *connection).await.map_err(fault)?;
@@ -167,34 +168,37 @@ async fn load_rows(
     let number = |row: &SqliteRow| row.try_get::<i64, _>("chunk").unwrap_or(i64::MAX);
     rows.sort_by_key(number);
     let [head, events @ ..] = &*rows else {
-        return Ok(None);
+        return Ok(Read::Done(None));
     };
     if number(head) >= 0 {
-        return Ok(None);
+        return Ok(Read::Done(None));
     }
     let mut loaded = first(head, key, reader)?;
     for row in events {
         let long = match row_left_out(text_of(row, file)?) {
-            Some(rowid) => Some(long_document(reader, connection, key, rowid).await?),
             None => None,
+            Some(long) => match long_document(reader, connection, key, &long).await? {
+                None => return Ok(Read::Gone),
+                found => found,
+            },
         };
         let document = text_of(long.as_ref().unwrap_or(row), file)?;
         loaded.session.events.push(Arc::new(event_of_row(row, document, key, file, sql.layout())?));
     }
-    Ok(Some(loaded))
+    Ok(Read::Done(Some(loaded)))
 }
 
+/// The row of a document that was left out; `None` when it was deleted since.
 async fn long_document(
     reader: Reader<'_>,
     connection: &mut SqliteConnection,
     key: &SessionKey,
-    rowid: i64,
-) -> SessionResult<SqliteRow> {
-    let query = bind_key(sqlx::query(LONG_DOCUMENT), key).bind(rowid);
+    row: &LongRow,
+) -> SessionResult<Option<SqliteRow>> {
+    let query = bind_key(sqlx::query(LONG_DOCUMENT), key).bind(row.number).bind(row.id.as_str());
     // All rows: the statement lets go of its own copy at its end.
     let rows = query.fetch_all(connection).await.map_err(|error| reader.file.fault(error))?;
-    let missing = || reader.file.corrupt(format_args!("an event of session {key}"), "its row is not there");
-    rows.into_iter().next().ok_or_else(missing)
+    Ok(rows.into_iter().next())
 }
 
 fn text_of<'r>(row: &'r SqliteRow, file: &File) -> SessionResult<&'r str> {

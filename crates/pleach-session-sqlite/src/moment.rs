@@ -5,6 +5,8 @@
 //! for sessions that have a time of the other kind, compares what they say.
 // S65, S66.4
 
+use pleach_session::prepare::CLAIMED;
+
 use crate::layout::SqliteLayout;
 
 /// A session's key and a time, as expressions of the statement around.
@@ -25,6 +27,16 @@ impl SqliteLayout {
         format!(
             "(CASE WHEN {mixed} THEN (SELECT {select} FROM events t WHERE {own} AND {thorough} {tail}) \
              ELSE (SELECT {select} FROM events t WHERE {own} AND {quick} {tail}) END)"
+        )
+    }
+
+    /// An expression: the ties of a revision at the time of the session row, as [`CLAIMED`] says for a claimed one.
+    pub(crate) fn ties(self, moment: Moment<'_>) -> String {
+        let own = of_session("t", moment.key);
+        let events = self.events_at("count(*)", moment, "");
+        format!(
+            "coalesce(nullif({events}, 0), \
+             (SELECT count(*) + CASE WHEN count(*) > 0 THEN {CLAIMED} ELSE 0 END FROM events t WHERE {own}))"
         )
     }
 

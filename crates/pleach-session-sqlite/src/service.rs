@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pleach_core::{
-    AppName, BoxFuture, Event, EventActions, Map, Session, SessionHead, SessionId, SessionKey, UserId, merge_view,
+    AppName, BoxFuture, Event, EventActions, EventId, Map, Session, SessionHead, SessionId, SessionKey, UserId,
+    merge_view,
 };
 use pleach_session::raw_state::RawDelta;
 use pleach_session::{
@@ -149,7 +150,7 @@ impl SqliteSessionService {
         let event = prepare::event_with_time(head, Arc::clone(&sent));
         let time = self.layout().time(head.key(), "timestamp", event.timestamp())?;
         // Written here, on the caller's thread: the writer's time is everybody's.
-        let data = prepare::event_text(head.key(), &event)?;
+        let data = prepare::event_text(head.key(), &event)?.into();
         let delta = expected_delta(event.actions()).map_err(|error| self.unwritable(error))?;
         let (key, seen) = (head.shared_key().clone(), Renewed::seen_by(head));
         let Appended { renewed, stored } = self
@@ -222,6 +223,14 @@ impl SessionService for SqliteSessionService {
             self.writer.settle().await?;
             load::since(self.reader(), head).await
         })
+    }
+
+    fn head_behind<'a>(
+        &'a self,
+        key: &'a SessionKey,
+        event: &'a EventId,
+    ) -> BoxFuture<'a, SessionResult<Option<SessionHead>>> {
+        Box::pin(load::head_behind(self.reader(), key, event))
     }
 
     fn list_sessions(&self, request: ListSessions) -> BoxFuture<'_, SessionResult<ListSessionsResponse>> {

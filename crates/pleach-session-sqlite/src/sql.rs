@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use pleach_session::prepare::CLAIMED;
+
 use crate::inbox_sql::Inbox;
 use crate::layout::SqliteLayout;
 use crate::moment::{Moment, micros, same};
@@ -50,10 +52,10 @@ pub(crate) struct Sql {
     /// The same inside of the transaction.
     pub(crate) batch_read: Arc<str>,
     pub(crate) find_event: Arc<str>,
+    /// The time of the event `?4` and how many events up to it have that time: the revision right behind it.
+    pub(crate) find_behind: Arc<str>,
     pub(crate) count_at: Arc<str>,
     pub(crate) claim: Arc<str>,
-    /// The revision that refused a claim.
-    pub(crate) find_revision: Arc<str>,
     pub(crate) list_states: Arc<str>,
     pub(crate) inbox: Inbox,
     /// The session without events.
@@ -63,13 +65,12 @@ pub(crate) struct Sql {
     pub(crate) load_rows: Loads,
 }
 
-/// A document, or, where it is long, a mark and the number of its row: SQLite builds no text of more than a billion bytes,
+/// A document, or, where it is long, a mark, the number of its row and its id: SQLite builds no text of more than a billion bytes,
 /// and a sort should not move what it does not look at. `octet_length` reads only the header of a row.
-const DOCUMENT: &str =
-    "CASE WHEN octet_length(event_data) > 131072 THEN char(31) || rowid ELSE coalesce(event_data, '') END";
+const DOCUMENT: &str = "CASE WHEN octet_length(event_data) > 131072 THEN char(31) || rowid || ' ' || hex(id) ELSE coalesce(event_data, '') END";
 /// The document that was left out, of the session `?1` to `?3`.
 pub(crate) const LONG_DOCUMENT: &str = "SELECT coalesce(event_data, '') AS data FROM events \
-     WHERE app_name = ?1 AND user_id = ?2 AND session_id = ?3 AND rowid = ?4";
+     WHERE app_name = ?1 AND user_id = ?2 AND session_id = ?3 AND rowid = ?4 AND hex(id) = ?5";
 
 /// One text for each way to ask for events.
 #[derive(Debug)]
@@ -93,7 +94,7 @@ const ASKED: Moment<'_> = Moment { key: ["?1", "?2", "?3"], at: "?4" };
 
 impl Sql {
     pub(crate) fn of(layout: SqliteLayout) -> Self {
-        let ties = layout.events_at("count(*)", OF_ROW, "");
+        let ties = layout.ties(OF_ROW);
         let load_head = include_str!("../schema/load_head.sql").replace("{ties}", &ties);
         let batch_read = include_str!("../schema/batch_read.sql").replace("{ties}", &ties);
         let batch_read = batch_read.replace("{mixed}", &layout.is_mixed(OF_ROW));
@@ -101,8 +102,14 @@ impl Sql {
         let find_event = include_str!("../schema/find_event.sql")
             .replace("{ties}", &layout.events_at("count(*)", up_to_it, "AND t.rowid <= e.rowid"))
             .replace("{anchor}", &anchor(layout));
+        let find_behind = format!(
+            "SELECT e.timestamp AS timestamp, {} AS ties FROM events e \
+             WHERE e.app_name = ?1 AND e.user_id = ?2 AND e.session_id = ?3 AND e.id = ?4",
+            layout.events_at("count(*)", up_to_it, "AND t.rowid <= e.rowid")
+        );
         Self {
             layout,
+            find_behind: find_behind.into(),
             batch_begin: format!("{BEGIN};\n{batch_read}").into(),
             batch_read: batch_read.into(),
             find_event: find_event.into(),
@@ -111,7 +118,6 @@ impl Sql {
                 .replace("{micros}", &micros("s.update_time"))
                 .replace("{taken}", &layout.events_at("count(*)", ASKED, ""))
                 .into(),
-            find_revision: include_str!("../schema/find_revision.sql").replace("{ties}", &ties).into(),
             count_at: format!("SELECT {} AS count", layout.events_at("count(*)", ASKED, "")).into(),
             inbox: Inbox::of(layout),
             list_states: include_str!("../schema/list_states.sql").replace("{ties}", &ties).into(),
@@ -126,13 +132,19 @@ impl Sql {
     }
 }
 
-/// The row of the event that a revision stands for, or 0 for the creation; NULL when there is neither any more.
+/// The row of the last event that the owner of a revision has seen, or 0 for the creation; NULL when there is neither any
+/// more. Rows are numbered in the order they are appended, and a claim has the number of events before it.
 fn anchor(layout: SqliteLayout) -> String {
     let event = layout.events_at("t.rowid", ASKED, "ORDER BY t.rowid LIMIT 1 OFFSET ?5 - 1");
     let created = same("c.create_time", "?4");
+    let created_before = format!("({}) < ({})", micros("c.create_time"), micros("?4"));
+    let session = "SELECT 0 FROM sessions c WHERE c.app_name = ?1 AND c.user_id = ?2 AND c.id = ?3";
+    let before_claim = format!(
+        "(SELECT t.rowid FROM events t WHERE t.app_name = ?1 AND t.user_id = ?2 AND t.session_id = ?3 \
+         AND EXISTS ({session} AND {created_before}) ORDER BY t.rowid LIMIT 1 OFFSET ?5 - {CLAIMED} - 1)"
+    );
     format!(
-        "(CASE WHEN ?5 > 0 THEN {event} \
-         ELSE (SELECT 0 FROM sessions c WHERE c.app_name = ?1 AND c.user_id = ?2 AND c.id = ?3 AND {created}) END)"
+        "(CASE WHEN ?5 > {CLAIMED} THEN {before_claim} WHEN ?5 > 0 THEN {event} ELSE ({session} AND {created}) END)"
     )
 }
 

@@ -37,7 +37,7 @@ pub enum SessionError {
     Unstorable {
         /// The session.
         key: SessionKey,
-        /// Where the value stands, such as `actions.state_delta.note`.
+        /// Where the value is, such as `actions.state_delta.note`.
         field: String,
         /// Why it is refused.
         reason: &'static str,
@@ -68,7 +68,7 @@ pub enum SessionError {
     },
     /// The storage cannot be reached or written: missing folder, no permission, disk full, service closed.
     ///
-    /// An append that failed so may have been stored; appending the same event again is safe and tells.
+    /// An append that failed so may have been stored; appending the same event again is safe, and shows it.
     Unavailable {
         /// The file or server at fault.
         what: String,

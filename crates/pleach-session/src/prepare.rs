@@ -1,14 +1,16 @@
 //! The steps before storage that are the same in every backend.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use pleach_core::{
     Event, IdGen as _, Map, RandomIds, Scope, SessionHead, SessionId, SessionKey, StateOp, StateOpError, Unstorable,
-    check_event, check_map, micros, seconds, take_temp,
+    check_event, check_map, is_same_number, micros, seconds, take_temp,
 };
 use serde_json::Value;
 
+use crate::raw_state::{self, StoredValue};
 use crate::{CreateSession, SessionError, SessionResult};
 
 /// Makes an event ready to be stored: without `temp:` keys and with nothing storage refuses.
@@ -81,13 +83,59 @@ pub fn misfit(key: &SessionKey, state_key: &str, reason: StateOpError) -> Sessio
     SessionError::StateOperation { key: key.clone(), state_key: state_key.to_owned(), reason: Box::new(reason) }
 }
 
-/// `ours` as it is stored if `stored` came of it: with the stored results of its operations, and with the stored time if
-/// it has none of its own.
+/// The states that an event's operations are applied to, as JSON texts of objects; absent ones are empty.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct StateTexts<'a> {
+    /// The session's own state.
+    pub session: Option<&'a str>,
+    /// The app's state.
+    pub app: Option<&'a str>,
+    /// The user's state.
+    pub user: Option<&'a str>,
+}
+
+/// Replaces an event's operations like [`resolve_ops`], by states that are stored as texts; each of them is read once.
 ///
-/// So an append whose answer was lost is known again without applying its operations twice: it is the same if this equals
-/// the stored event.
+/// `value` takes a stored value, for the state key that is named: see [`StoredValue`]. `corrupt` makes the error for a text
+/// that is no JSON object.
+///
+/// # Errors
+/// Those of [`resolve_ops`], `value` and `corrupt`.
+pub fn resolve_ops_on_texts(
+    key: &SessionKey,
+    event: &Arc<Event>,
+    texts: StateTexts<'_>,
+    value: fn(StoredValue, &SessionKey, &str) -> SessionResult<Value>,
+    corrupt: impl Fn(serde_json::Error) -> SessionError,
+) -> SessionResult<Arc<Event>> {
+    let read = |wanted: Scope, text: Option<&str>| {
+        let keys = event.actions().state_ops().keys().map(|state_key| Scope::split(state_key));
+        let names: Vec<&str> = keys.filter_map(|(scope, name)| (scope == wanted).then_some(name)).collect();
+        if names.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        raw_state::values(text.unwrap_or("{}"), &names).map_err(&corrupt)
+    };
+    let (mut app, mut user) = (read(Scope::App, texts.app)?, read(Scope::User, texts.user)?);
+    let mut own = read(Scope::Session, texts.session)?;
+    resolve_ops(key, event, |state_key| {
+        let (scope, name) = Scope::split(state_key);
+        let stored = match scope {
+            Scope::App => app.remove(name),
+            Scope::User => user.remove(name),
+            Scope::Session | Scope::Temp => own.remove(name),
+        };
+        stored.map(|stored| value(stored, key, state_key)).transpose()
+    })
+}
+
+/// Returns `ours` as it is stored, if `stored` came of it: with the stored results of its operations, and with the stored
+/// time if it has none of its own.
+///
+/// So an append whose answer was lost is known again without applying its operations twice. Numbers are compared by their
+/// values: a storage may write `1e16` as an integer.
 #[must_use]
-pub fn as_repeated(ours: &Event, stored: &Event) -> Event {
+pub fn repeated(ours: &Event, stored: &Event) -> Option<Event> {
     let mut event = ours.clone();
     if !event.has_timestamp() {
         event.set_timestamp(stored.timestamp());
@@ -98,7 +146,25 @@ pub fn as_repeated(ours: &Event, stored: &Event) -> Event {
         let results = of_ops.filter_map(|key| Some((key.clone(), results.get(key)?.clone()))).collect();
         event.actions_mut().resolve_state_ops(results);
     }
-    event
+    let is_same_json = || match (serde_json::to_value(&event), serde_json::to_value(stored)) {
+        (Ok(ours), Ok(stored)) => is_same_value(&ours, &stored),
+        _ => false,
+    };
+    (event == *stored || is_same_json()).then_some(event)
+}
+
+fn is_same_value(left: &Value, right: &Value) -> bool {
+    match (left, right) {
+        (Value::Number(left), Value::Number(right)) => is_same_number(left, right),
+        (Value::Array(left), Value::Array(right)) => {
+            left.len() == right.len() && left.iter().zip(right).all(|(left, right)| is_same_value(left, right))
+        }
+        (Value::Object(left), Value::Object(right)) => {
+            let same = |(key, left): (&String, &Value)| right.get(key).is_some_and(|right| is_same_value(left, right));
+            left.len() == right.len() && left.iter().all(same)
+        }
+        _ => left == right,
+    }
 }
 
 /// Refuses a time, in seconds, that is no number on any clock.
@@ -187,6 +253,12 @@ pub fn calendar_time(key: &SessionKey, field: &str, seconds: f64) -> SessionResu
     let reason = "the time is outside of the years 1 to 9999";
     Err(refused(key, Unstorable { field: field.to_owned(), reason }))
 }
+
+/// Marks the ties of a revision that a claim made in a database; the number of events before it is in the lower bits.
+///
+/// Times alone do not tell claims apart: an event with an older time lets the next claim have the time of the last one. But
+/// such an event is counted, so no two claims of a session have one revision.
+pub const CLAIMED: u32 = 1 << 31;
 
 /// The update time that a claim at `time` gives a session, in seconds since the epoch: behind the last update, which is
 /// that of `head` wherever its fence holds.

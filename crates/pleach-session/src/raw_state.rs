@@ -83,18 +83,15 @@ pub fn decode(stored: &str) -> serde_json::Result<Map> {
     }
 }
 
-/// The value of one key of a stored state object; `None` when it is absent.
+/// The values of some keys of a stored state object, which is read once; absent keys are left out.
 ///
 /// # Errors
 /// When `stored` is not a JSON object.
-pub fn value(stored: &str, key: &str) -> serde_json::Result<Option<StoredValue>> {
+pub fn values<'k>(stored: &str, keys: &[&'k str]) -> serde_json::Result<BTreeMap<&'k str, StoredValue>> {
     let read = |stored: &str| -> serde_json::Result<_> {
         let object: BTreeMap<Key<'_>, &RawValue> = serde_json::from_str(stored)?;
-        let Some(raw) = object.get(&Key(Cow::Borrowed(key))) else { return Ok(None) };
-        let value = serde_json::from_str::<Value>(raw.get())?;
-        let is_integer = !raw.get().contains(['.', 'e', 'E']);
-        let rounded = value.is_f64() && is_integer;
-        Ok(Some(if rounded { StoredValue::BigInteger(value) } else { StoredValue::Value(value) }))
+        let found = keys.iter().filter_map(|key| Some((*key, object.get(&Key(Cow::Borrowed(key)))?)));
+        found.map(|(key, raw)| Ok((key, StoredValue::read(raw.get())?))).collect()
     };
     read(stored).or_else(|error| match without_bare_words(stored) {
         Cow::Owned(clean) => read(&clean),
@@ -102,34 +99,92 @@ pub fn value(stored: &str, key: &str) -> serde_json::Result<Option<StoredValue>>
     })
 }
 
-/// A value of a stored state object.
+/// A value of a stored state object, for operations to be applied to.
 #[derive(Debug, PartialEq)]
-pub enum StoredValue {
-    /// A value as it is.
-    Value(Value),
-    /// An integer of more than 64 bits, rounded to a float.
-    BigInteger(Value),
+pub struct StoredValue {
+    value: Value,
+    big_integers: BigIntegers,
+}
+
+/// The integers of more than 64 bits in a value, however deep: they are rounded to floats when they are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum BigIntegers {
+    None,
+    /// Each has the digits of a float, as jsonb writes large floats.
+    Floats,
+    Rounded,
 }
 
 impl StoredValue {
-    /// Returns the value for an operation to be applied to.
+    fn read(text: &str) -> serde_json::Result<Self> {
+        Ok(Self { value: serde_json::from_str(text)?, big_integers: BigIntegers::of(text) })
+    }
+
+    /// Returns the value where the storage keeps the text of every number.
     ///
     /// # Errors
-    /// `StateOperation` for a big integer, which another program has stored: an operation on it would not be exact.
+    /// `StateOperation` if it has big integers, which another program has stored: the result would have floats instead.
     pub fn exact(self, key: &SessionKey, state_key: &str) -> SessionResult<Value> {
-        match self {
-            Self::Value(value) => Ok(value),
-            Self::BigInteger(_) => Err(misfit(key, state_key, StateOpError::Inexact)),
-        }
+        self.with(BigIntegers::None, key, state_key)
     }
 
     /// Returns the value where the storage writes large floats as integers, as jsonb does, so that the two look alike.
-    #[must_use]
-    pub fn rounded(self) -> Value {
-        match self {
-            Self::Value(value) | Self::BigInteger(value) => value,
-        }
+    ///
+    /// # Errors
+    /// `StateOperation` if it has big integers that are rounded: the result would have others.
+    pub fn by_value(self, key: &SessionKey, state_key: &str) -> SessionResult<Value> {
+        self.with(BigIntegers::Floats, key, state_key)
     }
+
+    fn with(self, allowed: BigIntegers, key: &SessionKey, state_key: &str) -> SessionResult<Value> {
+        if self.big_integers <= allowed {
+            return Ok(self.value);
+        }
+        Err(misfit(key, state_key, StateOpError::Inexact))
+    }
+}
+
+impl BigIntegers {
+    /// Those in a JSON text.
+    fn of(text: &str) -> Self {
+        let mut worst = Self::None;
+        let mut rest = text;
+        while let Some(at) = rest.find(|letter: char| letter == '"' || letter == '-' || letter.is_ascii_digit()) {
+            rest = &rest[at..];
+            let length = if rest.starts_with('"') { string_length(rest) } else { number_length(rest) };
+            let (token, behind) = rest.split_at(length);
+            worst = worst.max(Self::of_token(token));
+            rest = behind;
+        }
+        worst
+    }
+
+    fn of_token(token: &str) -> Self {
+        let is_integer = !token.contains(['"', '.', 'e', 'E']);
+        if !is_integer || token.parse::<i64>().is_ok() || token.parse::<u64>().is_ok() {
+            return Self::None;
+        }
+        // A float is shown with all its digits.
+        let is_float = token.parse::<f64>().is_ok_and(|float| float.to_string() == token);
+        if is_float { Self::Floats } else { Self::Rounded }
+    }
+}
+
+/// The length of the JSON string that a text begins with.
+fn string_length(text: &str) -> usize {
+    let mut escaped = false;
+    let end = text.bytes().skip(1).position(|byte| {
+        let is_end = byte == b'"' && !escaped;
+        escaped = byte == b'\\' && !escaped;
+        is_end
+    });
+    end.map_or(text.len(), |end| end + 2)
+}
+
+/// The length of the JSON number that a text begins with.
+fn number_length(text: &str) -> usize {
+    let is_of_number = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E');
+    text.bytes().position(|byte| !is_of_number(byte)).unwrap_or(text.len())
 }
 
 /// The text of a delta as a state object of its own.
@@ -248,17 +303,35 @@ mod tests {
     }
 
     #[test]
-    fn one_value_is_read_and_a_big_integer_is_not_rounded() {
-        let stored = r#"{"a": 1, "big": 100000000000000000000, "f": 1e20, "n": null, "\u00e9": [1.5]}"#;
-        let read = |key| value(stored, key).unwrap();
-        assert_eq!(read("a"), Some(StoredValue::Value(json!(1))));
-        assert_eq!(read("big"), Some(StoredValue::BigInteger(json!(1e20))));
-        assert_eq!(read("f"), Some(StoredValue::Value(json!(1e20))));
-        assert_eq!(read("n"), Some(StoredValue::Value(json!(null))));
-        assert_eq!(read("é"), Some(StoredValue::Value(json!([1.5]))));
-        assert_eq!(read("missing"), None);
-        assert_eq!(value(r#"{"a": NaN}"#, "a").unwrap(), Some(StoredValue::Value(json!(null))));
-        assert!(value("[]", "a").is_err());
+    fn values_are_read_by_key() {
+        let stored = r#"{"a": 1, "n": null, "\u00e9": [1.5], "x": {}}"#;
+        let found = values(stored, &["a", "n", "é", "missing"]).unwrap();
+        let found: Vec<_> = found.into_iter().map(|(key, value)| (key, value.value)).collect();
+        assert_eq!(found, [("a", json!(1)), ("n", json!(null)), ("é", json!([1.5]))]);
+        assert_eq!(values(r#"{"a": NaN}"#, &["a"]).unwrap()["a"].value, json!(null));
+        assert!(values("[]", &["a"]).is_err());
+    }
+
+    /// issue 10 B1: an integer that reading rounds is noticed wherever it is, and no other number is taken for one.
+    #[test]
+    fn big_integers_are_noticed_however_deep() {
+        let read = |text: &str| StoredValue::read(text).unwrap();
+        let key = SessionKey::new("a", "u", "s");
+        for plain in ["1", "-9223372036854775808", "18446744073709551615", "1e300", "1.5", r#""100000000000000000000""#]
+        {
+            assert_eq!(read(plain).big_integers, BigIntegers::None, "{plain}");
+        }
+        let quoted = r#"["\\", "\"100000000000000000001", {"100000000000000000001": 1}]"#;
+        assert_eq!(read(quoted).big_integers, BigIntegers::None);
+        let float = read(r#"[{"a": [1, 100000000000000000000]}]"#);
+        assert_eq!(float.big_integers, BigIntegers::Floats);
+        assert_eq!(float.by_value(&key, "k").unwrap(), json!([{"a": [1, 1e20]}]));
+        let largest = format!("[-{}]", f64::MAX);
+        assert_eq!(read(&largest).big_integers, BigIntegers::Floats);
+        for rounded in ["100000000000000000001", r#"[0, {"a": -123456789012345678901234567890}]"#] {
+            assert!(read(rounded).by_value(&key, "k").is_err(), "{rounded}");
+        }
+        assert!(read("[100000000000000000000]").exact(&key, "k").is_err());
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use pleach_core::{AppName, BoxFuture, Event, Map, Session, SessionHead, SessionId, SessionKey, UserId};
+use pleach_core::{AppName, BoxFuture, Event, EventId, Map, Session, SessionHead, SessionId, SessionKey, UserId};
 
 use crate::{
     CreateSession, GetSessionConfig, ListQuestions, ListQuestionsResponse, ListSessions, ListSessionsResponse,
@@ -42,6 +42,23 @@ pub trait SessionService: fmt::Debug + Send + Sync + 'static {
     /// # Errors
     /// `Corrupt` when the stored data cannot be read.
     fn events_since<'a>(&'a self, head: &'a SessionHead) -> BoxFuture<'a, SessionResult<Option<Since>>>;
+
+    /// The head of a reader who has seen a session up to an event, in the order of the appends: what
+    /// [`events_since`](Self::events_since) gives for it was appended behind the event.
+    ///
+    /// `None` when there is no such event, or where the order of the appends is that in which
+    /// [`get_session`](Self::get_session) gives the events. A database returns them in the order of their times, which may be another.
+    ///
+    /// # Errors
+    /// Only storage failures.
+    fn head_behind<'a>(
+        &'a self,
+        key: &'a SessionKey,
+        event: &'a EventId,
+    ) -> BoxFuture<'a, SessionResult<Option<SessionHead>>> {
+        let _ = (key, event);
+        Box::pin(std::future::ready(Ok(None)))
+    }
 
     /// Lists sessions without events, with merged state, oldest activity first.
     ///
@@ -104,8 +121,8 @@ pub trait SessionService: fmt::Debug + Send + Sync + 'static {
     // S34, S35
     fn append<'a>(&'a self, head: &'a mut SessionHead, event: Arc<Event>) -> BoxFuture<'a, SessionResult<Arc<Event>>>;
 
-    /// Moves the session's revision on without storing an event, under the fence of `head`, and renews `head`: whoever
-    /// holds an older head is stale from then on.
+    /// Moves the session's revision on without storing an event, under the fence of `head`, and renews `head`: an older
+    /// head is stale from then on.
     ///
     /// For a writer who is about to do work whose result it appends later: of several with the same head exactly one
     /// claim succeeds, so the others learn that they are late before they have done anything. The claim changes the
@@ -196,6 +213,14 @@ impl<S: SessionService + ?Sized> SessionService for Arc<S> {
 
     fn events_since<'a>(&'a self, head: &'a SessionHead) -> BoxFuture<'a, SessionResult<Option<Since>>> {
         (**self).events_since(head)
+    }
+
+    fn head_behind<'a>(
+        &'a self,
+        key: &'a SessionKey,
+        event: &'a EventId,
+    ) -> BoxFuture<'a, SessionResult<Option<SessionHead>>> {
+        (**self).head_behind(key, event)
     }
 
     fn list_sessions(&self, request: ListSessions) -> BoxFuture<'_, SessionResult<ListSessionsResponse>> {

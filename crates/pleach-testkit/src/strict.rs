@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pleach_core::{
-    AppName, BoxError, BoxFuture, Event, Map, Session, SessionHead, SessionId, SessionKey, UserId, to_camel,
+    AppName, BoxError, BoxFuture, Event, EventId, Map, Session, SessionHead, SessionId, SessionKey, UserId, to_camel,
 };
 use pleach_session::{
     CreateSession, GetSessionConfig, ListQuestions, ListQuestionsResponse, ListSessions, ListSessionsResponse,
@@ -90,6 +90,14 @@ impl<S: SessionService> SessionService for StrictSessionService<S> {
 
     fn events_since<'a>(&'a self, head: &'a SessionHead) -> BoxFuture<'a, SessionResult<Option<Since>>> {
         Box::pin(self.since(head))
+    }
+
+    fn head_behind<'a>(
+        &'a self,
+        key: &'a SessionKey,
+        event: &'a EventId,
+    ) -> BoxFuture<'a, SessionResult<Option<SessionHead>>> {
+        self.inner.head_behind(key, event)
     }
 
     fn list_sessions(&self, request: ListSessions) -> BoxFuture<'_, SessionResult<ListSessionsResponse>> {

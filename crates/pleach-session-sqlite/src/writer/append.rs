@@ -25,7 +25,7 @@ pub(super) struct Accepted<'a> {
 
 impl Accepted<'_> {
     /// The event as JSON text.
-    pub(super) fn data(&self) -> &str {
+    pub(super) fn data(&self) -> &Arc<str> {
         self.resolved.as_ref().map_or(&self.append.data, |resolved| &resolved.data)
     }
 
@@ -99,7 +99,7 @@ impl Writer {
                     // The same append may stand before it in this very batch, its caller gone.
                     let known = match accepted.iter().find(|other| other.append.is_same_event(append)) {
                         Some(other) => {
-                            Some(KnownEvent { data: other.data().to_owned(), behind: other.behind, seen: false })
+                            Some(KnownEvent { data: Arc::clone(other.data()), behind: other.behind, seen: false })
                         }
                         None => find_event(connection, sql, append).await?,
                     };
@@ -242,7 +242,7 @@ async fn count_if_needed(
 
 /// A stored event with the id of an append.
 struct KnownEvent {
-    data: String,
+    data: Arc<str>,
     behind: Renewed,
     /// Whether the caller's revision is of a later moment.
     seen: bool,
@@ -266,7 +266,7 @@ async fn find_event(connection: &mut SqliteConnection, sql: &Sql, append: &Appen
     let behind = Renewed::new(update_time, column::count(row, "ties")?);
     let data: Option<String> = row.try_get("event_data")?;
     let seen = row.try_get::<i64, _>("seen")? != 0;
-    Ok(Some(KnownEvent { data: data.unwrap_or_default(), behind, seen }))
+    Ok(Some(KnownEvent { data: data.unwrap_or_default().into(), behind, seen }))
 }
 
 impl KnownEvent {
@@ -292,8 +292,8 @@ impl KnownEvent {
             return (same, None);
         }
         let Ok(stored) = serde_json::from_str::<Event>(&self.data) else { return (false, None) };
-        let repeated = prepare::as_repeated(&append.sent, &stored);
-        (repeated == stored, Some(Arc::new(repeated)))
+        let repeated = prepare::repeated(&append.sent, &stored).map(Arc::new);
+        (repeated.is_some(), repeated)
     }
 }
 

@@ -7,8 +7,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use foldhash::HashMap;
-use pleach_core::{AppName, Event, Revision, Scope, SessionHead, SessionKey, UserId};
-use pleach_session::raw_state::{self, RawDelta, RawObject};
+use pleach_core::{AppName, Event, Revision, SessionHead, SessionKey, UserId};
+use pleach_session::prepare::StateTexts;
+use pleach_session::raw_state::{self, RawDelta, RawObject, StoredValue};
 use pleach_session::{SessionError, SessionResult, prepare};
 
 use super::Reply;
@@ -28,9 +29,11 @@ impl Renewed {
         Self { revision: head.revision(), update_time: head.last_update_time() }
     }
 
-    /// The revision of a session whose last update was at `update_time`, with so many events in that microsecond.
+    /// The revision of a session whose last update was at `update_time`, with so many events in that microsecond, or with
+    /// the ties of a claim.
     ///
-    /// Never the same twice in a session, because every append adds an event at its own time.
+    /// Never the same twice in a session: every append adds an event at its own time, and a claim counts the events before
+    /// it (see [`prepare::CLAIMED`]).
     pub(crate) fn new(update_time: f64, ties: u32) -> Self {
         Self { revision: Revision::new(instant(update_time), ties), update_time }
     }
@@ -47,8 +50,8 @@ pub(crate) struct Append {
     pub(crate) event: Arc<Event>,
     /// The event's time as a column gives it back.
     pub(crate) time: f64,
-    /// The event as JSON text.
-    pub(crate) data: String,
+    /// The event as JSON text, which the driver shares.
+    pub(crate) data: Arc<str>,
     /// Its delta, in which the results of operations are still missing.
     pub(crate) delta: RawDelta,
     pub(crate) reply: Reply<Appended>,
@@ -66,7 +69,7 @@ pub(crate) struct Appended {
 pub(super) struct Resolved {
     pub(super) event: Arc<Event>,
     /// The event as JSON text.
-    pub(super) data: String,
+    pub(super) data: Arc<str>,
     delta: RawDelta,
 }
 
@@ -93,7 +96,7 @@ pub(super) struct SessionSlot {
 pub(super) struct SessionRow {
     pub(super) state: Option<String>,
     pub(super) update_time: f64,
-    /// How many events have that microsecond.
+    /// How many events have that microsecond; behind a claim as [`prepare::CLAIMED`] says.
     pub(super) ties: u32,
     /// The latest time of any event.
     pub(super) newest: Option<f64>,
@@ -219,9 +222,9 @@ impl Batch {
             None
         } else {
             let own = new_state.as_deref().or(row.state.as_deref());
-            let texts =
-                Texts { own, app: app.map(|at| &*self.apps[at].text), user: user.map(|at| &*self.users[at].text) };
-            match resolve(append, &texts, file) {
+            let app = app.map(|at| &*self.apps[at].text);
+            let texts = StateTexts { session: own, app, user: user.map(|at| &*self.users[at].text) };
+            match resolve(append, texts, file) {
                 Ok(resolved) => Some(Box::new(resolved)),
                 Err(error) => return Verdict::Refuse(error),
             }
@@ -255,27 +258,12 @@ impl Batch {
     }
 }
 
-/// The states that operations are applied to, as the appends before have left them.
-struct Texts<'a> {
-    own: Option<&'a str>,
-    app: Option<&'a str>,
-    user: Option<&'a str>,
-}
-
-fn resolve(append: &Append, texts: &Texts<'_>, file: &File) -> SessionResult<Resolved> {
+/// Applies the operations to the states as the appends before have left them.
+fn resolve(append: &Append, texts: StateTexts<'_>, file: &File) -> SessionResult<Resolved> {
     let key = &append.key;
-    let event = prepare::resolve_ops(key, &append.event, |state_key| {
-        let (scope, name) = Scope::split(state_key);
-        let text = match scope {
-            Scope::App => texts.app,
-            Scope::User => texts.user,
-            Scope::Session | Scope::Temp => texts.own,
-        };
-        let corrupt = |error| file.corrupt(format_args!("a state that session {key} writes"), error);
-        let found = raw_state::value(text.unwrap_or("{}"), name).map_err(corrupt)?;
-        found.map(|value| value.exact(key, state_key)).transpose()
-    })?;
-    let data = prepare::event_text(key, &event)?;
+    let corrupt = |error| file.corrupt(format_args!("a state that session {key} writes"), error);
+    let event = prepare::resolve_ops_on_texts(key, &append.event, texts, StoredValue::exact, corrupt)?;
+    let data = prepare::event_text(key, &event)?.into();
     let unwritable = |error| file.fault(sqlx::Error::Encode(Box::new(error)));
     let delta = RawDelta::from_map(event.actions().state_delta()).map_err(unwritable)?;
     Ok(Resolved { event, data, delta })
@@ -317,7 +305,8 @@ impl SessionRow {
     /// Takes in an event at `time`, behind the `accepted` ones of the same batch.
     fn accept(&mut self, time: f64, stored_at_time: u32, accepted: &mut Vec<f64>) -> Renewed {
         self.ties = if instant(time) == instant(self.update_time) {
-            self.ties + 1
+            // A claim has a time that no event has.
+            if self.ties > prepare::CLAIMED { 1 } else { self.ties + 1 }
         } else {
             let here = accepted.iter().filter(|&&other| instant(other) == instant(time)).count();
             stored_at_time + u32::try_from(here).expect("a batch is far smaller than 2^32") + 1

@@ -1,10 +1,10 @@
-//! Moving a session's revision on without an event: one statement, which is a transaction.
+//! Moving a session's revision on without an event: one transaction in one trip.
 
 use std::sync::Arc;
 
 use pleach_core::{SessionKey, micros, seconds};
 use pleach_session::{SessionError, SessionResult};
-use sqlx::AssertSqlSafe;
+use sqlx::{AssertSqlSafe, Row as _};
 
 use super::batch::Renewed;
 use super::open::Open;
@@ -45,29 +45,23 @@ impl Writer {
         let layout = sql.layout();
         let (key, seen, mut time) = (&*claim.key, claim.seen, claim.time);
         loop {
-            let claimed = sqlx::query(AssertSqlSafe(sql.claim.clone()))
+            let rows = sqlx::query(AssertSqlSafe(sql.claim.clone()))
                 .bind(key.app_name.as_str())
                 .bind(key.user_id.as_str())
                 .bind(key.session_id.as_str())
                 .bind(layout.column(time))
                 .bind(seen.revision.micros)
                 .bind(i64::from(seen.revision.ties))
-                .execute(&mut *connection)
-                .await?;
-            if claimed.rows_affected() > 0 {
-                return Ok(Ok(Renewed::new(time, 0)));
-            }
-            let rows = sqlx::query(AssertSqlSafe(sql.find_revision.clone()))
-                .bind(key.app_name.as_str())
-                .bind(key.user_id.as_str())
-                .bind(key.session_id.as_str())
                 .fetch_all(&mut *connection)
                 .await?;
             let Some(row) = rows.first() else { return Ok(Err(SessionError::NotFound(key.clone()))) };
             let update_time = column::time(row, "update_time")?.map_or(f64::NAN, |time| layout.rounded(time));
-            let stored = Renewed::new(update_time, column::count(row, "ties")?).revision;
-            if stored != seen.revision {
-                return Ok(Err(SessionError::Stale { key: key.clone(), stored, ours: seen.revision }));
+            let stored = Renewed::new(update_time, column::count(row, "ties")?);
+            if row.try_get::<bool, _>("claimed")? {
+                return Ok(Ok(stored));
+            }
+            if stored.revision != seen.revision {
+                return Ok(Err(SessionError::Stale { key: key.clone(), stored: stored.revision, ours: seen.revision }));
             }
             // An event has that very microsecond, so its revision is an old one.
             time = seconds(micros(time).saturating_add(1));

@@ -1,6 +1,7 @@
 //! Writing the rows of a judged batch, in as few executes as their numbers allow, and committing.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use sqlx::sqlite::SqliteArguments;
 use sqlx::{AssertSqlSafe, Sqlite, SqliteConnection};
@@ -70,7 +71,7 @@ fn bind_event<'q>(query: Query<'q>, one: &'q Accepted<'_>, layout: SqliteLayout)
     let (event, key) = (&append.event, &append.key);
     let query = query.bind(event.id().to_string());
     let query = query.bind(key.app_name.as_str()).bind(key.user_id.as_str()).bind(key.session_id.as_str());
-    query.bind(event.invocation_id().as_str()).bind(layout.column(append.time)).bind(one.data())
+    query.bind(event.invocation_id().as_str()).bind(layout.column(append.time)).bind(Arc::clone(one.data()))
 }
 
 impl Step {

@@ -62,6 +62,51 @@ pub async fn a_claim_never_repeats_a_revision(service: &dyn SessionService) {
     assert_eq!(loaded(service, &key("s")).await.events.len(), 5);
 }
 
+/// Every claim is asked for with the same clock, and the events between them have older times.
+pub async fn a_claim_whose_time_was_claimed_before_is_another_one(service: &dyn SessionService) {
+    let mut session = created(service, &key("s"), json!({})).await;
+    let mut old = vec![session.head.clone()];
+    for number in 0..4 {
+        for _ in 0..2 {
+            service.claim(&mut session.head, CREATED + 50.0).await.unwrap();
+            assert_eq!(loaded(service, &key("s")).await.head, session.head);
+            old.push(session.head.clone());
+        }
+        let time = if number % 2 == 0 { 2.0 } else { 1.0 };
+        service.append_event(&mut session, event(&format!("e{number}"), time)).await.unwrap();
+        assert_eq!(loaded(service, &key("s")).await.head, session.head);
+        for head in &mut old {
+            assert!(service.append(&mut head.clone(), event("late", 60.0).into()).await.unwrap_err().is_stale());
+            assert!(service.claim(head, CREATED + 50.0).await.unwrap_err().is_stale());
+        }
+    }
+    // An event with the very time of a claim.
+    service.claim(&mut session.head, CREATED + 70.0).await.unwrap();
+    service.append_event(&mut session, event("same", 70.0)).await.unwrap();
+    assert_eq!(loaded(service, &key("s")).await.head, session.head);
+}
+
+/// The caller has seen the event, and has claimed the session since: it stays where it is. What it appended behind the claim
+/// moves it on.
+pub async fn an_append_that_is_repeated_behind_a_claim_does_not_go_back(service: &dyn SessionService) {
+    let mut session = created(service, &key("s"), json!({})).await;
+    for (id, time) in [("e1", 1.0), ("e2", 0.5), ("e3", 3.0)] {
+        service.append_event(&mut session, event(id, time)).await.unwrap();
+    }
+    service.claim(&mut session.head, CREATED + 5.0).await.unwrap();
+    let before = session.head.clone();
+    for (id, time) in [("e1", 1.0), ("e2", 0.5), ("e3", 3.0)] {
+        service.append(&mut session.head, event(id, time).into()).await.unwrap();
+        assert_eq!(session.head, before);
+    }
+    let mut lost = session.head.clone();
+    service.append(&mut lost, event("e4", 2.0).into()).await.unwrap();
+    service.append(&mut session.head, event("e4", 2.0).into()).await.unwrap();
+    assert_eq!(session.head, lost);
+    service.append(&mut session.head, event("e5", 6.0).into()).await.unwrap();
+    assert_eq!(loaded(service, &key("s")).await.head, session.head);
+}
+
 /// A reader that holds a head from before, between or behind claims gets every event once.
 pub async fn readers_see_through_claims(service: &dyn SessionService) {
     let mut session = created(service, &key("s"), json!({})).await;

@@ -84,6 +84,39 @@ pub async fn b1_a_repeated_append_applies_its_operations_once(service: &dyn Sess
     assert_eq!(loaded(service, &key("s")).await.state["app:n"], 10);
 }
 
+/// A storage may give a large float back as an integer: the same append all the same, and another one stays another.
+pub async fn b1_a_repeated_append_is_known_by_the_values_of_its_numbers(service: &dyn SessionService) {
+    let sent = |time: f64, large: f64| {
+        let event = event("e1", time).with_state("large", json!([large, {"n": 1e300}, -0.0]));
+        event.with_state_op("app:sum", StateOp::Add(serde_json::Number::from_f64(2e16).unwrap()))
+    };
+    let mut timeless = event("e2", 0.0).with_state("large", 1e16);
+    timeless.clear_timestamp();
+    let mut session = created(service, &key("s"), json!({})).await;
+    for (event, other) in [(sent(1.0, 1e16), Some(sent(1.0, 2e16))), (timeless, None)] {
+        let mut head = session.head.clone();
+        service.append(&mut head, Arc::new(event.clone())).await.unwrap();
+        let mut again = session.head.clone();
+        service.append(&mut again, Arc::new(event)).await.unwrap();
+        assert_eq!(again, head);
+        if let Some(other) = other {
+            let error = service.append(&mut again, Arc::new(other)).await.unwrap_err();
+            assert!(matches!(error, SessionError::EventAlreadyExists { .. }), "{error}");
+        }
+        session = loaded(service, &key("s")).await;
+    }
+    assert_eq!(session.state["app:sum"].as_f64(), Some(2e16));
+}
+
+/// What is in a list stays as it is.
+pub async fn b1_a_union_leaves_what_is_stored(service: &dyn SessionService) {
+    let mut session = created(service, &key("s"), json!({"user:tags": ["a", "a", 1]})).await;
+    let sent = event("e1", 1.0).with_state_op("user:tags", StateOp::Union(vec![json!("b"), json!("a"), json!("b")]));
+    service.append_event(&mut session, sent).await.unwrap();
+    assert_eq!(session.state["user:tags"], json!(["a", "a", 1, "b"]));
+    assert_eq!(loaded(service, &key("s")).await.state, session.state);
+}
+
 /// The error names the key and shows no value; the session is as it was and can go on.
 pub async fn b1_an_operation_that_does_not_fit_stores_nothing(service: &dyn SessionService) {
     let state = json!({"app:text": "secret", "user:full": u64::MAX, "object": {}, "float": f64::MAX});

@@ -113,3 +113,22 @@ pub async fn s38_health_check_and_flush_of_a_sound_store_succeed(service: &dyn S
     service.flush().await.unwrap();
     service.health_check().await.unwrap();
 }
+
+/// Where the order of the events is not that of the appends, a service knows the place of an event among the appends.
+pub async fn what_came_behind_an_event_goes_by_the_order_of_appends(service: &dyn SessionService) {
+    let mut session = created(service, &key("s"), json!({})).await;
+    let ids = ["a", "future", "z", "y", "x", "past"];
+    for (id, time) in ids.into_iter().zip([1.0, 9e8, 3.0, 3.0, 3.0, 0.5]) {
+        service.append_event(&mut session, event(id, time)).await.unwrap();
+    }
+    for (place, id) in ids.into_iter().enumerate() {
+        let Some(head) = service.head_behind(&key("s"), &id.into()).await.unwrap() else {
+            assert_eq!(super::ids(&loaded(service, &key("s")).await), ids);
+            continue;
+        };
+        let Some(Since::Events(behind)) = service.events_since(&head).await.unwrap() else { panic!("{id}") };
+        assert_eq!(super::ids(&behind), ids[place + 1..], "{id}");
+    }
+    assert_eq!(service.head_behind(&key("s"), &"none".into()).await.unwrap(), None);
+    assert_eq!(service.head_behind(&key("t"), &"a".into()).await.unwrap(), None);
+}
