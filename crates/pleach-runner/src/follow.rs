@@ -177,12 +177,29 @@ impl RunnerParts {
                 None => return Err(RunError::UnknownEvent { session: key.clone(), event: id.to_string() }),
             },
         };
-        let known = session.events.iter().map(|event| event.id().clone()).collect();
-        session.events.drain(..start);
+        let mut known: HashSet<EventId> = session.events.iter().map(|event| event.id().clone()).collect();
+        match self.behind(key, options.after.as_ref()).await? {
+            Some(behind) => {
+                known.extend(behind.events.iter().map(|event| event.id().clone()));
+                session = behind;
+            }
+            None => drop(session.events.drain(..start)),
+        }
         let log = Log { sessions: Arc::clone(&self.services.sessions), head: session.head, known };
         let followed = Arc::new(Mutex::new(run));
         let source = Source { parts: Arc::clone(self), log, run: Arc::clone(&followed), later, options };
         Ok(Follow { stream: Box::pin(follow(source, session.events, live)), run: followed })
+    }
+
+    /// What was appended behind an event; `None` where that is what comes behind it in the session.
+    async fn behind(&self, key: &SessionKey, after: Option<&EventId>) -> Result<Option<Session>, RunError> {
+        let sessions = &self.services.sessions;
+        let Some(after) = after else { return Ok(None) };
+        let Some(head) = sessions.head_behind(key, after).await? else { return Ok(None) };
+        Ok(match sessions.events_since(&head).await? {
+            Some(Since::Events(behind)) => Some(behind),
+            Some(Since::Unknown) | None => None,
+        })
     }
 }
 

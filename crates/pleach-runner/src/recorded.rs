@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use pleach_context::{Context, InvocationContext, NodeError};
-use pleach_session::live_events_of;
+use pleach_core::Question;
+use pleach_session::{live_events_of, open_questions};
 use pleach_workflow::RootEnd;
 
 use crate::RunError;
@@ -50,7 +51,14 @@ pub(crate) async fn recorded(
         None if aborted || must_stop(ic, run) => run.set_outcome(Outcome::Aborted),
         None => {
             let (session, invocation) = name();
-            return Err(failure(parts, ic).unwrap_or(RunError::Unfinished { session, invocation }));
+            if let Some(error) = failure(parts, ic) {
+                return Err(error);
+            }
+            let open = asked_last(ic);
+            if open.is_empty() {
+                return Err(RunError::Unfinished { session, invocation });
+            }
+            run.set_outcome(Outcome::Waiting(open));
         }
     }
     Ok(())
@@ -88,4 +96,17 @@ fn failure(parts: &RunnerParts, ic: &InvocationContext) -> Option<RunError> {
     let code = last.error_code().filter(|_| is_of_root)?;
     let error = NodeError::new(code.to_owned(), last.error_message().unwrap_or_default().to_owned());
     Some(RunError::Node { error, path: last.path().clone() })
+}
+
+/// The open questions, unless an answer is the last that happened: a node that got some of its answers may run again, and
+/// waits for the others.
+fn asked_last(ic: &InvocationContext) -> Vec<Question> {
+    let events = ic.events();
+    let own = live_events_of(&events, ic.invocation_id());
+    if own.last().is_none_or(|last| last.questions().is_empty()) {
+        return Vec::new();
+    }
+    let mut open = open_questions(&events);
+    open.retain(|question| question.invocation_id == *ic.invocation_id());
+    open
 }

@@ -447,3 +447,29 @@ async fn d5_checkpoints_and_echoes_are_shown_to_those_who_ask() {
     assert_eq!(all.len(), ids(&runner).await.len());
     assert_eq!(lines(true, false).await.len() - plain.len(), all.len() - echoed.len());
 }
+
+/// A database gives events back by their times; what came behind one of them follows from the order of the appends.
+#[cfg(feature = "sqlite")]
+#[tokio::test]
+async fn d5_a_client_that_has_seen_the_future_gets_what_came_behind_it() {
+    use pleach::{CreateSession, SessionServiceExt, SqliteLayout, SqliteOptions, SqliteSessionService};
+    for layout in [SqliteLayout::Lite, SqliteLayout::V1] {
+        let folder = tempfile::tempdir().unwrap();
+        let options = SqliteOptions::new().with_layout(layout);
+        let shared = SqliteSessionService::open_with(folder.path().join("s.db"), options).await.unwrap();
+        let create = CreateSession::new("t", "ana").with_session_id("s1").with_create_time(1.0);
+        let mut session = shared.create_session(create).await.unwrap();
+        for (id, time) in [("a", 5e9), ("future", 9e10), ("b", 6e9), ("c", 6e9)] {
+            let mut event = Event::message(id).with_author("other");
+            event.set_id(id);
+            event.set_timestamp(time);
+            shared.append_event(&mut session, event).await.unwrap();
+        }
+        let (_, runner) = scripted_runner(shared);
+        let behind = async |id: &str| rest(&mut runner.follow("s1", Some(id.into())).await.unwrap()).await;
+        assert_eq!(behind("future").await, [": says b", ": says c"]);
+        assert_eq!(behind("a").await, [": says future", ": says b", ": says c"]);
+        assert_eq!(behind("b").await, [": says c"]);
+        assert_eq!(behind("c").await, [] as [&str; 0]);
+    }
+}

@@ -341,3 +341,63 @@ async fn c7_detached_callers_share_one_run_as_well() {
         assert_eq!(run.output::<String>().await.unwrap(), "done");
     }
 }
+
+/// Callers come and go on other threads; one stays.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn c7_a_caller_that_stays_gets_the_whole_run() {
+    for round in 0..100 {
+        let mut wf = Workflow::builder("wf");
+        let mut last = None;
+        for number in 0..NODES {
+            let node = wf.node(format!("n{number}"), move || async move {
+                tokio::task::yield_now().await;
+                number
+            });
+            match last {
+                None => wf.edge(START, node),
+                Some(before) => wf.edge(before, node.dynamic()),
+            };
+            last = Some(node);
+        }
+        let runner = over(wf.build_to(last.unwrap()).unwrap(), InMemorySessionService::new());
+        let mut stays = start(&runner, "go");
+        stays.next().await.unwrap().unwrap();
+        let leaving = (0..8).map(|caller| {
+            let mut run = start(&runner, "go");
+            tokio::spawn(async move {
+                for _ in 0..(caller * 3 + round) % NODES {
+                    if run.next().await.is_none() {
+                        break;
+                    }
+                }
+            })
+        });
+        let leaving: Vec<_> = leaving.collect();
+        let stays = tokio::spawn(trace(stays));
+        assert_eq!(stays.await.unwrap().len(), NODES - 1);
+        join_all(leaving).await.into_iter().for_each(Result::unwrap);
+    }
+}
+
+/// A node that has got one of its two answers would run again on a resume; a start runs nothing.
+#[tokio::test]
+async fn c7_an_invocation_that_waits_for_the_rest_of_its_answers_is_not_run_by_a_start() {
+    let runs = Arc::new(AtomicUsize::new(0));
+    let seen = Arc::clone(&runs);
+    let root = FunctionNode::new("n", move |ctx: Context| {
+        seen.fetch_add(1, Ordering::Relaxed);
+        async move {
+            let first: String = ctx.ask("q1", "First?").await?;
+            let second: String = ctx.ask("q2", "Second?").await?;
+            Ok::<_, NodeError>(first + &second)
+        }
+    });
+    let runner = over(root.rerun_on_resume(true), InMemorySessionService::new());
+    start(&runner, "go").output::<String>().await.unwrap_err();
+    runner.answer("s1", "q1", "a").unwrap().output::<String>().await.unwrap_err();
+    let (before, stored) = (runs.load(Ordering::Relaxed), events(&runner).await);
+    let waiting = start(&runner, "go").output::<String>().await;
+    assert!(matches!(&waiting, Err(RunError::Waiting(open)) if open.len() == 1 && open[0].id == "q2"), "{waiting:?}");
+    assert_eq!((runs.load(Ordering::Relaxed), events(&runner).await), (before, stored));
+    assert_eq!(runner.answer("s1", "q2", "b").unwrap().output::<String>().await.unwrap(), "ab");
+}
