@@ -25,10 +25,13 @@ impl Context {
     /// work. When the child asks a question, this call parks: the body is dropped once no other call of it to
     /// the context is under way, and runs again from its start when an answer has come; children that had finished are not run again.
     ///
+    /// A failure of the child can be caught. Once the body has gone past it (it sent an event or started another child), a
+    /// resume gives the same failure again, with its class, status, ancestors and type, but without its causes (`source()`).
+    ///
     /// # Errors
-    /// A `ValueError` when this node has no `rerun_on_resume`, a `DynamicNodeFailError` when the child failed (it may
-    /// be caught), a `ValidationError` when the input or the output does not fit, a `WorkflowConfigurationError` with the
-    /// faults that `build` would report for this node.
+    /// A `ValueError` when this node has no `rerun_on_resume`, a `DynamicNodeFailError` when the child failed, a
+    /// `ValidationError` when the input or the output does not fit, a `WorkflowConfigurationError` with the faults that
+    /// `build` would report for this node.
     ///
     /// # Cancel safety
     /// Dropping the future cancels the child.

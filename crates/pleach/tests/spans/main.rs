@@ -6,6 +6,7 @@
 
 mod content;
 mod ends;
+mod questions;
 mod recorder;
 mod resume;
 mod support;

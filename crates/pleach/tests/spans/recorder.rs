@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::DefaultGuard;
-use tracing::{Event, Subscriber};
+use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::layer::{Context, SubscriberExt as _};
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::{Layer, Registry};
@@ -16,6 +16,7 @@ use tracing_subscriber::{Layer, Registry};
 #[derive(Clone, Default)]
 pub(crate) struct Recorder {
     spans: Arc<Mutex<Vec<Recorded>>>,
+    events: Arc<Mutex<Vec<BTreeMap<&'static str, String>>>>,
 }
 
 #[derive(Clone, Debug)]
@@ -42,6 +43,11 @@ impl Recorder {
 
     pub(crate) fn spans(&self) -> Vec<Recorded> {
         self.spans.lock().unwrap().clone()
+    }
+
+    /// The fields of the warnings, in their order.
+    pub(crate) fn warnings(&self) -> Vec<BTreeMap<&'static str, String>> {
+        self.events.lock().unwrap().clone()
     }
 
     /// The spans with these names that exporters show, in the order of their starts.
@@ -127,7 +133,14 @@ impl<S: Subscriber + for<'s> LookupSpan<'s>> Layer<S> for Recorder {
         self.change(id, &ctx, |span| values.record(span));
     }
 
-    fn on_event(&self, _: &Event<'_>, _: Context<'_, S>) {}
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        if *event.metadata().level() == Level::WARN {
+            let (name, fields) = (event.metadata().name(), BTreeMap::new());
+            let mut recorded = Recorded { name, parent: None, fields, entered: 0, closed: true };
+            event.record(&mut recorded);
+            self.events.lock().unwrap().push(recorded.fields);
+        }
+    }
 
     fn on_enter(&self, id: &Id, ctx: Context<'_, S>) {
         self.change(id, &ctx, |span| span.entered += 1);
