@@ -6,9 +6,11 @@
 pub mod contract;
 mod fixed_clock;
 pub mod golden;
+mod memory;
 mod seq_ids;
 mod strict;
 
 pub use fixed_clock::FixedClock;
+pub use memory::peak_memory;
 pub use seq_ids::SeqIds;
 pub use strict::StrictSessionService;

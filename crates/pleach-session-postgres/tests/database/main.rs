@@ -7,6 +7,7 @@ mod deadlines;
 mod faults;
 mod golden;
 mod inbox;
+mod large;
 mod layout;
 mod proxy;
 mod repeats;

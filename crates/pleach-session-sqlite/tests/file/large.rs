@@ -72,17 +72,6 @@ async fn d1_a_long_document_without_id_and_time_has_those_of_its_columns() {
     }
 }
 
-/// The highest memory use of this process since the last reset, in bytes.
-#[cfg(target_os = "linux")]
-fn peak(reset: bool) -> usize {
-    if reset {
-        std::fs::write("/proc/self/clear_refs", "5").unwrap();
-    }
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-    line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() * 1024
-}
-
 /// issue 10 D1: with `PLEACH_TEST_LARGE`, and alone in its process. A load holds SQLite's copy of the document, the driver's and
 /// the event. An append also holds the text that is sent, and SQLite the row that it makes of its copy.
 #[cfg(target_os = "linux")]
@@ -92,19 +81,20 @@ async fn d1_an_event_of_a_hundred_megabytes_takes_few_copies() {
         eprintln!("SKIPPED: PLEACH_TEST_LARGE is not set");
         return;
     }
+    use pleach_testkit::peak_memory;
     const SIZE: usize = 100_000_000;
     let place = Place::new();
     let service = place.open().await;
     let mut session = created(&service, &key("s"), json!({})).await;
-    let before = peak(true);
+    let before = peak_memory(true);
     let sent = std::sync::Arc::new(large("e1", 1.0, SIZE));
     service.append(&mut session.head, sent).await.unwrap();
-    let appended = peak(false) - before;
+    let appended = peak_memory(false) - before;
     drop((session, service));
     let service = place.open().await;
-    let before = peak(true);
+    let before = peak_memory(true);
     let session = loaded(&service, &key("s")).await;
-    let read = peak(false) - before;
+    let read = peak_memory(false) - before;
     assert_eq!(session.events.len(), 1);
     eprintln!("append: {:.1} x, load: {:.1} x", appended as f64 / SIZE as f64, read as f64 / SIZE as f64);
     assert!(appended < SIZE * 43 / 10, "{appended}");
