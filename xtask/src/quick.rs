@@ -8,8 +8,19 @@ use crate::cargo::{cargo, succeeds};
 use crate::postgres::URL_VARIABLE;
 
 /// The integration tests among them.
-const TARGETS: &[&str] =
-    &["runtime", "spans", "connect", "contract", "services", "inmemory", "validate", "state_rules", "golden", "docs"];
+const TARGETS: &[&str] = &[
+    "runtime",
+    "spans",
+    "connect",
+    "contract",
+    "file",
+    "services",
+    "inmemory",
+    "validate",
+    "state_rules",
+    "golden",
+    "docs",
+];
 
 /// Runs them, or those whose names contain the filter.
 pub(crate) fn run(filter: &[String]) -> anyhow::Result<bool> {
