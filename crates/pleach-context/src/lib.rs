@@ -10,6 +10,7 @@ mod clock;
 mod context;
 mod credential;
 mod dead_end;
+pub mod engine;
 mod error;
 mod extract;
 mod history;
@@ -33,20 +34,14 @@ mod work_gate;
 pub use abort::AbortSignal;
 pub use arguments::{BadArgument, from_arguments};
 pub use clock::SystemClock;
-pub use context::{
-    Carries, ChildSetup, Context, DetachedChild, GraphNames, Pending, Place, ReadonlyContext, RunOutcome, Staged,
-    ToolRequests, asked_detached, json_schema_of,
-};
-pub use credential::{
-    AuthCredential, CredentialService, InMemoryCredentialService, KeptCredentials, SentCredential,
-    SessionStateCredentialService, TakenCredentials, accept_credential, credential_question, sent_credential,
-};
+pub use context::{Context, ReadonlyContext, SessionView, json_schema_of};
+pub use credential::{AuthCredential, CredentialService, InMemoryCredentialService, SessionStateCredentialService};
 pub use dead_end::DeadEnd;
 pub use error::{ChildFailure, Fail, NodeError, Result, ResultExt};
 pub use extract::fit;
 pub use extract::{And, Answers, Extract, Feeds, FromContext, FromState, Input, Nothing, Resume, Shared, Takes, Wants};
-pub use history::{Answered, History, RecordedRun, RunKey, RunRecord, mark_completed, notes_completed_runs};
-pub use invocation::{InvocationContext, InvocationSetup};
+pub use history::History;
+pub use invocation::InvocationContext;
 pub use lax::{from_content, from_value};
 pub use node::{
     AnswerType, Decode, Dynamic, EdgeOutline, Flow, GraphOutline, InputKind, Node, NodeFault, NodeInput, NodeKind,
@@ -54,14 +49,11 @@ pub use node::{
 };
 pub use pleach_schema::json_or_text;
 pub use pleach_session::live_events_of;
-pub use plugin::{Hook, Plugin, PluginManager};
-pub use queue::{EventQueue, Ticket};
+pub use plugin::{Hook, Plugin};
 pub use retry::RetryConfig;
 pub use run_config::{RunConfig, StreamingMode};
-pub use scheduler::{ChildEnd, NodeScheduler, RunOptions};
+pub use scheduler::RunOptions;
 pub use schema::{Field, Schema};
-pub use services::Services;
 pub use shared::{Need, Provided};
 pub use state::{Key, State, StateNumber};
 pub use tool::{Tool, ToolContext};
-pub use work_gate::WorkGate;

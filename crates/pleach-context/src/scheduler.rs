@@ -6,7 +6,8 @@ use std::sync::Arc;
 use pleach_core::BoxFuture;
 use smol_str::SmolStr;
 
-use crate::{Context, DetachedChild, Node, NodeError, NodeInput};
+use crate::engine::DetachedChild;
+use crate::{Context, Node, NodeError, NodeInput};
 
 /// How a dynamic child is run. ADK: the arguments of `Context.run_node`.
 // R701

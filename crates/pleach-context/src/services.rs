@@ -8,7 +8,8 @@ use pleach_core::{Clock, IdGen};
 use pleach_memory::MemoryService;
 use pleach_session::SessionService;
 
-use crate::{CredentialService, KeptCredentials, PluginManager, Provided};
+use crate::engine::{KeptCredentials, PluginManager};
+use crate::{CredentialService, Provided};
 
 /// Everything an app's invocations share. Made once by the Runner.
 pub struct Services {

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pleach_artifact::ArtifactService;
+use pleach_context::engine::{PluginManager, Services};
 use pleach_context::telemetry::InvocationTrace;
-use pleach_context::{CredentialService, Node, Plugin, PluginManager, Provided, Services, SystemClock};
+use pleach_context::{CredentialService, Node, Plugin, Provided, SystemClock};
 use pleach_core::{AppName, Clock, IdGen, RandomIds};
 use pleach_memory::MemoryService;
 use pleach_session::SessionService;
@@ -225,7 +226,7 @@ impl RunnerBuilder {
             return Err(BuildError { name: self.name.to_string(), faults });
         };
         let services = Services {
-            sent_credentials: pleach_context::KeptCredentials::default(),
+            sent_credentials: pleach_context::engine::KeptCredentials::default(),
             sessions,
             artifacts: self.artifacts,
             memory: self.memory,

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context as TaskContext, Poll, Wake, Waker};
 
 use futures_util::task::AtomicWaker;
+use pleach_context::engine::Engine as _;
 use pleach_context::{ChildFailure, InvocationContext};
 use pleach_core::BoxFuture;
 use pleach_workflow::RootEnd;
@@ -77,12 +78,12 @@ impl<'a> Drive<'a> {
     /// Drives until the root has sent an event, wants to run a first body, has ended, or the run has to stop.
     pub(crate) async fn step(&mut self, ic: &InvocationContext, run: &ActiveRun) {
         let mut stopped = pin!(stopped(ic, run));
-        let calls = || ic.queue().has_events() || ic.work_gate().is_wanted();
+        let calls = || ic.engine().queue().has_events() || ic.engine().work_gate().is_wanted();
         poll_fn(|cx| {
             if must_stop(ic, run) || self.poll_root(cx, calls).is_ready() {
                 return Poll::Ready(());
             }
-            ic.queue().wake_on_event(cx.waker());
+            ic.engine().queue().wake_on_event(cx.waker());
             if calls() {
                 return Poll::Ready(());
             }

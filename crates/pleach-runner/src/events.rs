@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use async_stream::stream;
 use futures_util::{Stream, future};
-use pleach_context::{Context, InvocationContext, NodeInput};
+use pleach_context::engine::Engine as _;
+use pleach_context::{InvocationContext, NodeInput};
 use pleach_core::{Content, Event, Question};
 use pleach_workflow::RootEnd;
 
@@ -22,7 +23,7 @@ use crate::{RunError, RunRequest};
 
 /// Tells the plugins of a failure.
 pub(crate) async fn report(ic: &InvocationContext, error: RunError) -> RunError {
-    ic.services().plugins.on_run_error(ic, &error.to_node_error()).await;
+    ic.engine().services().plugins.on_run_error(ic, &error.to_node_error()).await;
     error
 }
 
@@ -61,14 +62,14 @@ pub(crate) fn events(
         if let Some(event) = user_event {
             yield Ok(Shown::message(event));
         }
-        let early = match ic.services().plugins.before_run(&ic).await {
+        let early = match ic.engine().services().plugins.before_run(&ic).await {
             Ok(early) => early,
             Err(error) => {
                 yield Err(report(&ic, RunError::Plugin(error)).await);
                 return;
             }
         };
-        let root = Context::root(Arc::clone(&ic));
+        let root = pleach_context::engine::root_context(Arc::clone(&ic));
         let ended = if let Some(content) = early {
             let event = early_exit(&ic, content);
             match store.take(&ic, Arc::new(event)).await {
@@ -83,8 +84,8 @@ pub(crate) fn events(
             let mut drive = Drive::new(Box::pin(engine.run_root(&root, &*parts.root, input)));
             let mut end: Option<Ended> = None;
             'run: loop {
-                while let Some((ticket, event)) = ic.queue().take() {
-                    let Some((ticket, event)) = quiet.pass(ic.queue(), ticket, event) else { continue };
+                while let Some((ticket, event)) = ic.engine().queue().take() {
+                    let Some((ticket, event)) = quiet.pass(ic.engine().queue(), ticket, event) else { continue };
                     for held in quiet.release() {
                         match drive.drive_while(store.take(&ic, held)).await {
                             Ok(stored) => yield Ok(Shown::event(stored.shown)),
@@ -109,12 +110,12 @@ pub(crate) fn events(
                     if must_stop(&ic, &run) {
                         break 'run;
                     }
-                    ic.queue().acknowledge(ticket, original);
+                    ic.engine().queue().acknowledge(ticket, original);
                 }
                 if must_stop(&ic, &run) || end.is_some() {
                     break;
                 }
-                if ic.work_gate().is_wanted()
+                if ic.engine().work_gate().is_wanted()
                     && let Err(error) = store.claim(&ic).await
                 {
                     drop(drive);
@@ -142,7 +143,7 @@ pub(crate) fn events(
             run.set_outcome(Outcome::Aborted);
         } else if ic.is_aborted() {
             run.set_outcome(Outcome::Aborted);
-            ic.services().sent_credentials.forget(&ic);
+            ic.engine().services().sent_credentials.forget(&ic);
             for seal in seals(&ic, &parts.root.spec().name) {
                 match store.take(&ic, Arc::new(seal)).await {
                     Ok(stored) => yield Ok(Shown::event(stored.shown)),
@@ -159,12 +160,12 @@ pub(crate) fn events(
         } else if let Some(Ok(end)) = ended {
             let outcome = outcome(&ic, end);
             if matches!(outcome, Outcome::Done(..)) {
-                ic.services().sent_credentials.forget(&ic);
+                ic.engine().services().sent_credentials.forget(&ic);
             }
             run.set_outcome(outcome);
             succeeded = true;
         }
-        if let Err(error) = ic.services().plugins.after_run(&ic).await {
+        if let Err(error) = ic.engine().services().plugins.after_run(&ic).await {
             yield Err(report(&ic, RunError::Plugin(error)).await);
             return;
         }
@@ -186,7 +187,7 @@ fn early_exit(ic: &InvocationContext, content: Content) -> Event {
 
 pub(crate) fn outcome(ic: &InvocationContext, end: RootEnd) -> Outcome {
     match end {
-        RootEnd::Done(output) => Outcome::Done(output, ic.dead_ends()),
+        RootEnd::Done(output) => Outcome::Done(output, ic.engine().dead_ends()),
         RootEnd::Waiting(ids) => {
             let own = ic.events().into_iter().filter(|event| event.invocation_id() == ic.invocation_id());
             let mut asked: Vec<Question> = own.flat_map(|event| event.questions()).collect();

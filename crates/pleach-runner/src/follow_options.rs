@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pleach_context::notes_completed_runs;
+use pleach_context::engine::notes_completed_runs;
 use pleach_core::{Event, EventId, OutputFor};
 
 /// What a follower sees, and when it ends.

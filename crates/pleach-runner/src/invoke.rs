@@ -5,7 +5,8 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use futures_util::future::select;
-use pleach_context::{History, InvocationContext, InvocationSetup, NodeInput, TakenCredentials};
+use pleach_context::engine::{Engine as _, InvocationSetup, TakenCredentials};
+use pleach_context::{History, InvocationContext, NodeInput};
 use pleach_core::{Content, Event, InvocationId, Map, Session, SessionKey};
 use pleach_session::{ABORTED, CreateSession, GetSessionConfig, SessionError, live_events_of};
 use pleach_workflow::Engine;
@@ -102,8 +103,9 @@ impl RunnerParts {
         let engine = Arc::new(Engine::new());
         // The stored key: a backend may know the session without the blanks around its id.
         let key = Arc::clone(session.head.shared_key());
+        let last_update_time = session.head.last_update_time();
         let mut store = Store::new(session.head).of_run(run);
-        let ic = Arc::new(InvocationContext::new(InvocationSetup {
+        let setup = InvocationSetup {
             session_key: key,
             invocation_id,
             agent_name: SmolStr::new_static("unknown"),
@@ -114,7 +116,9 @@ impl RunnerParts {
             abort: request.abort.clone(),
             state: session.state,
             events: session.events,
-        }));
+            last_update_time,
+        };
+        let ic = Arc::new(setup.open());
         run.span.fill(self.span(&ic, resumes)).await;
         let takes_message = answered.is_some() || original.is_none();
         let starts_again = !takes_message && message.is_some();
@@ -141,15 +145,15 @@ impl RunnerParts {
         run.begin(ic.invocation_id());
         let input_event = original.or_else(|| stored.clone());
         if let Some(event) = &input_event {
-            ic.set_user_event(Arc::clone(event));
+            ic.engine().set_user_event(Arc::clone(event));
             // What a plugin has replaced is not what a caller sends.
-            if ic.services().plugins.is_empty() {
+            if ic.engine().services().plugins.is_empty() {
                 event.content().iter().for_each(|message| run.set_message(message));
             }
         }
         if resumes {
             stored.iter().for_each(|event| history.add(event));
-            ic.set_history(history);
+            ic.engine().set_history(history);
         }
         let input = input_event.map_or(NodeInput::Null, NodeInput::Content);
         if starts_again {
@@ -158,7 +162,7 @@ impl RunnerParts {
         }
         if resumes && !store.has_stored() {
             // Of several that resume, one runs.
-            ic.work_gate().close();
+            ic.engine().work_gate().close();
         }
         Ok(Opened::Begin(Invocation { ic, engine, store, input, user_event: stored, quiet }))
     }
@@ -197,7 +201,7 @@ impl RunnerParts {
         if first.content() == Some(new) {
             return Ok(false);
         }
-        let replaced = ic.services().plugins.on_user_message(ic, new).await.map_err(RunError::Plugin)?;
+        let replaced = ic.engine().services().plugins.on_user_message(ic, new).await.map_err(RunError::Plugin)?;
         Ok(replaced.map(as_user).as_ref() != first.content())
     }
 
@@ -257,7 +261,9 @@ impl RunnerParts {
         mut answered: Option<Answered>,
         request: &RunRequest,
     ) -> Result<Arc<Event>, RunError> {
-        if let Some(replaced) = ic.services().plugins.on_user_message(ic, &message).await.map_err(RunError::Plugin)? {
+        if let Some(replaced) =
+            ic.engine().services().plugins.on_user_message(ic, &message).await.map_err(RunError::Plugin)?
+        {
             message = as_user(replaced);
             if let Some(known) = &answered {
                 answered = resolve(&message, &ic.events(), Some(&known.invocation_id), &*self.root)?;
@@ -271,7 +277,7 @@ impl RunnerParts {
         }
         let stored = store_user_event(ic, store, event).await?;
         // Not before: of two answers the one that is stored counts.
-        ic.services().sent_credentials.keep(ic, sent);
+        ic.engine().services().sent_credentials.keep(ic, sent);
         Ok(stored)
     }
 }
@@ -284,7 +290,7 @@ async fn store_user_event(ic: &InvocationContext, store: &mut Store, mut event: 
     if !metadata.is_empty() {
         event.set_custom_metadata(Some(metadata));
     }
-    store.stamp(ic.services(), &mut event);
+    store.stamp(ic.engine().services(), &mut event);
     store.append(ic, Arc::new(event)).await
 }
 

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use pleach_context::{EventQueue, Ticket};
+use pleach_context::engine::{EventQueue, Ticket};
 use pleach_core::{Event, Question};
 use pleach_session::open_questions;
 

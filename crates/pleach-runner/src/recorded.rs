@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use pleach_context::{Context, InvocationContext, NodeError};
+use pleach_context::engine::Engine as _;
+use pleach_context::{InvocationContext, NodeError};
 use pleach_core::Question;
 use pleach_session::{live_events_of, open_questions};
 use pleach_workflow::RootEnd;
@@ -41,7 +42,7 @@ pub(crate) async fn recorded(
                 // R1103: once all of it is done, the id means the old message.
                 tracing::warn!(invocation = %ic.invocation_id(), "the invocation is done: the new message is dropped");
             }
-            run.set_outcome(Outcome::Done(output, ic.dead_ends()));
+            run.set_outcome(Outcome::Done(output, ic.engine().dead_ends()));
         }
         _ if other_message => {
             let (session, invocation) = name();
@@ -67,14 +68,14 @@ pub(crate) async fn recorded(
 /// How the root node ends without running anything; `None` when a body would have to run.
 async fn replay(parts: &RunnerParts, begun: &Invocation, run: &ActiveRun) -> Result<Option<RootEnd>, RunError> {
     let Invocation { ic, engine, input, .. } = begun;
-    ic.work_gate().close();
-    let root = Context::root(Arc::clone(ic));
+    ic.engine().work_gate().close();
+    let root = pleach_context::engine::root_context(Arc::clone(ic));
     let mut drive = Drive::new(Box::pin(engine.run_root(&root, &*parts.root, input.clone())));
-    while !must_stop(ic, run) && !ic.work_gate().is_wanted() {
+    while !must_stop(ic, run) && !ic.engine().work_gate().is_wanted() {
         drive.step(ic, run).await;
         // What a replay emits again is stored already.
-        while let Some((ticket, event)) = ic.queue().take() {
-            ic.queue().acknowledge(ticket, event);
+        while let Some((ticket, event)) = ic.engine().queue().take() {
+            ic.engine().queue().acknowledge(ticket, event);
         }
         if let Some(end) = drive.take_end() {
             return end.map(Some).map_err(|failure| RunError::Node { error: failure.error, path: failure.path });

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use pleach_context::{Node, Services};
+use pleach_context::Node;
+use pleach_context::engine::Services;
 use pleach_core::{AppName, InvocationId, Session, SessionId, SessionKey, UserId};
 use pleach_session::{GetSessionConfig, SessionService};
 use serde::Serialize;

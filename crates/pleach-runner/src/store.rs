@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use pleach_context::{InvocationContext, Services};
+use pleach_context::InvocationContext;
+use pleach_context::engine::{Engine as _, Services};
 use pleach_core::{Event, EventId, SessionHead, micros, seconds, take_temp};
 
 use crate::RunError;
@@ -58,26 +59,27 @@ impl Store {
     /// # Errors
     /// What a plugin or the session service said; the event is not stored then.
     pub(crate) async fn take(&mut self, ic: &InvocationContext, mut event: Arc<Event>) -> Result<Stored, RunError> {
-        let metadata = ic.custom_metadata_if_any();
+        let metadata = ic.engine().custom_metadata_if_any();
         if let Some(mut merged) = metadata {
             let event = Arc::make_mut(&mut event);
             merged.extend(event.custom_metadata().cloned().unwrap_or_default());
             event.set_custom_metadata(Some(merged));
         }
-        self.stamp(ic.services(), Arc::make_mut(&mut event));
+        self.stamp(ic.engine().services(), Arc::make_mut(&mut event));
         let mut original = None;
-        if !ic.services().plugins.is_empty() {
-            let change = ic.services().plugins.on_event(ic, &event).await.map_err(RunError::Plugin)?;
+        if !ic.engine().services().plugins.is_empty() {
+            let change = ic.engine().services().plugins.on_event(ic, &event).await.map_err(RunError::Plugin)?;
             if let Some(mut change) = change {
                 original = Some(Arc::clone(&event));
-                if let (Some(mut merged), Some(own)) = (ic.custom_metadata_if_any(), change.custom_metadata()) {
+                if let (Some(mut merged), Some(own)) = (ic.engine().custom_metadata_if_any(), change.custom_metadata())
+                {
                     merged.extend(own.clone());
                     change.set_custom_metadata(Some(merged));
                 }
                 let changed = Arc::make_mut(&mut event);
                 overlay(changed, change);
                 if let Some(original) = original.as_deref().filter(|_| !changed.is_partial()) {
-                    ic.take_changed_delta(original, changed);
+                    ic.engine().take_changed_delta(original, changed);
                 }
             }
         }
@@ -106,18 +108,18 @@ impl Store {
         }
         let (mut temp, writes) = (None, event.actions().state_writes());
         if !event.actions().state_delta().is_empty() {
-            ic.settle_delta(&mut event);
+            ic.engine().settle_delta(&mut event);
             temp = take_temp(Arc::make_mut(&mut event).actions_mut().state_delta_mut());
         }
         let has_ops = !event.actions().state_ops().is_empty();
-        let stored = ic.services().sessions.append(&mut self.head, event).await?;
+        let stored = ic.engine().services().sessions.append(&mut self.head, event).await?;
         if has_ops && !stored.actions().has_resolved_state_ops() {
             return Err(RunError::OperationsIgnored { event: stored.id().clone() });
         }
-        ic.record(&stored, temp.as_ref(), writes);
+        ic.engine().record(&stored, temp.as_ref(), writes, self.head.last_update_time());
         self.has_stored = true;
         // The fence has decided.
-        ic.work_gate().open();
+        ic.engine().work_gate().open();
         if stored.is_interrupt() {
             warn_unenforced(&stored);
         }
@@ -135,10 +137,10 @@ impl Store {
     /// # Errors
     /// What the session service said; another writer has the session then.
     pub(crate) async fn claim(&mut self, ic: &InvocationContext) -> Result<(), RunError> {
-        let services = ic.services();
+        let services = ic.engine().services();
         services.sessions.claim(&mut self.head, services.clock.now()).await?;
         self.last = self.last.max(micros(self.head.last_update_time()));
-        ic.work_gate().open();
+        ic.engine().work_gate().open();
         Ok(())
     }
 

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use pleach_context::{Answered as Earlier, History, Node};
+use pleach_context::engine::Answered as Earlier;
+use pleach_context::{History, Node};
 use pleach_core::{Content, Event, FunctionCall, FunctionResponse, InvocationId, Part, Question, REQUEST_CREDENTIAL};
 use pleach_session::{check_stored_answer, live_events_of, newest_live_events, open_questions};
 use serde_json::Value;

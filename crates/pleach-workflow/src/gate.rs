@@ -3,7 +3,8 @@
 
 use std::sync::LazyLock;
 
-use pleach_context::{Context, NodeError, SentCredential, accept_credential, sent_credential};
+use pleach_context::engine::{Engine as _, SentCredential, accept_credential, sent_credential};
+use pleach_context::{Context, NodeError};
 use pleach_core::{AuthConfig, Event, Map, REQUEST_CREDENTIAL, RequestInput, ToolConfirmation};
 use serde_json::{Value, json};
 
@@ -57,7 +58,7 @@ pub(crate) fn take_confirmation(ctx: &Context) -> Result<Option<ToolConfirmation
     // The answer is not shown: error texts are stored.
     let confirmation = ToolConfirmation::from_response(answer)
         .map_err(|_| NodeError::data(format!("The answer to {id} is no tool confirmation.")))?;
-    ctx.set_tool_confirmation(confirmation.clone());
+    ctx.engine().set_tool_confirmation(confirmation.clone());
     Ok(Some(confirmation))
 }
 

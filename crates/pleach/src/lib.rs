@@ -36,6 +36,7 @@ mod runner_ext;
 #[cfg(feature = "sqlite")]
 mod sqlite_url;
 
+pub mod handler;
 pub mod prelude;
 
 pub use connect::{ConnectError, connect};
@@ -46,13 +47,14 @@ pub use pleach_artifact::{
     ArtifactError, ArtifactKey, ArtifactScope, ArtifactService, ArtifactVersion, FileArtifactService,
     InMemoryArtifactService, SaveArtifact,
 };
+pub use pleach_context::History;
 pub use pleach_context::{
-    AbortSignal, And, AnswerType, Answers, AuthCredential, ChildEnd, ChildFailure, Context, CredentialService, DeadEnd,
-    Decode, Dynamic, EdgeOutline, EventQueue, Extract, Fail, Feeds, Field, Flow, FromContext, FromState, GraphOutline,
-    History, Hook, InMemoryCredentialService, Input, InputKind, InvocationContext, Key, Need, Node, NodeError,
-    NodeFault, NodeInput, NodeKind, NodeScheduler, NodeSpec, Nothing, Outline, Plugin, PluginManager, ReadonlyContext,
-    Result, ResultExt, Resume, RetryConfig, RunConfig, RunOptions, Schema, SessionStateCredentialService, Shared,
-    State, StreamingMode, SystemClock, Takes, Tool, ToolContext, TypedNode, Wants, Yield, fit,
+    AbortSignal, AnswerType, Answers, AuthCredential, ChildFailure, Context, CredentialService, DeadEnd, Dynamic,
+    EdgeOutline, Extract, Fail, Field, Flow, FromContext, FromState, GraphOutline, Hook, InMemoryCredentialService,
+    Input, InputKind, InvocationContext, Key, Need, Node, NodeError, NodeFault, NodeInput, NodeKind, NodeSpec, Outline,
+    Plugin, ReadonlyContext, Result, ResultExt, Resume, RetryConfig, RunConfig, RunOptions, Schema,
+    SessionStateCredentialService, SessionView, Shared, State, StreamingMode, SystemClock, Tool, ToolContext,
+    TypedNode, Yield,
 };
 pub use pleach_core::{
     AnyRoute, AppName, AuthConfig, AuthDocument, Blob, BoxError, BoxFuture, Branch, CamelCase, Clock, Content,
@@ -88,9 +90,9 @@ pub use pleach_session_sqlite::{
     PerAgentSessionService, SqliteLayout, SqliteOptions, SqliteSessionService, Synchronous,
 };
 pub use pleach_workflow::{
-    Args, BuildError, EdgeRoute, Fault, FunctionNode, FunctionTool, Handler, IntoYield, JoinNode, NodeRef, Output,
-    ParallelWorker, START, Source, Sources, Start, Targets, ToolHandler, ToolNode, ToolParam, ToolParams, ToolReply,
-    Unbound, Workflow, WorkflowBuilder, confirmation_gate, dot, dot_of_run, mermaid, mermaid_of_run, tool,
+    Args, BuildError, EdgeRoute, Fault, FunctionNode, FunctionTool, JoinNode, NodeRef, Output, ParallelWorker, START,
+    Source, Sources, Start, Targets, ToolNode, Workflow, WorkflowBuilder, confirmation_gate, dot, dot_of_run, mermaid,
+    mermaid_of_run, tool,
 };
 
 pub use pleach_context::telemetry;

@@ -156,7 +156,7 @@ fn of_context(ctx: &Context, field: &str) -> Option<Value> {
         "run_id" => ctx.run_id().into(),
         "attempt_count" => ctx.attempt_count().into(),
         "retry_count" => ctx.retry_count().into(),
-        "session_id" => ctx.session().session_id().as_str().into(),
+        "session_id" => ctx.session().id().as_str().into(),
         "user_id" => ctx.user_id().into(),
         "app_name" => ctx.session().app_name().as_str().into(),
         "agent_name" => ctx.agent_name().into(),

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use pleach::handler::{IntoYield, Takes};
 use pleach::{
-    Context, Dynamic, FieldType, Flow, FromContext, FunctionNode, Input, IntoYield, Node, NodeError, NodeInput,
-    ParallelWorker, Takes, Yield, json_or_text,
+    Context, Dynamic, FieldType, Flow, FromContext, FunctionNode, Input, Node, NodeError, NodeInput, ParallelWorker,
+    Yield, json_or_text,
 };
 use serde_json::Value;
 

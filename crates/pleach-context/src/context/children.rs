@@ -1,5 +1,6 @@
 //! Running other nodes from inside a node, and asking questions in the middle of one.
 
+use crate::engine::{ChildEnd, Engine as _, RunHandle};
 use std::sync::Arc;
 
 use pleach_core::{BoxFuture, Map, NodePath, RequestInput};
@@ -13,7 +14,7 @@ use super::Context;
 use super::park::LiveCall;
 use crate::extract::{Feeds, warn_unread};
 use crate::node::{Decode, read_answer};
-use crate::{ChildEnd, ChildFailure, Node, NodeError, NodeInput, RunOptions, TypedNode};
+use crate::{ChildFailure, Node, NodeError, NodeInput, RunOptions, TypedNode};
 
 /// How deep runs may be nested: a child is polled inside its parent, on one stack.
 const MAX_DEPTH: u32 = 128;
@@ -77,7 +78,7 @@ impl Context {
             },
             other => other,
         };
-        let child = self.invocation().scheduler().run_child(self, node, input, options);
+        let child = self.invocation().engine().scheduler().run_child(self, node, input, options);
         Box::pin(async move {
             // Counted from the first poll on: a call that is only kept for later must not hold up a pause.
             let live = LiveCall::enter(self);
@@ -91,7 +92,7 @@ impl Context {
                 ChildEnd::Waiting if !raise_on_wait => Ok(NodeInput::Null),
                 ChildEnd::Waiting => Err(live.park().await),
                 ChildEnd::Interrupted(ids) => {
-                    self.add_interrupts(&ids);
+                    self.engine().add_interrupts(&ids);
                     Err(live.park().await)
                 }
             }
@@ -109,18 +110,6 @@ impl Context {
             }),
             Err(shared) => Ok(NodeInput::Json(shared)),
         }
-    }
-
-    /// Returns an error when too many runs are above each other. For engines.
-    ///
-    /// # Errors
-    /// A `RecursionError`.
-    pub fn check_depth(&self) -> Result<(), NodeError> {
-        if self.inner.depth <= MAX_DEPTH {
-            return Ok(());
-        }
-        let text = format!("{} runs above each other: maximum recursion depth exceeded", self.inner.depth);
-        Err(NodeError::new("RecursionError", text))
     }
 
     pub(super) fn check_call(&self, options: &RunOptions) -> Result<(), NodeError> {
@@ -221,49 +210,63 @@ impl Context {
         let used = cell.children.as_ref().and_then(|counters| counters.get(name)).copied().unwrap_or(0);
         (used + 1).to_string()
     }
+}
 
-    /// Fixes the path of the next child of this name. For engines.
+impl RunHandle<'_> {
+    /// Returns an error when too many runs are above each other.
+    ///
+    /// # Errors
+    /// A `RecursionError`.
+    pub fn check_depth(self) -> Result<(), NodeError> {
+        if self.0.inner.depth <= MAX_DEPTH {
+            return Ok(());
+        }
+        let text = format!("{} runs above each other: maximum recursion depth exceeded", self.0.inner.depth);
+        Err(NodeError::new("RecursionError", text))
+    }
+
+    /// Fixes the path of the next child of this name.
     #[must_use]
-    pub fn next_child_path(&self, name: &SmolStr, run_id: Option<&str>) -> NodePath {
+    pub fn next_child_path(self, name: &SmolStr, run_id: Option<&str>) -> NodePath {
         if let Some(id) = run_id {
-            self.cell().children.get_or_insert_default();
-            return self.node_path().child(name, id);
+            self.0.cell().children.get_or_insert_default();
+            return self.0.node_path().child(name, id);
         }
         let run = {
-            let mut cell = self.cell();
+            let mut cell = self.0.cell();
             let counters = cell.children.get_or_insert_default();
             let counter = counters.entry(name.clone()).or_insert(0);
             *counter += 1;
             *counter
         };
-        let mut text = String::with_capacity(self.node_path().as_str().len() + name.len() + 12);
-        self.node_path().child_in(&mut text, name, run)
+        let mut text = String::with_capacity(self.0.node_path().as_str().len() + name.len() + 12);
+        self.0.node_path().child_in(&mut text, name, run)
     }
 
-    /// The ancestors whose output a child that is to give this run's output gives as well. For engines.
+    /// The ancestors whose output a child that is to give this run's output gives as well.
     #[must_use]
-    pub fn output_for_of_child(&self) -> std::sync::Arc<[NodePath]> {
-        let own = std::iter::once(self.node_path().clone());
-        own.chain(self.inner.output_for.iter().flat_map(|paths| paths.iter().cloned())).collect()
+    pub fn output_for_of_child(self) -> std::sync::Arc<[NodePath]> {
+        let own = std::iter::once(self.0.node_path().clone());
+        own.chain(self.0.inner.output_for.iter().flat_map(|paths| paths.iter().cloned())).collect()
     }
 
-    /// Whether this attempt has started children. For engines.
+    /// Whether this attempt has started children.
     #[must_use]
-    pub fn has_children(&self) -> bool {
-        self.cell().children.is_some()
+    pub fn has_children(self) -> bool {
+        self.0.cell().children.is_some()
     }
 
-    /// Adds questions that this run waits for. For engines.
-    pub fn add_interrupts(&self, ids: &[String]) {
-        let mut cell = self.cell();
+    /// Adds questions that this run waits for.
+    pub fn add_interrupts(self, ids: &[String]) {
+        let mut cell = self.0.cell();
         for id in ids {
             cell.add_interrupt(id);
         }
     }
 
-    /// Records what this run failed with. For engines.
-    pub fn set_error(&self, failure: ChildFailure) {
-        self.cell().error = Some(Box::new(failure));
+    /// Records what this run failed with.
+    pub fn set_error(self, failure: ChildFailure) {
+        self.0.cell().error = Some(Box::new(failure));
     }
 }
 

@@ -9,8 +9,9 @@ use pleach_core::{BoxFuture, NodePath};
 use serde::Serialize;
 
 use super::Context;
+use crate::engine::{ChildEnd, Engine as _, RunHandle};
 use crate::extract::Feeds;
-use crate::{ChildEnd, Node, NodeError, NodeInput, RunOptions, TypedNode};
+use crate::{Node, NodeError, NodeInput, RunOptions, TypedNode};
 
 /// A child that nobody waits for, on its way to the workflow that goes on with it. For engines.
 pub struct DetachedChild {
@@ -84,9 +85,9 @@ impl Context {
                 self.node_name()
             ))
         };
-        let mut around = std::iter::successors(self.parent(), |run| run.parent());
+        let mut around = std::iter::successors(self.engine().parent(), |run| run.engine().parent());
         let owner = around.find(|run| run.cell().detached.is_some()).ok_or_else(nobody)?;
-        let scheduler = Arc::clone(self.invocation().scheduler());
+        let scheduler = Arc::clone(self.invocation().engine().scheduler());
         let child = scheduler.run_detached(self.clone(), node, input.into(), options)?;
         let path = child.path.clone();
         // It may have ended meanwhile, when this is called in a task of its own.
@@ -97,25 +98,27 @@ impl Context {
         body.into_iter().for_each(Waker::wake);
         Ok(path)
     }
+}
 
-    /// Says that this run, a workflow's, takes the children that nobody waits for. For engines.
-    pub fn accept_detached(&self) {
-        self.cell().detached = Some(Vec::new());
+impl RunHandle<'_> {
+    /// Says that this run, a workflow's, takes the children that nobody waits for.
+    pub fn accept_detached(self) {
+        self.0.cell().detached = Some(Vec::new());
     }
 
-    /// Says that this run takes no more of them. For engines.
-    pub fn refuse_detached(&self) {
-        let left = self.cell().detached.take();
+    /// Says that this run takes no more of them.
+    pub fn refuse_detached(self) {
+        let left = self.0.cell().detached.take();
         // They hold contexts, so they go when the lock is free.
         drop(left);
     }
 
-    /// The children that nobody waits for that have come since this was last asked. For engines.
+    /// The children that nobody waits for that have come since this was last asked.
     #[must_use]
-    pub fn take_detached(&self) -> Vec<DetachedChild> {
-        if !self.invocation().has_detached() {
+    pub fn take_detached(self) -> Vec<DetachedChild> {
+        if !self.0.invocation().has_detached() {
             return Vec::new();
         }
-        self.cell().detached.as_mut().map(std::mem::take).unwrap_or_default()
+        self.0.cell().detached.as_mut().map(std::mem::take).unwrap_or_default()
     }
 }

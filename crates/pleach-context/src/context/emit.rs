@@ -1,6 +1,7 @@
 //! From what a node yields to an event that can be stored.
 // R411
 
+use crate::engine::{Engine as _, RunHandle};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -52,98 +53,18 @@ impl Context {
     /// Once polled, the event is stored also when the future is dropped.
     pub async fn emit(&self, item: impl Into<Yield>) -> Result<(), NodeError> {
         let _live = LiveCall::enter(self);
-        let Some(staged) = self.stage(item.into())? else { return Ok(()) };
+        let Some(staged) = self.engine().stage(item.into())? else { return Ok(()) };
         if staged.event.is_partial() {
-            self.invocation().queue().push_unwaited(staged.event);
-            if self.invocation().queue().is_crowded() {
+            self.invocation().engine().queue().push_unwaited(staged.event);
+            if self.invocation().engine().queue().is_crowded() {
                 tokio::task::yield_now().await;
             }
             return Ok(());
         }
         let carries = staged.carries;
         let stored = Sending { ctx: self, event: Some(staged.event), ticket: None, carries }.await;
-        self.settle(carries, stored);
+        self.engine().settle(carries, stored);
         Ok(())
-    }
-
-    /// Completes what the body yields and records what it means for the run; `None` when nothing is to be sent. For
-    /// engines.
-    ///
-    /// # Errors
-    /// As [`Context::emit`].
-    pub fn stage(&self, item: Yield) -> Result<Option<Staged>, NodeError> {
-        let checked = !matches!(item, Yield::Unchecked(_));
-        let mut event = match item {
-            Yield::Output(Value::Null) => return Ok(None),
-            Yield::Output(value) => Event::new().with_output(value),
-            Yield::Event(event) | Yield::Unchecked(event) => *event,
-            Yield::Ask(ask) => {
-                let id =
-                    ask.interrupt_id.clone().unwrap_or_else(|| self.invocation().services().ids.uuid().to_string());
-                check_question_id(&id)?;
-                ask.into_event(id)
-            }
-            Yield::Delegated(output) => {
-                let mut cell = self.cell();
-                if cell.output.is_set() {
-                    return Err(output_twice());
-                }
-                cell.delegated = true;
-                if !output.is_null() {
-                    cell.output = Output::Stored(output);
-                }
-                return Ok(None);
-            }
-        };
-        if let Some(output) = event.take_output() {
-            event.set_output(Some(self.bounded(output)?));
-        }
-        if checked {
-            self.conform_output(&mut event)?;
-        }
-        for (key, value) in event.actions().state_delta() {
-            self.check_state_entry(key, value)?;
-        }
-        for (key, ops) in event.actions().state_ops() {
-            self.state().check_ops(key, ops)?;
-        }
-        if self.inner.detached && event.is_interrupt() {
-            // Stored, it would stay open, and an answer could not lead anywhere (R643).
-            return Err(asked_detached());
-        }
-        let mut cell = self.cell();
-        if cell.parking.ended {
-            return Err(self.has_ended());
-        }
-        self.pass_failures(&mut cell);
-        if cell.passes && event.error_code().is_some() {
-            // The body continues, unlike behind the error event of its end.
-            mark_reported(&mut event);
-        }
-        let mut carries = self.track(&mut cell, &mut event)?;
-        if cell.delegated && event.output().is_some() {
-            // Successors get this output although history shows the delegate's (R706).
-            cell.output = Output::Stored(NodeInput::json(event.take_output().unwrap_or_default()));
-            carries = Carries::Nothing;
-            if !event.actions().has_effects() {
-                return Ok(None);
-            }
-        }
-        self.enrich(&mut cell, &mut event);
-        if let (true, Some(route)) =
-            (cell.route_pending && (carries != Carries::Nothing || cell.has_delegate), &cell.route)
-        {
-            // The output completes the run, and the route comes with the next event (R412).
-            mark_pending_route(&mut event, route);
-        }
-        cell.sent = true;
-        if !event.is_partial() {
-            take_deltas(self, &mut cell, &mut event);
-        }
-        if event.node_info().message_as_output() == Some(true) {
-            cell.delegated = true;
-        }
-        Ok(Some(Staged { event: Arc::new(event), carries }))
     }
 
     /// An output that no reader could parse again is refused before anything copies it.
@@ -248,7 +169,7 @@ impl Context {
         let mut branch = own.cloned();
         let mut claimer = None;
         let mut ctx = self;
-        while let (Some(_), Some(parent)) = (&ctx.inner.output_for, ctx.parent()) {
+        while let (Some(_), Some(parent)) = (&ctx.inner.output_for, ctx.engine().parent()) {
             let above = parent.branch();
             if parent.inner.kind == NodeKind::Workflow {
                 if branch != above {
@@ -261,28 +182,6 @@ impl Context {
             ctx = parent;
         }
         claimer
-    }
-
-    /// Records that a staged event is stored: its output is shared with the event from now on. For engines.
-    pub fn settle(&self, carries: Carries, stored: Arc<Event>) {
-        match carries {
-            Carries::Nothing => {}
-            Carries::Output => self.cell().output = Output::Stored(NodeInput::Output(stored)),
-            Carries::Content => self.cell().output = Output::Stored(NodeInput::Content(stored)),
-        }
-    }
-
-    /// Ends the body, and makes the event for what it left on the context, if anything. For engines.
-    // R412
-    #[must_use]
-    pub fn finish(&self) -> Option<Staged> {
-        let mut cell = self.cell();
-        let wakers = cell.end();
-        self.settle_delegation(&mut cell);
-        let rest = self.stage_rest(&mut cell);
-        drop(cell);
-        wakers.into_iter().for_each(std::task::Waker::wake);
-        rest
     }
 
     fn stage_rest(&self, cell: &mut RunCell) -> Option<Staged> {
@@ -307,22 +206,6 @@ impl Context {
         Some(Staged { event: Arc::new(event), carries })
     }
 
-    /// Ends the body of a failed attempt and makes its error event. For engines.
-    // R415
-    #[must_use]
-    pub fn fail(&self, error: &NodeError) -> Staged {
-        let mut event = Event::new().with_error(error.code(), error.message());
-        let mut cell = self.cell();
-        let wakers = cell.end();
-        cell.passes = false;
-        self.enrich(&mut cell, &mut event);
-        self.drop_operations(&mut cell);
-        take_deltas(self, &mut cell, &mut event);
-        drop(cell);
-        wakers.into_iter().for_each(std::task::Waker::wake);
-        Staged { event: Arc::new(event), carries: Carries::Nothing }
-    }
-
     /// A failed attempt is tried again, now or by a resume: its operations would count twice. What it has set stays.
     // R415
     fn drop_operations(&self, cell: &mut RunCell) {
@@ -331,28 +214,149 @@ impl Context {
             self.invocation().session_state().drop_ops(cell.actions.state_delta_mut(), delta);
         }
     }
+}
 
-    /// Sends an event as it is and waits until it is stored. For engines.
-    pub fn deliver(&self, event: Event) -> impl Future<Output = Arc<Event>> + Unpin + '_ {
-        Sending { ctx: self, event: Some(Arc::new(event)), ticket: None, carries: Carries::Nothing }
+impl<'a> RunHandle<'a> {
+    /// Completes what the body yields and records what it means for the run; `None` when nothing is to be sent.
+    ///
+    /// # Errors
+    /// As [`Context::emit`].
+    pub fn stage(self, item: Yield) -> Result<Option<Staged>, NodeError> {
+        let checked = !matches!(item, Yield::Unchecked(_));
+        let mut event = match item {
+            Yield::Output(Value::Null) => return Ok(None),
+            Yield::Output(value) => Event::new().with_output(value),
+            Yield::Event(event) | Yield::Unchecked(event) => *event,
+            Yield::Ask(ask) => {
+                let id = ask
+                    .interrupt_id
+                    .clone()
+                    .unwrap_or_else(|| self.0.invocation().engine().services().ids.uuid().to_string());
+                check_question_id(&id)?;
+                ask.into_event(id)
+            }
+            Yield::Delegated(output) => {
+                let mut cell = self.0.cell();
+                if cell.output.is_set() {
+                    return Err(output_twice());
+                }
+                cell.delegated = true;
+                if !output.is_null() {
+                    cell.output = Output::Stored(output);
+                }
+                return Ok(None);
+            }
+        };
+        if let Some(output) = event.take_output() {
+            event.set_output(Some(self.0.bounded(output)?));
+        }
+        if checked {
+            self.0.conform_output(&mut event)?;
+        }
+        for (key, value) in event.actions().state_delta() {
+            self.0.check_state_entry(key, value)?;
+        }
+        for (key, ops) in event.actions().state_ops() {
+            self.0.state().check_ops(key, ops)?;
+        }
+        if self.0.inner.detached && event.is_interrupt() {
+            // Stored, it would stay open, and an answer could not lead anywhere (R643).
+            return Err(asked_detached());
+        }
+        let mut cell = self.0.cell();
+        if cell.parking.ended {
+            return Err(self.0.has_ended());
+        }
+        self.0.pass_failures(&mut cell);
+        if cell.passes && event.error_code().is_some() {
+            // The body continues, unlike behind the error event of its end.
+            mark_reported(&mut event);
+        }
+        let mut carries = self.0.track(&mut cell, &mut event)?;
+        if cell.delegated && event.output().is_some() {
+            // Successors get this output although history shows the delegate's (R706).
+            cell.output = Output::Stored(NodeInput::json(event.take_output().unwrap_or_default()));
+            carries = Carries::Nothing;
+            if !event.actions().has_effects() {
+                return Ok(None);
+            }
+        }
+        self.0.enrich(&mut cell, &mut event);
+        if let (true, Some(route)) =
+            (cell.route_pending && (carries != Carries::Nothing || cell.has_delegate), &cell.route)
+        {
+            // The output completes the run, and the route comes with the next event (R412).
+            mark_pending_route(&mut event, route);
+        }
+        cell.sent = true;
+        if !event.is_partial() {
+            take_deltas(self.0, &mut cell, &mut event);
+        }
+        if event.node_info().message_as_output() == Some(true) {
+            cell.delegated = true;
+        }
+        Ok(Some(Staged { event: Arc::new(event), carries }))
     }
 
-    /// The output event whose emit was dropped before it was stored, if there is one. For engines.
+    /// Records that a staged event is stored: its output is shared with the event from now on.
+    pub fn settle(self, carries: Carries, stored: Arc<Event>) {
+        match carries {
+            Carries::Nothing => {}
+            Carries::Output => self.0.cell().output = Output::Stored(NodeInput::Output(stored)),
+            Carries::Content => self.0.cell().output = Output::Stored(NodeInput::Content(stored)),
+        }
+    }
+
+    /// Ends the body, and makes the event for what it left on the context, if anything.
+    // R412
     #[must_use]
-    pub fn take_abandoned(&self) -> Option<(Ticket, Carries)> {
-        self.cell().abandoned.take()
+    pub fn finish(self) -> Option<Staged> {
+        let mut cell = self.0.cell();
+        let wakers = cell.end();
+        self.0.settle_delegation(&mut cell);
+        let rest = self.0.stage_rest(&mut cell);
+        drop(cell);
+        wakers.into_iter().for_each(std::task::Waker::wake);
+        rest
+    }
+
+    /// Ends the body of a failed attempt and makes its error event.
+    // R415
+    #[must_use]
+    pub fn fail(self, error: &NodeError) -> Staged {
+        let mut event = Event::new().with_error(error.code(), error.message());
+        let mut cell = self.0.cell();
+        let wakers = cell.end();
+        cell.passes = false;
+        self.0.enrich(&mut cell, &mut event);
+        self.0.drop_operations(&mut cell);
+        take_deltas(self.0, &mut cell, &mut event);
+        drop(cell);
+        wakers.into_iter().for_each(std::task::Waker::wake);
+        Staged { event: Arc::new(event), carries: Carries::Nothing }
+    }
+
+    /// Sends an event as it is and waits until it is stored.
+    pub fn deliver(self, event: Event) -> impl Future<Output = Arc<Event>> + Unpin + 'a {
+        Sending { ctx: self.0, event: Some(Arc::new(event)), ticket: None, carries: Carries::Nothing }
+    }
+
+    /// The output event whose emit was dropped before it was stored, if there is one.
+    #[must_use]
+    pub fn take_abandoned(self) -> Option<(Ticket, Carries)> {
+        self.0.cell().abandoned.take()
     }
 
     /// Whether the body has sent anything yet.
     #[must_use]
-    pub fn has_sent(&self) -> bool {
-        self.cell().sent
+    pub fn has_sent(self) -> bool {
+        self.0.cell().sent
     }
 
     /// Whether the body changed state or saved files that stand on no event yet.
     #[must_use]
-    pub fn has_pending_changes(&self) -> bool {
-        has_changes(&self.cell())
+    pub fn has_pending_changes(self) -> bool {
+        has_changes(&self.0.cell())
     }
 }
 
@@ -425,10 +429,10 @@ impl Future for Sending<'_> {
     type Output = Arc<Event>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Arc<Event>> {
-        let queue = self.ctx.invocation().queue();
+        let queue = self.ctx.invocation().engine().queue();
         if let Some(event) = self.event.take() {
             let ticket = queue.push(event, cx.waker().clone());
-            self.ctx.note_event(ticket);
+            self.ctx.engine().note_event(ticket);
             self.ticket = Some(ticket);
             return Poll::Pending;
         }
@@ -445,7 +449,7 @@ impl Drop for Sending<'_> {
     fn drop(&mut self) {
         let Some(ticket) = self.ticket else { return };
         if self.carries == Carries::Nothing {
-            self.ctx.invocation().queue().forget(ticket);
+            self.ctx.invocation().engine().queue().forget(ticket);
         } else {
             // The event is stored all the same, and the run's output stands on it: the end of the run waits for it.
             self.ctx.cell().abandoned = Some((ticket, self.carries));

@@ -15,6 +15,7 @@ mod park;
 mod progress;
 mod readonly;
 mod services;
+mod session_view;
 mod tool;
 mod turns;
 
@@ -31,16 +32,18 @@ pub use detached::{DetachedChild, asked_detached};
 pub use emit::{Carries, Staged};
 pub use park::Pending;
 pub use readonly::ReadonlyContext;
+pub use session_view::SessionView;
 pub use tool::ToolRequests;
 
 use cell::{Output, RunCell};
 
+use crate::engine::{Engine as _, RunHandle};
 use crate::{ChildFailure, InvocationContext, NodeError, NodeInput, NodeKind, NodeSpec, RunConfig, Schema, State};
 
 /// The context of one node run. Cheap to clone: clones are the same run.
 ///
 /// ADK: `Context` (also `CallbackContext` and `ToolContext`).
-// R201–R220
+// R201–R230
 #[derive(Clone)]
 pub struct Context {
     inner: Arc<ContextInner>,
@@ -130,10 +133,8 @@ pub enum RunOutcome {
 }
 
 impl Context {
-    /// The root of an invocation's tree: it runs nothing itself.
     // R202
-    #[must_use]
-    pub fn root(invocation: Arc<InvocationContext>) -> Self {
+    pub(crate) fn root(invocation: Arc<InvocationContext>) -> Self {
         Self {
             inner: Arc::new(ContextInner {
                 invocation,
@@ -160,79 +161,6 @@ impl Context {
         }
     }
 
-    /// The context of a new run of the node with this specification. For engines.
-    // R203
-    #[must_use]
-    pub fn child(&self, spec: &NodeSpec, name: &SmolStr, setup: ChildSetup) -> Self {
-        let parent = &*self.inner;
-        let is_workflow = spec.kind == NodeKind::Workflow;
-        // An author that the caller has set counts for what it starts, too.
-        let inherited = || self.cell().author.clone().or_else(|| parent.child_author.clone());
-        let child_author = if is_workflow { Some(name.clone()) } else { inherited() };
-        let isolation_scope = setup.isolation_scope.or_else(|| self.cell().isolation_scope.clone());
-        let explicit = setup.output_for.is_some() && parent.kind != NodeKind::Workflow;
-        let claimed = explicit || (setup.output_for.is_some() && parent.claimed);
-        Self {
-            inner: Arc::new(ContextInner {
-                invocation: Arc::clone(&parent.invocation),
-                parent: Some(self.clone()),
-                path: setup.path,
-                author: child_author.clone().filter(|author| !author.is_empty()).unwrap_or_else(|| name.clone()),
-                name: name.clone(),
-                child_author,
-                kind: spec.kind,
-                rerun_on_resume: spec.rerun_on_resume,
-                attempt: 1,
-                depth: parent.depth + 1,
-                output_schema: spec.output_schema.clone().filter(|_| !is_workflow),
-                state_schema: spec.state_schema.clone().or_else(|| parent.state_schema.clone()),
-                resume_inputs: setup.resume_inputs,
-                place: setup.place,
-                detached: setup.detached || parent.detached,
-                graph: OnceLock::new(),
-                output_for: setup.output_for,
-                claimed,
-                earlier_children: None,
-                cell: Mutex::new(RunCell { branch: setup.branch, isolation_scope, ..RunCell::default() }),
-            }),
-        }
-    }
-
-    /// The context of the next attempt of this run, on the branch and in the scope that the first one had. For engines.
-    ///
-    /// The run ids of children go on behind those of the failed attempt; `rewind` starts them where that attempt began,
-    /// so that its finished children are found again.
-    // R404
-    #[must_use]
-    pub fn next_attempt(&self, branch: Option<Branch>, isolation_scope: Option<Arc<str>>, rewind: bool) -> Self {
-        let this = &*self.inner;
-        let children = if rewind { this.earlier_children.clone() } else { self.cell().children.clone() };
-        Self {
-            inner: Arc::new(ContextInner {
-                invocation: Arc::clone(&this.invocation),
-                parent: this.parent.clone(),
-                path: this.path.clone(),
-                name: this.name.clone(),
-                author: this.author.clone(),
-                child_author: this.child_author.clone(),
-                kind: this.kind,
-                rerun_on_resume: this.rerun_on_resume,
-                attempt: this.attempt + 1,
-                depth: this.depth,
-                output_schema: this.output_schema.clone(),
-                state_schema: this.state_schema.clone(),
-                resume_inputs: this.resume_inputs.clone(),
-                place: this.place,
-                detached: this.detached,
-                graph: OnceLock::new(),
-                output_for: this.output_for.clone(),
-                claimed: this.claimed,
-                earlier_children: children.clone(),
-                cell: Mutex::new(RunCell { branch, isolation_scope, children, ..RunCell::default() }),
-            }),
-        }
-    }
-
     pub(crate) fn cell(&self) -> MutexGuard<'_, RunCell> {
         // No user code runs under this lock, so a panic cannot leave the cell half-changed.
         self.inner.cell.lock().unwrap_or_else(PoisonError::into_inner)
@@ -242,18 +170,6 @@ impl Context {
     #[must_use]
     pub fn invocation(&self) -> &Arc<InvocationContext> {
         &self.inner.invocation
-    }
-
-    /// The session: its ids, events and services.
-    #[must_use]
-    pub fn session(&self) -> &InvocationContext {
-        &self.inner.invocation
-    }
-
-    /// The context of the run that runs this one; the root has none.
-    #[must_use]
-    pub fn parent(&self) -> Option<&Context> {
-        self.inner.parent.as_ref()
     }
 
     /// The path of the run, such as `triage@1/answer@2`.
@@ -312,12 +228,7 @@ impl Context {
     }
 
     fn names(&self) -> Option<&GraphNames> {
-        self.parent()?.inner.graph.get().map(|names| &**names)
-    }
-
-    /// Says which names the runs below this one can show; only the first call counts. For engines.
-    pub fn set_graph_names(&self, names: Arc<GraphNames>) {
-        let _ = self.inner.graph.set(names);
+        self.engine().parent()?.inner.graph.get().map(|names| &**names)
     }
 
     /// The id that all events of the invocation carry.
@@ -488,11 +399,97 @@ impl Context {
             None => Ok(()),
         }
     }
+}
+
+impl<'a> RunHandle<'a> {
+    /// The context of a new run of the node with this specification.
+    // R203
+    #[must_use]
+    pub fn child(self, spec: &NodeSpec, name: &SmolStr, setup: ChildSetup) -> Context {
+        let parent = &*self.0.inner;
+        let is_workflow = spec.kind == NodeKind::Workflow;
+        // An author that the caller has set counts for what it starts, too.
+        let inherited = || self.0.cell().author.clone().or_else(|| parent.child_author.clone());
+        let child_author = if is_workflow { Some(name.clone()) } else { inherited() };
+        let isolation_scope = setup.isolation_scope.or_else(|| self.0.cell().isolation_scope.clone());
+        let explicit = setup.output_for.is_some() && parent.kind != NodeKind::Workflow;
+        let claimed = explicit || (setup.output_for.is_some() && parent.claimed);
+        Context {
+            inner: Arc::new(ContextInner {
+                invocation: Arc::clone(&parent.invocation),
+                parent: Some(self.0.clone()),
+                path: setup.path,
+                author: child_author.clone().filter(|author| !author.is_empty()).unwrap_or_else(|| name.clone()),
+                name: name.clone(),
+                child_author,
+                kind: spec.kind,
+                rerun_on_resume: spec.rerun_on_resume,
+                attempt: 1,
+                depth: parent.depth + 1,
+                output_schema: spec.output_schema.clone().filter(|_| !is_workflow),
+                state_schema: spec.state_schema.clone().or_else(|| parent.state_schema.clone()),
+                resume_inputs: setup.resume_inputs,
+                place: setup.place,
+                detached: setup.detached || parent.detached,
+                graph: OnceLock::new(),
+                output_for: setup.output_for,
+                claimed,
+                earlier_children: None,
+                cell: Mutex::new(RunCell { branch: setup.branch, isolation_scope, ..RunCell::default() }),
+            }),
+        }
+    }
+
+    /// The context of the next attempt of this run, on the branch and in the scope that the first one had.
+    ///
+    /// The run ids of children go on behind those of the failed attempt; `rewind` starts them where that attempt began,
+    /// so that its finished children are found again.
+    // R404
+    #[must_use]
+    pub fn next_attempt(self, branch: Option<Branch>, isolation_scope: Option<Arc<str>>, rewind: bool) -> Context {
+        let this = &*self.0.inner;
+        let children = if rewind { this.earlier_children.clone() } else { self.0.cell().children.clone() };
+        Context {
+            inner: Arc::new(ContextInner {
+                invocation: Arc::clone(&this.invocation),
+                parent: this.parent.clone(),
+                path: this.path.clone(),
+                name: this.name.clone(),
+                author: this.author.clone(),
+                child_author: this.child_author.clone(),
+                kind: this.kind,
+                rerun_on_resume: this.rerun_on_resume,
+                attempt: this.attempt + 1,
+                depth: this.depth,
+                output_schema: this.output_schema.clone(),
+                state_schema: this.state_schema.clone(),
+                resume_inputs: this.resume_inputs.clone(),
+                place: this.place,
+                detached: this.detached,
+                graph: OnceLock::new(),
+                output_for: this.output_for.clone(),
+                claimed: this.claimed,
+                earlier_children: children.clone(),
+                cell: Mutex::new(RunCell { branch, isolation_scope, children, ..RunCell::default() }),
+            }),
+        }
+    }
+
+    /// The context of the run that runs this one; the root has none.
+    #[must_use]
+    pub fn parent(self) -> Option<&'a Context> {
+        self.0.inner.parent.as_ref()
+    }
+
+    /// Says which names the runs below this one can show; only the first call counts.
+    pub fn set_graph_names(self, names: Arc<GraphNames>) {
+        let _ = self.0.inner.graph.set(names);
+    }
 
     /// What came of the run, for its orchestrator; output and route are taken, so ask once.
     #[must_use]
-    pub fn take_outcome(&self) -> RunOutcome {
-        let mut cell = self.cell();
+    pub fn take_outcome(self) -> RunOutcome {
+        let mut cell = self.0.cell();
         if let Some(failure) = &cell.error {
             return RunOutcome::Failed(failure.clone());
         }

@@ -1,5 +1,6 @@
 //! What came of children, as far as a resume has to know it: failures that were caught, and outputs that are a child's.
 
+use crate::engine::{Engine as _, RunHandle};
 use pleach_core::NodePath;
 use serde_json::Value;
 
@@ -8,58 +9,11 @@ use super::cell::{Failures, Output, RunCell};
 use crate::{ChildFailure, NodeInput};
 
 impl Context {
-    /// Records that the body gets the failure of its child that ran at `run`. For engines.
-    pub fn note_failure(&self, run: &NodePath, failure: &ChildFailure) {
-        let mut cell = self.cell();
-        let failures = cell.failures.get_or_insert_default();
-        if !failures.passed.iter().any(|(known, _)| known == run) {
-            failures.got.push((run.clone(), failure.clone()));
-        }
-    }
-
-    /// Records that history gives the body the failure of its child that ran at `run`: it went past it then. For engines.
-    pub fn note_recorded_failure(&self, run: &NodePath, failure: &ChildFailure) {
-        let mut cell = self.cell();
-        cell.failures.get_or_insert_default().passed.push((run.clone(), failure.clone()));
-        cell.passes = true;
-    }
-
-    /// Returns whether this attempt has gone past failures that history would still count after its end. For engines.
-    #[must_use]
-    pub fn passes_failures(&self) -> bool {
-        self.cell().passes
-    }
-
-    /// Hands that over to the caller, whose attempt ends it, when this run has not completed. For engines.
-    pub fn leave_passed_failures(&self) {
-        let Some(parent) = self.parent() else { return };
-        if self.cell().passes {
-            parent.cell().passes = true;
-        }
-    }
-
-    /// Returns whether the body has gone past this failure of a child. For engines.
-    #[must_use]
-    pub fn has_passed(&self, failure: &ChildFailure) -> bool {
-        let same = |passed: &ChildFailure| {
-            passed.path == failure.path
-                && passed.error.code() == failure.error.code()
-                && passed.error.message() == failure.error.message()
-        };
-        self.cell().failures.as_ref().is_some_and(|failures| failures.passed.iter().any(|(_, passed)| same(passed)))
-    }
-
-    /// Returns whether this run, or one above it, is tried again in this process. For engines.
-    #[must_use]
-    pub fn is_retried(&self) -> bool {
-        std::iter::successors(Some(self), |run| run.parent()).any(|run| run.attempt_count() > 1)
-    }
-
     /// Records the failures that the body has received: it continues, and a resume must find them.
     pub(super) fn pass_failures(&self, cell: &mut RunCell) {
         let Some(Failures { got, passed }) = cell.failures.as_deref_mut() else { return };
         for (run, failure) in got.drain(..) {
-            self.invocation().queue().note_caught(&run, &failure);
+            self.invocation().engine().queue().note_caught(&run, &failure);
             passed.push((run, failure));
         }
         cell.passes |= !passed.is_empty();
@@ -74,13 +28,62 @@ impl Context {
         }
         let unrecorded = cell.unrecorded_output();
         if cell.claimed_output.is_some() || unrecorded.is_some() {
-            self.invocation().queue().note_delegated(self.node_path(), unrecorded.cloned());
+            self.invocation().engine().queue().note_delegated(self.node_path(), unrecorded.cloned());
+        }
+    }
+}
+
+impl RunHandle<'_> {
+    /// Records that the body gets the failure of its child that ran at `run`.
+    pub fn note_failure(self, run: &NodePath, failure: &ChildFailure) {
+        let mut cell = self.0.cell();
+        let failures = cell.failures.get_or_insert_default();
+        if !failures.passed.iter().any(|(known, _)| known == run) {
+            failures.got.push((run.clone(), failure.clone()));
         }
     }
 
-    /// The same before the last event of the body is sent, so that it is recorded there. For engines.
-    pub fn note_completion(&self) {
-        self.settle_delegation(&mut self.cell());
+    /// Records that history gives the body the failure of its child that ran at `run`: it went past it then.
+    pub fn note_recorded_failure(self, run: &NodePath, failure: &ChildFailure) {
+        let mut cell = self.0.cell();
+        cell.failures.get_or_insert_default().passed.push((run.clone(), failure.clone()));
+        cell.passes = true;
+    }
+
+    /// Returns whether this attempt has gone past failures that history would still count after its end.
+    #[must_use]
+    pub fn passes_failures(self) -> bool {
+        self.0.cell().passes
+    }
+
+    /// Hands that over to the caller, whose attempt ends it, when this run has not completed.
+    pub fn leave_passed_failures(self) {
+        let Some(parent) = self.0.engine().parent() else { return };
+        if self.0.cell().passes {
+            parent.cell().passes = true;
+        }
+    }
+
+    /// Returns whether the body has gone past this failure of a child.
+    #[must_use]
+    pub fn has_passed(self, failure: &ChildFailure) -> bool {
+        let same = |passed: &ChildFailure| {
+            passed.path == failure.path
+                && passed.error.code() == failure.error.code()
+                && passed.error.message() == failure.error.message()
+        };
+        self.0.cell().failures.as_ref().is_some_and(|failures| failures.passed.iter().any(|(_, passed)| same(passed)))
+    }
+
+    /// Returns whether this run, or one above it, is tried again in this process.
+    #[must_use]
+    pub fn is_retried(self) -> bool {
+        std::iter::successors(Some(self.0), |run| run.engine().parent()).any(|run| run.attempt_count() > 1)
+    }
+
+    /// The same before the last event of the body is sent, so that it is recorded there.
+    pub fn note_completion(self) {
+        self.0.settle_delegation(&mut self.0.cell());
     }
 }
 

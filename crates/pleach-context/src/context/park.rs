@@ -9,6 +9,7 @@ use std::task::{Poll, Waker};
 use super::Context;
 use super::cell::RunCell;
 use crate::NodeError;
+use crate::engine::RunHandle;
 
 /// A call of the body that is under way; leaving the scope ends it.
 pub(crate) struct LiveCall {
@@ -85,16 +86,16 @@ pub enum Pending {
     Other,
 }
 
-impl Context {
-    /// Says that the body is being polled: what it begins to wait for now, [`Context::pending`] will see. For engines.
-    pub fn resume_body(&self) {
-        self.cell().body = None;
+impl RunHandle<'_> {
+    /// Says that the body is being polled: what it begins to wait for now, [`Context::pending`] will see.
+    pub fn resume_body(self) {
+        self.0.cell().body = None;
     }
 
     /// Says what a body waits for that `waker` polls. For engines, when a body is pending.
     #[must_use]
-    pub fn pending(&self, waker: &Waker) -> Pending {
-        let mut cell = self.cell();
+    pub fn pending(self, waker: &Waker) -> Pending {
+        let mut cell = self.0.cell();
         if cell.detached.as_ref().is_some_and(|children| !children.is_empty()) {
             // They came from another thread, while the body was polled.
             return Pending::Turn;
@@ -113,9 +114,9 @@ impl Context {
         }
     }
 
-    /// Whether every call of the body that is under way waits for the outside world. For engines.
+    /// Whether every call of the body that is under way waits for the outside world.
     #[must_use]
-    pub fn is_parked(&self) -> bool {
-        self.cell().is_parked()
+    pub fn is_parked(self) -> bool {
+        self.0.cell().is_parked()
     }
 }

@@ -5,7 +5,8 @@ use std::fmt;
 use pleach_core::{Content, Map};
 use serde_json::Value;
 
-use crate::{AuthCredential, Context, InvocationContext, RunConfig};
+use super::SessionView;
+use crate::{AuthCredential, Context, RunConfig};
 
 /// A read-only view of a run. ADK: `ReadonlyContext`.
 #[derive(Clone)]
@@ -50,9 +51,9 @@ impl ReadonlyContext {
         self.ctx.state().value(key)
     }
 
-    /// The session: its ids and events.
+    /// Returns a read-only view of the session.
     #[must_use]
-    pub fn session(&self) -> &InvocationContext {
+    pub fn session(&self) -> SessionView<'_> {
         self.ctx.session()
     }
 

@@ -9,11 +9,12 @@ use pleach_memory::{AddEvents, AddMemory, DeleteMemory, MemoryEntry, MemoryError
 
 use super::Context;
 use crate::credential::auth_response;
+use crate::engine::Engine as _;
 use crate::{AuthCredential, CredentialService, NodeError};
 
 impl Context {
     fn artifacts(&self) -> Result<(&dyn ArtifactService, ArtifactScope), NodeError> {
-        let service = self.invocation().services().artifacts.as_deref();
+        let service = self.invocation().engine().services().artifacts.as_deref();
         let service = service.ok_or_else(|| {
             NodeError::value("Artifact service is not initialized.")
                 .with_hint("give the runner one with `.artifacts(…)`")
@@ -94,7 +95,7 @@ impl Context {
     }
 
     fn memory(&self) -> Result<&dyn MemoryService, NodeError> {
-        let service = self.invocation().services().memory.as_deref();
+        let service = self.invocation().engine().services().memory.as_deref();
         service.ok_or_else(|| {
             NodeError::value("Memory service is not available.").with_hint("give the runner one with `.memory(…)`")
         })
@@ -117,7 +118,7 @@ impl Context {
     pub async fn add_session_to_memory(&self) -> Result<(), NodeError> {
         let ic = self.invocation();
         let (state, events) = (ic.with_state(Map::clone), ic.events());
-        let session = Session::from_parts(ic.session_key().clone(), state, events, ic.services().clock.now());
+        let session = Session::from_parts(ic.session_key().clone(), state, events, ic.engine().services().clock.now());
         self.memory()?.add_session_to_memory(&session).await.map_err(memory_error)
     }
 
@@ -154,7 +155,7 @@ impl Context {
     }
 
     fn credentials(&self) -> Result<&dyn CredentialService, NodeError> {
-        let service = self.invocation().services().credentials.as_deref();
+        let service = self.invocation().engine().services().credentials.as_deref();
         service.ok_or_else(|| {
             NodeError::value("Credential service is not initialized.")
                 .with_hint("give the runner one with `.credentials(…)`")

@@ -10,6 +10,7 @@ use std::task::{Poll, Waker};
 
 use super::Context;
 use super::cell::RunCell;
+use crate::engine::RunHandle;
 
 /// The calls that wait for their turn, by the time at which the child completed.
 #[derive(Debug, Default)]
@@ -36,19 +37,19 @@ impl Drop for Turn<'_> {
     }
 }
 
-impl Context {
-    /// Waits until it is the turn of a child that completed at `time`. For engines.
+impl<'a> RunHandle<'a> {
+    /// Waits until it is the turn of a child that completed at `time`.
     ///
     /// # Cancel safety
     /// Dropping the future gives the turn to the next one.
-    pub async fn turn(&self, time: u32) {
+    pub async fn turn(self, time: u32) {
         let key = {
-            let mut cell = self.cell();
+            let mut cell = self.0.cell();
             let turns = cell.turns.get_or_insert_default();
             turns.calls += 1;
             (time, turns.calls)
         };
-        let turn = Turn { ctx: self, key };
+        let turn = Turn { ctx: self.0, key };
         poll_fn(|cx| {
             let mut cell = turn.ctx.cell();
             let turns = cell.turns.get_or_insert_default();

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::request::{EXCHANGED, RAW, state_key, verifier_key};
 use super::stores::{CLIENT_ID, CLIENT_SECRET, with_client, without_client_secret};
 use super::{AuthCredential, key_of};
+use crate::engine::Engine as _;
 use crate::{Context, NodeError};
 
 /// The kinds of credentials there are. ADK: `AuthCredentialTypes`
@@ -40,7 +41,7 @@ impl std::fmt::Debug for SentCredential {
 /// Digits are given as they were typed: read as JSON, an API key would lose its text.
 pub fn sent_credential(ctx: &Context, id: &str) -> Option<SentCredential> {
     let stored = ctx.resume_inputs().get(id).filter(|answer| !answer.is_null())?;
-    if let Some(sent) = ctx.invocation().services().sent_credentials.get(ctx, id) {
+    if let Some(sent) = ctx.invocation().engine().services().sent_credentials.get(ctx, id) {
         return Some(SentCredential::Answer(typed(&sent).unwrap_or_else(|| unwrap_response(&sent))));
     }
     if stored == REDACTED {

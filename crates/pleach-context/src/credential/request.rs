@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::key::without_nulls;
 use super::{key_of, oauth};
+use crate::engine::Engine as _;
 use crate::{Context, NodeError};
 
 pub(super) const RAW: &str = "raw_auth_credential";
@@ -70,7 +71,7 @@ fn strip(credential: &mut Map, keeps_verifier: bool) {
 /// ADK: `create_auth_request_event`
 // R129
 pub fn credential_question(ctx: &Context, config: &AuthConfig, id: &str) -> Result<Event, NodeError> {
-    let mut request = auth_request(config, &*ctx.invocation().services().ids)?.into_value();
+    let mut request = auth_request(config, &*ctx.invocation().engine().services().ids)?.into_value();
     if let Some(Value::Object(oauth2)) = request.get_mut(EXCHANGED).and_then(|exchanged| exchanged.get_mut("oauth2")) {
         if let Some(state) = oauth2.get("state").filter(|state| !state.is_null()) {
             ctx.state().set(state_key(id), state)?;

@@ -4,6 +4,7 @@ use tracing::field::Empty;
 use tracing::{Level, Span, info_span, level_enabled};
 
 use super::InvocationTrace;
+use crate::engine::Engine as _;
 use crate::{Context, InvocationContext, NodeKind, NodeSpec, Tool};
 
 /// `info_span!`, behind the one atomic load that says that nobody wants it: where a dependency turns on tracing's feature
@@ -44,7 +45,7 @@ pub fn node_run(spec: &NodeSpec, ctx: &Context) -> Span {
 }
 
 fn workflow_run(ctx: &Context) -> Span {
-    if ctx.parent().is_none_or(|parent| parent.node_path().is_root()) {
+    if ctx.engine().parent().is_none_or(|parent| parent.node_path().is_root()) {
         return Span::none();
     }
     span!(
@@ -54,7 +55,7 @@ fn workflow_run(ctx: &Context) -> Span {
         gen_ai.operation.name = "invoke_workflow",
         gen_ai.workflow.name = ctx.node_name(),
         gen_ai.workflow.nested = true,
-        gen_ai.conversation.id = ctx.session().session_id().as_str(),
+        gen_ai.conversation.id = ctx.session().id().as_str(),
         gcp.vertex.agent.invocation_id = ctx.invocation_id(),
         pleach.node.path = ctx.node_path().as_str(),
         pleach.node.attempt = ctx.attempt_count(),
@@ -69,7 +70,7 @@ fn invoke_node(ctx: &Context) -> Span {
         otel.name = format_args!("invoke_node {}", ctx.node_name()),
         otel.status_code = Empty,
         gen_ai.operation.name = "invoke_node",
-        gen_ai.conversation.id = ctx.session().session_id().as_str(),
+        gen_ai.conversation.id = ctx.session().id().as_str(),
         gcp.vertex.agent.invocation_id = ctx.invocation_id(),
         pleach.node.path = ctx.node_path().as_str(),
         pleach.node.attempt = ctx.attempt_count(),
@@ -90,7 +91,7 @@ pub fn execute_tool(tool: &dyn Tool, ctx: &Context) -> Span {
         gen_ai.tool.description = tool.description(),
         gen_ai.tool.type = "function",
         gen_ai.tool.call.id = ctx.function_call_id().as_deref(),
-        gen_ai.conversation.id = ctx.session().session_id().as_str(),
+        gen_ai.conversation.id = ctx.session().id().as_str(),
         gcp.vertex.agent.invocation_id = ctx.invocation_id(),
         pleach.outcome = Empty,
         error.type = Empty,
@@ -107,7 +108,7 @@ pub fn invoke_agent(name: &str, description: &str, ctx: &Context) -> Span {
         gen_ai.operation.name = "invoke_agent",
         gen_ai.agent.name = name,
         gen_ai.agent.description = description,
-        gen_ai.conversation.id = ctx.session().session_id().as_str(),
+        gen_ai.conversation.id = ctx.session().id().as_str(),
         gcp.vertex.agent.invocation_id = ctx.invocation_id(),
         pleach.node.path = ctx.node_path().as_str(),
         pleach.node.attempt = ctx.attempt_count(),
@@ -152,7 +153,7 @@ pub fn generate_content(call: &ModelCall<'_>, ctx: &Context) -> Span {
         gen_ai.request.temperature = call.temperature,
         gen_ai.request.top_p = call.top_p,
         gen_ai.agent.name = call.agent,
-        gen_ai.conversation.id = ctx.session().session_id().as_str(),
+        gen_ai.conversation.id = ctx.session().id().as_str(),
         gcp.vertex.agent.invocation_id = ctx.invocation_id(),
         gcp.vertex.agent.event_id = call.event_id,
         gen_ai.response.finish_reasons = Empty,

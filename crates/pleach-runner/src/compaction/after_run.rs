@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use pleach_context::InvocationContext;
+use pleach_context::engine::Engine as _;
 use pleach_core::Event;
 use pleach_session::live_events;
 
@@ -58,11 +59,11 @@ async fn summarize(summarizer: &dyn EventsSummarizer, events: &[&Arc<Event>], ra
 
 async fn put(ic: &InvocationContext, store: &mut Store, mut event: Event) {
     if event.invocation_id().is_empty() {
-        event.set_invocation_id(format!("e-{}", ic.services().ids.uuid()));
+        event.set_invocation_id(format!("e-{}", ic.engine().services().ids.uuid()));
     }
     // A summary with a scope would never be found again.
     event.set_isolation_scope(None);
-    store.stamp(ic.services(), &mut event);
+    store.stamp(ic.engine().services(), &mut event);
     let session = ic.session_key();
     match store.append(ic, Arc::new(event)).await {
         Ok(_) => {}

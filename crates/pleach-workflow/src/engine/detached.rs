@@ -8,7 +8,8 @@ use std::task::{Context as TaskContext, Poll, ready};
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use pleach_context::{ChildEnd, ChildFailure, Context, DetachedChild, NodeError, asked_detached};
+use pleach_context::engine::{ChildEnd, DetachedChild, Engine as _, asked_detached};
+use pleach_context::{ChildFailure, Context, NodeError};
 use pleach_core::NodePath;
 
 /// The detached children of one workflow run.
@@ -49,7 +50,7 @@ fn asked(child: &DetachedChild) -> NodeError {
 impl Detached {
     /// Says that `owner`, the workflow's run, takes detached children.
     pub(crate) fn of(owner: Context) -> Self {
-        owner.accept_detached();
+        owner.engine().accept_detached();
         Self { owner, running: None, started: 0, failures: BTreeMap::new() }
     }
 
@@ -73,7 +74,7 @@ impl Detached {
 
     /// Takes the children that have come; says whether there were any.
     fn adopt(&mut self) -> bool {
-        let new = self.owner.take_detached();
+        let new = self.owner.engine().take_detached();
         let came = !new.is_empty();
         for child in new {
             let number = self.started;
@@ -101,6 +102,6 @@ impl Detached {
 
 impl Drop for Detached {
     fn drop(&mut self) {
-        self.owner.refuse_detached();
+        self.owner.engine().refuse_detached();
     }
 }

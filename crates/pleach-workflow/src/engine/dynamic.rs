@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use pleach_context::{
-    ChildEnd, ChildFailure, Context, DetachedChild, History, Node, NodeError, NodeInput, NodeKind, NodeScheduler,
-    NodeSpec, RunOptions, RunOutcome, RunRecord, mark_completed,
+use pleach_context::engine::{
+    ChildEnd, DetachedChild, Engine as _, NodeScheduler, RunOutcome, RunRecord, mark_completed,
 };
+use pleach_context::{ChildFailure, Context, History, Node, NodeError, NodeInput, NodeKind, NodeSpec, RunOptions};
 use pleach_core::{BoxFuture, Branch, Event, NodePath, Route};
 
 use super::input::conform;
@@ -50,18 +50,18 @@ impl Engine {
         let input =
             conform(spec, &spec.name, input).map_err(|error| ChildFailure { error, path: root.node_path().clone() })?;
         let path = root.node_path().child(&spec.name, "1");
-        if let Some(history) = root.invocation().history() {
+        if let Some(history) = root.invocation().engine().history() {
             fits(node, root.node_path(), &path, &history)
                 .map_err(|error| ChildFailure { error, path: path.clone() })?;
         }
         let setup = RunSetup { path, ..RunSetup::default() };
         let end = run(root, node, input, setup).await?;
         let waits = !matches!(end, ChildEnd::Done(_));
-        if waits && root.invocation().is_resumable() && root.invocation().queue().has_notes() {
+        if waits && root.invocation().is_resumable() && root.invocation().engine().queue().has_notes() {
             // Nothing else comes that could carry what runs have left to be recorded.
             let mut event = Event::from_author(&*spec.name);
             event.set_invocation_id(root.invocation().invocation_id().clone());
-            root.deliver(event).await;
+            root.engine().deliver(event).await;
         }
         Ok(match end {
             ChildEnd::Done(output) => RootEnd::Done(output),
@@ -98,15 +98,17 @@ async fn run(
     let mut ended_at = None;
     let mut replays = spec.kind == NodeKind::Workflow;
     // Nobody looks at the history while the run goes on: a retry adds to it.
-    if let Some(history) = parent.invocation().history()
+    if let Some(history) = parent.invocation().engine().history()
         && let Some(record) = history.run(&setup.path)
     {
-        if let Some(failure) = history.caught_failure(&setup.path).filter(|_| !detached && !parent.is_retried()) {
+        if let Some(failure) =
+            history.caught_failure(&setup.path).filter(|_| !detached && !parent.engine().is_retried())
+        {
             // What the caller did next follows from it.
             if takes_turn {
-                parent.turn(record.ended_at()).await;
+                parent.engine().turn(record.ended_at()).await;
             }
-            parent.note_recorded_failure(&setup.path, failure);
+            parent.engine().note_recorded_failure(&setup.path, failure);
             return Err(failure.clone());
         }
         // The root counts as a dynamic run: without an outcome it runs again (R1010).
@@ -120,7 +122,7 @@ async fn run(
             Decision::Run(answers) => setup.resume_inputs = answers,
             Decision::FastForward(Replayed { output, .. }) => {
                 if takes_turn {
-                    parent.turn(record.completed_at()).await;
+                    parent.engine().turn(record.completed_at()).await;
                 }
                 return Ok(ChildEnd::Done(output));
             }
@@ -136,25 +138,28 @@ async fn run(
     let mut run = NodeRun::new(node, parent, input, setup);
     (&mut run).await;
     let ctx = run.into_context();
-    if let Some(last) = ctx.last_event().filter(|_| detached) {
+    if let Some(last) = ctx.engine().last_event().filter(|_| detached) {
         // Its caller has told when it ended, perhaps; a replay sees that what is around it went on.
-        std::iter::successors(parent.parent(), |run| run.parent()).for_each(|run| run.note_event(last));
+        std::iter::successors(parent.engine().parent(), |run| run.engine().parent())
+            .for_each(|run| run.engine().note_event(last));
     }
     let end = end_of(spec, &ctx)?;
     match &end {
         ChildEnd::Done(_) if replays && only_replayed(spec, &ctx) => {
             // One that only replayed takes its turn among the children that are answered at once.
             if let Some(time) = ended_at.filter(|_| takes_turn) {
-                parent.turn(time).await;
+                parent.engine().turn(time).await;
             }
         }
         ChildEnd::Done(_) if spec.kind == NodeKind::Workflow => {}
-        ChildEnd::Done(output) if output.is_null() && ctx.has_sent() && ctx.invocation().is_resumable() => {
+        ChildEnd::Done(output) if output.is_null() && ctx.engine().has_sent() && ctx.invocation().is_resumable() => {
             // It has left its events already.
-            ctx.invocation().queue().note_completed(ctx.node_path().clone());
+            ctx.invocation().engine().queue().note_completed(ctx.node_path().clone());
         }
-        ChildEnd::Done(output) if ctx.invocation().is_resumable() && (output.is_null() || !ctx.has_told(output)) => {
-            ctx.deliver(completed(&ctx, output)).await;
+        ChildEnd::Done(output)
+            if ctx.invocation().is_resumable() && (output.is_null() || !ctx.engine().has_told(output)) =>
+        {
+            ctx.engine().deliver(completed(&ctx, output)).await;
         }
         _ => {}
     }
@@ -174,7 +179,7 @@ fn refuses_answer(node: &dyn Node, record: &RunRecord) -> bool {
 
 /// Whether the run did nothing that history does not record already. The events of a workflow itself are no work.
 fn only_replayed(spec: &NodeSpec, ctx: &Context) -> bool {
-    !ctx.executes() && (spec.kind == NodeKind::Workflow || ctx.last_event().is_none())
+    !ctx.engine().executes() && (spec.kind == NodeKind::Workflow || ctx.engine().last_event().is_none())
 }
 
 /// In a resumable app no completed run is run again: this event tells of one that gave nothing, or something that no other
@@ -197,7 +202,7 @@ pub(crate) fn is_waiting(spec: &NodeSpec, output: &NodeInput, route: Option<&Rou
 }
 
 fn end_of(spec: &NodeSpec, ctx: &Context) -> Result<ChildEnd, ChildFailure> {
-    match ctx.take_outcome() {
+    match ctx.engine().take_outcome() {
         RunOutcome::Failed(failure) => Err(*failure),
         RunOutcome::Interrupted(ids) => Ok(ChildEnd::Interrupted(ids)),
         RunOutcome::Done { output, route, .. } if is_waiting(spec, &output, route.as_ref()) => Ok(ChildEnd::Waiting),
@@ -219,11 +224,11 @@ fn child_branch(parent: &Context, path: &NodePath, options: &RunOptions) -> Opti
 /// What a child starts with; this fixes its path.
 fn child_setup(parent: &Context, spec: &NodeSpec, options: &RunOptions) -> RunSetup {
     let name = options.name.as_ref().unwrap_or(&spec.name);
-    let path = parent.next_child_path(name, options.run_id.as_deref());
+    let path = parent.engine().next_child_path(name, options.run_id.as_deref());
     RunSetup {
         branch: child_branch(parent, &path, options),
         isolation_scope: options.override_isolation_scope.as_deref().map(Arc::from),
-        output_for: options.use_as_output.then(|| parent.output_for_of_child()),
+        output_for: options.use_as_output.then(|| parent.engine().output_for_of_child()),
         name: options.name.clone(),
         path,
         ..RunSetup::default()
@@ -250,7 +255,7 @@ impl Engine {
         let path = setup.path.clone();
         let failed = |failure: ChildFailure| {
             if !detached {
-                parent.note_failure(&path, &failure);
+                parent.engine().note_failure(&path, &failure);
             }
             NodeError::child(name, failure)
         };

@@ -1,6 +1,7 @@
 //! [`NodeRun`]: one run of a node, from its first attempt to its last event. ADK: `NodeRunner`.
 // R401–R417
 
+use pleach_context::engine::{Carries, ChildSetup, Engine as _, Pending, Place, Staged, Ticket};
 use std::any::Any;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,10 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context as TaskContext, Poll, Wake, Waker, ready};
 
 use futures_util::stream::BoxStream;
-use pleach_context::{
-    Carries, ChildFailure, ChildSetup, Context, Flow, Node, NodeError, NodeInput, NodeKind, NodeSpec, Pending, Place,
-    RetryConfig, Staged, Ticket, Yield,
-};
+use pleach_context::{ChildFailure, Context, Flow, Node, NodeError, NodeInput, NodeKind, NodeSpec, RetryConfig, Yield};
 use pleach_core::{BoxFuture, Branch, Event, Map, NodePath};
 use smol_str::SmolStr;
 
@@ -106,24 +104,24 @@ impl<'a> NodeRun<'a> {
             place: setup.place,
             detached: setup.detached,
         };
-        let ctx = parent.child(spec, setup.name.as_ref().unwrap_or(&spec.name), child);
+        let ctx = parent.engine().child(spec, setup.name.as_ref().unwrap_or(&spec.name), child);
         let span = AttemptSpan::default();
         Self { node, input, ctx, phase: Phase::Start, start, timer: None, waits: false, turn: None, span }
     }
 
     /// The context of the last attempt.
     pub(crate) fn into_context(self) -> Context {
-        if let (Some(parent), Some(last)) = (self.ctx.parent(), self.ctx.last_event()) {
-            parent.note_event(last);
+        if let (Some(parent), Some(last)) = (self.ctx.engine().parent(), self.ctx.engine().last_event()) {
+            parent.engine().note_event(last);
         }
         self.ctx.clone()
     }
 
     fn start(&mut self) -> Result<(), NodeError> {
-        self.ctx.check_depth()?;
+        self.ctx.engine().check_depth()?;
         let spec = self.node.spec();
         let input = if spec.retry.is_some() { self.input.clone() } else { std::mem::take(&mut self.input) };
-        self.timer = spec.timeout.map(|limit| self.ctx.invocation().services().clock.sleep(limit));
+        self.timer = spec.timeout.map(|limit| self.ctx.invocation().engine().services().clock.sleep(limit));
         self.span = AttemptSpan::new(spec, &self.ctx);
         let (node, ctx, span) = (self.node, self.ctx.clone(), &self.span);
         self.phase = Phase::Body(guarded(|| span.in_scope(|| node.run(ctx, input)))?);
@@ -132,19 +130,19 @@ impl<'a> NodeRun<'a> {
 
     /// Hands an event over to the store; `then` follows once it is stored.
     fn send(&mut self, staged: Staged, then: Then, cx: &TaskContext<'_>) {
-        let ticket = self.ctx.invocation().queue().push(staged.event, cx.waker().clone());
-        self.ctx.note_event(ticket);
+        let ticket = self.ctx.invocation().engine().queue().push(staged.event, cx.waker().clone());
+        self.ctx.engine().note_event(ticket);
         self.phase = Phase::Sending { ticket, carries: staged.carries, then, fresh: true };
     }
 
     fn take_item(&mut self, item: Yield, then: Then, cx: &TaskContext<'_>) -> Result<(), NodeError> {
-        let staged = self.ctx.stage(item)?;
+        let staged = self.ctx.engine().stage(item)?;
         if matches!(then, Then::Finish) {
-            self.ctx.note_completion();
+            self.ctx.engine().note_completion();
         }
         match staged {
             Some(staged) if staged.event.is_partial() => {
-                self.ctx.invocation().queue().push_unwaited(staged.event);
+                self.ctx.invocation().engine().queue().push_unwaited(staged.event);
                 self.follow(then, cx);
             }
             Some(staged) => self.send(staged, then, cx),
@@ -157,7 +155,7 @@ impl<'a> NodeRun<'a> {
         match flow {
             Flow::Done(Some(item)) => self.take_item(item, Then::Finish, cx)?,
             Flow::Done(None) => {
-                let quiet = self.node.spec().kind != NodeKind::Function || !self.ctx.has_pending_changes();
+                let quiet = self.node.spec().kind != NodeKind::Function || !self.ctx.engine().has_pending_changes();
                 if quiet {
                     self.follow(Then::Finish, cx);
                 } else {
@@ -184,11 +182,11 @@ impl<'a> NodeRun<'a> {
             }
         }
         self.timer = None;
-        if let Some((ticket, carries)) = self.ctx.take_abandoned() {
+        if let Some((ticket, carries)) = self.ctx.engine().take_abandoned() {
             self.phase = Phase::Sending { ticket, carries, then: Then::Finish, fresh: false };
             return;
         }
-        match self.ctx.finish() {
+        match self.ctx.engine().finish() {
             Some(rest) => self.send(rest, Then::End, cx),
             None => self.phase = Phase::Finished,
         }
@@ -200,7 +198,7 @@ impl<'a> NodeRun<'a> {
         self.timer = None;
         // A child's failure is recorded by the child; what fails here is what the child failed with.
         if let Some(failure) = error.child_failure().filter(|failure| !self.must_record(failure)) {
-            let rest = self.ctx.finish();
+            let rest = self.ctx.engine().finish();
             debug_assert!(
                 rest.is_none() || self.node.spec().kind != NodeKind::Workflow,
                 "a workflow has nothing pending"
@@ -209,14 +207,15 @@ impl<'a> NodeRun<'a> {
         }
         let rethrown = error.child_failure().cloned();
         let failure = rethrown.unwrap_or_else(|| ChildFailure { error, path: self.ctx.node_path().clone() });
-        let staged = self.ctx.fail(&failure.error);
+        let staged = self.ctx.engine().fail(&failure.error);
         self.send(staged, Then::Failed(Box::new(failure)), cx);
     }
 
     /// Whether a child's failure needs an error event of this run, too: it ends what the attempt had gone past. Otherwise a
     /// resume would take the attempt's way, and the retry another one.
     fn must_record(&self, failure: &ChildFailure) -> bool {
-        self.ctx.has_passed(failure) || (self.ctx.passes_failures() && self.policy_for(&failure.error).is_some())
+        self.ctx.engine().has_passed(failure)
+            || (self.ctx.engine().passes_failures() && self.policy_for(&failure.error).is_some())
     }
 
     /// The policy by which the node is tried again after this error.
@@ -230,20 +229,20 @@ impl<'a> NodeRun<'a> {
         let attempt = self.ctx.attempt_count();
         match self.policy_for(&error) {
             Some(policy) => {
-                let services = self.ctx.invocation().services();
+                let services = self.ctx.invocation().engine().services();
                 let delay = policy.delay(attempt, services.ids.uniform());
                 self.span.in_scope(
                     || tracing::warn!(node = %self.ctx.node_path(), attempt, error = %error, "node failed and is tried again"),
                 );
                 let rewind = failure.path != *self.ctx.node_path();
-                let flushed = self.ctx.invocation().queue().next_ticket();
+                let flushed = self.ctx.invocation().engine().queue().next_ticket();
                 let pause = (!delay.is_zero()).then(|| services.clock.sleep(delay));
                 self.phase = Phase::Pause { pause, rewind, flushed };
             }
             None => {
                 self.span.in_scope(|| warn_unnamed(spec, &self.ctx, &error));
-                self.ctx.leave_passed_failures();
-                self.ctx.set_error(failure);
+                self.ctx.engine().leave_passed_failures();
+                self.ctx.engine().set_error(failure);
                 self.phase = Phase::Finished;
             }
         }
@@ -252,12 +251,12 @@ impl<'a> NodeRun<'a> {
 
     fn next_attempt(&mut self, rewind: bool) {
         let spec = self.node.spec();
-        if spec.kind == NodeKind::Workflow || self.ctx.has_children() {
+        if spec.kind == NodeKind::Workflow || self.ctx.engine().has_children() {
             // Children that the failed attempt completed and that are asked for again are answered from history.
-            self.ctx.invocation().read_history();
+            self.ctx.invocation().engine().read_history();
         }
         let Start { branch, isolation_scope } = self.start.as_deref().unwrap_or(&Start::ROOT);
-        self.ctx = self.ctx.next_attempt(branch.clone(), isolation_scope.clone(), rewind);
+        self.ctx = self.ctx.engine().next_attempt(branch.clone(), isolation_scope.clone(), rewind);
         self.phase = Phase::Start;
     }
 
@@ -268,7 +267,7 @@ impl<'a> NodeRun<'a> {
         }
         self.timer = None;
         if let Phase::Sending { ticket, .. } = self.phase {
-            self.ctx.invocation().queue().forget(ticket);
+            self.ctx.invocation().engine().queue().forget(ticket);
         }
         let (name, limit) = (self.ctx.node_name(), self.node.spec().timeout.unwrap_or_default().as_secs_f64());
         Some(NodeError::new("NodeTimeoutError", format!("Node '{name}' timed out after {limit:?} seconds.")))
@@ -289,7 +288,9 @@ impl<'a> NodeRun<'a> {
         match again {
             Poll::Ready(Ok(())) => {}
             Poll::Ready(Err(error)) => self.fail(error, cx),
-            Poll::Pending if !flag.0.load(Ordering::Acquire) && self.ctx.is_parked() => self.follow(Then::Finish, cx),
+            Poll::Pending if !flag.0.load(Ordering::Acquire) && self.ctx.engine().is_parked() => {
+                self.follow(Then::Finish, cx)
+            }
             Poll::Pending => {
                 // Something else moves it on; it must be polled again with the real waker.
                 cx.waker().wake_by_ref();
@@ -336,10 +337,10 @@ impl<'a> NodeRun<'a> {
 impl Drop for NodeRun<'_> {
     fn drop(&mut self) {
         if let Phase::Sending { ticket, .. } = self.phase {
-            self.ctx.invocation().queue().forget(ticket);
+            self.ctx.invocation().engine().queue().forget(ticket);
         }
         if !matches!(self.phase, Phase::Start | Phase::Finished) {
-            self.ctx.leave_passed_failures();
+            self.ctx.engine().leave_passed_failures();
         }
     }
 }
@@ -358,7 +359,7 @@ impl Future for NodeRun<'_> {
                 }
                 Phase::Start => {
                     if run.node.spec().kind != NodeKind::Workflow {
-                        ready!(run.ctx.invocation().work_gate().poll_pass(cx));
+                        ready!(run.ctx.invocation().engine().work_gate().poll_pass(cx));
                     }
                     if let Err(error) = run.start() {
                         run.fail(error, cx);
@@ -370,15 +371,15 @@ impl Future for NodeRun<'_> {
                         ready!(waits.as_mut().poll(cx));
                         *pause = None;
                     }
-                    ready!(run.ctx.invocation().queue().poll_flushed(*flushed, cx));
+                    ready!(run.ctx.invocation().engine().queue().poll_flushed(*flushed, cx));
                     let rewind = *rewind;
                     run.next_attempt(rewind);
                     continue;
                 }
                 Phase::Sending { fresh, .. } if *fresh => *fresh = false,
                 Phase::Sending { ticket, carries, .. } => {
-                    if let Poll::Ready(stored) = run.ctx.invocation().queue().poll_stored(*ticket, cx) {
-                        run.ctx.settle(*carries, stored);
+                    if let Poll::Ready(stored) = run.ctx.invocation().engine().queue().poll_stored(*ticket, cx) {
+                        run.ctx.engine().settle(*carries, stored);
                         if let Phase::Sending { then, .. } = std::mem::replace(&mut run.phase, Phase::Finished) {
                             run.follow(then, cx);
                         }
@@ -387,7 +388,7 @@ impl Future for NodeRun<'_> {
                 }
                 Phase::Body(_) | Phase::Items(_) => {
                     if std::mem::take(&mut run.waits) {
-                        run.ctx.resume_body();
+                        run.ctx.engine().resume_body();
                     }
                     match run.poll_body(cx) {
                         Poll::Ready(Ok(())) => continue,
@@ -397,7 +398,7 @@ impl Future for NodeRun<'_> {
                         }
                         Poll::Pending => {
                             run.waits = true;
-                            match run.ctx.pending(cx.waker()) {
+                            match run.ctx.engine().pending(cx.waker()) {
                                 Pending::Turn => continue,
                                 Pending::Parked => {
                                     if run.poll_parked(cx).is_ready() {

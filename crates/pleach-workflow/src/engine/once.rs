@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use foldhash::HashMap;
-use pleach_context::ChildEnd;
+use pleach_context::engine::ChildEnd;
 use pleach_core::NodePath;
 use tokio::sync::Notify;
 

@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use pleach_context::{Node, NodeError, NodeInput, NodeKind, NodeSpec, RunRecord, json_or_text};
+use pleach_context::engine::RunRecord;
+use pleach_context::{Node, NodeError, NodeInput, NodeKind, NodeSpec, json_or_text};
 use pleach_core::{Branch, Map, Route};
 use serde_json::Value;
 

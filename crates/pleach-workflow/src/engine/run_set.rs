@@ -11,7 +11,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context as TaskContext, Poll, Wake, Waker};
 
 use futures_util::task::AtomicWaker;
-use pleach_context::{Context, NodeError, Ticket};
+use pleach_context::engine::{Engine as _, Ticket};
+use pleach_context::{Context, NodeError};
 
 use super::NodeRun;
 use super::detached::Detached;
@@ -45,8 +46,8 @@ impl Ended {
     }
 
     fn of(ctx: &Context) -> Self {
-        let own = ctx.last_event();
-        Self { event: own.unwrap_or_else(|| ctx.invocation().queue().next_ticket()), own: own.is_some() }
+        let own = ctx.engine().last_event();
+        Self { event: own.unwrap_or_else(|| ctx.invocation().engine().queue().next_ticket()), own: own.is_some() }
     }
 }
 

@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use pleach_context::{Context, NodeError, NodeInput, NodeSpec, Yield, credential_question};
+use pleach_context::engine::credential_question;
+use pleach_context::{Context, NodeError, NodeInput, NodeSpec, Yield};
 use pleach_core::{AuthConfig, Event, Map, ToolConfirmation};
 
 use crate::gate::{confirmation_question, credential_id, rejected, take_confirmation, take_credential};

@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
+use pleach_context::engine::Engine as _;
 use pleach_context::{
     AnswerType, Context, Dynamic, Flow, InputKind, Need, Node, NodeError, NodeFault, NodeInput, NodeKind, NodeSpec,
     RetryConfig, Schema, TypedNode, Yield,
@@ -134,7 +135,7 @@ impl<In, Out> FunctionNode<In, Out> {
         };
         match (self.call)(&ctx, input).await? {
             // Without an event a replay would not see that the call has been made.
-            Flow::Done(None | Some(Yield::Output(Value::Null))) if resumed && !ctx.has_sent() => {
+            Flow::Done(None | Some(Yield::Output(Value::Null))) if resumed && !ctx.engine().has_sent() => {
                 Ok(Flow::Done(Some(Yield::from(Event::new()))))
             }
             flow => Ok(flow),

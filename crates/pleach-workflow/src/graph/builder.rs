@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use pleach_context::{Dynamic, GraphNames, InputKind, Node, NodeKind, NodeSpec, RetryConfig, Schema, Tool, TypedNode};
+use pleach_context::engine::GraphNames;
+use pleach_context::{Dynamic, InputKind, Node, NodeKind, NodeSpec, RetryConfig, Schema, Tool, TypedNode};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use smol_str::SmolStr;

@@ -4,7 +4,8 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use pleach_context::{EdgeOutline, GraphNames, GraphOutline, Node};
+use pleach_context::engine::GraphNames;
+use pleach_context::{EdgeOutline, GraphOutline, Node};
 use pleach_core::{DEFAULT_ROUTE, Route, RouteKey};
 use rustc_hash::FxHashMap;
 use smol_str::SmolStr;

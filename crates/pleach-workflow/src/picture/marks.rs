@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use foldhash::HashMap;
-use pleach_context::{History, RecordedRun, RunRecord, live_events_of};
+use pleach_context::engine::{RecordedRun, RunRecord};
+use pleach_context::{History, live_events_of};
 use pleach_core::{Event, InvocationId, NodePath};
 
 /// How the last run of a node stands.

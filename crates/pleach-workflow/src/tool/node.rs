@@ -7,10 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
+use pleach_context::engine::{Engine as _, PluginManager, credential_question};
 use pleach_context::telemetry::{OpenSpan, SpanEnd, execute_tool};
 use pleach_context::{
-    Context, Dynamic, Flow, Need, Node, NodeError, NodeInput, NodeSpec, PluginManager, RetryConfig, Tool, ToolContext,
-    TypedNode, Yield, credential_question,
+    Context, Dynamic, Flow, Need, Node, NodeError, NodeInput, NodeSpec, RetryConfig, Tool, ToolContext, TypedNode,
+    Yield,
 };
 use pleach_core::{BoxFuture, Event, Map};
 use serde_json::{Value, json};
@@ -71,8 +72,8 @@ impl ToolNode {
     }
 
     async fn call(&self, ctx: Context, input: NodeInput) -> Result<Flow, NodeError> {
-        let services = Arc::clone(ctx.invocation().services());
-        ctx.begin_tool_call(services.ids.uuid().to_string());
+        let services = Arc::clone(ctx.invocation().engine().services());
+        ctx.engine().begin_tool_call(services.ids.uuid().to_string());
         let mut args = arguments(self.tool.declaration(), &ctx, input)?;
         take_confirmation(&ctx)?;
         take_credential(&ctx, None)?;
@@ -109,7 +110,7 @@ impl ToolNode {
     async fn outcome(&self, args: &Map, ctx: &Context) -> Result<Outcome, NodeError> {
         let called = AssertUnwindSafe(self.gated(args, ctx)).catch_unwind().await;
         let called = called.unwrap_or_else(|panic| Err(panic_error("the tool", &*panic)));
-        let asked = ctx.take_tool_requests();
+        let asked = ctx.engine().take_tool_requests();
         match called {
             Ok(_) if let Some(confirmation) = asked.confirmation => {
                 // What is temporary is never stored, so no question shows it.
@@ -123,7 +124,7 @@ impl ToolNode {
             }
             Ok(result) => Ok(Outcome::Given(result)),
             Err(error) => {
-                let plugins = &ctx.invocation().services().plugins;
+                let plugins = &ctx.invocation().engine().services().plugins;
                 plugins.on_tool_error(&*self.tool, args, ctx, &error).await?.map(Outcome::Given).ok_or(error)
             }
         }

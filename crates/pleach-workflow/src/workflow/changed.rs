@@ -1,6 +1,7 @@
 //! Whether a recorded run of a workflow can still be gone on with: before anything runs, not after a wrong replay.
 
-use pleach_context::{History, NodeError, RunRecord};
+use pleach_context::engine::RunRecord;
+use pleach_context::{History, NodeError};
 use pleach_core::NodePath;
 
 use super::recorded::Recorded;

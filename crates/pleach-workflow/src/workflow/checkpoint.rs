@@ -1,7 +1,8 @@
 //! The extra events of resumable apps: snapshots of node statuses, echoes of replayed outputs, end marks.
 // R1030–R1033
 
-use pleach_context::{Context, NodeInput, mark_completed};
+use pleach_context::engine::mark_completed;
+use pleach_context::{Context, NodeInput};
 use pleach_core::{Branch, Event, Map, NodePath};
 use serde_json::{Value, json};
 

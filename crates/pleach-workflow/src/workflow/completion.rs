@@ -1,6 +1,7 @@
 //! [`Completion`]: the end of a run, as its orchestrator sees it.
 
-use pleach_context::{ChildFailure, NodeInput, RunKey, RunOutcome};
+use pleach_context::engine::{Engine as _, RunKey, RunOutcome};
+use pleach_context::{ChildFailure, NodeInput};
 use pleach_core::{Branch, NodePath, Route};
 
 use crate::engine::{Finished, is_waiting};
@@ -47,7 +48,7 @@ impl Completion {
     /// The end of a run that was executed.
     pub(super) fn of(graph: &Graph, finished: Finished) -> Self {
         let Finished { node, ctx, .. } = finished;
-        let end = match ctx.take_outcome() {
+        let end = match ctx.engine().take_outcome() {
             RunOutcome::Failed(failure) => End::Failed(*failure),
             RunOutcome::Interrupted(ids) => End::Interrupted(ids),
             RunOutcome::Done { output, route, .. }
@@ -57,7 +58,7 @@ impl Completion {
             }
             RunOutcome::Done { output, route, branch } => {
                 // A nested workflow finds what it gave again by replaying.
-                let told = graph.nodes[node].replay.is_workflow || ctx.has_told(&output);
+                let told = graph.nodes[node].replay.is_workflow || ctx.engine().has_told(&output);
                 End::Done(Given { output, route, branch, told })
             }
         };

@@ -5,9 +5,8 @@
 
 use std::sync::Arc;
 
-use pleach_context::{
-    ChildFailure, Context, Flow, NodeError, NodeInput, NodeSpec, Place, RecordedRun, RunRecord, Yield,
-};
+use pleach_context::engine::{Engine as _, Place, RecordedRun, RunRecord};
+use pleach_context::{ChildFailure, Context, Flow, NodeError, NodeInput, NodeSpec, Yield};
 use pleach_core::{Branch, Event, NodePath};
 
 use super::checkpoint;
@@ -53,8 +52,8 @@ impl<'a> Orchestration<'a> {
         limit: Option<usize>,
         ctx: Context,
     ) -> Result<Self, NodeError> {
-        let nested = ctx.parent().is_some_and(|parent| !parent.node_path().is_root());
-        let past = match ctx.invocation().history() {
+        let nested = ctx.engine().parent().is_some_and(|parent| !parent.node_path().is_root());
+        let past = match ctx.invocation().engine().history() {
             Some(history) => Some(Past::read(graph, history, &ctx)?),
             None => None,
         };
@@ -70,7 +69,7 @@ impl<'a> Orchestration<'a> {
             completed: Vec::new(),
             refused: None,
             news: Vec::new(),
-            claims: ctx.output_for_of_child(),
+            claims: ctx.engine().output_for_of_child(),
             branch: ctx.branch(),
             started: 0,
             path_buffer: String::new(),
@@ -79,7 +78,7 @@ impl<'a> Orchestration<'a> {
     }
 
     pub(super) async fn run(&mut self, input: NodeInput) -> Result<Flow, NodeError> {
-        self.ctx.set_graph_names(Arc::clone(&self.graph.names));
+        self.ctx.engine().set_graph_names(Arc::clone(&self.graph.names));
         let mut schedule = Schedule::new(self.graph, self.limit, input, self.branch.clone());
         let mut batch = Vec::new();
         loop {
@@ -184,7 +183,7 @@ impl<'a> Orchestration<'a> {
         let graph_node = &self.graph.nodes[node];
         let Some((past, Known { key, standing, time, .. })) = run else {
             if self.past.is_some() && !graph_node.replay.is_workflow {
-                self.ctx.note_execution();
+                self.ctx.engine().note_execution();
             }
             let spec = graph_node.node.spec();
             let path = self.ctx.node_path().child_in(&mut self.path_buffer, &spec.name, number);
@@ -199,7 +198,7 @@ impl<'a> Orchestration<'a> {
                 let path = path.clone();
                 match *time {
                     Some(time) => self.ends.nested(path.clone(), time),
-                    None => self.ctx.note_execution(),
+                    None => self.ctx.engine().note_execution(),
                 }
                 return Ok(Some(RunSetup { path, branch, isolation_scope, resume_inputs, ..RunSetup::default() }));
             }
@@ -243,7 +242,7 @@ impl<'a> Orchestration<'a> {
                 (false, true) => return false,
                 (false, false) => {
                     let (ctx, unsure) = (&self.ctx, self.ends.is_unsure());
-                    self.runs.next_batch(&mut self.finished, || unsure && ctx.has_executing()).await;
+                    self.runs.next_batch(&mut self.finished, || unsure && ctx.engine().has_executing()).await;
                 }
             }
             room |= self.collect(schedule);
@@ -256,13 +255,13 @@ impl<'a> Orchestration<'a> {
     fn collect(&mut self, schedule: &mut Schedule) -> bool {
         let mut room = false;
         if self.ends.is_unsure() {
-            self.ctx.take_executing().iter().for_each(|path| self.ends.executes(path));
+            self.ctx.engine().take_executing().iter().for_each(|path| self.ends.executes(path));
         }
         for finished in self.finished.drain(..) {
             let (seq, ended) = (finished.seq, finished.ended);
             if self.ends.is_unsure() && ended.has_own() && !self.graph.nodes[finished.node].replay.is_workflow {
                 self.ends.executes(finished.ctx.node_path());
-                self.ctx.note_execution();
+                self.ctx.engine().note_execution();
             }
             let completion = Completion::of(self.graph, finished);
             let completes = matches!(completion.end, End::Done(_));
@@ -366,7 +365,7 @@ impl<'a> Orchestration<'a> {
         }
         let interrupts = schedule.interrupts();
         if !interrupts.is_empty() {
-            self.ctx.add_interrupts(&interrupts);
+            self.ctx.engine().add_interrupts(&interrupts);
             return Ok(Flow::NOTHING);
         }
         let mut outputs = schedule.terminal_outputs(self.graph);
@@ -403,7 +402,7 @@ impl<'a> Orchestration<'a> {
         for end in &ends {
             tracing::warn!("{end}");
         }
-        self.ctx.invocation().note_dead_ends(ends);
+        self.ctx.invocation().engine().note_dead_ends(ends);
     }
 
     fn checkpoint(&mut self, schedule: &Schedule) {
@@ -416,7 +415,7 @@ impl<'a> Orchestration<'a> {
     /// Sends the events of the workflow itself; the runs go on meanwhile.
     async fn tell(&mut self) {
         for event in std::mem::take(&mut self.news) {
-            self.runs.drive_while(self.ctx.deliver(event)).await;
+            self.runs.drive_while(self.ctx.engine().deliver(event)).await;
         }
     }
 }

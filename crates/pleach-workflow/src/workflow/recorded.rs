@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use pleach_context::{GraphNames, History, RecordedRun, RunKey, RunRecord};
+use pleach_context::History;
+use pleach_context::engine::{GraphNames, RecordedRun, RunKey, RunRecord};
 use pleach_core::NodePath;
 
 use crate::engine::Standing;

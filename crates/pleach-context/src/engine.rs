@@ -1,0 +1,84 @@
+//! What engines and the Runner call, and node code cannot.
+//!
+//! Node code has a [`Context`] and an [`InvocationContext`]. With [`Engine`] in scope, both also give a handle: it drives the
+//! run, moves its events to the store, and answers it from history. The facade does not export this module, so a handler
+//! cannot take an event from the queue, record one, or set the history.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::{Context, InvocationContext};
+
+pub use crate::context::{
+    Carries, ChildSetup, DetachedChild, GraphNames, Pending, Place, RunOutcome, Staged, ToolRequests, asked_detached,
+};
+pub use crate::credential::{
+    KeptCredentials, SentCredential, TakenCredentials, accept_credential, credential_question, sent_credential,
+};
+pub use crate::history::{Answered, RecordedRun, RunKey, RunRecord, mark_completed, notes_completed_runs};
+pub use crate::invocation::InvocationSetup;
+pub use crate::plugin::PluginManager;
+pub use crate::queue::{EventQueue, Ticket};
+pub use crate::scheduler::{ChildEnd, NodeScheduler};
+pub use crate::services::Services;
+pub use crate::work_gate::WorkGate;
+
+/// Gives the engine's handle of what node code sees.
+pub trait Engine: sealed::Sealed {
+    /// The handle.
+    type Handle<'a>
+    where
+        Self: 'a;
+
+    /// Returns the engine's handle.
+    fn engine(&self) -> Self::Handle<'_>;
+}
+
+/// What an engine does with one node run.
+#[derive(Clone, Copy)]
+pub struct RunHandle<'a>(pub(crate) &'a Context);
+
+/// What an engine and the Runner do with an invocation.
+#[derive(Clone, Copy)]
+pub struct InvocationHandle<'a>(pub(crate) &'a InvocationContext);
+
+/// Returns the root of an invocation's tree of contexts: it runs nothing itself, and has no path.
+#[must_use]
+pub fn root_context(invocation: Arc<InvocationContext>) -> Context {
+    Context::root(invocation)
+}
+
+impl Engine for Context {
+    type Handle<'a> = RunHandle<'a>;
+
+    fn engine(&self) -> RunHandle<'_> {
+        RunHandle(self)
+    }
+}
+
+impl Engine for InvocationContext {
+    type Handle<'a> = InvocationHandle<'a>;
+
+    fn engine(&self) -> InvocationHandle<'_> {
+        InvocationHandle(self)
+    }
+}
+
+impl fmt::Debug for RunHandle<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("RunHandle").field(self.0).finish()
+    }
+}
+
+impl fmt::Debug for InvocationHandle<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("InvocationHandle").field(self.0).finish()
+    }
+}
+
+mod sealed {
+    pub trait Sealed {}
+
+    impl Sealed for super::Context {}
+    impl Sealed for super::InvocationContext {}
+}

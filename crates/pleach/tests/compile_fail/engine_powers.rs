@@ -1,0 +1,33 @@
+//! A handler cannot do what only the engine and the Runner may: take events from the queue, record them, set the history,
+//! reach the context of the run above.
+
+use std::sync::Arc;
+
+use pleach::prelude::*;
+
+async fn takes_an_event(ctx: Context) {
+    let _ = ctx.invocation().queue().take();
+}
+
+async fn records_an_event(ctx: Context) {
+    ctx.invocation().record(&Arc::new(Event::new()), None, 0);
+}
+
+async fn sets_the_history(ctx: Context, history: pleach::History) {
+    ctx.invocation().set_history(history);
+}
+
+async fn ends_the_run_above(ctx: Context) {
+    let _ = ctx.parent().map(|above| above.take_outcome());
+}
+
+async fn appends_behind_the_runner(ctx: Context) {
+    let _ = &ctx.invocation().services().sessions;
+}
+
+async fn calls_the_engine(ctx: Context) {
+    use pleach::engine::Engine as _;
+    let _ = ctx.engine();
+}
+
+fn main() {}
