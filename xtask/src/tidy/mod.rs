@@ -1,8 +1,8 @@
 //! `tidy`: the rules of the workspace that no compiler checks.
 //!
 //! Each finding names a file and a line. `edges` compares the dependencies with the layer table, `manifests` reads what a
-//! registry shows, `sources` the source files, `cases` and `rules` the tables of edge cases and of rules, `paths` the paths that documents name, and
-//! `dialect` counts words.
+//! registry shows, `sources` the source files, `cases` and `rules` the tables of edge cases and of rules, `paths` the paths
+//! that documents name; `dialect` counts words and `sizes` the lines of the lowest crates.
 
 mod cases;
 mod dialect;
@@ -11,6 +11,7 @@ mod manifests;
 mod paths;
 mod pins;
 mod rules;
+mod sizes;
 mod sources;
 mod tables;
 
@@ -65,6 +66,7 @@ pub(crate) fn run() -> anyhow::Result<bool> {
     findings.extend(rules::check(&sources, &pins));
     findings.extend(paths::check(&workspace, &sources)?);
     findings.extend(dialect::check(&sources));
+    findings.extend(sizes::check(&sources));
     let mut files = 0;
     for package in &workspace.packages {
         let folder = workspace.relative(&package.folder().join("src")).to_path_buf();

@@ -1,0 +1,48 @@
+//! The size of the crates that every other one depends on.
+//!
+//! A new idea gets a module or a crate above them first. Raise a limit with a reason; lower it when code has left.
+
+use std::path::Path;
+
+use super::{Finding, Sources};
+use crate::files::{code_lines, is_unit_tests};
+
+/// How many lines of source, tests aside, a crate may have.
+const LIMITS: &[(&str, usize)] = &[("crates/pleach-core", 5_700), ("crates/pleach-context", 9_600)];
+
+pub(super) fn check(sources: &Sources) -> Vec<Finding> {
+    let over = LIMITS.iter().filter_map(|(folder, limit)| {
+        let lines = lines(sources, &Path::new(folder).join("src"));
+        let message = format!(
+            "{lines} lines of source, at most {limit}: put what is new into a crate above, or move something out"
+        );
+        (lines > *limit).then(|| Finding { file: folder.into(), line: 1, message })
+    });
+    over.collect()
+}
+
+fn lines(sources: &Sources, src: &Path) -> usize {
+    let own = sources.files.iter().filter(|(file, _)| {
+        file.starts_with(src) && !is_unit_tests(file) && file.extension().is_some_and(|extension| extension == "rs")
+    });
+    own.map(|(_, text)| code_lines(text)).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_counted_without_tests_and_other_files() {
+        let file = |path: &str, text: &str| (path.into(), text.to_owned());
+        let sources = Sources {
+            files: vec![
+                file("crates/a/src/lib.rs", "a\nb\n#[cfg(test)]\nmod tests {\n}\n"),
+                file("crates/a/src/x/tests.rs", "c\n"),
+                file("crates/a/src/x.sql", "d\n"),
+                file("crates/ab/src/lib.rs", "e\n"),
+            ],
+        };
+        assert_eq!(lines(&sources, Path::new("crates/a/src")), 2);
+    }
+}
