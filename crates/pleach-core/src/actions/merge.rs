@@ -1,22 +1,22 @@
 //! Joining actions: what several writers set, on one event.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::mem;
 
-use super::{EventActions, RareActions};
+use super::{EventActions, RareActions, UiWidget};
 
 /// Calls a macro with the names of the fields that hold one value.
 macro_rules! single_fields {
     ($then:ident) => {
         $then!(
             skip_summarization transfer_to_agent transfer_reason escalate compaction end_of_agent agent_state
-            rewind_before_invocation_id render_ui_widgets set_model_response
+            rewind_before_invocation_id set_model_response
         )
     };
 }
 
 impl EventActions {
-    /// Adds `newer`: what it sets wins, and maps are joined key by key.
+    /// Adds `newer`: what it sets wins, maps are joined key by key, and widgets follow each other.
     pub fn merge(&mut self, newer: Self) {
         if let Some(delta) = newer.state_delta.filter(|delta| !delta.is_empty()) {
             let mut ops = delta.ops.map(|ops| ops.pending).unwrap_or_default();
@@ -42,6 +42,9 @@ impl EventActions {
             ($($name:ident)*) => { $(if newer.$name.is_some() { rare.$name = newer.$name.take(); })* };
         }
         single_fields!(take);
+        if let Some(widgets) = newer.render_ui_widgets.take() {
+            rare.render_ui_widgets.get_or_insert_default().extend(widgets);
+        }
         rare.artifact_delta.append(&mut newer.artifact_delta);
         rare.requested_auth_configs.append(&mut newer.requested_auth_configs);
         rare.requested_tool_confirmations.append(&mut newer.requested_tool_confirmations);
@@ -51,8 +54,7 @@ impl EventActions {
     ///
     /// What is the same in both stays as it is here, so that changes which others made meanwhile are kept.
     pub fn replay(&mut self, before: &Self, after: Self) {
-        let Some(after) = after.rare else { return };
-        let mut after = *after;
+        let mut after = after.rare.map(|rare| *rare).unwrap_or_default();
         let none = RareActions::default();
         let before = before.rare.as_deref().unwrap_or(&none);
         if *before == after {
@@ -63,6 +65,10 @@ impl EventActions {
             ($($name:ident)*) => { $(if before.$name != after.$name { rare.$name = after.$name.take(); })* };
         }
         single_fields!(set);
+        if before.render_ui_widgets != after.render_ui_widgets {
+            let before = before.render_ui_widgets.as_deref().unwrap_or_default();
+            replay_widgets(&mut rare.render_ui_widgets, before, after.render_ui_widgets);
+        }
         replay_map(&mut rare.artifact_delta, &before.artifact_delta, after.artifact_delta);
     }
 
@@ -98,6 +104,36 @@ impl EventActions {
     }
 }
 
+/// Adds widgets behind the others; one with a known id takes the place of the older.
+fn add_widgets(widgets: &mut Option<Vec<UiWidget>>, newer: Vec<UiWidget>) {
+    let Some(known) = widgets.as_mut().filter(|known| !known.is_empty()) else {
+        *widgets = Some(newer);
+        return;
+    };
+    let places: HashMap<String, usize> = known.iter().enumerate().map(|(at, widget)| (widget.id.clone(), at)).collect();
+    for widget in newer {
+        match places.get(&widget.id) {
+            Some(&at) => known[at] = widget,
+            None => known.push(widget),
+        }
+    }
+}
+
+/// Removes the widgets that are no longer in `after`, and adds those that are not in `before`.
+fn replay_widgets(widgets: &mut Option<Vec<UiWidget>>, before: &[UiWidget], after: Option<Vec<UiWidget>>) {
+    let after = after.unwrap_or_default();
+    let kept: HashSet<&str> = after.iter().map(|widget| widget.id.as_str()).collect();
+    let known: HashMap<&str, &UiWidget> = before.iter().map(|widget| (widget.id.as_str(), widget)).collect();
+    if let Some(widgets) = widgets {
+        widgets.retain(|widget| kept.contains(widget.id.as_str()) || !known.contains_key(widget.id.as_str()));
+    }
+    let changed = after.iter().filter(|widget| known.get(widget.id.as_str()) != Some(widget)).cloned().collect();
+    add_widgets(widgets, changed);
+    if widgets.as_ref().is_some_and(Vec::is_empty) {
+        *widgets = None;
+    }
+}
+
 fn replay_map(map: &mut BTreeMap<String, i64>, before: &BTreeMap<String, i64>, after: BTreeMap<String, i64>) {
     map.retain(|key, _| after.contains_key(key) || !before.contains_key(key));
     map.extend(after.into_iter().filter(|(key, value)| before.get(key) != Some(value)));
@@ -121,6 +157,44 @@ mod tests {
         assert_eq!((older.escalate(), older.skip_summarization()), (Some(true), Some(true)));
         assert_eq!(older.artifact_delta().len(), 2);
         assert_eq!(older.state_delta()["x"], 2);
+    }
+
+    fn widgets(ids: &str) -> Vec<UiWidget> {
+        ids.chars().map(|id| UiWidget { id: id.to_string(), ..UiWidget::default() }).collect()
+    }
+
+    fn ids_of(actions: &EventActions) -> String {
+        actions.render_ui_widgets().unwrap_or_default().iter().map(|widget| widget.id.as_str()).collect()
+    }
+
+    #[test]
+    fn merging_adds_widgets_behind_the_others() {
+        let mut older = EventActions::new();
+        older.set_render_ui_widgets(Some(widgets("ab")));
+        let mut newer = EventActions::new();
+        newer.set_render_ui_widgets(Some(widgets("cbd")));
+        older.merge(newer);
+        assert_eq!(ids_of(&older), "abcbd");
+        older.merge(EventActions::new());
+        assert_eq!(ids_of(&older), "abcbd");
+    }
+
+    #[test]
+    fn replaying_a_change_keeps_widgets_that_others_added_meanwhile() {
+        let check = |before: &str, after: &str, now: &str, expected: &str| {
+            let [before, after, mut now] = [before, after, now].map(|ids| {
+                let mut actions = EventActions::new();
+                actions.set_render_ui_widgets((!ids.is_empty()).then(|| widgets(ids)));
+                actions
+            });
+            now.replay(&before, after);
+            assert_eq!(ids_of(&now), expected);
+        };
+        check("a", "ab", "ax", "axb");
+        check("ab", "b", "abx", "bx");
+        check("a", "", "ax", "x");
+        check("", "a", "", "a");
+        check("a", "", "a", "");
     }
 
     #[test]

@@ -193,3 +193,21 @@ async fn a_question_needs_an_id_that_can_be_answered() {
         assert!(lines[0].contains("ValueError"), "{lines:?}");
     }
 }
+
+/// issue 10 C2
+#[tokio::test]
+async fn widgets_of_an_event_are_joined_with_those_that_the_context_shows() {
+    fn widget(id: &str) -> UiWidget {
+        UiWidget { id: id.to_owned(), ..UiWidget::default() }
+    }
+    let (runner, _) = runner(FunctionNode::new("node", async |ctx: Context| -> Result<Event> {
+        ctx.render_ui_widget(widget("b"))?;
+        let mut event = Event::message("shown");
+        event.actions_mut().set_render_ui_widgets(Some(vec![widget("a")]));
+        Ok(event)
+    }));
+    trace(runner.run("ana", "s1", "go")).await;
+    let actions = last_actions(&runner).await;
+    let ids: Vec<_> = actions.render_ui_widgets().unwrap().iter().map(|widget| widget.id.as_str()).collect();
+    assert_eq!(ids, ["a", "b"]);
+}
