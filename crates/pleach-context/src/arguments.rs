@@ -6,9 +6,8 @@ use pleach_core::Map;
 use serde::de::value::MapDeserializer;
 use serde::de::{DeserializeOwned, Deserializer, Visitor};
 use serde::forward_to_deserialize_any;
-use serde_json::Error;
 
-use crate::lax::{Lax, without_value};
+use crate::lax::{Lax, Misfit};
 
 /// An argument that does not fit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,7 +43,7 @@ pub fn from_arguments<T: DeserializeOwned>(args: &Map) -> Result<T, Vec<BadArgum
 fn read<T: DeserializeOwned>(args: &Map) -> Result<T, BadArgument> {
     let at = Cell::new(None);
     T::deserialize(Arguments { args, at: &at })
-        .map_err(|error| BadArgument { name: at.get().map(str::to_owned), reason: without_value(&error) })
+        .map_err(|error| BadArgument { name: at.get().map(str::to_owned), reason: error.to_string() })
 }
 
 /// Arguments that note which of them is being read.
@@ -54,9 +53,9 @@ struct Arguments<'de, 'c> {
 }
 
 impl<'de> Deserializer<'de> for Arguments<'de, '_> {
-    type Error = Error;
+    type Error = Misfit;
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
         let Self { args, at } = self;
         let entries = args.iter().map(|(name, value)| {
             at.set(Some(name));
@@ -69,19 +68,19 @@ impl<'de> Deserializer<'de> for Arguments<'de, '_> {
         visitor.visit_map(MapDeserializer::new(entries.chain(done)))
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
         visitor.visit_some(self)
     }
 
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Error> {
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Misfit> {
         visitor.visit_newtype_struct(self)
     }
 
-    fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+    fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
         visitor.visit_unit()
     }
 
-    fn deserialize_unit_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Error> {
+    fn deserialize_unit_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Misfit> {
         visitor.visit_unit()
     }
 

@@ -3,14 +3,19 @@
 //! `"42"` fits an integer, `1` fits a float, `"true"` fits a bool; a number never fits a text.
 // R504
 
+mod misfit;
+
 use pleach_core::Content;
 use pleach_schema::{json_or_text, to_bool, to_float, to_int};
-use serde::de::value::{BorrowedStrDeserializer, MapDeserializer, SeqDeserializer};
-use serde::de::{DeserializeOwned, Deserializer, IntoDeserializer, Visitor};
+use serde::de::value::{BorrowedStrDeserializer, MapAccessDeserializer, MapDeserializer, SeqDeserializer};
+use serde::de::{
+    DeserializeOwned, DeserializeSeed, Deserializer, Error, IntoDeserializer, MapAccess, Unexpected, Visitor,
+};
 use serde::forward_to_deserialize_any;
-use serde_json::{Error, Value};
+use serde_json::Value;
 
 use crate::NodeError;
+pub(crate) use misfit::Misfit;
 
 /// A borrowed JSON value that deserialises leniently.
 #[derive(Clone, Copy, Debug)]
@@ -19,57 +24,75 @@ pub(crate) struct Lax<'de>(pub(crate) &'de Value);
 /// Reads `value` as a `T`, leniently.
 ///
 /// # Errors
-/// A `ValidationError` that says what does not fit.
+/// A `ValidationError` that names the field and what is wanted, never the value.
 pub fn from_value<T: DeserializeOwned>(value: &Value) -> Result<T, NodeError> {
-    T::deserialize(Lax(value)).map_err(|error| NodeError::validation(without_value(&error)))
+    T::deserialize(Lax(value)).map_err(NodeError::from)
 }
 
 /// Reads a message as a `T`: its text where a text is wanted, else its text parsed as JSON.
 ///
 /// # Errors
-/// A `ValidationError` that says what does not fit.
+/// A `ValidationError` that names the field and what is wanted, never the value.
 // R304
 pub fn from_content<T: DeserializeOwned>(content: &Content) -> Result<T, NodeError> {
     let text = content.text();
     let parsed = json_or_text(&text);
-    T::deserialize(Text { text: &text, parsed: Lax(&parsed) })
-        .map_err(|error| NodeError::validation(without_value(&error)))
+    T::deserialize(Text { text: &text, parsed: Lax(&parsed) }).map_err(NodeError::from)
 }
 
-/// What does not fit, without the value: error texts are stored, and values may be secret or temporary.
-pub(crate) fn without_value(error: &Error) -> String {
-    let text = error.to_string();
-    let shown = |text: &str| {
-        let (what, rest) = text.split_once(": ").filter(|(what, _)| what.starts_with("invalid "))?;
-        let (given, wanted) = rest.rsplit_once(", expected ")?;
-        let kind = given.split(['"', '`']).next().unwrap_or(given).trim_end();
-        Some(format!("{what}: {kind}, expected {wanted}"))
-    };
-    shown(&text).unwrap_or(text)
+impl From<Misfit> for NodeError {
+    fn from(misfit: Misfit) -> Self {
+        Self::validation(misfit.to_string())
+    }
 }
 
-impl<'de> IntoDeserializer<'de, Error> for Lax<'de> {
+impl<'de> IntoDeserializer<'de, Misfit> for Lax<'de> {
     type Deserializer = Self;
     fn into_deserializer(self) -> Self {
         self
     }
 }
 
+/// Shows a value that is neither a list nor an object.
+fn visit_scalar<'de, V: Visitor<'de>>(value: &Value, visitor: V) -> Result<V::Value, Misfit> {
+    match value {
+        Value::Bool(flag) => visitor.visit_bool(*flag),
+        Value::Number(number) => match (number.as_u64(), number.as_i64(), number.as_f64()) {
+            (Some(number), ..) => visitor.visit_u64(number),
+            (None, Some(number), _) => visitor.visit_i64(number),
+            (None, None, float) => visitor.visit_f64(float.unwrap_or(f64::NAN)),
+        },
+        other => Err(Misfit::invalid_type(kind_of(other), &visitor)),
+    }
+}
+
+fn kind_of(value: &Value) -> Unexpected<'_> {
+    match value {
+        Value::Null => Unexpected::Unit,
+        Value::Bool(flag) => Unexpected::Bool(*flag),
+        Value::Number(number) if number.is_f64() => Unexpected::Float(0.0),
+        Value::Number(_) => Unexpected::Signed(0),
+        Value::String(text) => Unexpected::Str(text),
+        Value::Array(_) => Unexpected::Seq,
+        Value::Object(_) => Unexpected::Map,
+    }
+}
+
 macro_rules! lenient {
     ($convert:ident: $($method:ident)*) => {$(
-        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
             match $convert(self.0) {
-                Some(fitting) => Value::from(fitting).$method(visitor),
-                None => self.0.$method(visitor),
+                Some(fitting) => visit_scalar(&Value::from(fitting), visitor),
+                None => visit_scalar(self.0, visitor),
             }
         }
     )*};
 }
 
 impl<'de> Deserializer<'de> for Lax<'de> {
-    type Error = Error;
+    type Error = Misfit;
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
         match self.0 {
             Value::Array(items) => {
                 let mut seq = SeqDeserializer::new(items.iter().map(Lax));
@@ -81,7 +104,9 @@ impl<'de> Deserializer<'de> for Lax<'de> {
                 let entries = map.iter().map(|(key, value)| (Key(key), Lax(value)));
                 visitor.visit_map(MapDeserializer::new(entries))
             }
-            scalar => scalar.deserialize_any(visitor),
+            Value::String(text) => visitor.visit_borrowed_str(text),
+            Value::Null => visitor.visit_unit(),
+            scalar => visit_scalar(scalar, visitor),
         }
     }
 
@@ -90,25 +115,43 @@ impl<'de> Deserializer<'de> for Lax<'de> {
     lenient!(to_float: deserialize_f32 deserialize_f64);
     lenient!(to_bool: deserialize_bool);
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Misfit> {
+        let Value::Object(map) = self.0 else { return self.deserialize_any(visitor) };
+        visitor.visit_map(Fields { fields, entries: map.iter(), open: None })
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
         if self.0.is_null() { visitor.visit_none() } else { visitor.visit_some(self) }
     }
 
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Error> {
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Misfit> {
         visitor.visit_newtype_struct(self)
     }
 
     fn deserialize_enum<V: Visitor<'de>>(
         self,
-        name: &'static str,
-        variants: &'static [&'static str],
+        _: &'static str,
+        _: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Error> {
-        self.0.deserialize_enum(name, variants, visitor)
+    ) -> Result<V::Value, Misfit> {
+        match self.0 {
+            Value::String(variant) => visitor.visit_enum(BorrowedStrDeserializer::new(variant)),
+            Value::Object(map) if map.len() == 1 => {
+                let entries = map.iter().map(|(key, value)| (key.as_str(), Lax(value)));
+                visitor.visit_enum(MapAccessDeserializer::new(MapDeserializer::new(entries)))
+            }
+            Value::Object(_) => Err(Misfit::invalid_value(Unexpected::Map, &"map with a single key")),
+            other => Err(Misfit::invalid_type(kind_of(other), &"string or map")),
+        }
     }
 
     forward_to_deserialize_any! {
-        char str string bytes byte_buf unit unit_struct seq tuple tuple_struct map struct identifier ignored_any
+        char str string bytes byte_buf unit unit_struct seq tuple tuple_struct map identifier ignored_any
     }
 }
 
@@ -116,7 +159,7 @@ impl<'de> Deserializer<'de> for Lax<'de> {
 #[derive(Clone, Copy, Debug)]
 struct Key<'de>(&'de str);
 
-impl<'de> IntoDeserializer<'de, Error> for Key<'de> {
+impl<'de> IntoDeserializer<'de, Misfit> for Key<'de> {
     type Deserializer = Self;
     fn into_deserializer(self) -> Self {
         self
@@ -125,9 +168,9 @@ impl<'de> IntoDeserializer<'de, Error> for Key<'de> {
 
 macro_rules! written {
     ($($method:ident)*) => {$(
-        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
             match serde_json::from_str::<Value>(self.0) {
-                Ok(value @ (Value::Number(_) | Value::Bool(_))) => value.$method(visitor),
+                Ok(value @ (Value::Number(_) | Value::Bool(_))) => visit_scalar(&value, visitor),
                 _ => visitor.visit_borrowed_str(self.0),
             }
         }
@@ -135,9 +178,9 @@ macro_rules! written {
 }
 
 impl<'de> Deserializer<'de> for Key<'de> {
-    type Error = Error;
+    type Error = Misfit;
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
         visitor.visit_borrowed_str(self.0)
     }
 
@@ -145,25 +188,55 @@ impl<'de> Deserializer<'de> for Key<'de> {
              deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64 deserialize_u128
              deserialize_f32 deserialize_f64);
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
         visitor.visit_some(self)
     }
 
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Error> {
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Misfit> {
         visitor.visit_newtype_struct(self)
     }
 
     fn deserialize_enum<V: Visitor<'de>>(
         self,
-        name: &'static str,
-        variants: &'static [&'static str],
+        _: &'static str,
+        _: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Error> {
-        BorrowedStrDeserializer::new(self.0).deserialize_enum(name, variants, visitor)
+    ) -> Result<V::Value, Misfit> {
+        visitor.visit_enum(BorrowedStrDeserializer::new(self.0))
     }
 
     forward_to_deserialize_any! {
         char str string bytes byte_buf unit unit_struct seq tuple tuple_struct map struct identifier ignored_any
+    }
+}
+
+/// The members of an object that is read as a struct; errors name the field they are in.
+struct Fields<'de> {
+    fields: &'static [&'static str],
+    entries: serde_json::map::Iter<'de>,
+    open: Option<(&'de str, &'de Value)>,
+}
+
+impl<'de> MapAccess<'de> for Fields<'de> {
+    type Error = Misfit;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Misfit> {
+        self.open = self.entries.next().map(|(key, value)| (key.as_str(), value));
+        self.open.map(|(key, _)| seed.deserialize(BorrowedStrDeserializer::new(key))).transpose()
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Misfit> {
+        let (key, value) = self.open.take().unwrap_or(("", &Value::Null));
+        let field = self.fields.iter().find(|field| **field == key);
+        seed.deserialize(Lax(value)).map_err(|misfit| match field {
+            Some(field) => misfit.within(field),
+            // Other keys come from outside, like values.
+            None => misfit,
+        })
+    }
+
+    fn size_hint(&self) -> Option<usize> {
+        Some(self.entries.len())
     }
 }
 
@@ -176,33 +249,33 @@ struct Text<'de> {
 
 macro_rules! parsed {
     ($($method:ident)*) => {$(
-        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
             self.parsed.$method(visitor)
         }
     )*};
 }
 
 impl<'de> Deserializer<'de> for Text<'de> {
-    type Error = Error;
+    type Error = Misfit;
 
     parsed!(deserialize_any deserialize_bool deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64
             deserialize_i128 deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64 deserialize_u128
             deserialize_f32 deserialize_f64 deserialize_seq deserialize_map deserialize_unit
             deserialize_ignored_any);
 
-    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
         visitor.visit_borrowed_str(self.text)
     }
 
-    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
         visitor.visit_borrowed_str(self.text)
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
         visitor.visit_some(self)
     }
 
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Error> {
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Misfit> {
         visitor.visit_newtype_struct(self)
     }
 
@@ -211,7 +284,7 @@ impl<'de> Deserializer<'de> for Text<'de> {
         name: &'static str,
         fields: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Error> {
+    ) -> Result<V::Value, Misfit> {
         self.parsed.deserialize_struct(name, fields, visitor)
     }
 
@@ -220,7 +293,7 @@ impl<'de> Deserializer<'de> for Text<'de> {
         name: &'static str,
         variants: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Error> {
+    ) -> Result<V::Value, Misfit> {
         self.parsed.deserialize_enum(name, variants, visitor)
     }
 

@@ -57,7 +57,7 @@ impl<T: DeserializeOwned> FromState<T> {
 
 /// Reads the values as a `T`. Null is no value, as a rewind leaves it behind, but for fields that want it.
 fn bind<T: DeserializeOwned>(found: Map) -> Result<T, String> {
-    let read = |found: &Value| T::deserialize(Lax(found)).map_err(|error| crate::lax::without_value(&error));
+    let read = |found: &Value| T::deserialize(Lax(found)).map_err(|error| error.to_string());
     let has_nulls = found.values().any(Value::is_null);
     let mut found = Value::Object(found);
     let with_nulls = read(&found);
