@@ -16,8 +16,9 @@ use crate::extract::{Feeds, warn_unread};
 use crate::node::{Decode, read_answer};
 use crate::{ChildFailure, Node, NodeError, NodeInput, RunOptions, TypedNode};
 
-/// How deep runs may be nested: a child is polled inside its parent, on one stack.
-const MAX_DEPTH: u32 = 128;
+/// How deep runs may be nested: a child is polled inside its parent, on one stack. As many workflows as a graph may nest, and a
+/// node in the innermost.
+const MAX_DEPTH: u32 = 129;
 
 impl Context {
     /// Runs a node as a child of this run and gives what it gives.
@@ -104,7 +105,7 @@ impl Context {
         match Arc::try_unwrap(value) {
             Ok(value) => pleach_core::bounded(value).map(NodeInput::json).ok_or_else(|| {
                 NodeError::validation(format!(
-                    "the input that node '{}' gives to a child nests more than 127 levels deep",
+                    "the input that node '{}' gives to a child nests more than 127 levels deep: flatten it, or give it as a text or a file",
                     self.node_name()
                 ))
             }),

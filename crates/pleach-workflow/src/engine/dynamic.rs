@@ -12,7 +12,7 @@ use pleach_core::{BoxFuture, Branch, Event, NodePath, Route};
 use super::input::conform;
 use super::once::{Claim, Once};
 use super::replay::{Decision, ReplayRules, Replayed, Standing, decide};
-use super::{NodeRun, RunSetup, stack};
+use super::{NodeRun, RunSetup};
 
 /// Runs the root node of an invocation and the dynamic children of its nodes. One per invocation.
 #[derive(Debug, Default)]
@@ -249,7 +249,6 @@ impl Engine {
         let detached = setup.detached;
         let name = setup.name.clone();
         let name = name.as_ref().unwrap_or(&spec.name);
-        stack::check()?;
         // What is wrong with the input is the caller's fault, not the child's (R305).
         let input = conform(spec, name, input)?;
         let path = setup.path.clone();

@@ -119,6 +119,7 @@ impl<'a> NodeRun<'a> {
 
     fn start(&mut self) -> Result<(), NodeError> {
         self.ctx.engine().check_depth()?;
+        stack::check()?;
         let spec = self.node.spec();
         let input = if spec.retry.is_some() { self.input.clone() } else { std::mem::take(&mut self.input) };
         self.timer = spec.timeout.map(|limit| self.ctx.invocation().engine().services().clock.sleep(limit));

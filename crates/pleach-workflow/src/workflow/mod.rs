@@ -78,10 +78,10 @@ impl<In: 'static, Out: 'static> Node for Workflow<In, Out> {
     fn run<'a>(&'a self, ctx: Context, input: NodeInput) -> BoxFuture<'a, Result<Flow, NodeError>> {
         match &self.graph {
             Some(graph) => {
-                // In a place of its own in the future: moved into another one, it would be on the stack of every level.
+                let begun = Orchestration::begin(graph, &self.spec, self.max_concurrency, ctx, input);
                 Box::pin(async move {
-                    let mut run = Orchestration::new(graph, &self.spec, self.max_concurrency, ctx)?;
-                    run.run(input).await
+                    let (mut orchestration, mut schedule) = begun?;
+                    orchestration.run(&mut schedule).await
                 })
             }
             None => Box::pin(std::future::ready(Ok(Flow::NOTHING))),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use pleach_context::engine::{Engine as _, Place, RecordedRun, RunRecord};
 use pleach_context::{ChildFailure, Context, Flow, NodeError, NodeInput, NodeSpec, Yield};
-use pleach_core::{Branch, Event, NodePath};
+use pleach_core::{BoxFuture, Branch, Event, NodePath};
 
 use super::checkpoint;
 use super::completion::{Completion, End, Given, Ran};
@@ -77,54 +77,121 @@ impl<'a> Orchestration<'a> {
         })
     }
 
-    pub(super) async fn run(&mut self, input: NodeInput) -> Result<Flow, NodeError> {
-        self.ctx.engine().set_graph_names(Arc::clone(&self.graph.names));
-        let mut schedule = Schedule::new(self.graph, self.limit, input, self.branch.clone());
+    /// Both parts are boxed here: each level of nested workflows polls the next one, and without optimisation every value
+    /// that passes through the polled function takes its size of stack there several times.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    #[inline(never)]
+    pub(super) fn begin(
+        graph: &'a Graph,
+        spec: &'a NodeSpec,
+        limit: Option<usize>,
+        ctx: Context,
+        input: NodeInput,
+    ) -> Result<(Box<Self>, Box<Schedule>), NodeError> {
+        let this = Box::new(Self::new(graph, spec, limit, ctx)?);
+        this.ctx.engine().set_graph_names(Arc::clone(&graph.names));
+        let schedule = Schedule::new(graph, limit, input, this.branch.clone());
+        Ok((this, Box::new(schedule)))
+    }
+
+    /// Polled once for each level of nested workflows, so it holds no value of its own: they are in functions that have
+    /// returned when the next level is polled, and what is rarely awaited is boxed.
+    pub(super) async fn run(&mut self, schedule: &mut Schedule) -> Result<Flow, NodeError> {
         let mut batch = Vec::new();
         loop {
-            while let Some((node, trigger, run)) = self.next(&mut schedule) {
-                self.start(&mut schedule, node, trigger, run)?;
+            while self.start_next(schedule)? {
                 if !self.news.is_empty() {
                     self.tell().await;
                 }
             }
-            if let Some(error) = self.refused.take() {
-                // What became ready together with the refused node has begun, as in ADK.
-                self.runs.begin(&mut self.finished).await;
-                self.collect(&mut schedule);
-                self.handle_rest(&mut schedule).await;
-                return Err(error);
+            if self.refused.is_some() {
+                return self.refuse(schedule).await;
             }
-            if self.runs.is_empty()
-                && let Some(completion) = self.ends.next_replayed()
-            {
-                // Nothing is waited for while history answers, which never tells of a failure.
-                self.handle(&mut schedule, completion);
+            if self.take_replayed(schedule) {
                 if !self.news.is_empty() {
                     self.tell().await;
                 }
                 continue;
             }
-            if !self.next_batch(&mut schedule, &mut batch).await {
-                self.check_divergence()?;
-                if let Some(error) = self.runs.take_detached_failure() {
-                    let failure = error.child_failure().cloned();
-                    return Err(failure.map_or(error, |failure| NodeError::child(&self.spec.name, failure)));
-                }
-                return self.finish(&schedule).await;
+            if !self.next_batch(schedule, &mut batch).await {
+                self.check_end()?;
+                return self.finish(schedule).await;
             }
-            let mut failure = None;
-            for completion in batch.drain(..) {
-                if let Some(failed) = self.handle(&mut schedule, completion) {
-                    failure.get_or_insert(failed);
+            let (mut rest, mut failed) = (batch.drain(..), None);
+            while self.handle_next(schedule, &mut rest, &mut failed) {
+                if !self.news.is_empty() {
+                    self.tell().await;
                 }
-                self.tell().await;
             }
-            if let Some(failure) = failure {
-                self.handle_rest(&mut schedule).await;
-                return Err(NodeError::child(&self.spec.name, failure));
+            if let Some(failure) = failed {
+                return self.fail(schedule, failure).await;
             }
         }
+    }
+
+    #[inline(never)]
+    fn start_next(&mut self, schedule: &mut Schedule) -> Result<bool, NodeError> {
+        let Some((node, trigger, run)) = self.next(schedule) else { return Ok(false) };
+        self.start(schedule, node, trigger, run)?;
+        Ok(true)
+    }
+
+    /// Handles the next end of a run that history knows. Nothing is waited for while history answers, which never tells
+    /// of a failure.
+    #[inline(never)]
+    fn take_replayed(&mut self, schedule: &mut Schedule) -> bool {
+        if !self.runs.is_empty() {
+            return false;
+        }
+        let Some(completion) = self.ends.next_replayed() else { return false };
+        self.handle(schedule, completion);
+        true
+    }
+
+    #[inline(never)]
+    fn handle_next(
+        &mut self,
+        schedule: &mut Schedule,
+        batch: &mut std::vec::Drain<'_, Completion>,
+        failed: &mut Option<Box<ChildFailure>>,
+    ) -> bool {
+        let Some(completion) = batch.next() else { return false };
+        if let Some(failure) = self.handle(schedule, completion) {
+            failed.get_or_insert_with(|| Box::new(failure));
+        }
+        true
+    }
+
+    /// What is wrong although nothing is left to run.
+    fn check_end(&mut self) -> Result<(), NodeError> {
+        self.check_divergence()?;
+        let Some(error) = self.runs.take_detached_failure() else { return Ok(()) };
+        let failure = error.child_failure().cloned();
+        Err(failure.map_or(error, |failure| NodeError::child(&self.spec.name, failure)))
+    }
+
+    /// Ends with the node that its schema refused. What became ready together with it has begun, as in ADK.
+    fn refuse<'s>(&'s mut self, schedule: &'s mut Schedule) -> BoxFuture<'s, Result<Flow, NodeError>> {
+        let refused = self.refused.take().map_or(Ok(Flow::NOTHING), Err);
+        Box::pin(async move {
+            self.runs.begin(&mut self.finished).await;
+            self.collect(schedule);
+            self.handle_rest(schedule).await;
+            refused
+        })
+    }
+
+    fn fail<'s>(
+        &'s mut self,
+        schedule: &'s mut Schedule,
+        failure: Box<ChildFailure>,
+    ) -> BoxFuture<'s, Result<Flow, NodeError>> {
+        Box::pin(async move {
+            self.handle_rest(schedule).await;
+            Err(NodeError::child(&self.spec.name, *failure))
+        })
     }
 
     /// Handles what ended in the same moment as a failure: it counts. Dropping the runs cancels the others.
@@ -359,7 +426,11 @@ impl<'a> Orchestration<'a> {
 
     /// What the workflow gives: the one output of its terminal nodes.
     // R641, R642
-    async fn finish(&mut self, schedule: &Schedule) -> Result<Flow, NodeError> {
+    fn finish<'s>(&'s mut self, schedule: &'s Schedule) -> BoxFuture<'s, Result<Flow, NodeError>> {
+        Box::pin(self.finish_now(schedule))
+    }
+
+    async fn finish_now(&mut self, schedule: &Schedule) -> Result<Flow, NodeError> {
         if self.ctx.is_aborted() {
             return Ok(Flow::NOTHING);
         }
@@ -413,9 +484,11 @@ impl<'a> Orchestration<'a> {
     }
 
     /// Sends the events of the workflow itself; the runs go on meanwhile.
-    async fn tell(&mut self) {
-        for event in std::mem::take(&mut self.news) {
-            self.runs.drive_while(self.ctx.engine().deliver(event)).await;
-        }
+    fn tell(&mut self) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            for event in std::mem::take(&mut self.news) {
+                self.runs.drive_while(self.ctx.engine().deliver(event)).await;
+            }
+        })
     }
 }
