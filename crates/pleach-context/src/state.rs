@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use pleach_core::{EventActions, Map, Session, StateOp, StateOpError};
+use pleach_core::{Event, EventActions, Map, Session, StateOp, StateOpError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Number, Value};
@@ -178,8 +178,10 @@ impl<'a> State<'a> {
     /// Sets several keys; if the state schema refuses one, none is set.
     ///
     /// # Errors
-    /// A `StateSchemaError` that names the key.
+    /// A `StateSchemaError` that names the key, a `ValidationError` when a value nests more than 127 levels deep.
     pub fn update(&self, changes: Map) -> Result<(), NodeError> {
+        let changes = self.ctx.bounded_event(Event::new().with_state_map(changes))?;
+        let changes = changes.into_actions().take_state_delta().unwrap_or_default();
         for (key, value) in &changes {
             self.ctx.check_state_entry(key, value)?;
         }

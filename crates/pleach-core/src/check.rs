@@ -8,6 +8,8 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::ser::{CharEscape, Formatter, Serializer};
 
+use crate::depth::check_ops;
+use crate::depth::limited::{Limited, Room};
 use crate::{Content, Event, Map, Part, RouteKey};
 
 /// Says which text of an event or a state cannot be stored, and why.
@@ -26,7 +28,7 @@ pub(crate) const DEEP: &str = "its values are nested more than 127 levels deep";
 /// The deepest JSON that can be read back: the reader's own limit is 128.
 pub(crate) const DEEPEST: usize = 127;
 /// How deep the quick look goes: whoever nests deeper than this has the thorough check decide.
-const QUICK: usize = 32;
+pub(crate) const QUICK: usize = 32;
 
 /// Where a value stands, linked from the inside out so that nothing is built unless something is wrong.
 #[derive(Clone, Copy)]
@@ -116,11 +118,20 @@ pub fn check_map(field: &str, checked: &Map) -> Result<(), Unstorable> {
     map(&Place::Root(field), checked, 0)
 }
 
+impl Unstorable {
+    /// Whether nothing is wrong but the depth.
+    #[must_use]
+    pub fn is_too_deep(&self) -> bool {
+        self.reason == DEEP
+    }
+}
+
 /// Checks everything an event would write.
 ///
 /// # Errors
 /// [`Unstorable`] when a text or a key in it contains U+0000, or when it nests deeper than a reader goes.
 pub fn check_event(event: &Event) -> Result<(), Unstorable> {
+    check_ops(event)?;
     if is_plainly_storable(event) {
         return Ok(());
     }
@@ -190,9 +201,10 @@ where
 }
 
 /// The slow way, taken only when something is wrong: it knows where.
-fn find<T: Serialize + ?Sized>(field: &str, wrong: &T) -> Unstorable {
+pub(crate) fn find<T: Serialize + ?Sized>(field: &str, wrong: &T) -> Unstorable {
     let place = Place::Root(field);
-    let found = serde_json::to_value(wrong).ok().and_then(|json| value(&place, &json, 0).err());
+    let json = wrong.serialize(Limited { inner: serde_json::value::Serializer, room: Room::CUT });
+    let found = json.ok().and_then(|json| value(&place, &json, 0).err());
     found.unwrap_or_else(|| Unstorable { field: field.to_owned(), reason: "the value has no JSON form" })
 }
 
@@ -251,7 +263,7 @@ impl Formatter for Refuse {
 mod tests {
     use serde_json::json;
 
-    use super::{check_event, check_map, check_storable, to_storable_json};
+    use super::{Value, check_event, check_map, check_storable, to_storable_json};
     use crate::{Event, Part};
 
     // S47, edge case 62: the error says where the text stands.
@@ -286,6 +298,14 @@ mod tests {
             error.to_string(),
             "actions.state_delta.deep cannot be stored: its values are nested more than 127 levels deep"
         );
+        let without_end = (0..100_000).fold(json!(1), |inner, _| Value::Array(vec![inner]));
+        let event = Event::new().with_custom_metadata(json!({"deep": null}).as_object().unwrap().clone());
+        let event = event.with_state("deep", without_end);
+        assert_eq!(
+            check_event(&event).unwrap_err(),
+            check_event(&Event::new().with_state("deep", nested(125))).unwrap_err()
+        );
+        crate::discard_event(event.into());
         let error = check_map("state", json!({"a": 1, "deep": nested(127)}).as_object().unwrap()).unwrap_err();
         assert!(error.field.starts_with("state.deep"), "{}", error.field);
         check_map("state", json!({"deep": nested(126)}).as_object().unwrap()).unwrap();

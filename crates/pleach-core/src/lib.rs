@@ -47,7 +47,7 @@ pub use content::{
     FunctionResponsePart, Message, Part, ToolCall, ToolResponse, VideoMetadata,
 };
 pub use delta::{ScopedDelta, apply, merge_view, split_delta, take_temp};
-pub use depth::{bounded, into_json, to_json};
+pub use depth::{bounded, bounded_event, discard, discard_event, into_json, to_json};
 pub use event::{Event, ModelInfo, NodeInfo, OutputFor};
 pub use ids::{AppName, EventId, InvocationId, SessionId, SessionKey, UserId};
 pub use owned::{AuthConfig, AuthDocument, Owned};

@@ -84,6 +84,23 @@ impl StateOp {
         }
     }
 
+    /// The values that the operation carries, other than numbers.
+    pub(crate) fn values(&self) -> &[Value] {
+        match self {
+            Self::Set(value) | Self::SetIfAbsent(value) => std::slice::from_ref(value),
+            Self::Push(items) | Self::Union(items) => items,
+            Self::Add(_) | Self::Max(_) | Self::Min(_) => &[],
+        }
+    }
+
+    pub(crate) fn into_values(self) -> Vec<Value> {
+        match self {
+            Self::Set(value) | Self::SetIfAbsent(value) => vec![value],
+            Self::Push(items) | Self::Union(items) => items,
+            Self::Add(_) | Self::Max(_) | Self::Min(_) => Vec::new(),
+        }
+    }
+
     /// What the operation makes of a stored value.
     ///
     /// # Errors

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use futures_util::future::select;
 use pleach_context::engine::{Engine as _, InvocationSetup, TakenCredentials};
 use pleach_context::{History, InvocationContext, NodeInput};
-use pleach_core::{Content, Event, InvocationId, Map, Session, SessionKey};
+use pleach_core::{Content, Event, InvocationId, Map, Session, SessionKey, Unstorable};
 use pleach_session::{ABORTED, CreateSession, GetSessionConfig, SessionError, live_events_of};
 use pleach_workflow::Engine;
 use smol_str::SmolStr;
@@ -59,6 +59,9 @@ impl RunnerParts {
     pub(crate) async fn open(&self, request: RunRequest, run: &Arc<ActiveRun>) -> Result<Opened, RunError> {
         let key = self.session_key(&request.session).await?;
         check_ids(&key)?;
+        if let Some(Unstorable { field, reason }) = request.refused {
+            return Err(SessionError::Unstorable { key, field, reason }.into());
+        }
         // Before the session is loaded: behind a run that is just ending the newcomer sees all of it.
         if let Some(share) = self.enter_session(&request, run, &key).await? {
             return Ok(Opened::Join(share));

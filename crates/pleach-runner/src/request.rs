@@ -3,7 +3,7 @@
 use std::fmt;
 
 use pleach_context::{AbortSignal, RunConfig};
-use pleach_core::{Content, InvocationId, Map, SessionId, SessionKey, UserId};
+use pleach_core::{Content, Event, InvocationId, Map, SessionId, SessionKey, Unstorable, UserId, bounded_event};
 
 use crate::Message;
 use crate::question_ref::Strict;
@@ -47,6 +47,8 @@ pub struct RunRequest {
     pub abort: AbortSignal,
     /// Which questions the message answers, when it comes from [`Runner::answer`](crate::Runner::answer).
     pub(crate) strict: Option<Strict>,
+    /// What was wrong with the message or the state, which are no longer here then.
+    pub(crate) refused: Option<Unstorable>,
 }
 
 impl RunRequest {
@@ -61,7 +63,22 @@ impl RunRequest {
             yield_user_message: false,
             abort: AbortSignal::new(),
             strict: None,
+            refused: None,
         }
+    }
+
+    /// Removes a message and state that nest too deep before anything copies them; `refused` says so.
+    pub(crate) fn bounded(mut self) -> Self {
+        let mut event = Event::new().with_state_map(std::mem::take(&mut self.state_delta));
+        event.set_content(self.message.take());
+        match bounded_event(event) {
+            Ok(mut event) => {
+                self.message = event.take_content().map(|content| *content);
+                self.state_delta = event.into_actions().take_state_delta().unwrap_or_default();
+            }
+            Err(fault) => self.refused = Some(fault),
+        }
+        self
     }
 
     /// Whether the message answers questions.

@@ -67,6 +67,7 @@ impl Deref for RunEvent {
 
 impl Run {
     pub(crate) fn new(parts: Arc<RunnerParts>, request: RunRequest) -> Self {
+        let request = request.bounded();
         let (run, echo) = (Arc::new(ActiveRun::new(&request)), request.yield_user_message);
         let stream = Box::pin(events(Arc::clone(&parts), request, Arc::clone(&run)));
         let membership = Membership { parts: Arc::clone(&parts), run: Arc::clone(&run), phase: Phase::New };

@@ -47,10 +47,10 @@ impl InMemorySessionService {
         let create_time = prepare::create_time(&request);
         let id = prepare::session_id_or_new(request.session_id.as_ref());
         let key = SessionKey::new(request.app_name, request.user_id, id);
-        prepare::check_new_session(&key, create_time, &request.state)?;
+        let state = prepare::check_new_session(&key, create_time, request.state)?;
         let generation = self.generations.fetch_add(1, Ordering::Relaxed);
         let mut directory = write(&self.directory);
-        let stored = directory.create(key, request.state, |key, state, app, user| {
+        let stored = directory.create(key, state, |key, state, app, user| {
             StoredSession::new(self.service, generation, key, state, app, user, create_time)
         })?;
         drop(directory);

@@ -31,11 +31,11 @@ impl Create {
         let seconds = prepare::create_time(&request);
         let id = request.session_id.unwrap_or_else(|| prepare::session_id_or_new(None));
         let key = Arc::new(SessionKey::new(request.app_name, request.user_id, id));
-        prepare::check_new_session(&key, seconds, &request.state)?;
+        let state = prepare::check_new_session(&key, seconds, request.state)?;
         limits::check_key(&key)?;
         let time = limits::check_time(&key, "create_time", seconds)?;
         let unwritable = |error| server.fault(sqlx::Error::Encode(Box::new(error)));
-        let state = RawDelta::from_map(&request.state).map_err(unwritable)?;
+        let state = RawDelta::from_map(&state).map_err(unwritable)?;
         let text = |object| raw_state::to_text(object).map_err(unwritable);
         let (own, app, user) = (text(&state.session)?, text(&state.app)?, text(&state.user)?);
         Ok(Self { key, server: server.clone(), time, own, app, user })

@@ -113,9 +113,9 @@ impl SqliteSessionService {
         };
         let asked_id = request.session_id.as_ref().unwrap_or(&id).to_string();
         let key = Arc::new(SessionKey::new(request.app_name, request.user_id, id));
-        prepare::check_new_session(&key, time, &request.state)?;
+        let state = prepare::check_new_session(&key, time, request.state)?;
         let time = self.layout().time(&key, "create_time", time)?;
-        let state = RawDelta::from_map(&request.state).map_err(|error| self.unwritable(error))?;
+        let state = RawDelta::from_map(&state).map_err(|error| self.unwritable(error))?;
         let created = self
             .writer
             .ask(|reply| {

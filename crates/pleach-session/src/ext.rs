@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use pleach_core::{Event, EventId, IdGen as _, Map, RandomIds, Scope, Session, StateOp, apply, take_temp};
+use pleach_core::{
+    Event, EventId, IdGen as _, Map, RandomIds, Scope, Session, StateOp, apply, bounded_event, take_temp,
+};
 
-use crate::prepare::misfit;
+use crate::prepare::{misfit, refused};
 use crate::{GetSessionConfig, SessionError, SessionResult, SessionService, Since};
 
 /// What callers that hold a whole [`Session`] want beside the trait's own operations.
@@ -34,6 +36,7 @@ pub trait SessionServiceExt: SessionService {
             if event.id().is_empty() {
                 event.set_id(EventId::from(RandomIds.uuid()));
             }
+            let mut event = bounded_event(event).map_err(|fault| refused(session.key(), fault))?;
             let temp = temp_of(&mut event, session)?;
             let loaded = session.revision();
             let stored = self.append(&mut session.head, Arc::new(event)).await?;

@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use pleach_core::{
     Event, IdGen as _, Map, RandomIds, Scope, SessionHead, SessionId, SessionKey, StateOp, StateOpError, Unstorable,
-    check_event, check_map, is_same_number, micros, seconds, take_temp,
+    check_event, check_map, discard, discard_event, is_same_number, micros, seconds, take_temp,
 };
 use serde_json::Value;
 
@@ -32,8 +32,15 @@ pub fn event_to_store(key: &SessionKey, mut event: Arc<Event>) -> SessionResult<
         ops.into_iter().for_each(|(key, ops)| actions.set_state_ops(key, ops));
     }
     check_time(key, "timestamp", event.timestamp())?;
-    check_event(&event).map_err(|fault| refused(key, fault))?;
-    Ok(event)
+    match check_event(&event) {
+        Ok(()) => Ok(event),
+        Err(fault) => {
+            if fault.is_too_deep() {
+                discard_event(event);
+            }
+            Err(refused(key, fault))
+        }
+    }
 }
 
 /// Gives an event that has no time the system's, and one behind the session's last update at the earliest.
@@ -179,12 +186,12 @@ fn check_time(key: &SessionKey, field: &str, seconds: f64) -> SessionResult<()> 
     Err(refused(key, Unstorable { field: field.to_owned(), reason }))
 }
 
-/// Checks the names, the time and the initial state of a session that is about to be created.
+/// Checks the names, the time and the initial state of a session that is about to be created; gives the state back.
 ///
 /// # Errors
 /// `Unstorable`, naming the field.
 // S47
-pub fn check_new_session(key: &SessionKey, create_time: f64, state: &Map) -> SessionResult<()> {
+pub fn check_new_session(key: &SessionKey, create_time: f64, state: Map) -> SessionResult<Map> {
     check_time(key, "create_time", create_time)?;
     let names = [
         ("app_name", key.app_name.as_str()),
@@ -195,7 +202,15 @@ pub fn check_new_session(key: &SessionKey, create_time: f64, state: &Map) -> Ses
         let reason = "the text contains the character U+0000";
         return Err(refused(key, Unstorable { field: field.to_owned(), reason }));
     }
-    check_map("state", state).map_err(|fault| refused(key, fault))
+    match check_map("state", &state) {
+        Ok(()) => Ok(state),
+        Err(fault) => {
+            if fault.is_too_deep() {
+                discard(state);
+            }
+            Err(refused(key, fault))
+        }
+    }
 }
 
 /// The JSON text of an event that [`event_to_store`] has checked, for a backend that stores text.
@@ -286,6 +301,6 @@ fn is_temp(key: &str) -> bool {
     Scope::split(key).0 == Scope::Temp
 }
 
-fn refused(key: &SessionKey, fault: Unstorable) -> SessionError {
+pub(crate) fn refused(key: &SessionKey, fault: Unstorable) -> SessionError {
     SessionError::Unstorable { key: key.clone(), field: fault.field, reason: fault.reason }
 }

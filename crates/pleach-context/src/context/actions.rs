@@ -1,6 +1,6 @@
 //! The actions that a node sets beside its events: [`Context::with_actions`].
 
-use pleach_core::{EventActions, Map};
+use pleach_core::{Event, EventActions, Map};
 
 use super::Context;
 use crate::NodeError;
@@ -32,8 +32,9 @@ impl Context {
     /// for credentials and confirmations, checkpoints, summaries and rewinds. Nothing is changed then.
     pub fn with_actions<R>(&self, change: impl FnOnce(&mut EventActions) -> R) -> Result<R, NodeError> {
         let before = self.actions();
-        let mut after = before.clone();
-        let result = change(&mut after);
+        let mut changed = before.clone();
+        let result = change(&mut changed);
+        let mut after = self.bounded_event(Event::new().with_actions(changed))?.into_actions();
         check_settable(&before, &after)?;
         let state = changed_state(&before, &after)?;
         self.state().update(state)?;

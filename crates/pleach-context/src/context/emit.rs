@@ -77,6 +77,15 @@ impl Context {
         })
     }
 
+    pub(crate) fn bounded_event(&self, event: Event) -> Result<Event, NodeError> {
+        pleach_core::bounded_event(event).map_err(|fault| {
+            let node = self.node_name();
+            NodeError::validation(format!(
+                "an event of node '{node}': {fault}; flatten the value, or keep it as a text or a file"
+            ))
+        })
+    }
+
     /// A typed output schema is enforced on every output that is yielded.
     // R302
     fn conform_output(&self, event: &mut Event) -> Result<(), NodeError> {
@@ -250,6 +259,7 @@ impl<'a> RunHandle<'a> {
         if let Some(output) = event.take_output() {
             event.set_output(Some(self.0.bounded(output)?));
         }
+        event = self.0.bounded_event(event)?;
         if checked {
             self.0.conform_output(&mut event)?;
         }

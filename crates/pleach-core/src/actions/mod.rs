@@ -132,8 +132,9 @@ impl EventActions {
         ops.applied = false;
         let ops = ops.pending.entry(key).or_insert_with(|| Vec::from_iter(set));
         // What does not fit a value that is set here is refused when the event is stored, with the name of the key.
-        if StateOp::push_onto(ops, op.clone()).is_err() {
-            ops.push(op);
+        let spare = matches!(ops.last(), Some(StateOp::Set(_))).then(|| op.clone());
+        if StateOp::push_onto(ops, op).is_err() {
+            ops.extend(spare);
         }
     }
 

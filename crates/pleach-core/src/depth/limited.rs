@@ -12,13 +12,24 @@ const NOT_FINITE: &str = "NaN and infinities have no JSON form";
 
 /// How much deeper a value may go: in levels of JSON, and in wrappers, which have no level of their own.
 #[derive(Clone, Copy)]
-pub(super) struct Room {
+pub(crate) struct Room {
     levels: usize,
     wrappers: usize,
+    cut: bool,
 }
 
 impl Room {
-    pub(super) const ALL: Self = Self { levels: DEEPEST, wrappers: 2 * DEEPEST };
+    /// As deep as a reader goes.
+    pub(crate) const ALL: Self = Self::levels(DEEPEST);
+    /// As deep as values are dropped as usual: the drop of so many levels takes less than 500 KB of stack in a build without
+    /// optimisation.
+    pub(crate) const DROPPED: Self = Self::levels(4 * DEEPEST);
+    /// What is deeper than a reader goes becomes null, and numbers without a JSON form too: for a look at what is wrong.
+    pub(crate) const CUT: Self = Self { cut: true, ..Self::levels(DEEPEST + 1) };
+
+    const fn levels(levels: usize) -> Self {
+        Self { levels, wrappers: 2 * levels, cut: false }
+    }
 
     fn level<E: serde::ser::Error>(self) -> Result<Self, E> {
         let levels = self.levels.checked_sub(1).ok_or_else(|| E::custom(DEEP))?;
@@ -32,9 +43,9 @@ impl Room {
 }
 
 /// Hands everything on to another serializer, down to a limit.
-pub(super) struct Limited<S> {
-    pub(super) inner: S,
-    pub(super) room: Room,
+pub(crate) struct Limited<S> {
+    pub(crate) inner: S,
+    pub(crate) room: Room,
 }
 
 /// A part of a value, with the room that is left for it.
@@ -42,7 +53,11 @@ struct Part<'a, T: ?Sized>(&'a T, Room);
 
 impl<T: Serialize + ?Sized> Serialize for Part<'_, T> {
     fn serialize<S: Serializer>(&self, inner: S) -> Result<S::Ok, S::Error> {
-        self.0.serialize(Limited { inner, room: self.1 })
+        let Self(part, room) = self;
+        if room.cut && (room.levels == 0 || room.wrappers == 0) {
+            return inner.serialize_unit();
+        }
+        part.serialize(Limited { inner, room: *room })
     }
 }
 
@@ -74,11 +89,19 @@ impl<S: Serializer> Serializer for Limited<S> {
 
     // JSON has no NaN and no infinity; serde_json would write null.
     fn serialize_f32(self, value: f32) -> Result<S::Ok, S::Error> {
-        if value.is_finite() { self.inner.serialize_f32(value) } else { Err(serde::ser::Error::custom(NOT_FINITE)) }
+        if value.is_finite() || self.room.cut {
+            self.inner.serialize_f32(value)
+        } else {
+            Err(serde::ser::Error::custom(NOT_FINITE))
+        }
     }
 
     fn serialize_f64(self, value: f64) -> Result<S::Ok, S::Error> {
-        if value.is_finite() { self.inner.serialize_f64(value) } else { Err(serde::ser::Error::custom(NOT_FINITE)) }
+        if value.is_finite() || self.room.cut {
+            self.inner.serialize_f64(value)
+        } else {
+            Err(serde::ser::Error::custom(NOT_FINITE))
+        }
     }
 
     fn serialize_none(self) -> Result<S::Ok, S::Error> {

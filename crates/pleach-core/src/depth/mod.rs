@@ -1,27 +1,48 @@
 //! How deep JSON values nest: deeper than a reader goes they can be neither stored nor, recursively, dropped.
 
-mod limited;
+mod event;
+pub(crate) mod limited;
 
 use std::any::Any;
+use std::io;
 
 use serde::Serialize;
 use serde_json::{Error, Value};
 
 use crate::check::{DEEP, DEEPEST};
+pub(crate) use event::check_ops;
+pub use event::{bounded_event, discard_event};
 use limited::{Limited, Room};
 
 /// Turns a value into JSON, down to 127 levels, which is as deep as a reader goes.
 ///
-/// A value that is deeper is leaked: dropping it may need a deeper stack than there is.
+/// A value that is deeper is given to [`discard`].
 ///
 /// # Errors
 /// The value has no JSON form, such as one with NaN or an infinity in it, or nests deeper.
 pub fn to_json<T: Serialize>(value: T) -> Result<Value, Error> {
     let json = value.serialize(Limited { inner: serde_json::value::Serializer, room: Room::ALL });
     if json.as_ref().is_err_and(|error| error.to_string().contains(DEEP)) {
-        std::mem::forget(value);
+        discard(value);
     }
     json
+}
+
+/// Drops a value that was refused because it nests too deep, unless dropping it may overflow the stack: then it is leaked.
+///
+/// Only a program can make such a value, because a parser stops at 127 levels. A leak there is a fault that one can live with;
+/// an overflow aborts the process, and nothing but the value's own `Drop` could free it: it is recursive in any type that owns
+/// itself. Values of up to 508 levels are dropped, so that one more level around a value from outside leaks nothing.
+pub fn discard<T: Serialize>(value: T) {
+    if !fits(&value, Room::DROPPED) {
+        std::mem::forget(value);
+    }
+}
+
+/// Whether a value nests at most so deep, whatever else is wrong with it.
+fn fits<T: Serialize + ?Sized>(value: &T, room: Room) -> bool {
+    let written = value.serialize(Limited { inner: &mut serde_json::Serializer::new(io::sink()), room });
+    !written.is_err_and(|error| error.to_string().contains(DEEP))
 }
 
 /// As [`to_json`]; a value that is JSON already is taken as it is, and freed when it is too deep.
@@ -92,6 +113,27 @@ mod tests {
             assert!(to_json((1, Ok::<f64, ()>(number))).is_err());
         }
         assert!(to_json(f32::NAN).is_err());
+    }
+
+    #[test]
+    fn c3_values_are_leaked_only_where_a_drop_may_overflow_the_stack() {
+        use std::sync::Arc;
+
+        #[derive(serde::Serialize)]
+        struct Chain(
+            Option<Box<Chain>>,
+            #[serde(skip)]
+            #[expect(dead_code, reason = "it counts the values that are alive")]
+            Arc<()>,
+        );
+        let chain = |levels: usize, alive: &Arc<()>| {
+            (0..levels).fold(Chain(None, Arc::clone(alive)), |inner, _| Chain(Some(Box::new(inner)), Arc::clone(alive)))
+        };
+        for (levels, kept) in [(128, 0), (500, 0), (600, 601), (100_000, 100_001)] {
+            let alive = Arc::default();
+            assert!(to_json(chain(levels, &alive)).is_err());
+            assert_eq!(Arc::strong_count(&alive), 1 + kept, "{levels}");
+        }
     }
 
     #[test]

@@ -195,6 +195,11 @@ impl Event {
         self.actions = actions;
     }
 
+    /// Takes the actions out.
+    pub fn into_actions(self) -> EventActions {
+        self.actions
+    }
+
     /// Returns the ids of calls whose results come later; `None` and empty are different in JSON.
     pub fn long_running_tool_ids(&self) -> Option<&BTreeSet<String>> {
         self.long_running_tool_ids.as_deref()

@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use futures::future::try_join_all;
 use pleach::prelude::*;
-use pleach::{Node, RunOptions};
+use pleach::{
+    CreateSession, FunctionCall, FunctionResponse, Map, Node, Part, RunOptions, SessionError, SessionServiceExt,
+    StateOp,
+};
 use serde_json::{Value, json};
 
 use crate::support::runner;
@@ -126,7 +129,8 @@ fn nested_workflows(levels: usize) -> Result<Workflow, pleach::BuildError> {
 
 #[tokio::test]
 async fn c3_workflows_nested_too_deep_are_a_fault_of_the_graph() {
-    assert!(nested_workflows(128).is_ok());
+    let deepest = nested_workflows(128).unwrap();
+    assert_eq!(runner(deepest).0.run("ana", "s1", "0").output::<i64>().await.unwrap(), 7);
     let refused = nested_workflows(129).unwrap_err();
     assert_eq!(refused.faults[0].rule, "nested_too_deep");
 }
@@ -162,6 +166,10 @@ fn nested_value(levels: usize) -> Value {
     (0..levels).fold(Value::Null, |inner, _| Value::Object([("a".to_owned(), inner)].into_iter().collect()))
 }
 
+fn nested_map(levels: usize) -> Map {
+    [("a".to_owned(), nested_value(levels))].into_iter().collect()
+}
+
 #[derive(serde::Serialize)]
 struct Chain(Option<Box<Chain>>);
 
@@ -184,10 +192,72 @@ async fn c3_values_nested_too_deep_are_refused_wherever_a_node_gives_them() {
     refused(FunctionNode::new("n", async |ctx: Context| ctx.emit(pleach::Yield::Output(nested_value(DEEP))).await))
         .await;
     refused(FunctionNode::new("n", async |ctx: Context| ctx.state().set("k", nested_value(DEEP)))).await;
+    refused(FunctionNode::new("n", async |ctx: Context| ctx.state().update(nested_map(DEEP)))).await;
+    refused(FunctionNode::new("n", async |ctx: Context| {
+        ctx.with_actions(|actions| actions.set_state("k", nested_value(DEEP)))
+    }))
+    .await;
+    refused(FunctionNode::new("n", async || Event::new().with_state("k", nested_value(DEEP)))).await;
+    refused(FunctionNode::new("n", async || Event::new().with_state_op("k", StateOp::Push(vec![nested_value(DEEP)]))))
+        .await;
+    refused(FunctionNode::new("n", async || Event::new().with_custom_metadata(nested_map(DEEP)))).await;
+    refused(FunctionNode::new("n", async || {
+        Event::message(Part::function_call(FunctionCall::new("1", "f", nested_map(DEEP))))
+    }))
+    .await;
+    refused(FunctionNode::new("n", async || {
+        Event::message(Part::function_response(FunctionResponse::new("1", "f", nested_map(DEEP))))
+    }))
+    .await;
+    refused(FunctionNode::new("n", async || RequestInput::<Value>::ask("q", "?").with_payload(nested_value(DEEP))))
+        .await;
+    refused(FunctionNode::new("n", async || RequestInput::<Value>::ask("q", "?").with_schema(nested_value(DEEP))))
+        .await;
     let child = FunctionNode::new("child", async |Input(v): Input<Dynamic>| v);
     let parent = FunctionNode::new("parent", move |ctx: Context| {
         let child = child.clone();
         async move { ctx.run_node(&child, nested_value(DEEP), RunOptions::default()).await.map(drop) }
     });
     refused(parent.rerun_on_resume(true)).await;
+}
+
+#[tokio::test]
+async fn c3_values_nested_too_deep_are_refused_by_the_services() {
+    let (runner, sessions) = runner(FunctionNode::new("n", async || 1));
+    let request = CreateSession::new("t", "ana").with_state(nested_map(DEEP));
+    assert!(matches!(sessions.create_session(request).await, Err(SessionError::Unstorable { .. })));
+    let mut session = sessions.create_session(CreateSession::new("t", "ana")).await.unwrap();
+    for event in [
+        Event::message("x").with_custom_metadata(nested_map(DEEP)),
+        Event::message("x").with_state("k", nested_value(DEEP)),
+        Event::message("x").with_state_op("k", StateOp::Push(vec![nested_value(DEEP)])),
+    ] {
+        let refused = sessions.append_event(&mut session, event).await;
+        assert!(matches!(refused, Err(SessionError::Unstorable { .. })), "{refused:?}");
+    }
+    let response = FunctionResponse::new("1", "f", nested_map(DEEP));
+    let refused = runner.run("ana", "s1", Part::function_response(response)).output::<Value>().await.unwrap_err();
+    assert_eq!(refused.code(), "UnstorableValueError", "{refused}");
+}
+
+/// A level of nested workflows takes about 6 KB of stack in a build without optimisation, so that 128 of them fit. Bodies that take
+/// more for themselves meet the limit of the stack first.
+#[tokio::test]
+async fn c3_nested_workflows_that_use_up_the_stack_fail_with_a_typed_error() {
+    let mut node: Arc<dyn Node> = Arc::new(nested_workflows(120).unwrap());
+    // A body that takes a part of the stack for itself, as a large handler does.
+    for level in 0..20 {
+        let below = node;
+        let large = move |ctx: Context| {
+            let below = below.clone();
+            async move {
+                let room = std::hint::black_box([0_u8; 60_000]);
+                let output = ctx.run_node(&*below, Value::Null, RunOptions::default()).await?;
+                Ok::<_, NodeError>(Dynamic(json!([output.into_value(), room[0]])))
+            }
+        };
+        node = Arc::new(FunctionNode::new(format!("n{level}"), large).rerun_on_resume(true));
+    }
+    let error = runner(node).0.run("ana", "s1", "go").output::<Value>().await.unwrap_err();
+    assert_eq!(error.code(), "RecursionError");
 }

@@ -1,0 +1,121 @@
+//! Events that nest too deep: found before anything copies, compares or drops them.
+
+use std::sync::Arc;
+
+use super::limited::Room;
+use super::{bounded, discard, fits, is_within};
+use crate::check::{DEEP, DEEPEST, QUICK, find};
+use crate::{Event, StateOp, Unstorable};
+
+/// Gives the event back unless something in it nests deeper than a reader goes. Such an event is freed level by level where that
+/// is possible, and else given to [`discard`].
+///
+/// For whoever takes an event from a program. Most events are not written out for this.
+///
+/// # Errors
+/// [`Unstorable`], naming the place.
+pub fn bounded_event(event: Event) -> Result<Event, Unstorable> {
+    match check_ops(&event).and_then(|()| check(&event)) {
+        Ok(()) => Ok(event),
+        Err(fault) => {
+            free(event);
+            Err(fault)
+        }
+    }
+}
+
+/// The operations of an event are not in its JSON: nothing but this looks at them before they are applied.
+pub(crate) fn check_ops(event: &Event) -> Result<(), Unstorable> {
+    let ops = event.actions().state_ops().iter();
+    // Event, actions, delta and perhaps a list are around the value.
+    let mut deep =
+        ops.filter(|(_, ops)| !ops.iter().flat_map(StateOp::values).all(|value| is_within(value, DEEPEST - 4)));
+    let too_deep =
+        |key: &str| Unstorable { field: format!("actions.state_delta.{}", key.escape_debug()), reason: DEEP };
+    deep.next().map_or(Ok(()), |(key, _)| Err(too_deep(key)))
+}
+
+fn check(event: &Event) -> Result<(), Unstorable> {
+    if is_shallow(event) || fits(event, Room::ALL) {
+        return Ok(());
+    }
+    Err(Unstorable { reason: DEEP, ..find("", event) })
+}
+
+/// A quick look at what most events consist of. `false` only means that the thorough check has to decide.
+fn is_shallow(event: &Event) -> bool {
+    event.has_only_common_parts()
+        && event.output().is_none_or(|output| is_within(output, QUICK))
+        && event.actions().state_delta().values().all(|value| is_within(value, QUICK))
+        && event.content().is_none_or(|content| {
+            content.extra.is_none() && content.parts().iter().all(|part| part.as_plain_text().is_some())
+        })
+}
+
+/// Drops an event that was refused because it nests too deep, unless somebody else has it, too. See [`discard`].
+pub fn discard_event(event: Arc<Event>) {
+    if let Ok(event) = Arc::try_unwrap(event) {
+        free(event);
+    }
+}
+
+fn free(mut event: Event) {
+    let ops = event.actions_mut().take_state_ops().into_values().flatten().flat_map(StateOp::into_values);
+    let state = event.actions_mut().take_state_delta().unwrap_or_default().into_iter().map(|(_, value)| value);
+    let output = event.take_output();
+    ops.chain(state).chain(output).for_each(|value| drop(bounded(value)));
+    discard(event);
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+    use crate::{Content, FunctionCall, Map, Part};
+
+    fn deep(levels: usize) -> Value {
+        (0..levels).fold(Value::Null, |inner, _| Value::Object(Map::from_iter([("a".to_owned(), inner)])))
+    }
+
+    fn events(levels: usize) -> [(Event, &'static str); 6] {
+        let map = || Map::from_iter([("k".to_owned(), deep(levels - 1))]);
+        let call = Part::function_call(FunctionCall::new("c", "f", map()));
+        [
+            (Event::new().with_output(deep(levels)), "output.a.a"),
+            (Event::new().with_state("k", deep(levels)), "actions.state_delta.k"),
+            (Event::new().with_state_op("k", StateOp::Push(vec![deep(levels)])), "actions.state_delta.k"),
+            (Event::new().with_custom_metadata(map()), "custom_metadata.k.a"),
+            (Event::message(Content::new("model", [call])), "content.parts[0]"),
+            (Event::message("x").with_output(Value::Array(vec![deep(levels)])), "output[0].a"),
+        ]
+    }
+
+    #[test]
+    fn c3_events_deeper_than_a_reader_goes_are_refused_by_name_and_freed() {
+        for levels in [127, 10_000, 100_000] {
+            for (event, field) in events(levels) {
+                let fault = bounded_event(event).unwrap_err();
+                assert_eq!((fault.field.as_str(), fault.reason), (field, DEEP), "{levels}");
+            }
+        }
+        for (event, _) in events(120) {
+            crate::check_event(&bounded_event(event).unwrap()).unwrap();
+        }
+    }
+
+    /// What passes here is not refused by a store for its depth.
+    #[test]
+    fn c3_the_limit_is_that_of_the_stores() {
+        for levels in 118..130 {
+            for (event, _) in events(levels) {
+                let mut stored = event.clone();
+                if let Some((key, ops)) = stored.actions_mut().take_state_ops().pop_first() {
+                    stored.actions_mut().set_state(key, StateOp::apply_all(&ops, None).unwrap());
+                }
+                let fits = crate::check_event(&stored).is_ok();
+                assert_eq!(bounded_event(event).is_ok(), fits, "{levels}: {stored:?}");
+            }
+        }
+    }
+}
