@@ -93,7 +93,12 @@ impl fmt::Display for ArtifactError {
                 with_causes(&**source)
             ),
             Self::Io { path, source } => {
-                write!(f, "artifact storage failed at {}: {}", path.display(), with_causes(source))
+                write!(
+                    f,
+                    "artifact storage failed at {}: {}; check the permissions of the folder and the room on its disk, then try again",
+                    path.display(),
+                    with_causes(source)
+                )
             }
             Self::Storage { backend, source } => {
                 write!(f, "{backend} artifact storage failed: {}", with_causes(&**source))

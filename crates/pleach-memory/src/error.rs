@@ -66,7 +66,11 @@ impl fmt::Display for MemoryError {
             Self::Locked { what, source } => {
                 write!(f, "{what} stayed locked: {}; others are writing to it, try again", with_causes(&**source))
             }
-            Self::Unavailable { what, source } => write!(f, "{what} is not available: {}", with_causes(&**source)),
+            Self::Unavailable { what, source } => write!(
+                f,
+                "{what} is not available: {}; check that it can be reached, read and written, then try again",
+                with_causes(&**source)
+            ),
             Self::Incompatible { what, reason } => write!(f, "{what} is not supported: {reason}"),
             Self::Storage { backend, source } => {
                 write!(f, "{backend} memory storage failed: {}", with_causes(&**source))

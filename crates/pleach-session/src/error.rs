@@ -107,10 +107,13 @@ impl fmt::Display for SessionError {
                 )
             }
             Self::Unstorable { key, field, reason } => {
-                write!(f, "session {key}: {field} cannot be stored: {reason}")
+                write!(f, "session {key}: {field} cannot be stored: {reason}; nothing was stored, change the value")
             }
             Self::StateOperation { key, state_key, reason } => {
-                write!(f, "session {key}: state key `{state_key}` is not changed: {reason}")
+                write!(
+                    f,
+                    "session {key}: state key `{state_key}` is not changed and the event is not stored: {reason}; use an operation that fits the value, or set the key first"
+                )
             }
             Self::Corrupt { what, source } => {
                 write!(f, "{what} is damaged: {}; restore it from a backup", with_causes(&**source))
@@ -118,7 +121,11 @@ impl fmt::Display for SessionError {
             Self::Locked { what, source } => {
                 write!(f, "{what} stayed locked: {}; others are writing to it, try again", with_causes(&**source))
             }
-            Self::Unavailable { what, source } => write!(f, "{what} is not available: {}", with_causes(&**source)),
+            Self::Unavailable { what, source } => write!(
+                f,
+                "{what} is not available: {}; check that it can be reached, read and written, then try again: the same append is not stored twice",
+                with_causes(&**source)
+            ),
             Self::Unsupported { what, reason } => write!(f, "{what} is not supported: {reason}"),
             Self::Storage { backend, source } => write!(f, "{backend} storage failed: {}", with_causes(&**source)),
         }
