@@ -159,6 +159,7 @@ mod tests {
 
     #[derive(Debug, Deserialize)]
     #[serde(untagged)]
+    #[expect(dead_code, reason = "what is read is only shown")]
     enum Untagged {
         _N(u8),
         _S(Line),
