@@ -142,7 +142,6 @@ impl InvocationContext {
     }
 
     /// The name of the root agent; `unknown` when the root is no agent.
-    // R204
     #[must_use]
     pub fn agent_name(&self) -> &str {
         &self.setup.agent_name

@@ -27,7 +27,7 @@ pub(crate) const DEEP: &str = "its values are nested more than 127 levels deep";
 
 /// The deepest JSON that can be read back: the reader's own limit is 128.
 pub(crate) const DEEPEST: usize = 127;
-/// How deep the quick look goes: whoever nests deeper than this has the thorough check decide.
+/// How deep the quick look goes: the thorough check decides about deeper values.
 pub(crate) const QUICK: usize = 32;
 
 /// Where a value stands, linked from the inside out so that nothing is built unless something is wrong.
@@ -57,7 +57,7 @@ impl Place<'_> {
         }
     }
 
-    /// The place itself or what it is in, at most three steps from the root: nobody reads a path of 128.
+    /// The place itself or what it is in, at most three steps from the root: a path of 128 is unreadable.
     fn nearby(&self) -> &Self {
         match self {
             Self::Key(outer, _) | Self::Index(outer, _) if self.level() > 3 => outer.nearby(),

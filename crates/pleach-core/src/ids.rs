@@ -155,7 +155,7 @@ enum Repr {
 }
 
 impl EventId {
-    /// Tells whether this is the empty text: an event nobody has completed yet.
+    /// Tells whether this is the empty text: an event that is not complete yet.
     pub fn is_empty(&self) -> bool {
         matches!(&self.0, Repr::Text(text) if text.is_empty())
     }

@@ -69,7 +69,7 @@ pub enum QuestionKind {
 impl Event {
     /// Returns the questions this event asks, in the order of its calls.
     ///
-    /// A long-running id without a call is none: nobody can answer it.
+    /// A long-running id without a call is none: it cannot be answered.
     // R141, R901
     pub fn questions(&self) -> Vec<Question> {
         if self.function_calls().next().is_none() {

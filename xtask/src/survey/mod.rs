@@ -21,8 +21,10 @@ use source::modules;
 struct Measures {
     name: String,
     public: usize,
-    /// Public items that only engines call.
-    engine: Vec<String>,
+    /// Public items for engines.
+    engine: usize,
+    /// Methods of users' types that only engines call.
+    exposed: Vec<String>,
     circles: Vec<Vec<String>>,
     /// The lengths of functions, the longest one first.
     functions: Vec<(usize, String)>,
@@ -59,7 +61,8 @@ fn measure(workspace: &Workspace, sources: &Sources, package: &Package) -> anyho
     Ok(Measures {
         name: package.name.clone(),
         public: modules.iter().map(|module| items::public(&module.syntax)).sum(),
-        engine: engine::items(sources, &folder, &modules),
+        engine: engine::own(&folder, &modules),
+        exposed: engine::exposed(sources, &folder, &modules),
         circles: imports::circles(&modules),
         functions: functions::lengths(&modules),
         files,
@@ -74,18 +77,22 @@ fn is_rust(file: &Path) -> bool {
 
 /// A row for each crate, and their sum.
 fn table(measures: &[Measures]) -> String {
-    let row = |name: &str, cells: [String; 7]| {
-        let [public, engine, circles, function, file, undefined, words] = cells;
-        format!("{name:<24} {public:>6} {engine:>6} {circles:>7} {function:>8} {file:>6} {undefined:>9} {words:>7}\n")
+    let row = |name: &str, cells: [String; 8]| {
+        let [public, engine, exposed, circles, function, file, undefined, words] = cells;
+        format!(
+            "{name:<24} {public:>6} {engine:>6} {exposed:>7} {circles:>7} {function:>8} {file:>6} {undefined:>9} {words:>7}\n"
+        )
     };
-    let heads = ["public", "engine", "circles", "function", "file", "undefined", "dialect"].map(str::to_owned);
+    let heads =
+        ["public", "engine", "exposed", "circles", "function", "file", "undefined", "dialect"].map(str::to_owned);
     let mut out = row("crate", heads);
-    let mut sums = [0; 7];
+    let mut sums = [0; 8];
     for crate_ in measures {
         let longest = |lengths: Option<usize>| lengths.unwrap_or_default();
         let cells = [
             crate_.public,
-            crate_.engine.len(),
+            crate_.engine,
+            crate_.exposed.len(),
             crate_.circles.len(),
             longest(crate_.functions.first().map(|(length, _)| *length)),
             longest(crate_.files.first().map(|(length, _)| *length)),
@@ -95,7 +102,7 @@ fn table(measures: &[Measures]) -> String {
         out += &row(&crate_.name, cells.map(|cell| cell.to_string()));
         for (index, (sum, cell)) in sums.iter_mut().zip(cells).enumerate() {
             // The longest function and file are no sums.
-            *sum = if matches!(index, 3 | 4) { cell.max(*sum) } else { *sum + cell };
+            *sum = if matches!(index, 4 | 5) { cell.max(*sum) } else { *sum + cell };
         }
     }
     out + &row("all", sums.map(|sum| sum.to_string()))
@@ -108,7 +115,7 @@ fn details(crate_: &Measures) -> String {
     let functions = crate_.functions.iter().take(10).map(|(length, name)| format!("{length:>5}  {name}"));
     let files = crate_.files.iter().take(5).map(|(length, file)| format!("{length:>5}  {}", file.display()));
     let sections: [(&str, Vec<String>); 6] = [
-        ("called by engines alone", crate_.engine.clone()),
+        ("methods of users' types that only engines call", crate_.exposed.clone()),
         ("import circles", circles.collect()),
         ("longest functions", functions.collect()),
         ("longest files", files.collect()),

@@ -8,7 +8,7 @@ use super::{Finding, Sources};
 use crate::files::{code_lines, is_unit_tests};
 
 /// How many lines of source, tests aside, a crate may have.
-const LIMITS: &[(&str, usize)] = &[("crates/pleach-core", 5_700), ("crates/pleach-context", 9_600)];
+const LIMITS: &[(&str, usize)] = &[("crates/pleach-core", 6_000), ("crates/pleach-context", 10_000)];
 
 pub(super) fn check(sources: &Sources) -> Vec<Finding> {
     let over = LIMITS.iter().filter_map(|(folder, limit)| {

@@ -43,7 +43,7 @@ use crate::{ChildFailure, InvocationContext, NodeError, NodeInput, NodeKind, Nod
 /// The context of one node run. Cheap to clone: clones are the same run.
 ///
 /// ADK: `Context` (also `CallbackContext` and `ToolContext`).
-// R201–R230
+// R201–R220
 #[derive(Clone)]
 pub struct Context {
     inner: Arc<ContextInner>,

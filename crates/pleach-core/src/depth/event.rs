@@ -10,7 +10,7 @@ use crate::{Event, StateOp, Unstorable};
 /// Gives the event back unless something in it nests deeper than a reader goes. Such an event is freed level by level where that
 /// is possible, and else given to [`discard`].
 ///
-/// For whoever takes an event from a program. Most events are not written out for this.
+/// For callers that take an event from a program. Most events are not written out for this.
 ///
 /// # Errors
 /// [`Unstorable`], naming the place.
@@ -52,7 +52,7 @@ fn is_shallow(event: &Event) -> bool {
         })
 }
 
-/// Drops an event that was refused because it nests too deep, unless somebody else has it, too. See [`discard`].
+/// Drops an event that was refused because it nests too deep, unless another owner shares it. See [`discard`].
 pub fn discard_event(event: Arc<Event>) {
     if let Ok(event) = Arc::try_unwrap(event) {
         free(event);
