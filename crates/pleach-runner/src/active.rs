@@ -4,75 +4,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::task::AtomicWaker;
+use pleach_context::AbortSignal;
 use pleach_context::telemetry::SpanEnd;
-use pleach_context::{AbortSignal, DeadEnd, NodeInput};
-use pleach_core::{Content, Event, InvocationId, Question, SessionKey};
+use pleach_core::{Content, Event, InvocationId, SessionKey};
 use tokio::sync::{Notify, broadcast};
 
-use crate::invoke::as_user;
-use crate::seat::Seat;
-use crate::trace::SpanSlot;
+use crate::message::as_user;
+use crate::outcome::{Outcome, RunEnd};
+use crate::seat::{BACKLOG, Seat};
 use crate::{RunError, RunEvent, RunRequest, SessionRef};
-
-/// How many events a follower may be behind before it has to read the store again.
-pub(crate) const BACKLOG: usize = 256;
-
-/// How a run ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum RunEnd {
-    /// The root node has completed.
-    Done,
-    /// The root node has completed, but on the way branches ended before a last node: no edge took a route, or a join
-    /// waited in vain.
-    DoneWithDeadEnds(Vec<DeadEnd>),
-    /// It waits for answers.
-    Waiting,
-    /// It failed.
-    Failed {
-        /// The class of the error, as [`RunError::code`] gives it.
-        code: String,
-        /// Its text, as [`RunError::message`] gives it.
-        message: String,
-    },
-    /// It was aborted: its open calls are answered and it is over.
-    // R1130
-    Aborted,
-    /// It was cut off where it was, by a drop, by [`Run::close`](crate::Run::close) or by a drain. Nothing says so in the
-    /// session, and [`Runner::resume`](crate::Runner::resume) goes on with it.
-    Cut,
-}
-
-/// What only the output of a run is made from.
-#[derive(Clone)]
-pub(crate) enum Outcome {
-    Done(NodeInput, Vec<DeadEnd>),
-    Waiting(Vec<Question>),
-    Aborted,
-}
-
-impl RunEnd {
-    /// Whether the root node has completed, with or without dead ends.
-    #[must_use]
-    pub fn is_done(&self) -> bool {
-        matches!(self, Self::Done | Self::DoneWithDeadEnds(_))
-    }
-}
-
-impl Outcome {
-    /// The output, as the type that the caller wants.
-    pub(crate) fn output<T: serde::de::DeserializeOwned>(self) -> Result<T, RunError> {
-        match self {
-            Self::Done(output, dead_ends) => output.parse().map_err(|error| match output.is_null() {
-                true if dead_ends.is_empty() => RunError::NoOutput,
-                true => RunError::DeadEnd(dead_ends),
-                false => RunError::Output(error),
-            }),
-            Self::Waiting(questions) => Err(RunError::Waiting(questions)),
-            Self::Aborted => Err(RunError::Aborted),
-        }
-    }
-}
 
 /// What a run shares with those who follow it, stop it or wait for its end.
 pub(crate) struct ActiveRun {
@@ -86,9 +26,7 @@ pub(crate) struct ActiveRun {
     /// Whether there ever was a follower; spares the others a lock for each event.
     followed: AtomicBool,
     /// Who reads the run.
-    pub(crate) seat: Seat,
-    /// Where the invocation leaves its span.
-    pub(crate) span: SpanSlot,
+    pub(crate) seat: Arc<Seat>,
     /// Wakes the run, where it waits for its root node, when it has to stop.
     pub(crate) stopper: AtomicWaker,
     inner: Mutex<Inner>,
@@ -123,8 +61,7 @@ impl ActiveRun {
             detached: AtomicBool::new(false),
             summing_up: AtomicBool::new(false),
             followed: AtomicBool::new(false),
-            seat: Seat::default(),
-            span: SpanSlot::default(),
+            seat: Arc::default(),
             stopper: AtomicWaker::new(),
             inner: Mutex::new(Inner { message, ..Inner::default() }),
             changed: Notify::new(),
@@ -211,11 +148,7 @@ impl ActiveRun {
 
     /// The end of the run, as its span tells of it.
     pub(crate) fn span_end(&self) -> SpanEnd {
-        match &self.inner().outcome {
-            Some(Outcome::Done(..)) | None => SpanEnd::Completed,
-            Some(Outcome::Waiting(_)) => SpanEnd::Interrupted,
-            Some(Outcome::Aborted) => SpanEnd::Cancelled,
-        }
+        self.inner().outcome.as_ref().map_or(SpanEnd::Completed, Outcome::span_end)
     }
 
     pub(crate) fn outcome(&self) -> Option<Outcome> {
@@ -285,13 +218,8 @@ impl ActiveRun {
 
     /// Says that the stream has come to its end; its outcome tells which.
     pub(crate) fn complete(&self) {
-        let end = match &self.inner().outcome {
-            Some(Outcome::Done(_, dead_ends)) if dead_ends.is_empty() => RunEnd::Done,
-            Some(Outcome::Done(_, dead_ends)) => RunEnd::DoneWithDeadEnds(dead_ends.clone()),
-            Some(Outcome::Waiting(_)) => RunEnd::Waiting,
-            Some(Outcome::Aborted) if !self.is_closing() => RunEnd::Aborted,
-            Some(Outcome::Aborted) | None => RunEnd::Cut,
-        };
+        let is_closing = self.is_closing();
+        let end = self.inner().outcome.as_ref().map_or(RunEnd::Cut, |outcome| outcome.end(is_closing));
         self.finish(end);
     }
 

@@ -13,9 +13,9 @@ use pleach_memory::MemoryService;
 use pleach_session::SessionService;
 use pleach_workflow::{BuildError, Fault};
 
-use crate::closing::Closing;
+use crate::parts::{Closing, RunnerParts};
 use crate::registry::ActiveRuns;
-use crate::runner::{Runner, RunnerParts};
+use crate::runner::Runner;
 use crate::trace::OnSpan;
 use crate::{App, EventsCompactionConfig};
 
@@ -247,6 +247,14 @@ impl RunnerBuilder {
             on_span: self.on_span,
             closing: self.closing,
         }))
+    }
+}
+
+impl Runner {
+    /// A builder that starts with an app.
+    #[must_use]
+    pub fn app(app: crate::App) -> RunnerBuilder {
+        RunnerBuilder::app(app)
     }
 }
 

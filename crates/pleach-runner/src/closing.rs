@@ -1,23 +1,6 @@
 //! Closing a Runner: its plugins, then its session service, whatever fails in between.
 
-use std::time::Duration;
-
 use crate::{RunError, Runner};
-
-/// What becomes of the plugins when a Runner is closed.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Closing {
-    /// How long each of them may take.
-    pub(crate) limit: Duration,
-    /// Whether they are left open.
-    pub(crate) skip: bool,
-}
-
-impl Default for Closing {
-    fn default() -> Self {
-        Self { limit: Duration::from_secs(5), skip: false }
-    }
-}
 
 impl Runner {
     /// Closes the plugins and the session service. What is still running is not waited for: [`Runner::drain`] does that.

@@ -9,8 +9,10 @@ use std::task::{Context as TaskContext, Poll, ready};
 use pleach_core::{EventId, InvocationId};
 use tokio::task::JoinHandle;
 
-use crate::active::{ActiveRun, Outcome, RunEnd};
-use crate::{Follow, RunError, Runner};
+use crate::active::ActiveRun;
+use crate::outcome::{Outcome, RunEnd};
+use crate::parts::RunnerParts;
+use crate::{Follow, RunError};
 
 /// A run that goes on in a task of its own; awaiting it gives its end. Dropping the handle does not stop the run.
 ///
@@ -19,7 +21,7 @@ use crate::{Follow, RunError, Runner};
 /// # Cancel safety
 /// Awaiting it by reference can be given up and taken up again.
 pub struct Detached {
-    runner: Runner,
+    parts: Arc<RunnerParts>,
     run: Arc<ActiveRun>,
     /// Gone when it was joined.
     task: Option<JoinHandle<Result<(), RunError>>>,
@@ -27,11 +29,11 @@ pub struct Detached {
 
 impl Detached {
     pub(crate) fn new(
-        runner: Runner,
+        parts: Arc<RunnerParts>,
         run: Arc<ActiveRun>,
         end: impl Future<Output = Result<(), RunError>> + Send + 'static,
     ) -> Self {
-        Self { runner, run, task: Some(tokio::spawn(end)) }
+        Self { parts, run, task: Some(tokio::spawn(end)) }
     }
 
     /// Waits until the run has its invocation and its message is stored: what a server answers before it hangs up.
@@ -58,7 +60,7 @@ impl Detached {
     }
 
     /// Asks the run to stop where it is: its nodes are cancelled, and nothing says so in the session.
-    /// [`Runner::resume`] goes on with it, in any process.
+    /// [`Runner::resume`](crate::Runner::resume) goes on with it, in any process.
     pub fn cut(&self) {
         self.run.cut();
     }
@@ -69,7 +71,7 @@ impl Detached {
         self.run.end()
     }
 
-    /// Follows this run, also when another one has begun since. See [`Runner::follow`].
+    /// Follows this run, also when another one has begun since. See [`Runner::follow`](crate::Runner::follow).
     ///
     /// # Errors
     /// Those of [`Runner::follow`], and [`RunError::Followed`] when the run failed before its message was stored.
@@ -78,7 +80,7 @@ impl Detached {
     /// Dropping the future has no effect on the run.
     pub async fn follow(&self, after: Option<EventId>) -> Result<Follow, RunError> {
         self.invocation_id().await?;
-        self.runner.parts.follow_run(&self.run.leader(), after).await
+        self.parts.follow_run(&self.run.leader(), after).await
     }
 
     /// Waits for the end and reads the output. `T` is the type that the root node gives, or `Value`.

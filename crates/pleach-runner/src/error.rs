@@ -1,7 +1,7 @@
 //! Why a run ended without its result.
 
 use pleach_artifact::ArtifactError;
-use pleach_context::{DeadEnd, NodeError};
+use pleach_context::{ChildFailure, DeadEnd, NodeError};
 use pleach_core::{EventId, InvocationId, NodePath, Question, SessionKey};
 use pleach_session::SessionError;
 
@@ -256,6 +256,12 @@ pub(crate) fn quoted(ids: &[String]) -> String {
 }
 
 // The causes are in the text, so there is no `source()`.
+impl From<ChildFailure> for RunError {
+    fn from(failure: ChildFailure) -> Self {
+        Self::Node { error: failure.error, path: failure.path }
+    }
+}
+
 impl From<SessionError> for RunError {
     fn from(error: SessionError) -> Self {
         Self::Session(error)

@@ -15,10 +15,11 @@ use pleach_session::{GetSessionConfig, SessionService, Since};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
-use crate::active::{ActiveRun, RunEnd};
+use crate::active::ActiveRun;
+use crate::outcome::RunEnd;
+use crate::parts::{RunnerParts, check_ids};
 use crate::registry::Later;
-use crate::runner::{RunnerParts, check_ids};
-use crate::{FollowOptions, RunError, RunEvent, Runner, SessionRef};
+use crate::{FollowOptions, RunError, RunEvent, SessionRef};
 
 /// How the run that a [`Follow`] reads stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,57 +100,24 @@ impl fmt::Debug for Follow {
     }
 }
 
-impl Runner {
-    /// Reads a session's log behind an event, or from its beginning, and goes on with the run that is under way in it
-    /// until that ends: the way back for a client that has lost its connection.
-    ///
-    /// `after` is the id of the last complete event that the client has: what a server gives as `id:` of a server-sent
-    /// event comes back as `Last-Event-ID`. Fragments are not stored, so their ids are no place in the log.
-    ///
-    /// Checkpoints and echoes are left out; [`Runner::follow_with`] shows them, and follows across pauses.
-    ///
-    /// Any run of this Runner and its clones can be followed, detached or not; of several in the session the detached
-    /// one is, or else the one that began last. [`Detached::follow`](crate::Detached::follow) names one. A detached run
-    /// that has not yet made its session is waited for. Where no run is under way, the stream ends with what is stored,
-    /// and [`Follow::status`] says so. ADK has no such call.
-    ///
-    /// # Errors
-    /// [`RunError::UnknownEvent`] when the session has no event `after`; [`RunError::SessionNotFound`],
-    /// [`RunError::UnknownSession`], [`RunError::AmbiguousSession`], [`RunError::BlankId`]; [`RunError::Session`] when the
-    /// storage fails.
-    ///
-    /// # Cancel safety
-    /// Dropping the future has no effect on the run.
-    pub async fn follow(&self, session: impl Into<SessionRef>, after: Option<EventId>) -> Result<Follow, RunError> {
-        self.follow_with(session, FollowOptions::new().after(after)).await
-    }
-
-    /// Follows a session like [`Runner::follow`], with options.
-    ///
-    /// # Errors
-    /// Those of [`Runner::follow`].
-    ///
-    /// # Cancel safety
-    /// Dropping the future has no effect on the run.
-    pub async fn follow_with(
-        &self,
-        session: impl Into<SessionRef>,
+impl RunnerParts {
+    /// Follows the run of a session, and its log.
+    pub(crate) async fn follow_session(
+        self: &Arc<Self>,
+        session: &SessionRef,
         options: FollowOptions,
     ) -> Result<Follow, RunError> {
-        let (parts, session) = (&self.parts, session.into());
-        for run in parts.active.about_to_begin(&session) {
+        for run in self.active.about_to_begin(session) {
             run.begun().await;
         }
-        let key = parts.session_key(&session).await?;
+        let key = self.session_key(session).await?;
         check_ids(&key)?;
         // Before a run is looked for: none is missed.
-        let later = options.across_pauses.then(|| parts.active.watch(&key));
-        let run = parts.active.of(&key);
-        parts.follow_log(&key, run, later, options).await
+        let later = options.across_pauses.then(|| self.active.watch(&key));
+        let run = self.active.of(&key);
+        self.follow_log(&key, run, later, options).await
     }
-}
 
-impl RunnerParts {
     /// Follows a run that has found its session.
     pub(crate) async fn follow_run(
         self: &Arc<Self>,

@@ -8,7 +8,7 @@ use pleach_artifact::{ArtifactScope, ArtifactService, SaveArtifact, USER_PREFIX,
 use pleach_core::{Event, EventId, Map, Scope, Session, SessionId, SessionKey, UserId, apply};
 use pleach_session::{CreateSession, live_events};
 
-use crate::runner::RunnerParts;
+use crate::parts::RunnerParts;
 use crate::{RunError, Runner};
 
 impl Runner {
@@ -54,7 +54,7 @@ impl Runner {
         };
         let new_id = new_session.unwrap_or_else(|| SessionId::from(self.parts.services.ids.uuid().to_string()));
         let new_key = SessionKey::new(key.app_name, key.user_id, new_id);
-        crate::runner::check_ids(&new_key)?;
+        crate::parts::check_ids(&new_key)?;
         let parts = Arc::clone(&self.parts);
         let copying = tokio::spawn(async move { parts.fork(&source, place, new_key).await });
         copying.await.unwrap_or(Err(RunError::Aborted))

@@ -8,7 +8,8 @@ use std::task::Poll;
 use async_stream::stream;
 use futures_util::Stream;
 
-use crate::active::{ActiveRun, Outcome};
+use crate::active::ActiveRun;
+use crate::outcome::Outcome;
 use crate::seat::Item;
 
 /// A caller's share of a run that another caller has begun. Dropping it leaves the run.
@@ -67,7 +68,7 @@ pub(crate) fn joined(share: Share, run: Arc<ActiveRun>) -> impl Stream<Item = It
                     aborted = None;
                     leader.abort();
                 }
-                let next = leader.poll_next(share.reader, cx);
+                let next = leader.seat.poll_next(share.reader, cx);
                 if let Some(known) = &mut begun
                     && pin!(known).poll(cx).is_ready()
                 {

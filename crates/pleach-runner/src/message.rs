@@ -35,3 +35,10 @@ impl<T: Into<pleach_core::Message>> From<T> for Message {
 pub(crate) fn of_parts(parts: Vec<Part>) -> Content {
     Content::new("user", parts)
 }
+
+/// Whatever a caller says, a user's message has the role `user`.
+// R1103
+pub(crate) fn as_user(mut content: Content) -> Content {
+    content.role = Some("user".into());
+    content
+}

@@ -2,18 +2,19 @@
 
 use std::sync::Arc;
 
-use pleach_context::engine::Engine as _;
+use pleach_context::engine::{Engine as _, root_context};
 use pleach_context::{InvocationContext, NodeError};
 use pleach_core::Question;
 use pleach_session::{live_events_of, open_questions};
 use pleach_workflow::RootEnd;
 
 use crate::RunError;
-use crate::active::{ActiveRun, Outcome};
+use crate::active::ActiveRun;
 use crate::drive::{Drive, must_stop};
-use crate::events::outcome;
-use crate::invoke::{Invocation, is_aborted};
-use crate::runner::RunnerParts;
+use crate::invocation::Invocation;
+use crate::open::is_aborted;
+use crate::outcome::Outcome;
+use crate::parts::RunnerParts;
 
 /// Leaves on `run` how the invocation has ended, as history says.
 ///
@@ -42,13 +43,13 @@ pub(crate) async fn recorded(
                 // R1103: once all of it is done, the id means the old message.
                 tracing::warn!(invocation = %ic.invocation_id(), "the invocation is done: the new message is dropped");
             }
-            run.set_outcome(Outcome::Done(output, ic.engine().dead_ends()));
+            run.set_outcome(Outcome::of(ic, RootEnd::Done(output)));
         }
         _ if other_message => {
             let (session, invocation) = name();
             return Err(RunError::OtherMessage { session, invocation });
         }
-        Some(end) => run.set_outcome(outcome(ic, end)),
+        Some(end) => run.set_outcome(Outcome::of(ic, end)),
         None if aborted || must_stop(ic, run) => run.set_outcome(Outcome::Aborted),
         None => {
             let (session, invocation) = name();
@@ -69,7 +70,7 @@ pub(crate) async fn recorded(
 async fn replay(parts: &RunnerParts, begun: &Invocation, run: &ActiveRun) -> Result<Option<RootEnd>, RunError> {
     let Invocation { ic, engine, input, .. } = begun;
     ic.engine().work_gate().close();
-    let root = pleach_context::engine::root_context(Arc::clone(ic));
+    let root = root_context(Arc::clone(ic));
     let mut drive = Drive::new(Box::pin(engine.run_root(&root, &*parts.root, input.clone())));
     while !must_stop(ic, run) && !ic.engine().work_gate().is_wanted() {
         drive.step(ic, run).await;
@@ -78,7 +79,7 @@ async fn replay(parts: &RunnerParts, begun: &Invocation, run: &ActiveRun) -> Res
             ic.engine().queue().acknowledge(ticket, event);
         }
         if let Some(end) = drive.take_end() {
-            return end.map(Some).map_err(|failure| RunError::Node { error: failure.error, path: failure.path });
+            return end.map(Some).map_err(RunError::from);
         }
     }
     Ok(None)

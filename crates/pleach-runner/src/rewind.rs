@@ -9,7 +9,7 @@ use pleach_artifact::{ArtifactScope, ArtifactService, SaveArtifact, USER_PREFIX,
 use pleach_core::{Event, InvocationId, Map, Scope, Session, SessionId, SessionKey, UserId};
 use serde_json::Value;
 
-use crate::runner::RunnerParts;
+use crate::parts::RunnerParts;
 use crate::store::Store;
 use crate::{RunError, Runner};
 

@@ -1,20 +1,18 @@
 //! [`Run`]: the stream of an invocation's events.
 
 use std::fmt;
-use std::ops::Deref;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll, ready};
 
 use futures_util::Stream;
-use pleach_core::{Event, Question};
 
-use crate::active::{ActiveRun, Outcome, RunEnd};
-use crate::events::events;
-use crate::runner::RunnerParts;
-use crate::seat::Driver;
-use crate::trace::RunSpan;
-use crate::{Detached, RunError, RunRequest, Runner};
+use crate::active::ActiveRun;
+use crate::driver::Driver;
+use crate::outcome::{Outcome, RunEnd};
+use crate::parts::RunnerParts;
+use crate::run_event::RunEvent;
+use crate::{Detached, RunError, RunRequest};
 
 /// An invocation as a stream of its events. It starts when it is first polled.
 ///
@@ -38,40 +36,11 @@ pub struct Run {
     over: bool,
 }
 
-/// One event of a run, and the question that it asks, if it asks one. Dereferences to the [`Event`].
-#[derive(Clone, Debug)]
-pub struct RunEvent {
-    /// The event, shared with the session.
-    pub event: Arc<Event>,
-    /// The question that it asks.
-    pub request: Option<Box<Question>>,
-}
-
-impl RunEvent {
-    pub(crate) fn new(event: Arc<Event>) -> Self {
-        let request = match event.long_running_tool_ids() {
-            Some(_) => event.questions().into_iter().next().map(Box::new),
-            None => None,
-        };
-        Self { event, request }
-    }
-}
-
-impl Deref for RunEvent {
-    type Target = Event;
-
-    fn deref(&self) -> &Event {
-        &self.event
-    }
-}
-
 impl Run {
     pub(crate) fn new(parts: Arc<RunnerParts>, request: RunRequest) -> Self {
         let request = request.bounded();
         let (run, echo) = (Arc::new(ActiveRun::new(&request)), request.yield_user_message);
-        let stream = Box::pin(events(Arc::clone(&parts), request, Arc::clone(&run)));
-        let membership = Membership { parts: Arc::clone(&parts), run: Arc::clone(&run), phase: Phase::New };
-        let reader = run.seat.open(Driver { stream, span: RunSpan::default(), membership });
+        let reader = run.seat.open(Driver::new(Arc::clone(&parts), request, Arc::clone(&run)));
         Self { run, parts, reader, echo, over: false }
     }
 
@@ -134,7 +103,7 @@ impl Run {
         let (parts, run) = (Arc::clone(&self.parts), Arc::clone(&self.run));
         run.set_detached();
         let entered = run.seat.enter();
-        Detached::new(Runner { parts }, run, async move {
+        Detached::new(parts, run, async move {
             entered?;
             self.finish().await
         })
@@ -149,60 +118,12 @@ impl Run {
     }
 }
 
-/// The place of a run among those that are under way, from its first poll to its end.
-pub(crate) struct Membership {
-    parts: Arc<RunnerParts>,
-    pub(crate) run: Arc<ActiveRun>,
-    phase: Phase,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Phase {
-    New,
-    UnderWay,
-    Over,
-}
-
-impl Membership {
-    /// Takes the run in, if it has not begun.
-    pub(crate) fn enter(&mut self) -> Result<(), RunError> {
-        if self.phase == Phase::New {
-            self.phase = Phase::UnderWay;
-            if let Err(error) = self.parts.active.enter(&self.run) {
-                self.end(Some(&error));
-                return Err(error);
-            }
-        }
-        Ok(())
-    }
-
-    /// Takes the run out, because its stream has ended, with an error or without.
-    pub(crate) fn end(&mut self, error: Option<&RunError>) {
-        self.phase = Phase::Over;
-        // First this, then the news: who hears of the end may start another run.
-        self.parts.active.leave(&self.run);
-        match error {
-            Some(error) => self.run.fail(error),
-            None => self.run.complete(),
-        }
-    }
-}
-
-impl Drop for Membership {
-    fn drop(&mut self) {
-        if self.phase != Phase::Over {
-            self.parts.active.leave(&self.run);
-            self.run.finish(RunEnd::Cut);
-        }
-    }
-}
-
 impl Stream for Run {
     type Item = Result<RunEvent, RunError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Option<Self::Item>> {
         while !self.over {
-            let item = ready!(self.run.poll_next(self.reader, cx));
+            let item = ready!(self.run.seat.poll_next(self.reader, cx));
             self.over = !matches!(item, Some(Ok(_)));
             match item {
                 Some(Ok(shown)) if shown.is_message && !self.echo => {}

@@ -4,21 +4,16 @@ use std::fmt;
 use std::sync::Arc;
 
 use pleach_context::Node;
-use pleach_context::engine::Services;
-use pleach_core::{AppName, InvocationId, Session, SessionId, SessionKey, UserId};
-use pleach_session::{GetSessionConfig, SessionService};
+use pleach_core::{AppName, EventId, InvocationId, SessionId, SessionKey, UserId};
+use pleach_session::SessionService;
 use serde::Serialize;
 
 use crate::answer::response_part;
-use crate::closing::Closing;
 use crate::message::of_parts;
+use crate::parts::RunnerParts;
 use crate::question_ref::Strict;
-use crate::registry::ActiveRuns;
 use crate::run::Run;
-use crate::trace::OnSpan;
-use crate::{
-    AnswerOptions, EventsCompactionConfig, Message, QuestionRef, RunError, RunRequest, RunnerBuilder, SessionRef,
-};
+use crate::{AnswerOptions, Follow, FollowOptions, Message, QuestionRef, RunError, RunRequest, SessionRef};
 
 /// Starts and resumes invocations of an app. Cheap to clone; one serves any number of sessions at once.
 ///
@@ -29,27 +24,9 @@ pub struct Runner {
     pub(crate) parts: Arc<RunnerParts>,
 }
 
-pub(crate) struct RunnerParts {
-    pub(crate) app_name: AppName,
-    pub(crate) root: Arc<dyn Node>,
-    pub(crate) services: Arc<Services>,
-    pub(crate) auto_create_session: bool,
-    pub(crate) resumable: bool,
-    pub(crate) compaction: Option<EventsCompactionConfig>,
-    pub(crate) active: ActiveRuns,
-    pub(crate) on_span: OnSpan,
-    pub(crate) closing: Closing,
-}
-
 impl Runner {
     pub(crate) fn from_parts(parts: RunnerParts) -> Self {
         Self { parts: Arc::new(parts) }
-    }
-
-    /// A builder that starts with an app.
-    #[must_use]
-    pub fn app(app: crate::App) -> RunnerBuilder {
-        RunnerBuilder::app(app)
     }
 
     /// The app's name.
@@ -144,55 +121,47 @@ impl Runner {
         self.start(RunRequest::new((user, session)).invocation_id(invocation))
     }
 
-    pub(crate) fn key(&self, user: impl Into<UserId>, session: impl Into<SessionId>) -> SessionKey {
-        SessionKey::new(self.parts.app_name.clone(), user.into(), session.into())
-    }
-}
-
-/// Refuses ids that nobody can mean.
-///
-/// # Errors
-/// A blank user or session id.
-pub(crate) fn check_ids(key: &SessionKey) -> Result<(), RunError> {
-    check_id("user", key.user_id.as_str())?;
-    check_id("session", key.session_id.as_str())
-}
-
-fn check_id(what: &'static str, id: &str) -> Result<(), RunError> {
-    if id.trim().is_empty() { Err(RunError::BlankId(what)) } else { Ok(()) }
-}
-
-impl RunnerParts {
-    /// Loads a session with all its events; it is never created.
+    /// Reads a session's log behind an event, or from its beginning, and goes on with the run that is under way in it
+    /// until that ends: the way back for a client that has lost its connection.
+    ///
+    /// `after` is the id of the last complete event that the client has: what a server gives as `id:` of a server-sent
+    /// event comes back as `Last-Event-ID`. Fragments are not stored, so their ids are no place in the log.
+    ///
+    /// Checkpoints and echoes are left out; [`Runner::follow_with`] shows them, and follows across pauses.
+    ///
+    /// Any run of this Runner and its clones can be followed, detached or not; of several in the session the detached
+    /// one is, or else the one that began last. [`Detached::follow`](crate::Detached::follow) names one. A detached run
+    /// that has not yet made its session is waited for. Where no run is under way, the stream ends with what is stored,
+    /// and [`Follow::status`] says so. ADK has no such call.
     ///
     /// # Errors
-    /// A blank id, no such session, what the session service said.
-    pub(crate) async fn load_all(&self, key: &SessionKey) -> Result<Session, RunError> {
-        check_ids(key)?;
-        let session = self.services.sessions.get_session(key, GetSessionConfig::all()).await?;
-        session.ok_or_else(|| RunError::SessionNotFound(key.clone()))
+    /// [`RunError::UnknownEvent`] when the session has no event `after`; [`RunError::SessionNotFound`],
+    /// [`RunError::UnknownSession`], [`RunError::AmbiguousSession`], [`RunError::BlankId`]; [`RunError::Session`] when the
+    /// storage fails.
+    ///
+    /// # Cancel safety
+    /// Dropping the future has no effect on the run.
+    pub async fn follow(&self, session: impl Into<SessionRef>, after: Option<EventId>) -> Result<Follow, RunError> {
+        self.follow_with(session, FollowOptions::new().after(after)).await
     }
 
-    /// Finds the session that a request names.
-    pub(crate) async fn session_key(&self, session: &SessionRef) -> Result<SessionKey, RunError> {
-        let id = match session {
-            SessionRef::Of(user, id) => return Ok(SessionKey::new(self.app_name.clone(), user.clone(), id.clone())),
-            SessionRef::Key(key) if key.app_name == self.app_name => return Ok(key.clone()),
-            SessionRef::Key(key) => {
-                return Err(RunError::OtherApp { session: key.clone(), app: self.app_name.to_string() });
-            }
-            SessionRef::Only(id) => id,
-        };
-        check_id("session", id.as_str())?;
-        let mut found = self.services.sessions.find_sessions(&self.app_name, id).await?;
-        match found.len() {
-            0 => Err(RunError::UnknownSession { app: self.app_name.to_string(), id: id.to_string() }),
-            1 => Ok(found.remove(0)),
-            _ => {
-                let users = found.iter().map(|key| key.user_id.to_string()).collect();
-                Err(RunError::AmbiguousSession { id: id.to_string(), users })
-            }
-        }
+    /// Follows a session like [`Runner::follow`], with options.
+    ///
+    /// # Errors
+    /// Those of [`Runner::follow`].
+    ///
+    /// # Cancel safety
+    /// Dropping the future has no effect on the run.
+    pub async fn follow_with(
+        &self,
+        session: impl Into<SessionRef>,
+        options: FollowOptions,
+    ) -> Result<Follow, RunError> {
+        self.parts.follow_session(&session.into(), options).await
+    }
+
+    pub(crate) fn key(&self, user: impl Into<UserId>, session: impl Into<SessionId>) -> SessionKey {
+        SessionKey::new(self.parts.app_name.clone(), user.into(), session.into())
     }
 }
 

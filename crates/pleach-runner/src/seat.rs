@@ -4,17 +4,12 @@
 //! continues as long as one of its readers asks, and is cancelled when the last one leaves.
 
 use std::collections::VecDeque;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context as TaskContext, Poll, Wake, Waker};
 
-use futures_util::Stream;
 use pleach_core::Event;
 
 use crate::RunError;
-use crate::active::{ActiveRun, BACKLOG};
-use crate::run::Membership;
-use crate::trace::RunSpan;
 
 /// An event that the stream of a run gives.
 #[derive(Clone, Debug)]
@@ -36,29 +31,20 @@ impl Shown {
 
 pub(crate) type Item = Result<Shown, RunError>;
 
-/// What polls a run: its stream, its span and its place among the runs under way.
-pub(crate) struct Driver {
-    pub(crate) stream: Pin<Box<dyn Stream<Item = Item> + Send>>,
-    pub(crate) span: RunSpan,
-    /// Behind the stream: it is dropped when nothing runs any more.
-    pub(crate) membership: Membership,
+/// What a run is driven by.
+pub(crate) trait Drive: Send {
+    /// Takes the run in among those that are under way, if it has not begun.
+    ///
+    /// # Errors
+    /// [`RunError::Draining`].
+    fn enter(&mut self) -> Result<(), RunError>;
+
+    /// Polls for the next event. It is not polled again after an error or the end.
+    fn poll(&mut self, cx: &mut TaskContext<'_>) -> Poll<Option<Item>>;
 }
 
-impl Driver {
-    fn poll(&mut self, cx: &mut TaskContext<'_>) -> Poll<Option<Item>> {
-        if let Err(error) = self.membership.enter() {
-            return Poll::Ready(Some(Err(error)));
-        }
-        let (stream, run) = (&mut self.stream, &self.membership.run);
-        let polled = self.span.poll(&run.span, || stream.as_mut().poll_next(cx), || run.span_end());
-        match &polled {
-            Poll::Pending | Poll::Ready(Some(Ok(_))) => {}
-            Poll::Ready(Some(Err(error))) => self.membership.end(Some(error)),
-            Poll::Ready(None) => self.membership.end(None),
-        }
-        polled
-    }
-}
+/// How many events a reader or follower may be behind before it misses fragments, or has to read the store again.
+pub(crate) const BACKLOG: usize = 256;
 
 /// Holds the driver of a run between two polls, and what its readers have not read yet.
 #[derive(Default)]
@@ -69,7 +55,7 @@ pub(crate) struct Seat {
 #[derive(Default)]
 struct Inner {
     /// `None` while a reader polls it, and at the end.
-    driver: Option<Box<Driver>>,
+    driver: Option<Box<dyn Drive>>,
     over: bool,
     /// The complete events so far, for those who join.
     shown: Vec<Shown>,
@@ -127,7 +113,7 @@ impl Seat {
     }
 
     /// Takes the driver of a new run; returns its first reader.
-    pub(crate) fn open(&self, driver: Driver) -> u32 {
+    pub(crate) fn open(&self, driver: impl Drive + 'static) -> u32 {
         let mut inner = self.inner();
         inner.driver = Some(Box::new(driver));
         inner.add(VecDeque::new())
@@ -151,7 +137,7 @@ impl Seat {
     /// Takes the run in among those that are under way, if it has not begun.
     pub(crate) fn enter(&self) -> Result<(), RunError> {
         let Some(mut driver) = self.inner().driver.take() else { return Ok(()) };
-        let entered = driver.membership.enter();
+        let entered = driver.enter();
         let mut inner = self.inner();
         match &entered {
             Ok(()) => inner.driver = Some(driver),
@@ -181,10 +167,10 @@ impl Seat {
     }
 }
 
-impl ActiveRun {
+impl Seat {
     /// The next event for a reader, who drives the run unless another one is just doing that.
     pub(crate) fn poll_next(self: &Arc<Self>, reader: u32, cx: &mut TaskContext<'_>) -> Poll<Option<Item>> {
-        let mut inner = self.seat.inner();
+        let mut inner = self.inner();
         let alone = inner.readers.len() == 1;
         let driver = inner.driver.take();
         let (over, known) = (inner.over, inner.readers.iter_mut().find(|other| other.id == reader));
@@ -204,7 +190,7 @@ impl ActiveRun {
         }
         drop(inner);
         let Some(driver) = driver else { return Poll::Pending };
-        let mut turn = Turn { run: self, reader, driver: Some(driver) };
+        let mut turn = Turn { seat: self, reader, driver: Some(driver) };
         let polled = if alone {
             turn.poll(cx)
         } else {
@@ -218,9 +204,9 @@ impl ActiveRun {
 
 /// One poll of a run.
 struct Turn<'a> {
-    run: &'a Arc<ActiveRun>,
+    seat: &'a Arc<Seat>,
     reader: u32,
-    driver: Option<Box<Driver>>,
+    driver: Option<Box<dyn Drive>>,
 }
 
 impl Turn<'_> {
@@ -231,7 +217,7 @@ impl Turn<'_> {
     /// Puts the driver back, unless the run has ended, and gives the others what they have to know.
     fn end(mut self, alone: bool, polled: &Poll<Option<Item>>, waker: &Waker) {
         let driver = self.driver.take();
-        let mut inner = self.run.seat.inner();
+        let mut inner = self.seat.inner();
         let wakers = match polled {
             Poll::Pending => {
                 inner.driver = driver;
@@ -271,7 +257,7 @@ impl Drop for Turn<'_> {
     /// A panic in the stream ends the run for all.
     fn drop(&mut self) {
         let Some(driver) = self.driver.take() else { return };
-        let mut inner = self.run.seat.inner();
+        let mut inner = self.seat.inner();
         inner.close();
         let wakers = inner.share(self.reader, false, || Err(RunError::Aborted));
         drop(inner);
@@ -281,12 +267,12 @@ impl Drop for Turn<'_> {
 }
 
 /// Wakes all readers of a run.
-struct WakeAll(Weak<ActiveRun>);
+struct WakeAll(Weak<Seat>);
 
 impl Wake for WakeAll {
     fn wake(self: Arc<Self>) {
-        let Some(run) = self.0.upgrade() else { return };
-        let wakers = run.seat.inner().take_wakers();
+        let Some(seat) = self.0.upgrade() else { return };
+        let wakers = seat.inner().take_wakers();
         wakers.into_iter().for_each(Waker::wake);
     }
 }

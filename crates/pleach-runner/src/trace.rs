@@ -1,80 +1,58 @@
 //! The span of an invocation: made when the invocation is known, entered while its [`Run`](crate::Run) is polled.
 
 use std::fmt;
-use std::future::poll_fn;
-use std::sync::{Mutex, PoisonError};
-use std::task::Poll;
+use std::future::Future;
 
-use pleach_context::InvocationContext;
 use pleach_context::telemetry::{self, InvocationTrace, OpenSpan, SpanEnd, SpanHook};
-use tracing::Span;
+use pleach_context::{InvocationContext, NodeSpec};
+use tracing::{Instrument as _, Span};
 
 use crate::RunError;
-use crate::runner::RunnerParts;
 
-/// The span of a run, held by whoever polls it; `None` where nobody listens, before the invocation is known, and at the end.
-#[derive(Default)]
-pub(crate) struct RunSpan(Option<OpenSpan>);
-
-/// Where the stream of a run leaves the span for the one who polls it.
-#[derive(Default)]
-pub(crate) struct SpanSlot(Mutex<Option<Span>>);
+/// The span of a run. Dropped before the end, it records that the run was cancelled.
+pub(crate) struct RunSpan(OpenSpan);
 
 /// What an app does with new spans of invocations.
 #[derive(Clone, Default)]
 pub(crate) struct OnSpan(pub(crate) Option<SpanHook>);
 
-impl RunnerParts {
-    /// The span of an invocation that starts or goes on.
-    pub(crate) fn span(&self, ic: &InvocationContext, resumed: bool) -> Span {
-        let span = telemetry::invocation(ic, self.root.spec(), resumed);
-        if let Some(hook) = self.on_span.0.as_ref().filter(|_| !span.is_disabled()) {
+impl OnSpan {
+    /// Opens the span of an invocation that starts or is resumed.
+    pub(crate) fn open(&self, ic: &InvocationContext, root: &NodeSpec, resumed: bool) -> Span {
+        let span = telemetry::invocation(ic, root, resumed);
+        if let Some(hook) = self.0.as_ref().filter(|_| !span.is_disabled()) {
             hook(&span, &InvocationTrace::new(ic.session_key(), ic.invocation_id(), resumed));
         }
         span
     }
 }
 
-impl SpanSlot {
-    /// Leaves a span; what the stream does next is done inside of it.
-    pub(crate) async fn fill(&self, span: Span) {
-        if span.is_disabled() {
-            return;
-        }
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(span);
-        let mut left = false;
-        // Nobody is woken: the poller finds the span and polls on at once.
-        poll_fn(|_| if std::mem::replace(&mut left, true) { Poll::Ready(()) } else { Poll::Pending }).await;
-    }
-
-    fn take(&self) -> Option<Span> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-}
-
 impl RunSpan {
-    /// Polls the stream of a run inside of the span, once there is one; the end of the stream closes it.
-    pub(crate) fn poll<T>(
-        &mut self,
-        slot: &SpanSlot,
-        mut poll: impl FnMut() -> Poll<Option<Result<T, RunError>>>,
-        end: impl FnOnce() -> SpanEnd,
-    ) -> Poll<Option<Result<T, RunError>>> {
-        if self.0.is_none() {
-            let polled = poll();
-            if polled.is_ready() {
-                return polled;
-            }
-            self.0 = slot.take().map(OpenSpan::new);
+    pub(crate) fn new(span: Span) -> Self {
+        Self(OpenSpan::new(span))
+    }
+
+    /// Enters the span, if there is one, while `poll` runs.
+    pub(crate) fn within<T>(span: Option<&Self>, poll: impl FnOnce() -> T) -> T {
+        match span {
+            Some(span) => span.0.span().in_scope(poll),
+            None => poll(),
         }
-        let Some(open) = self.0.take() else { return Poll::Pending };
-        let polled = open.span().in_scope(poll);
-        match &polled {
-            Poll::Ready(None) => open.end(end()),
-            Poll::Ready(Some(Err(error))) => open.fail(error.code()),
-            Poll::Ready(Some(Ok(_))) | Poll::Pending => self.0 = Some(open),
-        }
-        polled
+    }
+
+    /// Enters the span at each poll of `work`.
+    pub(crate) async fn instrument<T>(&self, work: impl Future<Output = T>) -> T {
+        work.instrument(self.0.span().clone()).await
+    }
+
+    /// Records how the run has ended, and closes the span.
+    pub(crate) fn end(self, end: SpanEnd) {
+        self.0.end(end);
+    }
+
+    /// Records what the run failed with, and closes the span.
+    pub(crate) fn fail(self, error: &RunError) {
+        self.0.fail(error.code());
     }
 }
 

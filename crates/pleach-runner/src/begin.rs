@@ -1,0 +1,125 @@
+//! Beginning an invocation that was opened: its message is stored.
+// R1103, R1107
+
+use std::sync::Arc;
+
+use pleach_context::engine::{Engine as _, TakenCredentials};
+use pleach_context::{InvocationContext, NodeInput};
+use pleach_core::{Content, Event, Map};
+
+use crate::RunError;
+use crate::active::ActiveRun;
+use crate::answer::{Answered, resolve};
+use crate::invocation::Invocation;
+use crate::message::as_user;
+use crate::open::Opening;
+use crate::parts::RunnerParts;
+use crate::store::Store;
+
+/// An invocation that has begun.
+pub(crate) enum Begun {
+    /// The root node runs now.
+    Now(Invocation),
+    /// The invocation was started before, and its recorded end counts.
+    Before {
+        invocation: Invocation,
+        /// Whether it was started with another message.
+        other_message: bool,
+    },
+}
+
+impl Opening {
+    /// Stores the message, unless the invocation has one, and gathers what the root node needs.
+    ///
+    /// # Errors
+    /// A failing plugin or session service, an answer that a plugin has replaced and that does not fit. Nothing is stored then.
+    pub(crate) async fn begin(self, parts: &RunnerParts, run: &ActiveRun) -> Result<Begun, RunError> {
+        let Self { ic, engine, mut store, message, answered, state_delta, original, mut history, resumes, quiet } =
+            self;
+        let takes_message = answered.is_some() || original.is_none();
+        let starts_again = !takes_message && message.is_some();
+        let other_message = match (&message, &original) {
+            (Some(message), Some(original)) if starts_again => is_other_message(&ic, message, original).await?,
+            _ => false,
+        };
+        let stored = match message {
+            Some(message) if takes_message => {
+                Some(store_message(parts, &ic, &mut store, message, answered, state_delta).await?)
+            }
+            _ if !state_delta.is_empty() && !starts_again => {
+                store_user_event(&ic, &mut store, Event::from_author("user").with_state_map(state_delta)).await?;
+                None
+            }
+            _ => None,
+        };
+        run.begin(ic.invocation_id());
+        let input_event = original.or_else(|| stored.clone());
+        if let Some(event) = &input_event {
+            ic.engine().set_user_event(Arc::clone(event));
+            // What a plugin has replaced is not what a caller sends.
+            if ic.engine().services().plugins.is_empty() {
+                event.content().iter().for_each(|message| run.set_message(message));
+            }
+        }
+        if resumes {
+            stored.iter().for_each(|event| history.add(event));
+            ic.engine().set_history(history);
+        }
+        if resumes && !starts_again && !store.has_stored() {
+            // Of several that resume, one runs.
+            ic.engine().work_gate().close();
+        }
+        let input = input_event.map_or(NodeInput::Null, NodeInput::Content);
+        let invocation = Invocation { ic, engine, store, input, user_event: stored, quiet };
+        Ok(if starts_again { Begun::Before { invocation, other_message } } else { Begun::Now(invocation) })
+    }
+}
+
+/// Whether a message is another one than that which started the invocation. A plugin may have replaced that one.
+async fn is_other_message(ic: &InvocationContext, new: &Content, first: &Event) -> Result<bool, RunError> {
+    if first.content() == Some(new) {
+        return Ok(false);
+    }
+    let replaced = ic.engine().services().plugins.on_user_message(ic, new).await.map_err(RunError::Plugin)?;
+    Ok(replaced.map(as_user).as_ref() != first.content())
+}
+
+async fn store_message(
+    parts: &RunnerParts,
+    ic: &InvocationContext,
+    store: &mut Store,
+    mut message: Content,
+    mut answered: Option<Answered>,
+    state_delta: Map,
+) -> Result<Arc<Event>, RunError> {
+    if let Some(replaced) =
+        ic.engine().services().plugins.on_user_message(ic, &message).await.map_err(RunError::Plugin)?
+    {
+        message = as_user(replaced);
+        if let Some(known) = &answered {
+            answered = resolve(&message, &ic.events(), Some(&known.invocation_id), &*parts.root)?;
+        }
+    }
+    let sent = TakenCredentials::take_from(&mut message, ic);
+    let mut event = Event::from_author("user").with_content(message).with_state_map(state_delta);
+    if let Some(answered) = answered {
+        event.set_branch(answered.branch);
+        event.set_isolation_scope(answered.isolation_scope);
+    }
+    let stored = store_user_event(ic, store, event).await?;
+    // Not before: of two answers the one that is stored counts.
+    ic.engine().services().sent_credentials.keep(ic, sent);
+    Ok(stored)
+}
+
+/// A user's event is stored without the on_event hooks.
+// R1107
+async fn store_user_event(ic: &InvocationContext, store: &mut Store, mut event: Event) -> Result<Arc<Event>, RunError> {
+    event.set_invocation_id(ic.invocation_id().clone());
+    let metadata: Map = ic.custom_metadata();
+    if !metadata.is_empty() {
+        event.set_custom_metadata(Some(metadata));
+    }
+    store.stamp(ic.engine().services(), &mut event);
+    store.append(ic, Arc::new(event)).await
+}

@@ -1,0 +1,207 @@
+//! [`Driver`]: what polls a run, from the request to the end, inside the span of its invocation.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context as TaskContext, Poll, ready};
+
+use futures_util::Stream;
+use pleach_context::InvocationContext;
+use pleach_context::engine::Engine as _;
+use pleach_core::BoxFuture;
+
+use crate::active::ActiveRun;
+use crate::begin::Begun;
+use crate::join::joined;
+use crate::open::Opened;
+use crate::outcome::RunEnd;
+use crate::parts::RunnerParts;
+use crate::recorded::recorded;
+use crate::seat::{Drive, Item};
+use crate::trace::RunSpan;
+use crate::{RunError, RunRequest};
+
+/// Polls a run: opens and begins the invocation, drives it, and reports its failure to the plugins.
+pub(crate) struct Driver {
+    phase: Phase,
+    /// `None` before the invocation is known, and for a run that has joined another one.
+    span: Option<RunSpan>,
+    /// Behind the stream: it is dropped when nothing runs any more.
+    membership: Membership,
+}
+
+enum Phase {
+    Starting(BoxFuture<'static, Result<Started, Failure>>),
+    Running { stream: Pin<Box<dyn Stream<Item = Item> + Send>>, ic: Option<Arc<InvocationContext>> },
+    Failing(BoxFuture<'static, RunError>),
+}
+
+/// A run whose invocation is known.
+struct Started {
+    span: Option<RunSpan>,
+    /// `None` when all of it was recorded before.
+    phase: Option<Phase>,
+}
+
+/// Why a run did not begin.
+struct Failure {
+    error: RunError,
+    span: Option<RunSpan>,
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
+        Self { error, span: None }
+    }
+}
+
+/// Opens the invocation of a request and begins it.
+async fn start(parts: Arc<RunnerParts>, request: RunRequest, run: Arc<ActiveRun>) -> Result<Started, Failure> {
+    if run.is_closing() {
+        return Ok(Started { span: None, phase: None });
+    }
+    let (opening, span) = match parts.open(request, &run).await? {
+        Opened::Own(opening, span) => (opening, RunSpan::new(span)),
+        Opened::Join(share) => {
+            let phase = Phase::Running { stream: Box::pin(joined(share, run)), ic: None };
+            return Ok(Started { span: None, phase: Some(phase) });
+        }
+    };
+    let begin = async {
+        let ic = Arc::clone(&opening.ic);
+        match opening.begin(&parts, &run).await {
+            Ok(Begun::Now(invocation)) => {
+                let stream = Box::pin(invocation.run(Arc::clone(&parts), Arc::clone(&run)));
+                Ok(Some(Phase::Running { stream, ic: Some(ic) }))
+            }
+            Ok(Begun::Before { invocation, other_message }) => {
+                recorded(&parts, &invocation, other_message, &run).await.map(|()| None)
+            }
+            Err(error) => Err(report(ic, error).await),
+        }
+    };
+    match span.instrument(begin).await {
+        Ok(phase) => Ok(Started { span: Some(span), phase }),
+        Err(error) => Err(Failure { error, span: Some(span) }),
+    }
+}
+
+/// Notifies the plugins of a failure.
+async fn report(ic: Arc<InvocationContext>, error: RunError) -> RunError {
+    ic.engine().services().plugins.on_run_error(&ic, &error.to_node_error()).await;
+    error
+}
+
+impl Driver {
+    pub(crate) fn new(parts: Arc<RunnerParts>, request: RunRequest, run: Arc<ActiveRun>) -> Self {
+        let phase = Phase::Starting(Box::pin(start(Arc::clone(&parts), request, Arc::clone(&run))));
+        Self { phase, span: None, membership: Membership { parts, run, standing: Standing::New } }
+    }
+
+    fn poll_phase(&mut self, cx: &mut TaskContext<'_>) -> Poll<Option<Item>> {
+        loop {
+            let (span, next) = (&self.span, &mut self.phase);
+            match next {
+                Phase::Starting(starting) => match ready!(starting.as_mut().poll(cx)) {
+                    Ok(Started { span, phase }) => {
+                        self.span = span;
+                        let Some(phase) = phase else { return Poll::Ready(None) };
+                        self.phase = phase;
+                    }
+                    Err(Failure { error, span }) => {
+                        self.span = span;
+                        return Poll::Ready(Some(Err(error)));
+                    }
+                },
+                Phase::Running { stream, ic } => {
+                    let polled = ready!(RunSpan::within(span.as_ref(), || stream.as_mut().poll_next(cx)));
+                    match (polled, ic.take()) {
+                        // The nodes are cancelled first.
+                        (Some(Err(error)), Some(ic)) => self.phase = Phase::Failing(Box::pin(report(ic, error))),
+                        (polled, known) => {
+                            *ic = known;
+                            return Poll::Ready(polled);
+                        }
+                    }
+                }
+                Phase::Failing(failing) => {
+                    let error = ready!(RunSpan::within(span.as_ref(), || failing.as_mut().poll(cx)));
+                    return Poll::Ready(Some(Err(error)));
+                }
+            }
+        }
+    }
+}
+
+impl Drive for Driver {
+    fn enter(&mut self) -> Result<(), RunError> {
+        self.membership.enter()
+    }
+
+    fn poll(&mut self, cx: &mut TaskContext<'_>) -> Poll<Option<Item>> {
+        if let Err(error) = self.membership.enter() {
+            return Poll::Ready(Some(Err(error)));
+        }
+        let polled = ready!(self.poll_phase(cx));
+        match &polled {
+            Some(Ok(_)) => return Poll::Ready(polled),
+            Some(Err(error)) => {
+                self.span.take().into_iter().for_each(|span| span.fail(error));
+                self.membership.end(Some(error));
+            }
+            None => {
+                let end = self.membership.run.span_end();
+                self.span.take().into_iter().for_each(|span| span.end(end));
+                self.membership.end(None);
+            }
+        }
+        Poll::Ready(polled)
+    }
+}
+
+/// The place of a run among those that are under way, from its first poll to its end.
+struct Membership {
+    parts: Arc<RunnerParts>,
+    run: Arc<ActiveRun>,
+    standing: Standing,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    New,
+    UnderWay,
+    Over,
+}
+
+impl Membership {
+    /// Takes the run in, if it has not begun.
+    fn enter(&mut self) -> Result<(), RunError> {
+        if self.standing == Standing::New {
+            self.standing = Standing::UnderWay;
+            if let Err(error) = self.parts.active.enter(&self.run) {
+                self.end(Some(&error));
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the run out, because it has ended, with an error or without.
+    fn end(&mut self, error: Option<&RunError>) {
+        self.standing = Standing::Over;
+        // First this, then the news: who hears of the end may start another run.
+        self.parts.active.leave(&self.run);
+        match error {
+            Some(error) => self.run.fail(error),
+            None => self.run.complete(),
+        }
+    }
+}
+
+impl Drop for Membership {
+    fn drop(&mut self) {
+        if self.standing != Standing::Over {
+            self.parts.active.leave(&self.run);
+            self.run.finish(RunEnd::Cut);
+        }
+    }
+}

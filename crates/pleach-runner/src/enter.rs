@@ -1,0 +1,67 @@
+//! A run takes its place among those of its session, or joins the one that has its invocation.
+
+use std::pin::pin;
+use std::sync::Arc;
+
+use futures_util::future::select;
+use pleach_core::SessionKey;
+
+use crate::active::ActiveRun;
+use crate::join::{Share, differs};
+use crate::parts::RunnerParts;
+use crate::registry::Claimed;
+use crate::{RunError, RunRequest};
+
+impl RunnerParts {
+    /// Takes a place among the runs of the session, or joins the one that has the invocation.
+    pub(crate) async fn enter_session(
+        &self,
+        request: &RunRequest,
+        run: &Arc<ActiveRun>,
+        key: &SessionKey,
+    ) -> Result<Option<Share>, RunError> {
+        loop {
+            let leader = match self.claim(request, run, key).await? {
+                Claimed::Own(ending) => {
+                    for ending in ending {
+                        ending.ended().await;
+                    }
+                    return Ok(None);
+                }
+                Claimed::Join(leader) => leader,
+            };
+            if let (true, Some(invocation)) = (differs(&leader, run), run.wanted()) {
+                return Err(RunError::OtherMessage { session: key.clone(), invocation: invocation.clone() });
+            }
+            if let Some(share) = Share::of(Arc::clone(&leader)) {
+                run.set_leader(&leader);
+                self.active.leave(run);
+                return Ok(Some(share));
+            }
+            leader.ended().await;
+        }
+    }
+
+    /// Claims the session for a run; one that is queued waits until nothing keeps the session busy.
+    ///
+    /// # Errors
+    /// [`RunError::Busy`], and [`RunError::Aborted`] when the run is stopped while it waits.
+    async fn claim(&self, request: &RunRequest, run: &Arc<ActiveRun>, key: &SessionKey) -> Result<Claimed, RunError> {
+        if request.strict.as_ref().is_none_or(|strict| !strict.options.queue) {
+            return self.active.claim(run, key);
+        }
+        loop {
+            while let Some(other) = self.active.before(run, key) {
+                select(pin!(other.ended()), pin!(request.abort.aborted())).await;
+                if request.abort.is_aborted() || run.is_closing() {
+                    return Err(RunError::Aborted);
+                }
+            }
+            match self.active.claim(run, key) {
+                // A detached run has begun between the two.
+                Err(RunError::Busy { .. }) => {}
+                claimed => return claimed,
+            }
+        }
+    }
+}

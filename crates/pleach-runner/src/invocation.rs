@@ -1,0 +1,113 @@
+//! [`Invocation`]: the order of things in one run, from the message to the end.
+// R1103, R1107, R1108, R1130
+
+use std::sync::Arc;
+
+use async_stream::try_stream;
+use futures_util::{Stream, future};
+use pleach_context::engine::{Engine as _, root_context};
+use pleach_context::{InvocationContext, NodeInput};
+use pleach_core::{Content, Event};
+use pleach_workflow::{Engine, RootEnd};
+
+use crate::RunError;
+use crate::active::ActiveRun;
+use crate::drive::{Drive, must_stop, stopped};
+use crate::outcome::Outcome;
+use crate::parts::RunnerParts;
+use crate::quiet::Quiet;
+use crate::seal::seals;
+use crate::seat::{Item, Shown};
+use crate::store::{Store, Stored};
+
+/// An invocation that is ready to run its root node.
+pub(crate) struct Invocation {
+    pub(crate) ic: Arc<InvocationContext>,
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) store: Store,
+    pub(crate) input: NodeInput,
+    /// The stored event of the message.
+    pub(crate) user_event: Option<Arc<Event>>,
+    /// What a resume holds back.
+    pub(crate) quiet: Quiet,
+}
+
+impl Invocation {
+    /// Runs the root node: stores each event, hands it out, and then lets its node continue. Leaves on `run` how the
+    /// invocation has ended.
+    ///
+    /// Dropping the stream cancels what runs.
+    pub(crate) fn run(self, parts: Arc<RunnerParts>, run: Arc<ActiveRun>) -> impl Stream<Item = Item> + Send {
+        let Self { ic, engine, mut store, input, user_event, mut quiet } = self;
+        try_stream! {
+            if let Some(event) = user_event {
+                yield Shown::message(event);
+            }
+            let mut ended = None;
+            if let Some(content) = ic.engine().services().plugins.before_run(&ic).await.map_err(RunError::Plugin)? {
+                yield Shown::event(store.take(&ic, Arc::new(early_exit(&ic, content))).await?.shown);
+                ended = Some(Ok(RootEnd::Done(NodeInput::Null)));
+            } else {
+                let root = root_context(Arc::clone(&ic));
+                let mut drive = Drive::new(Box::pin(engine.run_root(&root, &*parts.root, input)));
+                'drive: loop {
+                    while let Some((ticket, event)) = ic.engine().queue().take() {
+                        let Some((ticket, event)) = quiet.pass(ic.engine().queue(), ticket, event) else { continue };
+                        for held in quiet.release() {
+                            yield Shown::event(drive.drive_while(store.take(&ic, held)).await?.shown);
+                        }
+                        let Stored { shown, original } = drive.drive_while(store.take(&ic, event)).await?;
+                        yield Shown::event(shown);
+                        // What several lanes have queued meanwhile may be dropped (R1130).
+                        if must_stop(&ic, &run) {
+                            break 'drive;
+                        }
+                        ic.engine().queue().acknowledge(ticket, original);
+                    }
+                    if must_stop(&ic, &run) || ended.is_some() {
+                        break;
+                    }
+                    if ic.engine().work_gate().is_wanted() {
+                        store.claim(&ic).await?;
+                    }
+                    drive.step(&ic, &run).await;
+                    ended = drive.take_end();
+                }
+            }
+            if let Some(Ok(end)) = &ended {
+                for held in quiet.end(matches!(end, RootEnd::Waiting(_))) {
+                    yield Shown::event(store.take(&ic, held).await?.shown);
+                }
+            }
+            let (cut, aborted) = (run.is_closing(), ic.is_aborted());
+            if aborted && !cut {
+                for seal in seals(&ic, &parts.root.spec().name) {
+                    yield Shown::event(store.take(&ic, Arc::new(seal)).await?.shown);
+                }
+            }
+            let outcome = match ended {
+                Some(ended) if !cut && !aborted => Outcome::of(&ic, ended.map_err(RunError::from)?),
+                _ => Outcome::Aborted,
+            };
+            if !cut && !matches!(outcome, Outcome::Waiting(_)) {
+                ic.engine().services().sent_credentials.forget(&ic);
+            }
+            let succeeded = !matches!(outcome, Outcome::Aborted);
+            run.set_outcome(outcome);
+            ic.engine().services().plugins.after_run(&ic).await.map_err(RunError::Plugin)?;
+            if let (Some(config), true) = (&parts.compaction, succeeded && store.has_stored() && !must_stop(&ic, &run)) {
+                run.set_summing_up();
+                // An abort leaves the summary to a later invocation.
+                let compacting = std::pin::pin!(config.compact(&ic, &mut store));
+                future::select(compacting, std::pin::pin!(stopped(&ic, &run))).await;
+            }
+        }
+    }
+}
+
+/// The event of a run that a plugin ended before it began.
+fn early_exit(ic: &InvocationContext, content: Content) -> Event {
+    let mut event = Event::from_author("model").with_content(content);
+    event.set_invocation_id(ic.invocation_id().clone());
+    event
+}

@@ -1,0 +1,183 @@
+//! Opening an invocation: the session is found and loaded, and the request is checked against it. Nothing is stored.
+// R1103–R1106
+
+use std::sync::Arc;
+
+use pleach_context::engine::InvocationSetup;
+use pleach_context::{History, InvocationContext};
+use pleach_core::{Content, Event, InvocationId, Map, Session, SessionKey, Unstorable};
+use pleach_session::{ABORTED, CreateSession, GetSessionConfig, SessionError, live_events_of};
+use pleach_workflow::Engine;
+use smol_str::SmolStr;
+use tracing::Span;
+
+use crate::active::ActiveRun;
+use crate::answer::{Answered, resolve};
+use crate::join::Share;
+use crate::message::as_user;
+use crate::parts::{RunnerParts, check_ids};
+use crate::quiet::Quiet;
+use crate::store::Store;
+use crate::strict::resolve_strict;
+use crate::{RunError, RunRequest};
+
+/// What a request comes to.
+pub(crate) enum Opened {
+    /// An invocation of its own, and the span that everything else of it belongs to.
+    Own(Box<Opening>, Span),
+    /// Another caller's run has the invocation.
+    Join(Share),
+}
+
+/// An invocation that a request begins, resumes or starts again. Its session is loaded and the request is checked.
+pub(crate) struct Opening {
+    pub(crate) ic: Arc<InvocationContext>,
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) store: Store,
+    pub(crate) message: Option<Content>,
+    /// What the message answers.
+    pub(crate) answered: Option<Answered>,
+    pub(crate) state_delta: Map,
+    /// The stored message that the invocation started with.
+    pub(crate) original: Option<Arc<Event>>,
+    pub(crate) history: History,
+    /// Whether events of the invocation are stored.
+    pub(crate) resumes: bool,
+    /// What a resume holds back.
+    pub(crate) quiet: Quiet,
+}
+
+/// A request's message, as its session takes it.
+#[derive(Default)]
+struct Checked {
+    message: Option<Content>,
+    answered: Option<Answered>,
+    /// The history of the invocation that is answered, where the check has read it.
+    history: Option<History>,
+}
+
+impl RunnerParts {
+    /// Finds and loads the session, and checks the request.
+    ///
+    /// # Errors
+    /// No such session, a session that is busy, an unknown or aborted invocation, a message that cannot be taken, an answer that
+    /// does not fit.
+    pub(crate) async fn open(&self, request: RunRequest, run: &Arc<ActiveRun>) -> Result<Opened, RunError> {
+        let key = self.session_key(&request.session).await?;
+        check_ids(&key)?;
+        if let Some(Unstorable { field, reason }) = request.refused {
+            return Err(SessionError::Unstorable { key, field, reason }.into());
+        }
+        // Before the session is loaded: behind a run that is just ending the newcomer sees all of it.
+        if let Some(share) = self.enter_session(&request, run, &key).await? {
+            return Ok(Opened::Join(share));
+        }
+        let session = self.load(&key, &request).await?;
+        let Checked { message, answered, history } = self.check(&request, &session)?;
+        let known =
+            answered.as_ref().map(|answered| answered.invocation_id.clone()).or_else(|| request.invocation_id.clone());
+        // Of a rewound invocation no event counts (R1141).
+        let own = known.as_ref().map(|id| live_events_of(&session.events, id)).unwrap_or_default();
+        let (original, resumes) = (first_message(&own), !own.is_empty());
+        // The message that started it gives the recorded end.
+        let continues = answered.is_some() || message.is_none();
+        if let Some(event) = own.last().filter(|_| continues && is_aborted(&own)) {
+            return Err(RunError::InvocationAborted { invocation: event.invocation_id().clone() });
+        }
+        if let (Some(named), None, false) = (&request.invocation_id, &message, resumes) {
+            return Err(RunError::UnknownInvocation { session: key, invocation: named.to_string() });
+        }
+        let history = history.unwrap_or_else(|| History::of(&own));
+        let is_quiet = resumes && message.is_none() && request.state_delta.is_empty();
+        let quiet = match is_quiet {
+            true => Quiet::resume(&own, &self.root.spec().name, answered.is_some()),
+            false => Quiet::default(),
+        };
+        let invocation_id = known.unwrap_or_else(|| InvocationId::from(format!("e-{}", self.services.ids.uuid())));
+        let engine = Arc::new(Engine::new());
+        let store = Store::new(session.head.clone()).of_run(run);
+        let ic = Arc::new(self.setup(&request, session, invocation_id, &engine).open());
+        let span = self.on_span.open(&ic, self.root.spec(), resumes);
+        let state_delta = request.state_delta;
+        let opening = Opening { ic, engine, store, message, answered, state_delta, original, history, resumes, quiet };
+        Ok(Opened::Own(Box::new(opening), span))
+    }
+
+    fn setup(
+        &self,
+        request: &RunRequest,
+        session: Session,
+        invocation_id: InvocationId,
+        engine: &Arc<Engine>,
+    ) -> InvocationSetup {
+        InvocationSetup {
+            // The stored key: a backend may know the session without the blanks around its id.
+            session_key: Arc::clone(session.head.shared_key()),
+            last_update_time: session.head.last_update_time(),
+            invocation_id,
+            agent_name: SmolStr::new_static("unknown"),
+            run_config: Arc::new(request.config.clone()),
+            resumable: self.resumable,
+            services: Arc::clone(&self.services),
+            scheduler: Arc::clone(engine) as _,
+            abort: request.abort.clone(),
+            state: session.state,
+            events: session.events,
+        }
+    }
+
+    /// Finds what the message answers, and checks it.
+    fn check(&self, request: &RunRequest, session: &Session) -> Result<Checked, RunError> {
+        let Some(message) = request.message.clone().map(as_user) else { return Ok(Checked::default()) };
+        if let Some(strict) = &request.strict {
+            let taken = resolve_strict(&message, strict, &session.events, &*self.root)?;
+            let (answered, history) = (Some(taken.answered), Some(taken.history));
+            return Ok(Checked { message: taken.message, answered, history });
+        }
+        let answered = resolve(&message, &session.events, request.invocation_id.as_ref(), &*self.root)?;
+        if let (Some(answered), Some(named)) = (&answered, &request.invocation_id)
+            && answered.invocation_id != *named
+        {
+            tracing::warn!(%named, asked = %answered.invocation_id, "the answer belongs to another invocation, which goes on");
+        }
+        Ok(Checked { message: Some(message), answered, history: None })
+    }
+
+    async fn load(&self, key: &SessionKey, request: &RunRequest) -> Result<Session, RunError> {
+        let sessions = &self.services.sessions;
+        // What an invocation has done is read from its events: a resume needs them all.
+        let answers = request.message.as_ref().is_some_and(|message| message.function_responses().next().is_some());
+        let resumes = answers || request.invocation_id.is_some();
+        let config = if resumes { GetSessionConfig::all() } else { request.config.get_session_config };
+        if let Some(session) = sessions.get_session(key, config).await? {
+            return Ok(session);
+        }
+        if !self.auto_create_session || answers || (resumes && request.message.is_none()) {
+            return Err(RunError::SessionNotFound(key.clone()));
+        }
+        let create = CreateSession::new(key.app_name.clone(), key.user_id.clone())
+            .with_session_id(key.session_id.clone())
+            .with_create_time(self.services.clock.now());
+        match sessions.create_session(create).await {
+            // Another run has created it meanwhile.
+            Err(SessionError::AlreadyExists(_)) => {
+                let session = sessions.get_session(key, config).await?;
+                session.ok_or_else(|| RunError::SessionNotFound(key.clone()))
+            }
+            created => Ok(created?),
+        }
+    }
+}
+
+/// Whether an invocation was aborted, and nothing of it has run since.
+pub(crate) fn is_aborted(own: &[&Arc<Event>]) -> bool {
+    let last = own.iter().rev().find(|event| !event.is_from_user());
+    last.is_some_and(|event| event.error_code() == Some(ABORTED))
+}
+
+/// The message that started an invocation: its first user event with content that answers nothing.
+fn first_message(own: &[&Arc<Event>]) -> Option<Arc<Event>> {
+    let mut users = own.iter().filter(|event| event.is_from_user());
+    let message = users.find(|event| event.content().is_some() && event.function_responses().next().is_none());
+    message.map(|event| Arc::clone(event))
+}

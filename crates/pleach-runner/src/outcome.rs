@@ -1,0 +1,101 @@
+//! How a run ends: [`Outcome`] with what its output is made from, and the public [`RunEnd`].
+
+use pleach_context::engine::Engine as _;
+use pleach_context::telemetry::SpanEnd;
+use pleach_context::{DeadEnd, InvocationContext, NodeInput};
+use pleach_core::Question;
+use pleach_workflow::RootEnd;
+
+use crate::RunError;
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RunEnd {
+    /// The root node has completed.
+    Done,
+    /// The root node has completed, but on the way branches ended before a last node: no edge took a route, or a join
+    /// waited in vain.
+    DoneWithDeadEnds(Vec<DeadEnd>),
+    /// It waits for answers.
+    Waiting,
+    /// It failed.
+    Failed {
+        /// The class of the error, as [`RunError::code`] gives it.
+        code: String,
+        /// Its text, as [`RunError::message`] gives it.
+        message: String,
+    },
+    /// It was aborted: its open calls are answered and it is over.
+    // R1130
+    Aborted,
+    /// It was cut off where it was, by a drop, by [`Run::close`](crate::Run::close) or by a drain. Nothing says so in the
+    /// session, and [`Runner::resume`](crate::Runner::resume) goes on with it.
+    Cut,
+}
+
+/// What only the output of a run is made from.
+#[derive(Clone)]
+pub(crate) enum Outcome {
+    Done(NodeInput, Vec<DeadEnd>),
+    Waiting(Vec<Question>),
+    Aborted,
+}
+
+impl RunEnd {
+    /// Whether the root node has completed, with or without dead ends.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        matches!(self, Self::Done | Self::DoneWithDeadEnds(_))
+    }
+}
+
+impl Outcome {
+    /// How an invocation whose root node has ended stands.
+    pub(crate) fn of(ic: &InvocationContext, end: RootEnd) -> Self {
+        match end {
+            RootEnd::Done(output) => Self::Done(output, ic.engine().dead_ends()),
+            RootEnd::Waiting(ids) => {
+                let own = ic.events().into_iter().filter(|event| event.invocation_id() == ic.invocation_id());
+                let mut asked: Vec<Question> = own.flat_map(|event| event.questions()).collect();
+                // Of a question that was asked again the last one counts.
+                asked.reverse();
+                let newest = |id: &String| asked.iter().find(|question| question.id == *id).cloned();
+                Self::Waiting(ids.iter().filter_map(newest).collect())
+            }
+        }
+    }
+
+    /// The public end of a run with this outcome.
+    pub(crate) fn end(&self, is_closing: bool) -> RunEnd {
+        match self {
+            Self::Done(_, dead_ends) if dead_ends.is_empty() => RunEnd::Done,
+            Self::Done(_, dead_ends) => RunEnd::DoneWithDeadEnds(dead_ends.clone()),
+            Self::Waiting(_) => RunEnd::Waiting,
+            Self::Aborted if !is_closing => RunEnd::Aborted,
+            Self::Aborted => RunEnd::Cut,
+        }
+    }
+
+    /// The end of the run's span.
+    pub(crate) fn span_end(&self) -> SpanEnd {
+        match self {
+            Self::Done(..) => SpanEnd::Completed,
+            Self::Waiting(_) => SpanEnd::Interrupted,
+            Self::Aborted => SpanEnd::Cancelled,
+        }
+    }
+
+    /// The output, as the type that the caller wants.
+    pub(crate) fn output<T: serde::de::DeserializeOwned>(self) -> Result<T, RunError> {
+        match self {
+            Self::Done(output, dead_ends) => output.parse().map_err(|error| match output.is_null() {
+                true if dead_ends.is_empty() => RunError::NoOutput,
+                true => RunError::DeadEnd(dead_ends),
+                false => RunError::Output(error),
+            }),
+            Self::Waiting(questions) => Err(RunError::Waiting(questions)),
+            Self::Aborted => Err(RunError::Aborted),
+        }
+    }
+}
