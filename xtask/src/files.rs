@@ -4,8 +4,34 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
+use crate::workspace::Workspace;
+
 /// Folders that hold nothing of the repository's own.
 const SKIPPED: &[&str] = &["target", "node_modules"];
+
+/// The texts of the repository, by their paths from the root.
+pub(crate) struct Sources {
+    pub(crate) files: Vec<(PathBuf, String)>,
+}
+
+impl Sources {
+    /// Reads sources, schemas, documents and lists.
+    pub(crate) fn load(workspace: &Workspace) -> anyhow::Result<Self> {
+        let files = below(&workspace.workspace_root, &["rs", "sql", "md", "txt"])?;
+        let text = |file: PathBuf| Ok((workspace.relative(&file).to_path_buf(), read(&file)?));
+        Ok(Self { files: files.into_iter().map(text).collect::<anyhow::Result<_>>()? })
+    }
+
+    pub(crate) fn find(&self, path: &str) -> Option<&str> {
+        let index = self.files.binary_search_by(|(file, _)| file.as_path().cmp(Path::new(path))).ok()?;
+        Some(&self.files[index].1)
+    }
+
+    /// The text of a file, empty when there is none.
+    pub(crate) fn text(&self, path: &str) -> &str {
+        self.find(path).unwrap_or_default()
+    }
+}
 
 /// Every file below `folder` with one of these extensions, sorted; empty when there is no such folder. Hidden folders
 /// are left out.

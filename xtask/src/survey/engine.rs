@@ -11,8 +11,8 @@ use syn::{ImplItem, Item};
 
 use super::items::{self, is_public};
 use super::source::Module;
+use crate::files::Sources;
 use crate::files::is_unit_tests;
-use crate::tidy::Sources;
 
 /// The crate of the types that handlers are given.
 const OWNER: &str = "crates/pleach-context";

@@ -12,8 +12,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
+use crate::files::Sources;
 use crate::files::{code_lines, is_unit_tests};
-use crate::tidy::{Sources, WORDS, count_words, undefined_rules};
+use crate::tidy::{WORDS, count_words, undefined_rules};
 use crate::workspace::{Package, Workspace};
 use source::modules;
 

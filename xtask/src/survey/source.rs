@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
+use crate::files::Sources;
 use crate::files::is_unit_tests;
-use crate::tidy::Sources;
 
 /// A source file.
 pub(super) struct Module {

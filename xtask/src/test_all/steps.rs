@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::Context as _;
 
-use super::{Need, Run};
+use super::shared::{Need, Run};
 use crate::cargo::{cargo, counted, succeeds};
 use crate::conformance::{self, Build};
 use crate::report::{Counts, Outcome};

@@ -2,9 +2,10 @@
 //!
 //! Whether a test checks what its case says is for people to judge.
 
+use super::finding::Finding;
 use super::pins::{Pins, attributed};
 use super::tables::{cells, names};
-use super::{Finding, Sources};
+use crate::files::Sources;
 
 const TABLE: &str = "docs/edge-cases.md";
 

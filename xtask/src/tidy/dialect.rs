@@ -5,7 +5,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Finding, Sources};
+use super::finding::Finding;
+use crate::files::Sources;
 use crate::files::comment;
 
 /// The words, each with its name in reports and its forms, separated by `|`.

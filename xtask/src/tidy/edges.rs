@@ -1,6 +1,6 @@
 //! Dependencies between the crates of the workspace, against the layer table.
 
-use super::Finding;
+use super::finding::Finding;
 use crate::files::read;
 use crate::layers::{LAYERS, Role, Row, TESTKIT, row};
 use crate::workspace::{Dependency, Package, Workspace};

@@ -7,6 +7,7 @@
 mod cases;
 mod dialect;
 mod edges;
+mod finding;
 mod manifests;
 mod paths;
 mod pins;
@@ -15,45 +16,11 @@ mod sizes;
 mod sources;
 mod tables;
 
-use std::path::{Path, PathBuf};
-
-use crate::files::{below, read};
+use crate::files::Sources;
 use crate::workspace::Workspace;
 pub(crate) use dialect::{WORDS, count as count_words};
 use pins::Pins;
 pub(crate) use rules::undefined as undefined_rules;
-
-/// One broken rule.
-#[derive(Debug, PartialEq, Eq)]
-struct Finding {
-    file: PathBuf,
-    line: usize,
-    message: String,
-}
-
-/// The texts of the repository, by their paths from the root.
-pub(crate) struct Sources {
-    pub(crate) files: Vec<(PathBuf, String)>,
-}
-
-impl Sources {
-    /// Reads sources, schemas, documents and lists.
-    pub(crate) fn load(workspace: &Workspace) -> anyhow::Result<Self> {
-        let files = below(&workspace.workspace_root, &["rs", "sql", "md", "txt"])?;
-        let text = |file: PathBuf| Ok((workspace.relative(&file).to_path_buf(), read(&file)?));
-        Ok(Self { files: files.into_iter().map(text).collect::<anyhow::Result<_>>()? })
-    }
-
-    fn find(&self, path: &str) -> Option<&str> {
-        let index = self.files.binary_search_by(|(file, _)| file.as_path().cmp(Path::new(path))).ok()?;
-        Some(&self.files[index].1)
-    }
-
-    /// The text of a file, empty when there is none.
-    fn text(&self, path: &str) -> &str {
-        self.find(path).unwrap_or_default()
-    }
-}
 
 /// Prints every finding; true when there is none.
 pub(crate) fn run() -> anyhow::Result<bool> {

@@ -6,9 +6,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use super::finding::Finding;
 use super::pins::{Pins, function};
 use super::tables::{cells, names};
-use super::{Finding, Sources};
+use crate::files::Sources;
 use crate::files::comment;
 
 const PAGE: &str = "docs/rules.md";

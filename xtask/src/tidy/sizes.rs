@@ -4,7 +4,8 @@
 
 use std::path::Path;
 
-use super::{Finding, Sources};
+use super::finding::Finding;
+use crate::files::Sources;
 use crate::files::{code_lines, is_unit_tests};
 
 /// How many lines of source, tests aside, a crate may have.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::Finding;
+use super::finding::Finding;
 use crate::files::{code_lines, is_unit_tests};
 
 /// The longest a source file may be, tests not counted.

@@ -1,0 +1,98 @@
+//! What the steps of `test-all` share: the workspace, and things from outside, each obtained once.
+
+use std::ffi::OsStr;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use super::options::Options;
+use crate::adk::{self, PYTHON_VARIABLE};
+use crate::postgres::{Durability, Server, URL_VARIABLE};
+use crate::report::{Outcome, StepReport};
+use crate::workspace::Workspace;
+
+/// What the steps share.
+pub(super) struct Run {
+    pub(super) workspace: Workspace,
+    postgres: Wanted<Server>,
+    adk: Wanted<PathBuf>,
+}
+
+/// Something from outside, obtained when the first step that uses it starts.
+enum Wanted<T> {
+    NotAsked,
+    Ready(T),
+    Unavailable,
+}
+
+/// Names what steps use from outside. They do the rest of their work without it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Need {
+    /// A database server.
+    Postgres,
+    /// A Python with google-adk.
+    Adk,
+}
+
+impl Run {
+    pub(super) fn new(workspace: Workspace) -> Self {
+        Self { workspace, postgres: Wanted::NotAsked, adk: Wanted::NotAsked }
+    }
+
+    /// Gets the server; a row of its own in the table.
+    pub(super) fn obtain_postgres(&mut self, options: &Options) -> Option<StepReport> {
+        let about = "a server for the steps that use one";
+        let mut report = self.postgres.obtain("postgres", about, || Server::obtain(Durability::None))?;
+        if options.require_postgres && matches!(report.outcome, Outcome::Skipped(_)) {
+            report.outcome = Outcome::Failed(Default::default());
+        }
+        Some(report)
+    }
+
+    /// Gets the Python; also a row of its own, and never a failure: a machine that has only Rust is a good machine.
+    pub(super) fn obtain_adk(&mut self) -> Option<StepReport> {
+        let target = &self.workspace.target_directory;
+        self.adk.obtain("adk", "google-adk for the tests that compare with it", || adk::obtain(target))
+    }
+
+    /// The variables by which tests find what there is to use.
+    /// Without one, the tests that need the thing say SKIPPED and pass.
+    pub(super) fn environment(&self) -> Vec<(&'static str, &OsStr)> {
+        let mut variables = Vec::new();
+        if let Wanted::Ready(server) = &self.postgres {
+            variables.push((URL_VARIABLE, OsStr::new(server.url())));
+        }
+        if let Wanted::Ready(python) = &self.adk {
+            variables.push((PYTHON_VARIABLE, python.as_os_str()));
+        }
+        variables
+    }
+}
+
+impl<T> Wanted<T> {
+    /// Gets the thing unless that has been tried already.
+    fn obtain(
+        &mut self,
+        name: &'static str,
+        about: &str,
+        obtain: impl FnOnce() -> anyhow::Result<T>,
+    ) -> Option<StepReport> {
+        if !matches!(self, Self::NotAsked) {
+            return None;
+        }
+        println!("\n=== {name}: {about}");
+        let start = Instant::now();
+        let outcome = match obtain() {
+            Ok(thing) => {
+                *self = Self::Ready(thing);
+                Outcome::Passed(Default::default())
+            }
+            Err(error) => {
+                *self = Self::Unavailable;
+                let reason = format!("{error:#}");
+                println!("not to be had: {reason}");
+                Outcome::Skipped(reason)
+            }
+        };
+        Some(StepReport { name, outcome, time: start.elapsed() })
+    }
+}
