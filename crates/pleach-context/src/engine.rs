@@ -10,16 +10,17 @@ use std::sync::Arc;
 use crate::{Context, InvocationContext};
 
 pub use crate::context::{
-    Carries, ChildSetup, DetachedChild, GraphNames, Pending, Place, RunOutcome, Staged, ToolRequests, asked_detached,
+    Carries, ChildSetup, DetachedChild, GraphNames, Pending, Place, Staged, ToolRequests, asked_detached,
 };
 pub use crate::credential::{
     KeptCredentials, SentCredential, TakenCredentials, accept_credential, credential_question, sent_credential,
 };
 pub use crate::history::{Answered, RecordedRun, RunKey, RunRecord, mark_completed, notes_completed_runs};
 pub use crate::invocation::InvocationSetup;
+pub use crate::node_end::{NodeEnd, NodeResult};
 pub use crate::plugin::PluginManager;
 pub use crate::queue::{EventQueue, Ticket};
-pub use crate::scheduler::{ChildEnd, NodeScheduler};
+pub use crate::scheduler::NodeScheduler;
 pub use crate::services::Services;
 pub use crate::work_gate::WorkGate;
 

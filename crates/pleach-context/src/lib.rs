@@ -17,6 +17,7 @@ mod history;
 mod invocation;
 mod lax;
 mod node;
+mod node_end;
 mod plugin;
 mod queue;
 mod retry;

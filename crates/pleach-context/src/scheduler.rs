@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pleach_core::BoxFuture;
 use smol_str::SmolStr;
 
-use crate::engine::DetachedChild;
+use crate::engine::{DetachedChild, NodeEnd};
 use crate::{Context, Node, NodeError, NodeInput};
 
 /// How a dynamic child is run. ADK: the arguments of `Context.run_node`.
@@ -82,18 +82,6 @@ impl RunOptions {
     }
 }
 
-/// How the run of a dynamic child ended, when it did not fail.
-#[derive(Clone, Debug)]
-pub enum ChildEnd {
-    /// It completed with this output.
-    Done(NodeInput),
-    /// It waits for answers to these questions.
-    Interrupted(Vec<String>),
-    /// It waits for more input.
-    // R307
-    Waiting,
-}
-
 /// Runs the dynamic children of contexts. Implemented by the workflow engine; cuts the cycle between the two.
 pub trait NodeScheduler: fmt::Debug + Send + Sync + 'static {
     /// Starts a child of `parent`; the run id is fixed by this call, not by the first poll.
@@ -106,7 +94,7 @@ pub trait NodeScheduler: fmt::Debug + Send + Sync + 'static {
         node: &'a dyn Node,
         input: NodeInput,
         options: RunOptions,
-    ) -> BoxFuture<'a, Result<ChildEnd, NodeError>>;
+    ) -> BoxFuture<'a, Result<NodeEnd, NodeError>>;
 
     /// Makes a child of `parent` that nobody waits for; its path is fixed by this call.
     ///

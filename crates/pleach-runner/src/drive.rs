@@ -7,15 +7,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context as TaskContext, Poll, Wake, Waker};
 
 use futures_util::task::AtomicWaker;
-use pleach_context::engine::Engine as _;
+use pleach_context::engine::{Engine as _, NodeEnd};
 use pleach_context::{ChildFailure, InvocationContext};
 use pleach_core::BoxFuture;
-use pleach_workflow::RootEnd;
 
 use crate::active::ActiveRun;
 
 /// How the root node ended.
-pub(crate) type Ended = Result<RootEnd, ChildFailure>;
+pub(crate) type Ended = Result<NodeEnd, ChildFailure>;
 
 /// How often the root is polled in one poll of the run before the executor gets control.
 const MAX_TURNS: usize = 32;
@@ -141,14 +140,14 @@ impl<'a> Drive<'a> {
 
 #[cfg(test)]
 mod tests {
-    use pleach_context::NodeInput;
+    use pleach_context::engine::NodeResult;
 
     use super::*;
 
     /// Events of cancelled runs may still be on their way to the store when the root has ended.
     #[tokio::test]
     async fn r640_what_is_stored_after_the_end_does_not_poll_the_root_again() {
-        let mut drive = Drive::new(Box::pin(async { Ok(RootEnd::Done(NodeInput::Null)) }));
+        let mut drive = Drive::new(Box::pin(async { Ok(NodeEnd::Done(NodeResult::default())) }));
         drive.drive_while(tokio::task::yield_now()).await;
         assert!(drive.take_end().is_some());
         drive.drive_while(tokio::task::yield_now()).await;

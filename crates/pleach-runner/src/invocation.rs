@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use async_stream::try_stream;
 use futures_util::{Stream, future};
-use pleach_context::engine::{Engine as _, root_context};
+use pleach_context::engine::{Engine as _, NodeEnd, NodeResult, root_context};
 use pleach_context::{InvocationContext, NodeInput};
 use pleach_core::{Content, Event};
-use pleach_workflow::{Engine, RootEnd};
+use pleach_workflow::Engine;
 
 use crate::RunError;
 use crate::active::ActiveRun;
@@ -46,7 +46,7 @@ impl Invocation {
             let mut ended = None;
             if let Some(content) = ic.engine().services().plugins.before_run(&ic).await.map_err(RunError::Plugin)? {
                 yield Shown::event(store.take(&ic, Arc::new(early_exit(&ic, content))).await?.shown);
-                ended = Some(Ok(RootEnd::Done(NodeInput::Null)));
+                ended = Some(Ok(NodeEnd::Done(NodeResult::default())));
             } else {
                 let root = root_context(Arc::clone(&ic));
                 let mut drive = Drive::new(Box::pin(engine.run_root(&root, &*parts.root, input)));
@@ -75,7 +75,7 @@ impl Invocation {
                 }
             }
             if let Some(Ok(end)) = &ended {
-                for held in quiet.end(matches!(end, RootEnd::Waiting(_))) {
+                for held in quiet.end(!end.is_done()) {
                     yield Shown::event(store.take(&ic, held).await?.shown);
                 }
             }

@@ -1,10 +1,9 @@
 //! How a run ends: [`Outcome`] with what its output is made from, and the public [`RunEnd`].
 
-use pleach_context::engine::Engine as _;
+use pleach_context::engine::{Engine as _, NodeEnd, NodeResult};
 use pleach_context::telemetry::SpanEnd;
 use pleach_context::{DeadEnd, InvocationContext, NodeInput};
 use pleach_core::Question;
-use pleach_workflow::RootEnd;
 
 use crate::RunError;
 
@@ -52,10 +51,11 @@ impl RunEnd {
 
 impl Outcome {
     /// How an invocation whose root node has ended stands.
-    pub(crate) fn of(ic: &InvocationContext, end: RootEnd) -> Self {
+    pub(crate) fn of(ic: &InvocationContext, end: NodeEnd) -> Self {
         match end {
-            RootEnd::Done(output) => Self::Done(output, ic.engine().dead_ends()),
-            RootEnd::Waiting(ids) => {
+            NodeEnd::Done(NodeResult { output, .. }) => Self::Done(output, ic.engine().dead_ends()),
+            NodeEnd::Waiting => Self::Waiting(Vec::new()),
+            NodeEnd::Interrupted(ids) => {
                 let own = ic.events().into_iter().filter(|event| event.invocation_id() == ic.invocation_id());
                 let mut asked: Vec<Question> = own.flat_map(|event| event.questions()).collect();
                 // Of a question that was asked again the last one counts.

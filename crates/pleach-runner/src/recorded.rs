@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use pleach_context::engine::{Engine as _, root_context};
+use pleach_context::engine::{Engine as _, NodeEnd, root_context};
 use pleach_context::{InvocationContext, NodeError};
 use pleach_core::Question;
 use pleach_session::{live_events_of, open_questions};
-use pleach_workflow::RootEnd;
 
 use crate::RunError;
 use crate::active::ActiveRun;
@@ -38,12 +37,12 @@ pub(crate) async fn recorded(
         false => replay(parts, begun, run).await?,
     };
     match end {
-        Some(RootEnd::Done(output)) => {
+        Some(end @ NodeEnd::Done(_)) => {
             if other_message {
                 // R1103: once all of it is done, the id means the old message.
                 tracing::warn!(invocation = %ic.invocation_id(), "the invocation is done: the new message is dropped");
             }
-            run.set_outcome(Outcome::of(ic, RootEnd::Done(output)));
+            run.set_outcome(Outcome::of(ic, end));
         }
         _ if other_message => {
             let (session, invocation) = name();
@@ -67,7 +66,7 @@ pub(crate) async fn recorded(
 }
 
 /// How the root node ends without running anything; `None` when a body would have to run.
-async fn replay(parts: &RunnerParts, begun: &Invocation, run: &ActiveRun) -> Result<Option<RootEnd>, RunError> {
+async fn replay(parts: &RunnerParts, begun: &Invocation, run: &ActiveRun) -> Result<Option<NodeEnd>, RunError> {
     let Invocation { ic, engine, input, .. } = begun;
     ic.engine().work_gate().close();
     let root = root_context(Arc::clone(ic));

@@ -1,6 +1,6 @@
 //! Running other nodes from inside a node, and asking questions in the middle of one.
 
-use crate::engine::{ChildEnd, Engine as _, RunHandle};
+use crate::engine::{Engine as _, NodeEnd, NodeResult, RunHandle};
 use std::sync::Arc;
 
 use pleach_core::{BoxFuture, Map, NodePath, RequestInput};
@@ -84,15 +84,15 @@ impl Context {
             // Counted from the first poll on: a call that is only kept for later must not hold up a pause.
             let live = LiveCall::enter(self);
             match child.await? {
-                ChildEnd::Done(output) => {
+                NodeEnd::Done(NodeResult { output, .. }) => {
                     if claims {
                         self.cell().claim_output(&output);
                     }
                     Ok(output)
                 }
-                ChildEnd::Waiting if !raise_on_wait => Ok(NodeInput::Null),
-                ChildEnd::Waiting => Err(live.park().await),
-                ChildEnd::Interrupted(ids) => {
+                NodeEnd::Waiting if !raise_on_wait => Ok(NodeInput::Null),
+                NodeEnd::Waiting => Err(live.park().await),
+                NodeEnd::Interrupted(ids) => {
                     self.engine().add_interrupts(&ids);
                     Err(live.park().await)
                 }
@@ -265,7 +265,7 @@ impl RunHandle<'_> {
         }
     }
 
-    /// Records what this run failed with.
+    /// Records what this run failed with, for [`Context::error`].
     pub fn set_error(self, failure: ChildFailure) {
         self.0.cell().error = Some(Box::new(failure));
     }

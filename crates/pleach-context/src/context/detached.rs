@@ -9,7 +9,7 @@ use pleach_core::{BoxFuture, NodePath};
 use serde::Serialize;
 
 use super::Context;
-use crate::engine::{ChildEnd, Engine as _, RunHandle};
+use crate::engine::{Engine as _, NodeEnd, RunHandle};
 use crate::extract::Feeds;
 use crate::{Node, NodeError, NodeInput, RunOptions, TypedNode};
 
@@ -18,7 +18,7 @@ pub struct DetachedChild {
     /// The path of its run.
     pub path: NodePath,
     /// The run itself.
-    pub run: BoxFuture<'static, Result<ChildEnd, NodeError>>,
+    pub run: BoxFuture<'static, Result<NodeEnd, NodeError>>,
 }
 
 impl fmt::Debug for DetachedChild {

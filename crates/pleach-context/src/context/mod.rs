@@ -37,8 +37,8 @@ pub use tool::ToolRequests;
 
 use cell::{Output, RunCell};
 
-use crate::engine::{Engine as _, RunHandle};
-use crate::{ChildFailure, InvocationContext, NodeError, NodeInput, NodeKind, NodeSpec, RunConfig, Schema, State};
+use crate::engine::{Engine as _, NodeEnd, NodeResult, RunHandle};
+use crate::{InvocationContext, NodeError, NodeInput, NodeKind, NodeSpec, RunConfig, Schema, State};
 
 /// The context of one node run. Cheap to clone: clones are the same run.
 ///
@@ -112,24 +112,6 @@ pub struct ChildSetup {
     /// Whether nobody waits for the run.
     // R643
     pub detached: bool,
-}
-
-/// What came of a run.
-#[derive(Clone, Debug)]
-pub enum RunOutcome {
-    /// It completed, or waits for more input when it gave nothing.
-    Done {
-        /// What it gave.
-        output: NodeInput,
-        /// The route it chose.
-        route: Option<Route>,
-        /// The branch it ended on.
-        branch: Option<Branch>,
-    },
-    /// It waits for answers to these questions.
-    Interrupted(Vec<String>),
-    /// It failed, or a run below it did.
-    Failed(Box<ChildFailure>),
 }
 
 impl Context {
@@ -486,22 +468,20 @@ impl<'a> RunHandle<'a> {
         let _ = self.0.inner.graph.set(names);
     }
 
-    /// What came of the run, for its orchestrator; output and route are taken, so ask once.
+    /// Takes how the run ended, if it did not fail. Output and route move out of the context: call it once, when the body is
+    /// over. See [`NodeEnd::of_body`] for `wait_for_output`.
     #[must_use]
-    pub fn take_outcome(self) -> RunOutcome {
+    pub fn take_end(self, wait_for_output: bool) -> NodeEnd {
         let mut cell = self.0.cell();
-        if let Some(failure) = &cell.error {
-            return RunOutcome::Failed(failure.clone());
-        }
         if !cell.interrupts.is_empty() {
-            return RunOutcome::Interrupted(cell.interrupts.clone());
+            return NodeEnd::Interrupted(cell.interrupts.clone());
         }
         let output = match std::mem::take(&mut cell.output) {
             Output::Unset | Output::Sending => cell.claimed_output.take().unwrap_or_default(),
             Output::Pending(value) => NodeInput::json(value),
             Output::Stored(output) => output,
         };
-        RunOutcome::Done { output, route: cell.route.take(), branch: cell.branch.clone() }
+        NodeEnd::of_body(NodeResult { output, route: cell.route.take(), branch: cell.branch.clone() }, wait_for_output)
     }
 }
 

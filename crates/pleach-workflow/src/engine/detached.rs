@@ -8,7 +8,7 @@ use std::task::{Context as TaskContext, Poll, ready};
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use pleach_context::engine::{ChildEnd, DetachedChild, Engine as _, asked_detached};
+use pleach_context::engine::{DetachedChild, Engine as _, NodeEnd, asked_detached};
 use pleach_context::{ChildFailure, Context, NodeError};
 use pleach_core::NodePath;
 
@@ -34,8 +34,8 @@ impl Future for Numbered {
     fn poll(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Self::Output> {
         let end = ready!(self.child.run.as_mut().poll(cx));
         let end = end.and_then(|end| match end {
-            ChildEnd::Interrupted(_) => Err(asked(&self.child)),
-            ChildEnd::Done(_) | ChildEnd::Waiting => Ok(()),
+            NodeEnd::Interrupted(_) => Err(asked(&self.child)),
+            NodeEnd::Done(_) | NodeEnd::Waiting => Ok(()),
         });
         Poll::Ready((self.number, self.child.path.clone(), end))
     }

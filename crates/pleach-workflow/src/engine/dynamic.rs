@@ -4,29 +4,20 @@
 use std::sync::Arc;
 
 use pleach_context::engine::{
-    ChildEnd, DetachedChild, Engine as _, NodeScheduler, RunOutcome, RunRecord, mark_completed,
+    DetachedChild, Engine as _, NodeEnd, NodeResult, NodeScheduler, RunRecord, mark_completed,
 };
 use pleach_context::{ChildFailure, Context, History, Node, NodeError, NodeInput, NodeKind, NodeSpec, RunOptions};
-use pleach_core::{BoxFuture, Branch, Event, NodePath, Route};
+use pleach_core::{BoxFuture, Branch, Event, NodePath};
 
 use super::input::conform;
 use super::once::{Claim, Once};
-use super::replay::{Decision, ReplayRules, Replayed, Standing, decide};
+use super::replay::{Decision, ReplayRules, Standing, decide};
 use super::{NodeRun, RunSetup};
 
 /// Runs the root node of an invocation and the dynamic children of its nodes. One per invocation.
 #[derive(Debug, Default)]
 pub struct Engine {
     once: Once,
-}
-
-/// How the root node of an invocation ended, when it did not fail.
-#[derive(Clone, Debug)]
-pub enum RootEnd {
-    /// It completed with this output.
-    Done(NodeInput),
-    /// It waits for answers to these questions, or for more input.
-    Waiting(Vec<String>),
 }
 
 impl Engine {
@@ -44,7 +35,7 @@ impl Engine {
     /// # Cancel safety
     /// Dropping the future cancels everything that runs.
     // R1001, R1015
-    pub async fn run_root(&self, root: &Context, node: &dyn Node, input: NodeInput) -> Result<RootEnd, ChildFailure> {
+    pub async fn run_root(&self, root: &Context, node: &dyn Node, input: NodeInput) -> Result<NodeEnd, ChildFailure> {
         let spec = node.spec();
         // What is wrong with the input is the caller's fault, and the root node has none: no event tells of it (R305).
         let input =
@@ -56,18 +47,13 @@ impl Engine {
         }
         let setup = RunSetup { path, ..RunSetup::default() };
         let end = run(root, node, input, setup).await?;
-        let waits = !matches!(end, ChildEnd::Done(_));
-        if waits && root.invocation().is_resumable() && root.invocation().engine().queue().has_notes() {
+        if !end.is_done() && root.invocation().is_resumable() && root.invocation().engine().queue().has_notes() {
             // Nothing else comes that could carry what runs have left to be recorded.
             let mut event = Event::from_author(&*spec.name);
             event.set_invocation_id(root.invocation().invocation_id().clone());
             root.engine().deliver(event).await;
         }
-        Ok(match end {
-            ChildEnd::Done(output) => RootEnd::Done(output),
-            ChildEnd::Interrupted(ids) => RootEnd::Waiting(ids),
-            ChildEnd::Waiting => RootEnd::Waiting(Vec::new()),
-        })
+        Ok(end)
     }
 }
 
@@ -90,7 +76,7 @@ async fn run(
     node: &dyn Node,
     input: NodeInput,
     mut setup: RunSetup,
-) -> Result<ChildEnd, ChildFailure> {
+) -> Result<NodeEnd, ChildFailure> {
     let spec = node.spec();
     let detached = setup.detached;
     // Of several children that history answers the caller may take the first (R1020).
@@ -120,14 +106,12 @@ async fn run(
         let decision = decide(node, rules, standing, record);
         match decision.map_err(|error| ChildFailure { error, path: setup.path.clone() })? {
             Decision::Run(answers) => setup.resume_inputs = answers,
-            Decision::FastForward(Replayed { output, .. }) => {
-                if takes_turn {
+            Decision::Replay(end) => {
+                if end.is_done() && takes_turn {
                     parent.engine().turn(record.completed_at()).await;
                 }
-                return Ok(ChildEnd::Done(output));
+                return Ok(end);
             }
-            Decision::Wait(ids) => return Ok(ChildEnd::Interrupted(ids)),
-            Decision::WaitForMore => return Ok(ChildEnd::Waiting),
         }
         if let Some(scope) = record.isolation_scope() {
             setup.isolation_scope = Some(Arc::clone(scope));
@@ -136,32 +120,22 @@ async fn run(
         replays |= record.delegated;
     }
     let mut run = NodeRun::new(node, parent, input, setup);
-    (&mut run).await;
+    let end = (&mut run).await;
     let ctx = run.into_context();
     if let Some(last) = ctx.engine().last_event().filter(|_| detached) {
         // Its caller has told when it ended, perhaps; a replay sees that what is around it went on.
         std::iter::successors(parent.engine().parent(), |run| run.engine().parent())
             .for_each(|run| run.engine().note_event(last));
     }
-    let end = end_of(spec, &ctx)?;
-    match &end {
-        ChildEnd::Done(_) if replays && only_replayed(spec, &ctx) => {
-            // One that only replayed takes its turn among the children that are answered at once.
-            if let Some(time) = ended_at.filter(|_| takes_turn) {
-                parent.engine().turn(time).await;
-            }
+    let end = end?;
+    let NodeEnd::Done(NodeResult { output, .. }) = &end else { return Ok(end) };
+    if replays && only_replayed(spec, &ctx) {
+        // One that only replayed takes its turn among the children that are answered at once.
+        if let Some(time) = ended_at.filter(|_| takes_turn) {
+            parent.engine().turn(time).await;
         }
-        ChildEnd::Done(_) if spec.kind == NodeKind::Workflow => {}
-        ChildEnd::Done(output) if output.is_null() && ctx.engine().has_sent() && ctx.invocation().is_resumable() => {
-            // It has left its events already.
-            ctx.invocation().engine().queue().note_completed(ctx.node_path().clone());
-        }
-        ChildEnd::Done(output)
-            if ctx.invocation().is_resumable() && (output.is_null() || !ctx.engine().has_told(output)) =>
-        {
-            ctx.engine().deliver(completed(&ctx, output)).await;
-        }
-        _ => {}
+    } else if spec.kind != NodeKind::Workflow && ctx.invocation().is_resumable() {
+        record_completion(&ctx, output).await;
     }
     Ok(end)
 }
@@ -182,6 +156,16 @@ fn only_replayed(spec: &NodeSpec, ctx: &Context) -> bool {
     !ctx.engine().executes() && (spec.kind == NodeKind::Workflow || ctx.engine().last_event().is_none())
 }
 
+/// Records in a resumable app that a run has completed, unless its own events do.
+async fn record_completion(ctx: &Context, output: &NodeInput) {
+    if output.is_null() && ctx.engine().has_sent() {
+        // It has left its events already.
+        ctx.invocation().engine().queue().note_completed(ctx.node_path().clone());
+    } else if output.is_null() || !ctx.engine().has_told(output) {
+        ctx.engine().deliver(completed(ctx, output)).await;
+    }
+}
+
 /// In a resumable app no completed run is run again: this event tells of one that gave nothing, or something that no other
 /// event tells, the answer to a child's question for example.
 fn completed(ctx: &Context, output: &NodeInput) -> Event {
@@ -193,21 +177,6 @@ fn completed(ctx: &Context, output: &NodeInput) -> Event {
     event.set_isolation_scope(ctx.isolation_scope());
     mark_completed(&mut event, std::slice::from_ref(ctx.node_path()));
     event
-}
-
-/// A node that waits for its output, and ends without one and without a route, is not done.
-// R307
-pub(crate) fn is_waiting(spec: &NodeSpec, output: &NodeInput, route: Option<&Route>) -> bool {
-    spec.wait_for_output && route.is_none() && output.is_null()
-}
-
-fn end_of(spec: &NodeSpec, ctx: &Context) -> Result<ChildEnd, ChildFailure> {
-    match ctx.engine().take_outcome() {
-        RunOutcome::Failed(failure) => Err(*failure),
-        RunOutcome::Interrupted(ids) => Ok(ChildEnd::Interrupted(ids)),
-        RunOutcome::Done { output, route, .. } if is_waiting(spec, &output, route.as_ref()) => Ok(ChildEnd::Waiting),
-        RunOutcome::Done { output, .. } => Ok(ChildEnd::Done(output)),
-    }
 }
 
 /// The branch that a child starts on.
@@ -244,7 +213,7 @@ impl Engine {
         input: NodeInput,
         setup: RunSetup,
         shared: bool,
-    ) -> Result<ChildEnd, NodeError> {
+    ) -> Result<NodeEnd, NodeError> {
         let spec = node.spec();
         let detached = setup.detached;
         let name = setup.name.clone();
@@ -283,7 +252,7 @@ impl NodeScheduler for Engine {
         node: &'a dyn Node,
         input: NodeInput,
         options: RunOptions,
-    ) -> BoxFuture<'a, Result<ChildEnd, NodeError>> {
+    ) -> BoxFuture<'a, Result<NodeEnd, NodeError>> {
         let setup = child_setup(parent, node.spec(), &options);
         Box::pin(self.run_once(parent, node, input, setup, options.run_id.is_some()))
     }

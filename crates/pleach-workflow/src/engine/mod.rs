@@ -11,11 +11,10 @@ mod run_set;
 mod span;
 mod stack;
 
-pub use dynamic::{Engine, RootEnd};
+pub use dynamic::Engine;
 
-pub(crate) use dynamic::is_waiting;
 pub(crate) use gate::ReplayGate;
 pub(crate) use input::conform;
 pub(crate) use node_run::{NodeRun, RunSetup, panic_error};
-pub(crate) use replay::{Decision, ReplayRules, Replayed, Standing, decide};
-pub(crate) use run_set::{Ended, Finished, RunSet};
+pub(crate) use replay::{Decision, ReplayRules, Standing, decide};
+pub(crate) use run_set::{CompletionOrder, Finished, RunSet};

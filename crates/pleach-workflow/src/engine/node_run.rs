@@ -1,7 +1,7 @@
 //! [`NodeRun`]: one run of a node, from its first attempt to its last event. ADK: `NodeRunner`.
 // R401–R417
 
-use pleach_context::engine::{Carries, ChildSetup, Engine as _, Pending, Place, Staged, Ticket};
+use pleach_context::engine::{Carries, ChildSetup, Engine as _, NodeEnd, Pending, Place, Staged, Ticket};
 use std::any::Any;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -33,7 +33,7 @@ pub(crate) struct RunSetup {
     pub(crate) name: Option<SmolStr>,
 }
 
-/// One run of a node. A future without a result: what came of the run stands on its context.
+/// One run of a node: a future of how the run ended.
 ///
 /// Plain data with a hand-written poll: a run without retry and timeout costs one boxed future, the body itself.
 pub(crate) struct NodeRun<'a> {
@@ -79,6 +79,8 @@ enum Phase<'a> {
         flushed: Ticket,
     },
     Finished,
+    /// Not tried again.
+    Failed(Box<ChildFailure>),
 }
 
 /// What comes after an event is stored.
@@ -111,10 +113,19 @@ impl<'a> NodeRun<'a> {
 
     /// The context of the last attempt.
     pub(crate) fn into_context(self) -> Context {
+        self.ctx.clone()
+    }
+
+    /// Reports the end to the span and to the run above, and returns it.
+    fn end(&mut self) -> Result<NodeEnd, ChildFailure> {
+        self.span.end(&self.ctx);
         if let (Some(parent), Some(last)) = (self.ctx.engine().parent(), self.ctx.engine().last_event()) {
             parent.engine().note_event(last);
         }
-        self.ctx.clone()
+        match std::mem::replace(&mut self.phase, Phase::Finished) {
+            Phase::Failed(failure) => Err(*failure),
+            _ => Ok(self.ctx.engine().take_end(self.node.spec().wait_for_output)),
+        }
     }
 
     fn start(&mut self) -> Result<(), NodeError> {
@@ -176,7 +187,7 @@ impl<'a> NodeRun<'a> {
                 return;
             }
             Then::Finish => {}
-            Then::Failed(failure) => return self.retry_or_end(failure.error.clone(), *failure),
+            Then::Failed(failure) => return self.retry_or_end(failure),
             Then::End => {
                 self.phase = Phase::Finished;
                 return;
@@ -204,7 +215,7 @@ impl<'a> NodeRun<'a> {
                 rest.is_none() || self.node.spec().kind != NodeKind::Workflow,
                 "a workflow has nothing pending"
             );
-            return self.retry_or_end(failure.error.clone(), failure.clone());
+            return self.retry_or_end(Box::new(failure.clone()));
         }
         let rethrown = error.child_failure().cloned();
         let failure = rethrown.unwrap_or_else(|| ChildFailure { error, path: self.ctx.node_path().clone() });
@@ -225,7 +236,8 @@ impl<'a> NodeRun<'a> {
         self.node.spec().retry.as_ref().filter(|policy| policy.retries(error, attempt))
     }
 
-    fn retry_or_end(&mut self, error: NodeError, failure: ChildFailure) {
+    fn retry_or_end(&mut self, failure: Box<ChildFailure>) {
+        let error = failure.error.clone();
         let spec = self.node.spec();
         let attempt = self.ctx.attempt_count();
         match self.policy_for(&error) {
@@ -243,8 +255,8 @@ impl<'a> NodeRun<'a> {
             None => {
                 self.span.in_scope(|| warn_unnamed(spec, &self.ctx, &error));
                 self.ctx.engine().leave_passed_failures();
-                self.ctx.engine().set_error(failure);
-                self.phase = Phase::Finished;
+                self.ctx.engine().set_error(ChildFailure::clone(&failure));
+                self.phase = Phase::Failed(failure);
             }
         }
         self.span.fail(error.code());
@@ -340,24 +352,21 @@ impl Drop for NodeRun<'_> {
         if let Phase::Sending { ticket, .. } = self.phase {
             self.ctx.invocation().engine().queue().forget(ticket);
         }
-        if !matches!(self.phase, Phase::Start | Phase::Finished) {
+        if !matches!(self.phase, Phase::Start | Phase::Finished | Phase::Failed(_)) {
             self.ctx.engine().leave_passed_failures();
         }
     }
 }
 
 impl Future for NodeRun<'_> {
-    type Output = ();
+    type Output = Result<NodeEnd, ChildFailure>;
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<()> {
+    fn poll(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Self::Output> {
         let run = &mut *self;
         let _measured = stack::Measured::enter();
         loop {
             match &mut run.phase {
-                Phase::Finished => {
-                    run.span.end(&run.ctx);
-                    return Poll::Ready(());
-                }
+                Phase::Finished | Phase::Failed(_) => return Poll::Ready(run.end()),
                 Phase::Start => {
                     if run.node.spec().kind != NodeKind::Workflow {
                         ready!(run.ctx.invocation().engine().work_gate().poll_pass(cx));

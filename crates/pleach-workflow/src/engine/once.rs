@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use foldhash::HashMap;
-use pleach_context::engine::ChildEnd;
+use pleach_context::engine::NodeEnd;
 use pleach_core::NodePath;
 use tokio::sync::Notify;
 
@@ -17,7 +17,7 @@ pub(crate) struct Once {
 #[derive(Debug)]
 enum Run {
     Running(Arc<Notify>),
-    Ended(ChildEnd),
+    Ended(NodeEnd),
 }
 
 /// What asking for a run gives.
@@ -25,7 +25,7 @@ pub(crate) enum Claim<'a> {
     /// Nobody runs it: the caller does, and says what came of it.
     Mine(Guard<'a>),
     /// It has ended.
-    Ended(ChildEnd),
+    Ended(NodeEnd),
 }
 
 /// The right to run; dropping it without a result lets the next caller run.
@@ -65,7 +65,7 @@ impl Once {
 
 impl Guard<'_> {
     /// Records what came of the run.
-    pub(crate) fn finish(mut self, end: ChildEnd) {
+    pub(crate) fn finish(mut self, end: NodeEnd) {
         self.finished = true;
         let earlier = self.once.lock().insert(self.path.clone(), Run::Ended(end));
         notify(earlier);

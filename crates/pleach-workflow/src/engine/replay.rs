@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use pleach_context::engine::RunRecord;
+use pleach_context::engine::{NodeEnd, NodeResult, RunRecord};
 use pleach_context::{Node, NodeError, NodeInput, NodeKind, NodeSpec, json_or_text};
-use pleach_core::{Branch, Map, Route};
+use pleach_core::Map;
 use serde_json::Value;
 
 /// What to do with a run that is about to start.
@@ -13,22 +13,8 @@ use serde_json::Value;
 pub(crate) enum Decision {
     /// Run it, with the answers that have come.
     Run(Option<Arc<Map>>),
-    /// Answer it from history.
-    FastForward(Replayed),
-    /// It still waits for answers to these questions.
-    Wait(Vec<String>),
-    /// It gave nothing, and waits for another trigger.
-    // R307
-    WaitForMore,
-}
-
-/// What history gives instead of a run.
-#[derive(Debug, Default)]
-pub(crate) struct Replayed {
-    pub(crate) output: NodeInput,
-    pub(crate) route: Option<Route>,
-    /// The branch that the run ended on; `None` for the one that it starts on.
-    pub(crate) branch: Option<Branch>,
+    /// Answer it from history: it ended like this. The branch is `None` for the one that the run starts on.
+    Replay(NodeEnd),
 }
 
 /// What a replay has to know about a node, without a look at all that is declared about it.
@@ -115,14 +101,17 @@ pub(crate) fn decide(
 ) -> Result<Decision, NodeError> {
     let output = match standing {
         Standing::Due => return Ok(Decision::Run(answers(record))),
-        Standing::Open => return Ok(Decision::Wait(record.open())),
-        Standing::Silent if rules.wait_for_output => return Ok(Decision::WaitForMore),
-        Standing::Silent => NodeInput::Null,
+        Standing::Open => return Ok(Decision::Replay(NodeEnd::Interrupted(record.open()))),
+        Standing::Silent => {
+            // A route that it chose before it asked is not its result.
+            let result = NodeResult { branch: record.branch.clone(), ..NodeResult::default() };
+            return Ok(Decision::Replay(NodeEnd::of_body(result, rules.wait_for_output)));
+        }
         Standing::Answered => answer_as_output(record),
         Standing::Given => recorded_output(node, record)?,
     };
     let route = record.result_route(rules.rerun_on_resume).cloned();
-    Ok(Decision::FastForward(Replayed { output, route, branch: record.branch.clone() }))
+    Ok(Decision::Replay(NodeEnd::Done(NodeResult { output, route, branch: record.branch.clone() })))
 }
 
 /// The answers of a run, as its context shows them.

@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context as TaskContext, Poll, Wake, Waker};
 
 use futures_util::task::AtomicWaker;
-use pleach_context::engine::{Engine as _, Ticket};
-use pleach_context::{Context, NodeError};
+use pleach_context::engine::{Engine as _, NodeEnd, Ticket};
+use pleach_context::{ChildFailure, Context, NodeError};
 
 use super::NodeRun;
 use super::detached::Detached;
@@ -24,22 +24,25 @@ pub(crate) struct Finished {
     pub(crate) seq: u64,
     /// The graph node that ran.
     pub(crate) node: usize,
-    /// What came of it.
+    /// Its context.
     pub(crate) ctx: Context,
-    /// When it ended.
-    pub(crate) ended: Ended,
+    /// How it ended.
+    pub(crate) end: Result<NodeEnd, ChildFailure>,
+    /// Its place in the order of completions.
+    pub(crate) order: CompletionOrder,
 }
 
-/// When a run ended, by the events of its invocation: with its own last one, or, without one, before the next.
+/// A run's place in the order of completions, by the events of its invocation: at its own last event, or, without one, before
+/// the next event of the invocation.
 ///
 /// A replay sees the order of events, so completions are handled in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Ended {
+pub(crate) struct CompletionOrder {
     event: Ticket,
     own: bool,
 }
 
-impl Ended {
+impl CompletionOrder {
     /// Returns whether the run has sent an event.
     pub(crate) fn has_own(self) -> bool {
         self.own
@@ -236,12 +239,10 @@ impl<'a> RunSet<'a> {
         let slot = &mut self.slots[index];
         slot.signal.queued.store(false, Ordering::Release);
         let Some(entry) = slot.run.as_mut() else { return };
-        if Pin::new(&mut entry.run).poll(&mut TaskContext::from_waker(&slot.waker)).is_pending() {
-            return;
-        }
+        let Poll::Ready(end) = Pin::new(&mut entry.run).poll(&mut TaskContext::from_waker(&slot.waker)) else { return };
         if let Some(Entry { seq, node, run }) = slot.run.take() {
             let ctx = run.into_context();
-            self.finished.push(Finished { seq, node, ended: Ended::of(&ctx), ctx });
+            self.finished.push(Finished { seq, node, end, order: CompletionOrder::of(&ctx), ctx });
             self.free.push(index);
             self.live -= 1;
         }

@@ -1,67 +1,39 @@
-//! [`Completion`]: the end of a run, as its orchestrator sees it.
+//! [`Completion`]: the end of a graph node's run, as the loop of its workflow sees it.
 
-use pleach_context::engine::{Engine as _, RunKey, RunOutcome};
-use pleach_context::{ChildFailure, NodeInput};
-use pleach_core::{Branch, NodePath, Route};
+use pleach_context::ChildFailure;
+use pleach_context::engine::{Engine as _, NodeEnd, NodeResult, RunKey};
+use pleach_core::NodePath;
 
-use crate::engine::{Finished, is_waiting};
+use crate::engine::Finished;
 use crate::graph::Graph;
 
-/// The end of a run of a graph node.
+/// The end of a graph node's run.
 pub(super) struct Completion {
     pub(super) node: usize,
-    pub(super) run: Ran,
-    pub(super) end: End,
+    pub(super) run: EndedRun,
+    pub(super) end: Result<NodeEnd, ChildFailure>,
+    /// Whether a resumable app repeats the output in an event of the workflow.
+    pub(super) needs_echo: bool,
 }
 
 /// The run that has ended.
-pub(super) enum Ran {
-    /// History answered it.
-    Before(RunKey),
+pub(super) enum EndedRun {
+    /// It was answered from history.
+    Replayed(RunKey),
     /// It was executed.
-    Now(NodePath),
-}
-
-/// What came of a run.
-pub(super) enum End {
-    /// It has completed.
-    Done(Given),
-    /// It waits for the answers to these questions.
-    Interrupted(Vec<String>),
-    /// It waits for another trigger.
-    // R307
-    Waiting,
-    /// It failed, and will not be tried again.
-    Failed(ChildFailure),
-}
-
-/// What a completed run gives.
-pub(super) struct Given {
-    pub(super) output: NodeInput,
-    pub(super) route: Option<Route>,
-    pub(super) branch: Option<Branch>,
-    /// Whether an event tells of it.
-    pub(super) told: bool,
+    Executed(NodePath),
 }
 
 impl Completion {
-    /// The end of a run that was executed.
-    pub(super) fn of(graph: &Graph, finished: Finished) -> Self {
-        let Finished { node, ctx, .. } = finished;
-        let end = match ctx.engine().take_outcome() {
-            RunOutcome::Failed(failure) => End::Failed(*failure),
-            RunOutcome::Interrupted(ids) => End::Interrupted(ids),
-            RunOutcome::Done { output, route, .. }
-                if is_waiting(graph.nodes[node].node.spec(), &output, route.as_ref()) =>
-            {
-                End::Waiting
-            }
-            RunOutcome::Done { output, route, branch } => {
-                // A nested workflow finds what it gave again by replaying.
-                let told = graph.nodes[node].replay.is_workflow || ctx.engine().has_told(&output);
-                End::Done(Given { output, route, branch, told })
-            }
+    /// Returns the end of a run that was executed.
+    pub(super) fn executed(graph: &Graph, finished: Finished) -> Self {
+        let Finished { node, ctx, end, .. } = finished;
+        // A nested workflow finds its output again by replaying.
+        let is_workflow = graph.nodes[node].replay.is_workflow;
+        let needs_echo = match &end {
+            Ok(NodeEnd::Done(NodeResult { output, .. })) => !is_workflow && !ctx.engine().has_told(output),
+            _ => false,
         };
-        Self { node, run: Ran::Now(ctx.node_path().clone()), end }
+        Self { node, run: EndedRun::Executed(ctx.node_path().clone()), end, needs_echo }
     }
 }

@@ -10,7 +10,7 @@ use std::cmp::Reverse;
 use foldhash::HashMap;
 use pleach_core::NodePath;
 
-use crate::engine::{Ended, ReplayGate};
+use crate::engine::{CompletionOrder, ReplayGate};
 
 /// The ends of runs that an orchestrator has not handled yet.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub(super) struct Ends<T> {
     /// Runs that wait, and so trigger nothing.
     waiting: Vec<T>,
     /// The last one comes first, once `sorted`.
-    new: Vec<(Ended, u64, T)>,
+    new: Vec<(CompletionOrder, u64, T)>,
     sorted: bool,
 }
 
@@ -72,8 +72,8 @@ impl<T> Ends<T> {
     }
 
     /// A run that was executed has ended; `seq` is its place in the order of starts.
-    pub(super) fn executed(&mut self, ended: Ended, seq: u64, end: T) {
-        self.new.push((ended, seq, end));
+    pub(super) fn executed(&mut self, order: CompletionOrder, seq: u64, end: T) {
+        self.new.push((order, seq, end));
         self.sorted = false;
     }
 
@@ -134,7 +134,7 @@ impl<T> Ends<T> {
 
     fn sort(&mut self) {
         if !std::mem::replace(&mut self.sorted, true) {
-            self.new.sort_unstable_by_key(|(ended, seq, _)| Reverse((*ended, *seq)));
+            self.new.sort_unstable_by_key(|(order, seq, _)| Reverse((*order, *seq)));
         }
     }
 }

@@ -5,18 +5,18 @@
 
 use std::sync::Arc;
 
-use pleach_context::engine::{Engine as _, Place, RecordedRun, RunRecord};
+use pleach_context::engine::{Engine as _, NodeEnd, NodeResult, Place, RecordedRun, RunRecord};
 use pleach_context::{ChildFailure, Context, Flow, NodeError, NodeInput, NodeSpec, Yield};
 use pleach_core::{BoxFuture, Branch, Event, NodePath};
 
 use super::checkpoint;
-use super::completion::{Completion, End, Given, Ran};
+use super::completion::{Completion, EndedRun};
 use super::ends::Ends;
 use super::past::Past;
 use super::recorded::Known;
 use super::schedule::{Room, Schedule};
 use super::triggers::Trigger;
-use crate::engine::{Decision, Finished, NodeRun, Replayed, RunSet, RunSetup, conform, decide};
+use crate::engine::{Decision, Finished, NodeRun, RunSet, RunSetup, conform, decide};
 use crate::graph::Graph;
 
 /// One run of a workflow.
@@ -257,7 +257,7 @@ impl<'a> Orchestration<'a> {
             return Ok(Some(RunSetup { branch: self.branch(trigger, &path), path, ..RunSetup::default() }));
         };
         let RecordedRun { key, path, record } = past.history.at(*key);
-        let run = Ran::Before(key);
+        let run = EndedRun::Replayed(key);
         let end = match decide(&*graph_node.node, graph_node.replay, *standing, record)? {
             Decision::Run(resume_inputs) => {
                 let branch = self.branch(trigger, path);
@@ -269,26 +269,25 @@ impl<'a> Orchestration<'a> {
                 }
                 return Ok(Some(RunSetup { path, branch, isolation_scope, resume_inputs, ..RunSetup::default() }));
             }
-            Decision::Wait(ids) => {
-                schedule.replays(node);
-                self.ends.waiting(Completion { node, run, end: End::Interrupted(ids) });
-                return Ok(None);
-            }
-            Decision::WaitForMore => End::Waiting,
-            Decision::FastForward(Replayed { output, route, branch }) => {
-                let branch = branch.or_else(|| self.branch(trigger, path));
-                let given = Given { output, route, branch, told: false };
+            Decision::Replay(NodeEnd::Done(mut result)) => {
+                result.branch = result.branch.or_else(|| self.branch(trigger, path));
                 if self.runs.is_empty() && schedule.is_idle() && time.is_some_and(|time| self.ends.pass_next(time)) {
                     // Nothing else starts before its turn comes: it has come.
-                    self.complete(schedule, node, &run, given);
+                    self.complete(schedule, node, &run, result, true);
                     return Ok(None);
                 }
-                End::Done(given)
+                NodeEnd::Done(result)
             }
+            Decision::Replay(end) => end,
         };
         schedule.replays(node);
-        let time = time.unwrap_or_else(|| record.completed_at());
-        self.ends.replayed(time, Completion { node, run, end });
+        let waits = matches!(end, NodeEnd::Interrupted(_));
+        let completion = Completion { node, run, end: Ok(end), needs_echo: true };
+        if waits {
+            self.ends.waiting(completion);
+        } else {
+            self.ends.replayed(time.unwrap_or_else(|| record.completed_at()), completion);
+        }
         Ok(None)
     }
 
@@ -325,16 +324,16 @@ impl<'a> Orchestration<'a> {
             self.ctx.engine().take_executing().iter().for_each(|path| self.ends.executes(path));
         }
         for finished in self.finished.drain(..) {
-            let (seq, ended) = (finished.seq, finished.ended);
-            if self.ends.is_unsure() && ended.has_own() && !self.graph.nodes[finished.node].replay.is_workflow {
+            let (seq, order) = (finished.seq, finished.order);
+            if self.ends.is_unsure() && order.has_own() && !self.graph.nodes[finished.node].replay.is_workflow {
                 self.ends.executes(finished.ctx.node_path());
                 self.ctx.engine().note_execution();
             }
-            let completion = Completion::of(self.graph, finished);
-            let completes = matches!(completion.end, End::Done(_));
+            let completion = Completion::executed(self.graph, finished);
+            let completes = completion.end.as_ref().is_ok_and(NodeEnd::is_done);
             let replayed = match &completion.run {
-                Ran::Now(path) => self.ends.settle(path, completes),
-                Ran::Before(_) => None,
+                EndedRun::Executed(path) => self.ends.settle(path, completes),
+                EndedRun::Replayed(_) => None,
             };
             match replayed {
                 Some(time) => {
@@ -343,7 +342,7 @@ impl<'a> Orchestration<'a> {
                     room = true;
                     self.ends.replayed(time, completion);
                 }
-                None => self.ends.executed(ended, seq, completion),
+                None => self.ends.executed(order, seq, completion),
             }
         }
         room
@@ -364,35 +363,35 @@ impl<'a> Orchestration<'a> {
 
     /// Takes an end, triggers what follows, and notes what is to be told of it.
     fn handle(&mut self, schedule: &mut Schedule, completion: Completion) -> Option<ChildFailure> {
-        let Completion { node, run, end } = completion;
-        let ran = matches!(run, Ran::Now(_));
+        let Completion { node, run, end, needs_echo } = completion;
+        let ran = matches!(run, EndedRun::Executed(_));
         match end {
-            End::Failed(failure) => {
+            Err(failure) => {
                 schedule.failed(node);
                 return Some(failure);
             }
-            End::Interrupted(ids) => {
+            Ok(NodeEnd::Interrupted(ids)) => {
                 schedule.interrupted(node, ids);
                 self.checkpoint(schedule);
             }
-            End::Waiting => {
+            Ok(NodeEnd::Waiting) => {
                 self.note_completed(&run);
                 schedule.waiting(node);
                 if ran {
                     self.checkpoint(schedule);
                 }
             }
-            End::Done(given) => self.complete(schedule, node, &run, given),
+            Ok(NodeEnd::Done(result)) => self.complete(schedule, node, &run, result, needs_echo),
         }
         None
     }
 
-    fn complete(&mut self, schedule: &mut Schedule, node: usize, run: &Ran, given: Given) {
-        let Given { output, route, branch, told } = given;
-        let ran = matches!(run, Ran::Now(_));
+    fn complete(&mut self, schedule: &mut Schedule, node: usize, run: &EndedRun, result: NodeResult, needs_echo: bool) {
+        let NodeResult { output, route, branch } = result;
+        let ran = matches!(run, EndedRun::Executed(_));
         self.note_completed(run);
-        // What no event tells, the answer to a child's question for example, is told here, too.
-        if !told && self.ctx.invocation().is_resumable() && !output.is_null() {
+        // What no event records, the answer to a child's question for example, is recorded here.
+        if needs_echo && self.ctx.invocation().is_resumable() && !output.is_null() {
             let branch = if ran { branch.clone() } else { self.branch.clone() };
             let path = self.path(run).clone();
             let completed = std::mem::take(&mut self.completed);
@@ -404,16 +403,16 @@ impl<'a> Orchestration<'a> {
         }
     }
 
-    fn path<'p>(&'p self, run: &'p Ran) -> &'p NodePath {
+    fn path<'p>(&'p self, run: &'p EndedRun) -> &'p NodePath {
         match (run, &self.past) {
-            (Ran::Before(key), Some(past)) => past.history.at(*key).path,
-            (Ran::Before(_), None) => unreachable!("without history nothing ran before"),
-            (Ran::Now(path), _) => path,
+            (EndedRun::Replayed(key), Some(past)) => past.history.at(*key).path,
+            (EndedRun::Replayed(_), None) => unreachable!("without history nothing ran before"),
+            (EndedRun::Executed(path), _) => path,
         }
     }
 
     /// In a resumable app the next checkpoint tells that the run has completed, unless history does already.
-    fn note_completed(&mut self, run: &Ran) {
+    fn note_completed(&mut self, run: &EndedRun) {
         if !self.ctx.invocation().is_resumable() {
             return;
         }

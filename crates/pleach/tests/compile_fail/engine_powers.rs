@@ -18,7 +18,7 @@ async fn sets_the_history(ctx: Context, history: pleach::History) {
 }
 
 async fn ends_the_run_above(ctx: Context) {
-    let _ = ctx.parent().map(|above| above.take_outcome());
+    let _ = ctx.parent().map(|above| above.take_end(false));
 }
 
 async fn appends_behind_the_runner(ctx: Context) {

@@ -1,0 +1,73 @@
+//! [`NodeEnd`]: how the run of a node ended. The root node, dynamic children, graph nodes and replayed runs share it.
+
+use pleach_core::{Branch, Route};
+
+use crate::NodeInput;
+
+/// How the run of a node ended, when it did not fail. Failures are a [`ChildFailure`](crate::ChildFailure) beside it.
+#[derive(Clone, Debug)]
+pub enum NodeEnd {
+    /// It completed.
+    Done(NodeResult),
+    /// It waits for answers to these questions.
+    Interrupted(Vec<String>),
+    /// It waits for more input: for another trigger of its graph node, or another call.
+    // R307
+    Waiting,
+}
+
+/// What a completed run leaves to the nodes behind it.
+#[derive(Clone, Debug, Default)]
+pub struct NodeResult {
+    /// The output; null when there is none.
+    pub output: NodeInput,
+    /// The route that the run chose.
+    pub route: Option<Route>,
+    /// The branch that the run ended on; `None` is the root branch.
+    pub branch: Option<Branch>,
+}
+
+impl NodeEnd {
+    /// Returns the end of a run whose body is over and that asks nothing. A node that waits for its output
+    /// ([`NodeSpec::wait_for_output`](crate::NodeSpec::wait_for_output)) completes with an output or with a route, not
+    /// without both.
+    // R307
+    #[must_use]
+    pub fn of_body(result: NodeResult, wait_for_output: bool) -> Self {
+        let is_empty = result.output.is_null() && result.route.is_none();
+        if wait_for_output && is_empty { Self::Waiting } else { Self::Done(result) }
+    }
+
+    /// Returns whether the run completed.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        matches!(self, Self::Done(_))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn r307_a_node_that_waits_for_output_is_done_with_an_output_or_a_route() {
+        let output = || NodeInput::json(json!(1));
+        let route = || Some(Route::from("on"));
+        for (output, route, wait_for_output, done) in [
+            (NodeInput::Null, None, false, true),
+            (output(), None, false, true),
+            (NodeInput::Null, None, true, false),
+            (NodeInput::json(json!(null)), None, true, false),
+            (output(), None, true, true),
+            (NodeInput::Null, route(), true, true),
+            (output(), route(), true, true),
+        ] {
+            let row = format!("{output:?}, {route:?}, {wait_for_output}");
+            let end = NodeEnd::of_body(NodeResult { output, route, branch: None }, wait_for_output);
+            assert_eq!(end.is_done(), done, "{row}");
+            assert_eq!(matches!(end, NodeEnd::Waiting), !done, "{row}");
+        }
+    }
+}
