@@ -1,5 +1,5 @@
 //! Opening an invocation: the session is found and loaded, and the request is checked against it. Nothing is stored.
-// R1103–R1106
+// R1103–R1105
 
 use std::sync::Arc;
 

@@ -46,7 +46,7 @@ impl fmt::Debug for AnswerType {
 pub(crate) fn read<T: DeserializeOwned>(answer: &Value) -> Result<T, Misfit> {
     serde_path_to_error::deserialize(Lax(answer)).map_err(|error| {
         let field = dotted(error.path());
-        let wanted = wanted::<T>(&error.inner().to_string(), field.is_empty(), answer);
+        let wanted = wanted::<T>(&error.inner().to_string(), field.is_empty());
         Misfit::new(field, wanted)
     })
 }
@@ -64,8 +64,8 @@ fn dotted(path: &Path) -> String {
     names.collect::<Vec<_>>().join(".")
 }
 
-/// What serde wants instead. The text of an error that a type makes itself is shown unless it may hold a value.
-fn wanted<T>(error: &str, is_whole: bool, answer: &Value) -> String {
+/// What serde wants instead.
+fn wanted<T>(error: &str, is_whole: bool) -> String {
     if let Some((_, wanted)) = error.rsplit_once(", expected ") {
         return wanted.to_owned();
     }
@@ -74,20 +74,7 @@ fn wanted<T>(error: &str, is_whole: bool, answer: &Value) -> String {
     }
     let name = type_name::<T>();
     let name = if is_whole { name.split('<').next().and_then(|name| name.rsplit("::").next()) } else { None };
-    let what = name.map_or_else(|| "another value".to_owned(), |name| format!("a valid {name}"));
-    if holds_part_of(error, answer) { what } else { format!("{what} ({error})") }
-}
-
-/// Whether a text holds a value or a key of the answer.
-fn holds_part_of(text: &str, answer: &Value) -> bool {
-    match answer {
-        Value::Null => false,
-        Value::Bool(flag) => text.contains(&flag.to_string()),
-        Value::Number(number) => text.contains(&number.to_string()),
-        Value::String(part) => text.contains(part.as_str()),
-        Value::Array(items) => items.iter().any(|item| holds_part_of(text, item)),
-        Value::Object(map) => map.iter().any(|(key, value)| text.contains(key.as_str()) || holds_part_of(text, value)),
-    }
+    name.map_or_else(|| "another value".to_owned(), |name| format!("a valid {name}"))
 }
 
 #[cfg(test)]
@@ -127,18 +114,15 @@ mod tests {
     /// Issue 10 A1: what only the type knows.
     #[test]
     fn a1_the_fault_names_field_and_wanted_and_never_the_value() {
-        assert_eq!(fault::<IpAddr>(json!("4242")), "a valid IpAddr (invalid IP address syntax) is wanted");
+        assert_eq!(fault::<IpAddr>(json!("4242")), "a valid IpAddr is wanted");
         assert_eq!(fault::<Even>(json!(4243)), "a valid Even is wanted");
         assert_eq!(
             fault::<Vec<Server>>(json!([{"ip": "::1", "port": 4243}])),
             "field '0.port': another value is wanted"
         );
-        assert_eq!(
-            fault::<Vec<Server>>(json!([{"ip": "4242", "port": 2}])),
-            "field '0.ip': another value (invalid IP address syntax) is wanted"
-        );
+        assert_eq!(fault::<Vec<Server>>(json!([{"ip": "4242", "port": 2}])), "field '0.ip': another value is wanted");
         assert_eq!(fault::<Server>(json!({"ip": "::1"})), "the field `port` is wanted");
-        assert_eq!(fault::<BTreeMap<u8, u8>>(json!({"300": 1})), "u8 is wanted");
+        assert_eq!(fault::<BTreeMap<u8, u8>>(json!({"300": 1})), "field '300': u8 is wanted");
         assert_eq!(fault::<i128>(json!(1_180_591_620_717_411_303_424.0)), "i128 is wanted");
         assert!(AnswerType::of::<Vec<Server>>().check(&json!([{"ip": "::1", "port": "42"}])).is_ok());
     }
