@@ -32,7 +32,7 @@ const LIMITS: &[(&str, usize)] = &[
     ("crates/pleach-core", 44),
     ("crates/pleach-memory", 2),
     ("crates/pleach-memory-sqlite", 12),
-    ("crates/pleach-runner", 56),
+    ("crates/pleach-runner", 50),
     ("crates/pleach-schema", 1),
     ("crates/pleach-session", 9),
     ("crates/pleach-session-inmemory", 3),
