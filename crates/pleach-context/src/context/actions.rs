@@ -1,6 +1,6 @@
 //! The actions that a node sets beside its events: [`Context::with_actions`].
 
-use pleach_core::{Event, EventActions, Map};
+use pleach_core::{Event, EventActions, Map, UiWidget};
 
 use super::Context;
 use crate::NodeError;
@@ -53,13 +53,22 @@ impl Context {
         Ok(result)
     }
 
-    /// The error of a call that came after the end of the run.
-    pub(crate) fn has_ended(&self) -> NodeError {
-        let text = format!(
-            "the run {} has ended: await the tasks that use its context before its handler returns",
-            self.node_path()
-        );
-        NodeError::new("RuntimeError", text)
+    /// Shows a widget to the user, on the run's next event.
+    ///
+    /// # Errors
+    /// A `ValueError` when the run already shows one with this id.
+    pub fn render_ui_widget(&self, widget: UiWidget) -> Result<(), NodeError> {
+        let mut cell = self.cell();
+        if cell.parking.ended {
+            return Err(self.has_ended());
+        }
+        let mut widgets = cell.actions.render_ui_widgets().unwrap_or_default().to_vec();
+        if widgets.iter().any(|known| known.id == widget.id) {
+            return Err(NodeError::value(format!("UI widget with id '{}' already exists.", widget.id)));
+        }
+        widgets.push(widget);
+        cell.actions.set_render_ui_widgets(Some(widgets));
+        Ok(())
     }
 }
 

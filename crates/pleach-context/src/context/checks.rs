@@ -1,8 +1,12 @@
-//! What is checked about a child, and about a question, before anything of it is stored.
+//! What is checked about a call for a child, and about a question, before anything of it is stored.
 
 use super::Context;
 use crate::node::name_fault;
 use crate::{NodeError, NodeSpec, RunOptions};
+
+/// How deep runs may be nested: a child is polled inside its parent, on one stack. As many workflows as a graph may nest, and a
+/// node in the innermost.
+pub(crate) const MAX_DEPTH: u32 = 129;
 
 impl Context {
     /// Checks what `build` checks for the nodes of a graph, and the texts that become part of paths and branches.
@@ -44,6 +48,38 @@ impl Context {
         let message = |key| format!("Its parameter '{key}' is not declared in state_schema '{}'.", schema.name());
         spec.state_params.iter().filter(undeclared).map(message).collect()
     }
+
+    pub(super) fn check_call(&self, options: &RunOptions) -> Result<(), NodeError> {
+        if self.inner.depth >= MAX_DEPTH {
+            let text = format!("{} runs above each other: maximum recursion depth exceeded", self.inner.depth);
+            return Err(NodeError::new("RecursionError", text));
+        }
+        if !self.inner.rerun_on_resume {
+            let node = self.node_name();
+            return Err(NodeError::value(format!(
+                "A node must have rerun_on_resume=True. Node '{node}' runs other nodes, which a resume finds again only by running it again: add it with `FunctionNode::new(\"{node}\", …).rerun_on_resume(true)`."
+            )));
+        }
+        if let Some(id) = options.run_id.as_ref().filter(|id| id.chars().all(|digit| digit.is_ascii_digit())) {
+            let node = self.node_path();
+            return Err(NodeError::value(format!(
+                "Explicit run_id \"{id}\" for a child of \"{node}\" must contain non-numeric characters: numbers are given by the runtime."
+            )));
+        }
+        let mut cell = self.cell();
+        self.pass_failures(&mut cell);
+        if options.use_as_output {
+            if cell.has_delegate {
+                return Err(NodeError::value(format!(
+                    "Node {} already has a use_as_output delegate.",
+                    self.node_path()
+                )));
+            }
+            cell.has_delegate = true;
+            cell.delegated = true;
+        }
+        Ok(())
+    }
 }
 
 /// `/` and `@` separate the parts of paths, `.` those of branches.
@@ -61,7 +97,7 @@ fn check_run_id(id: &str) -> Result<(), NodeError> {
 }
 
 /// A blank id would be in no inbox, and U+0000 in no store.
-pub(super) fn check_question_id(id: &str) -> Result<(), NodeError> {
+pub(crate) fn check_question_id(id: &str) -> Result<(), NodeError> {
     if id.trim().is_empty() {
         return Err(NodeError::value("a question needs an id that is not blank: give it one with `RequestInput::ask`"));
     }

@@ -8,9 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::future::poll_fn;
 use std::task::{Poll, Waker};
 
-use super::Context;
-use super::cell::RunCell;
-use crate::engine::RunHandle;
+use super::{RunCell, RunHandle};
+use crate::Context;
 
 /// The calls that wait for their turn, by the time at which the child completed.
 #[derive(Debug, Default)]

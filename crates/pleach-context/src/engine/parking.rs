@@ -6,10 +6,8 @@
 use std::future::poll_fn;
 use std::task::{Poll, Waker};
 
-use super::Context;
-use super::cell::RunCell;
-use crate::NodeError;
-use crate::engine::RunHandle;
+use super::{RunCell, RunHandle};
+use crate::{Context, NodeError};
 
 /// A call of the body that is under way; leaving the scope ends it.
 pub(crate) struct LiveCall {

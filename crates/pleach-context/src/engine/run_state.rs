@@ -8,10 +8,8 @@ use rustc_hash::FxHashMap;
 use serde_json::Value;
 use smol_str::SmolStr;
 
-use super::detached::DetachedChild;
-use super::emit::Carries;
 use super::turns::Turns;
-use crate::queue::Ticket;
+use super::{Carries, DetachedChild, Ticket};
 use crate::{ChildFailure, NodeError, NodeInput};
 
 /// The changing part of a context.

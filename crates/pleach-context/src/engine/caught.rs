@@ -1,16 +1,15 @@
 //! What came of children, as far as a resume has to know it: failures that were caught, and outputs that are a child's.
 
-use crate::engine::{Engine as _, RunHandle};
 use pleach_core::NodePath;
 use serde_json::Value;
 
-use super::Context;
-use super::cell::{Failures, Output, RunCell};
-use crate::{ChildFailure, NodeInput};
+use super::run_state::Failures;
+use super::{Engine as _, Output, RunCell, RunHandle};
+use crate::{ChildFailure, Context, NodeInput};
 
 impl Context {
     /// Records the failures that the body has received: it continues, and a resume must find them.
-    pub(super) fn pass_failures(&self, cell: &mut RunCell) {
+    pub(crate) fn pass_failures(&self, cell: &mut RunCell) {
         let Some(Failures { got, passed }) = cell.failures.as_deref_mut() else { return };
         for (run, failure) in got.drain(..) {
             self.invocation().engine().queue().note_caught(&run, &failure);
@@ -21,7 +20,7 @@ impl Context {
 
     /// The run has completed: without a record of that, a resume could not tell it from one that was cut off behind the
     /// child whose event is its output.
-    pub(super) fn settle_delegation(&self, cell: &mut RunCell) {
+    pub(crate) fn settle_delegation(&self, cell: &mut RunCell) {
         let completes = cell.has_delegate && cell.error.is_none() && cell.interrupts.is_empty();
         if !completes || std::mem::replace(&mut cell.settled, true) {
             return;

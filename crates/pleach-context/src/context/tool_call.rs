@@ -7,16 +7,7 @@ use serde_json::Value;
 use super::Context;
 use crate::NodeError;
 use crate::credential::auth_request;
-use crate::engine::{Engine as _, RunHandle};
-
-/// What a tool asked for before its call can be answered.
-#[derive(Debug, Default)]
-pub struct ToolRequests {
-    /// A person's consent.
-    pub confirmation: Option<ToolConfirmation>,
-    /// A credential: the config as [`credential_question`](crate::engine::credential_question) takes it.
-    pub credential: Option<AuthConfig>,
-}
+use crate::engine::Engine as _;
 
 impl Context {
     /// Asks the client for the credential of `config`: when the tool has returned, its call pauses until there is one, and the
@@ -65,38 +56,5 @@ impl Context {
     #[must_use]
     pub fn tool_confirmation(&self) -> Option<ToolConfirmation> {
         self.cell().tool.as_ref().and_then(|tool| tool.confirmation.clone())
-    }
-}
-
-impl RunHandle<'_> {
-    /// Makes this the context of a tool call.
-    pub fn set_function_call_id(self, id: impl Into<String>) {
-        self.0.cell().tool.get_or_insert_default().function_call_id = Some(id.into());
-    }
-
-    /// Sets the client's answer to a request for confirmation.
-    pub fn set_tool_confirmation(self, confirmation: ToolConfirmation) {
-        self.0.cell().tool.get_or_insert_default().confirmation = Some(confirmation);
-    }
-
-    /// Makes this the context of a tool call whose requests are kept for [`take_tool_requests`](Context::take_tool_requests)
-    /// and ride on no event.
-    pub fn begin_tool_call(self, id: impl Into<String>) {
-        self.0.engine().set_function_call_id(id);
-        self.0.cell().tool.get_or_insert_default().keeps_requests = true;
-    }
-
-    /// What the tool asked for in this call; it is asked for no more.
-    #[must_use]
-    pub fn take_tool_requests(self) -> ToolRequests {
-        let Some(id) = self.0.function_call_id() else { return ToolRequests::default() };
-        let mut cell = self.0.cell();
-        if cell.actions.is_empty() {
-            return ToolRequests::default();
-        }
-        ToolRequests {
-            confirmation: cell.actions.requested_tool_confirmations_mut().remove(&id),
-            credential: cell.actions.requested_auth_configs_mut().remove(&id),
-        }
     }
 }

@@ -1,11 +1,15 @@
 //! [`State`]: the session state as a node sees it, with the changes of its run pending.
 
+mod key;
+
 use std::fmt;
 
-use pleach_core::{Event, EventActions, Map, Session, StateOp, StateOpError};
+use pleach_core::{Event, EventActions, Map, StateOp, StateOpError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Number, Value};
+
+pub use key::{Key, StateNumber};
 
 use crate::session_state::SessionState;
 use crate::{Context, NodeError, lax};
@@ -250,6 +254,25 @@ impl<'a> State<'a> {
     }
 }
 
+impl Context {
+    /// The session state, with this run's changes pending.
+    #[must_use]
+    pub fn state(&self) -> State<'_> {
+        State::new(self)
+    }
+
+    pub(crate) fn has_state_schema(&self) -> bool {
+        self.inner.state_schema.is_some()
+    }
+
+    pub(crate) fn check_state_entry(&self, key: &str, value: &Value) -> Result<(), NodeError> {
+        match &self.inner.state_schema {
+            Some(schema) => schema.check_state_entry(key, value),
+            None => Ok(()),
+        }
+    }
+}
+
 /// The number of the delta that is pending, which gets one with its first write.
 fn delta_of(actions: &mut EventActions, state: &mut SessionState) -> u64 {
     if actions.state_writes() == 0 {
@@ -287,148 +310,5 @@ fn typed<T: DeserializeOwned>(key: &str, value: Option<&Value>) -> Result<Option
 impl fmt::Debug for State<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self.to_map()).finish()
-    }
-}
-
-/// A state key with its type: `const LOOKUPS: Key<u32> = Key::new("user:lookups");`.
-pub struct Key<T> {
-    name: &'static str,
-    kind: std::marker::PhantomData<fn() -> T>,
-}
-
-impl<T> Key<T> {
-    /// Names a key.
-    #[must_use]
-    pub const fn new(name: &'static str) -> Self {
-        Self { name, kind: std::marker::PhantomData }
-    }
-
-    /// The name.
-    #[must_use]
-    pub const fn name(&self) -> &'static str {
-        self.name
-    }
-}
-
-impl<T: DeserializeOwned> Key<T> {
-    /// The value, or `None` if the key is absent or null.
-    ///
-    /// # Errors
-    /// A `ValidationError` when the value is no `T`.
-    pub fn get(&self, ctx: &Context) -> Result<Option<T>, NodeError> {
-        ctx.state().try_get(self.name)
-    }
-
-    /// The value in a session that was loaded, outside of a run; `None` if the key is absent or null.
-    ///
-    /// # Errors
-    /// A `ValidationError` when the value is no `T`.
-    pub fn of(&self, session: &Session) -> Result<Option<T>, NodeError> {
-        typed(self.name, session.state.get(self.name))
-    }
-}
-
-impl<T: DeserializeOwned + Serialize> Key<T> {
-    /// Sets the value.
-    ///
-    /// # Errors
-    /// As [`State::set`].
-    pub fn set(&self, ctx: &Context, value: &T) -> Result<(), NodeError> {
-        ctx.state().set(self.name, value)
-    }
-
-    /// Changes the value; an absent one starts as the default.
-    ///
-    /// The new value replaces the stored one. For keys of the session that is safe: no other run writes them meanwhile. Of
-    /// `app:` and `user:` keys, sessions that update at the same time each start from the value that they know, and the
-    /// last one to be stored wins: use [`add`](Self::add) and the other operations there.
-    ///
-    /// # Errors
-    /// As [`Key::get`] and [`Key::set`].
-    pub fn update<R>(&self, ctx: &Context, change: impl FnOnce(&mut T) -> R) -> Result<R, NodeError>
-    where
-        T: Default,
-    {
-        let mut value = self.get(ctx)?.unwrap_or_default();
-        let result = change(&mut value);
-        self.set(ctx, &value)?;
-        Ok(result)
-    }
-
-    /// Sets the stored value if there is none. See [`State::set_if_absent`].
-    ///
-    /// # Errors
-    /// As [`State::set`].
-    pub fn set_if_absent(&self, ctx: &Context, value: &T) -> Result<(), NodeError> {
-        ctx.state().set_if_absent(self.name, value)
-    }
-}
-
-impl<T: StateNumber> Key<T> {
-    /// Adds to the stored value, whatever other sessions write meanwhile. See [`State::add`].
-    ///
-    /// # Errors
-    /// As [`State::add`]; a `ValidationError` when the sum, as far as it is known, is no `T`.
-    pub fn add(&self, ctx: &Context, amount: T) -> Result<(), NodeError> {
-        let op = StateOp::Add(number(self.name, amount)?);
-        let sum = op.apply(ctx.state().value(self.name).as_ref()).map_err(|error| misfit(self.name, &error))?;
-        typed::<T>(self.name, Some(&sum))?;
-        ctx.state().apply(self.name, op)
-    }
-
-    /// Raises the stored number to at least `value`. See [`State::max`].
-    ///
-    /// # Errors
-    /// As [`State::add`].
-    pub fn max(&self, ctx: &Context, value: T) -> Result<(), NodeError> {
-        ctx.state().max(self.name, value)
-    }
-
-    /// Lowers the stored number to at most `value`. See [`State::min`].
-    ///
-    /// # Errors
-    /// As [`State::add`].
-    pub fn min(&self, ctx: &Context, value: T) -> Result<(), NodeError> {
-        ctx.state().min(self.name, value)
-    }
-}
-
-impl<T: Serialize> Key<Vec<T>> {
-    /// Appends an item to the stored list. See [`State::push`].
-    ///
-    /// # Errors
-    /// As [`State::push`].
-    pub fn push(&self, ctx: &Context, item: &T) -> Result<(), NodeError> {
-        ctx.state().push(self.name, item)
-    }
-
-    /// Appends the items that the stored list does not have yet. See [`State::union`].
-    ///
-    /// # Errors
-    /// As [`State::push`].
-    pub fn union(&self, ctx: &Context, items: impl IntoIterator<Item = T>) -> Result<(), NodeError> {
-        ctx.state().union(self.name, items)
-    }
-}
-
-/// A number type whose state keys can be added to and compared.
-pub trait StateNumber: DeserializeOwned + Serialize + sealed::Sealed {}
-
-mod sealed {
-    pub trait Sealed {}
-}
-
-macro_rules! numbers {
-    ($($number:ty)*) => {$(
-        impl sealed::Sealed for $number {}
-        impl StateNumber for $number {}
-    )*};
-}
-
-numbers!(i8 i16 i32 i64 isize u8 u16 u32 u64 usize f32 f64);
-
-impl<T> fmt::Debug for Key<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Key").field(&self.name).finish()
     }
 }

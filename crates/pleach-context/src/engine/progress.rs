@@ -2,9 +2,8 @@
 
 use pleach_core::NodePath;
 
+use super::{Engine as _, RunHandle, Ticket};
 use crate::NodeInput;
-use crate::engine::{Engine as _, RunHandle};
-use crate::queue::Ticket;
 
 impl RunHandle<'_> {
     /// Notes an event of this run, or of a run below it.

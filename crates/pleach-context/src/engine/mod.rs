@@ -1,17 +1,38 @@
 //! What engines and the Runner call, and node code cannot.
 //!
-//! Node code has a [`Context`] and an [`InvocationContext`]. With [`Engine`] in scope, both also give a handle: it drives the
-//! run, moves its events to the store, and answers it from history. The facade does not export this module, so a handler
-//! cannot take an event from the queue, record one, or set the history.
+//! Node code has a [`Context`] and an [`InvocationContext`]. With [`Engine`] in scope, both also give a handle. The handle of a
+//! context drives its run: it makes the contexts of children and attempts, stages and delivers events, records failures that were
+//! caught, orders replayed children, and takes the outcome. The handle of an invocation gives the queue, the services and the
+//! history. The facade does not export this module, so a handler cannot take an event from the queue, record one, or set the
+//! history.
+//!
+//! The state of a run is behind a lock that each call takes and that is never held across an await.
+
+mod background;
+mod caught;
+mod deliver;
+mod deltas;
+mod invocation;
+mod outcome;
+mod parking;
+mod progress;
+mod run_state;
+mod stage;
+mod tool_call;
+mod tree;
+mod turns;
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::{Context, InvocationContext};
 
-pub use crate::context::{
-    Carries, ChildSetup, DetachedChild, GraphNames, Pending, Place, Staged, ToolRequests, asked_detached,
-};
+pub use background::{DetachedChild, asked_detached};
+pub use parking::Pending;
+pub use stage::{Carries, Staged};
+pub use tool_call::ToolRequests;
+pub use tree::{ChildSetup, GraphNames, Place};
+
 pub use crate::credential::{
     KeptCredentials, SentCredential, TakenCredentials, accept_credential, credential_question, sent_credential,
 };
@@ -23,6 +44,11 @@ pub use crate::queue::{EventQueue, Ticket};
 pub use crate::scheduler::NodeScheduler;
 pub use crate::services::Services;
 pub use crate::work_gate::WorkGate;
+
+pub(crate) use deliver::Sending;
+pub(crate) use parking::LiveCall;
+pub(crate) use run_state::{Output, RunCell, output_twice};
+pub(crate) use tree::ContextInner;
 
 /// Gives the engine's handle of what node code sees.
 pub trait Engine: sealed::Sealed {

@@ -1,0 +1,96 @@
+//! Files from inside a node.
+// R220
+
+use pleach_artifact::{ArtifactError, ArtifactKey, ArtifactScope, ArtifactService, ArtifactVersion, SaveArtifact};
+use pleach_core::{Map, Part};
+
+use super::Context;
+use crate::NodeError;
+use crate::engine::Engine as _;
+
+impl Context {
+    fn artifacts(&self) -> Result<(&dyn ArtifactService, ArtifactScope), NodeError> {
+        let service = self.invocation().engine().services().artifacts.as_deref();
+        let service = service.ok_or_else(|| {
+            NodeError::value("Artifact service is not initialized.")
+                .with_hint("give the runner one with `.artifacts(…)`")
+        })?;
+        Ok((service, ArtifactScope::session(self.invocation().session_key())))
+    }
+
+    fn artifact(&self, filename: &str) -> Result<(&dyn ArtifactService, ArtifactKey), NodeError> {
+        let (service, scope) = self.artifacts()?;
+        Ok((service, scope.artifact(filename)))
+    }
+
+    /// Saves a file as a new version and gives its number; the run's next event tells of it.
+    ///
+    /// A name starting with `user:` is shared by all sessions of the user.
+    ///
+    /// # Errors
+    /// A `ValueError` without an artifact service; what the service refuses; a `RuntimeError` when the run has ended, also
+    /// meanwhile.
+    pub async fn save_artifact(&self, filename: &str, artifact: impl Into<Part>) -> Result<i64, NodeError> {
+        self.save_artifact_with(filename, artifact, Map::new()).await
+    }
+
+    /// Saves a file with metadata of its own. See [`Context::save_artifact`].
+    ///
+    /// # Errors
+    /// As [`Context::save_artifact`].
+    pub async fn save_artifact_with(
+        &self,
+        filename: &str,
+        artifact: impl Into<Part>,
+        metadata: Map,
+    ) -> Result<i64, NodeError> {
+        let (service, key) = self.artifact(filename)?;
+        if self.cell().parking.ended {
+            return Err(self.has_ended());
+        }
+        let request = SaveArtifact::new(key, artifact).with_custom_metadata(metadata);
+        let version = service.save_artifact(request).await.map_err(artifact_error)?;
+        let mut cell = self.cell();
+        if cell.parking.ended {
+            // The file is saved, but no event will show it.
+            return Err(self.has_ended());
+        }
+        cell.actions.artifact_delta_mut().insert(filename.to_owned(), version);
+        Ok(version)
+    }
+
+    /// Loads a file, the newest version unless one is named; `None` if there is none.
+    ///
+    /// # Errors
+    /// A `ValueError` without an artifact service; what the service refuses.
+    pub async fn load_artifact(&self, filename: &str, version: Option<i64>) -> Result<Option<Part>, NodeError> {
+        let (service, key) = self.artifact(filename)?;
+        service.load_artifact(&key, version).await.map_err(artifact_error)
+    }
+
+    /// The names of the session's and the user's files, sorted.
+    ///
+    /// # Errors
+    /// A `ValueError` without an artifact service; what the service refuses.
+    pub async fn list_artifacts(&self) -> Result<Vec<String>, NodeError> {
+        let (service, scope) = self.artifacts()?;
+        service.list_artifact_keys(&scope).await.map_err(artifact_error)
+    }
+
+    /// What is known about one version of a file, the newest unless one is named.
+    ///
+    /// # Errors
+    /// A `ValueError` without an artifact service; what the service refuses.
+    pub async fn get_artifact_version(
+        &self,
+        filename: &str,
+        version: Option<i64>,
+    ) -> Result<Option<ArtifactVersion>, NodeError> {
+        let (service, key) = self.artifact(filename)?;
+        service.get_artifact_version(&key, version).await.map_err(artifact_error)
+    }
+}
+
+fn artifact_error(error: ArtifactError) -> NodeError {
+    NodeError::new(error.code(), error.to_string()).with_source(error)
+}

@@ -1,0 +1,98 @@
+//! Asking a person in the middle of a node.
+
+use pleach_core::{Map, RequestInput};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::Context;
+use crate::NodeError;
+use crate::engine::LiveCall;
+use crate::extract::warn_unread;
+use crate::node::read_answer;
+
+impl Context {
+    /// The answers to this run's questions, by question id; empty unless the run resumes.
+    #[must_use]
+    pub fn resume_inputs(&self) -> &Map {
+        static NONE: std::sync::LazyLock<Map> = std::sync::LazyLock::new(Map::new);
+        self.inner.resume_inputs.as_deref().unwrap_or(&NONE)
+    }
+
+    /// Asks a question in the middle of a node and gives the answer; until one has come, the call parks.
+    ///
+    /// The body is dropped as soon as all of its calls to the context that are under way are parked. Other work beside
+    /// them (a request, a sleep) is cut off at that moment: await it first, or make it a child.
+    ///
+    /// The stored question has the JSON schema of `T`, so an answer that the schema refuses is not stored. One that only `T`
+    /// refuses is stored; the question is then asked again, with a warning in the log that names the field. The node runs
+    /// again from its start when an answer has come.
+    ///
+    /// # Errors
+    /// A `ValueError` when this node has no `rerun_on_resume`.
+    pub async fn ask<T: DeserializeOwned + JsonSchema>(
+        &self,
+        id: &str,
+        message: impl Into<String>,
+    ) -> Result<T, NodeError> {
+        let mut question = RequestInput::ask(id, message);
+        if let Some(schema) = json_schema_of::<T>() {
+            question = question.with_schema(schema);
+        }
+        if let Some(answer) = self.resume_inputs().get(id) {
+            match read_answer(answer) {
+                Ok(answer) => return Ok(answer),
+                Err(misfit) => warn_unread(self, &misfit),
+            }
+        }
+        Err(self.wait_for_answer(question).await)
+    }
+
+    /// Asks a question with everything it can carry, and gives the answer as JSON. See [`Context::ask`].
+    ///
+    /// # Errors
+    /// A `ValueError` when this node has no `rerun_on_resume`, or when the question has no id: without one a resumed
+    /// run could not find its answer.
+    pub async fn ask_with(&self, question: RequestInput) -> Result<Value, NodeError> {
+        let Some(id) = question.interrupt_id.clone() else {
+            return Err(NodeError::value("a question in the middle of a node needs an id"));
+        };
+        if let Some(answer) = self.resume_inputs().get(&id) {
+            return Ok(answer.clone());
+        }
+        Err(self.wait_for_answer(question).await)
+    }
+
+    /// Asks, and waits until the body is dropped.
+    async fn wait_for_answer(&self, question: RequestInput) -> NodeError {
+        if !self.inner.rerun_on_resume {
+            let node = self.node_name();
+            return NodeError::value(format!(
+                "Node '{node}' asks in the middle of its body, so it must run again when the answer comes: add it with `FunctionNode::new(\"{node}\", …).rerun_on_resume(true)`, or return a `RequestInput` instead."
+            ));
+        }
+        let live = LiveCall::enter(self);
+        match self.emit(question).await {
+            Ok(()) => live.park().await,
+            Err(error) => error,
+        }
+    }
+}
+
+/// The JSON schema of a type as questions carry it; `None` when it says nothing about the type.
+#[must_use]
+pub fn json_schema_of<T: JsonSchema>() -> Option<Value> {
+    const SAYS: [&str; 8] = ["type", "properties", "anyOf", "oneOf", "allOf", "enum", "const", "$ref"];
+    let mut schema = schemars::schema_for!(T).to_value();
+    let fields = schema.as_object_mut()?;
+    if !has_optional_keys(fields) {
+        fields.remove("$schema");
+    }
+    SAYS.iter().any(|keyword| fields.contains_key(*keyword)).then_some(schema)
+}
+
+/// Answers may leave such keys out. The dialect of the schema stays then: without it an absent key is read as null.
+fn has_optional_keys(schema: &Map) -> bool {
+    let required = schema.get("required").and_then(Value::as_array).map_or(0, Vec::len);
+    schema.get("properties").and_then(Value::as_object).is_some_and(|properties| properties.len() > required)
+}

@@ -1,0 +1,43 @@
+//! Credentials from inside a node.
+// R220
+
+use pleach_core::AuthConfig;
+
+use super::Context;
+use crate::credential::auth_response;
+use crate::engine::Engine as _;
+use crate::{AuthCredential, CredentialService, NodeError};
+
+impl Context {
+    fn credentials(&self) -> Result<&dyn CredentialService, NodeError> {
+        let service = self.invocation().engine().services().credentials.as_deref();
+        service.ok_or_else(|| {
+            NodeError::value("Credential service is not initialized.")
+                .with_hint("give the runner one with `.credentials(…)`")
+        })
+    }
+
+    /// Keeps the credential that `config` brings along.
+    ///
+    /// # Errors
+    /// A `ValueError` without a credential service; what the service refuses.
+    pub async fn save_credential(&self, config: &AuthConfig) -> Result<(), NodeError> {
+        self.credentials()?.save_credential(config, self).await
+    }
+
+    /// The credential that is kept for `config`.
+    ///
+    /// # Errors
+    /// A `ValueError` without a credential service; what the service refuses.
+    pub async fn load_credential(&self, config: &AuthConfig) -> Result<Option<AuthCredential>, NodeError> {
+        self.credentials()?.load_credential(config, self).await
+    }
+
+    /// The credential that a client has sent for `config`: in this invocation, else one kept in the session's state.
+    ///
+    /// The OAuth client's id and secret are those of `config`. ADK: `get_auth_response`.
+    #[must_use]
+    pub fn get_auth_response(&self, config: &AuthConfig) -> Option<AuthCredential> {
+        auth_response(config, self)
+    }
+}

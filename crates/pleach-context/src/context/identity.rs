@@ -1,0 +1,148 @@
+//! Which run this is: its path, name, attempt, predecessors, author, branch and invocation.
+
+use std::sync::Arc;
+
+use pleach_core::{Branch, Content, NodePath};
+use smol_str::SmolStr;
+
+use super::Context;
+use crate::engine::{Engine as _, GraphNames, Place, RunCell};
+use crate::{InvocationContext, RunConfig};
+
+impl Context {
+    /// What all runs of the invocation share.
+    #[must_use]
+    pub fn invocation(&self) -> &Arc<InvocationContext> {
+        &self.inner.invocation
+    }
+
+    /// The path of the run, such as `triage@1/answer@2`.
+    #[must_use]
+    pub fn node_path(&self) -> &NodePath {
+        &self.inner.path
+    }
+
+    /// The name of the node that runs.
+    #[must_use]
+    pub fn node_name(&self) -> &str {
+        &self.inner.name
+    }
+
+    /// The id of the run among the runs of the same node: the text after `@` in the path.
+    #[must_use]
+    pub fn run_id(&self) -> &str {
+        self.inner.path.run_id()
+    }
+
+    /// The run id by its older name.
+    #[must_use]
+    pub fn execution_id(&self) -> &str {
+        self.run_id()
+    }
+
+    /// Which attempt this is, from 1.
+    #[must_use]
+    pub fn attempt_count(&self) -> u32 {
+        self.inner.attempt
+    }
+
+    /// How often the run has been tried again: 0 on the first attempt.
+    #[must_use]
+    pub fn retry_count(&self) -> u32 {
+        self.inner.attempt - 1
+    }
+
+    /// The predecessor whose completion queued the run; `__START__` for the first nodes, empty for dynamic and root
+    /// runs.
+    #[must_use]
+    pub fn triggered_by(&self) -> &str {
+        match (self.inner.place, self.names()) {
+            (Some(Place { by: Some(by), .. }), Some(names)) => names.nodes.get(by as usize).map_or("", SmolStr::as_str),
+            (Some(Place { by: None, .. }), _) => "__START__",
+            _ => "",
+        }
+    }
+
+    /// The names of all predecessors in the graph; empty for dynamic and root runs.
+    #[must_use]
+    pub fn in_nodes(&self) -> &[SmolStr] {
+        let place = self.inner.place;
+        let known = place.zip(self.names()).and_then(|(place, names)| names.predecessors.get(place.node as usize));
+        known.map(Vec::as_slice).unwrap_or_default()
+    }
+
+    fn names(&self) -> Option<&GraphNames> {
+        self.engine().parent()?.inner.graph.get().map(|names| &**names)
+    }
+
+    /// The id that all events of the invocation carry.
+    #[must_use]
+    pub fn invocation_id(&self) -> &str {
+        self.inner.invocation.invocation_id().as_str()
+    }
+
+    /// The user.
+    #[must_use]
+    pub fn user_id(&self) -> &str {
+        self.inner.invocation.user_id().as_str()
+    }
+
+    /// The message that started the invocation, also when it is resumed.
+    #[must_use]
+    pub fn user_content(&self) -> Option<&Content> {
+        self.inner.invocation.user_content()
+    }
+
+    /// The name of the root agent; `unknown` when the root is no agent.
+    #[must_use]
+    pub fn agent_name(&self) -> &str {
+        self.inner.invocation.agent_name()
+    }
+
+    /// The settings of the invocation.
+    #[must_use]
+    pub fn run_config(&self) -> &RunConfig {
+        self.inner.invocation.run_config()
+    }
+
+    /// Whether the invocation was asked to stop.
+    #[must_use]
+    pub fn is_aborted(&self) -> bool {
+        self.inner.invocation.is_aborted()
+    }
+
+    /// The author that events of this run carry.
+    // R205
+    #[must_use]
+    pub fn event_author(&self) -> SmolStr {
+        self.author_in(&self.cell())
+    }
+
+    pub(crate) fn author_in(&self, cell: &RunCell) -> SmolStr {
+        match &cell.author {
+            Some(author) if author.is_empty() => self.inner.name.clone(),
+            Some(author) => author.clone(),
+            None => self.inner.author.clone(),
+        }
+    }
+
+    /// Sets the author of later events of this run and of the runs that it starts from now on, except those of
+    /// workflows, which are their own authors. An empty text means the name of the node that runs.
+    ///
+    /// ADK: `Context.event_author`
+    pub fn set_event_author(&self, author: impl Into<SmolStr>) {
+        self.cell().author = Some(author.into());
+    }
+
+    /// The branch that the run is on; the root is none.
+    #[must_use]
+    pub fn branch(&self) -> Option<Branch> {
+        self.cell().branch.clone()
+    }
+
+    /// The tag that keeps a conversation apart from others of the session.
+    #[must_use]
+    pub fn isolation_scope(&self) -> Option<Arc<str>> {
+        self.cell().isolation_scope.clone()
+    }
+}

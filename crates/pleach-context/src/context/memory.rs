@@ -1,0 +1,77 @@
+//! Memory from inside a node.
+// R220
+
+use std::sync::Arc;
+
+use pleach_core::{Map, Session};
+use pleach_memory::{AddEvents, AddMemory, DeleteMemory, MemoryEntry, MemoryError, MemoryService, SearchMemory};
+
+use super::Context;
+use crate::NodeError;
+use crate::engine::Engine as _;
+
+impl Context {
+    fn memory(&self) -> Result<&dyn MemoryService, NodeError> {
+        let service = self.invocation().engine().services().memory.as_deref();
+        service.ok_or_else(|| {
+            NodeError::value("Memory service is not available.").with_hint("give the runner one with `.memory(…)`")
+        })
+    }
+
+    /// Searches the user's earlier sessions.
+    ///
+    /// # Errors
+    /// A `ValueError` without a memory service; what the service refuses.
+    pub async fn search_memory(&self, query: impl Into<String>) -> Result<Vec<MemoryEntry>, NodeError> {
+        let key = self.invocation().session_key();
+        let request = SearchMemory::new(key.app_name.clone(), key.user_id.clone(), query);
+        Ok(self.memory()?.search_memory(request).await.map_err(memory_error)?.memories)
+    }
+
+    /// Adds this session, as far as it is stored, to the memory.
+    ///
+    /// # Errors
+    /// A `ValueError` without a memory service; what the service refuses.
+    pub async fn add_session_to_memory(&self) -> Result<(), NodeError> {
+        let ic = self.invocation();
+        let (state, events) = (ic.with_state(Map::clone), ic.events());
+        let session = Session::from_parts(ic.session_key().clone(), state, events, ic.engine().services().clock.now());
+        self.memory()?.add_session_to_memory(&session).await.map_err(memory_error)
+    }
+
+    /// Adds some events of this session to the memory.
+    ///
+    /// # Errors
+    /// A `ValueError` without a memory service; what the service refuses.
+    pub async fn add_events_to_memory(&self, events: Vec<Arc<pleach_core::Event>>) -> Result<(), NodeError> {
+        let key = self.invocation().session_key();
+        let request =
+            AddEvents::new(key.app_name.clone(), key.user_id.clone(), events).with_session(key.session_id.clone());
+        self.memory()?.add_events_to_memory(request).await.map_err(memory_error)
+    }
+
+    /// Adds entries to the memory.
+    ///
+    /// # Errors
+    /// A `ValueError` without a memory service, a `NotImplementedError` when the service has no such operation.
+    pub async fn add_memory(&self, memories: Vec<MemoryEntry>) -> Result<(), NodeError> {
+        let key = self.invocation().session_key();
+        let (app_name, user_id) = (key.app_name.clone(), key.user_id.clone());
+        let request = AddMemory { app_name, user_id, memories, custom_metadata: Map::new() };
+        self.memory()?.add_memory(request).await.map_err(memory_error)
+    }
+
+    /// Deletes an entry of the memory.
+    ///
+    /// # Errors
+    /// A `ValueError` without a memory service, a `NotImplementedError` when the service has no such operation.
+    pub async fn delete_memory(&self, memory_id: impl Into<String>) -> Result<(), NodeError> {
+        let key = self.invocation().session_key();
+        let request = DeleteMemory::new(key.app_name.clone(), key.user_id.clone(), memory_id);
+        self.memory()?.delete_memory(request).await.map_err(memory_error)
+    }
+}
+
+fn memory_error(error: MemoryError) -> NodeError {
+    NodeError::new(error.code(), error.to_string()).with_source(error)
+}

@@ -1,0 +1,103 @@
+//! What a run gives: its output, its route, and how it ended.
+
+use pleach_core::{IntoRoute, NodePath, Route};
+use serde_json::Value;
+
+use super::Context;
+use crate::engine::{Output, output_twice};
+use crate::{NodeError, Schema};
+
+impl Context {
+    /// The output of the run so far.
+    #[must_use]
+    pub fn output(&self) -> Option<Value> {
+        match &self.cell().output {
+            Output::Unset | Output::Sending => None,
+            Output::Pending(value) => Some(value.clone()),
+            Output::Stored(output) => Some(output.to_value()),
+        }
+    }
+
+    /// Sets the output of the run; it is sent when the body ends. Null leaves it unset.
+    ///
+    /// # Errors
+    /// A `ValueError` when an output is set already: a run gives at most one. A `RuntimeError` when the run has ended.
+    // R210
+    pub fn set_output(&self, output: impl Into<Value>) -> Result<(), NodeError> {
+        let output = self.bounded(output.into())?;
+        let mut cell = self.cell();
+        if cell.parking.ended {
+            return Err(self.has_ended());
+        }
+        if cell.output.is_set() {
+            return Err(output_twice());
+        }
+        if !output.is_null() {
+            cell.output = Output::Pending(output);
+        }
+        Ok(())
+    }
+
+    /// The route so far.
+    #[must_use]
+    pub fn route(&self) -> Option<Route> {
+        self.cell().route.clone()
+    }
+
+    /// Sets the route; the last one wins. After the end of the run it has no effect but a warning in the log;
+    /// [`with_actions`](Self::with_actions) is an error then.
+    // R211
+    pub fn set_route(&self, route: impl IntoRoute) {
+        let route = route.into_route();
+        let mut cell = self.cell();
+        if cell.parking.ended {
+            drop(cell);
+            tracing::warn!(path = %self.node_path(), "a route was set after the end of its run and is ignored");
+            return;
+        }
+        cell.route = Some(route);
+        cell.route_pending = true;
+    }
+
+    /// The questions that this run, or a run below it, waits for.
+    #[must_use]
+    pub fn interrupt_ids(&self) -> Vec<String> {
+        self.cell().interrupts.clone()
+    }
+
+    /// What the run failed with.
+    #[must_use]
+    pub fn error(&self) -> Option<NodeError> {
+        self.cell().error.as_ref().map(|failure| failure.error.clone())
+    }
+
+    /// The run that failed: this one or one below it.
+    #[must_use]
+    pub fn error_node_path(&self) -> Option<NodePath> {
+        self.cell().error.as_ref().map(|failure| failure.path.clone())
+    }
+
+    /// The shapes that are checked on this run's outputs.
+    pub(crate) fn output_schema(&self) -> Option<&Schema> {
+        self.inner.output_schema.as_ref()
+    }
+
+    /// An output that no reader could parse again is refused before anything copies it.
+    pub(crate) fn bounded(&self, output: Value) -> Result<Value, NodeError> {
+        pleach_core::bounded(output).ok_or_else(|| {
+            NodeError::validation(format!(
+                "the output of node '{}' nests more than 127 levels deep: flatten it, or give it as a text or a file",
+                self.node_name()
+            ))
+        })
+    }
+
+    /// The error of a call that came after the end of the run.
+    pub(crate) fn has_ended(&self) -> NodeError {
+        let text = format!(
+            "the run {} has ended: await the tasks that use its context before its handler returns",
+            self.node_path()
+        );
+        NodeError::new("RuntimeError", text)
+    }
+}

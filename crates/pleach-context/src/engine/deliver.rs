@@ -1,0 +1,73 @@
+//! Handing staged events to the Runner, and waiting until they are stored.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context as TaskContext, Poll};
+
+use pleach_core::Event;
+
+use super::{Carries, Engine as _, Output, RunHandle, Ticket};
+use crate::{Context, NodeInput};
+
+impl<'a> RunHandle<'a> {
+    /// Records that a staged event is stored: its output is shared with the event from now on.
+    pub fn settle(self, carries: Carries, stored: Arc<Event>) {
+        match carries {
+            Carries::Nothing => {}
+            Carries::Output => self.0.cell().output = Output::Stored(NodeInput::Output(stored)),
+            Carries::Content => self.0.cell().output = Output::Stored(NodeInput::Content(stored)),
+        }
+    }
+
+    /// Sends an event as it is and waits until it is stored.
+    pub fn deliver(self, event: Event) -> impl Future<Output = Arc<Event>> + Unpin + 'a {
+        Sending { ctx: self.0, event: Some(Arc::new(event)), ticket: None, carries: Carries::Nothing }
+    }
+
+    /// The output event whose emit was dropped before it was stored, if there is one.
+    #[must_use]
+    pub fn take_abandoned(self) -> Option<(Ticket, Carries)> {
+        self.0.cell().abandoned.take()
+    }
+}
+
+/// An event under way to the store.
+pub(crate) struct Sending<'a> {
+    pub(crate) ctx: &'a Context,
+    pub(crate) event: Option<Arc<Event>>,
+    pub(crate) ticket: Option<Ticket>,
+    pub(crate) carries: Carries,
+}
+
+impl Future for Sending<'_> {
+    type Output = Arc<Event>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Arc<Event>> {
+        let queue = self.ctx.invocation().engine().queue();
+        if let Some(event) = self.event.take() {
+            let ticket = queue.push(event, cx.waker().clone());
+            self.ctx.engine().note_event(ticket);
+            self.ticket = Some(ticket);
+            return Poll::Pending;
+        }
+        let Some(ticket) = self.ticket else { return Poll::Pending };
+        let stored = queue.poll_stored(ticket, cx);
+        if stored.is_ready() {
+            self.ticket = None;
+        }
+        stored
+    }
+}
+
+impl Drop for Sending<'_> {
+    fn drop(&mut self) {
+        let Some(ticket) = self.ticket else { return };
+        if self.carries == Carries::Nothing {
+            self.ctx.invocation().engine().queue().forget(ticket);
+        } else {
+            // The event is stored all the same, and the run's output stands on it: the end of the run waits for it.
+            self.ctx.cell().abandoned = Some((ticket, self.carries));
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Moving the pending changes of a run onto its events.
+// R411
+
+use pleach_core::Event;
+use serde_json::Value;
+
+use super::RunCell;
+use crate::Context;
+
+impl Context {
+    /// A failed attempt is tried again, now or by a resume: its operations would count twice. What it has set stays.
+    // R415
+    pub(super) fn drop_operations(&self, cell: &mut RunCell) {
+        let delta = cell.actions.state_writes();
+        if delta != 0 && !cell.actions.state_delta().is_empty() {
+            self.invocation().session_state().drop_ops(cell.actions.state_delta_mut(), delta);
+        }
+    }
+}
+
+pub(super) fn has_changes(cell: &RunCell) -> bool {
+    if cell.sends_requests() { cell.actions.has_effects() } else { cell.actions.has_effects_beside_requests() }
+}
+
+/// Moves pending changes onto the event; they win over the event's own, which become visible now.
+// R411
+pub(super) fn take_deltas(ctx: &Context, cell: &mut RunCell, event: &mut Event) {
+    take_state(ctx, cell, event);
+    if cell.actions.is_empty() {
+        return;
+    }
+    // Files, widgets, credentials, confirmations and control, which few runs ask for.
+    let mut pending = std::mem::take(&mut cell.actions);
+    if !cell.sends_requests() {
+        cell.actions.take_requests(&mut pending);
+    }
+    event.actions_mut().merge(pending);
+}
+
+/// The same for the state alone. An event that changes none takes no lock.
+fn take_state(ctx: &Context, cell: &mut RunCell, event: &mut Event) {
+    let pending = cell.actions.state_writes();
+    let keys = cell.actions.take_state_delta();
+    if keys.is_none() && event.actions().state_delta().is_empty() && event.actions().state_ops().is_empty() {
+        return;
+    }
+    let mut state = ctx.invocation().session_state();
+    let delta = if keys.is_some() { pending } else { state.next_delta() };
+    let mut keys = keys.unwrap_or_default();
+    let ops = event.actions_mut().take_state_ops();
+    let own = std::mem::take(event.actions_mut().state_delta_mut());
+    for (key, value) in own.into_iter().filter(|(key, _)| !ops.contains_key(key)) {
+        if !keys.contains_key(&key) {
+            state.set(&key, value, delta);
+            keys.insert(key, Value::Null);
+        }
+    }
+    for (key, ops) in ops {
+        // They were checked before; what has become of the value since then is for the store to refuse.
+        ops.into_iter().for_each(|op| drop(state.apply(&key, op, delta)));
+        keys.insert(key, Value::Null);
+    }
+    state.fill(&mut keys, delta);
+    drop(state);
+    let actions = event.actions_mut();
+    actions.set_state_delta(keys);
+    actions.set_state_writes(delta);
+}

@@ -1,0 +1,167 @@
+//! What engines and the Runner do with an invocation.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use pleach_core::{Event, Map};
+
+use super::{EventQueue, InvocationHandle, NodeScheduler, Services, WorkGate};
+use crate::invocation::{Past, lock};
+use crate::{DeadEnd, History, InvocationContext, NodeError};
+
+impl InvocationContext {
+    fn known(&self, history: History) -> Option<Arc<History>> {
+        if history.is_empty() {
+            return None;
+        }
+        self.has_history.store(true, Ordering::Release);
+        Some(Arc::new(history))
+    }
+}
+
+impl<'a> InvocationHandle<'a> {
+    /// Adds the dead ends of a workflow run that has completed.
+    pub fn note_dead_ends(self, ends: impl IntoIterator<Item = DeadEnd>) {
+        lock(&self.0.dead_ends).extend(ends);
+    }
+
+    /// Returns the dead ends of the workflow runs that have completed so far, in the order in which they completed.
+    #[must_use]
+    pub fn dead_ends(self) -> Vec<DeadEnd> {
+        lock(&self.0.dead_ends).clone()
+    }
+
+    /// The event of the message that started the invocation.
+    #[must_use]
+    pub fn user_event(self) -> Option<&'a Arc<Event>> {
+        self.0.user_event.get()
+    }
+
+    /// Says which message started the invocation; only the first call counts.
+    pub fn set_user_event(self, event: Arc<Event>) {
+        let _ = self.0.user_event.set(event);
+    }
+
+    /// The services of the app.
+    #[must_use]
+    pub fn services(self) -> &'a Arc<Services> {
+        &self.0.setup.services
+    }
+
+    /// Runs dynamic nodes.
+    #[must_use]
+    pub fn scheduler(self) -> &'a Arc<dyn NodeScheduler> {
+        &self.0.setup.scheduler
+    }
+
+    /// The events that are on their way to the store.
+    #[must_use]
+    pub fn queue(self) -> &'a EventQueue {
+        &self.0.queue
+    }
+
+    /// What holds node bodies back until the session is claimed. For the Runner and engines.
+    #[must_use]
+    pub fn work_gate(self) -> &'a WorkGate {
+        &self.0.work_gate
+    }
+
+    /// Takes a plugin's changes of an event's state delta as writes of this moment.
+    pub fn take_changed_delta(self, original: &Event, event: &mut Event) {
+        let (before, after) = (original.actions(), event.actions());
+        let delta = before.state_writes();
+        if before.state_delta() == after.state_delta() {
+            if delta != after.state_writes() {
+                event.actions_mut().set_state_writes(delta);
+            }
+            return;
+        }
+        let mut state = lock(&self.0.state);
+        let delta = if delta == 0 { state.next_delta() } else { delta };
+        for (key, value) in after.state_delta() {
+            if before.state_delta().get(key) != Some(value) {
+                state.set(key, value.clone(), delta);
+            }
+        }
+        drop(state);
+        event.actions_mut().set_state_writes(delta);
+    }
+
+    /// Decides what an event's state delta stores for keys that other runs write too: the newest write counts, also when the
+    /// event of an older one is stored behind it. For the Runner, right before the append.
+    pub fn settle_delta(self, event: &mut Arc<Event>) {
+        let state = lock(&self.0.state);
+        if state.is_contended(event.actions()) {
+            state.before_store(Arc::make_mut(event).actions_mut());
+        }
+    }
+
+    /// Takes over an event that has been stored: its state delta, and the `temp:` values that are never stored, become
+    /// visible unless a newer write is, and it joins the history.
+    ///
+    /// `updated` is the session's new update time, in seconds since the epoch.
+    // R162
+    pub fn record(self, event: &Arc<Event>, temp: Option<&Map>, writes: u64, updated: f64) {
+        let delta = event.actions().state_delta();
+        if !delta.is_empty() || temp.is_some() {
+            let mut state = lock(&self.0.state);
+            state.stored(delta, writes);
+            if let Some(temp) = temp {
+                state.stored(temp, writes);
+            }
+        }
+        self.0.last_update_time.store(updated.to_bits(), Ordering::Release);
+        lock(&self.0.events).push(Arc::clone(event));
+    }
+
+    /// What the invocation has done before this process, or before a retry; `None` for a fresh one.
+    #[must_use]
+    pub fn history(self) -> Option<Arc<History>> {
+        if !self.0.has_history.load(Ordering::Acquire) {
+            return None;
+        }
+        lock(&self.0.history).history.clone()
+    }
+
+    /// Reads what this invocation has done so far from its events: before a retry of a node that has children.
+    ///
+    /// What was read before is not read again, unless somebody still looks at it.
+    // R404, R644, R1001
+    pub fn read_history(self) {
+        let mut past = lock(&self.0.history);
+        let events = lock(&self.0.events);
+        let own = |event: &&Arc<Event>| event.invocation_id() == self.0.invocation_id();
+        let read = std::mem::replace(&mut past.read, events.len());
+        match past.history.as_mut().and_then(Arc::get_mut) {
+            // Nothing is taken back while the invocation runs.
+            Some(history) => events[read..].iter().filter(own).for_each(|event| history.add(event)),
+            None => past.history = self.0.known(History::read(&events, self.0.invocation_id())),
+        }
+    }
+
+    /// Says what this invocation has done so far, with all of its events: before a resume.
+    pub fn set_history(self, history: History) {
+        let read = lock(&self.0.events).len();
+        *lock(&self.0.history) = Past { history: self.0.known(history), read };
+    }
+
+    /// Counts a model call against the limit of the run configuration.
+    ///
+    /// # Errors
+    /// An `LlmCallsLimitExceededError` when the limit is reached.
+    pub fn count_llm_call(self) -> Result<(), NodeError> {
+        let limit = self.0.run_config().max_llm_calls;
+        let calls = self.0.llm_calls.fetch_add(1, Ordering::Relaxed) + 1;
+        if limit > 0 && calls > limit {
+            let message = format!("Max number of llm calls limit of `{limit}` exceeded");
+            return Err(NodeError::new("LlmCallsLimitExceededError", message));
+        }
+        Ok(())
+    }
+
+    /// The same, or `None` when there is none.
+    #[must_use]
+    pub fn custom_metadata_if_any(self) -> Option<Map> {
+        self.0.has_metadata.load(Ordering::Acquire).then(|| self.0.custom_metadata())
+    }
+}

@@ -1,0 +1,35 @@
+//! How a run ended.
+
+use super::{NodeEnd, NodeResult, Output, RunHandle};
+use crate::{ChildFailure, NodeInput};
+
+impl RunHandle<'_> {
+    /// Takes how the run ended, if it did not fail. Output and route move out of the context: call it once, when the body is
+    /// over. See [`NodeEnd::of_body`] for `wait_for_output`.
+    #[must_use]
+    pub fn take_end(self, wait_for_output: bool) -> NodeEnd {
+        let mut cell = self.0.cell();
+        if !cell.interrupts.is_empty() {
+            return NodeEnd::Interrupted(cell.interrupts.clone());
+        }
+        let output = match std::mem::take(&mut cell.output) {
+            Output::Unset | Output::Sending => cell.claimed_output.take().unwrap_or_default(),
+            Output::Pending(value) => NodeInput::json(value),
+            Output::Stored(output) => output,
+        };
+        NodeEnd::of_body(NodeResult { output, route: cell.route.take(), branch: cell.branch.clone() }, wait_for_output)
+    }
+
+    /// Adds questions that this run waits for.
+    pub fn add_interrupts(self, ids: &[String]) {
+        let mut cell = self.0.cell();
+        for id in ids {
+            cell.add_interrupt(id);
+        }
+    }
+
+    /// Records what this run failed with, for [`Context::error`](crate::Context::error).
+    pub fn set_error(self, failure: ChildFailure) {
+        self.0.cell().error = Some(Box::new(failure));
+    }
+}

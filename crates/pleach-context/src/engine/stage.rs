@@ -1,0 +1,297 @@
+//! From what a node yields to an event that can be stored.
+// R411
+
+use std::sync::Arc;
+
+use pleach_core::{Branch, Event, OutputFor};
+use serde_json::Value;
+
+use super::deltas::{has_changes, take_deltas};
+use super::{Engine as _, Output, RunCell, RunHandle, asked_detached, output_twice};
+use crate::context::check_question_id;
+use crate::history::{mark_pending_route, mark_reported};
+use crate::{Context, NodeError, NodeInput, NodeKind, Yield};
+
+/// An event that is complete but for its id and time, which the Runner gives it when it is stored.
+#[derive(Debug)]
+pub struct Staged {
+    /// The event.
+    pub event: Arc<Event>,
+    /// What it means for its run.
+    pub carries: Carries,
+}
+
+/// Which part of a stored event is its run's output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carries {
+    /// None.
+    Nothing,
+    /// The output.
+    Output,
+    /// The message.
+    Content,
+}
+
+impl RunHandle<'_> {
+    /// Completes what the body yields and records what it means for the run; `None` when nothing is to be sent.
+    ///
+    /// # Errors
+    /// As [`Context::emit`].
+    pub fn stage(self, item: Yield) -> Result<Option<Staged>, NodeError> {
+        let checked = !matches!(item, Yield::Unchecked(_));
+        let mut event = match item {
+            Yield::Output(Value::Null) => return Ok(None),
+            Yield::Output(value) => Event::new().with_output(value),
+            Yield::Event(event) | Yield::Unchecked(event) => *event,
+            Yield::Ask(ask) => {
+                let id = ask
+                    .interrupt_id
+                    .clone()
+                    .unwrap_or_else(|| self.0.invocation().engine().services().ids.uuid().to_string());
+                check_question_id(&id)?;
+                ask.into_event(id)
+            }
+            Yield::Delegated(output) => {
+                let mut cell = self.0.cell();
+                if cell.output.is_set() {
+                    return Err(output_twice());
+                }
+                cell.delegated = true;
+                if !output.is_null() {
+                    cell.output = Output::Stored(output);
+                }
+                return Ok(None);
+            }
+        };
+        if let Some(output) = event.take_output() {
+            event.set_output(Some(self.0.bounded(output)?));
+        }
+        event = self.0.bounded_event(event)?;
+        if checked {
+            self.0.conform_output(&mut event)?;
+        }
+        for (key, value) in event.actions().state_delta() {
+            self.0.check_state_entry(key, value)?;
+        }
+        for (key, ops) in event.actions().state_ops() {
+            self.0.state().check_ops(key, ops)?;
+        }
+        if self.0.inner.detached && event.is_interrupt() {
+            // Stored, it would stay open, and an answer could not lead anywhere (R643).
+            return Err(asked_detached());
+        }
+        let mut cell = self.0.cell();
+        if cell.parking.ended {
+            return Err(self.0.has_ended());
+        }
+        self.0.pass_failures(&mut cell);
+        if cell.passes && event.error_code().is_some() {
+            // The body continues, unlike behind the error event of its end.
+            mark_reported(&mut event);
+        }
+        let mut carries = self.0.track(&mut cell, &mut event)?;
+        if cell.delegated && event.output().is_some() {
+            // Successors get this output although history shows the delegate's (R706).
+            cell.output = Output::Stored(NodeInput::json(event.take_output().unwrap_or_default()));
+            carries = Carries::Nothing;
+            if !event.actions().has_effects() {
+                return Ok(None);
+            }
+        }
+        self.0.enrich(&mut cell, &mut event);
+        if let (true, Some(route)) =
+            (cell.route_pending && (carries != Carries::Nothing || cell.has_delegate), &cell.route)
+        {
+            // The output completes the run, and the route comes with the next event (R412).
+            mark_pending_route(&mut event, route);
+        }
+        cell.sent = true;
+        if !event.is_partial() {
+            take_deltas(self.0, &mut cell, &mut event);
+        }
+        if event.node_info().message_as_output() == Some(true) {
+            cell.delegated = true;
+        }
+        Ok(Some(Staged { event: Arc::new(event), carries }))
+    }
+
+    /// Ends the body, and makes the event for what it left on the context, if anything.
+    // R412
+    #[must_use]
+    pub fn finish(self) -> Option<Staged> {
+        let mut cell = self.0.cell();
+        let wakers = cell.end();
+        self.0.settle_delegation(&mut cell);
+        let rest = self.0.stage_rest(&mut cell);
+        drop(cell);
+        wakers.into_iter().for_each(std::task::Waker::wake);
+        rest
+    }
+
+    /// Ends the body of a failed attempt and makes its error event.
+    // R415
+    #[must_use]
+    pub fn fail(self, error: &NodeError) -> Staged {
+        let mut event = Event::new().with_error(error.code(), error.message());
+        let mut cell = self.0.cell();
+        let wakers = cell.end();
+        cell.passes = false;
+        self.0.enrich(&mut cell, &mut event);
+        self.0.drop_operations(&mut cell);
+        take_deltas(self.0, &mut cell, &mut event);
+        drop(cell);
+        wakers.into_iter().for_each(std::task::Waker::wake);
+        Staged { event: Arc::new(event), carries: Carries::Nothing }
+    }
+
+    /// Whether the body has sent anything yet.
+    #[must_use]
+    pub fn has_sent(self) -> bool {
+        self.0.cell().sent
+    }
+
+    /// Whether the body changed state or saved files that stand on no event yet.
+    #[must_use]
+    pub fn has_pending_changes(self) -> bool {
+        has_changes(&self.0.cell())
+    }
+}
+
+impl Context {
+    /// A typed output schema is enforced on every output that is yielded.
+    // R302
+    fn conform_output(&self, event: &mut Event) -> Result<(), NodeError> {
+        let Some(schema) = self.output_schema().filter(|schema| schema.is_enforced()) else { return Ok(()) };
+        if let Some(output) = event.output() {
+            let converted = schema.apply(output)?;
+            event.set_output(Some(converted));
+        }
+        Ok(())
+    }
+
+    /// What the event means for the run: its output, its questions, its route.
+    fn track(&self, cell: &mut RunCell, event: &mut Event) -> Result<Carries, NodeError> {
+        if event.output().is_some_and(Value::is_null) {
+            event.take_output();
+        }
+        let as_message = event.node_info().message_as_output() == Some(true);
+        let mut carries = Carries::Nothing;
+        if event.output().is_some() {
+            if cell.output.is_set() {
+                return Err(output_twice());
+            }
+            carries = Carries::Output;
+            cell.output = if as_message || event.is_partial() {
+                // The stored event will not carry it: the message stands for it, or nothing is stored at all.
+                carries = Carries::Nothing;
+                cell.told_by_message = as_message && !event.is_partial();
+                Output::Stored(NodeInput::json(event.output().cloned().unwrap_or_default()))
+            } else {
+                Output::Sending
+            };
+        } else if as_message && event.content().is_some() {
+            if cell.output.is_set() {
+                return Err(output_twice());
+            }
+            carries = Carries::Content;
+            cell.output = Output::Sending;
+        }
+        if let Some(ids) = event.long_running_tool_ids() {
+            for id in ids {
+                cell.add_interrupt(id);
+            }
+        }
+        let own = event.author().is_empty() || event.author() == self.node_name();
+        if let Some(route) = event.actions().route().filter(|_| own) {
+            cell.route = Some(route.clone());
+            cell.route_pending = false;
+        }
+        Ok(carries)
+    }
+
+    /// Stamps what the run knows: author, invocation, path, branch, whose output it is, isolation scope.
+    fn enrich(&self, cell: &mut RunCell, event: &mut Event) {
+        event.set_author(self.author_in(cell));
+        event.set_invocation_id(self.invocation().invocation_id().clone());
+        event.set_path(self.node_path().clone());
+        match event.branch() {
+            None => event.set_branch(cell.branch.clone()),
+            Some(branch) if branch.as_str().is_empty() => {
+                cell.branch = None;
+                event.set_branch(None);
+            }
+            Some(branch) => cell.branch = Some(branch.clone()),
+        }
+        if event.output().is_some() {
+            self.address_output(cell, event);
+        }
+        if event.isolation_scope().is_none() && cell.isolation_scope.is_some() {
+            event.set_isolation_scope(cell.isolation_scope.clone());
+        }
+    }
+
+    fn address_output(&self, cell: &RunCell, event: &mut Event) {
+        let Some(ancestors) = &self.inner.output_for else {
+            event.set_output_for(OutputFor::Own);
+            return;
+        };
+        let own = std::iter::once(self.node_path());
+        event.set_output_for(OutputFor::Paths(own.chain(ancestors.iter()).cloned().collect()));
+        if self.inner.claimed
+            && event.function_responses().next().is_none()
+            && let Some(branch) = self.claimer_branch(cell.branch.as_ref())
+        {
+            event.set_branch(branch);
+        }
+    }
+
+    /// The branch of the furthest run that explicitly claimed this run's output; a fan-out lane ends the search.
+    fn claimer_branch(&self, own: Option<&Branch>) -> Option<Option<Branch>> {
+        let mut branch = own.cloned();
+        let mut claimer = None;
+        let mut ctx = self;
+        while let (Some(_), Some(parent)) = (&ctx.inner.output_for, ctx.engine().parent()) {
+            let above = parent.branch();
+            if parent.inner.kind == NodeKind::Workflow {
+                if branch != above {
+                    break;
+                }
+            } else {
+                claimer = Some(above.clone());
+            }
+            branch = above;
+            ctx = parent;
+        }
+        claimer
+    }
+
+    fn stage_rest(&self, cell: &mut RunCell) -> Option<Staged> {
+        let deferred = matches!(cell.output, Output::Pending(_)) && !cell.delegated;
+        let has_deltas = has_changes(cell);
+        if !deferred && !has_deltas && !cell.route_pending {
+            return None;
+        }
+        let mut event = Event::new();
+        let mut carries = Carries::Nothing;
+        if deferred && let Output::Pending(value) = std::mem::replace(&mut cell.output, Output::Sending) {
+            event.set_output(Some(value));
+            carries = Carries::Output;
+        }
+        if cell.route_pending {
+            event.actions_mut().set_route(cell.route.clone());
+            cell.route_pending = false;
+        }
+        self.enrich(cell, &mut event);
+        take_deltas(self, cell, &mut event);
+        cell.sent = true;
+        Some(Staged { event: Arc::new(event), carries })
+    }
+}
+
+impl RunCell {
+    pub(crate) fn add_interrupt(&mut self, id: &str) {
+        if !self.interrupts.iter().any(|known| known == id) {
+            self.interrupts.push(id.to_owned());
+        }
+    }
+}

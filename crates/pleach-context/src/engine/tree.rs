@@ -1,0 +1,235 @@
+//! The tree of contexts: how a run gets its context, and what it inherits.
+
+use std::sync::{Arc, Mutex, OnceLock};
+
+use pleach_core::{Branch, Map, NodePath};
+use rustc_hash::FxHashMap;
+use smol_str::SmolStr;
+
+use super::{RunCell, RunHandle};
+use crate::context::MAX_DEPTH;
+use crate::{Context, InvocationContext, NodeError, NodeKind, NodeSpec, Schema};
+
+pub(crate) struct ContextInner {
+    pub(crate) invocation: Arc<InvocationContext>,
+    pub(crate) parent: Option<Context>,
+    pub(crate) path: NodePath,
+    pub(crate) name: SmolStr,
+    pub(crate) author: SmolStr,
+    pub(crate) child_author: Option<SmolStr>,
+    pub(crate) kind: NodeKind,
+    pub(crate) rerun_on_resume: bool,
+    pub(crate) attempt: u32,
+    /// How many runs are above this one.
+    pub(crate) depth: u32,
+    pub(crate) output_schema: Option<Schema>,
+    pub(crate) state_schema: Option<Schema>,
+    pub(crate) resume_inputs: Option<Arc<Map>>,
+    pub(crate) place: Option<Place>,
+    /// Nobody waits for the run, or for one above it.
+    pub(crate) detached: bool,
+    pub(crate) graph: OnceLock<Arc<GraphNames>>,
+    pub(crate) output_for: Option<Arc<[NodePath]>>,
+    pub(crate) claimed: bool,
+    /// How many children of each name earlier attempts of this run have started.
+    pub(crate) earlier_children: Option<Box<FxHashMap<SmolStr, u32>>>,
+    pub(crate) cell: Mutex<RunCell>,
+}
+
+/// Where in its workflow's graph a run stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The node.
+    pub node: u32,
+    /// The predecessor whose completion queued the run; `None` for the first nodes.
+    pub by: Option<u32>,
+}
+
+/// The names in a workflow's graph, for contexts to show. A workflow run shares one with the runs below it.
+#[derive(Debug, Default)]
+pub struct GraphNames {
+    /// The nodes.
+    pub nodes: Vec<SmolStr>,
+    /// For every node, the names of all its predecessors.
+    pub predecessors: Vec<Vec<SmolStr>>,
+}
+
+/// What a child context is made from, beside its node and its parent.
+// R203
+#[derive(Debug, Default)]
+pub struct ChildSetup {
+    /// The path of the run.
+    pub path: NodePath,
+    /// The branch to start on.
+    pub branch: Option<Branch>,
+    /// The isolation scope; `None` inherits the parent's.
+    pub isolation_scope: Option<Arc<str>>,
+    /// The answers to the run's questions.
+    pub resume_inputs: Option<Arc<Map>>,
+    /// The ancestors whose output this run's output is too, nearest first.
+    pub output_for: Option<Arc<[NodePath]>>,
+    /// Where in its workflow's graph the run stands; `None` for dynamic and root runs.
+    pub place: Option<Place>,
+    /// Whether nobody waits for the run.
+    // R643
+    pub detached: bool,
+}
+
+impl Context {
+    // R202
+    pub(crate) fn root(invocation: Arc<InvocationContext>) -> Self {
+        Self {
+            inner: Arc::new(ContextInner {
+                invocation,
+                parent: None,
+                path: NodePath::root(),
+                name: SmolStr::default(),
+                author: SmolStr::default(),
+                child_author: None,
+                kind: NodeKind::Plain,
+                rerun_on_resume: true,
+                attempt: 1,
+                depth: 0,
+                output_schema: None,
+                state_schema: None,
+                resume_inputs: None,
+                place: None,
+                detached: false,
+                graph: OnceLock::new(),
+                output_for: None,
+                claimed: false,
+                earlier_children: None,
+                cell: Mutex::default(),
+            }),
+        }
+    }
+}
+
+impl<'a> RunHandle<'a> {
+    /// The context of a new run of the node with this specification.
+    // R203
+    #[must_use]
+    pub fn child(self, spec: &NodeSpec, name: &SmolStr, setup: ChildSetup) -> Context {
+        let parent = &*self.0.inner;
+        let is_workflow = spec.kind == NodeKind::Workflow;
+        // An author that the caller has set counts for what it starts, too.
+        let inherited = || self.0.cell().author.clone().or_else(|| parent.child_author.clone());
+        let child_author = if is_workflow { Some(name.clone()) } else { inherited() };
+        let isolation_scope = setup.isolation_scope.or_else(|| self.0.cell().isolation_scope.clone());
+        let explicit = setup.output_for.is_some() && parent.kind != NodeKind::Workflow;
+        let claimed = explicit || (setup.output_for.is_some() && parent.claimed);
+        Context {
+            inner: Arc::new(ContextInner {
+                invocation: Arc::clone(&parent.invocation),
+                parent: Some(self.0.clone()),
+                path: setup.path,
+                author: child_author.clone().filter(|author| !author.is_empty()).unwrap_or_else(|| name.clone()),
+                name: name.clone(),
+                child_author,
+                kind: spec.kind,
+                rerun_on_resume: spec.rerun_on_resume,
+                attempt: 1,
+                depth: parent.depth + 1,
+                output_schema: spec.output_schema.clone().filter(|_| !is_workflow),
+                state_schema: spec.state_schema.clone().or_else(|| parent.state_schema.clone()),
+                resume_inputs: setup.resume_inputs,
+                place: setup.place,
+                detached: setup.detached || parent.detached,
+                graph: OnceLock::new(),
+                output_for: setup.output_for,
+                claimed,
+                earlier_children: None,
+                cell: Mutex::new(RunCell { branch: setup.branch, isolation_scope, ..RunCell::default() }),
+            }),
+        }
+    }
+
+    /// The context of the next attempt of this run, on the branch and in the scope that the first one had.
+    ///
+    /// The run ids of children go on behind those of the failed attempt; `rewind` starts them where that attempt began,
+    /// so that its finished children are found again.
+    // R404
+    #[must_use]
+    pub fn next_attempt(self, branch: Option<Branch>, isolation_scope: Option<Arc<str>>, rewind: bool) -> Context {
+        let this = &*self.0.inner;
+        let children = if rewind { this.earlier_children.clone() } else { self.0.cell().children.clone() };
+        Context {
+            inner: Arc::new(ContextInner {
+                invocation: Arc::clone(&this.invocation),
+                parent: this.parent.clone(),
+                path: this.path.clone(),
+                name: this.name.clone(),
+                author: this.author.clone(),
+                child_author: this.child_author.clone(),
+                kind: this.kind,
+                rerun_on_resume: this.rerun_on_resume,
+                attempt: this.attempt + 1,
+                depth: this.depth,
+                output_schema: this.output_schema.clone(),
+                state_schema: this.state_schema.clone(),
+                resume_inputs: this.resume_inputs.clone(),
+                place: this.place,
+                detached: this.detached,
+                graph: OnceLock::new(),
+                output_for: this.output_for.clone(),
+                claimed: this.claimed,
+                earlier_children: children.clone(),
+                cell: Mutex::new(RunCell { branch, isolation_scope, children, ..RunCell::default() }),
+            }),
+        }
+    }
+
+    /// The context of the run that runs this one; the root has none.
+    #[must_use]
+    pub fn parent(self) -> Option<&'a Context> {
+        self.0.inner.parent.as_ref()
+    }
+
+    /// Says which names the runs below this one can show; only the first call counts.
+    pub fn set_graph_names(self, names: Arc<GraphNames>) {
+        let _ = self.0.inner.graph.set(names);
+    }
+
+    /// Returns an error when too many runs are above each other.
+    ///
+    /// # Errors
+    /// A `RecursionError`.
+    pub fn check_depth(self) -> Result<(), NodeError> {
+        if self.0.inner.depth <= MAX_DEPTH {
+            return Ok(());
+        }
+        let text = format!("{} runs above each other: maximum recursion depth exceeded", self.0.inner.depth);
+        Err(NodeError::new("RecursionError", text))
+    }
+
+    /// Fixes the path of the next child of this name.
+    #[must_use]
+    pub fn next_child_path(self, name: &SmolStr, run_id: Option<&str>) -> NodePath {
+        if let Some(id) = run_id {
+            self.0.cell().children.get_or_insert_default();
+            return self.0.node_path().child(name, id);
+        }
+        let run = {
+            let mut cell = self.0.cell();
+            let counters = cell.children.get_or_insert_default();
+            let counter = counters.entry(name.clone()).or_insert(0);
+            *counter += 1;
+            *counter
+        };
+        let mut text = String::with_capacity(self.0.node_path().as_str().len() + name.len() + 12);
+        self.0.node_path().child_in(&mut text, name, run)
+    }
+
+    /// The ancestors whose output a child that is to give this run's output gives as well.
+    #[must_use]
+    pub fn output_for_of_child(self) -> std::sync::Arc<[NodePath]> {
+        let own = std::iter::once(self.0.node_path().clone());
+        own.chain(self.0.inner.output_for.iter().flat_map(|paths| paths.iter().cloned())).collect()
+    }
+
+    /// Whether this attempt has started children.
+    #[must_use]
+    pub fn has_children(self) -> bool {
+        self.0.cell().children.is_some()
+    }
+}
