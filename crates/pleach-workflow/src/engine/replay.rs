@@ -153,3 +153,6 @@ fn recorded_output(node: &dyn Node, record: &RunRecord) -> Result<NodeInput, Nod
     tracing::warn!(node = %spec.name, "the recorded output does not fit the schema; it is used as it is");
     Ok(NodeInput::json(parsed))
 }
+
+#[cfg(test)]
+mod tests;

@@ -48,6 +48,11 @@ impl CompletionOrder {
         self.own
     }
 
+    #[cfg(test)]
+    pub(crate) fn at(event: Ticket, own: bool) -> Self {
+        Self { event, own }
+    }
+
     fn of(ctx: &Context) -> Self {
         let own = ctx.engine().last_event();
         Self { event: own.unwrap_or_else(|| ctx.invocation().engine().queue().next_ticket()), own: own.is_some() }

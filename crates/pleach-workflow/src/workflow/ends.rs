@@ -138,3 +138,6 @@ impl<T> Ends<T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -341,3 +341,6 @@ fn joined(output: &NodeInput, join: &NodeSpec) -> Value {
         _ => output.to_value(),
     }
 }
+
+#[cfg(test)]
+mod tests;

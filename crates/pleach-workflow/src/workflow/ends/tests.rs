@@ -1,0 +1,163 @@
+//! In which order the ends of runs are handled, by rows.
+
+use std::sync::Arc;
+use std::task::Waker;
+
+use pleach_context::engine::{EventQueue, Ticket};
+use pleach_core::Event;
+
+use super::*;
+
+fn tickets() -> Vec<Ticket> {
+    let queue = EventQueue::default();
+    (0..10).map(|_| queue.push(Arc::new(Event::new()), Waker::noop().clone())).collect()
+}
+
+enum Step {
+    /// A run that was started as `seq` ended at this event, its own or the next one of the invocation.
+    Executed(usize, bool, u64, &'static str),
+    /// History answers a run that completed at this time.
+    Replayed(u32, &'static str),
+    /// A run waits for a person.
+    Waits(&'static str),
+    /// A nested workflow starts that may have completed at this time.
+    Nested(&'static str, u32),
+    /// A nested workflow executes something.
+    Executes(&'static str),
+    /// A nested workflow has ended without executing anything; whether it completed, and when it did the first time.
+    Settles(&'static str, bool, Option<u32>),
+    /// What is handled next.
+    Takes(&'static [&'static str]),
+}
+
+use Step::*;
+
+struct Row(&'static str, &'static [u32], &'static [Step]);
+
+const OWN: bool = true;
+const ROWS: &[Row] = &[
+    Row(
+        "live: the order of events, whatever the order of the ends",
+        &[],
+        &[Executed(3, OWN, 0, "a"), Executed(1, OWN, 1, "b"), Executed(2, OWN, 2, "c"), Takes(&["b", "c", "a"])],
+    ),
+    Row(
+        "live: a run without an event comes before the one that sends the next",
+        &[],
+        &[Executed(1, OWN, 0, "a"), Executed(1, !OWN, 1, "b"), Takes(&["b", "a"])],
+    ),
+    Row(
+        "live: at the same event in the order of starts",
+        &[],
+        &[Executed(1, !OWN, 2, "c"), Executed(1, !OWN, 0, "a"), Executed(1, !OWN, 1, "b"), Takes(&["a", "b", "c"])],
+    ),
+    Row("live: questions first", &[], &[Executed(1, OWN, 0, "a"), Waits("b"), Takes(&["b"]), Takes(&["a"])]),
+    Row(
+        "resume: the order of history, one at a time",
+        &[3, 5, 7],
+        &[
+            Replayed(7, "c"),
+            Takes(&[]),
+            Replayed(3, "a"),
+            Takes(&["a"]),
+            Takes(&[]),
+            Replayed(5, "b"),
+            Takes(&["b"]),
+            Takes(&["c"]),
+        ],
+    ),
+    Row(
+        "resume: what history knows comes before what is executed in the same moment",
+        &[3],
+        &[Executed(1, OWN, 0, "x"), Replayed(3, "a"), Takes(&["a"]), Takes(&["x"])],
+    ),
+    Row(
+        "resume: executed ones come one at a time while history has more: what they lead to may come first",
+        &[3],
+        &[
+            Executed(2, OWN, 0, "y"),
+            Executed(1, OWN, 1, "x"),
+            Takes(&["x"]),
+            Replayed(3, "a"),
+            Takes(&["a"]),
+            Takes(&["y"]),
+        ],
+    ),
+    Row(
+        "resume: nothing executed counts before a nested workflow has shown whether it had completed",
+        &[3],
+        &[
+            Nested("w", 3),
+            Executed(1, OWN, 0, "x"),
+            Takes(&[]),
+            Settles("w", true, Some(3)),
+            Replayed(3, "w"),
+            Takes(&["w"]),
+            Takes(&["x"]),
+        ],
+    ),
+    Row(
+        "resume: a nested workflow that executes something is not waited for",
+        &[3, 5],
+        &[Nested("w", 3), Replayed(5, "b"), Takes(&[]), Executes("w"), Takes(&["b"]), Settles("w", true, None)],
+    ),
+    Row(
+        "resume: nor one that ends without completing",
+        &[3, 5],
+        &[Nested("w", 3), Replayed(5, "b"), Takes(&[]), Settles("w", false, None), Takes(&["b"])],
+    ),
+];
+
+#[test]
+fn r629_r1020_ends_are_handled_in_an_order_that_a_replay_takes_again() {
+    let tickets = tickets();
+    for Row(rule, history, steps) in ROWS {
+        let mut ends = Ends::new(history.to_vec());
+        for (place, step) in steps.iter().enumerate() {
+            match *step {
+                Executed(event, own, seq, name) => ends.executed(CompletionOrder::at(tickets[event], own), seq, name),
+                Replayed(time, name) => ends.replayed(time, name),
+                Waits(name) => ends.waiting(name),
+                Nested(path, time) => ends.nested(path.into(), time),
+                Executes(path) => ends.executes(&path.into()),
+                Settles(path, completes, time) => {
+                    assert_eq!(ends.settle(&path.into(), completes), time, "{rule}: step {place}");
+                }
+                Takes(names) => {
+                    assert_eq!(ends.is_due(), !names.is_empty(), "{rule}: step {place}");
+                    let mut batch = Vec::new();
+                    ends.take(&mut batch);
+                    assert_eq!(batch, names, "{rule}: step {place}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn r1020_a_run_is_passed_at_once_only_when_it_comes_next() {
+    let mut ends = Ends::new(vec![3, 5]);
+    assert!(!ends.pass_next(5), "another one comes before it");
+    assert!(ends.pass_next(3));
+    ends.waiting("q");
+    assert!(!ends.pass_next(5), "a question is handled first");
+    ends.take(&mut Vec::new());
+    assert!(ends.pass_next(5) && !ends.is_replaying());
+}
+
+#[test]
+fn r1020_a_held_end_names_the_time_it_waits_for() {
+    let mut ends = Ends::new(vec![3, 5]);
+    assert_eq!(ends.stuck_at(), None, "nothing is held");
+    ends.replayed(5, "b");
+    assert_eq!(ends.stuck_at(), Some(3));
+}
+
+#[test]
+fn r640_the_rest_comes_in_its_order_though_history_has_more() {
+    let tickets = tickets();
+    let mut ends = Ends::new(vec![3]);
+    ends.executed(CompletionOrder::at(tickets[2], OWN), 0, "b");
+    ends.executed(CompletionOrder::at(tickets[1], OWN), 1, "a");
+    assert_eq!(ends.rest(), ["a", "b"]);
+}
