@@ -1,6 +1,7 @@
 //! Processes that are killed while they work: an append is stored whole or not at all.
 // S34
 
+use pleach_tests::dice::Dice;
 use pleach_tests::worker::{Job, OnStale, Told};
 
 use crate::place::Backend;
@@ -11,23 +12,10 @@ const KILLS: usize = 100;
 const KEYS: usize = 3;
 const SEED: u64 = 20_251_009;
 
-/// Numbers that are the same in every run (SplitMix64).
-struct Dice(u64);
-
-impl Dice {
-    /// A number below `limit`.
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((mixed ^ (mixed >> 31)) % limit as u64) as usize
-    }
-
-    /// Passes some time by counting: up to about as long as an append takes.
-    fn dawdle(&mut self) {
-        for _ in 0..self.below(4000) {
-            std::thread::yield_now();
-        }
+/// Passes some time by counting: up to about as long as an append takes.
+fn dawdle(dice: &mut Dice) {
+    for _ in 0..dice.below(4000) {
+        std::thread::yield_now();
     }
 }
 
@@ -35,7 +23,7 @@ impl Dice {
 /// goes on where the one before was killed.
 pub(crate) async fn s34_s66_6_killed_processes_lose_nothing_and_store_nothing_twice(backend: Backend) {
     let Some(place) = backend.place().await else { return };
-    let mut dice = Dice(SEED);
+    let mut dice = Dice::new(SEED);
     let mut told = Vec::new();
     for kill in 0..KILLS {
         let job = Job {
@@ -56,7 +44,7 @@ pub(crate) async fn s34_s66_6_killed_processes_lose_nothing_and_store_nothing_tw
         (0..answers).for_each(|_| {
             worker.hear();
         });
-        dice.dawdle();
+        dawdle(&mut dice);
         told.push(worker.kill());
     }
     let stored = check(&place, KEYS, &told, End::Killed).await;
@@ -68,7 +56,7 @@ pub(crate) async fn s34_s66_6_killed_processes_lose_nothing_and_store_nothing_tw
 /// Workers are killed at any moment after their start, also while they make the tables; the next ones find a database
 /// they can work with.
 pub(crate) async fn s60_s62_a_database_survives_kills_of_those_who_make_it(backend: Backend) {
-    let mut dice = Dice(SEED);
+    let mut dice = Dice::new(SEED);
     for attempt in 0..10 {
         let Some(place) = backend.place().await else { return };
         let job =
@@ -76,7 +64,7 @@ pub(crate) async fn s60_s62_a_database_survives_kills_of_those_who_make_it(backe
         let (endless, short) = (job("w0", None), job("w1", Some(1)));
         let mut killed = Worker::start(&endless);
         killed.go();
-        (0..=attempt).for_each(|_| dice.dawdle());
+        (0..=attempt).for_each(|_| dawdle(&mut dice));
         let mut told = vec![killed.kill()];
         told.extend(all_at_once(&[short]));
         check(&place, 1, &told, End::Killed).await;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use pleach::{Event, GetSessionConfig, ListQuestions, ListSessions, Map, Session, SessionService, open_questions};
-use pleach_tests::worker::{Step, Told, place, replay};
+use pleach_tests::worker::{COUNT, Step, Told, own_count, place, replay};
 use serde_json::Value;
 
 use crate::place::Place;
@@ -44,13 +44,17 @@ pub(crate) async fn check(database: &Place, keys: usize, told: &[Vec<Told>], end
 pub(crate) async fn check_service(service: &dyn SessionService, keys: usize, told: &[Vec<Told>], end: End) -> Stored {
     let listed = service.list_sessions(ListSessions::new("app").with_user("user")).await.unwrap().sessions;
     let mut stored = Stored { sessions: Vec::new(), state: Map::new() };
-    let mut numbers = Numbers::new();
+    let (mut numbers, mut counts) = (Numbers::new(), Vec::new());
     for session in listed {
         let session = service.get_session(session.key(), GetSessionConfig::all()).await.unwrap().unwrap();
-        check_history(&session, keys, &mut numbers);
+        counts.extend(check_history(&session, keys, &mut numbers));
         stored.state.extend(replay(session.id().as_str(), events_of(&session)));
         stored.sessions.push(session);
     }
+    // Each event that counts has counted once, and no two at the same time (issue 10 B1).
+    counts.sort_unstable();
+    assert_eq!(counts, (1..=counts.len() as u64).collect::<Vec<_>>());
+    counts.last().map(|last| stored.state.insert(COUNT.to_owned(), (*last).into()));
     for session in &stored.sessions {
         assert_eq!(session.state, own_view(session, &stored.state), "the state of {}", session.key());
     }
@@ -75,15 +79,27 @@ async fn check_inbox(service: &dyn SessionService, stored: &Stored) {
     assert_eq!(listed, open);
 }
 
-/// Compares each event with what its id and place say it must be, and notes whose it is.
-fn check_history(session: &Session, keys: usize, numbers: &mut Numbers) {
+/// Compares each event with what its id and place say it must be, and notes whose it is. Gives what the counts were behind
+/// the events that count.
+fn check_history(session: &Session, keys: usize, numbers: &mut Numbers) -> Vec<u64> {
+    let (mut own, mut counts) = (0, Vec::new());
     for (place, event) in session.events.iter().enumerate() {
         let step = Step::of_id(&event.id().to_string()).expect("only workers append");
         assert_eq!(step.session, session.id().as_str());
-        assert_eq!(**event, step.event(keys, place), "event {place} of {}", session.key());
+        let mut expected = step.event(keys, place);
+        expected.actions_mut().take_state_ops();
+        if step.counts() {
+            own += 1;
+            let count = event.actions().state_delta()[COUNT].as_u64().unwrap();
+            counts.push(count);
+            expected.actions_mut().set_state(COUNT, count);
+            expected.actions_mut().set_state(own_count(&step.session), own);
+        }
+        assert_eq!(**event, expected, "event {place} of {}", session.key());
         numbers.entry((step.writer, step.session)).or_default().push(step.number);
     }
     assert_eq!(session.events.len(), place(session.last_update_time()), "the time of {}", session.key());
+    counts
 }
 
 /// The numbers of the events whose append was answered.

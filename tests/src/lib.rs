@@ -5,6 +5,7 @@
 //! writes session databases for a comparison with google-adk, and the work of a process that shares one with others.
 
 pub mod corpus;
+pub mod dice;
 pub mod interop;
 pub mod normalise;
 pub mod scenario;

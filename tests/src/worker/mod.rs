@@ -11,5 +11,5 @@ mod told;
 
 pub use job::{Job, OnStale};
 pub use run::{Parent, work};
-pub use step::{Step, new_session, place, replay};
+pub use step::{COUNT, Step, new_session, own_count, place, replay};
 pub use told::Told;

@@ -2,11 +2,14 @@
 
 use std::fmt;
 
-use pleach::{Content, CreateSession, Event, FunctionResponse, Map, Part, RequestInput, SessionKey};
+use pleach::{Content, CreateSession, Event, FunctionResponse, Map, Part, RequestInput, SessionKey, StateOp};
 use serde_json::Value;
 
 /// When every session is created, in seconds since the epoch.
 const CREATED: f64 = 1_760_000_000.0;
+
+/// The key that counts the events of all sessions that [count](Step::counts).
+pub const COUNT: &str = "app:count";
 
 /// One event: who appends it to which session, and the how many-th of theirs it is.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,6 +43,10 @@ impl Step {
             .with_state(format!("app:{key}"), id.as_str())
             .with_state(format!("user:{key}"), id.as_str())
             .with_state(key, id.as_str());
+        if self.counts() {
+            event = event.with_state_op(COUNT, StateOp::Add(1.into()));
+            event = event.with_state_op(own_count(&self.session), StateOp::Add(1.into()));
+        }
         event.set_id(id);
         event.set_author(if self.answers() { "user" } else { self.writer.as_str() });
         event.set_invocation_id(self.writer.as_str());
@@ -67,6 +74,16 @@ impl Step {
     fn answers(&self) -> bool {
         self.number % 4 == 3
     }
+
+    /// Whether the event adds one to [`COUNT`] and to the count of its session, besides setting keys. Every other one does.
+    pub fn counts(&self) -> bool {
+        self.number.is_multiple_of(2)
+    }
+}
+
+/// The key that counts the events of one session.
+pub fn own_count(session: &str) -> String {
+    format!("{session}.count")
 }
 
 impl fmt::Display for Step {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use pleach_core::StateOp;
 use pleach_session::{CreateSession, GetSessionConfig, SessionError, SessionService as _, SessionServiceExt as _};
 use pleach_session_postgres::{PostgresOptions, PostgresSessionService};
 use pleach_testkit::contract::{created, event, ids, loaded};
@@ -28,13 +29,58 @@ async fn s34_an_append_whose_answer_is_lost_is_stored_once() {
         proxy.lose_answer_after(i64::from(round / 2));
         let id = format!("e{round}");
         let event = event(&id, f64::from(round)).with_state("n", round).with_state("app:n", round);
+        // Every third adds to what is stored, which takes more round trips.
+        let event = if round % 3 == 0 { event.with_state_op("app:sum", StateOp::Add(1.into())) } else { event };
         service.append_event(&mut session, event).await.unwrap();
         proxy.lose_no_answer();
         expected.push(id);
+        assert_eq!(session.state["app:sum"], round / 3 + 1);
         assert_eq!(loaded(&service, &key("s")).await, session);
     }
     assert_eq!(ids(&session), expected);
     assert!(proxy.lost() >= 6, "only {} answers were lost", proxy.lost());
+}
+
+/// The wire is cut behind any byte of the requests, or in front of any answer: the append is made again, no event is stored twice, and each addition
+/// counts once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn s34_appends_that_are_cut_anywhere_are_stored_once() {
+    let Some(place) = Place::new().await else { return };
+    let number = |variable: &str| std::env::var(variable).ok().and_then(|number| number.parse::<u64>().ok());
+    let rounds = number("PLEACH_FUZZ_STEPS").unwrap_or(80);
+    let mut dice = number("PLEACH_FUZZ_SEED").unwrap_or(12);
+    let proxy = Proxy::of(&place).await;
+    let options = PostgresOptions::new().with_connections(1);
+    let service = PostgresSessionService::open_with(proxy.url(), options).await.unwrap();
+    let mut session = created(&service, &key("s"), json!({})).await;
+    let (mut expected, mut cuts) = (Vec::new(), 0);
+    for round in 0..rounds {
+        // Knuth's numbers: as good as any for a place to cut at.
+        dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let place = i64::try_from(dice >> 33).unwrap();
+        if round % 3 == 0 {
+            proxy.lose_answer_after(place % 4);
+        } else {
+            proxy.cut_requests_after(place % 1_500);
+        }
+        let id = format!("e{round}");
+        let mut event = event(&id, round as f64).with_state("n", round);
+        if dice >> 63 == 0 {
+            event = event.with_state_op("app:sum", StateOp::Add(1.into()));
+        } else {
+            event = event.with_state_op("app:sum", StateOp::Add(1.into())).with_state_op("sum", StateOp::Add(1.into()));
+        }
+        service.append_event(&mut session, event).await.unwrap();
+        cuts += usize::from(proxy.has_cut());
+        proxy.cut_no_request();
+        proxy.lose_no_answer();
+        expected.push(id);
+        let loaded = loaded(&service, &key("s")).await;
+        assert_eq!(loaded, session, "round {round}");
+        assert_eq!(loaded.state["app:sum"], expected.len() as u64, "round {round}");
+    }
+    assert_eq!(ids(&session), expected);
+    assert!(rounds < 80 || (cuts > 10 && proxy.lost() > 5), "{cuts} requests were cut, {} answers lost", proxy.lost());
 }
 
 /// The same for a new session: its creation is not mistaken for somebody else's.

@@ -22,6 +22,8 @@ struct Wire {
     server: String,
     /// Answers of the server that still get through before one is lost together with its connection; negative: all.
     answers: AtomicI64,
+    /// Bytes of requests that still get through before the connection is cut; negative: all.
+    requests: AtomicI64,
     /// How many answers were lost.
     lost: AtomicUsize,
     /// Whether the server is gone behind the answer that is lost.
@@ -45,6 +47,7 @@ impl Proxy {
         let wire = Arc::new(Wire {
             server: server.to_owned(),
             answers: AtomicI64::new(-1),
+            requests: AtomicI64::new(-1),
             lost: AtomicUsize::new(0),
             goes_down: AtomicBool::new(false),
             is_silent: AtomicBool::new(false),
@@ -63,6 +66,20 @@ impl Proxy {
     /// Lets so many answers through and loses the one behind them.
     pub(crate) fn lose_answer_after(&self, count: i64) {
         self.wire.answers.store(count, Ordering::SeqCst);
+    }
+
+    /// Lets so many bytes of requests through and cuts the connection behind them.
+    pub(crate) fn cut_requests_after(&self, bytes: i64) {
+        self.wire.requests.store(bytes, Ordering::SeqCst);
+    }
+
+    pub(crate) fn cut_no_request(&self) {
+        self.cut_requests_after(-1);
+    }
+
+    /// Whether the cut that was ordered has happened.
+    pub(crate) fn has_cut(&self) -> bool {
+        self.wire.requests.load(Ordering::SeqCst) == i64::MIN
     }
 
     pub(crate) fn lose_no_answer(&self) {
@@ -133,7 +150,25 @@ async fn pass(client: TcpStream, wire: Arc<Wire>) {
     let mut is_up = wire.is_up.subscribe();
     let (mut from_client, mut to_client) = client.into_split();
     let (mut from_server, mut to_server) = server.into_split();
-    let asking = tokio::io::copy(&mut from_client, &mut to_server);
+    let asking = async {
+        let mut buffer = vec![0; 64 * 1024];
+        loop {
+            let Ok(length @ 1..) = from_client.read(&mut buffer).await else { return };
+            let left = wire.requests.load(Ordering::SeqCst);
+            let passed = usize::try_from(left).map_or(length, |left| left.min(length));
+            if to_server.write_all(&buffer[..passed]).await.is_err() {
+                return;
+            }
+            if passed < length {
+                // Once: what is sent again gets through.
+                wire.requests.store(i64::MIN, Ordering::SeqCst);
+                return;
+            }
+            if left >= 0 {
+                wire.requests.fetch_sub(passed as i64, Ordering::SeqCst);
+            }
+        }
+    };
     let answering = async {
         let mut buffer = vec![0; 64 * 1024];
         loop {
@@ -155,7 +190,7 @@ async fn pass(client: TcpStream, wire: Arc<Wire>) {
     };
     // Whoever ends first ends the connection.
     tokio::select! {
-        _ = asking => {}
+        () = asking => {}
         () = answering => {}
         // Also when it is back already.
         _ = is_up.changed() => {}

@@ -1,0 +1,12 @@
+//! Random state operations against a simple model, and mutated input of every kind.
+//!
+//! Each test is short and deterministic. `PLEACH_FUZZ_STEPS` sets its number of steps, `PLEACH_FUZZ_SEED` another seed.
+
+#![expect(clippy::unwrap_used, reason = "test code: a panic is how a rule fails")]
+
+mod hostile;
+mod model;
+#[path = "../processes/place.rs"]
+#[expect(dead_code, reason = "shared with the tests of several processes")]
+mod place;
+mod state;
