@@ -1,4 +1,4 @@
-//! Reading named arguments into a Rust type, so that whoever gave them hears of every one that does not fit.
+//! Reading named arguments into a Rust type, reporting every argument that does not fit.
 
 use std::cell::Cell;
 

@@ -161,7 +161,7 @@ impl NodeError {
         self.rebuild(|record| record.source = Some(source.into()))
     }
 
-    /// Says what to do about the error, without a change of its message, which is stored as google-adk words it.
+    /// Adds a hint on how to fix the error, without a change of its message, which is stored as google-adk words it.
     pub(crate) fn with_hint(self, hint: &'static str) -> Self {
         self.rebuild(|record| record.hint = Some(hint))
     }
@@ -316,7 +316,7 @@ impl fmt::Debug for Record {
     }
 }
 
-/// The class in brackets: as a link of the chain it says what the message above it does not.
+/// The class in brackets: in a chain it adds what the message above it lacks.
 impl fmt::Display for Record {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "({})", self.class)
@@ -375,7 +375,7 @@ impl fmt::Debug for Fail {
         let mut told = self.0.to_string();
         let mut cause = self.0.record.source();
         while let Some(error) = cause {
-            // Transparent wrappers and kept records say what has been said.
+            // Transparent wrappers and kept records repeat the text above them.
             let text = error.to_string();
             if !told.contains(&text) && !error.is::<Record>() {
                 write!(f, "\n  caused by: {text}")?;

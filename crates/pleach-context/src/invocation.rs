@@ -72,7 +72,7 @@ pub struct InvocationSetup {
 }
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What stands under these locks is replaced or pushed whole: a panic elsewhere leaves nothing half-changed.
+    // What these locks guard is replaced or pushed whole: a panic elsewhere leaves nothing half-changed.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -219,7 +219,7 @@ impl InvocationContext {
         lock(&self.state)
     }
 
-    /// Says that there are children that nobody waits for.
+    /// Records that there are background children.
     pub(crate) fn note_detached(&self) {
         self.has_detached.store(true, Ordering::Release);
     }

@@ -240,7 +240,7 @@ impl<'de> MapAccess<'de> for Fields<'de> {
     }
 }
 
-/// A message: text for whoever wants a text, parsed JSON for everybody else.
+/// A message: the text for a text type, parsed JSON for every other type.
 #[derive(Clone, Copy, Debug)]
 struct Text<'de> {
     text: &'de str,

@@ -56,7 +56,7 @@ pub trait Plugin: fmt::Debug + Send + Sync + 'static {
         None
     }
 
-    /// After a tool call has its result, whoever gave it; a returned value replaces the result. Not called for a call
+    /// After a tool call has its result, from the tool or a plugin; a returned value replaces the result. Not called for a call
     /// that waits for a confirmation or a credential.
     // R852
     fn after_tool<'a>(
@@ -199,10 +199,10 @@ impl PluginManager {
         self.first("on_tool_error_callback", |plugin| given(plugin.on_tool_error(tool, args, ctx, error))).await
     }
 
-    /// Tells all plugins that the run has ended.
+    /// Notifies all plugins that the run has ended.
     ///
     /// # Errors
-    /// A `RuntimeError` that names the first plugin whose hook failed; later ones are not told.
+    /// A `RuntimeError` that names the first plugin whose hook failed; later ones are not notified.
     pub async fn after_run(&self, ic: &InvocationContext) -> Result<(), NodeError> {
         for plugin in &*self.plugins {
             let told = call(|| plugin.after_run(ic)).await;
@@ -211,7 +211,7 @@ impl PluginManager {
         Ok(())
     }
 
-    /// Tells all plugins that the run has failed; failures of the hooks are logged.
+    /// Notifies all plugins that the run has failed; failures of the hooks are logged.
     pub async fn on_run_error(&self, ic: &InvocationContext, error: &NodeError) {
         for plugin in &*self.plugins {
             if let Err(failure) = call(|| plugin.on_run_error(ic, error)).await {

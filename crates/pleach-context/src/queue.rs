@@ -70,7 +70,7 @@ impl EventQueue {
         self.add(Slot::Queued { event, waker: Some(waker), wanted: true })
     }
 
-    /// Adds an event that nobody waits for, such as a streaming fragment.
+    /// Adds an event without a waiter, such as a streaming fragment.
     pub fn push_unwaited(&self, event: Arc<Event>) {
         self.add(Slot::Queued { event, waker: None, wanted: false });
     }
@@ -196,7 +196,7 @@ impl EventQueue {
     /// one more is.
     pub fn poll_flushed(&self, ticket: Ticket, cx: &TaskContext<'_>) -> Poll<()> {
         let mut inner = self.lock();
-        // Events are stored in order, so the last one tells of all.
+        // Events are stored in order, so the last one covers all.
         let last = ticket.0.checked_sub(1).and_then(|last| inner.slot(Ticket(last)));
         if matches!(last, Some(Slot::Queued { .. } | Slot::Taken { .. })) {
             inner.flushing.push(cx.waker().clone());

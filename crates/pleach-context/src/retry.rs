@@ -157,7 +157,7 @@ mod tests {
         assert!(policy.delay(1, 0.999_999) <= Duration::from_millis(1500));
     }
 
-    /// Issue 10 E: a misspelled type does not compile, and types that share a name are told apart where they can be.
+    /// Issue 10 E: a misspelled type does not compile, and types that share a name are distinguished where they can be.
     #[test]
     fn a_policy_names_errors_by_their_type() {
         #[derive(Debug)]

@@ -96,7 +96,7 @@ pub trait NodeScheduler: fmt::Debug + Send + Sync + 'static {
         options: RunOptions,
     ) -> BoxFuture<'a, Result<NodeEnd, NodeError>>;
 
-    /// Makes a child of `parent` that nobody waits for; its path is fixed by this call.
+    /// Makes a background child of `parent`; this call fixes its path.
     ///
     /// # Errors
     /// An input that does not fit the node.

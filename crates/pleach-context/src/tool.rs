@@ -45,7 +45,7 @@ pub trait Tool: Send + Sync + 'static {
         Box::pin(ready(Ok(false)))
     }
 
-    /// Answers a call; null is no result. What a model got wrong in the arguments is told in the result, as
+    /// Answers a call; null is no result. The result reports what a model got wrong in the arguments, as
     /// `{"error": …}`, so that it can try again. ADK: `run_async`.
     ///
     /// # Errors

@@ -28,7 +28,7 @@ const LIMITS: &[(&str, usize)] = &[
     ("benches", 5),
     ("crates/pleach", 43),
     ("crates/pleach-artifact", 8),
-    ("crates/pleach-context", 84),
+    ("crates/pleach-context", 0),
     ("crates/pleach-core", 44),
     ("crates/pleach-memory", 2),
     ("crates/pleach-memory-sqlite", 12),

@@ -23,7 +23,7 @@ impl Context {
         Ok((service, scope.artifact(filename)))
     }
 
-    /// Saves a file as a new version and gives its number; the run's next event tells of it.
+    /// Saves a file as a new version and gives its number; the run's next event lists it.
     ///
     /// A name starting with `user:` is shared by all sessions of the user.
     ///

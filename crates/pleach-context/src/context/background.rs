@@ -13,13 +13,13 @@ use crate::extract::Feeds;
 use crate::{Node, NodeError, NodeInput, RunOptions, TypedNode};
 
 impl Context {
-    /// Starts a child that nobody waits for, and gives the path of its run. This run can end before the child does, and
-    /// its successors do not wait for it.
+    /// Starts a background child, which this run does not wait for, and returns the path of its run. This run can end before the
+    /// child does, and its successors do not wait for it.
     ///
-    /// The nearest workflow around goes on with the child beside its nodes, and ends after it. When the child fails, however
+    /// The nearest enclosing workflow runs the child beside its nodes, and ends after it. When the child fails, however
     /// early, the workflow fails with its error once nothing else is left to do. A child whose caller has completed is not run
     /// again, by a resume or by a retry of the workflow: so it may ask nothing (a `RuntimeError`), and what a crash or a failure
-    /// of the workflow cuts off stays cut off. A caller that is tried or run again goes on with the child that it has started.
+    /// of the workflow cuts off stays cut off. A caller that is retried or run again continues the child that it has started.
     ///
     /// Call it while the body of the node runs, not in a task that outlives it.
     ///
@@ -38,7 +38,7 @@ impl Context {
         self.run_node_detached(Arc::new(node), input, RunOptions::default())
     }
 
-    /// Starts a child that nobody waits for, untyped and with options. See [`Context::run_detached`].
+    /// Starts a background child, untyped and with options. See [`Context::run_detached`].
     ///
     /// # Errors
     /// As [`Context::run_detached`]; also a `ValueError` for a name or run id that cannot be part of a path, and for a child that is to give this
@@ -71,7 +71,7 @@ impl Context {
         // It may have ended meanwhile, when this is called in a task of its own.
         owner.cell().detached.as_mut().ok_or_else(nobody)?.push(child);
         self.invocation().note_detached();
-        // Called in a task of its own, nobody else would look for it.
+        // When called in another task, only this wakes the workflow.
         let body = owner.cell().body.take();
         body.into_iter().for_each(Waker::wake);
         Ok(path)

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::answer::REDACTED;
 use crate::{Context, InvocationContext};
 
-/// The most invocations whose answers are kept: whoever waits for longer is asked again.
+/// The most invocations whose answers are kept: a user who takes longer is asked again.
 const MOST: usize = 1_000;
 
 /// The credentials that clients have sent to invocations which have not ended yet, by the question they answer.
@@ -21,7 +21,7 @@ pub struct KeptCredentials(Mutex<Kept>);
 
 #[derive(Default)]
 struct Kept {
-    /// How many invocations have been kept; the number of each says which is the oldest.
+    /// How many invocations have been kept; the number of each orders them by age.
     count: u64,
     invocations: BTreeMap<(SessionKey, InvocationId), (u64, BTreeMap<String, Map>)>,
 }

@@ -62,7 +62,7 @@ fn strip(credential: &mut Map, keeps_verifier: bool) {
 
 /// The event by which a run asks the client for a credential under the id `id`.
 ///
-/// What a sign-in has to bring back stands in the session's state until then: the OAuth state under
+/// The session's state keeps what a sign-in has to bring back: the OAuth state under
 /// `adk_oauth_state:ID`, and the PKCE verifier, which no client gets to see, under `adk_oauth_credential:ID`.
 ///
 /// # Errors
@@ -112,7 +112,7 @@ fn shown(config: &AuthConfig) -> Value {
     config
 }
 
-/// What the person is told. ADK: `_build_auth_message`
+/// The message for the person. ADK: `_build_auth_message`
 fn message(config: &AuthConfig) -> String {
     let kind = config.get(RAW).and_then(|raw| raw.get("auth_type")).and_then(Value::as_str);
     match kind {

@@ -75,7 +75,7 @@ impl fmt::Debug for InMemoryCredentialService {
 
 /// Keeps credentials in the session's state, under the config's `credential_key`.
 ///
-/// They are stored with the session, and whoever may read the session may read the user's tokens. The OAuth client's
+/// They are stored with the session, and every reader of the session can read the user's tokens. The OAuth client's
 /// secret is the agent's and not the user's: it is left out, and put back from the config when loading. A credential
 /// that should be gone with the invocation has a `credential_key` that starts with `temp:`.
 ///
@@ -90,7 +90,7 @@ impl CredentialService for SessionStateCredentialService {
         config: &'a AuthConfig,
         ctx: &'a Context,
     ) -> BoxFuture<'a, Result<Option<AuthCredential>, NodeError>> {
-        // A value under the key that is no credential is somebody else's: ignored (S85).
+        // A value under the key that is no credential belongs to other code and is ignored (S85).
         let kept = ctx.state().value(&key_of(config)).and_then(|value| serde_json::from_value(value).ok());
         Box::pin(ready(Ok(kept.map(|credential| with_client(credential, config, &[CLIENT_SECRET])))))
     }

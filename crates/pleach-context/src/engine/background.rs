@@ -1,4 +1,4 @@
-//! Background children: the workflow around goes on with them beside its nodes.
+//! Background children: the enclosing workflow runs them beside its nodes.
 // R643
 
 use std::fmt;
@@ -8,7 +8,7 @@ use pleach_core::{BoxFuture, NodePath};
 use super::{NodeEnd, RunHandle};
 use crate::NodeError;
 
-/// A child that nobody waits for, on its way to the workflow that goes on with it. For engines.
+/// A background child, on its way to the workflow that runs it.
 pub struct DetachedChild {
     /// The path of its run.
     pub path: NodePath,
@@ -22,7 +22,7 @@ impl fmt::Debug for DetachedChild {
     }
 }
 
-/// What a question of a run that nobody waits for fails with. For engines.
+/// Returns the error of a question that a background child asks.
 #[must_use]
 pub fn asked_detached() -> NodeError {
     let message = "A dynamic node started with `run_detached` asked for input, but a detached node cannot be resumed. Wait for it with `Context::run`.";
@@ -30,19 +30,19 @@ pub fn asked_detached() -> NodeError {
 }
 
 impl RunHandle<'_> {
-    /// Says that this run, a workflow's, takes the children that nobody waits for.
+    /// Makes this run, a workflow's, accept background children.
     pub fn accept_detached(self) {
         self.0.cell().detached = Some(Vec::new());
     }
 
-    /// Says that this run takes no more of them.
+    /// Makes this run refuse further background children.
     pub fn refuse_detached(self) {
         let left = self.0.cell().detached.take();
         // They hold contexts, so they go when the lock is free.
         drop(left);
     }
 
-    /// The children that nobody waits for that have come since this was last asked.
+    /// Takes the background children that have arrived since the last call.
     #[must_use]
     pub fn take_detached(self) -> Vec<DetachedChild> {
         if !self.0.invocation().has_detached() {

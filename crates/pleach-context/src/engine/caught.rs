@@ -18,7 +18,7 @@ impl Context {
         cell.passes |= !passed.is_empty();
     }
 
-    /// The run has completed: without a record of that, a resume could not tell it from one that was cut off behind the
+    /// The run has completed: without a record of that, a resume could not distinguish it from one interrupted after the
     /// child whose event is its output.
     pub(crate) fn settle_delegation(&self, cell: &mut RunCell) {
         let completes = cell.has_delegate && cell.error.is_none() && cell.interrupts.is_empty();

@@ -66,7 +66,7 @@ impl Drop for Sending<'_> {
         if self.carries == Carries::Nothing {
             self.ctx.invocation().engine().queue().forget(ticket);
         } else {
-            // The event is stored all the same, and the run's output stands on it: the end of the run waits for it.
+            // The event is stored all the same and carries the run's output: the end of the run waits for it.
             self.ctx.cell().abandoned = Some((ticket, self.carries));
         }
     }

@@ -37,7 +37,7 @@ impl<'a> InvocationHandle<'a> {
         self.0.user_event.get()
     }
 
-    /// Says which message started the invocation; only the first call counts.
+    /// Sets the message that started the invocation; only the first call has an effect.
     pub fn set_user_event(self, event: Arc<Event>) {
         let _ = self.0.user_event.set(event);
     }
@@ -125,7 +125,7 @@ impl<'a> InvocationHandle<'a> {
 
     /// Reads what this invocation has done so far from its events: before a retry of a node that has children.
     ///
-    /// What was read before is not read again, unless somebody still looks at it.
+    /// What was read before is not read again, unless the history is still shared.
     // R404, R644, R1001
     pub fn read_history(self) {
         let mut past = lock(&self.0.history);
@@ -139,7 +139,7 @@ impl<'a> InvocationHandle<'a> {
         }
     }
 
-    /// Says what this invocation has done so far, with all of its events: before a resume.
+    /// Sets the history of this invocation, read from all of its events, before a resume.
     pub fn set_history(self, history: History) {
         let read = lock(&self.0.events).len();
         *lock(&self.0.history) = Past { history: self.0.known(history), read };

@@ -1,4 +1,4 @@
-//! Waiting for the outside world without an error: a call that cannot go on parks, and the engine drops the body.
+//! Waiting for the outside world without an error: a call that cannot continue parks, and the engine drops the body.
 //!
 //! A question without an answer and a child that waits for one never resolve. They count themselves as calls under way
 //! and as parked; when every call of a pending body is parked, nothing in this process can move it on.
@@ -76,7 +76,7 @@ impl RunCell {
 /// What a pending body waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pending {
-    /// A child's turn, which it has now, or a child that nobody waits for: the body can be polled again.
+    /// A replayed child, which may now deliver its result, or a background child: the body can be polled again.
     Turn,
     /// The outside world, with every call that is under way.
     Parked,
@@ -85,12 +85,12 @@ pub enum Pending {
 }
 
 impl RunHandle<'_> {
-    /// Says that the body is being polled: what it begins to wait for now, [`Context::pending`] will see.
+    /// Marks the body as being polled: [`pending`](Self::pending) sees what it begins to wait for from now on.
     pub fn resume_body(self) {
         self.0.cell().body = None;
     }
 
-    /// Says what a body waits for that `waker` polls. For engines, when a body is pending.
+    /// Returns what a pending body waits for. `waker` is that of the task that polls the body.
     #[must_use]
     pub fn pending(self, waker: &Waker) -> Pending {
         let mut cell = self.0.cell();

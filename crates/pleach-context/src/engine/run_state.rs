@@ -18,7 +18,7 @@ pub(crate) struct RunCell {
     pub(crate) output: Output,
     /// An output event on its way whose emit was dropped.
     pub(crate) abandoned: Option<(Ticket, Carries)>,
-    /// A stored message stands for the output, which no event carries.
+    /// A stored message is the output, which no other event carries.
     pub(crate) told_by_message: bool,
     /// The body has sent an event.
     pub(crate) sent: bool,
@@ -32,7 +32,7 @@ pub(crate) struct RunCell {
     /// What that child gave; the run's output unless the body gives another.
     pub(crate) claimed_output: Option<NodeInput>,
     pub(crate) route: Option<Route>,
-    /// The route stands on no event yet.
+    /// No event carries the route yet.
     pub(crate) route_pending: bool,
     pub(crate) interrupts: Vec<String>,
     pub(crate) actions: EventActions,
@@ -46,12 +46,12 @@ pub(crate) struct RunCell {
     pub(crate) executes: bool,
     /// The children that have begun to do so since this was last asked.
     pub(crate) executing: Vec<NodePath>,
-    /// Who polls the body, while it is not being polled: calls in tasks of their own have to tell when they wait.
+    /// The waker of the task that polls the body, while the body is pending: calls in other tasks wake it when they wait.
     pub(crate) body: Option<Waker>,
     pub(crate) parking: Parking,
     pub(crate) turns: Option<Box<Turns>>,
     pub(crate) children: Option<Box<FxHashMap<SmolStr, u32>>>,
-    /// Children that nobody waits for and that the run has not taken yet; `None` when it takes none.
+    /// Background children that the run has not taken yet; `None` when it takes none.
     pub(crate) detached: Option<Vec<DetachedChild>>,
     pub(crate) tool: Option<Box<ToolPart>>,
     /// The failures of children that the body has got.
@@ -103,7 +103,7 @@ pub(crate) struct Parking {
 pub(crate) struct ToolPart {
     pub(crate) function_call_id: Option<String>,
     pub(crate) confirmation: Option<ToolConfirmation>,
-    /// What the tool asks for is the affair of whoever called it, and of no event.
+    /// The tool's caller takes the tool's requests, and no event carries them.
     pub(crate) keeps_requests: bool,
 }
 

@@ -150,7 +150,7 @@ impl RunHandle<'_> {
         self.0.cell().sent
     }
 
-    /// Whether the body changed state or saved files that stand on no event yet.
+    /// Returns whether the body has changed state or saved files that no event carries yet.
     #[must_use]
     pub fn has_pending_changes(self) -> bool {
         has_changes(&self.0.cell())
@@ -182,7 +182,7 @@ impl Context {
             }
             carries = Carries::Output;
             cell.output = if as_message || event.is_partial() {
-                // The stored event will not carry it: the message stands for it, or nothing is stored at all.
+                // The stored event will not carry it: the message replaces it, or nothing is stored at all.
                 carries = Carries::Nothing;
                 cell.told_by_message = as_message && !event.is_partial();
                 Output::Stored(NodeInput::json(event.output().cloned().unwrap_or_default()))

@@ -26,7 +26,7 @@ pub(crate) struct ContextInner {
     pub(crate) state_schema: Option<Schema>,
     pub(crate) resume_inputs: Option<Arc<Map>>,
     pub(crate) place: Option<Place>,
-    /// Nobody waits for the run, or for one above it.
+    /// The run, or one above it, is a background child.
     pub(crate) detached: bool,
     pub(crate) graph: OnceLock<Arc<GraphNames>>,
     pub(crate) output_for: Option<Arc<[NodePath]>>,
@@ -36,7 +36,7 @@ pub(crate) struct ContextInner {
     pub(crate) cell: Mutex<RunCell>,
 }
 
-/// Where in its workflow's graph a run stands.
+/// The position of a run in its workflow's graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The node.
@@ -68,9 +68,9 @@ pub struct ChildSetup {
     pub resume_inputs: Option<Arc<Map>>,
     /// The ancestors whose output this run's output is too, nearest first.
     pub output_for: Option<Arc<[NodePath]>>,
-    /// Where in its workflow's graph the run stands; `None` for dynamic and root runs.
+    /// The position in its workflow's graph; `None` for dynamic and root runs.
     pub place: Option<Place>,
-    /// Whether nobody waits for the run.
+    /// Whether the run is a background child.
     // R643
     pub detached: bool,
 }
@@ -146,7 +146,7 @@ impl<'a> RunHandle<'a> {
 
     /// The context of the next attempt of this run, on the branch and in the scope that the first one had.
     ///
-    /// The run ids of children go on behind those of the failed attempt; `rewind` starts them where that attempt began,
+    /// The run ids of children continue after those of the failed attempt; `rewind` starts them where that attempt began,
     /// so that its finished children are found again.
     // R404
     #[must_use]
@@ -185,7 +185,7 @@ impl<'a> RunHandle<'a> {
         self.0.inner.parent.as_ref()
     }
 
-    /// Says which names the runs below this one can show; only the first call counts.
+    /// Sets the names that the runs below this one can show; only the first call has an effect.
     pub fn set_graph_names(self, names: Arc<GraphNames>) {
         let _ = self.0.inner.graph.set(names);
     }

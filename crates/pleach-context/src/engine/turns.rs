@@ -1,7 +1,7 @@
-//! The order in which children that are answered from history give their results: the one in which they completed.
+//! Delivers replayed children's results in their original completion order.
 //!
-//! Such a child could answer at once, and then a body that takes the first of several would take another one than the
-//! first time. So it waits for its turn: whenever the body can do nothing else, the engine lets the earliest one go on.
+//! Such a child could answer at once. A body that takes the first of several would then take a different one than the
+//! first time. So it waits: whenever the body cannot progress otherwise, the engine releases the earliest child.
 // R1020
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +15,7 @@ use crate::Context;
 #[derive(Debug, Default)]
 pub(crate) struct Turns {
     waiting: BTreeMap<(u32, u64), Waker>,
-    /// Tells two calls for the same child apart.
+    /// Distinguishes two calls for the same child.
     calls: u64,
     /// The calls that have got their turn and not taken it yet.
     granted: BTreeSet<(u32, u64)>,
@@ -56,7 +56,7 @@ impl<'a> RunHandle<'a> {
                 return Poll::Ready(());
             }
             turns.waiting.insert(key, cx.waker().clone());
-            // Called in a task of its own, it has to tell the body's that it waits.
+            // In a task of its own, it wakes the body's task, which has to see that it waits.
             let body = cell.body.take();
             drop(cell);
             body.into_iter().for_each(Waker::wake);

@@ -27,7 +27,7 @@ const PENDING_ROUTE: &str = "_adk_pending_route";
 /// The event reports an error, and its run continues: `{"_adk_reported_error": true}`.
 const REPORTED_ERROR: &str = "_adk_reported_error";
 
-/// Says which runs have completed, in order. For engines.
+/// Marks the runs that have completed, in order.
 ///
 /// A run that gives nothing leaves no event, so without this it would run again on every resume.
 // R1011
@@ -106,7 +106,7 @@ pub fn notes_completed_runs(event: &Event) -> bool {
     event.custom_metadata().is_some_and(|metadata| metadata.contains_key(COMPLETED_RUNS))
 }
 
-/// Says which route comes with the run's next event: a run that is cut off in between keeps it.
+/// Marks the route that the run's next event carries, so that a run interrupted in between keeps it.
 pub(crate) fn mark_pending_route(event: &mut Event, route: &Route) {
     if let Ok(route) = serde_json::to_value(route) {
         mark(event, PENDING_ROUTE, route);

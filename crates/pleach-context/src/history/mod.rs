@@ -34,7 +34,7 @@ pub struct History {
     runs: Runs,
     /// Who has asked a question, the last one last.
     askers: FxHashMap<String, Vec<Asker>>,
-    /// Counts what has been read, to tell earlier from later.
+    /// Counts what has been read, to order it.
     now: u32,
     /// The authors of the events that end a workflow: they have no path.
     ended: FxHashSet<SmolStr>,
@@ -337,7 +337,7 @@ impl History {
         }
     }
 
-    /// Notes what an event asks; says whether it asks anything.
+    /// Notes the questions of an event; returns whether it has any.
     fn add_questions(&mut self, key: RunKey, event: &Event) -> bool {
         let ids = event.interrupt_ids();
         let asks = !ids.is_empty();

@@ -13,7 +13,7 @@ use crate::{ChildFailure, NodeInput};
 // R1003, R1004
 #[derive(Clone, Debug, Default)]
 pub struct RunRecord {
-    /// The last output, or the message that stands for it.
+    /// The last output, or the message that replaces it.
     pub output: Option<NodeInput>,
     /// Whether route and transfer were chosen before the last answer came.
     pub chose_before_answer: bool,
@@ -138,7 +138,7 @@ impl RunRecord {
         self.route().is_some() || self.transfer_to_agent().is_some()
     }
 
-    /// The route that belongs to the result: of a run that goes on from its answers, one that it chose before does not.
+    /// The route that belongs to the result: of a run that resumes with answers, a route that it chose before does not.
     #[must_use]
     pub fn result_route(&self, rerun_on_resume: bool) -> Option<&Route> {
         self.route().filter(|_| !(rerun_on_resume && self.chose_before_answer))
@@ -168,7 +168,7 @@ impl RunRecord {
         self.questions().is_some_and(|asked| asked.waiting.get(id).is_some_and(|runs| *runs > 0))
     }
 
-    /// When the run completed, if it did: a number that only tells earlier from later.
+    /// When the run completed, if it did: a number that only orders runs.
     ///
     /// A run whose output is its answer completes with the last one, not with its question: what its siblings gave
     /// meanwhile comes first.
@@ -373,7 +373,7 @@ impl RunRecord {
     }
 }
 
-/// Whether the event tells once more what a run gave: it names nobody whose output it is.
+/// Whether the event repeats what a run gave: it names no run whose output it is.
 // R1031
 pub(super) fn is_echo(event: &Event) -> bool {
     event.output().is_some() && event.node_info().output_for().is_none()

@@ -15,7 +15,7 @@ use super::RunRecord;
 #[derive(Debug, Default)]
 pub(super) struct Runs {
     runs: Vec<Run>,
-    /// The runs by path, which stands in the run alone.
+    /// The runs by path; only the run holds the path.
     index: HashTable<RunKey>,
     /// The runs directly below the root.
     top: Children,
@@ -153,7 +153,7 @@ impl Runs {
 }
 
 fn hash(path: &NodePath) -> u64 {
-    // Paths come from outside: without a seed of the process, somebody could choose ones that all meet in one place.
+    // Paths come from outside: without a seed of the process, a client could choose paths that all collide.
     static SEEDED: LazyLock<RandomState> = LazyLock::new(RandomState::default);
     SEEDED.hash_one(path.as_str())
 }

@@ -71,7 +71,7 @@ impl NodeInput {
         }
     }
 
-    /// The input as a JSON value of its own, taken without a copy where nobody else holds it.
+    /// The input as a JSON value of its own, taken without a copy when it is not shared.
     #[must_use]
     pub fn into_value(self) -> Value {
         match self {
@@ -83,7 +83,7 @@ impl NodeInput {
     /// Reads the input as a `T`, leniently.
     ///
     /// # Errors
-    /// A `ValidationError` that says what does not fit.
+    /// A `ValidationError` that names what does not fit.
     // R504
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, NodeError> {
         match self.content() {

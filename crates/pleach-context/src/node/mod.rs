@@ -42,8 +42,8 @@ pub trait Node: Send + Sync + 'static {
         Outline::of(self.spec())
     }
 
-    /// Says what of a history this node cannot go on from any more, because it is made otherwise than when the run at `path`
-    /// was paused. Asked before anything of a resumed invocation runs.
+    /// Checks that this node can resume from a history: it cannot when it was built differently before the run at `path` paused.
+    /// Called before any part of a resumed invocation runs.
     ///
     /// # Errors
     /// What no longer fits, by name.

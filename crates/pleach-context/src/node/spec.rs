@@ -15,7 +15,7 @@ pub enum NodeKind {
     /// An ordinary node.
     #[default]
     Plain,
-    /// A wrapped function: state that it changed is told by an event of its own when it gives nothing. ADK:
+    /// A wrapped function: when it returns nothing, an event of its own carries the state it changed. ADK:
     /// `FunctionNode`.
     // R506
     Function,

@@ -8,7 +8,7 @@ use tracing::Span;
 pub enum SpanEnd {
     /// It is done.
     Completed,
-    /// It waits for answers, and goes on in another span.
+    /// It waits for answers and resumes in another span.
     Interrupted,
     /// It failed.
     Failed,
@@ -42,7 +42,7 @@ pub fn fail_span(span: &Span, error_type: &str) {
     span.record("otel.status_code", "ERROR");
 }
 
-/// A span whose work is under way. Dropped before it is told of the end, it says that the work was cancelled.
+/// A span whose work is in progress. Dropped before its end is recorded, it reports that the work was cancelled.
 #[derive(Debug)]
 pub struct OpenSpan(Span);
 
@@ -76,7 +76,7 @@ impl Drop for OpenSpan {
     }
 }
 
-/// What a model's answer tells of its cost.
+/// The token usage that a model's answer reports.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ModelUsage<'a> {
     /// Why the model stopped, in lower case.

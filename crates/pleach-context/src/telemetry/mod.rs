@@ -2,7 +2,7 @@
 //!
 //! Everything here is plain `tracing`: a span costs one atomic load where no subscriber wants it, and nothing is
 //! formatted or allocated for it then. Spans never hold what a user or a model said: no messages, arguments, outputs or
-//! error texts. `docs/tracing.md` has the table of spans and tells how an exporter puts all parts of an invocation that
+//! error texts. `docs/tracing.md` has the table of spans and describes how an exporter puts all parts of an invocation that
 //! paused into one trace.
 //!
 //! The engine makes the spans of invocations, node runs and tool calls; [`invoke_agent`] and [`generate_content`] are for

@@ -7,7 +7,7 @@ use super::InvocationTrace;
 use crate::engine::Engine as _;
 use crate::{Context, InvocationContext, NodeKind, NodeSpec, Tool};
 
-/// `info_span!`, behind the one atomic load that says that nobody wants it: where a dependency turns on tracing's feature
+/// `info_span!`, behind the one atomic load that shows that it has no subscriber: where a dependency turns on tracing's feature
 /// `log`, the macro alone would evaluate the fields all the same.
 macro_rules! span {
     ($($parts:tt)*) => {
@@ -15,7 +15,7 @@ macro_rules! span {
     };
 }
 
-/// The span of an invocation: of one that starts, or of one that goes on.
+/// The span of an invocation that starts or resumes.
 ///
 /// A workflow at the root runs inside of it and has no span of its own. ADK: `record_invocation`
 #[must_use]
@@ -117,7 +117,7 @@ pub fn invoke_agent(name: &str, description: &str, ctx: &Context) -> Span {
     )
 }
 
-/// A call of a model, as its span tells of it.
+/// A call of a model, as its span records it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ModelCall<'a> {
     /// The model's name.

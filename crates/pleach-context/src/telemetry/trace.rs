@@ -52,7 +52,7 @@ impl InvocationTrace {
         self.span_id
     }
 
-    /// Whether the invocation was started before, here or in another process, and goes on now.
+    /// Whether the invocation is resumed: it was started before, here or in another process.
     #[must_use]
     pub fn is_resumed(&self) -> bool {
         self.resumed
