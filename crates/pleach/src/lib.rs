@@ -53,8 +53,8 @@ pub use pleach_context::{
     EdgeOutline, Extract, Fail, Field, Flow, FromContext, FromState, GraphOutline, Hook, InMemoryCredentialService,
     Input, InputKind, InvocationContext, Key, Need, Node, NodeError, NodeFault, NodeInput, NodeKind, NodeSpec, Outline,
     Plugin, ReadonlyContext, Result, ResultExt, Resume, RetryConfig, RunConfig, RunOptions, Schema,
-    SessionStateCredentialService, SessionView, Shared, State, StreamingMode, SystemClock, Tool, ToolContext,
-    TypedNode, Yield,
+    SessionStateCredentialService, SessionView, Shared, State, StateNumber, StreamingMode, SystemClock, Tool,
+    ToolContext, TypedNode, Yield,
 };
 pub use pleach_core::{
     AnyRoute, AppName, AuthConfig, AuthDocument, Blob, BoxError, BoxFuture, Branch, CamelCase, Clock, Content,
