@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::Context;
-use crate::engine::{Engine as _, LiveCall, NodeEnd, NodeResult, RunCell};
+use crate::engine::{Engine as _, LiveCall, NodeEnd, NodeResult, RunState};
 use crate::extract::Feeds;
 use crate::node::Decode;
 use crate::{Node, NodeError, NodeInput, RunOptions, TypedNode};
@@ -114,7 +114,7 @@ impl Context {
     }
 }
 
-impl RunCell {
+impl RunState {
     /// The output of a delegate is this run's output too, unless the run gave one itself.
     // R706, better than ADK
     fn claim_output(&mut self, output: &NodeInput) {

@@ -6,7 +6,7 @@ use pleach_core::{Branch, Content, NodePath};
 use smol_str::SmolStr;
 
 use super::Context;
-use crate::engine::{Engine as _, GraphNames, Place, RunCell};
+use crate::engine::{Engine as _, GraphNames, Place, RunState};
 use crate::{InvocationContext, RunConfig};
 
 impl Context {
@@ -118,7 +118,7 @@ impl Context {
         self.author_in(&self.cell())
     }
 
-    pub(crate) fn author_in(&self, cell: &RunCell) -> SmolStr {
+    pub(crate) fn author_in(&self, cell: &RunState) -> SmolStr {
         match &cell.author {
             Some(author) if author.is_empty() => self.inner.name.clone(),
             Some(author) => author.clone(),

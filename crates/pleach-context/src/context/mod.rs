@@ -30,7 +30,7 @@ pub use state::{Key, State, StateNumber};
 
 pub(crate) use checks::{MAX_DEPTH, check_question_id};
 
-use crate::engine::{ContextInner, RunCell};
+use crate::engine::{ContextInner, RunState};
 
 /// The context of one node run. Cheap to clone: clones are the same run.
 ///
@@ -42,7 +42,7 @@ pub struct Context {
 }
 
 impl Context {
-    pub(crate) fn cell(&self) -> MutexGuard<'_, RunCell> {
+    pub(crate) fn cell(&self) -> MutexGuard<'_, RunState> {
         // No user code runs under this lock, so a panic cannot leave the cell half-changed.
         self.inner.cell.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -4,12 +4,12 @@ use pleach_core::NodePath;
 use serde_json::Value;
 
 use super::run_state::Failures;
-use super::{Engine as _, Output, RunCell, RunHandle};
+use super::{Engine as _, Output, RunHandle, RunState};
 use crate::{ChildFailure, Context, NodeInput};
 
 impl Context {
     /// Records the failures that the body has received: it continues, and a resume must find them.
-    pub(crate) fn pass_failures(&self, cell: &mut RunCell) {
+    pub(crate) fn pass_failures(&self, cell: &mut RunState) {
         let Some(Failures { got, passed }) = cell.failures.as_deref_mut() else { return };
         for (run, failure) in got.drain(..) {
             self.invocation().engine().queue().note_caught(&run, &failure);
@@ -20,7 +20,7 @@ impl Context {
 
     /// The run has completed: without a record of that, a resume could not distinguish it from one interrupted after the
     /// child whose event is its output.
-    pub(crate) fn settle_delegation(&self, cell: &mut RunCell) {
+    pub(crate) fn settle_delegation(&self, cell: &mut RunState) {
         let completes = cell.has_delegate && cell.error.is_none() && cell.interrupts.is_empty();
         if !completes || std::mem::replace(&mut cell.settled, true) {
             return;
@@ -86,7 +86,7 @@ impl RunHandle<'_> {
     }
 }
 
-impl RunCell {
+impl RunState {
     /// The output, if it is not the one of the delegate's event: the body's own, or the answer to the delegate's question.
     fn unrecorded_output(&self) -> Option<&Value> {
         let recorded = match &self.claimed_output {

@@ -47,7 +47,7 @@ pub use crate::work_gate::WorkGate;
 
 pub(crate) use deliver::Sending;
 pub(crate) use parking::LiveCall;
-pub(crate) use run_state::{Output, RunCell, output_twice};
+pub(crate) use run_state::{Output, RunState, output_twice};
 pub(crate) use tree::ContextInner;
 
 /// Gives the engine's handle of what node code sees.

@@ -6,7 +6,7 @@
 use std::future::poll_fn;
 use std::task::{Poll, Waker};
 
-use super::{RunCell, RunHandle};
+use super::{RunHandle, RunState};
 use crate::{Context, NodeError};
 
 /// A call of the body that is under way; leaving the scope ends it.
@@ -60,7 +60,7 @@ impl Drop for LiveCall {
     }
 }
 
-impl RunCell {
+impl RunState {
     fn is_parked(&self) -> bool {
         self.parking.parked > 0 && self.parking.parked == self.parking.live
     }

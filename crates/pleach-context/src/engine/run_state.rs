@@ -14,7 +14,7 @@ use crate::{ChildFailure, NodeError, NodeInput};
 
 /// The changing part of a context.
 #[derive(Debug, Default)]
-pub(crate) struct RunCell {
+pub(crate) struct RunState {
     pub(crate) output: Output,
     /// An output event on its way whose emit was dropped.
     pub(crate) abandoned: Option<(Ticket, Carries)>,
@@ -107,7 +107,7 @@ pub(crate) struct ToolPart {
     pub(crate) keeps_requests: bool,
 }
 
-impl RunCell {
+impl RunState {
     /// Whether what a tool asks for rides on events.
     pub(crate) fn sends_requests(&self) -> bool {
         self.tool.as_ref().is_none_or(|tool| !tool.keeps_requests)

@@ -7,7 +7,7 @@ use pleach_core::{Branch, Event, OutputFor};
 use serde_json::Value;
 
 use super::deltas::{has_changes, take_deltas};
-use super::{Engine as _, Output, RunCell, RunHandle, asked_detached, output_twice};
+use super::{Engine as _, Output, RunHandle, RunState, asked_detached, output_twice};
 use crate::context::check_question_id;
 use crate::history::{mark_pending_route, mark_reported};
 use crate::{Context, NodeError, NodeInput, NodeKind, Yield};
@@ -170,7 +170,7 @@ impl Context {
     }
 
     /// What the event means for the run: its output, its questions, its route.
-    fn track(&self, cell: &mut RunCell, event: &mut Event) -> Result<Carries, NodeError> {
+    fn track(&self, cell: &mut RunState, event: &mut Event) -> Result<Carries, NodeError> {
         if event.output().is_some_and(Value::is_null) {
             event.take_output();
         }
@@ -210,7 +210,7 @@ impl Context {
     }
 
     /// Stamps what the run knows: author, invocation, path, branch, whose output it is, isolation scope.
-    fn enrich(&self, cell: &mut RunCell, event: &mut Event) {
+    fn enrich(&self, cell: &mut RunState, event: &mut Event) {
         event.set_author(self.author_in(cell));
         event.set_invocation_id(self.invocation().invocation_id().clone());
         event.set_path(self.node_path().clone());
@@ -230,7 +230,7 @@ impl Context {
         }
     }
 
-    fn address_output(&self, cell: &RunCell, event: &mut Event) {
+    fn address_output(&self, cell: &RunState, event: &mut Event) {
         let Some(ancestors) = &self.inner.output_for else {
             event.set_output_for(OutputFor::Own);
             return;
@@ -265,7 +265,7 @@ impl Context {
         claimer
     }
 
-    fn stage_rest(&self, cell: &mut RunCell) -> Option<Staged> {
+    fn stage_rest(&self, cell: &mut RunState) -> Option<Staged> {
         let deferred = matches!(cell.output, Output::Pending(_)) && !cell.delegated;
         let has_deltas = has_changes(cell);
         if !deferred && !has_deltas && !cell.route_pending {
@@ -288,7 +288,7 @@ impl Context {
     }
 }
 
-impl RunCell {
+impl RunState {
     pub(crate) fn add_interrupt(&mut self, id: &str) {
         if !self.interrupts.iter().any(|known| known == id) {
             self.interrupts.push(id.to_owned());

@@ -6,7 +6,7 @@ use pleach_core::{Branch, Map, NodePath};
 use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
 
-use super::{RunCell, RunHandle};
+use super::{RunHandle, RunState};
 use crate::context::MAX_DEPTH;
 use crate::{Context, InvocationContext, NodeError, NodeKind, NodeSpec, Schema};
 
@@ -33,7 +33,7 @@ pub(crate) struct ContextInner {
     pub(crate) claimed: bool,
     /// How many children of each name earlier attempts of this run have started.
     pub(crate) earlier_children: Option<Box<FxHashMap<SmolStr, u32>>>,
-    pub(crate) cell: Mutex<RunCell>,
+    pub(crate) cell: Mutex<RunState>,
 }
 
 /// The position of a run in its workflow's graph.
@@ -139,7 +139,7 @@ impl<'a> RunHandle<'a> {
                 output_for: setup.output_for,
                 claimed,
                 earlier_children: None,
-                cell: Mutex::new(RunCell { branch: setup.branch, isolation_scope, ..RunCell::default() }),
+                cell: Mutex::new(RunState { branch: setup.branch, isolation_scope, ..RunState::default() }),
             }),
         }
     }
@@ -174,7 +174,7 @@ impl<'a> RunHandle<'a> {
                 output_for: this.output_for.clone(),
                 claimed: this.claimed,
                 earlier_children: children.clone(),
-                cell: Mutex::new(RunCell { branch, isolation_scope, children, ..RunCell::default() }),
+                cell: Mutex::new(RunState { branch, isolation_scope, children, ..RunState::default() }),
             }),
         }
     }

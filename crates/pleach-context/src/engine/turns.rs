@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::future::poll_fn;
 use std::task::{Poll, Waker};
 
-use super::{RunCell, RunHandle};
+use super::{RunHandle, RunState};
 use crate::Context;
 
 /// The calls that wait for their turn, by the time at which the child completed.
@@ -66,7 +66,7 @@ impl<'a> RunHandle<'a> {
     }
 }
 
-impl RunCell {
+impl RunState {
     /// Gives the turn to the earliest child that waits for it.
     pub(crate) fn give_turn(&mut self) -> Option<Waker> {
         let turns = self.turns.as_mut()?;
