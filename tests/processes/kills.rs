@@ -20,7 +20,7 @@ fn dawdle(dice: &mut Dice) {
 }
 
 /// One worker after the other is killed while it appends, alone or to several sessions in shared transactions; each
-/// goes on where the one before was killed.
+/// continues where the one before was killed.
 pub(crate) async fn s34_s66_6_killed_processes_lose_nothing_and_store_nothing_twice(backend: Backend) {
     let Some(place) = backend.place().await else { return };
     let mut dice = Dice::new(SEED);

@@ -13,7 +13,7 @@ use crate::place::Place;
 pub(crate) enum End {
     /// It heard the answer to each of its appends.
     Good,
-    /// In each session one append may have been under way, of which nobody knows whether it is stored.
+    /// In each session one append may have been under way, which may be stored or not.
     Killed,
 }
 
@@ -65,7 +65,7 @@ pub(crate) async fn check_service(service: &dyn SessionService, keys: usize, tol
     stored
 }
 
-/// The projection of open questions says what the histories say (issue 10 A5).
+/// The projection of open questions agrees with the histories (issue 10 A5).
 async fn check_inbox(service: &dyn SessionService, stored: &Stored) {
     let open = stored.sessions.iter().flat_map(|session| {
         open_questions(&session.events).into_iter().map(|question| (session.key().clone(), question))
