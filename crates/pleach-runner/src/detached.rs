@@ -74,7 +74,7 @@ impl Detached {
     /// Follows this run, also when another one has begun since. See [`Runner::follow`](crate::Runner::follow).
     ///
     /// # Errors
-    /// Those of [`Runner::follow`], and [`RunError::Followed`] when the run failed before its message was stored.
+    /// Those of [`Runner::follow`](crate::Runner::follow), and [`RunError::Followed`] when the run failed before its message was stored.
     ///
     /// # Cancel safety
     /// Dropping the future has no effect on the run.

@@ -1,11 +1,14 @@
 -- The events up to which the log was searched, by the numbers of their rows. While such an event is there, every event that
--- is appended gets a higher number: SQLite continues behind the highest one.
+-- is appended gets a higher number: SQLite continues behind the highest one. An event of a session that was deleted and made
+-- again may have the same number and the same id, so a row goes with its session. An event without a session has no key here.
 CREATE TABLE pleach_searched_{v} (
     place INTEGER PRIMARY KEY,
-    app_name TEXT NOT NULL,
-    user_id TEXT NOT NULL,
-    session_id TEXT NOT NULL,
-    event_id TEXT NOT NULL
+    app_name TEXT,
+    user_id TEXT,
+    session_id TEXT,
+    event_id TEXT NOT NULL,
+    created TEXT,
+    FOREIGN KEY (app_name, user_id, session_id) REFERENCES sessions (app_name, user_id, id) ON DELETE CASCADE
 );
 
 -- The events that may concern questions, whoever appended them.
