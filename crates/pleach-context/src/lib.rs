@@ -1,7 +1,7 @@
 //! The neck of pleach: the context tree, and every trait that mentions it.
 //!
 //! This crate owns what node code sees ([`Context`], [`State`], the parameters a handler can ask for) and the contracts
-//! that engines implement ([`Node`], [`NodeScheduler`], [`Plugin`]). It runs nothing itself: nodes are driven by
+//! that engines implement ([`Node`], [`NodeScheduler`](engine::NodeScheduler), [`Plugin`]). It runs nothing itself: nodes are driven by
 //! `pleach-workflow`, invocations by `pleach-runner`.
 
 mod abort;

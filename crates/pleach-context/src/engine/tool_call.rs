@@ -25,7 +25,7 @@ impl RunHandle<'_> {
         self.0.cell().tool.get_or_insert_default().confirmation = Some(confirmation);
     }
 
-    /// Makes this the context of a tool call whose requests are kept for [`take_tool_requests`](Context::take_tool_requests)
+    /// Makes this the context of a tool call whose requests are kept for [`take_tool_requests`](Self::take_tool_requests)
     /// and ride on no event.
     pub fn begin_tool_call(self, id: impl Into<String>) {
         self.0.engine().set_function_call_id(id);

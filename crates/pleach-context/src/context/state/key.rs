@@ -51,7 +51,7 @@ impl<T: DeserializeOwned + Serialize> Key<T> {
     /// Sets the value.
     ///
     /// # Errors
-    /// As [`State::set`].
+    /// As [`State::set`](crate::State::set).
     pub fn set(&self, ctx: &Context, value: &T) -> Result<(), NodeError> {
         ctx.state().set(self.name, value)
     }
@@ -74,20 +74,20 @@ impl<T: DeserializeOwned + Serialize> Key<T> {
         Ok(result)
     }
 
-    /// Sets the stored value if there is none. See [`State::set_if_absent`].
+    /// Sets the stored value if there is none. See [`State::set_if_absent`](crate::State::set_if_absent).
     ///
     /// # Errors
-    /// As [`State::set`].
+    /// As [`State::set`](crate::State::set).
     pub fn set_if_absent(&self, ctx: &Context, value: &T) -> Result<(), NodeError> {
         ctx.state().set_if_absent(self.name, value)
     }
 }
 
 impl<T: StateNumber> Key<T> {
-    /// Adds to the stored value, whatever other sessions write meanwhile. See [`State::add`].
+    /// Adds to the stored value, whatever other sessions write meanwhile. See [`State::add`](crate::State::add).
     ///
     /// # Errors
-    /// As [`State::add`]; a `ValidationError` when the sum, as far as it is known, is no `T`.
+    /// As [`State::add`](crate::State::add); a `ValidationError` when the sum, as far as it is known, is no `T`.
     pub fn add(&self, ctx: &Context, amount: T) -> Result<(), NodeError> {
         let op = StateOp::Add(number(self.name, amount)?);
         let sum = op.apply(ctx.state().value(self.name).as_ref()).map_err(|error| misfit(self.name, &error))?;
@@ -95,36 +95,36 @@ impl<T: StateNumber> Key<T> {
         ctx.state().apply(self.name, op)
     }
 
-    /// Raises the stored number to at least `value`. See [`State::max`].
+    /// Raises the stored number to at least `value`. See [`State::max`](crate::State::max).
     ///
     /// # Errors
-    /// As [`State::add`].
+    /// As [`State::add`](crate::State::add).
     pub fn max(&self, ctx: &Context, value: T) -> Result<(), NodeError> {
         ctx.state().max(self.name, value)
     }
 
-    /// Lowers the stored number to at most `value`. See [`State::min`].
+    /// Lowers the stored number to at most `value`. See [`State::min`](crate::State::min).
     ///
     /// # Errors
-    /// As [`State::add`].
+    /// As [`State::add`](crate::State::add).
     pub fn min(&self, ctx: &Context, value: T) -> Result<(), NodeError> {
         ctx.state().min(self.name, value)
     }
 }
 
 impl<T: Serialize> Key<Vec<T>> {
-    /// Appends an item to the stored list. See [`State::push`].
+    /// Appends an item to the stored list. See [`State::push`](crate::State::push).
     ///
     /// # Errors
-    /// As [`State::push`].
+    /// As [`State::push`](crate::State::push).
     pub fn push(&self, ctx: &Context, item: &T) -> Result<(), NodeError> {
         ctx.state().push(self.name, item)
     }
 
-    /// Appends the items that the stored list does not have yet. See [`State::union`].
+    /// Appends the items that the stored list does not have yet. See [`State::union`](crate::State::union).
     ///
     /// # Errors
-    /// As [`State::push`].
+    /// As [`State::push`](crate::State::push).
     pub fn union(&self, ctx: &Context, items: impl IntoIterator<Item = T>) -> Result<(), NodeError> {
         ctx.state().union(self.name, items)
     }
