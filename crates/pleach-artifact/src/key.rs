@@ -52,7 +52,7 @@ pub struct ArtifactKey {
 }
 
 impl ArtifactKey {
-    /// Tells whether the name itself says that the artifact is the user's.
+    /// Returns whether the name itself says that the artifact is the user's.
     // S72
     pub fn has_user_prefix(&self) -> bool {
         self.filename.starts_with(USER_PREFIX)

@@ -71,7 +71,7 @@ impl Branch {
         &self.0
     }
 
-    /// Tells whether the text is empty: on an event a node wrote, the wish to go back to the root.
+    /// Returns whether the text is empty: on an event a node wrote, the wish to go back to the root.
     // R150
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -266,7 +266,7 @@ mod tests {
     use super::{Value, check_event, check_map, check_storable, to_storable_json};
     use crate::{Event, Part};
 
-    // S47, edge case 62: the error says where the text stands.
+    // S47, edge case 62: the error names the place of the text.
     #[test]
     fn nul_is_refused_by_name() {
         let in_state = Event::new().with_state("note", json!(["a", "b", {"x": "c\0"}]));

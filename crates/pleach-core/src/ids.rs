@@ -22,7 +22,7 @@ macro_rules! text_id {
                 self.0.as_str()
             }
 
-            /// Tells whether the id is the empty text.
+            /// Returns whether the id is the empty text.
             pub fn is_empty(&self) -> bool {
                 self.0.is_empty()
             }
@@ -155,7 +155,7 @@ enum Repr {
 }
 
 impl EventId {
-    /// Tells whether this is the empty text: an event that is not complete yet.
+    /// Returns whether this is the empty text: an event that is not complete yet.
     pub fn is_empty(&self) -> bool {
         matches!(&self.0, Repr::Text(text) if text.is_empty())
     }

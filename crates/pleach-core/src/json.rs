@@ -67,7 +67,7 @@ impl<'de, F: Fields> Deserialize<'de> for Key<F> {
 pub(crate) struct Seen(u64);
 
 impl Seen {
-    /// Tells whether the value that follows is to be taken.
+    /// Returns whether the value that follows is to be taken.
     pub(crate) fn accepts<F: Fields>(&mut self, field: F, camel: bool) -> bool {
         let mask = 1 << field.bit();
         if camel {
@@ -124,7 +124,7 @@ where
     deserializer.deserialize_str(TextVisitor(PhantomData))
 }
 
-/// Tells whether a field is written at all: only `None` is left out, never `false`, `0`, `""` or `[]`.
+/// Returns whether a field is written at all: only `None` is left out, never `false`, `0`, `""` or `[]`.
 // S42
 pub(crate) trait Present {
     fn is_present(&self) -> bool {

@@ -56,12 +56,12 @@ impl NodePath {
         self.0.as_str()
     }
 
-    /// Tells whether this is the empty path.
+    /// Returns whether this is the empty path.
     pub fn is_root(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Tells whether this is the empty path.
+    /// Returns whether this is the empty path.
     pub fn is_empty(&self) -> bool {
         self.is_root()
     }
@@ -104,12 +104,12 @@ impl NodePath {
         split_segment(leaf).1
     }
 
-    /// Tells whether this path lies strictly below `other`.
+    /// Returns whether this path lies strictly below `other`.
     pub fn is_descendant_of(&self, other: &Self) -> bool {
         self.below(other).is_some()
     }
 
-    /// Tells whether this path is one segment longer than `other` and starts with it.
+    /// Returns whether this path is one segment longer than `other` and starts with it.
     pub fn is_direct_child_of(&self, other: &Self) -> bool {
         self.below(other).is_some_and(|rest| !rest.contains('/'))
     }

@@ -60,7 +60,7 @@ impl Detached {
     }
 
     /// Asks the run to stop where it is: its nodes are cancelled, and nothing says so in the session.
-    /// [`Runner::resume`](crate::Runner::resume) goes on with it, in any process.
+    /// [`Runner::resume`](crate::Runner::resume) resumes it, in any process.
     pub fn cut(&self) {
         self.run.cut();
     }

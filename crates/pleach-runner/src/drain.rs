@@ -16,7 +16,7 @@ pub enum Overdue {
     /// process that comes after this one. Right when it is redeployed.
     #[default]
     Cut,
-    /// They are aborted: their open calls are answered and they are over. Right when nobody will resume them.
+    /// They are aborted: their open calls are answered and they are over. For runs that will not be resumed.
     // R1130
     Abort,
 }

@@ -138,7 +138,7 @@ impl RunnerParts {
         if let (Some(answered), Some(named)) = (&answered, &request.invocation_id)
             && answered.invocation_id != *named
         {
-            tracing::warn!(%named, asked = %answered.invocation_id, "the answer belongs to another invocation, which goes on");
+            tracing::warn!(%named, asked = %answered.invocation_id, "the answer belongs to another invocation, which is resumed");
         }
         Ok(Checked { message: Some(message), answered, history: None })
     }

@@ -29,7 +29,7 @@ pub enum RunEnd {
     // R1130
     Aborted,
     /// It was cut off where it was, by a drop, by [`Run::close`](crate::Run::close) or by a drain. Nothing says so in the
-    /// session, and [`Runner::resume`](crate::Runner::resume) goes on with it.
+    /// session, and [`Runner::resume`](crate::Runner::resume) resumes it.
     Cut,
 }
 
@@ -50,7 +50,7 @@ impl RunEnd {
 }
 
 impl Outcome {
-    /// How an invocation whose root node has ended stands.
+    /// Returns the outcome of an invocation whose root node has ended.
     pub(crate) fn of(ic: &InvocationContext, end: NodeEnd) -> Self {
         match end {
             NodeEnd::Done(NodeResult { output, .. }) => Self::Done(output, ic.engine().dead_ends()),

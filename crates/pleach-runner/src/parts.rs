@@ -74,7 +74,7 @@ impl RunnerParts {
     }
 }
 
-/// Refuses ids that nobody can mean.
+/// Refuses blank ids.
 ///
 /// # Errors
 /// A blank user or session id.

@@ -79,7 +79,7 @@ impl StoredSession {
         Self { service, generation, key, app, user, log: Mutex::new(log) }
     }
 
-    /// Tells whether this is the session a head with `key` means in the given service.
+    /// Returns whether this is the session a head with `key` means in the given service.
     pub(crate) fn is_of(&self, service: u64, key: &SessionKey) -> bool {
         self.service == service && (std::ptr::eq(&*self.key, key) || *self.key == *key)
     }

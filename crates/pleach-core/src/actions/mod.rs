@@ -214,17 +214,17 @@ impl EventActions {
     }
 
     accessors! {
-        /// Tells whether the model must not sum up the function response.
+        /// Returns whether the model must not sum up the function response.
         skip_summarization, set_skip_summarization: bool => |stored| *stored => bool;
         /// Returns the agent that takes over.
         transfer_to_agent, set_transfer_to_agent: String => |stored| stored.as_deref() => &str;
         /// Returns why that agent takes over.
         transfer_reason, set_transfer_reason: String => |stored| stored.as_deref() => &str;
-        /// Tells whether the agent hands the matter to its parent.
+        /// Returns whether the agent hands the matter to its parent.
         escalate, set_escalate: bool => |stored| *stored => bool;
         /// Returns the summary that replaces a span of events.
         compaction, set_compaction: EventCompaction => |stored| stored.as_ref() => &EventCompaction;
-        /// Tells whether the agent has finished its run.
+        /// Returns whether the agent has finished its run.
         end_of_agent, set_end_of_agent: bool => |stored| *stored => bool;
         /// Returns the checkpoint of an agent: user data, never renamed.
         agent_state, set_agent_state: Map => |stored| stored.as_ref() => &Map;
@@ -241,12 +241,12 @@ impl EventActions {
         self.rare.get_or_insert_default()
     }
 
-    /// Tells whether the actions have nothing beyond state and route.
+    /// Returns whether the actions have nothing beyond state and route.
     pub(crate) fn has_only_common_parts(&self) -> bool {
         self.rare.is_none()
     }
 
-    /// Tells whether nothing at all is done.
+    /// Returns whether nothing at all is done.
     pub fn is_empty(&self) -> bool {
         self.state_delta.as_deref().is_none_or(Delta::is_empty)
             && self.route.is_none()

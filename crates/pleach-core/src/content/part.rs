@@ -98,7 +98,7 @@ impl Part {
         text.as_deref()
     }
 
-    /// Tells whether the part is a model's thinking.
+    /// Returns whether the part is a model's thinking.
     pub fn is_thought(&self) -> bool {
         self.thought == Some(true)
     }

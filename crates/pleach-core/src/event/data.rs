@@ -248,7 +248,7 @@ impl Event {
     rare! {
         /// Returns the tag that hides the event from other runs.
         isolation_scope, set_isolation_scope: Arc<str> => |stored| stored.as_deref() => &str;
-        /// Tells whether a live turn is over.
+        /// Returns whether a live turn is over.
         turn_complete, set_turn_complete: bool => |stored| *stored => bool;
         /// Returns the class name of the error the event reports.
         error_code, set_error_code: String => |stored| stored.as_deref() => &str;

@@ -39,7 +39,7 @@ impl<'a> NodeInfo<'a> {
         }
     }
 
-    /// Tells whether the event's content is the node's output.
+    /// Returns whether the event's content is the node's output.
     pub fn message_as_output(&self) -> Option<bool> {
         self.event.message_as_output()
     }

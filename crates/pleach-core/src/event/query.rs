@@ -6,12 +6,12 @@ use crate::request_input::{REQUEST_CREDENTIAL, REQUEST_INPUT};
 use crate::{Event, FunctionCall, FunctionResponse, NodePath, OutputFor};
 
 impl Event {
-    /// Tells whether the event has nothing beyond ids, path, output, message, route and state: what most events are.
+    /// Returns whether the event has nothing beyond ids, path, output, message, route and state: what most events are.
     pub(crate) fn has_only_common_parts(&self) -> bool {
         self.rare.is_none() && self.long_running_tool_ids.is_none() && self.actions.has_only_common_parts()
     }
 
-    /// Tells whether this is a streamed fragment.
+    /// Returns whether this is a streamed fragment.
     pub fn is_partial(&self) -> bool {
         self.partial == Some(true)
     }
@@ -43,7 +43,7 @@ impl Event {
             && self.actions.end_of_agent().is_none()
     }
 
-    /// Tells whether this event's output is that of the run at `path`.
+    /// Returns whether this event's output is that of the run at `path`.
     pub fn is_output_for(&self, path: &NodePath) -> bool {
         match &self.output_for {
             OutputFor::None => false,
@@ -66,13 +66,13 @@ impl Event {
         self.long_running_tool_ids().into_iter().flatten().map(String::as_str).chain(asked).collect()
     }
 
-    /// Tells whether the event asks the outside world anything.
+    /// Returns whether the event asks the outside world anything.
     // R141
     pub fn is_interrupt(&self) -> bool {
         self.long_running_tool_ids().is_some_and(|ids| !ids.is_empty()) || !self.interrupt_ids().is_empty()
     }
 
-    /// Tells whether the agent that wrote the event has nothing to add to it.
+    /// Returns whether the agent that wrote the event has nothing to add to it.
     // R108
     pub fn is_final_response(&self) -> bool {
         let waits = self.long_running_tool_ids().is_some_and(|ids| !ids.is_empty());
@@ -93,7 +93,7 @@ impl Event {
             .is_some_and(|part| part.code_execution_result.is_some())
     }
 
-    /// Tells whether the event is the checkpoint of an agent, or its end mark. An empty state is none.
+    /// Returns whether the event is the checkpoint of an agent, or its end mark. An empty state is none.
     // R125, R109
     pub fn is_checkpoint(&self) -> bool {
         self.actions.agent_state().is_some_and(|state| !state.is_empty()) || self.actions.end_of_agent() == Some(true)
