@@ -32,27 +32,35 @@ pub(crate) const TESTKIT: &str = "pleach-testkit";
 const L1: &[&str] = &["pleach-core"];
 const BACKEND: &[&str] = &["pleach-core", "pleach-session"];
 const MEMORY: &[&str] = &["pleach-core", "pleach-memory"];
-const NECK: &[&str] =
-    &["pleach-core", "pleach-schema", "pleach-session", "pleach-artifact", "pleach-memory", "pleach-model"];
+const NECK: &[&str] = &[
+    "pleach-core",
+    "pleach-schema",
+    "pleach-auth",
+    "pleach-session",
+    "pleach-artifact",
+    "pleach-memory",
+    "pleach-model",
+];
 
 pub(crate) const LAYERS: &[Row] = &[
     library("pleach-core", 0, &[]),
     library("pleach-macros", 0, &[]),
-    library("pleach-schema", 0, &[]),
-    library("pleach-session", 1, &["pleach-core", "pleach-schema"]),
+    library("pleach-schema", 1, L1),
+    library("pleach-auth", 1, L1),
     library("pleach-artifact", 1, L1),
     library("pleach-memory", 1, L1),
     library("pleach-model", 1, L1),
-    library("pleach-session-inmemory", 2, BACKEND),
-    library("pleach-session-sqlite", 2, BACKEND),
-    library("pleach-session-postgres", 2, BACKEND),
+    library("pleach-session", 2, &["pleach-core", "pleach-schema"]),
+    library("pleach-session-inmemory", 3, BACKEND),
+    library("pleach-session-sqlite", 3, BACKEND),
+    library("pleach-session-postgres", 3, BACKEND),
     library("pleach-memory-sqlite", 2, MEMORY),
-    library("pleach-context", 2, NECK),
-    library("pleach-workflow", 3, &["pleach-core", "pleach-context"]),
-    library("pleach-agent", 4, &["pleach-core", "pleach-model", "pleach-context", "pleach-workflow"]),
+    library("pleach-context", 3, NECK),
+    library("pleach-workflow", 4, &["pleach-core", "pleach-context"]),
+    library("pleach-agent", 5, &["pleach-core", "pleach-model", "pleach-context", "pleach-workflow"]),
     library(
         "pleach-runner",
-        4,
+        5,
         &[
             "pleach-core",
             "pleach-schema",
@@ -66,7 +74,7 @@ pub(crate) const LAYERS: &[Row] = &[
     ),
     library(
         "pleach-server",
-        5,
+        6,
         &[
             "pleach-core",
             "pleach-session",
@@ -79,11 +87,12 @@ pub(crate) const LAYERS: &[Row] = &[
     ),
     Row {
         name: "pleach",
-        layer: 6,
+        layer: 7,
         role: Role::Facade,
         may_use: &[
             "pleach-core",
             "pleach-schema",
+            "pleach-auth",
             "pleach-macros",
             "pleach-session",
             "pleach-artifact",
@@ -100,10 +109,10 @@ pub(crate) const LAYERS: &[Row] = &[
             "pleach-server",
         ],
     },
-    Row { name: "pleach-cli", layer: 7, role: Role::Program, may_use: &["pleach"] },
+    Row { name: "pleach-cli", layer: 8, role: Role::Program, may_use: &["pleach"] },
     Row {
         name: TESTKIT,
-        layer: 3,
+        layer: 4,
         role: Role::Tooling,
         may_use: &[
             "pleach-core",
@@ -114,10 +123,10 @@ pub(crate) const LAYERS: &[Row] = &[
             "pleach-context",
         ],
     },
-    Row { name: "pleach-tests", layer: 8, role: Role::Tooling, may_use: &["pleach", TESTKIT] },
-    Row { name: "pleach-examples", layer: 8, role: Role::Tooling, may_use: &["pleach"] },
-    Row { name: "pleach-benches", layer: 8, role: Role::Tooling, may_use: &["pleach", TESTKIT] },
-    Row { name: "xtask", layer: 8, role: Role::Tooling, may_use: &[] },
+    Row { name: "pleach-tests", layer: 9, role: Role::Tooling, may_use: &["pleach", TESTKIT] },
+    Row { name: "pleach-examples", layer: 9, role: Role::Tooling, may_use: &["pleach"] },
+    Row { name: "pleach-benches", layer: 9, role: Role::Tooling, may_use: &["pleach", TESTKIT] },
+    Row { name: "xtask", layer: 9, role: Role::Tooling, may_use: &[] },
 ];
 
 const fn library(name: &'static str, layer: u8, may_use: &'static [&'static str]) -> Row {

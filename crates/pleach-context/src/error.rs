@@ -3,6 +3,7 @@
 //! A failure has a *class*, the name that becomes the event's `error_code` and that a retry policy matches. Classes
 //! keep the names of the ADK (`ValueError`, `NodeTimeoutError`, …) because stored history and clients know them.
 
+mod convert;
 mod recorded;
 
 use std::borrow::Cow;

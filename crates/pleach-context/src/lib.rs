@@ -5,7 +5,6 @@
 //! `pleach-workflow`, invocations by `pleach-runner`.
 
 mod abort;
-mod arguments;
 mod clock;
 mod context;
 mod credential;
@@ -15,7 +14,6 @@ mod error;
 mod extract;
 mod history;
 mod invocation;
-mod lax;
 mod node;
 mod node_end;
 mod plugin;
@@ -23,7 +21,6 @@ mod queue;
 mod retry;
 mod run_config;
 mod scheduler;
-mod schema;
 mod services;
 mod session_state;
 mod shared;
@@ -32,27 +29,25 @@ mod tool;
 mod work_gate;
 
 pub use abort::AbortSignal;
-pub use arguments::{BadArgument, from_arguments};
 pub use clock::SystemClock;
 pub use context::{Context, Key, ReadonlyContext, SessionView, State, StateNumber, json_schema_of};
-pub use credential::{AuthCredential, CredentialService, InMemoryCredentialService, SessionStateCredentialService};
+pub use credential::{CredentialService, InMemoryCredentialService, SessionStateCredentialService};
 pub use dead_end::DeadEnd;
 pub use error::{ChildFailure, Fail, NodeError, Result, ResultExt};
 pub use extract::fit;
 pub use extract::{And, Answers, Extract, Feeds, FromContext, FromState, Input, Nothing, Resume, Shared, Takes, Wants};
 pub use history::History;
 pub use invocation::InvocationContext;
-pub use lax::{from_content, from_value};
 pub use node::{
-    AnswerType, Decode, Dynamic, EdgeOutline, Flow, GraphOutline, InputKind, Node, NodeFault, NodeInput, NodeKind,
-    NodeSpec, Outline, Typed, TypedNode, Untyped, Yield,
+    Decode, Dynamic, EdgeOutline, Flow, GraphOutline, InputKind, Node, NodeFault, NodeInput, NodeKind, NodeSpec,
+    Outline, Typed, TypedNode, Untyped, Yield,
 };
-pub use pleach_schema::json_or_text;
+pub use pleach_auth::AuthCredential;
+pub use pleach_schema::{AnswerType, BadArgument, Field, Schema, coerce_arguments, json_or_text};
 pub use pleach_session::live_events_of;
 pub use plugin::{Hook, Plugin};
 pub use retry::RetryConfig;
 pub use run_config::{RunConfig, StreamingMode};
 pub use scheduler::RunOptions;
-pub use schema::{Field, Schema};
 pub use shared::{Need, Provided};
 pub use tool::{Tool, ToolContext};

@@ -1,18 +1,31 @@
-//! Checks of what people answer: the JSON Schema that a question stored, and the lenient conversions of ADK.
+//! Schemas and lenient conversion of JSON: everything that decides whether data fits a declared shape.
 //!
-//! This crate owns plain functions over JSON. It does not know sessions, events or nodes, and resolves no reference
-//! outside of the schema it is given.
+//! Four parts, each usable alone:
+//! - [`Schema`] is the declared shape of a node's input, its output, or the session state;
+//! - [`coerce`] and its siblings read JSON into Rust types as leniently as ADK does;
+//! - [`validate_answer`] checks an answer against the JSON Schema of its question before it is stored, [`AnswerType`] against
+//!   the Rust type that reads it;
+//! - [`check_answer`] reads answers that are stored already.
+//!
+//! This crate is plain functions over data. It does not know sessions or nodes, and resolves no reference outside of the
+//! schema it is given.
 
 mod answer;
+mod answer_error;
+mod answer_type;
+mod coerce;
+mod declared;
 mod field_type;
 mod measure;
-mod misfit;
 mod relax;
 mod scalar;
 mod validate;
 
 pub use answer::{check_answer, unwrap_response};
+pub use answer_error::AnswerError;
+pub use answer_type::{AnswerType, read_answer};
+pub use coerce::{BadArgument, CoerceError, coerce, coerce_arguments, coerce_content};
+pub use declared::{Field, Schema, SchemaError};
 pub use field_type::{FieldType, kind_of};
-pub use misfit::Misfit;
 pub use scalar::{json_or_text, to_bool, to_float, to_int};
 pub use validate::{validate_answer, why_not_enforced};

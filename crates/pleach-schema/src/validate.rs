@@ -3,8 +3,8 @@
 use jsonschema::{PatternOptions, Validator};
 use serde_json::{Value, json};
 
+use crate::answer_error::{self, AnswerError};
 use crate::measure::{chain_of, depth_of, is_cheap_to_describe, is_too_deep};
-use crate::misfit::{self, Misfit};
 use crate::relax::relax;
 
 /// The size of a compiled pattern, in bytes.
@@ -33,13 +33,13 @@ const INTEGERS: [(&str, i64, u64); 6] = [
 ///
 /// # Errors
 /// The field that does not fit, and what is wanted there; without the field when finding it would take too long.
-pub fn validate_answer(schema: &Value, answer: &Value) -> Result<(), Misfit> {
+pub fn validate_answer(schema: &Value, answer: &Value) -> Result<(), AnswerError> {
     if is_too_deep(answer) {
-        return Err(Misfit::new(String::new(), "a value that is nested less than 128 levels deep"));
+        return Err(AnswerError::new(String::new(), "a value that is nested less than 128 levels deep"));
     }
     let Ok(chain) = chain_of(schema) else { return Ok(()) };
     if chain.saturating_mul(depth_of(answer)) > MAX_RECURSION {
-        return Err(Misfit::new(String::new(), "a value that is nested less deep"));
+        return Err(AnswerError::new(String::new(), "a value that is nested less deep"));
     }
     let Ok(validator) = compile(schema) else { return Ok(()) };
     let relaxed = relax(schema, schema, answer);
@@ -48,9 +48,9 @@ pub fn validate_answer(schema: &Value, answer: &Value) -> Result<(), Misfit> {
         return Ok(());
     }
     if !is_cheap_to_describe(schema, &relaxed) {
-        return Err(Misfit::new(String::new(), "a value of one of the allowed forms"));
+        return Err(AnswerError::new(String::new(), "a value of one of the allowed forms"));
     }
-    Err(validator.validate(&relaxed).err().map_or_else(Misfit::default, |error| misfit::of(&error)))
+    Err(validator.validate(&relaxed).err().map_or_else(AnswerError::default, |error| answer_error::of(&error)))
 }
 
 /// Returns why a schema is not enforced when answers are checked; `None` for one that is. See [`validate_answer`].

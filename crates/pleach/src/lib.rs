@@ -47,14 +47,14 @@ pub use pleach_artifact::{
     ArtifactError, ArtifactKey, ArtifactScope, ArtifactService, ArtifactVersion, FileArtifactService,
     InMemoryArtifactService, SaveArtifact,
 };
+pub use pleach_auth::{AuthCredential, AuthError};
 pub use pleach_context::History;
 pub use pleach_context::{
-    AbortSignal, AnswerType, Answers, AuthCredential, ChildFailure, Context, CredentialService, DeadEnd, Dynamic,
-    EdgeOutline, Extract, Fail, Field, Flow, FromContext, FromState, GraphOutline, Hook, InMemoryCredentialService,
-    Input, InputKind, InvocationContext, Key, Need, Node, NodeError, NodeFault, NodeInput, NodeKind, NodeSpec, Outline,
-    Plugin, ReadonlyContext, Result, ResultExt, Resume, RetryConfig, RunConfig, RunOptions, Schema,
-    SessionStateCredentialService, SessionView, Shared, State, StateNumber, StreamingMode, SystemClock, Tool,
-    ToolContext, TypedNode, Yield,
+    AbortSignal, Answers, ChildFailure, Context, CredentialService, DeadEnd, Dynamic, EdgeOutline, Extract, Fail, Flow,
+    FromContext, FromState, GraphOutline, Hook, InMemoryCredentialService, Input, InputKind, InvocationContext, Key,
+    Need, Node, NodeError, NodeFault, NodeInput, NodeKind, NodeSpec, Outline, Plugin, ReadonlyContext, Result,
+    ResultExt, Resume, RetryConfig, RunConfig, RunOptions, SessionStateCredentialService, SessionView, Shared, State,
+    StateNumber, StreamingMode, SystemClock, Tool, ToolContext, TypedNode, Yield,
 };
 pub use pleach_core::{
     AnyRoute, AppName, AuthConfig, AuthDocument, Blob, BoxError, BoxFuture, Branch, CamelCase, Clock, Content,
@@ -75,7 +75,7 @@ pub use pleach_runner::{
     FollowOptions, FollowStatus, Message, Overdue, QuestionRef, Run, RunEnd, RunError, RunEvent, RunRequest, Runner,
     RunnerBuilder, SessionRef, Summary, summary_event,
 };
-pub use pleach_schema::{FieldType, json_or_text};
+pub use pleach_schema::{AnswerError, AnswerType, Field, FieldType, Schema, SchemaError, json_or_text};
 pub use pleach_session::{
     CreateSession, GetSessionConfig, InboxItem, ListCursor, ListQuestions, ListQuestionsResponse, ListSessions,
     ListSessionsResponse, QuestionCursor, SessionError, SessionService, SessionServiceExt, Since, live_events,

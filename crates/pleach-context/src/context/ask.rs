@@ -1,6 +1,7 @@
 //! Asking a person in the middle of a node.
 
 use pleach_core::{Map, RequestInput};
+use pleach_schema::read_answer;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -9,7 +10,6 @@ use super::Context;
 use crate::NodeError;
 use crate::engine::LiveCall;
 use crate::extract::warn_unread;
-use crate::node::read_answer;
 
 impl Context {
     /// The answers to this run's questions, by question id; empty unless the run resumes.
@@ -42,7 +42,7 @@ impl Context {
         if let Some(answer) = self.resume_inputs().get(id) {
             match read_answer(answer) {
                 Ok(answer) => return Ok(answer),
-                Err(misfit) => warn_unread(self, &misfit),
+                Err(error) => warn_unread(self, &error),
             }
         }
         Err(self.wait_for_answer(question).await)

@@ -1,12 +1,13 @@
 //! Credentials from inside a node.
 // R220
 
+use pleach_auth::AuthCredential;
 use pleach_core::AuthConfig;
 
 use super::Context;
 use crate::credential::auth_response;
 use crate::engine::Engine as _;
-use crate::{AuthCredential, CredentialService, NodeError};
+use crate::{CredentialService, NodeError};
 
 impl Context {
     fn credentials(&self) -> Result<&dyn CredentialService, NodeError> {

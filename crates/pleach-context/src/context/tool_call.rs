@@ -1,12 +1,12 @@
 //! What only tool calls have: the id of the call, and requests for a confirmation or a credential.
 // R220, R852
 
+use pleach_auth::auth_request;
 use pleach_core::{AuthConfig, ToolConfirmation};
 use serde_json::Value;
 
 use super::Context;
 use crate::NodeError;
-use crate::credential::auth_request;
 use crate::engine::Engine as _;
 
 impl Context {

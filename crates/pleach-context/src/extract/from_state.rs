@@ -3,13 +3,13 @@
 use std::fmt;
 
 use pleach_core::{Map, Session};
+use pleach_schema::coerce;
 use serde::de::{DeserializeOwned, Deserializer, Visitor};
 use serde::forward_to_deserialize_any;
 use serde_json::Value;
 use smol_str::SmolStr;
 
 use super::{FromContext, Nothing};
-use crate::lax::Lax;
 use crate::{Context, NodeError};
 
 /// Values from the session state: the field names of `T` are the keys, `#[serde(rename = "user:locale")]` names a
@@ -57,7 +57,7 @@ impl<T: DeserializeOwned> FromState<T> {
 
 /// Reads the values as a `T`. Null is no value, as a rewind leaves it behind, but for fields that want it.
 fn bind<T: DeserializeOwned>(found: Map) -> Result<T, String> {
-    let read = |found: &Value| T::deserialize(Lax(found)).map_err(|error| error.to_string());
+    let read = |found: &Value| coerce(found).map_err(|error| error.to_string());
     let has_nulls = found.values().any(Value::is_null);
     let mut found = Value::Object(found);
     let with_nulls = read(&found);

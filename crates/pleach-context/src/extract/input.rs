@@ -6,11 +6,10 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use pleach_core::{Content, Map};
-use pleach_schema::Misfit;
+use pleach_schema::{AnswerError, read_answer};
 use serde::de::DeserializeOwned;
 
 use super::{FromContext, Nothing, Takes};
-use crate::node::read_answer;
 use crate::{Context, Dynamic, Need, NodeError, NodeInput};
 
 /// What the predecessor gave, or the user's message for the first nodes.
@@ -73,13 +72,13 @@ impl<T: DeserializeOwned> FromContext for Resume<T> {
             _ => Some(read_answer(&serde_json::Value::Object(answers.clone()))),
         };
         let taken = answer.transpose();
-        Ok(Self(taken.inspect_err(|misfit| warn_unread(ctx, misfit)).unwrap_or_default()))
+        Ok(Self(taken.inspect_err(|error| warn_unread(ctx, error)).unwrap_or_default()))
     }
 }
 
 /// Only the type of a parameter, which no stored schema describes, refuses an answer that is stored.
-pub(crate) fn warn_unread(ctx: &Context, misfit: &Misfit) {
-    tracing::warn!(node = %ctx.node_path(), %misfit, "a stored answer does not fit the type that the node reads: it asks again");
+pub(crate) fn warn_unread(ctx: &Context, error: &AnswerError) {
+    tracing::warn!(node = %ctx.node_path(), misfit = %error, "a stored answer does not fit the type that the node reads: it asks again");
 }
 
 /// All answers to this node's questions, by question id; empty unless the run resumes.

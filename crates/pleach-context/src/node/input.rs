@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use pleach_core::{Content, Event};
+use pleach_schema::{coerce, coerce_content};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::{NodeError, Schema, lax};
+use crate::{NodeError, Schema};
 
 /// The input of a run. Cheap to clone: an output of a predecessor is shared with its stored event, never copied.
 #[derive(Clone, Debug, Default)]
@@ -86,10 +87,11 @@ impl NodeInput {
     /// A `ValidationError` that names what does not fit.
     // R504
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, NodeError> {
-        match self.content() {
-            Some(content) => lax::from_content(content),
-            None => lax::from_value(self.value().unwrap_or(&Value::Null)),
-        }
+        let parsed = match self.content() {
+            Some(content) => coerce_content(content),
+            None => coerce(self.value().unwrap_or(&Value::Null)),
+        };
+        parsed.map_err(NodeError::from)
     }
 
     /// Checks the input against a schema and converts it.

@@ -1,14 +1,11 @@
 //! What a node is: the [`Node`] trait, its [`NodeSpec`], and what goes in and comes out of a run.
 
-mod answer_type;
 mod flow;
 mod input;
 mod outline;
 mod spec;
 mod typed;
 
-pub use answer_type::AnswerType;
-pub(crate) use answer_type::read as read_answer;
 pub use flow::{Flow, Yield};
 pub use input::NodeInput;
 pub use outline::{EdgeOutline, GraphOutline, Outline};
@@ -17,6 +14,7 @@ pub use spec::{InputKind, NodeFault, NodeKind, NodeSpec};
 pub use typed::{Decode, Dynamic, Typed, TypedNode, Untyped};
 
 use pleach_core::{BoxFuture, NodePath};
+use pleach_schema::AnswerType;
 
 use crate::{Context, History, NodeError};
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::future::ready;
 use std::sync::Arc;
 
-use pleach_context::{Need, NodeError, Tool, ToolContext, from_arguments};
+use pleach_context::{Need, NodeError, Tool, ToolContext, coerce_arguments};
 use pleach_core::{BoxFuture, FunctionDeclaration, Map};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -87,7 +87,8 @@ impl FunctionTool {
         mut self,
         condition: impl Fn(&ToolContext, &T) -> bool + Send + Sync + 'static,
     ) -> Self {
-        self.confirm = Some(Arc::new(move |ctx, args| from_arguments(args).map_or(true, |args| condition(ctx, &args))));
+        self.confirm =
+            Some(Arc::new(move |ctx, args| coerce_arguments(args).map_or(true, |args| condition(ctx, &args))));
         self
     }
 

@@ -1,7 +1,7 @@
 //! What the handler of a tool can ask for.
 
 use pleach_context::{
-    BadArgument, Context, FromContext, FromState, Need, NodeError, NodeInput, Shared, ToolContext, from_arguments,
+    BadArgument, Context, FromContext, FromState, Need, NodeError, NodeInput, Shared, ToolContext, coerce_arguments,
 };
 use pleach_core::Map;
 use schemars::JsonSchema;
@@ -104,7 +104,7 @@ macro_rules! tool_params {
 
         impl<Given: DeserializeOwned + JsonSchema, $($name: ToolParam),*> ToolParams for (Args<Given>, $($name,)*) {
             fn bind(tool: &str, args: &Map, _ctx: &ToolContext) -> Result<Self, Unbound> {
-                let given = from_arguments(args).map_err(|bad| Unbound::Told(told_bad(tool, &bad)))?;
+                let given = coerce_arguments(args).map_err(|bad| Unbound::Told(told_bad(tool, &bad)))?;
                 Ok((Args(given), $($name::from_call(_ctx).map_err(Unbound::Failed)?,)*))
             }
 

@@ -5,6 +5,7 @@ mod key;
 use std::fmt;
 
 use pleach_core::{Event, EventActions, Map, StateOp, StateOpError};
+use pleach_schema::coerce;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Number, Value};
@@ -12,7 +13,7 @@ use serde_json::{Number, Value};
 pub use key::{Key, StateNumber};
 
 use crate::session_state::SessionState;
-use crate::{Context, NodeError, lax};
+use crate::{Context, NodeError};
 
 /// The session state of a run.
 ///
@@ -267,7 +268,7 @@ impl Context {
 
     pub(crate) fn check_state_entry(&self, key: &str, value: &Value) -> Result<(), NodeError> {
         match &self.inner.state_schema {
-            Some(schema) => schema.check_state_entry(key, value),
+            Some(schema) => Ok(schema.check_state_entry(key, value)?),
             None => Ok(()),
         }
     }
@@ -300,10 +301,10 @@ fn number(key: &str, value: impl Serialize) -> Result<Number, NodeError> {
 fn typed<T: DeserializeOwned>(key: &str, value: Option<&Value>) -> Result<Option<T>, NodeError> {
     match value {
         None => Ok(None),
-        Some(null @ Value::Null) => Ok(lax::from_value(null).ok()),
-        Some(value) => lax::from_value(value)
-            .map(Some)
-            .map_err(|error| NodeError::validation(format!("state key '{key}': {}", error.message()))),
+        Some(null @ Value::Null) => Ok(coerce(null).ok()),
+        Some(value) => {
+            coerce(value).map(Some).map_err(|error| NodeError::validation(format!("state key '{key}': {error}")))
+        }
     }
 }
 

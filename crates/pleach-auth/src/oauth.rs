@@ -1,25 +1,28 @@
-//! Where a person signs in for an OAuth2 or OpenID Connect credential. ADK: `AuthHandler.generate_auth_uri`
+//! The sign-in for an OAuth2 or OpenID Connect credential: its address, state and PKCE verifier.
+//!
+//! ADK: `AuthHandler.generate_auth_uri`
 
 use form_urlencoded::Serializer;
 use pleach_core::{AuthConfig, Bytes, IdGen, Map};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use super::request::{EXCHANGED, RAW};
-use crate::NodeError;
+use crate::AuthError;
+use crate::request::{EXCHANGED, RAW};
 
-/// The credential that a client completes by signing in; `None` when `config` needs no sign-in, or has all it takes.
+/// Returns the credential that a client completes by signing in; `None` when `config` needs no sign-in, or already has the
+/// address.
 ///
 /// # Errors
-/// A `ValueError` that names what the config lacks.
-pub(super) fn exchanged(config: &AuthConfig, ids: &dyn IdGen) -> Result<Option<Value>, NodeError> {
+/// Names what the config lacks.
+pub(crate) fn exchanged(config: &AuthConfig, ids: &dyn IdGen) -> Result<Option<Value>, AuthError> {
     let kind = config.get("auth_scheme").and_then(|scheme| text(scheme, "type_"));
     let Some(kind @ ("oauth2" | "openIdConnect")) = kind else { return Ok(None) };
     let uri = |credential: &Value| credential.get("oauth2").and_then(|oauth2| text(oauth2, "auth_uri")).is_some();
     if config.get(EXCHANGED).is_some_and(uri) {
         return Ok(None);
     }
-    let lacks = |what: &str| NodeError::value(format!("Auth Scheme {kind} requires {what}."));
+    let lacks = |part: &'static str| AuthError::Incomplete { scheme: kind.to_owned(), part };
     let raw = config.get(RAW).filter(|raw| raw.is_object()).ok_or_else(|| lacks("auth_credential"))?;
     let client = raw.get("oauth2").and_then(Value::as_object).ok_or_else(|| lacks("oauth2 in auth_credential"))?;
     let mut exchanged = raw.clone();
@@ -30,8 +33,8 @@ pub(super) fn exchanged(config: &AuthConfig, ids: &dyn IdGen) -> Result<Option<V
     Ok(Some(exchanged))
 }
 
-/// The client with the address to sign in at, and what belongs to this sign-in.
-fn signed(scheme: &Value, client: &Map, id: &str, ids: &dyn IdGen) -> Result<Map, NodeError> {
+/// Returns the client with the address to sign in at, and the state and verifier of this sign-in.
+fn signed(scheme: &Value, client: &Map, id: &str, ids: &dyn IdGen) -> Result<Map, AuthError> {
     let (endpoint, scopes) = endpoint(scheme)?;
     let mut signed = client.clone();
     let given = |name: &str| given(client, name);
@@ -62,28 +65,24 @@ fn signed(scheme: &Value, client: &Map, id: &str, ids: &dyn IdGen) -> Result<Map
     Ok(signed)
 }
 
-/// The secret by which a client proves that it is the one that began (PKCE): one without a secret of its own always does.
-fn verifier(client: &Map, ids: &dyn IdGen) -> Result<Option<String>, NodeError> {
+/// Returns the PKCE verifier, by which the client proves that it began the sign-in. A client without a secret always has one.
+fn verifier(client: &Map, ids: &dyn IdGen) -> Result<Option<String>, AuthError> {
     let random = || format!("{}{}", ids.uuid().simple(), ids.uuid().simple());
     match given(client, "code_challenge_method").or_else(|| given(client, "client_secret").is_none().then_some("S256"))
     {
         Some("S256") => Ok(Some(given(client, "code_verifier").map_or_else(random, str::to_owned))),
-        Some(other) => {
-            let message = format!("Unsupported code_challenge_method: {other}. Only 'S256' is supported.");
-            Err(NodeError::value(message))
-        }
+        Some(other) => Err(AuthError::UnsupportedChallenge(other.to_owned())),
         None => Ok(None),
     }
 }
 
-/// Where the scheme lets people sign in, and what for.
-fn endpoint(scheme: &Value) -> Result<(&str, Vec<&str>), NodeError> {
+/// Returns the address to sign in at, and the scopes.
+fn endpoint(scheme: &Value) -> Result<(&str, Vec<&str>), AuthError> {
     if let (Some(endpoint), Some(_)) = (text(scheme, "authorization_endpoint"), text(scheme, "token_endpoint")) {
         return Ok((endpoint, scopes(&scheme["scopes"])));
     }
-    let no_uri = |why: &str| NodeError::value(format!("Cannot generate an auth uri for the auth scheme: {why}."));
-    let flows =
-        scheme.get("flows").filter(|flows| flows.is_object()).ok_or_else(|| no_uri("it carries no OAuth2 flows"))?;
+    let flows = scheme.get("flows").filter(|flows| flows.is_object());
+    let flows = flows.ok_or(AuthError::NoEndpoint("it carries no OAuth2 flows"))?;
     let declared = [
         ("implicit", "authorizationUrl"),
         ("authorizationCode", "authorizationUrl"),
@@ -91,12 +90,12 @@ fn endpoint(scheme: &Value) -> Result<(&str, Vec<&str>), NodeError> {
         ("password", "tokenUrl"),
     ];
     let endpoint = declared.iter().find_map(|(flow, url)| text(flows.get(flow)?, url));
-    let endpoint = endpoint.ok_or_else(|| no_uri("no flow declares an authorization endpoint"))?;
+    let endpoint = endpoint.ok_or(AuthError::NoEndpoint("no flow declares an authorization endpoint"))?;
     let flow = declared.iter().find_map(|(flow, _)| flows.get(flow).filter(|flow| flow.is_object()));
     Ok((endpoint, flow.map(|flow| scopes(&flow["scopes"])).unwrap_or_default()))
 }
 
-/// Scopes come as a list, or as an object of scope and description.
+/// Reads scopes from an array, or from an object of scope and description.
 fn scopes(scopes: &Value) -> Vec<&str> {
     match scopes {
         Value::Array(scopes) => scopes.iter().filter_map(Value::as_str).collect(),

@@ -1,4 +1,4 @@
-//! Reading named arguments into a Rust type, reporting every argument that does not fit.
+//! Reads named arguments into a Rust type and reports every argument that does not fit.
 
 use std::cell::Cell;
 
@@ -7,29 +7,29 @@ use serde::de::value::MapDeserializer;
 use serde::de::{DeserializeOwned, Deserializer, Visitor};
 use serde::forward_to_deserialize_any;
 
-use crate::lax::{Lax, Misfit};
+use super::{CoerceError, Coercing};
 
 /// An argument that does not fit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadArgument {
-    /// Its name; none when the arguments are wrong together, for example when one is missing.
+    /// Its name; `None` for a fault of the arguments as a whole, such as a missing one.
     pub name: Option<String>,
-    /// What is wrong, without the value.
+    /// The fault, without the value.
     pub reason: String,
 }
 
-/// Reads named arguments as a `T`, leniently between text and numbers.
+/// Reads named arguments as a `T`, leniently between strings and numbers.
 ///
 /// # Errors
-/// Every argument that does not fit; what is wrong with them together only when each of them fits.
+/// Every argument that does not fit. A fault of the arguments as a whole is reported only when each of them fits.
 // R504
-pub fn from_arguments<T: DeserializeOwned>(args: &Map) -> Result<T, Vec<BadArgument>> {
+pub fn coerce_arguments<T: DeserializeOwned>(args: &Map) -> Result<T, Vec<BadArgument>> {
     let first = match read(args) {
         Ok(value) => return Ok(value),
         Err(bad) => bad,
     };
     let (mut rest, mut all) = (args.clone(), vec![first]);
-    // The reading stops at the first one: the others are found without it.
+    // Deserialization stops at the first bad argument; removing it finds the next one.
     while let Some(name) = all.last().and_then(|bad| bad.name.as_deref()) {
         rest.remove(name);
         match read::<T>(&rest) {
@@ -46,20 +46,20 @@ fn read<T: DeserializeOwned>(args: &Map) -> Result<T, BadArgument> {
         .map_err(|error| BadArgument { name: at.get().map(str::to_owned), reason: error.to_string() })
 }
 
-/// Arguments that note which of them is being read.
+/// A deserializer of arguments that records in `at` which one is being read.
 struct Arguments<'de, 'c> {
     args: &'de Map,
     at: &'c Cell<Option<&'de str>>,
 }
 
 impl<'de> Deserializer<'de> for Arguments<'de, '_> {
-    type Error = Misfit;
+    type Error = CoerceError;
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, CoerceError> {
         let Self { args, at } = self;
         let entries = args.iter().map(|(name, value)| {
             at.set(Some(name));
-            (name.as_str(), Lax(value))
+            (name.as_str(), Coercing::Value(value))
         });
         let done = std::iter::from_fn(|| {
             at.set(None);
@@ -68,19 +68,19 @@ impl<'de> Deserializer<'de> for Arguments<'de, '_> {
         visitor.visit_map(MapDeserializer::new(entries.chain(done)))
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, CoerceError> {
         visitor.visit_some(self)
     }
 
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Misfit> {
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, CoerceError> {
         visitor.visit_newtype_struct(self)
     }
 
-    fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
+    fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, CoerceError> {
         visitor.visit_unit()
     }
 
-    fn deserialize_unit_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Misfit> {
+    fn deserialize_unit_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, CoerceError> {
         visitor.visit_unit()
     }
 
@@ -112,7 +112,7 @@ mod tests {
     struct Nothing;
 
     fn check<T: DeserializeOwned + std::fmt::Debug + PartialEq>(args: Value, expected: Result<T, &[(&str, &str)]>) {
-        let read = from_arguments::<T>(args.as_object().unwrap());
+        let read = coerce_arguments::<T>(args.as_object().unwrap());
         let bad = |bad: Vec<BadArgument>| -> Vec<(String, String)> {
             bad.into_iter().map(|bad| (bad.name.unwrap_or_default(), bad.reason)).collect()
         };

@@ -1,7 +1,7 @@
-//! [`Misfit`]: why data does not fit a Rust type, without the data.
+//! [`CoerceError`]: why data does not fit a Rust type, without the data.
 //!
-//! Error texts are stored and logged, and data may be secret or temporary. So the texts are made here, of kinds and of what the
-//! type wants; a text that the type's own code makes is never taken over.
+//! Error texts are stored and logged, and data may be secret or temporary. The texts made here name the kind of the data and
+//! the expected type only; a message that the type's own code makes is replaced.
 
 use std::fmt;
 
@@ -9,29 +9,34 @@ use serde::de::{Error, Expected, Unexpected};
 
 /// Why data does not fit a Rust type. `Display` names the field by its path of struct fields, never a value, a key of a map or
 /// an unknown name.
-#[derive(Debug)]
-pub(crate) struct Misfit {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CoerceError {
     /// The fields from the outside in, joined by dots; empty for the whole value.
     path: String,
     reason: String,
 }
 
-/// What serde's derive says of an untagged enum; the rest is the name of the type.
+/// The message of serde's derive for an untagged enum, which ends with the name of the type.
 const UNTAGGED: &str = "data did not match any variant of untagged enum ";
 
-impl Misfit {
+impl CoerceError {
     fn of(reason: impl Into<String>) -> Self {
         Self { path: String::new(), reason: reason.into() }
     }
 
-    /// The same, of a part of the value in `field`.
+    /// Wraps why a value of the Rust type has no JSON form.
+    pub(crate) fn from_serializer(error: serde_json::Error) -> Self {
+        Self::of(error.to_string())
+    }
+
+    /// Prefixes the path with `field`.
     pub(super) fn within(mut self, field: &str) -> Self {
         self.path = if self.path.is_empty() { field.to_owned() } else { format!("{field}.{}", self.path) };
         self
     }
 }
 
-impl fmt::Display for Misfit {
+impl fmt::Display for CoerceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &*self.path {
             "" => f.write_str(&self.reason),
@@ -40,9 +45,9 @@ impl fmt::Display for Misfit {
     }
 }
 
-impl std::error::Error for Misfit {}
+impl std::error::Error for CoerceError {}
 
-impl Error for Misfit {
+impl Error for CoerceError {
     fn custom<T: fmt::Display>(message: T) -> Self {
         let message = message.to_string();
         let is_name = |name: &str| name.chars().all(|c| c.is_alphanumeric() || c == '_');
@@ -124,7 +129,7 @@ mod tests {
     use serde::{Deserialize, de};
     use serde_json::{Value, json};
 
-    use crate::lax::{from_content, from_value};
+    use crate::{coerce, coerce_content};
 
     const SECRET: &str = "sk-123";
 
@@ -187,7 +192,7 @@ mod tests {
     }
 
     fn text_of<T: DeserializeOwned + Debug>(value: &Value) -> String {
-        from_value::<T>(value).unwrap_err().message().to_owned()
+        coerce::<T>(value).unwrap_err().to_string()
     }
 
     #[track_caller]
@@ -232,12 +237,12 @@ mod tests {
         let nested = |size: Value| json!({"lines": [{"size": "Small"}, {"size": size}]});
         check::<Order>(nested(json!(SECRET)), "lines.size: unknown variant, expected one of `Small`, `Large`, `Boxed`");
         check::<Order>(nested(json!({"Large": [SECRET]})), "lines.size: invalid type: sequence, expected u8");
-        let text = from_content::<Order>(&pleach_core::Content::user(nested(json!(SECRET)).to_string())).unwrap_err();
-        assert!(text.message().starts_with("lines.size: unknown variant"), "{text}");
-        let text = from_content::<Order>(&pleach_core::Content::user(SECRET)).unwrap_err();
-        assert_eq!(text.message(), "invalid type: string, expected struct Order");
-        assert!(matches!(from_value::<Size>(&json!({"Large": "7"})).unwrap(), Size::Large(7)));
-        assert_eq!(from_value::<BTreeMap<u8, u8>>(&json!({"1": 2})).unwrap(), BTreeMap::from([(1, 2)]));
-        assert!(matches!(from_value::<Size>(&json!({"Boxed": {"depth": 1}})).unwrap(), Size::Boxed { depth: 1 }));
+        let text = coerce_content::<Order>(&pleach_core::Content::user(nested(json!(SECRET)).to_string())).unwrap_err();
+        assert!(text.to_string().starts_with("lines.size: unknown variant"), "{text}");
+        let text = coerce_content::<Order>(&pleach_core::Content::user(SECRET)).unwrap_err();
+        assert_eq!(text.to_string(), "invalid type: string, expected struct Order");
+        assert!(matches!(coerce::<Size>(&json!({"Large": "7"})).unwrap(), Size::Large(7)));
+        assert_eq!(coerce::<BTreeMap<u8, u8>>(&json!({"1": 2})).unwrap(), BTreeMap::from([(1, 2)]));
+        assert!(matches!(coerce::<Size>(&json!({"Boxed": {"depth": 1}})).unwrap(), Size::Boxed { depth: 1 }));
     }
 }

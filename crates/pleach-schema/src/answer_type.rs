@@ -1,24 +1,24 @@
-//! [`AnswerType`]: the Rust type of the answers that a node takes.
+//! [`AnswerType`]: the Rust type that answers to a question are checked against.
 
 use std::any::type_name;
 use std::fmt;
 
-use pleach_schema::Misfit;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_path_to_error::{Path, Segment};
 
-use crate::lax::Lax;
+use crate::AnswerError;
+use crate::coerce::Coercing;
 
-/// The Rust type of the answers to a node's questions: what it refuses is not stored. See [`Node::answer_type`](crate::Node::answer_type).
+/// The Rust type of the answers to a node's questions. An answer that the type refuses is not stored.
 #[derive(Clone, Copy)]
 pub struct AnswerType {
     name: fn() -> &'static str,
-    check: fn(&Value) -> Result<(), Misfit>,
+    check: fn(&Value) -> Result<(), AnswerError>,
 }
 
 impl AnswerType {
-    /// Answers that are read as a `T`, as leniently as inputs are.
+    /// Describes answers that are read as a `T`, as leniently as inputs are.
     #[must_use]
     pub fn of<T: DeserializeOwned>() -> Self {
         Self { name: type_name::<T>, check: check::<T> }
@@ -27,8 +27,8 @@ impl AnswerType {
     /// Checks that an answer can be read.
     ///
     /// # Errors
-    /// The field that does not fit and what is wanted there, never the value.
-    pub fn check(self, answer: &Value) -> Result<(), Misfit> {
+    /// Names the field that does not fit and what it expects, never the value.
+    pub fn check(self, answer: &Value) -> Result<(), AnswerError> {
         (self.check)(answer)
     }
 }
@@ -39,20 +39,20 @@ impl fmt::Debug for AnswerType {
     }
 }
 
-/// Reads an answer.
+/// Reads an answer as a `T`, leniently.
 ///
 /// # Errors
 /// As [`AnswerType::check`].
-pub(crate) fn read<T: DeserializeOwned>(answer: &Value) -> Result<T, Misfit> {
-    serde_path_to_error::deserialize(Lax(answer)).map_err(|error| {
+pub fn read_answer<T: DeserializeOwned>(answer: &Value) -> Result<T, AnswerError> {
+    serde_path_to_error::deserialize(Coercing::Value(answer)).map_err(|error| {
         let field = dotted(error.path());
         let wanted = wanted::<T>(&error.inner().to_string(), field.is_empty());
-        Misfit::new(field, wanted)
+        AnswerError::new(field, wanted)
     })
 }
 
-fn check<T: DeserializeOwned>(answer: &Value) -> Result<(), Misfit> {
-    read::<T>(answer).map(drop)
+fn check<T: DeserializeOwned>(answer: &Value) -> Result<(), AnswerError> {
+    read_answer::<T>(answer).map(drop)
 }
 
 fn dotted(path: &Path) -> String {
@@ -64,7 +64,7 @@ fn dotted(path: &Path) -> String {
     names.collect::<Vec<_>>().join(".")
 }
 
-/// What serde wants instead.
+/// Extracts what serde expects instead from its message.
 fn wanted<T>(error: &str, is_whole: bool) -> String {
     if let Some((_, wanted)) = error.rsplit_once(", expected ") {
         return wanted.to_owned();

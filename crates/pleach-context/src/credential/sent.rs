@@ -1,4 +1,4 @@
-//! Answers to requests for credentials: kept by the process, never stored.
+//! Credentials that clients have sent: kept in this process, never stored.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,35 +7,37 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use pleach_core::{Content, FunctionResponse, InvocationId, Map, REQUEST_CREDENTIAL, SessionKey};
 use serde_json::Value;
 
-use super::answer::REDACTED;
 use crate::{Context, InvocationContext};
 
-/// The most invocations whose answers are kept: a user who takes longer is asked again.
-const MOST: usize = 1_000;
+/// Replaces the credential in a stored answer.
+pub(super) const REDACTED: &str = "[redacted credential]";
 
-/// The credentials that clients have sent to invocations which have not ended yet, by the question they answer.
+/// The maximum of invocations whose answers are kept. Beyond it the oldest is removed, and its user is asked again.
+const MAX_INVOCATIONS: usize = 1_000;
+
+/// The credentials that clients have sent to invocations that have not ended, by question id.
 ///
-/// Stored events have a placeholder where the credential was. Debug output shows no credential.
+/// The stored events hold a placeholder instead. Debug output shows no credential.
 #[derive(Default)]
 pub struct KeptCredentials(Mutex<Kept>);
 
 #[derive(Default)]
 struct Kept {
-    /// How many invocations have been kept; the number of each orders them by age.
+    /// Counts the invocations that were added; the number of each orders them by age.
     count: u64,
     invocations: BTreeMap<(SessionKey, InvocationId), (u64, BTreeMap<String, Map>)>,
 }
 
-/// Credentials that a client has sent, on their way to [`KeptCredentials::keep`]: by the question they answer.
+/// Credentials that were taken out of a message, by question id, for [`KeptCredentials::keep`].
 ///
 /// Debug output shows no credential.
 #[derive(Default)]
 pub struct TakenCredentials(Vec<(String, Map)>);
 
 impl TakenCredentials {
-    /// Replaces every answer to a request for a credential in `message` by a placeholder, and returns them.
+    /// Replaces every answer to a request for a credential in `message` by a placeholder, and returns the answers.
     ///
-    /// An answer without a value stays: it answers nothing.
+    /// An answer without a value is left in the message, because it answers nothing.
     #[must_use]
     pub fn take_from(message: &mut Content, ic: &InvocationContext) -> Self {
         let mut sent = Vec::new();
@@ -53,7 +55,7 @@ impl TakenCredentials {
             **response = FunctionResponse::new(id.as_deref().unwrap_or_default(), name, placeholder());
             match id {
                 Some(id) => sent.push((id, answer)),
-                // It answers no question, so nothing can ask for it.
+                // Without an id it answers no question.
                 None => response.id = None,
             }
         }
@@ -68,8 +70,8 @@ impl fmt::Debug for TakenCredentials {
 }
 
 impl KeptCredentials {
-    /// Keeps what was sent to the invocation, once the message that it came with is stored: an answer that was refused
-    /// replaces none that counts.
+    /// Keeps the credentials that were sent to the invocation. Call it once their message is stored: a refused answer must not
+    /// replace an accepted one.
     pub fn keep(&self, ic: &InvocationContext, sent: TakenCredentials) {
         if sent.0.is_empty() {
             return;
@@ -78,7 +80,7 @@ impl KeptCredentials {
         kept.count += 1;
         let count = kept.count;
         kept.invocations.entry(owner(ic)).or_insert_with(|| (count, BTreeMap::new())).1.extend(sent.0);
-        if kept.invocations.len() > MOST
+        if kept.invocations.len() > MAX_INVOCATIONS
             && let Some(oldest) =
                 kept.invocations.iter().min_by_key(|(_, (count, _))| *count).map(|(key, _)| key.clone())
         {
@@ -86,18 +88,18 @@ impl KeptCredentials {
         }
     }
 
-    /// The answer to the question `id` of the invocation of `ctx`, as the client sent it.
+    /// Returns the answer to the question `id` of the invocation of `ctx`, as the client sent it.
     pub(crate) fn get(&self, ctx: &Context, id: &str) -> Option<Map> {
         self.kept().invocations.get(&owner(ctx.invocation()))?.1.get(id).cloned()
     }
 
-    /// Forgets what was sent to an invocation that has ended.
+    /// Removes what was sent to an invocation that has ended.
     pub fn forget(&self, ic: &InvocationContext) {
         self.kept().invocations.remove(&owner(ic));
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
-        // Whole entries are put in and taken out.
+        // Entries are inserted and removed whole, so a panic leaves nothing half-done.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -116,7 +118,7 @@ fn placeholder() -> Map {
     Map::from_iter([("result".to_owned(), Value::from(REDACTED))])
 }
 
-/// Whether the response answers a request for a credential, whatever the client calls the function.
+/// Returns whether the response answers a request for a credential, whatever function name the client uses.
 fn is_credential(response: &FunctionResponse, ic: &InvocationContext) -> bool {
     if response.name.as_deref() == Some(REQUEST_CREDENTIAL) {
         return true;

@@ -14,12 +14,12 @@ const SHOWN: usize = 120;
 
 /// What does not fit in an answer: the field, and what is wanted there. The value is never shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Misfit {
+pub struct AnswerError {
     field: String,
     wanted: String,
 }
 
-impl Misfit {
+impl AnswerError {
     /// Puts a fault together: the dotted path of the field, empty for the answer itself, and what is wanted there.
     pub fn new(field: impl Into<String>, wanted: impl Into<String>) -> Self {
         Self { field: field.into(), wanted: wanted.into() }
@@ -38,7 +38,9 @@ impl Misfit {
     }
 }
 
-impl fmt::Display for Misfit {
+impl std::error::Error for AnswerError {}
+
+impl fmt::Display for AnswerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let wanted = if self.wanted.is_empty() { "another value" } else { &self.wanted };
         match self.field.as_str() {
@@ -49,18 +51,18 @@ impl fmt::Display for Misfit {
 }
 
 /// Describes the first fault that a validator found.
-pub(crate) fn of(error: &ValidationError<'_>) -> Misfit {
+pub(crate) fn of(error: &ValidationError<'_>) -> AnswerError {
     use ValidationErrorKind::{AnyOf, OneOfMultipleValid, OneOfNotValid};
     match error.kind() {
         AnyOf { context } | OneOfNotValid { context } => of_closest(error, context),
-        OneOfMultipleValid { .. } => Misfit::new(path_of(error, None), "exactly one of the allowed forms"),
-        kind => Misfit::new(path_of(error, named(kind)), wanted(kind)),
+        OneOfMultipleValid { .. } => AnswerError::new(path_of(error, None), "exactly one of the allowed forms"),
+        kind => AnswerError::new(path_of(error, named(kind)), wanted(kind)),
     }
 }
 
 /// Of several alternatives the one is described that an answer of this shape was meant for: the one whose fault lies
 /// deepest. Faults at the top mean that none of them was.
-fn of_closest(error: &ValidationError<'_>, context: &[Vec<ValidationError<'static>>]) -> Misfit {
+fn of_closest(error: &ValidationError<'_>, context: &[Vec<ValidationError<'static>>]) -> AnswerError {
     let depth = |error: &ValidationError<'_>| error.instance_path().segments().count();
     let firsts = context.iter().filter_map(|errors| errors.iter().max_by_key(|error| depth(error)));
     let is_null = |error: &ValidationError<'_>| wanted(error.kind()) == "null";
@@ -73,7 +75,7 @@ fn of_closest(error: &ValidationError<'_>, context: &[Vec<ValidationError<'stati
             let mut choices: Vec<String> = close.iter().map(|first| wanted(first.kind())).collect();
             choices.dedup();
             let choices = shortened(&choices.join(", or "));
-            Misfit::new(
+            AnswerError::new(
                 path_of(error, None),
                 if choices.is_empty() { "one of the allowed forms".into() } else { choices },
             )

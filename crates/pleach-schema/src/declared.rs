@@ -1,4 +1,4 @@
-//! [`Schema`]: a shape that data is checked against and converted to.
+//! [`Schema`]: the declared shape of a node's input or output, or of the session state.
 
 use std::any::TypeId;
 use std::fmt;
@@ -10,15 +10,12 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use pleach_schema::json_or_text;
+use crate::{CoerceError, FieldType, coerce, json_or_text, kind_of};
 
-use crate::{NodeError, lax};
-use pleach_schema::FieldType;
-
-/// A declared shape of a node's input or output, or of the session state.
+/// A declared shape of a node's input or output, or of the session state. Cheap to clone.
 ///
-/// A schema made from a Rust type or from named fields is enforced and converts what fits (`"3"` to 3); raw JSON
-/// Schema is carried along for clients and never enforced. ADK: `input_schema`, `output_schema`, `state_schema`.
+/// A schema made from a Rust type or from named fields is enforced and converts what fits (`"3"` to 3). Raw JSON
+/// Schema is shown to clients and not enforced. ADK: `input_schema`, `output_schema`, `state_schema`.
 // R164, R303
 #[derive(Clone)]
 pub struct Schema(Arc<Shape>);
@@ -45,8 +42,63 @@ enum Shape {
         name: &'static str,
         json: Value,
         fields: Vec<Field>,
-        convert: fn(&Value) -> Result<Value, NodeError>,
+        convert: fn(&Value) -> Result<Value, CoerceError>,
     },
+}
+
+/// Why data does not fit a [`Schema`]. `Display` names the schema and the field, never the value.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SchemaError {
+    /// The value as a whole does not fit.
+    #[error("{schema}: {reason}")]
+    Value {
+        /// The schema's name.
+        schema: String,
+        /// What the schema expects.
+        reason: String,
+    },
+    /// A field is missing or does not fit.
+    #[error("{schema}.{field}: {reason}")]
+    Field {
+        /// The schema's name.
+        schema: String,
+        /// The field's name.
+        field: String,
+        /// What the field expects.
+        reason: String,
+    },
+    /// A state key is not a field of the state schema.
+    #[error("Key '{key}' is not declared in state schema '{schema}'. Declared fields: ['{}']", declared.join("', '"))]
+    UndeclaredKey {
+        /// The state key.
+        key: String,
+        /// The schema's name.
+        schema: String,
+        /// The names of the schema's fields, sorted.
+        declared: Vec<String>,
+    },
+    /// A state value does not fit its field of the state schema.
+    #[error("Value for '{key}' does not satisfy field of state schema '{schema}': {reason}")]
+    StateValue {
+        /// The state key.
+        key: String,
+        /// The schema's name.
+        schema: String,
+        /// What the field expects.
+        reason: String,
+    },
+}
+
+impl SchemaError {
+    /// Returns ADK's class name: `ValidationError`, or `StateSchemaError` for entries of the session state.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Value { .. } | Self::Field { .. } => "ValidationError",
+            Self::UndeclaredKey { .. } | Self::StateValue { .. } => "StateSchemaError",
+        }
+    }
 }
 
 impl Field {
@@ -64,12 +116,12 @@ impl Field {
 }
 
 impl Schema {
-    /// The schema of a Rust type: enforced, and data is converted to what the type serialises to.
+    /// Makes the schema of a Rust type. It is enforced, and data is converted to what the type serialises to.
     #[must_use]
     pub fn of<T: Serialize + DeserializeOwned + JsonSchema + 'static>() -> Self {
-        fn convert<T: Serialize + DeserializeOwned>(value: &Value) -> Result<Value, NodeError> {
-            let typed: T = lax::from_value(value)?;
-            pleach_core::to_json(&typed).map_err(|error| NodeError::validation(error.to_string()))
+        fn convert<T: Serialize + DeserializeOwned>(value: &Value) -> Result<Value, CoerceError> {
+            let typed: T = coerce(value)?;
+            pleach_core::to_json(&typed).map_err(CoerceError::from_serializer)
         }
         let json = schemars::schema_for!(T).to_value();
         let fields = fields_of(&json);
@@ -77,19 +129,20 @@ impl Schema {
         Self(Arc::new(Shape::Rust { type_id: TypeId::of::<T>(), name, json, fields, convert: convert::<T> }))
     }
 
-    /// An object with these fields: values are converted, unknown keys dropped, absent optional ones null.
+    /// Makes the schema of an object with these fields: values are converted, unknown keys are dropped, absent optional
+    /// fields become null.
     pub fn model(name: impl Into<String>, fields: impl IntoIterator<Item = Field>) -> Self {
         Self(Arc::new(Shape::Model { name: name.into(), fields: fields.into_iter().collect() }))
     }
 
-    /// A raw JSON Schema: shown to clients, never enforced.
+    /// Wraps a raw JSON Schema, which is shown to clients and not enforced.
     // R303
     #[must_use]
     pub fn json(schema: Value) -> Self {
         Self(Arc::new(Shape::Json(schema)))
     }
 
-    /// The name for error texts.
+    /// Returns the name that error texts use.
     #[must_use]
     pub fn name(&self) -> &str {
         match &*self.0 {
@@ -99,7 +152,7 @@ impl Schema {
         }
     }
 
-    /// The JSON Schema of the shape.
+    /// Returns the JSON Schema of the shape.
     #[must_use]
     pub fn to_json(&self) -> Value {
         match &*self.0 {
@@ -108,7 +161,7 @@ impl Schema {
         }
     }
 
-    /// The declared top-level fields; empty for raw JSON Schema.
+    /// Returns the declared top-level fields, none for raw JSON Schema.
     #[must_use]
     pub fn fields(&self) -> &[Field] {
         match &*self.0 {
@@ -117,13 +170,13 @@ impl Schema {
         }
     }
 
-    /// Whether data is checked against the shape at all.
+    /// Returns whether data is checked against the shape at all.
     #[must_use]
     pub fn is_enforced(&self) -> bool {
         !matches!(&*self.0, Shape::Json(_))
     }
 
-    /// Whether both are the same schema: the same object, or made from the same Rust type.
+    /// Returns whether both are the same schema: clones of one, or made from the same Rust type.
     // R610
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
@@ -139,9 +192,9 @@ impl Schema {
     /// Checks and converts data; null stays null, and null fields of the result are dropped at every depth.
     ///
     /// # Errors
-    /// A `ValidationError` that names the schema and the field.
+    /// [`SchemaError::Value`] or [`SchemaError::Field`].
     // R303
-    pub fn apply(&self, value: &Value) -> Result<Value, NodeError> {
+    pub fn apply(&self, value: &Value) -> Result<Value, SchemaError> {
         if value.is_null() {
             return Ok(Value::Null);
         }
@@ -149,21 +202,21 @@ impl Schema {
             Shape::Json(_) => return Ok(value.clone()),
             Shape::Model { name, fields } => model_value(name, fields, value)?,
             Shape::Rust { convert, .. } => convert(value)
-                .map_err(|error| NodeError::validation(format!("{}: {}", self.name(), error.message())))?,
+                .map_err(|error| SchemaError::Value { schema: self.name().to_owned(), reason: error.to_string() })?,
         };
         Ok(without_nulls(converted))
     }
 
-    /// The same for a message: its text parsed as JSON, or as text.
+    /// Checks and converts the data of a message; see [`data_of`](Self::data_of).
     ///
     /// # Errors
-    /// A `ValidationError` that names the schema and the field.
+    /// As [`apply`](Self::apply).
     // R304
-    pub fn apply_content(&self, content: &Content) -> Result<Value, NodeError> {
+    pub fn apply_content(&self, content: &Content) -> Result<Value, SchemaError> {
         self.apply(&self.data_of(content))
     }
 
-    /// The data that this schema reads in a message: its text where a text is wanted, else the JSON in the text.
+    /// Returns the data that this schema reads from a message: its text for string types, else the JSON in the text.
     #[must_use]
     pub fn data_of(&self, content: &Content) -> Value {
         let text = content.text();
@@ -178,48 +231,44 @@ impl Schema {
     /// Checks one entry of the session state; keys with a scope prefix are exempt.
     ///
     /// # Errors
-    /// A `StateSchemaError` that names the key.
+    /// [`SchemaError::UndeclaredKey`] or [`SchemaError::StateValue`].
     // R164, S17
-    pub fn check_state_entry(&self, key: &str, value: &Value) -> Result<(), NodeError> {
+    pub fn check_state_entry(&self, key: &str, value: &Value) -> Result<(), SchemaError> {
         if key.contains(':') || !self.is_enforced() {
             return Ok(());
         }
         let Some(field) = self.fields().iter().find(|field| field.name == key) else {
-            let mut declared: Vec<&str> = self.fields().iter().map(|field| field.name.as_str()).collect();
+            let mut declared: Vec<String> = self.fields().iter().map(|field| field.name.clone()).collect();
             declared.sort_unstable();
-            let message = format!(
-                "Key '{key}' is not declared in state schema '{}'. Declared fields: ['{}']",
-                self.name(),
-                declared.join("', '")
-            );
-            return Err(NodeError::new("StateSchemaError", message));
+            return Err(SchemaError::UndeclaredKey { key: key.to_owned(), schema: self.name().to_owned(), declared });
         };
         if field.optional && value.is_null() {
             return Ok(());
         }
         let fits = field.kind.coerce(value).map(drop);
-        fits.map_err(|reason| {
-            let message =
-                format!("Value for '{key}' does not satisfy field of state schema '{}': {reason}", self.name());
-            NodeError::new("StateSchemaError", message)
-        })
+        fits.map_err(|reason| SchemaError::StateValue { key: key.to_owned(), schema: self.name().to_owned(), reason })
     }
 }
 
-fn model_value(name: &str, fields: &[Field], value: &Value) -> Result<Value, NodeError> {
+fn model_value(name: &str, fields: &[Field], value: &Value) -> Result<Value, SchemaError> {
     let Value::Object(given) = value else {
-        let message = format!("{name}: an object is wanted, {} is given", pleach_schema::kind_of(value));
-        return Err(NodeError::validation(message));
+        let reason = format!("an object is wanted, {} is given", kind_of(value));
+        return Err(SchemaError::Value { schema: name.to_owned(), reason });
+    };
+    let of_field = |field: &Field, reason: String| SchemaError::Field {
+        schema: name.to_owned(),
+        field: field.name.clone(),
+        reason,
     };
     let mut result = Map::new();
     for field in fields {
         let converted = match given.get(&field.name) {
             None if field.optional => Value::Null,
             Some(Value::Null) if field.optional => Value::Null,
-            None => return Err(NodeError::validation(format!("{name}.{}: field is required", field.name))),
+            None => return Err(of_field(field, "field is required".to_owned())),
             Some(value) => {
                 let fits = field.kind.coerce(value);
-                fits.map_err(|reason| NodeError::validation(format!("{name}.{}: {reason}", field.name)))?
+                fits.map_err(|reason| of_field(field, reason))?
             }
         };
         result.insert(field.name.clone(), converted);
@@ -248,7 +297,7 @@ fn model_json(name: &str, fields: &[Field]) -> Value {
     serde_json::json!({ "title": name, "type": "object", "properties": properties, "required": required })
 }
 
-/// The top-level fields that a JSON schema declares.
+/// Returns the top-level fields that a JSON schema declares.
 fn fields_of(json: &Value) -> Vec<Field> {
     let required: Vec<&str> = json
         .get("required")
@@ -264,7 +313,7 @@ fn fields_of(json: &Value) -> Vec<Field> {
     properties.iter().map(field).collect()
 }
 
-/// The type that a property has beside null, if it is only one.
+/// Returns the one type that a property has beside null, if there is only one.
 fn sole_type(property: &Value) -> Option<&str> {
     match property.get("type")? {
         Value::Array(types) => {
@@ -295,7 +344,7 @@ mod tests {
     fn r303_a_model_converts_drops_unknown_keys_and_nulls() {
         assert_eq!(user().apply(&json!({"n": "3", "note": null, "extra": 1})).unwrap(), json!({"n": 3}));
         assert_eq!(user().apply(&Value::Null).unwrap(), Value::Null);
-        assert_eq!(user().apply(&json!({"note": "x"})).unwrap_err().class(), "ValidationError");
+        assert_eq!(user().apply(&json!({"note": "x"})).unwrap_err().code(), "ValidationError");
     }
 
     #[test]
@@ -308,7 +357,7 @@ mod tests {
     fn e38_state_entries_are_checked_and_scoped_keys_exempt() {
         assert!(user().check_state_entry("n", &json!("5")).is_ok());
         assert!(user().check_state_entry("temp:x", &json!(1)).is_ok());
-        assert_eq!(user().check_state_entry("zz", &json!(1)).unwrap_err().class(), "StateSchemaError");
-        assert_eq!(user().check_state_entry("n", &json!("abc")).unwrap_err().class(), "StateSchemaError");
+        assert_eq!(user().check_state_entry("zz", &json!(1)).unwrap_err().code(), "StateSchemaError");
+        assert_eq!(user().check_state_entry("n", &json!("abc")).unwrap_err().code(), "StateSchemaError");
     }
 }

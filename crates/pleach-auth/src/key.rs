@@ -1,12 +1,12 @@
-//! Under which key a credential is kept.
+//! [`credential_key`]: the name that a credential is stored under.
 // S85
 
 use pleach_core::{AuthConfig, Map, to_camel};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-/// The fields of the credential's OAuth2 part that come and go during a sign-in, and so do not name a credential.
-const PASSING: [&str; 9] = [
+/// The fields of the credential's OAuth2 part that change during a sign-in and so are no part of the key.
+const TRANSIENT: [&str; 9] = [
     "authUri",
     "state",
     "authResponseUri",
@@ -18,12 +18,14 @@ const PASSING: [&str; 9] = [
     "redirectUri",
 ];
 
-/// The key that the config names itself, or google-adk's: made of the scheme and the raw credential.
+/// Returns the key that a credential is stored under: the one that the config names, else a digest of the scheme and the raw
+/// credential, which is google-adk's.
 ///
 /// ADK: `AuthConfig.credential_key`
-pub(crate) fn key_of(config: &AuthConfig) -> String {
+#[must_use]
+pub fn credential_key(config: &AuthConfig) -> String {
     let members = [Some(config.as_value()), config.get("raw_auth_credential"), config.get("auth_scheme")];
-    // The scheme's keys are OpenAPI's, and stay in the casing they came in.
+    // The scheme's keys are OpenAPI's and keep their casing.
     let named =
         members.into_iter().flatten().flat_map(|member| [member.get("credential_key"), member.get("credentialKey")]);
     match named.flatten().filter_map(Value::as_str).find(|key| !key.is_empty()) {
@@ -47,7 +49,7 @@ fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-/// The scheme with the fields that google-adk's model of its kind has.
+/// Returns the scheme with the fields that google-adk's model of its kind has.
 fn scheme(scheme: Value) -> Value {
     let Value::Object(mut scheme) = scheme else {
         return json!({});
@@ -87,12 +89,12 @@ fn scheme(scheme: Value) -> Value {
     scheme.into()
 }
 
-/// The credential with the fields and defaults of google-adk's model, without what passes.
+/// Returns the credential with the fields and defaults of google-adk's model, without the transient ones.
 fn credential(mut credential: Map) -> Value {
     let fields = ["authType", "resourceRef", "apiKey", "http", "serviceAccount", "oauth2"];
     credential.retain(|field, _| fields.contains(&field.as_str()));
     if let Some(Value::Object(oauth2)) = credential.get_mut("oauth2") {
-        oauth2.retain(|field, _| !PASSING.contains(&field.as_str()));
+        oauth2.retain(|field, _| !TRANSIENT.contains(&field.as_str()));
         set_default(oauth2, "tokenEndpointAuthMethod", json!("client_secret_basic"));
     }
     if let Some(Value::Object(account)) = credential.get_mut("serviceAccount") {
@@ -109,14 +111,14 @@ fn set_default(object: &mut Map, field: &str, default: Value) {
     object.entry(field).or_insert(default);
 }
 
-/// The first 16 digits of the SHA-256 of the document, written as google-adk writes it for this.
+/// Returns the first 16 hex digits of the SHA-256 of the document, written as google-adk writes it.
 fn digest(mut document: Value) -> String {
     without_nulls(&mut document);
     document.sort_all_objects();
     Sha256::digest(document.to_string()).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
-pub(super) fn without_nulls(value: &mut Value) {
+pub(crate) fn without_nulls(value: &mut Value) {
     match value {
         Value::Object(object) => {
             object.retain(|_, value| !value.is_null());
@@ -132,7 +134,7 @@ mod tests {
     use super::*;
 
     fn check(config: Value, expected: &str) {
-        assert_eq!(key_of(&AuthConfig::new(config)), expected);
+        assert_eq!(credential_key(&AuthConfig::new(config)), expected);
     }
 
     #[test]

@@ -1,0 +1,23 @@
+//! Credentials: what a client is asked for, what it may see, and what it may answer.
+//!
+//! Plain functions over [`AuthConfig`](pleach_core::AuthConfig) and [`AuthCredential`]:
+//! - [`credential_key`] names the entry a credential is stored under;
+//! - [`auth_request`] prepares the config for the client: the OAuth2 sign-in address is added, the agent's secrets are removed;
+//! - [`CredentialQuestion`] is the event that asks, [`accept`] reads the client's answer.
+//!
+//! This crate stores nothing and does no I/O; `pleach-context` keeps credentials and reads the session's state.
+
+mod answer;
+mod client;
+mod credential;
+mod error;
+mod key;
+mod oauth;
+mod request;
+
+pub use answer::{Accepted, SignIn, accept};
+pub use client::{ClientFields, with_client, without_client_secret};
+pub use credential::AuthCredential;
+pub use error::AuthError;
+pub use key::credential_key;
+pub use request::{CredentialQuestion, auth_request};

@@ -1,0 +1,81 @@
+//! Asking a client for a credential from inside a run, and reading the answer.
+
+use pleach_auth::{CredentialQuestion, SignIn, accept, credential_key};
+use pleach_core::{AuthConfig, Event, Map};
+use pleach_schema::unwrap_response;
+use serde_json::Value;
+
+use super::sent::REDACTED;
+use crate::engine::Engine as _;
+use crate::{Context, NodeError};
+
+/// What a client has sent for a request for a credential.
+#[derive(Clone, PartialEq)]
+pub enum SentCredential {
+    /// The answer, for [`accept_credential`].
+    Answer(Value),
+    /// The answer was sent to another process and is not stored, so the run must ask again.
+    Gone,
+}
+
+impl std::fmt::Debug for SentCredential {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("SentCredential")
+    }
+}
+
+/// Makes the event by which a run asks the client for a credential under the id `id`, and sets the state that the answer is
+/// checked against; see [`CredentialQuestion`].
+///
+/// # Errors
+/// A `ValueError` for an OAuth2 config that lacks what a sign-in needs.
+pub fn credential_question(ctx: &Context, config: &AuthConfig, id: &str) -> Result<Event, NodeError> {
+    let question = CredentialQuestion::new(config, id, &*ctx.invocation().engine().services().ids)?;
+    for (key, value) in question.state {
+        ctx.state().set(key, value)?;
+    }
+    Ok(question.event)
+}
+
+/// Returns what the client has sent for the request under the id `id`; `None` when it has not answered.
+///
+/// A key of digits is a string as the client typed it: read as JSON, an API key would lose its text.
+pub fn sent_credential(ctx: &Context, id: &str) -> Option<SentCredential> {
+    let stored = ctx.resume_inputs().get(id).filter(|answer| !answer.is_null())?;
+    if let Some(sent) = ctx.invocation().engine().services().sent_credentials.get(ctx, id) {
+        return Some(SentCredential::Answer(digits(&sent).unwrap_or_else(|| unwrap_response(&sent))));
+    }
+    if stored == REDACTED {
+        return Some(SentCredential::Gone);
+    }
+    // Another program stored the credential that it was sent.
+    let events = ctx.invocation().events();
+    let response = || events.iter().rev().find_map(|event| response_to(event, id));
+    let text = if stored.is_number() { response().and_then(|response| digits(&response)) } else { None };
+    Some(SentCredential::Answer(text.unwrap_or_else(|| stored.clone())))
+}
+
+/// Returns the string of an answer that reads as a number in JSON.
+fn digits(response: &Map) -> Option<Value> {
+    let text = response.get("result").filter(|text| text.is_string())?;
+    unwrap_response(response).is_number().then(|| text.clone())
+}
+
+fn response_to(event: &Event, id: &str) -> Option<Map> {
+    let mut responses = event.function_responses().filter(|response| response.id.as_deref() == Some(id));
+    responses.next()?.response.clone()
+}
+
+/// Accepts the client's answer to the request for a credential under the id `id`, so that
+/// [`get_auth_response`](Context::get_auth_response) returns it for the rest of the invocation. It is not stored.
+///
+/// # Errors
+/// A `WorkflowDataError` when the answer holds no credential, or belongs to another sign-in.
+pub fn accept_credential(ctx: &Context, requested: &AuthConfig, answer: &Value, id: &str) -> Result<(), NodeError> {
+    let sign_in = SignIn::read(id, |key| ctx.state().value(key));
+    let accepted = accept(requested, answer, &sign_in)?;
+    if let Some(key) = accepted.used_verifier {
+        ctx.state().set(key, Value::Null)?;
+    }
+    ctx.state().set(format!("temp:{}", credential_key(requested)), accepted.credential)
+}

@@ -1,0 +1,196 @@
+//! [`Coercing`]: the lenient deserializer of values, keys of objects, and messages.
+
+use serde::de::value::{BorrowedStrDeserializer, MapAccessDeserializer, MapDeserializer, SeqDeserializer};
+use serde::de::{DeserializeSeed, Deserializer, Error, IntoDeserializer, MapAccess, Unexpected, Visitor};
+use serde::forward_to_deserialize_any;
+use serde_json::Value;
+
+use super::CoerceError;
+use crate::{to_bool, to_float, to_int};
+
+/// JSON that deserializes leniently.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Coercing<'de> {
+    /// A value.
+    Value(&'de Value),
+    /// A key of an object: a string, or the number or flag that JSON writes so.
+    Key(&'de str),
+    /// A message: its text for string types, the JSON in the text for every other type.
+    Message { text: &'de str, parsed: &'de Value },
+}
+
+impl<'de> Coercing<'de> {
+    /// Returns the value, or the string of a key.
+    fn value(self) -> Result<&'de Value, &'de str> {
+        match self {
+            Self::Value(value) | Self::Message { parsed: value, .. } => Ok(value),
+            Self::Key(key) => Err(key),
+        }
+    }
+}
+
+impl<'de> IntoDeserializer<'de, CoerceError> for Coercing<'de> {
+    type Deserializer = Self;
+    fn into_deserializer(self) -> Self {
+        self
+    }
+}
+
+/// Passes a value that is neither an array nor an object to the visitor.
+fn visit_scalar<'de, V: Visitor<'de>>(value: &Value, visitor: V) -> Result<V::Value, CoerceError> {
+    match value {
+        Value::Bool(flag) => visitor.visit_bool(*flag),
+        Value::Number(number) => match (number.as_u64(), number.as_i64(), number.as_f64()) {
+            (Some(number), ..) => visitor.visit_u64(number),
+            (None, Some(number), _) => visitor.visit_i64(number),
+            (None, None, float) => visitor.visit_f64(float.unwrap_or(f64::NAN)),
+        },
+        other => Err(CoerceError::invalid_type(kind_of(other), &visitor)),
+    }
+}
+
+fn kind_of(value: &Value) -> Unexpected<'_> {
+    match value {
+        Value::Null => Unexpected::Unit,
+        Value::Bool(flag) => Unexpected::Bool(*flag),
+        Value::Number(number) if number.is_f64() => Unexpected::Float(0.0),
+        Value::Number(_) => Unexpected::Signed(0),
+        Value::String(text) => Unexpected::Str(text),
+        Value::Array(_) => Unexpected::Seq,
+        Value::Object(_) => Unexpected::Map,
+    }
+}
+
+/// Reads numbers and flags: from the values that `convert` accepts, and from keys as JSON writes them.
+macro_rules! lenient {
+    ($convert:ident: $($method:ident)*) => {$(
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, CoerceError> {
+            match self.value() {
+                Ok(value) => match $convert(value) {
+                    Some(fitting) => visit_scalar(&Value::from(fitting), visitor),
+                    None => visit_scalar(value, visitor),
+                },
+                Err(key) => match serde_json::from_str::<Value>(key) {
+                    Ok(value @ (Value::Number(_) | Value::Bool(_))) => visit_scalar(&value, visitor),
+                    _ => visitor.visit_borrowed_str(key),
+                },
+            }
+        }
+    )*};
+}
+
+/// Reads the text of a message as it is.
+macro_rules! text {
+    ($($method:ident)*) => {$(
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, CoerceError> {
+            match self {
+                Self::Message { text, .. } => visitor.visit_borrowed_str(text),
+                other => other.deserialize_any(visitor),
+            }
+        }
+    )*};
+}
+
+impl<'de> Deserializer<'de> for Coercing<'de> {
+    type Error = CoerceError;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, CoerceError> {
+        match self.value() {
+            Ok(Value::Array(items)) => {
+                let mut seq = SeqDeserializer::new(items.iter().map(Coercing::Value));
+                let value = visitor.visit_seq(&mut seq)?;
+                seq.end()?;
+                Ok(value)
+            }
+            Ok(Value::Object(map)) => {
+                let entries = map.iter().map(|(key, value)| (Coercing::Key(key), Coercing::Value(value)));
+                visitor.visit_map(MapDeserializer::new(entries))
+            }
+            Ok(Value::String(text)) => visitor.visit_borrowed_str(text),
+            Ok(Value::Null) => visitor.visit_unit(),
+            Ok(scalar) => visit_scalar(scalar, visitor),
+            Err(key) => visitor.visit_borrowed_str(key),
+        }
+    }
+
+    lenient!(to_int: deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_i128
+                     deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64 deserialize_u128);
+    lenient!(to_float: deserialize_f32 deserialize_f64);
+    lenient!(to_bool: deserialize_bool);
+    text!(deserialize_str deserialize_string);
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, CoerceError> {
+        match self.value() {
+            Ok(Value::Object(map)) => visitor.visit_map(Fields { fields, entries: map.iter(), open: None }),
+            _ => self.deserialize_any(visitor),
+        }
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, CoerceError> {
+        match self {
+            Self::Value(Value::Null) => visitor.visit_none(),
+            some => visitor.visit_some(some),
+        }
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, CoerceError> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, CoerceError> {
+        match self.value() {
+            Ok(Value::Object(map)) if map.len() == 1 => {
+                let entries = map.iter().map(|(key, value)| (key.as_str(), Coercing::Value(value)));
+                visitor.visit_enum(MapAccessDeserializer::new(MapDeserializer::new(entries)))
+            }
+            Ok(Value::Object(_)) => Err(CoerceError::invalid_value(Unexpected::Map, &"map with a single key")),
+            Ok(Value::String(variant)) => visitor.visit_enum(BorrowedStrDeserializer::new(variant)),
+            Err(variant) => visitor.visit_enum(BorrowedStrDeserializer::new(variant)),
+            Ok(other) => Err(CoerceError::invalid_type(kind_of(other), &"string or map")),
+        }
+    }
+
+    forward_to_deserialize_any! {
+        char bytes byte_buf unit unit_struct seq tuple tuple_struct map identifier ignored_any
+    }
+}
+
+/// The members of an object that is read as a struct; errors name the field they are in.
+struct Fields<'de> {
+    fields: &'static [&'static str],
+    entries: serde_json::map::Iter<'de>,
+    open: Option<(&'de str, &'de Value)>,
+}
+
+impl<'de> MapAccess<'de> for Fields<'de> {
+    type Error = CoerceError;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, CoerceError> {
+        self.open = self.entries.next().map(|(key, value)| (key.as_str(), value));
+        self.open.map(|(key, _)| seed.deserialize(BorrowedStrDeserializer::new(key))).transpose()
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, CoerceError> {
+        let (key, value) = self.open.take().unwrap_or(("", &Value::Null));
+        let field = self.fields.iter().find(|field| **field == key);
+        seed.deserialize(Coercing::Value(value)).map_err(|error| match field {
+            Some(field) => error.within(field),
+            // Other keys come from outside, like values.
+            None => error,
+        })
+    }
+
+    fn size_hint(&self) -> Option<usize> {
+        Some(self.entries.len())
+    }
+}

@@ -1,0 +1,125 @@
+//! Reads JSON into Rust types as leniently as ADK's validation does.
+//!
+//! `"42"` fits an integer, `1` fits a float, `"true"` fits a bool; a number never fits a string.
+// R504
+
+mod arguments;
+mod deserializer;
+mod error;
+
+use pleach_core::Content;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::json_or_text;
+pub use arguments::{BadArgument, coerce_arguments};
+pub use error::CoerceError;
+
+pub(crate) use deserializer::Coercing;
+
+/// Reads `value` as a `T`, leniently.
+///
+/// # Errors
+/// Names the field and the expected type, never the value.
+pub fn coerce<T: DeserializeOwned>(value: &Value) -> Result<T, CoerceError> {
+    T::deserialize(Coercing::Value(value))
+}
+
+/// Reads a message as a `T`: its text where `T` is a string, else the JSON in its text.
+///
+/// # Errors
+/// Names the field and the expected type, never the value.
+// R304
+pub fn coerce_content<T: DeserializeOwned>(content: &Content) -> Result<T, CoerceError> {
+    let text = content.text();
+    T::deserialize(Coercing::Message { text: &text, parsed: &json_or_text(&text) })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use serde::Deserialize;
+    use serde_json::json;
+
+    use super::*;
+    use crate::{to_bool, to_float, to_int};
+
+    #[derive(Debug, Deserialize, PartialEq)]
+    struct Order {
+        id: u32,
+        price: f64,
+        paid: bool,
+        items: Vec<i64>,
+        note: Option<String>,
+    }
+
+    #[test]
+    fn r504_text_fits_numbers_and_flags_at_any_depth() {
+        let value = json!({"id": "42", "price": 3, "paid": "yes", "items": ["1", 2.0, true], "note": null});
+        let order: Order = coerce(&value).unwrap();
+        assert_eq!(order, Order { id: 42, price: 3.0, paid: true, items: vec![1, 2, 1], note: None });
+    }
+
+    #[test]
+    fn r504_a_number_is_no_text_and_a_fraction_no_integer() {
+        assert!(coerce::<String>(&json!(5)).is_err());
+        assert!(coerce::<i64>(&json!(1.5)).is_err());
+        assert!(coerce::<i64>(&json!("abc")).is_err());
+    }
+
+    #[test]
+    fn r504_text_is_a_number_only_as_a_plain_one() {
+        let int = |text: &str| coerce::<i64>(&json!(text)).ok();
+        for (text, number) in [("1_000", 1000), (" +1.00 ", 1), ("-1_0.0", -10), ("007", 7)] {
+            assert_eq!(int(text), Some(number), "{text}");
+        }
+        for text in ["1e2", "1.", ".0", "1__0", "_1", "1_", "1_.0", "1._0", "+-1", "0x1", "1.5", ""] {
+            assert_eq!(int(text), None, "{text}");
+        }
+        assert_eq!(to_int(&json!("123456789012345678901234567890")), Some(json!(1.234_567_890_123_456_8e29)));
+        assert_eq!(to_float(&json!("1_0.5e1")), Some(105.0));
+        assert_eq!(to_float(&json!("inf")), None);
+        assert_eq!(to_float(&json!("1__0")), None);
+        assert_eq!((to_bool(&json!("On")), to_bool(&json!(" on"))), (Some(true), None));
+    }
+
+    #[test]
+    fn keys_of_maps_are_read_as_the_numbers_and_flags_that_they_hold() {
+        let read = coerce::<BTreeMap<u8, i32>>(&json!({"7": "1", "255": 2}));
+        assert_eq!(read.unwrap(), BTreeMap::from([(7, 1), (255, 2)]));
+        assert_eq!(coerce::<BTreeMap<bool, i32>>(&json!({"true": 1})).unwrap(), BTreeMap::from([(true, 1)]));
+        assert_eq!(coerce::<BTreeMap<String, i32>>(&json!({"7": 1})).unwrap()["7"], 1);
+        for key in ["256", "x", "1_0", "7.0"] {
+            assert!(coerce::<BTreeMap<u8, i32>>(&json!({key: 1})).is_err(), "{key}");
+        }
+    }
+
+    /// What the deserializers of values, keys and messages share is the same for all of them.
+    #[test]
+    fn options_newtypes_and_enums_are_read_in_values_keys_and_messages() {
+        #[derive(Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
+        enum Size {
+            Small,
+        }
+        #[derive(Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
+        struct Id(Option<u8>);
+
+        assert_eq!(coerce::<Vec<Size>>(&json!(["Small"])).unwrap(), [Size::Small]);
+        assert_eq!(coerce::<BTreeMap<Size, Id>>(&json!({"Small": "1"})).unwrap()[&Size::Small], Id(Some(1)));
+        assert_eq!(coerce::<BTreeMap<Id, u8>>(&json!({"2": 1})).unwrap()[&Id(Some(2))], 1);
+        assert_eq!(coerce_content::<Size>(&Content::user("Small")).unwrap(), Size::Small);
+        assert_eq!(coerce_content::<Id>(&Content::user("3")).unwrap(), Id(Some(3)));
+        assert_eq!(coerce_content::<Option<String>>(&Content::user("null")).unwrap().as_deref(), Some("null"));
+        assert_eq!(coerce::<Option<String>>(&json!(null)).unwrap(), None);
+    }
+
+    #[test]
+    fn e18_e21_a_message_gives_its_text_or_the_json_in_it() {
+        assert_eq!(coerce_content::<String>(&Content::user("12")).unwrap(), "12");
+        assert_eq!(coerce_content::<i64>(&Content::user("12")).unwrap(), 12);
+        assert_eq!(coerce_content::<Option<String>>(&Content::user("go")).unwrap().as_deref(), Some("go"));
+        assert_eq!(coerce_content::<Value>(&Content::user("{\"q\":1}")).unwrap(), json!({"q": 1}));
+        assert!(coerce_content::<BTreeMap<String, Value>>(&Content::user("hello")).is_err());
+    }
+}
