@@ -37,6 +37,7 @@ mod runner_ext;
 mod sqlite_url;
 
 pub mod handler;
+pub mod model;
 pub mod prelude;
 
 pub use connect::{ConnectError, connect};
@@ -104,3 +105,8 @@ pub const DEFAULT: EdgeRoute = EdgeRoute::Default;
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+/// Compiles and runs the programs of the page on models.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/models.md")]
+struct Models;

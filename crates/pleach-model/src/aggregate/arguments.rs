@@ -1,0 +1,64 @@
+//! Arguments that come in pieces.
+// L218
+
+use std::collections::BTreeMap;
+
+use pleach_core::Map;
+use serde_json::Value;
+
+use super::json_path::{self, Step};
+
+/// The arguments of a call so far.
+#[derive(Debug, Default)]
+pub(super) struct Arguments {
+    values: Map,
+    /// The texts that may be continued, by path: they are put into place at the end, so that a long text is joined in
+    /// linear time.
+    texts: BTreeMap<String, String>,
+}
+
+impl Arguments {
+    /// Takes over arguments that came whole.
+    pub(super) fn extend(&mut self, whole: &Map) {
+        self.values.extend(whole.clone());
+    }
+
+    /// Takes one piece in: `{"json_path", "string_value" | "number_value" | "bool_value" | "null_value"}`. One without a
+    /// value or a path has no effect.
+    pub(super) fn take(&mut self, piece: &Value) {
+        let Some(path) = piece.get("json_path").and_then(Value::as_str).filter(|path| !path.is_empty()) else { return };
+        if let Some(text) = piece.get("string_value").and_then(Value::as_str) {
+            self.take_text(path, text);
+            return;
+        }
+        let given = |key: &str| piece.get(key).filter(|value| !value.is_null());
+        let value = match (given("number_value").or(given("bool_value")), given("null_value")) {
+            (Some(value), _) => value.clone(),
+            (None, Some(_)) => Value::Null,
+            (None, None) => return,
+        };
+        self.texts.remove(path);
+        json_path::set(&mut self.values, &json_path::parse(path), value);
+    }
+
+    fn take_text(&mut self, path: &str, text: &str) {
+        if let Some(open) = self.texts.get_mut(path) {
+            open.push_str(text);
+            return;
+        }
+        let steps: Vec<Step> = json_path::parse(path);
+        let mut open = json_path::get(&self.values, &steps).and_then(Value::as_str).unwrap_or_default().to_owned();
+        open.push_str(text);
+        // The place is taken now, so that what comes for a path below it is refused as it would be later.
+        json_path::set(&mut self.values, &steps, Value::String(String::new()));
+        self.texts.insert(path.to_owned(), open);
+    }
+
+    /// Returns the arguments.
+    pub(super) fn finish(mut self) -> Map {
+        for (path, text) in self.texts {
+            json_path::set(&mut self.values, &json_path::parse(&path), Value::String(text));
+        }
+        self.values
+    }
+}

@@ -1,0 +1,205 @@
+//! One response out of the fragments of a stream.
+
+mod arguments;
+mod calls;
+mod json_path;
+
+use foldhash::HashSet;
+use pleach_core::{Content, IdGen, ModelInfo, Part};
+
+use crate::{LlmResponse, is_client_call_id};
+use calls::ActiveCall;
+
+/// Makes one response of the fragments of a stream, in the order in which they come.
+///
+/// Adjacent texts are joined, thoughts apart from what is said, and keep the first signature among them. Calls whose
+/// arguments come in pieces become whole. Calls without an id are given one, the same in the fragment and in the response;
+/// a call that repeats the id of an earlier one is dropped. Usage, sources and grounding are the last that were sent.
+///
+/// A client of a provider [pushes](Self::push) what it reads, hands on what it gets back, and at the end of the stream
+/// hands on what [`finish`](Self::finish) returns. When the stream breaks it drops the aggregator, so that no half of a
+/// call is ever seen. ADK: `StreamingResponseAggregator`
+///
+/// ```
+/// use pleach_core::RandomIds;
+/// use pleach_model::{Aggregator, LlmResponse};
+///
+/// let mut aggregator = Aggregator::default();
+/// for text in ["Su", "nny."] {
+///     assert!(aggregator.push(LlmResponse::text(text), &RandomIds).is_partial());
+/// }
+/// let whole = aggregator.finish().expect("there were fragments");
+/// assert_eq!(whole.content.expect("there is text").text(), "Sunny.");
+/// ```
+// L155, L157, L216–L218
+#[derive(Debug, Default)]
+pub struct Aggregator {
+    /// The answer so far; `None` is the place of the call whose arguments are coming.
+    parts: Vec<Option<Part>>,
+    active: Option<ActiveCall>,
+    info: ModelInfo,
+    /// Code and message of the last fragment.
+    error: Option<(Option<String>, Option<String>)>,
+}
+
+impl Aggregator {
+    /// Takes a fragment in, and returns it marked as one, its calls with ids.
+    ///
+    /// A fragment is what a provider sends: text, calls or pieces of calls, and the data beside them. Of an error the last
+    /// fragment's counts; an `error_message` without a code is the text for a finish reason other than `STOP`.
+    pub fn push(&mut self, mut fragment: LlmResponse, ids: &dyn IdGen) -> LlmResponse {
+        self.error = Some((fragment.error_code.clone(), fragment.error_message.clone()));
+        self.keep_info(&fragment.info);
+        for part in fragment.content.iter_mut().filter_map(|content| content.parts.as_mut()).flatten() {
+            self.push_part(part, ids);
+        }
+        fragment.partial = Some(true);
+        fragment
+    }
+
+    /// Returns the whole answer; `None` when there was no fragment.
+    ///
+    /// A finish reason other than `STOP` is its error, and the content is kept.
+    pub fn finish(mut self) -> Option<LlmResponse> {
+        let (code, message) = self.error.take()?;
+        self.close_call();
+        let reason = self.info.finish_reason.as_ref().filter(|reason| *reason != "STOP");
+        let (error_code, error_message) = match (reason, code) {
+            (Some(reason), _) => (Some(reason.clone()), message),
+            (None, Some(code)) => (Some(code), message),
+            (None, None) => (None, None),
+        };
+        let parts = without_repeated_calls(self.parts);
+        Some(LlmResponse {
+            content: (!parts.is_empty()).then(|| Content::new("model", parts)),
+            partial: Some(false),
+            error_code,
+            error_message,
+            info: self.info,
+            ..LlmResponse::default()
+        })
+    }
+
+    /// Keeps what was sent last of the data beside the parts.
+    fn keep_info(&mut self, new: &ModelInfo) {
+        fn keep<T: Clone>(kept: &mut Option<T>, new: &Option<T>) {
+            if new.is_some() {
+                kept.clone_from(new);
+            }
+        }
+
+        keep(&mut self.info.usage_metadata, &new.usage_metadata);
+        keep(&mut self.info.grounding_metadata, &new.grounding_metadata);
+        keep(&mut self.info.citation_metadata, &new.citation_metadata);
+        keep(&mut self.info.finish_reason, &new.finish_reason);
+        self.info.model_version.clone_from(&new.model_version);
+    }
+
+    fn push_part(&mut self, part: &mut Part, ids: &dyn IdGen) {
+        if part.function_call.is_some() {
+            self.push_call(part, ids);
+        } else if !is_empty(part) && !self.joins(part) {
+            self.parts.push(Some(part.clone()));
+        }
+    }
+
+    /// Joins a text with the one before it, if there is one of the same kind.
+    fn joins(&mut self, part: &Part) -> bool {
+        let Some(Some(last)) = self.parts.last_mut() else { return false };
+        if !is_text(part) || !is_text(last) || part.is_thought() != last.is_thought() {
+            return false;
+        }
+        last.text.get_or_insert_default().push_str(part.text.as_deref().unwrap_or_default());
+        if last.thought_signature.is_none() {
+            last.thought_signature.clone_from(&part.thought_signature);
+        }
+        true
+    }
+
+    fn push_call(&mut self, part: &mut Part, ids: &dyn IdGen) {
+        let Some(call) = part.function_call.as_deref_mut() else { return };
+        if !calls::is_piece(call, self.active.is_some()) {
+            self.close_call();
+            if call.name.as_ref().is_some_and(|name| !name.is_empty()) {
+                calls::ensure_id(call, ids);
+                self.parts.push(Some(part.clone()));
+            }
+            return;
+        }
+        if self.active.as_ref().is_some_and(|active| active.is_other_than(call)) {
+            self.close_call();
+        }
+        let active = self.active.get_or_insert_with(|| {
+            self.parts.push(None);
+            ActiveCall::new(call, ids)
+        });
+        active.take(call);
+        active.keep_signature(part.thought_signature.as_ref());
+        if part.function_call.as_ref().is_none_or(|call| call.will_continue != Some(true)) {
+            self.close_call();
+        }
+    }
+
+    /// Puts the call whose arguments were coming into its place.
+    fn close_call(&mut self) {
+        let Some(active) = self.active.take() else { return };
+        if let Some(place) = self.parts.iter().rposition(Option::is_none) {
+            match active.into_part() {
+                part @ Some(_) => self.parts[place] = part,
+                None => drop(self.parts.remove(place)),
+            }
+        }
+    }
+}
+
+/// Whether a part has text, and beside it nothing but a signature, so that it can be joined with its neighbours.
+fn is_text(part: &Part) -> bool {
+    part.text.as_ref().is_some_and(|text| !text.is_empty()) && is_nothing_but_text(part)
+}
+
+/// Whether a part has nothing on it but the mark of a thought.
+fn is_empty(part: &Part) -> bool {
+    let has_text = part.text.as_ref().is_some_and(|text| !text.is_empty());
+    !has_text && part.thought_signature.is_none() && is_nothing_but_text(part)
+}
+
+/// Whether a part has neither media nor calls nor anything else beside text, signature and the mark of a thought.
+fn is_nothing_but_text(part: &Part) -> bool {
+    // Every field is named, so that a new one cannot be forgotten.
+    matches!(
+        part,
+        Part {
+            text: _,
+            thought: _,
+            thought_signature: _,
+            media_resolution: None,
+            code_execution_result: None,
+            executable_code: None,
+            file_data: None,
+            function_call: None,
+            function_response: None,
+            inline_data: None,
+            video_metadata: None,
+            tool_call: None,
+            tool_response: None,
+            part_metadata: None,
+            audio_transcription: None,
+            media_processing: None,
+            speech_metadata: None,
+            extra: None,
+        }
+    )
+}
+
+/// The parts without calls that repeat an id of the model's. Calls with ids of the runtime's are all different calls.
+fn without_repeated_calls(parts: Vec<Option<Part>>) -> Vec<Part> {
+    let mut seen: HashSet<String> = HashSet::default();
+    let is_new = |part: &Part| match part.function_call.as_ref().and_then(|call| call.id.as_ref()) {
+        Some(id) if !id.is_empty() && !is_client_call_id(id) => seen.insert(id.clone()),
+        _ => true,
+    };
+    parts.into_iter().flatten().filter(is_new).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,196 @@
+//! How a model generates: sampling, tools, schema of the answer, safety, labels.
+
+use std::collections::BTreeMap;
+
+use pleach_core::Owned;
+use serde_json::Value;
+
+use crate::wire::wire_object;
+use crate::{HttpOptions, RequestTool};
+
+wire_object! {
+    /// The settings of one request, with google-genai's names. ADK: `types.GenerateContentConfig`
+    ///
+    /// JSON: an object without absent fields, in snake_case; [`to_camel`](pleach_core::to_camel) gives the names of the
+    /// wire. Read in either casing. An unknown key is an error.
+    ///
+    /// ```
+    /// use pleach_core::to_camel;
+    /// use pleach_model::GenerateConfig;
+    /// use serde_json::json;
+    ///
+    /// let config = GenerateConfig { temperature: Some(0.2), max_output_tokens: Some(100), ..GenerateConfig::default() };
+    /// assert_eq!(to_camel(&config).unwrap(), json!({"temperature": 0.2, "maxOutputTokens": 100}));
+    /// ```
+    #[derive(Debug)]
+    pub struct GenerateConfig {
+        /// How the request is sent; not part of its body.
+        http_options: HttpOptions = "httpOptions",
+        /// What the model is to do, from the application.
+        system_instruction: String = "systemInstruction",
+        /// How freely the next token is chosen; 0 takes the likeliest.
+        temperature: f64 = "temperature",
+        /// Tokens are chosen from the likeliest with this total probability.
+        top_p: f64 = "topP",
+        /// Tokens are chosen from this many of the likeliest.
+        top_k: f64 = "topK",
+        /// How many answers are generated; only the first is used.
+        candidate_count: u32 = "candidateCount",
+        /// How many tokens an answer may have.
+        max_output_tokens: u32 = "maxOutputTokens",
+        /// Texts that end the answer.
+        stop_sequences: Vec<String> = "stopSequences",
+        /// Whether log probabilities are returned.
+        response_logprobs: bool = "responseLogprobs",
+        /// For how many candidates of a token the log probability is returned.
+        logprobs: u32 = "logprobs",
+        /// Penalty on tokens that have occurred.
+        presence_penalty: f64 = "presencePenalty",
+        /// Penalty on tokens, growing with how often they have occurred.
+        frequency_penalty: f64 = "frequencyPenalty",
+        /// Makes answers repeatable, as far as the model can.
+        seed: i64 = "seed",
+        /// The media type of the answer, for example `application/json`.
+        response_mime_type: String = "responseMimeType",
+        /// The JSON Schema of the answer. A client of a provider translates it into the provider's dialect.
+        response_schema: Value = "responseSchema",
+        /// The JSON Schema of the answer for providers that take one as it is.
+        response_json_schema: Value = "responseJsonSchema",
+        /// How requests are routed between models.
+        routing_config: Box<Owned> = "routingConfig",
+        /// How a model is selected.
+        model_selection_config: Box<Owned> = "modelSelectionConfig",
+        /// What is blocked.
+        safety_settings: Vec<SafetySetting> = "safetySettings",
+        /// What the model may call.
+        tools: Vec<RequestTool> = "tools",
+        /// How the model may call it.
+        tool_config: Box<ToolConfig> = "toolConfig",
+        /// Labels of the request, for billing and reports: user data, never renamed.
+        labels: BTreeMap<String, String> = "labels",
+        /// The name of a context cache.
+        cached_content: String = "cachedContent",
+        /// What the answer may consist of, for example `TEXT`.
+        response_modalities: Vec<String> = "responseModalities",
+        /// In how much detail media is looked at.
+        media_resolution: String = "mediaResolution",
+        /// How speech sounds.
+        speech_config: Box<Owned> = "speechConfig",
+        /// Whether audio is given time stamps.
+        audio_timestamp: bool = "audioTimestamp",
+        /// How much the model thinks.
+        thinking_config: ThinkingConfig = "thinkingConfig",
+        /// How images are generated.
+        image_config: Box<Owned> = "imageConfig",
+        /// Whether answers to civic questions are enhanced.
+        enable_enhanced_civic_answers: bool = "enableEnhancedCivicAnswers",
+        /// The templates that screen prompts and answers.
+        model_armor_config: Box<Owned> = "modelArmorConfig",
+        /// The serving tier, for example `flex`.
+        service_tier: String = "serviceTier",
+    }
+}
+
+wire_object! {
+    /// How much a model thinks before it answers. ADK: `types.ThinkingConfig`
+    #[derive(Debug)]
+    pub struct ThinkingConfig {
+        /// Whether thoughts are returned.
+        include_thoughts: bool = "includeThoughts",
+        /// How many tokens thinking may take; 0 is none, -1 leaves it to the model.
+        thinking_budget: i64 = "thinkingBudget",
+        /// How thoroughly the model thinks, for example `LOW`.
+        thinking_level: String = "thinkingLevel",
+    }
+}
+
+wire_object! {
+    /// From which probability on a kind of harm is blocked. ADK: `types.SafetySetting`
+    #[derive(Debug)]
+    pub struct SafetySetting {
+        /// The kind of harm, for example `HARM_CATEGORY_HARASSMENT`.
+        category: String = "category",
+        /// Whether probability or severity counts.
+        method: String = "method",
+        /// For example `BLOCK_ONLY_HIGH`.
+        threshold: String = "threshold",
+    }
+}
+
+wire_object! {
+    /// How a model may use its tools. ADK: `types.ToolConfig`
+    #[derive(Debug)]
+    pub struct ToolConfig {
+        /// Which functions may, or must, be called.
+        function_calling_config: FunctionCallingConfig = "functionCallingConfig",
+        /// Settings of retrieval.
+        retrieval_config: Owned = "retrievalConfig",
+        /// Whether calls of the provider's own tools are part of the answer.
+        include_server_side_tool_invocations: bool = "includeServerSideToolInvocations",
+    }
+}
+
+wire_object! {
+    /// Which functions may, or must, be called. ADK: `types.FunctionCallingConfig`
+    #[derive(Debug)]
+    pub struct FunctionCallingConfig {
+        /// `AUTO`, `ANY` (a call is required) or `NONE`.
+        mode: String = "mode",
+        /// The functions that `ANY` may call.
+        allowed_function_names: Vec<String> = "allowedFunctionNames",
+        /// Whether arguments are streamed in pieces.
+        stream_function_call_arguments: bool = "streamFunctionCallArguments",
+    }
+}
+
+impl GenerateConfig {
+    /// Returns the labels to be changed; made if absent.
+    pub fn labels_mut(&mut self) -> &mut BTreeMap<String, String> {
+        self.labels.get_or_insert_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pleach_core::to_camel;
+    use serde_json::{Value, json};
+
+    use super::GenerateConfig;
+
+    fn full() -> Value {
+        json!({
+            "httpOptions": {"timeout": 5000, "headers": {"X-A": "1"}},
+            "systemInstruction": "Be brief.",
+            "temperature": 0.5, "topP": 0.9, "topK": 5.0, "candidateCount": 1, "maxOutputTokens": 100,
+            "stopSequences": ["X"], "responseLogprobs": true, "logprobs": 3,
+            "presencePenalty": 0.1, "frequencyPenalty": 0.2, "seed": 3,
+            "responseMimeType": "application/json",
+            "responseSchema": {"type": "object", "properties": {"snake_name": {"type": "string"}}},
+            "safetySettings": [{"category": "HARM_CATEGORY_HARASSMENT", "threshold": "BLOCK_ONLY_HIGH"}],
+            "tools": [
+                {"functionDeclarations": [{"name": "f", "parametersJsonSchema": {"type": "object"}}]},
+                {"googleSearch": {"timeRangeFilter": {}}},
+            ],
+            "toolConfig": {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["f"]}},
+            "labels": {"cost_center": "a"}, "cachedContent": "caches/1", "responseModalities": ["TEXT"],
+            "mediaResolution": "MEDIA_RESOLUTION_LOW", "speechConfig": {"voiceConfig": {"voiceName": "Kore"}},
+            "thinkingConfig": {"includeThoughts": true, "thinkingBudget": 10, "thinkingLevel": "LOW"},
+        })
+    }
+
+    #[test]
+    fn l211_every_setting_has_its_name_of_the_wire() {
+        let config: GenerateConfig = serde_json::from_value(full()).unwrap();
+        assert_eq!(to_camel(&config).unwrap(), full());
+        // Names inside of schemas and labels are the user's.
+        let stored = serde_json::to_value(&config).unwrap();
+        assert_eq!(stored["response_schema"]["properties"], full()["responseSchema"]["properties"]);
+        assert_eq!(serde_json::from_value::<GenerateConfig>(stored).unwrap(), config);
+    }
+
+    #[test]
+    fn unknown_settings_are_refused_by_name() {
+        let error = serde_json::from_value::<GenerateConfig>(json!({"temprature": 1})).unwrap_err();
+        assert!(error.to_string().starts_with("unknown field `temprature`"), "{error}");
+    }
+}

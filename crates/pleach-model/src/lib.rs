@@ -1,0 +1,29 @@
+//! What a model is asked, and what it answers.
+//!
+//! Owns the [`Model`] trait, [`LlmRequest`] with its [`GenerateConfig`], [`LlmResponse`], the [`Aggregator`] that makes one
+//! response of a stream's fragments, and [`ScriptedModel`] for tests. Requests share the contents of a session's events
+//! ([`SharedContent`]). The crate knows no provider's protocol, runs no tool and reads no clock.
+
+mod aggregate;
+mod config;
+mod error;
+mod http_options;
+mod instructions;
+mod model;
+mod request;
+mod request_tool;
+mod response;
+mod scripted;
+mod shared_content;
+mod wire;
+
+pub use aggregate::Aggregator;
+pub use config::{FunctionCallingConfig, GenerateConfig, SafetySetting, ThinkingConfig, ToolConfig};
+pub use error::{ModelError, ModelErrorKind};
+pub use http_options::{HttpOptions, HttpRetryOptions};
+pub use model::{Model, ModelCall, ModelCapabilities, ResponseStream};
+pub use request::LlmRequest;
+pub use request_tool::RequestTool;
+pub use response::LlmResponse;
+pub use scripted::{RecordedCall, ScriptedModel, ScriptedReply};
+pub use shared_content::{CLIENT_CALL_ID_PREFIX, SharedContent, is_client_call_id};
