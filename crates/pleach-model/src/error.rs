@@ -77,7 +77,7 @@ pub enum ModelErrorKind {
 }
 
 impl ModelErrorKind {
-    /// The kind of failure that an HTTP status stands for.
+    /// The kind of failure that an HTTP status means.
     fn of_status(status: u16) -> Self {
         match status {
             400 | 405 | 406 | 409 | 415 | 422 => Self::InvalidRequest,
@@ -142,7 +142,7 @@ impl ModelError {
         }))
     }
 
-    /// Makes the error that an HTTP status stands for.
+    /// Makes the error that an HTTP status means.
     pub fn from_status(model: impl Into<String>, status: u16) -> Self {
         let mut error = Self::new(model, ModelErrorKind::of_status(status));
         error.0.status = Some(status);

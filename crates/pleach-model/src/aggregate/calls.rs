@@ -14,7 +14,7 @@ pub(super) struct ActiveCall {
     signature: Option<Bytes>,
 }
 
-/// Whether a call is a piece of one that is streamed: it has pieces of arguments, says whether more follow, or continues
+/// Whether a call is a piece of one that is streamed: it has pieces of arguments, a mark whether more follow, or continues
 /// the open call without arguments.
 pub(super) fn is_piece(call: &FunctionCall, is_open: bool) -> bool {
     let has_pieces = call

@@ -167,7 +167,7 @@ fn l218_a_call_closes_when_another_begins_and_at_the_end() {
     };
     assert_eq!(found(vec![open("f", None, "1"), open("g", None, "2")]), expect(&[("f", "1"), ("g", "2")]));
     assert_eq!(found(vec![open("f", None, "1"), open("f", None, "2")]), expect(&[("f", "12")]));
-    // Two calls of one function that the model tells apart by ids.
+    // Two calls of one function that the model distinguishes by ids.
     assert_eq!(found(vec![open("f", Some("a"), "1"), open("f", Some("b"), "2")]), expect(&[("f", "1"), ("f", "2")]));
     let plain = call(json!({"name": "g", "args": {"a": "2"}}));
     assert_eq!(found(vec![open("f", None, "1"), plain]), expect(&[("f", "1"), ("g", "2")]));
