@@ -25,9 +25,9 @@ pub struct InvocationContext {
     pub(crate) work_gate: WorkGate,
     pub(crate) state: Mutex<SessionState>,
     pub(crate) events: Mutex<Vec<Arc<Event>>>,
-    pub(crate) history: Mutex<Past>,
+    pub(crate) history: Mutex<HistoryCache>,
     pub(crate) has_history: AtomicBool,
-    pub(crate) has_detached: AtomicBool,
+    pub(crate) has_background: AtomicBool,
     pub(crate) llm_calls: AtomicU32,
     pub(crate) metadata: Mutex<Map>,
     pub(crate) has_metadata: AtomicBool,
@@ -37,7 +37,7 @@ pub struct InvocationContext {
 
 /// What the invocation has done so far, as far as it was read.
 #[derive(Default)]
-pub(crate) struct Past {
+pub(crate) struct HistoryCache {
     pub(crate) history: Option<Arc<History>>,
     /// How many of the session's events have been read.
     pub(crate) read: usize,
@@ -93,7 +93,7 @@ impl InvocationSetup {
             events: Mutex::new(events),
             history: Mutex::default(),
             has_history: AtomicBool::new(false),
-            has_detached: AtomicBool::new(false),
+            has_background: AtomicBool::new(false),
             llm_calls: AtomicU32::new(0),
             metadata: Mutex::new(metadata),
             has_metadata,
@@ -220,13 +220,13 @@ impl InvocationContext {
     }
 
     /// Records that there are background children.
-    pub(crate) fn note_detached(&self) {
-        self.has_detached.store(true, Ordering::Release);
+    pub(crate) fn note_background(&self) {
+        self.has_background.store(true, Ordering::Release);
     }
 
     /// Whether there have ever been any: most invocations do not have to look for them.
-    pub(crate) fn has_detached(&self) -> bool {
-        self.has_detached.load(Ordering::Acquire)
+    pub(crate) fn has_background(&self) -> bool {
+        self.has_background.load(Ordering::Acquire)
     }
 
     /// The metadata that is put on every event of the invocation.

@@ -2,9 +2,12 @@
 
 use pleach_core::{Branch, Route};
 
-use crate::NodeInput;
+use crate::{ChildFailure, NodeInput};
 
-/// How the run of a node ended, when it did not fail. Failures are a [`ChildFailure`](crate::ChildFailure) beside it.
+/// The result of a node run: how it ended, or its failure and the run that failed.
+pub type RunResult = Result<NodeEnd, ChildFailure>;
+
+/// How a node run ended without a failure.
 #[derive(Clone, Debug)]
 pub enum NodeEnd {
     /// It completed.

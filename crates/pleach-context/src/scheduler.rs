@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pleach_core::BoxFuture;
 use smol_str::SmolStr;
 
-use crate::engine::{DetachedChild, NodeEnd};
+use crate::engine::{BackgroundChild, NodeEnd};
 use crate::{Context, Node, NodeError, NodeInput};
 
 /// How a dynamic child is run. ADK: the arguments of `Context.run_node`.
@@ -106,5 +106,5 @@ pub trait NodeScheduler: fmt::Debug + Send + Sync + 'static {
         node: Arc<dyn Node>,
         input: NodeInput,
         options: RunOptions,
-    ) -> Result<DetachedChild, NodeError>;
+    ) -> Result<BackgroundChild, NodeError>;
 }

@@ -18,7 +18,7 @@ use crate::{RunError, RunEvent, RunRequest, SessionRef};
 pub(crate) struct ActiveRun {
     session: SessionRef,
     /// The invocation that the caller names, unless its message answers something: the key under which callers join.
-    wanted: Option<InvocationId>,
+    requested_invocation: Option<InvocationId>,
     abort: AbortSignal,
     closing: AtomicBool,
     detached: AtomicBool,
@@ -55,7 +55,7 @@ impl ActiveRun {
         let message = request.message.clone().filter(|_| !answers).map(as_user);
         Self {
             session: request.session.clone(),
-            wanted: request.invocation_id.clone().filter(|_| !answers),
+            requested_invocation: request.invocation_id.clone().filter(|_| !answers),
             abort: request.abort.clone(),
             closing: AtomicBool::new(false),
             detached: AtomicBool::new(false),
@@ -166,8 +166,8 @@ impl ActiveRun {
     }
 
     /// The invocation under which the caller can join another run.
-    pub(crate) fn wanted(&self) -> Option<&InvocationId> {
-        self.wanted.as_ref()
+    pub(crate) fn requested_invocation(&self) -> Option<&InvocationId> {
+        self.requested_invocation.as_ref()
     }
 
     /// Whether a caller who wants the invocation `id` can join this run.
@@ -176,7 +176,7 @@ impl ActiveRun {
             return false;
         }
         let inner = self.inner();
-        inner.end.is_none() && inner.invocation.as_ref().or(self.wanted.as_ref()) == Some(id)
+        inner.end.is_none() && inner.invocation.as_ref().or(self.requested_invocation.as_ref()) == Some(id)
     }
 
     pub(crate) fn set_leader(&self, leader: &Arc<Self>) {

@@ -18,7 +18,7 @@ use crate::error::{open_ids, quoted};
 
 /// What a message's function responses answer.
 #[derive(Debug)]
-pub(crate) struct Answered {
+pub(crate) struct AnswerTarget {
     /// The invocation that asked.
     pub(crate) invocation_id: InvocationId,
     /// The branch and scope of the question, which the stored answer gets, too.
@@ -58,7 +58,7 @@ pub(crate) fn resolve(
     events: &[Arc<Event>],
     named: Option<&InvocationId>,
     root: &dyn Node,
-) -> Result<Option<Answered>, RunError> {
+) -> Result<Option<AnswerTarget>, RunError> {
     if content.function_calls().next().is_some() {
         return Err(RunError::Message("User message cannot contain function calls.".into()));
     }
@@ -105,8 +105,8 @@ pub(crate) fn resolve(
 }
 
 /// What an answer to a question of this event takes over from it.
-pub(crate) fn of_call(event: &Event) -> Answered {
-    Answered {
+pub(crate) fn of_call(event: &Event) -> AnswerTarget {
+    AnswerTarget {
         invocation_id: event.invocation_id().clone(),
         branch: event.branch().cloned(),
         isolation_scope: event.isolation_scope().map(Arc::from),
@@ -128,17 +128,17 @@ fn find_calls<'a>(
 ) -> BTreeMap<&'a str, (&'a Event, &'a FunctionCall)> {
     let is_named = |event: &Event| named.is_none_or(|named| event.invocation_id() == named);
     let mut found: BTreeMap<&str, (&Event, &FunctionCall)> = BTreeMap::new();
-    let mut settled = 0;
+    let mut found_named = 0;
     for event in newest_live_events(events) {
         for call in event.function_calls() {
             let Some(id) = call.id.as_deref().filter(|id| ids.contains(id)) else { continue };
             let known = found.get(id).map(|(known, _)| is_named(known));
             if known.is_none() || (known == Some(false) && is_named(event)) {
-                settled += usize::from(is_named(event));
+                found_named += usize::from(is_named(event));
                 found.insert(id, (&**event, call));
             }
         }
-        if settled == ids.len() {
+        if found_named == ids.len() {
             break;
         }
     }

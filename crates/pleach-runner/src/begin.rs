@@ -9,7 +9,7 @@ use pleach_core::{Content, Event, Map};
 
 use crate::RunError;
 use crate::active::ActiveRun;
-use crate::answer::{Answered, resolve};
+use crate::answer::{AnswerTarget, resolve};
 use crate::invocation::Invocation;
 use crate::message::as_user;
 use crate::open::Opening;
@@ -34,7 +34,7 @@ impl Opening {
     /// # Errors
     /// A failing plugin or session service, an answer that a plugin has replaced and that does not fit. Nothing is stored then.
     pub(crate) async fn begin(self, parts: &RunnerParts, run: &ActiveRun) -> Result<Begun, RunError> {
-        let Self { ic, engine, mut store, message, answered, state_delta, original, mut history, resumes, quiet } =
+        let Self { ic, engine, mut store, message, answered, state_delta, original, mut history, resumes, repeats } =
             self;
         let takes_message = answered.is_some() || original.is_none();
         let starts_again = !takes_message && message.is_some();
@@ -70,7 +70,7 @@ impl Opening {
             ic.engine().work_gate().close();
         }
         let input = input_event.map_or(NodeInput::Null, NodeInput::Content);
-        let invocation = Invocation { ic, engine, store, input, user_event: stored, quiet };
+        let invocation = Invocation { ic, engine, store, input, user_event: stored, repeats };
         Ok(if starts_again { Begun::Before { invocation, other_message } } else { Begun::Now(invocation) })
     }
 }
@@ -89,7 +89,7 @@ async fn store_message(
     ic: &InvocationContext,
     store: &mut Store,
     mut message: Content,
-    mut answered: Option<Answered>,
+    mut answered: Option<AnswerTarget>,
     state_delta: Map,
 ) -> Result<Arc<Event>, RunError> {
     if let Some(replaced) =

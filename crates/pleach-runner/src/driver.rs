@@ -16,7 +16,7 @@ use crate::open::Opened;
 use crate::outcome::RunEnd;
 use crate::parts::RunnerParts;
 use crate::recorded::recorded;
-use crate::seat::{Drive, Item};
+use crate::seat::{Item, PollRun};
 use crate::trace::RunSpan;
 use crate::{RunError, RunRequest};
 
@@ -26,7 +26,7 @@ pub(crate) struct Driver {
     /// `None` before the invocation is known, and for a run that has joined another one.
     span: Option<RunSpan>,
     /// Behind the stream: it is dropped when nothing runs any more.
-    membership: Membership,
+    registration: Registration,
 }
 
 enum Phase {
@@ -94,7 +94,7 @@ async fn report(ic: Arc<InvocationContext>, error: RunError) -> RunError {
 impl Driver {
     pub(crate) fn new(parts: Arc<RunnerParts>, request: RunRequest, run: Arc<ActiveRun>) -> Self {
         let phase = Phase::Starting(Box::pin(start(Arc::clone(&parts), request, Arc::clone(&run))));
-        Self { phase, span: None, membership: Membership { parts, run, standing: Standing::New } }
+        Self { phase, span: None, registration: Registration { parts, run, state: RegistrationState::New } }
     }
 
     fn poll_phase(&mut self, cx: &mut TaskContext<'_>) -> Poll<Option<Item>> {
@@ -132,13 +132,13 @@ impl Driver {
     }
 }
 
-impl Drive for Driver {
+impl PollRun for Driver {
     fn enter(&mut self) -> Result<(), RunError> {
-        self.membership.enter()
+        self.registration.enter()
     }
 
     fn poll(&mut self, cx: &mut TaskContext<'_>) -> Poll<Option<Item>> {
-        if let Err(error) = self.membership.enter() {
+        if let Err(error) = self.registration.enter() {
             return Poll::Ready(Some(Err(error)));
         }
         let polled = ready!(self.poll_phase(cx));
@@ -146,12 +146,12 @@ impl Drive for Driver {
             Some(Ok(_)) => return Poll::Ready(polled),
             Some(Err(error)) => {
                 self.span.take().into_iter().for_each(|span| span.fail(error));
-                self.membership.end(Some(error));
+                self.registration.end(Some(error));
             }
             None => {
-                let end = self.membership.run.span_end();
+                let end = self.registration.run.span_end();
                 self.span.take().into_iter().for_each(|span| span.end(end));
-                self.membership.end(None);
+                self.registration.end(None);
             }
         }
         Poll::Ready(polled)
@@ -159,24 +159,24 @@ impl Drive for Driver {
 }
 
 /// The place of a run among those that are under way, from its first poll to its end.
-struct Membership {
+struct Registration {
     parts: Arc<RunnerParts>,
     run: Arc<ActiveRun>,
-    standing: Standing,
+    state: RegistrationState,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Standing {
+enum RegistrationState {
     New,
-    UnderWay,
-    Over,
+    Registered,
+    Removed,
 }
 
-impl Membership {
+impl Registration {
     /// Takes the run in, if it has not begun.
     fn enter(&mut self) -> Result<(), RunError> {
-        if self.standing == Standing::New {
-            self.standing = Standing::UnderWay;
+        if self.state == RegistrationState::New {
+            self.state = RegistrationState::Registered;
             if let Err(error) = self.parts.active.enter(&self.run) {
                 self.end(Some(&error));
                 return Err(error);
@@ -187,7 +187,7 @@ impl Membership {
 
     /// Takes the run out, because it has ended, with an error or without.
     fn end(&mut self, error: Option<&RunError>) {
-        self.standing = Standing::Over;
+        self.state = RegistrationState::Removed;
         // First this, then the news: who hears of the end may start another run.
         self.parts.active.leave(&self.run);
         match error {
@@ -197,9 +197,9 @@ impl Membership {
     }
 }
 
-impl Drop for Membership {
+impl Drop for Registration {
     fn drop(&mut self) {
-        if self.standing != Standing::Over {
+        if self.state != RegistrationState::Removed {
             self.parts.active.leave(&self.run);
             self.run.finish(RunEnd::Cut);
         }

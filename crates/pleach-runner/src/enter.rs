@@ -9,7 +9,7 @@ use pleach_core::SessionKey;
 use crate::active::ActiveRun;
 use crate::join::{Share, differs};
 use crate::parts::RunnerParts;
-use crate::registry::Claimed;
+use crate::registry::Admission;
 use crate::{RunError, RunRequest};
 
 impl RunnerParts {
@@ -21,16 +21,16 @@ impl RunnerParts {
         key: &SessionKey,
     ) -> Result<Option<Share>, RunError> {
         loop {
-            let leader = match self.claim(request, run, key).await? {
-                Claimed::Own(ending) => {
+            let leader = match self.admit(request, run, key).await? {
+                Admission::Own(ending) => {
                     for ending in ending {
                         ending.ended().await;
                     }
                     return Ok(None);
                 }
-                Claimed::Join(leader) => leader,
+                Admission::Join(leader) => leader,
             };
-            if let (true, Some(invocation)) = (differs(&leader, run), run.wanted()) {
+            if let (true, Some(invocation)) = (differs(&leader, run), run.requested_invocation()) {
                 return Err(RunError::OtherMessage { session: key.clone(), invocation: invocation.clone() });
             }
             if let Some(share) = Share::of(Arc::clone(&leader)) {
@@ -46,9 +46,9 @@ impl RunnerParts {
     ///
     /// # Errors
     /// [`RunError::Busy`], and [`RunError::Aborted`] when the run is stopped while it waits.
-    async fn claim(&self, request: &RunRequest, run: &Arc<ActiveRun>, key: &SessionKey) -> Result<Claimed, RunError> {
-        if request.strict.as_ref().is_none_or(|strict| !strict.options.queue) {
-            return self.active.claim(run, key);
+    async fn admit(&self, request: &RunRequest, run: &Arc<ActiveRun>, key: &SessionKey) -> Result<Admission, RunError> {
+        if request.answer_checks.as_ref().is_none_or(|answer_checks| !answer_checks.options.queue) {
+            return self.active.admit(run, key);
         }
         loop {
             while let Some(other) = self.active.before(run, key) {
@@ -57,10 +57,10 @@ impl RunnerParts {
                     return Err(RunError::Aborted);
                 }
             }
-            match self.active.claim(run, key) {
+            match self.active.admit(run, key) {
                 // A detached run has begun between the two.
                 Err(RunError::Busy { .. }) => {}
-                claimed => return claimed,
+                admission => return admission,
             }
         }
     }

@@ -18,7 +18,7 @@ use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use crate::active::ActiveRun;
 use crate::outcome::RunEnd;
 use crate::parts::{RunnerParts, check_ids};
-use crate::registry::Later;
+use crate::registry::LaterRuns;
 use crate::{FollowOptions, RunError, RunEvent, SessionRef};
 
 /// How the run that a [`Follow`] reads stands.
@@ -132,11 +132,11 @@ impl RunnerParts {
         self: &Arc<Self>,
         key: &SessionKey,
         run: Option<Arc<ActiveRun>>,
-        later: Option<Later>,
+        later: Option<LaterRuns>,
         options: FollowOptions,
     ) -> Result<Follow, RunError> {
         // First listen, then read: what is stored in between comes both ways and is recognised by its id.
-        let live = run.as_ref().and_then(|run| run.subscribe());
+        let feed = run.as_ref().and_then(|run| run.subscribe());
         let mut session = self.load_all(key).await?;
         let start = match &options.after {
             None => 0,
@@ -156,7 +156,7 @@ impl RunnerParts {
         let log = Log { sessions: Arc::clone(&self.services.sessions), head: session.head, known };
         let followed = Arc::new(Mutex::new(run));
         let source = Source { parts: Arc::clone(self), log, run: Arc::clone(&followed), later, options };
-        Ok(Follow { stream: Box::pin(follow(source, session.events, live)), run: followed })
+        Ok(Follow { stream: Box::pin(follow(source, session.events, feed)), run: followed })
     }
 
     /// What was appended behind an event; `None` where that is what comes behind it in the session.
@@ -209,7 +209,7 @@ struct Source {
     log: Log,
     run: Arc<Mutex<Option<Arc<ActiveRun>>>>,
     /// The runs that begin later, where the follower continues across pauses.
-    later: Option<Later>,
+    later: Option<LaterRuns>,
     options: FollowOptions,
 }
 
@@ -221,12 +221,12 @@ impl Source {
     /// What has come by now, without what the log has: first what the store has to tell because the run was too fast.
     async fn arrived(
         &mut self,
-        live: &mut Receiver<RunEvent>,
+        feed: &mut Receiver<RunEvent>,
         lagged: bool,
     ) -> Result<(Vec<Arc<Event>>, VecDeque<RunEvent>), RunError> {
         let mut missed = if lagged { self.log.catch_up().await? } else { Vec::new() };
         loop {
-            match self.drain(live) {
+            match self.drain(feed) {
                 Some(come) => return Ok((missed, come)),
                 None => missed.extend(self.log.catch_up().await?),
             }
@@ -234,10 +234,10 @@ impl Source {
     }
 
     /// The events that have come, behind the last one that the log has; `None` when some were lost.
-    fn drain(&mut self, live: &mut Receiver<RunEvent>) -> Option<VecDeque<RunEvent>> {
+    fn drain(&mut self, feed: &mut Receiver<RunEvent>) -> Option<VecDeque<RunEvent>> {
         let mut come = VecDeque::new();
         loop {
-            match live.try_recv() {
+            match feed.try_recv() {
                 // A fragment before an event that the log has is old.
                 Ok(event) if !event.is_partial() && self.log.known.contains(event.id()) => come.clear(),
                 Ok(event) => come.push_back(event),
@@ -248,7 +248,7 @@ impl Source {
     }
 
     /// Whether the follower continues behind the end of the run.
-    fn goes_on(&self) -> bool {
+    fn continues(&self) -> bool {
         let end = self.run().and_then(|run| run.end());
         self.options.across_pauses && matches!(end, None | Some(RunEnd::Waiting))
     }
@@ -257,7 +257,7 @@ impl Source {
     async fn pause(&mut self) -> Option<Receiver<RunEvent>> {
         let sleep = self.parts.services.clock.sleep(self.options.poll_interval);
         let later = self.later.as_mut()?;
-        let (run, live) = match select(pin!(later.recv()), sleep).await {
+        let (run, feed) = match select(pin!(later.recv()), sleep).await {
             Either::Left((begun, _)) => begun?,
             Either::Right(_) => return None,
         };
@@ -266,14 +266,14 @@ impl Source {
             return None;
         }
         *known = Some(run);
-        Some(live)
+        Some(feed)
     }
 }
 
 fn follow(
     mut source: Source,
     stored: Vec<Arc<Event>>,
-    mut live: Option<Receiver<RunEvent>>,
+    mut feed: Option<Receiver<RunEvent>>,
 ) -> impl Stream<Item = Result<RunEvent, RunError>> + Send {
     stream! {
         let mut stored = stored;
@@ -285,7 +285,7 @@ fn follow(
             }
             let mut lagged = false;
             // Without it the run has ended before anything could be missed.
-            'live: while let Some(events) = &mut live {
+            'feed: while let Some(events) = &mut feed {
                 let (missed, mut come) = match source.arrived(events, lagged).await {
                     Ok(arrived) => arrived,
                     Err(error) => {
@@ -309,7 +309,7 @@ fn follow(
                                 yield Ok(event);
                             }
                         }
-                        Err(RecvError::Closed) => break 'live,
+                        Err(RecvError::Closed) => break 'feed,
                         Err(RecvError::Lagged(_)) => break,
                     }
                 }
@@ -319,10 +319,10 @@ fn follow(
                 yield Err(error);
                 return;
             }
-            if !source.goes_on() {
+            if !source.continues() {
                 return;
             }
-            live = source.pause().await;
+            feed = source.pause().await;
             stored = match source.log.catch_up().await {
                 Ok(missed) => missed,
                 Err(error) => {

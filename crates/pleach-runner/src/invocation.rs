@@ -11,12 +11,12 @@ use pleach_core::{Content, Event};
 use pleach_workflow::Engine;
 
 use crate::RunError;
+use crate::abort_events::abort_events;
 use crate::active::ActiveRun;
-use crate::drive::{Drive, must_stop, stopped};
 use crate::outcome::Outcome;
 use crate::parts::RunnerParts;
-use crate::quiet::Quiet;
-use crate::seal::seals;
+use crate::repeat_filter::RepeatFilter;
+use crate::root_driver::{RootDriver, must_stop, stopped};
 use crate::seat::{Item, Shown};
 use crate::store::{Store, Stored};
 
@@ -29,7 +29,7 @@ pub(crate) struct Invocation {
     /// The stored event of the message.
     pub(crate) user_event: Option<Arc<Event>>,
     /// What a resume holds back.
-    pub(crate) quiet: Quiet,
+    pub(crate) repeats: RepeatFilter,
 }
 
 impl Invocation {
@@ -38,7 +38,7 @@ impl Invocation {
     ///
     /// Dropping the stream cancels what runs.
     pub(crate) fn run(self, parts: Arc<RunnerParts>, run: Arc<ActiveRun>) -> impl Stream<Item = Item> + Send {
-        let Self { ic, engine, mut store, input, user_event, mut quiet } = self;
+        let Self { ic, engine, mut store, input, user_event, mut repeats } = self;
         try_stream! {
             if let Some(event) = user_event {
                 yield Shown::message(event);
@@ -48,19 +48,19 @@ impl Invocation {
                 yield Shown::event(store.take(&ic, Arc::new(early_exit(&ic, content))).await?.shown);
                 ended = Some(Ok(NodeEnd::Done(NodeResult::default())));
             } else {
-                let root = root_context(Arc::clone(&ic));
-                let mut drive = Drive::new(Box::pin(engine.run_root(&root, &*parts.root, input)));
-                'drive: loop {
+                let root_ctx = root_context(Arc::clone(&ic));
+                let mut root = RootDriver::new(Box::pin(engine.run_root(&root_ctx, &*parts.root, input)));
+                'run: loop {
                     while let Some((ticket, event)) = ic.engine().queue().take() {
-                        let Some((ticket, event)) = quiet.pass(ic.engine().queue(), ticket, event) else { continue };
-                        for held in quiet.release() {
-                            yield Shown::event(drive.drive_while(store.take(&ic, held)).await?.shown);
+                        let Some((ticket, event)) = repeats.pass(ic.engine().queue(), ticket, event) else { continue };
+                        for held in repeats.release() {
+                            yield Shown::event(root.drive_while(store.take(&ic, held)).await?.shown);
                         }
-                        let Stored { shown, original } = drive.drive_while(store.take(&ic, event)).await?;
+                        let Stored { shown, original } = root.drive_while(store.take(&ic, event)).await?;
                         yield Shown::event(shown);
                         // What several lanes have queued meanwhile may be dropped (R1130).
                         if must_stop(&ic, &run) {
-                            break 'drive;
+                            break 'run;
                         }
                         ic.engine().queue().acknowledge(ticket, original);
                     }
@@ -70,19 +70,19 @@ impl Invocation {
                     if ic.engine().work_gate().is_wanted() {
                         store.claim(&ic).await?;
                     }
-                    drive.step(&ic, &run).await;
-                    ended = drive.take_end();
+                    root.step(&ic, &run).await;
+                    ended = root.take_end();
                 }
             }
             if let Some(Ok(end)) = &ended {
-                for held in quiet.end(!end.is_done()) {
+                for held in repeats.end(!end.is_done()) {
                     yield Shown::event(store.take(&ic, held).await?.shown);
                 }
             }
             let (cut, aborted) = (run.is_closing(), ic.is_aborted());
             if aborted && !cut {
-                for seal in seals(&ic, &parts.root.spec().name) {
-                    yield Shown::event(store.take(&ic, Arc::new(seal)).await?.shown);
+                for event in abort_events(&ic, &parts.root.spec().name) {
+                    yield Shown::event(store.take(&ic, Arc::new(event)).await?.shown);
                 }
             }
             let outcome = match ended {

@@ -4,8 +4,10 @@
 //! This crate owns the order of things in one invocation ([`Runner`], [`Run`]): persist, then yield, then let the node
 //! go on. It runs no node itself (that is `pleach-workflow`) and stores nothing itself (that is a session service).
 
+mod abort_events;
 mod active;
 mod answer;
+mod answer_checks;
 mod app;
 mod begin;
 mod builder;
@@ -13,7 +15,6 @@ mod closing;
 mod compaction;
 mod detached;
 mod drain;
-mod drive;
 mod driver;
 mod enter;
 mod error;
@@ -26,21 +27,20 @@ mod join;
 mod message;
 mod open;
 mod outcome;
-mod overlay;
 mod parts;
+mod plugin_change;
 mod question_ref;
-mod quiet;
 mod recorded;
 mod registry;
+mod repeat_filter;
 mod request;
 mod rewind;
+mod root_driver;
 mod run;
 mod run_event;
 mod runner;
-mod seal;
 mod seat;
 mod store;
-mod strict;
 mod trace;
 
 pub use app::App;

@@ -12,13 +12,13 @@ use smol_str::SmolStr;
 use tracing::Span;
 
 use crate::active::ActiveRun;
-use crate::answer::{Answered, resolve};
+use crate::answer::{AnswerTarget, resolve};
+use crate::answer_checks::resolve_answers;
 use crate::join::Share;
 use crate::message::as_user;
 use crate::parts::{RunnerParts, check_ids};
-use crate::quiet::Quiet;
+use crate::repeat_filter::RepeatFilter;
 use crate::store::Store;
-use crate::strict::resolve_strict;
 use crate::{RunError, RunRequest};
 
 /// What a request comes to.
@@ -36,7 +36,7 @@ pub(crate) struct Opening {
     pub(crate) store: Store,
     pub(crate) message: Option<Content>,
     /// What the message answers.
-    pub(crate) answered: Option<Answered>,
+    pub(crate) answered: Option<AnswerTarget>,
     pub(crate) state_delta: Map,
     /// The stored message that the invocation started with.
     pub(crate) original: Option<Arc<Event>>,
@@ -44,14 +44,14 @@ pub(crate) struct Opening {
     /// Whether events of the invocation are stored.
     pub(crate) resumes: bool,
     /// What a resume holds back.
-    pub(crate) quiet: Quiet,
+    pub(crate) repeats: RepeatFilter,
 }
 
 /// A request's message, as its session takes it.
 #[derive(Default)]
 struct Checked {
     message: Option<Content>,
-    answered: Option<Answered>,
+    answered: Option<AnswerTarget>,
     /// The history of the invocation that is answered, where the check has read it.
     history: Option<History>,
 }
@@ -88,10 +88,10 @@ impl RunnerParts {
             return Err(RunError::UnknownInvocation { session: key, invocation: named.to_string() });
         }
         let history = history.unwrap_or_else(|| History::of(&own));
-        let is_quiet = resumes && message.is_none() && request.state_delta.is_empty();
-        let quiet = match is_quiet {
-            true => Quiet::resume(&own, &self.root.spec().name, answered.is_some()),
-            false => Quiet::default(),
+        let drops_repeats = resumes && message.is_none() && request.state_delta.is_empty();
+        let repeats = match drops_repeats {
+            true => RepeatFilter::resume(&own, &self.root.spec().name, answered.is_some()),
+            false => RepeatFilter::default(),
         };
         let invocation_id = known.unwrap_or_else(|| InvocationId::from(format!("e-{}", self.services.ids.uuid())));
         let engine = Arc::new(Engine::new());
@@ -99,7 +99,8 @@ impl RunnerParts {
         let ic = Arc::new(self.setup(&request, session, invocation_id, &engine).open());
         let span = self.on_span.open(&ic, self.root.spec(), resumes);
         let state_delta = request.state_delta;
-        let opening = Opening { ic, engine, store, message, answered, state_delta, original, history, resumes, quiet };
+        let opening =
+            Opening { ic, engine, store, message, answered, state_delta, original, history, resumes, repeats };
         Ok(Opened::Own(Box::new(opening), span))
     }
 
@@ -129,8 +130,8 @@ impl RunnerParts {
     /// Finds what the message answers, and checks it.
     fn check(&self, request: &RunRequest, session: &Session) -> Result<Checked, RunError> {
         let Some(message) = request.message.clone().map(as_user) else { return Ok(Checked::default()) };
-        if let Some(strict) = &request.strict {
-            let taken = resolve_strict(&message, strict, &session.events, &*self.root)?;
+        if let Some(answer_checks) = &request.answer_checks {
+            let taken = resolve_answers(&message, answer_checks, &session.events, &*self.root)?;
             let (answered, history) = (Some(taken.answered), Some(taken.history));
             return Ok(Checked { message: taken.message, answered, history });
         }

@@ -102,7 +102,7 @@ impl AnswerOptions {
 
 /// What [`Runner::answer`](crate::Runner::answer) adds to a message with answers.
 #[derive(Clone, Debug)]
-pub(crate) struct Strict {
+pub(crate) struct AnswerChecks {
     /// The questions, in the order of the message's parts.
     pub(crate) questions: Vec<QuestionRef>,
     pub(crate) options: AnswerOptions,

@@ -9,11 +9,11 @@ use pleach_session::{live_events_of, open_questions};
 
 use crate::RunError;
 use crate::active::ActiveRun;
-use crate::drive::{Drive, must_stop};
 use crate::invocation::Invocation;
 use crate::open::is_aborted;
 use crate::outcome::Outcome;
 use crate::parts::RunnerParts;
+use crate::root_driver::{RootDriver, must_stop};
 
 /// Leaves on `run` how the invocation has ended, as history says.
 ///
@@ -69,15 +69,15 @@ pub(crate) async fn recorded(
 async fn replay(parts: &RunnerParts, begun: &Invocation, run: &ActiveRun) -> Result<Option<NodeEnd>, RunError> {
     let Invocation { ic, engine, input, .. } = begun;
     ic.engine().work_gate().close();
-    let root = root_context(Arc::clone(ic));
-    let mut drive = Drive::new(Box::pin(engine.run_root(&root, &*parts.root, input.clone())));
+    let root_ctx = root_context(Arc::clone(ic));
+    let mut root = RootDriver::new(Box::pin(engine.run_root(&root_ctx, &*parts.root, input.clone())));
     while !must_stop(ic, run) && !ic.engine().work_gate().is_wanted() {
-        drive.step(ic, run).await;
+        root.step(ic, run).await;
         // What a replay emits again is stored already.
         while let Some((ticket, event)) = ic.engine().queue().take() {
             ic.engine().queue().acknowledge(ticket, event);
         }
-        if let Some(end) = drive.take_end() {
+        if let Some(end) = root.take_end() {
             return end.map(Some).map_err(RunError::from);
         }
     }

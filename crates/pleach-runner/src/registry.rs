@@ -11,7 +11,7 @@ use crate::active::ActiveRun;
 use crate::{RunError, RunEvent, SessionRef};
 
 /// What a run that has found its session may do there.
-pub(crate) enum Claimed {
+pub(crate) enum Admission {
     /// Begin, once these have ended.
     Own(Vec<Arc<ActiveRun>>),
     /// Join this run, which has the same invocation.
@@ -30,14 +30,14 @@ struct Inner {
     /// By session id, which every request names; in the order in which they began.
     runs: HashMap<SessionId, Vec<Arc<ActiveRun>>>,
     /// Who wants to hear of the runs that begin in a session.
-    watchers: HashMap<SessionKey, Vec<UnboundedSender<Begun>>>,
+    watchers: HashMap<SessionKey, Vec<UnboundedSender<StartedRun>>>,
 }
 
 /// A run that has begun, and its events from the beginning.
-pub(crate) type Begun = (Arc<ActiveRun>, Receiver<RunEvent>);
+pub(crate) type StartedRun = (Arc<ActiveRun>, Receiver<RunEvent>);
 
 /// The runs that begin in a session, as they come.
-pub(crate) type Later = UnboundedReceiver<Begun>;
+pub(crate) type LaterRuns = UnboundedReceiver<StartedRun>;
 
 impl ActiveRuns {
     fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -75,24 +75,24 @@ impl ActiveRuns {
     /// # Errors
     /// [`RunError::Busy`] when a detached run is in it: nobody could make that one wait, so the newcomer would take the
     /// session from under it.
-    pub(crate) fn claim(&self, run: &Arc<ActiveRun>, key: &SessionKey) -> Result<Claimed, RunError> {
+    pub(crate) fn admit(&self, run: &Arc<ActiveRun>, key: &SessionKey) -> Result<Admission, RunError> {
         let key = stored(key);
         let mut inner = self.inner();
         let runs = inner.runs.get(&key.session_id).map(Vec::as_slice).unwrap_or_default();
         let others = runs.iter().filter(|other| !Arc::ptr_eq(other, run) && other.is_in(&key));
-        let wanted = run.wanted();
+        let wanted = run.requested_invocation();
         if let Some(leader) = wanted.and_then(|id| others.clone().find(|other| other.can_be_joined(id))) {
-            return Ok(Claimed::Join(Arc::clone(leader)));
+            return Ok(Admission::Join(Arc::clone(leader)));
         }
-        let (settled, working): (Vec<_>, Vec<_>) = others.partition(|other| other.is_summing_up());
+        let (finishing, working): (Vec<_>, Vec<_>) = others.partition(|other| other.is_summing_up());
         if let Some(rival) = working.into_iter().find(|other| other.is_detached()) {
             return Err(RunError::Busy { session: key, invocation: rival.invocation() });
         }
-        settled.iter().for_each(|other| other.cut());
-        let ending = settled.into_iter().filter(|other| other.is_detached()).cloned().collect();
+        finishing.iter().for_each(|other| other.cut());
+        let ending = finishing.into_iter().filter(|other| other.is_detached()).cloned().collect();
         inner.announce(&key, run);
         run.set_key(key);
-        Ok(Claimed::Own(ending))
+        Ok(Admission::Own(ending))
     }
 
     /// The run that a queued one has to wait for: a detached one of the session, or one that was queued before it.
@@ -131,9 +131,9 @@ impl ActiveRuns {
     }
 
     /// The runs that begin in a session from now on.
-    pub(crate) fn watch(&self, key: &SessionKey) -> Later {
-        let (tell, later) = unbounded_channel();
-        self.inner().watchers.entry(stored(key)).or_default().push(tell);
+    pub(crate) fn watch(&self, key: &SessionKey) -> LaterRuns {
+        let (sender, later) = unbounded_channel();
+        self.inner().watchers.entry(stored(key)).or_default().push(sender);
         later
     }
 

@@ -6,7 +6,7 @@ use pleach_context::{AbortSignal, RunConfig};
 use pleach_core::{Content, Event, InvocationId, Map, SessionId, SessionKey, Unstorable, UserId, bounded_event};
 
 use crate::Message;
-use crate::question_ref::Strict;
+use crate::question_ref::AnswerChecks;
 
 /// Everything that starting or resuming an invocation can be given. ADK: the arguments of `run_async`.
 #[derive(Clone)]
@@ -46,7 +46,7 @@ pub struct RunRequest {
     /// How the caller can stop the invocation.
     pub abort: AbortSignal,
     /// Which questions the message answers, when it comes from [`Runner::answer`](crate::Runner::answer).
-    pub(crate) strict: Option<Strict>,
+    pub(crate) answer_checks: Option<AnswerChecks>,
     /// What was wrong with the message or the state, which are no longer here then.
     pub(crate) refused: Option<Unstorable>,
 }
@@ -62,7 +62,7 @@ impl RunRequest {
             config: RunConfig::default(),
             yield_user_message: false,
             abort: AbortSignal::new(),
-            strict: None,
+            answer_checks: None,
             refused: None,
         }
     }

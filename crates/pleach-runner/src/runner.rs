@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::answer::response_part;
 use crate::message::of_parts;
 use crate::parts::RunnerParts;
-use crate::question_ref::Strict;
+use crate::question_ref::AnswerChecks;
 use crate::run::Run;
 use crate::{AnswerOptions, Follow, FollowOptions, Message, QuestionRef, RunError, RunRequest, SessionRef};
 
@@ -106,7 +106,7 @@ impl Runner {
             questions.push(question);
         }
         let mut request = RunRequest::new(session).message(of_parts(parts));
-        request.strict = (!questions.is_empty()).then_some(Strict { questions, options });
+        request.answer_checks = (!questions.is_empty()).then_some(AnswerChecks { questions, options });
         Ok(self.start(request))
     }
 

@@ -32,7 +32,7 @@ impl Shown {
 pub(crate) type Item = Result<Shown, RunError>;
 
 /// What a run is driven by.
-pub(crate) trait Drive: Send {
+pub(crate) trait PollRun: Send {
     /// Takes the run in among those that are under way, if it has not begun.
     ///
     /// # Errors
@@ -55,7 +55,7 @@ pub(crate) struct Seat {
 #[derive(Default)]
 struct Inner {
     /// `None` while a reader polls it, and at the end.
-    driver: Option<Box<dyn Drive>>,
+    driver: Option<Box<dyn PollRun>>,
     over: bool,
     /// The complete events so far, for those who join.
     shown: Vec<Shown>,
@@ -113,7 +113,7 @@ impl Seat {
     }
 
     /// Takes the driver of a new run; returns its first reader.
-    pub(crate) fn open(&self, driver: impl Drive + 'static) -> u32 {
+    pub(crate) fn open(&self, driver: impl PollRun + 'static) -> u32 {
         let mut inner = self.inner();
         inner.driver = Some(Box::new(driver));
         inner.add(VecDeque::new())
@@ -190,26 +190,26 @@ impl Seat {
         }
         drop(inner);
         let Some(driver) = driver else { return Poll::Pending };
-        let mut turn = Turn { seat: self, reader, driver: Some(driver) };
+        let mut poll = ActivePoll { seat: self, reader, driver: Some(driver) };
         let polled = if alone {
-            turn.poll(cx)
+            poll.poll(cx)
         } else {
             let waker = Waker::from(Arc::new(WakeAll(Arc::downgrade(self))));
-            turn.poll(&mut TaskContext::from_waker(&waker))
+            poll.poll(&mut TaskContext::from_waker(&waker))
         };
-        turn.end(alone, &polled, cx.waker());
+        poll.end(alone, &polled, cx.waker());
         polled
     }
 }
 
 /// One poll of a run.
-struct Turn<'a> {
+struct ActivePoll<'a> {
     seat: &'a Arc<Seat>,
     reader: u32,
-    driver: Option<Box<dyn Drive>>,
+    driver: Option<Box<dyn PollRun>>,
 }
 
-impl Turn<'_> {
+impl ActivePoll<'_> {
     fn poll(&mut self, cx: &mut TaskContext<'_>) -> Poll<Option<Item>> {
         self.driver.as_mut().map_or(Poll::Ready(None), |driver| driver.poll(cx))
     }
@@ -253,7 +253,7 @@ impl Turn<'_> {
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for ActivePoll<'_> {
     /// A panic in the stream ends the run for all.
     fn drop(&mut self) {
         let Some(driver) = self.driver.take() else { return };

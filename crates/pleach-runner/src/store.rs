@@ -10,7 +10,7 @@ use pleach_core::{Event, EventId, SessionHead, micros, seconds, take_temp};
 use crate::RunError;
 use crate::active::ActiveRun;
 use crate::answer::warn_unenforced;
-use crate::overlay::overlay;
+use crate::plugin_change::apply_plugin_change;
 
 /// The times that a node may give its own events, in seconds: what every backend and google-adk can read. Anything
 /// else counts as not given.
@@ -77,7 +77,7 @@ impl Store {
                     change.set_custom_metadata(Some(merged));
                 }
                 let changed = Arc::make_mut(&mut event);
-                overlay(changed, change);
+                apply_plugin_change(changed, change);
                 if let Some(original) = original.as_deref().filter(|_| !changed.is_partial()) {
                     ic.engine().take_changed_delta(original, changed);
                 }
@@ -108,7 +108,7 @@ impl Store {
         }
         let (mut temp, writes) = (None, event.actions().state_writes());
         if !event.actions().state_delta().is_empty() {
-            ic.engine().settle_delta(&mut event);
+            ic.engine().resolve_delta(&mut event);
             temp = take_temp(Arc::make_mut(&mut event).actions_mut().state_delta_mut());
         }
         let has_ops = !event.actions().state_ops().is_empty();

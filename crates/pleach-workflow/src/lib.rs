@@ -4,9 +4,9 @@
 //! one run from its first attempt to its last event, and [`Engine`] runs dynamic children and decides what a resume
 //! may skip. It stores nothing: events leave through the invocation's queue.
 
+mod approval;
 mod engine;
 mod function;
-mod gate;
 mod graph;
 mod join;
 mod parallel_worker;

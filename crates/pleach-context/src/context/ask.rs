@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::Context;
 use crate::NodeError;
-use crate::engine::LiveCall;
+use crate::engine::InFlightCall;
 use crate::extract::warn_unread;
 
 impl Context {
@@ -71,7 +71,7 @@ impl Context {
                 "Node '{node}' asks in the middle of its body, so it must run again when the answer comes: add it with `FunctionNode::new(\"{node}\", …).rerun_on_resume(true)`, or return a `RequestInput` instead."
             ));
         }
-        let live = LiveCall::enter(self);
+        let live = InFlightCall::enter(self);
         match self.emit(question).await {
             Ok(()) => live.park().await,
             Err(error) => error,

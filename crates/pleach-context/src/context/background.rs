@@ -64,13 +64,13 @@ impl Context {
             ))
         };
         let mut around = std::iter::successors(self.engine().parent(), |run| run.engine().parent());
-        let owner = around.find(|run| run.cell().detached.is_some()).ok_or_else(nobody)?;
+        let owner = around.find(|run| run.cell().background.is_some()).ok_or_else(nobody)?;
         let scheduler = Arc::clone(self.invocation().engine().scheduler());
         let child = scheduler.run_detached(self.clone(), node, input.into(), options)?;
         let path = child.path.clone();
         // It may have ended meanwhile, when this is called in a task of its own.
-        owner.cell().detached.as_mut().ok_or_else(nobody)?.push(child);
-        self.invocation().note_detached();
+        owner.cell().background.as_mut().ok_or_else(nobody)?.push(child);
+        self.invocation().note_background();
         // When called in another task, only this wakes the workflow.
         let body = owner.cell().body.take();
         body.into_iter().for_each(Waker::wake);

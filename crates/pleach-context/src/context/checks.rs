@@ -67,7 +67,7 @@ impl Context {
             )));
         }
         let mut cell = self.cell();
-        self.pass_failures(&mut cell);
+        self.record_caught_failures(&mut cell);
         if options.use_as_output {
             if cell.has_delegate {
                 return Err(NodeError::value(format!(

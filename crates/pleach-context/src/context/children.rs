@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::Context;
-use crate::engine::{Engine as _, LiveCall, NodeEnd, NodeResult, RunState};
+use crate::engine::{Engine as _, InFlightCall, NodeEnd, NodeResult, RunState};
 use crate::extract::Feeds;
 use crate::node::Decode;
 use crate::{Node, NodeError, NodeInput, RunOptions, TypedNode};
@@ -63,7 +63,7 @@ impl Context {
             return Box::pin(std::future::ready(Err(error)));
         }
         let raise_on_wait = options.raise_on_wait;
-        let claims = options.use_as_output;
+        let is_delegate = options.use_as_output;
         let input = match input.into() {
             NodeInput::Json(value) => match self.bounded_input(value) {
                 Ok(input) => input,
@@ -74,11 +74,11 @@ impl Context {
         let child = self.invocation().engine().scheduler().run_child(self, node, input, options);
         Box::pin(async move {
             // Counted from the first poll on: a call that is only kept for later must not hold up a pause.
-            let live = LiveCall::enter(self);
+            let live = InFlightCall::enter(self);
             match child.await? {
                 NodeEnd::Done(NodeResult { output, .. }) => {
-                    if claims {
-                        self.cell().claim_output(&output);
+                    if is_delegate {
+                        self.cell().adopt_delegate_output(&output);
                     }
                     Ok(output)
                 }
@@ -117,9 +117,9 @@ impl Context {
 impl RunState {
     /// The output of a delegate is this run's output too, unless the run gave one itself.
     // R706, better than ADK
-    fn claim_output(&mut self, output: &NodeInput) {
+    fn adopt_delegate_output(&mut self, output: &NodeInput) {
         if !self.output.is_set() && !output.is_null() {
-            self.claimed_output = Some(output.clone());
+            self.delegate_output = Some(output.clone());
         }
     }
 }

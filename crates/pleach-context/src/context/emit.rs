@@ -3,7 +3,7 @@
 use pleach_core::Event;
 
 use super::Context;
-use crate::engine::{Engine as _, LiveCall, Sending};
+use crate::engine::{Engine as _, InFlightCall, Sending};
 use crate::{NodeError, Yield};
 
 impl Context {
@@ -19,7 +19,7 @@ impl Context {
     /// # Cancel safety
     /// Once polled, the event is stored also when the future is dropped.
     pub async fn emit(&self, item: impl Into<Yield>) -> Result<(), NodeError> {
-        let _live = LiveCall::enter(self);
+        let _live = InFlightCall::enter(self);
         let Some(staged) = self.engine().stage(item.into())? else { return Ok(()) };
         if staged.event.is_partial() {
             self.invocation().engine().queue().push_unwaited(staged.event);
@@ -28,9 +28,9 @@ impl Context {
             }
             return Ok(());
         }
-        let carries = staged.carries;
-        let stored = Sending { ctx: self, event: Some(staged.event), ticket: None, carries }.await;
-        self.engine().settle(carries, stored);
+        let output_source = staged.output_source;
+        let stored = Sending { ctx: self, event: Some(staged.event), ticket: None, output_source }.await;
+        self.engine().mark_stored(output_source, stored);
         Ok(())
     }
 

@@ -6,7 +6,7 @@ use pleach_core::{Branch, Content, NodePath};
 use smol_str::SmolStr;
 
 use super::Context;
-use crate::engine::{Engine as _, GraphNames, Place, RunState};
+use crate::engine::{Engine as _, GraphNames, GraphPosition, RunState};
 use crate::{InvocationContext, RunConfig};
 
 impl Context {
@@ -56,9 +56,11 @@ impl Context {
     /// runs.
     #[must_use]
     pub fn triggered_by(&self) -> &str {
-        match (self.inner.place, self.names()) {
-            (Some(Place { by: Some(by), .. }), Some(names)) => names.nodes.get(by as usize).map_or("", SmolStr::as_str),
-            (Some(Place { by: None, .. }), _) => "__START__",
+        match (self.inner.position, self.names()) {
+            (Some(GraphPosition { by: Some(by), .. }), Some(names)) => {
+                names.nodes.get(by as usize).map_or("", SmolStr::as_str)
+            }
+            (Some(GraphPosition { by: None, .. }), _) => "__START__",
             _ => "",
         }
     }
@@ -66,7 +68,7 @@ impl Context {
     /// The names of all predecessors in the graph; empty for dynamic and root runs.
     #[must_use]
     pub fn in_nodes(&self) -> &[SmolStr] {
-        let place = self.inner.place;
+        let place = self.inner.position;
         let known = place.zip(self.names()).and_then(|(place, names)| names.predecessors.get(place.node as usize));
         known.map(Vec::as_slice).unwrap_or_default()
     }

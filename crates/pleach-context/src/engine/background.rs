@@ -9,14 +9,14 @@ use super::{NodeEnd, RunHandle};
 use crate::NodeError;
 
 /// A background child, on its way to the workflow that runs it.
-pub struct DetachedChild {
+pub struct BackgroundChild {
     /// The path of its run.
     pub path: NodePath,
     /// The run itself.
     pub run: BoxFuture<'static, Result<NodeEnd, NodeError>>,
 }
 
-impl fmt::Debug for DetachedChild {
+impl fmt::Debug for BackgroundChild {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DetachedChild").field("path", &self.path).finish_non_exhaustive()
     }
@@ -24,30 +24,30 @@ impl fmt::Debug for DetachedChild {
 
 /// Returns the error of a question that a background child asks.
 #[must_use]
-pub fn asked_detached() -> NodeError {
+pub fn asked_in_background() -> NodeError {
     let message = "A dynamic node started with `run_detached` asked for input, but a detached node cannot be resumed. Wait for it with `Context::run`.";
     NodeError::new("RuntimeError", message)
 }
 
 impl RunHandle<'_> {
     /// Makes this run, a workflow's, accept background children.
-    pub fn accept_detached(self) {
-        self.0.cell().detached = Some(Vec::new());
+    pub fn accept_background(self) {
+        self.0.cell().background = Some(Vec::new());
     }
 
     /// Makes this run refuse further background children.
-    pub fn refuse_detached(self) {
-        let left = self.0.cell().detached.take();
+    pub fn refuse_background(self) {
+        let left = self.0.cell().background.take();
         // They hold contexts, so they go when the lock is free.
         drop(left);
     }
 
     /// Takes the background children that have arrived since the last call.
     #[must_use]
-    pub fn take_detached(self) -> Vec<DetachedChild> {
-        if !self.0.invocation().has_detached() {
+    pub fn take_background(self) -> Vec<BackgroundChild> {
+        if !self.0.invocation().has_background() {
             return Vec::new();
         }
-        self.0.cell().detached.as_mut().map(std::mem::take).unwrap_or_default()
+        self.0.cell().background.as_mut().map(std::mem::take).unwrap_or_default()
     }
 }

@@ -9,24 +9,24 @@ use crate::{ChildFailure, Context, NodeInput};
 
 impl Context {
     /// Records the failures that the body has received: it continues, and a resume must find them.
-    pub(crate) fn pass_failures(&self, cell: &mut RunState) {
-        let Some(Failures { got, passed }) = cell.failures.as_deref_mut() else { return };
-        for (run, failure) in got.drain(..) {
+    pub(crate) fn record_caught_failures(&self, cell: &mut RunState) {
+        let Some(Failures { received, caught }) = cell.failures.as_deref_mut() else { return };
+        for (run, failure) in received.drain(..) {
             self.invocation().engine().queue().note_caught(&run, &failure);
-            passed.push((run, failure));
+            caught.push((run, failure));
         }
-        cell.passes |= !passed.is_empty();
+        cell.has_caught |= !caught.is_empty();
     }
 
     /// The run has completed: without a record of that, a resume could not distinguish it from one interrupted after the
     /// child whose event is its output.
-    pub(crate) fn settle_delegation(&self, cell: &mut RunState) {
+    pub(crate) fn record_delegation(&self, cell: &mut RunState) {
         let completes = cell.has_delegate && cell.error.is_none() && cell.interrupts.is_empty();
-        if !completes || std::mem::replace(&mut cell.settled, true) {
+        if !completes || std::mem::replace(&mut cell.delegation_recorded, true) {
             return;
         }
         let unrecorded = cell.unrecorded_output();
-        if cell.claimed_output.is_some() || unrecorded.is_some() {
+        if cell.delegate_output.is_some() || unrecorded.is_some() {
             self.invocation().engine().queue().note_delegated(self.node_path(), unrecorded.cloned());
         }
     }
@@ -37,41 +37,41 @@ impl RunHandle<'_> {
     pub fn note_failure(self, run: &NodePath, failure: &ChildFailure) {
         let mut cell = self.0.cell();
         let failures = cell.failures.get_or_insert_default();
-        if !failures.passed.iter().any(|(known, _)| known == run) {
-            failures.got.push((run.clone(), failure.clone()));
+        if !failures.caught.iter().any(|(known, _)| known == run) {
+            failures.received.push((run.clone(), failure.clone()));
         }
     }
 
     /// Records that history gives the body the failure of its child that ran at `run`: it went past it then.
     pub fn note_recorded_failure(self, run: &NodePath, failure: &ChildFailure) {
         let mut cell = self.0.cell();
-        cell.failures.get_or_insert_default().passed.push((run.clone(), failure.clone()));
-        cell.passes = true;
+        cell.failures.get_or_insert_default().caught.push((run.clone(), failure.clone()));
+        cell.has_caught = true;
     }
 
     /// Returns whether this attempt has gone past failures that history would still count after its end.
     #[must_use]
-    pub fn passes_failures(self) -> bool {
-        self.0.cell().passes
+    pub fn has_caught_failures(self) -> bool {
+        self.0.cell().has_caught
     }
 
     /// Hands that over to the caller, whose attempt ends it, when this run has not completed.
-    pub fn leave_passed_failures(self) {
+    pub fn hand_over_caught_failures(self) {
         let Some(parent) = self.0.engine().parent() else { return };
-        if self.0.cell().passes {
-            parent.cell().passes = true;
+        if self.0.cell().has_caught {
+            parent.cell().has_caught = true;
         }
     }
 
     /// Returns whether the body has gone past this failure of a child.
     #[must_use]
-    pub fn has_passed(self, failure: &ChildFailure) -> bool {
+    pub fn has_caught(self, failure: &ChildFailure) -> bool {
         let same = |passed: &ChildFailure| {
             passed.path == failure.path
                 && passed.error.code() == failure.error.code()
                 && passed.error.message() == failure.error.message()
         };
-        self.0.cell().failures.as_ref().is_some_and(|failures| failures.passed.iter().any(|(_, passed)| same(passed)))
+        self.0.cell().failures.as_ref().is_some_and(|failures| failures.caught.iter().any(|(_, passed)| same(passed)))
     }
 
     /// Returns whether this run, or one above it, is tried again in this process.
@@ -82,18 +82,18 @@ impl RunHandle<'_> {
 
     /// The same before the last event of the body is sent, so that it is recorded there.
     pub fn note_completion(self) {
-        self.0.settle_delegation(&mut self.0.cell());
+        self.0.record_delegation(&mut self.0.cell());
     }
 }
 
 impl RunState {
     /// The output, if it is not the one of the delegate's event: the body's own, or the answer to the delegate's question.
     fn unrecorded_output(&self) -> Option<&Value> {
-        let recorded = match &self.claimed_output {
+        let recorded = match &self.delegate_output {
             Some(NodeInput::Output(event)) => event.output(),
             _ => None,
         };
-        let output = match (&self.output, &self.claimed_output) {
+        let output = match (&self.output, &self.delegate_output) {
             (Output::Pending(value), _) => Some(value),
             (Output::Stored(output), _) => output.value(),
             (Output::Unset | Output::Sending, Some(NodeInput::Json(answer))) => Some(&**answer),

@@ -7,27 +7,27 @@ use std::task::{Context as TaskContext, Poll};
 
 use pleach_core::Event;
 
-use super::{Carries, Engine as _, Output, RunHandle, Ticket};
+use super::{Engine as _, Output, OutputSource, RunHandle, Ticket};
 use crate::{Context, NodeInput};
 
 impl<'a> RunHandle<'a> {
     /// Records that a staged event is stored: its output is shared with the event from now on.
-    pub fn settle(self, carries: Carries, stored: Arc<Event>) {
-        match carries {
-            Carries::Nothing => {}
-            Carries::Output => self.0.cell().output = Output::Stored(NodeInput::Output(stored)),
-            Carries::Content => self.0.cell().output = Output::Stored(NodeInput::Content(stored)),
+    pub fn mark_stored(self, output_source: OutputSource, stored: Arc<Event>) {
+        match output_source {
+            OutputSource::None => {}
+            OutputSource::Output => self.0.cell().output = Output::Stored(NodeInput::Output(stored)),
+            OutputSource::Content => self.0.cell().output = Output::Stored(NodeInput::Content(stored)),
         }
     }
 
     /// Sends an event as it is and waits until it is stored.
     pub fn deliver(self, event: Event) -> impl Future<Output = Arc<Event>> + Unpin + 'a {
-        Sending { ctx: self.0, event: Some(Arc::new(event)), ticket: None, carries: Carries::Nothing }
+        Sending { ctx: self.0, event: Some(Arc::new(event)), ticket: None, output_source: OutputSource::None }
     }
 
     /// The output event whose emit was dropped before it was stored, if there is one.
     #[must_use]
-    pub fn take_abandoned(self) -> Option<(Ticket, Carries)> {
+    pub fn take_abandoned(self) -> Option<(Ticket, OutputSource)> {
         self.0.cell().abandoned.take()
     }
 }
@@ -37,7 +37,7 @@ pub(crate) struct Sending<'a> {
     pub(crate) ctx: &'a Context,
     pub(crate) event: Option<Arc<Event>>,
     pub(crate) ticket: Option<Ticket>,
-    pub(crate) carries: Carries,
+    pub(crate) output_source: OutputSource,
 }
 
 impl Future for Sending<'_> {
@@ -63,11 +63,11 @@ impl Future for Sending<'_> {
 impl Drop for Sending<'_> {
     fn drop(&mut self) {
         let Some(ticket) = self.ticket else { return };
-        if self.carries == Carries::Nothing {
+        if self.output_source == OutputSource::None {
             self.ctx.invocation().engine().queue().forget(ticket);
         } else {
             // The event is stored all the same and carries the run's output: the end of the run waits for it.
-            self.ctx.cell().abandoned = Some((ticket, self.carries));
+            self.ctx.cell().abandoned = Some((ticket, self.output_source));
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use pleach_core::{Event, Map};
 
 use super::{EventQueue, InvocationHandle, NodeScheduler, Services, WorkGate};
-use crate::invocation::{Past, lock};
+use crate::invocation::{HistoryCache, lock};
 use crate::{DeadEnd, History, InvocationContext, NodeError};
 
 impl InvocationContext {
@@ -89,7 +89,7 @@ impl<'a> InvocationHandle<'a> {
 
     /// Decides what an event's state delta stores for keys that other runs write too: the newest write counts, also when the
     /// event of an older one is stored behind it. For the Runner, right before the append.
-    pub fn settle_delta(self, event: &mut Arc<Event>) {
+    pub fn resolve_delta(self, event: &mut Arc<Event>) {
         let state = lock(&self.0.state);
         if state.is_contended(event.actions()) {
             state.before_store(Arc::make_mut(event).actions_mut());
@@ -128,21 +128,21 @@ impl<'a> InvocationHandle<'a> {
     /// What was read before is not read again, unless the history is still shared.
     // R404, R644, R1001
     pub fn read_history(self) {
-        let mut past = lock(&self.0.history);
+        let mut cache = lock(&self.0.history);
         let events = lock(&self.0.events);
         let own = |event: &&Arc<Event>| event.invocation_id() == self.0.invocation_id();
-        let read = std::mem::replace(&mut past.read, events.len());
-        match past.history.as_mut().and_then(Arc::get_mut) {
+        let read = std::mem::replace(&mut cache.read, events.len());
+        match cache.history.as_mut().and_then(Arc::get_mut) {
             // Nothing is taken back while the invocation runs.
             Some(history) => events[read..].iter().filter(own).for_each(|event| history.add(event)),
-            None => past.history = self.0.known(History::read(&events, self.0.invocation_id())),
+            None => cache.history = self.0.known(History::read(&events, self.0.invocation_id())),
         }
     }
 
     /// Sets the history of this invocation, read from all of its events, before a resume.
     pub fn set_history(self, history: History) {
         let read = lock(&self.0.events).len();
-        *lock(&self.0.history) = Past { history: self.0.known(history), read };
+        *lock(&self.0.history) = HistoryCache { history: self.0.known(history), read };
     }
 
     /// Counts a model call against the limit of the run configuration.

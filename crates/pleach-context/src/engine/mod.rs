@@ -16,29 +16,29 @@ mod invocation;
 mod outcome;
 mod parking;
 mod progress;
+mod replay_order;
 mod run_state;
 mod stage;
 mod tool_call;
 mod tree;
-mod turns;
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::{Context, InvocationContext};
 
-pub use background::{DetachedChild, asked_detached};
-pub use parking::Pending;
-pub use stage::{Carries, Staged};
+pub use background::{BackgroundChild, asked_in_background};
+pub use parking::WaitReason;
+pub use stage::{OutputSource, Staged};
 pub use tool_call::ToolRequests;
-pub use tree::{ChildSetup, GraphNames, Place};
+pub use tree::{ChildSetup, GraphNames, GraphPosition};
 
 pub use crate::credential::{
     KeptCredentials, SentCredential, TakenCredentials, accept_credential, credential_question, sent_credential,
 };
-pub use crate::history::{Answered, RecordedRun, RunKey, RunRecord, mark_completed, notes_completed_runs};
+pub use crate::history::{AnswerState, RecordedRun, RunKey, RunRecord, mark_completed, notes_completed_runs};
 pub use crate::invocation::InvocationSetup;
-pub use crate::node_end::{NodeEnd, NodeResult};
+pub use crate::node_end::{NodeEnd, NodeResult, RunResult};
 pub use crate::plugin::PluginManager;
 pub use crate::queue::{EventQueue, Ticket};
 pub use crate::scheduler::NodeScheduler;
@@ -46,7 +46,7 @@ pub use crate::services::Services;
 pub use crate::work_gate::WorkGate;
 
 pub(crate) use deliver::Sending;
-pub(crate) use parking::LiveCall;
+pub(crate) use parking::InFlightCall;
 pub(crate) use run_state::{Output, RunState, output_twice};
 pub(crate) use tree::ContextInner;
 

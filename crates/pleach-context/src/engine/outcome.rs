@@ -13,7 +13,7 @@ impl RunHandle<'_> {
             return NodeEnd::Interrupted(cell.interrupts.clone());
         }
         let output = match std::mem::take(&mut cell.output) {
-            Output::Unset | Output::Sending => cell.claimed_output.take().unwrap_or_default(),
+            Output::Unset | Output::Sending => cell.delegate_output.take().unwrap_or_default(),
             Output::Pending(value) => NodeInput::json(value),
             Output::Stored(output) => output,
         };

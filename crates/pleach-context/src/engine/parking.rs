@@ -10,14 +10,14 @@ use super::{RunHandle, RunState};
 use crate::{Context, NodeError};
 
 /// A call of the body that is under way; leaving the scope ends it.
-pub(crate) struct LiveCall {
+pub(crate) struct InFlightCall {
     ctx: Context,
     parked: bool,
 }
 
-impl LiveCall {
+impl InFlightCall {
     pub(crate) fn enter(ctx: &Context) -> Self {
-        ctx.cell().parking.live += 1;
+        ctx.cell().parking.in_flight += 1;
         Self { ctx: ctx.clone(), parked: false }
     }
 
@@ -46,10 +46,10 @@ impl LiveCall {
     }
 }
 
-impl Drop for LiveCall {
+impl Drop for InFlightCall {
     fn drop(&mut self) {
         let mut cell = self.ctx.cell();
-        cell.parking.live -= 1;
+        cell.parking.in_flight -= 1;
         if self.parked {
             cell.parking.parked -= 1;
         }
@@ -62,7 +62,7 @@ impl Drop for LiveCall {
 
 impl RunState {
     fn is_parked(&self) -> bool {
-        self.parking.parked > 0 && self.parking.parked == self.parking.live
+        self.parking.parked > 0 && self.parking.parked == self.parking.in_flight
     }
 
     /// Marks the body as gone: nothing of it may send any more, and parked calls elsewhere, whose wakers these are,
@@ -75,9 +75,9 @@ impl RunState {
 
 /// What a pending body waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pending {
+pub enum WaitReason {
     /// A replayed child, which may now deliver its result, or a background child: the body can be polled again.
-    Turn,
+    PollAgain,
     /// The outside world, with every call that is under way.
     Parked,
     /// Something else.
@@ -92,18 +92,18 @@ impl RunHandle<'_> {
 
     /// Returns what a pending body waits for. `waker` is that of the task that polls the body.
     #[must_use]
-    pub fn pending(self, waker: &Waker) -> Pending {
+    pub fn wait_reason(self, waker: &Waker) -> WaitReason {
         let mut cell = self.0.cell();
-        if cell.detached.as_ref().is_some_and(|children| !children.is_empty()) {
+        if cell.background.as_ref().is_some_and(|children| !children.is_empty()) {
             // They came from another thread, while the body was polled.
-            return Pending::Turn;
+            return WaitReason::PollAgain;
         }
-        let pending = if cell.is_parked() { Pending::Parked } else { Pending::Other };
-        match cell.give_turn() {
-            Some(turn) => {
+        let pending = if cell.is_parked() { WaitReason::Parked } else { WaitReason::Other };
+        match cell.release_next() {
+            Some(child) => {
                 drop(cell);
-                turn.wake();
-                Pending::Turn
+                child.wake();
+                WaitReason::PollAgain
             }
             None => {
                 cell.body = Some(waker.clone());

@@ -20,13 +20,13 @@ impl RunHandle<'_> {
 
     /// Returns whether a stored event records that this run gave `output`; no output needs no record.
     #[must_use]
-    pub fn has_told(self, output: &NodeInput) -> bool {
+    pub fn records_output(self, output: &NodeInput) -> bool {
         match output {
             NodeInput::Null => true,
             NodeInput::Json(_) => {
                 let cell = self.0.cell();
                 // Next to a delegate's event the value has a note of its own.
-                cell.told_by_message || cell.has_delegate
+                cell.output_in_message || cell.has_delegate
             }
             NodeInput::Output(event) | NodeInput::Content(event) => {
                 event.path() == self.0.node_path() || event.is_output_for(self.0.node_path())

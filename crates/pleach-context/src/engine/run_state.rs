@@ -8,8 +8,8 @@ use rustc_hash::FxHashMap;
 use serde_json::Value;
 use smol_str::SmolStr;
 
-use super::turns::Turns;
-use super::{Carries, DetachedChild, Ticket};
+use super::replay_order::ReplayOrder;
+use super::{BackgroundChild, OutputSource, Ticket};
 use crate::{ChildFailure, NodeError, NodeInput};
 
 /// The changing part of a context.
@@ -17,9 +17,9 @@ use crate::{ChildFailure, NodeError, NodeInput};
 pub(crate) struct RunState {
     pub(crate) output: Output,
     /// An output event on its way whose emit was dropped.
-    pub(crate) abandoned: Option<(Ticket, Carries)>,
+    pub(crate) abandoned: Option<(Ticket, OutputSource)>,
     /// A stored message is the output, which no other event carries.
-    pub(crate) told_by_message: bool,
+    pub(crate) output_in_message: bool,
     /// The body has sent an event.
     pub(crate) sent: bool,
     /// An event that another run sent, or will send, is this run's output event.
@@ -28,9 +28,9 @@ pub(crate) struct RunState {
     /// A child was asked to give this run's output.
     pub(crate) has_delegate: bool,
     /// It is recorded that this run has completed behind that child.
-    pub(crate) settled: bool,
+    pub(crate) delegation_recorded: bool,
     /// What that child gave; the run's output unless the body gives another.
-    pub(crate) claimed_output: Option<NodeInput>,
+    pub(crate) delegate_output: Option<NodeInput>,
     pub(crate) route: Option<Route>,
     /// No event carries the route yet.
     pub(crate) route_pending: bool,
@@ -49,24 +49,24 @@ pub(crate) struct RunState {
     /// The waker of the task that polls the body, while the body is pending: calls in other tasks wake it when they wait.
     pub(crate) body: Option<Waker>,
     pub(crate) parking: Parking,
-    pub(crate) turns: Option<Box<Turns>>,
+    pub(crate) replay_order: Option<Box<ReplayOrder>>,
     pub(crate) children: Option<Box<FxHashMap<SmolStr, u32>>>,
     /// Background children that the run has not taken yet; `None` when it takes none.
-    pub(crate) detached: Option<Vec<DetachedChild>>,
+    pub(crate) background: Option<Vec<BackgroundChild>>,
     pub(crate) tool: Option<Box<ToolPart>>,
     /// The failures of children that the body has got.
     pub(crate) failures: Option<Box<Failures>>,
     /// This attempt, or a run below it that did not complete, has gone past failures, and no error event ends that yet.
-    pub(crate) passes: bool,
+    pub(crate) has_caught: bool,
 }
 
 /// The failures of children that a body has got.
 #[derive(Debug, Default)]
 pub(crate) struct Failures {
     /// Those that it has done nothing after yet.
-    pub(crate) got: Vec<(NodePath, ChildFailure)>,
+    pub(crate) received: Vec<(NodePath, ChildFailure)>,
     /// Those that it has gone past: it sent an event, or started another child.
-    pub(crate) passed: Vec<(NodePath, ChildFailure)>,
+    pub(crate) caught: Vec<(NodePath, ChildFailure)>,
 }
 
 /// The output of a run.
@@ -91,7 +91,7 @@ impl Output {
 /// How many calls of the body are under way, and how many of them wait for the outside world.
 #[derive(Debug, Default)]
 pub(crate) struct Parking {
-    pub(crate) live: u32,
+    pub(crate) in_flight: u32,
     pub(crate) parked: u32,
     /// The body is gone: parked calls that outlived it in a task of their own must not wait for ever.
     pub(crate) ended: bool,

@@ -7,7 +7,7 @@ use pleach_core::{Branch, Event, OutputFor};
 use serde_json::Value;
 
 use super::deltas::{has_changes, take_deltas};
-use super::{Engine as _, Output, RunHandle, RunState, asked_detached, output_twice};
+use super::{Engine as _, Output, RunHandle, RunState, asked_in_background, output_twice};
 use crate::context::check_question_id;
 use crate::history::{mark_pending_route, mark_reported};
 use crate::{Context, NodeError, NodeInput, NodeKind, Yield};
@@ -17,15 +17,15 @@ use crate::{Context, NodeError, NodeInput, NodeKind, Yield};
 pub struct Staged {
     /// The event.
     pub event: Arc<Event>,
-    /// What it means for its run.
-    pub carries: Carries,
+    /// Which part of the event is the run's output.
+    pub output_source: OutputSource,
 }
 
 /// Which part of a stored event is its run's output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Carries {
-    /// None.
-    Nothing,
+pub enum OutputSource {
+    /// No part of it.
+    None,
     /// The output.
     Output,
     /// The message.
@@ -76,31 +76,31 @@ impl RunHandle<'_> {
         for (key, ops) in event.actions().state_ops() {
             self.0.state().check_ops(key, ops)?;
         }
-        if self.0.inner.detached && event.is_interrupt() {
+        if self.0.inner.background && event.is_interrupt() {
             // Stored, it would stay open, and an answer could not lead anywhere (R643).
-            return Err(asked_detached());
+            return Err(asked_in_background());
         }
         let mut cell = self.0.cell();
         if cell.parking.ended {
             return Err(self.0.has_ended());
         }
-        self.0.pass_failures(&mut cell);
-        if cell.passes && event.error_code().is_some() {
+        self.0.record_caught_failures(&mut cell);
+        if cell.has_caught && event.error_code().is_some() {
             // The body continues, unlike behind the error event of its end.
             mark_reported(&mut event);
         }
-        let mut carries = self.0.track(&mut cell, &mut event)?;
+        let mut output_source = self.0.track(&mut cell, &mut event)?;
         if cell.delegated && event.output().is_some() {
             // Successors get this output although history shows the delegate's (R706).
             cell.output = Output::Stored(NodeInput::json(event.take_output().unwrap_or_default()));
-            carries = Carries::Nothing;
+            output_source = OutputSource::None;
             if !event.actions().has_effects() {
                 return Ok(None);
             }
         }
         self.0.enrich(&mut cell, &mut event);
         if let (true, Some(route)) =
-            (cell.route_pending && (carries != Carries::Nothing || cell.has_delegate), &cell.route)
+            (cell.route_pending && (output_source != OutputSource::None || cell.has_delegate), &cell.route)
         {
             // The output completes the run, and the route comes with the next event (R412).
             mark_pending_route(&mut event, route);
@@ -112,7 +112,7 @@ impl RunHandle<'_> {
         if event.node_info().message_as_output() == Some(true) {
             cell.delegated = true;
         }
-        Ok(Some(Staged { event: Arc::new(event), carries }))
+        Ok(Some(Staged { event: Arc::new(event), output_source }))
     }
 
     /// Ends the body, and makes the event for what it left on the context, if anything.
@@ -121,7 +121,7 @@ impl RunHandle<'_> {
     pub fn finish(self) -> Option<Staged> {
         let mut cell = self.0.cell();
         let wakers = cell.end();
-        self.0.settle_delegation(&mut cell);
+        self.0.record_delegation(&mut cell);
         let rest = self.0.stage_rest(&mut cell);
         drop(cell);
         wakers.into_iter().for_each(std::task::Waker::wake);
@@ -135,13 +135,13 @@ impl RunHandle<'_> {
         let mut event = Event::new().with_error(error.code(), error.message());
         let mut cell = self.0.cell();
         let wakers = cell.end();
-        cell.passes = false;
+        cell.has_caught = false;
         self.0.enrich(&mut cell, &mut event);
         self.0.drop_operations(&mut cell);
         take_deltas(self.0, &mut cell, &mut event);
         drop(cell);
         wakers.into_iter().for_each(std::task::Waker::wake);
-        Staged { event: Arc::new(event), carries: Carries::Nothing }
+        Staged { event: Arc::new(event), output_source: OutputSource::None }
     }
 
     /// Whether the body has sent anything yet.
@@ -170,21 +170,21 @@ impl Context {
     }
 
     /// What the event means for the run: its output, its questions, its route.
-    fn track(&self, cell: &mut RunState, event: &mut Event) -> Result<Carries, NodeError> {
+    fn track(&self, cell: &mut RunState, event: &mut Event) -> Result<OutputSource, NodeError> {
         if event.output().is_some_and(Value::is_null) {
             event.take_output();
         }
         let as_message = event.node_info().message_as_output() == Some(true);
-        let mut carries = Carries::Nothing;
+        let mut output_source = OutputSource::None;
         if event.output().is_some() {
             if cell.output.is_set() {
                 return Err(output_twice());
             }
-            carries = Carries::Output;
+            output_source = OutputSource::Output;
             cell.output = if as_message || event.is_partial() {
                 // The stored event will not carry it: the message replaces it, or nothing is stored at all.
-                carries = Carries::Nothing;
-                cell.told_by_message = as_message && !event.is_partial();
+                output_source = OutputSource::None;
+                cell.output_in_message = as_message && !event.is_partial();
                 Output::Stored(NodeInput::json(event.output().cloned().unwrap_or_default()))
             } else {
                 Output::Sending
@@ -193,7 +193,7 @@ impl Context {
             if cell.output.is_set() {
                 return Err(output_twice());
             }
-            carries = Carries::Content;
+            output_source = OutputSource::Content;
             cell.output = Output::Sending;
         }
         if let Some(ids) = event.long_running_tool_ids() {
@@ -206,7 +206,7 @@ impl Context {
             cell.route = Some(route.clone());
             cell.route_pending = false;
         }
-        Ok(carries)
+        Ok(output_source)
     }
 
     /// Stamps what the run knows: author, invocation, path, branch, whose output it is, isolation scope.
@@ -237,18 +237,18 @@ impl Context {
         };
         let own = std::iter::once(self.node_path());
         event.set_output_for(OutputFor::Paths(own.chain(ancestors.iter()).cloned().collect()));
-        if self.inner.claimed
+        if self.inner.is_delegate
             && event.function_responses().next().is_none()
-            && let Some(branch) = self.claimer_branch(cell.branch.as_ref())
+            && let Some(branch) = self.delegator_branch(cell.branch.as_ref())
         {
             event.set_branch(branch);
         }
     }
 
     /// The branch of the furthest run that explicitly claimed this run's output; a fan-out lane ends the search.
-    fn claimer_branch(&self, own: Option<&Branch>) -> Option<Option<Branch>> {
+    fn delegator_branch(&self, own: Option<&Branch>) -> Option<Option<Branch>> {
         let mut branch = own.cloned();
-        let mut claimer = None;
+        let mut delegator = None;
         let mut ctx = self;
         while let (Some(_), Some(parent)) = (&ctx.inner.output_for, ctx.engine().parent()) {
             let above = parent.branch();
@@ -257,12 +257,12 @@ impl Context {
                     break;
                 }
             } else {
-                claimer = Some(above.clone());
+                delegator = Some(above.clone());
             }
             branch = above;
             ctx = parent;
         }
-        claimer
+        delegator
     }
 
     fn stage_rest(&self, cell: &mut RunState) -> Option<Staged> {
@@ -272,10 +272,10 @@ impl Context {
             return None;
         }
         let mut event = Event::new();
-        let mut carries = Carries::Nothing;
+        let mut output_source = OutputSource::None;
         if deferred && let Output::Pending(value) = std::mem::replace(&mut cell.output, Output::Sending) {
             event.set_output(Some(value));
-            carries = Carries::Output;
+            output_source = OutputSource::Output;
         }
         if cell.route_pending {
             event.actions_mut().set_route(cell.route.clone());
@@ -284,7 +284,7 @@ impl Context {
         self.enrich(cell, &mut event);
         take_deltas(self, cell, &mut event);
         cell.sent = true;
-        Some(Staged { event: Arc::new(event), carries })
+        Some(Staged { event: Arc::new(event), output_source })
     }
 }
 

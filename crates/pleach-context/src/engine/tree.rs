@@ -25,12 +25,12 @@ pub(crate) struct ContextInner {
     pub(crate) output_schema: Option<Schema>,
     pub(crate) state_schema: Option<Schema>,
     pub(crate) resume_inputs: Option<Arc<Map>>,
-    pub(crate) place: Option<Place>,
+    pub(crate) position: Option<GraphPosition>,
     /// The run, or one above it, is a background child.
-    pub(crate) detached: bool,
+    pub(crate) background: bool,
     pub(crate) graph: OnceLock<Arc<GraphNames>>,
     pub(crate) output_for: Option<Arc<[NodePath]>>,
-    pub(crate) claimed: bool,
+    pub(crate) is_delegate: bool,
     /// How many children of each name earlier attempts of this run have started.
     pub(crate) earlier_children: Option<Box<FxHashMap<SmolStr, u32>>>,
     pub(crate) cell: Mutex<RunState>,
@@ -38,7 +38,7 @@ pub(crate) struct ContextInner {
 
 /// The position of a run in its workflow's graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct GraphPosition {
     /// The node.
     pub node: u32,
     /// The predecessor whose completion queued the run; `None` for the first nodes.
@@ -69,10 +69,10 @@ pub struct ChildSetup {
     /// The ancestors whose output this run's output is too, nearest first.
     pub output_for: Option<Arc<[NodePath]>>,
     /// The position in its workflow's graph; `None` for dynamic and root runs.
-    pub place: Option<Place>,
+    pub position: Option<GraphPosition>,
     /// Whether the run is a background child.
     // R643
-    pub detached: bool,
+    pub background: bool,
 }
 
 impl Context {
@@ -93,11 +93,11 @@ impl Context {
                 output_schema: None,
                 state_schema: None,
                 resume_inputs: None,
-                place: None,
-                detached: false,
+                position: None,
+                background: false,
                 graph: OnceLock::new(),
                 output_for: None,
-                claimed: false,
+                is_delegate: false,
                 earlier_children: None,
                 cell: Mutex::default(),
             }),
@@ -117,7 +117,7 @@ impl<'a> RunHandle<'a> {
         let child_author = if is_workflow { Some(name.clone()) } else { inherited() };
         let isolation_scope = setup.isolation_scope.or_else(|| self.0.cell().isolation_scope.clone());
         let explicit = setup.output_for.is_some() && parent.kind != NodeKind::Workflow;
-        let claimed = explicit || (setup.output_for.is_some() && parent.claimed);
+        let is_delegate = explicit || (setup.output_for.is_some() && parent.is_delegate);
         Context {
             inner: Arc::new(ContextInner {
                 invocation: Arc::clone(&parent.invocation),
@@ -133,11 +133,11 @@ impl<'a> RunHandle<'a> {
                 output_schema: spec.output_schema.clone().filter(|_| !is_workflow),
                 state_schema: spec.state_schema.clone().or_else(|| parent.state_schema.clone()),
                 resume_inputs: setup.resume_inputs,
-                place: setup.place,
-                detached: setup.detached || parent.detached,
+                position: setup.position,
+                background: setup.background || parent.background,
                 graph: OnceLock::new(),
                 output_for: setup.output_for,
-                claimed,
+                is_delegate,
                 earlier_children: None,
                 cell: Mutex::new(RunState { branch: setup.branch, isolation_scope, ..RunState::default() }),
             }),
@@ -168,11 +168,11 @@ impl<'a> RunHandle<'a> {
                 output_schema: this.output_schema.clone(),
                 state_schema: this.state_schema.clone(),
                 resume_inputs: this.resume_inputs.clone(),
-                place: this.place,
-                detached: this.detached,
+                position: this.position,
+                background: this.background,
                 graph: OnceLock::new(),
                 output_for: this.output_for.clone(),
-                claimed: this.claimed,
+                is_delegate: this.is_delegate,
                 earlier_children: children.clone(),
                 cell: Mutex::new(RunState { branch, isolation_scope, children, ..RunState::default() }),
             }),

@@ -4,7 +4,7 @@
 //! deciding what a resume does with the answer is the workflow engine's part.
 // R1001
 
-mod marks;
+mod notes;
 mod record;
 mod runs;
 
@@ -16,8 +16,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value;
 use smol_str::SmolStr;
 
-pub(crate) use marks::{Notes, mark_pending_route, mark_reported};
-pub use marks::{mark_completed, notes_completed_runs};
+pub(crate) use notes::{Notes, mark_pending_route, mark_reported};
+pub use notes::{mark_completed, notes_completed_runs};
 pub use record::RunRecord;
 pub use runs::RunKey;
 
@@ -53,16 +53,16 @@ struct Asker {
     branch: Option<Branch>,
 }
 
-/// What has become of a question: see [`History::answer_to`].
+/// The state of a question's answer. See [`History::answer_to`].
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Answered<'a> {
+pub enum AnswerState<'a> {
     /// A run waits for the answer.
-    No,
-    /// This answer was given, and no run that took it has completed: a newer one replaces it.
-    Given(&'a Value),
-    /// A run that took this answer has completed: no other one counts.
-    Taken(&'a Value),
-    /// No run is known that asked it, such as for a question of a program without nodes.
+    Waiting,
+    /// This answer is stored, and no run that used it has completed: a newer answer replaces it.
+    Replaceable(&'a Value),
+    /// A run that used this answer has completed: a newer answer has no effect.
+    Final(&'a Value),
+    /// No recorded run asked the question; it may come from a program without nodes.
     Unknown,
 }
 
@@ -189,23 +189,23 @@ impl History {
 
     /// What has become of the question with this id. For runners.
     #[must_use]
-    pub fn answer_to(&self, id: &str) -> Answered<'_> {
-        let Some(askers) = self.askers.get(id) else { return Answered::Unknown };
+    pub fn answer_to(&self, id: &str) -> AnswerState<'_> {
+        let Some(askers) = self.askers.get(id) else { return AnswerState::Unknown };
         let mut records = askers.iter().map(|asker| self.at(asker.run).record);
         if records.any(|record| record.waits_for(id)) {
-            return Answered::No;
+            return AnswerState::Waiting;
         }
-        let Some(last) = askers.last() else { return Answered::Unknown };
+        let Some(last) = askers.last() else { return AnswerState::Unknown };
         match self.at(last.run).record.answers().get(id) {
-            Some(answer) if self.is_taken(last) => Answered::Taken(answer),
-            Some(answer) => Answered::Given(answer),
-            None => Answered::Unknown,
+            Some(answer) if self.is_final(last) => AnswerState::Final(answer),
+            Some(answer) => AnswerState::Replaceable(answer),
+            None => AnswerState::Unknown,
         }
     }
 
     /// Whether a run that took the answer to this run's question has completed: the run itself, or another one since that is
     /// not of a lane beside it.
-    fn is_taken(&self, asker: &Asker) -> bool {
+    fn is_final(&self, asker: &Asker) -> bool {
         let answered = self.at(asker.run).record.answered();
         let own = self.at(asker.run).path;
         // A run that only asked is noted as completed by its answer alone.
@@ -237,7 +237,7 @@ impl History {
         } else if is_usable(event.path()) {
             self.add_run_event(event);
         }
-        for path in marks::completed_runs(event).filter(is_usable) {
+        for path in notes::completed_runs(event).filter(is_usable) {
             self.now += 1;
             let key = self.runs.key_of(&path);
             let dropped = self.runs.at_mut(key).record.complete(self.now);
@@ -249,11 +249,11 @@ impl History {
 
     /// What other runs have recorded on the event.
     fn add_notes(&mut self, event: &Event) {
-        for (path, output) in marks::delegations(event) {
+        for (path, output) in notes::delegations(event) {
             let key = self.runs.key_of(&path);
-            self.runs.at_mut(key).record.settle_delegation(output);
+            self.runs.at_mut(key).record.complete_delegation(output);
         }
-        for (path, failure) in marks::caught_failures(event) {
+        for (path, failure) in notes::caught_failures(event) {
             let key = self.runs.key_of(&path);
             self.runs.at_mut(key).record.catch(failure, self.now);
         }
@@ -281,7 +281,7 @@ impl History {
             // Several runs may ask under one id: the last one that waits is answered, and then the others.
             let waiting = askers.iter().rev().find(|asker| self.at(asker.run).record.waits_for(id));
             // Until a run that took the first one has completed, a second answer replaces it; then the first one counts (R910).
-            let replaceable = |asker: &&Asker| !self.is_taken(asker);
+            let replaceable = |asker: &&Asker| !self.is_final(asker);
             let Some(Asker { run, schema, .. }) = waiting.or_else(|| askers.last().filter(replaceable)) else {
                 continue;
             };
@@ -323,11 +323,11 @@ impl History {
         let says = event.content().is_some() || event.long_running_tool_ids().is_some();
         let asks = says && self.add_questions(key, event);
         let calls = || event.function_calls().next().is_some() || event.function_responses().next().is_some();
-        let goes_on = event.is_partial() || asks || (says && calls());
+        let continues = event.is_partial() || asks || (says && calls());
         let (now, echo) = (self.now, is_echo(event));
         let run = self.runs.at_mut(key);
         run.record.begin(now);
-        run.record.take_own(event, now, echo, !goes_on);
+        run.record.take_own(event, now, echo, !continues);
         let mut above = run.parent;
         while let Some(key) = above {
             let run = self.runs.at_mut(key);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pleach_core::{Branch, Event, NodePath, Route};
 use serde_json::Value;
 
-use super::marks::{ends_attempt, pending_route};
+use super::notes::{ends_attempt, pending_route};
 use crate::{ChildFailure, NodeInput};
 
 /// What history says about one run, found by its path.
@@ -28,19 +28,19 @@ pub struct RunRecord {
     /// Whether the output is a child's event, and nothing records that the run itself has completed since.
     pub delegated: bool,
     /// What few runs have.
-    rare: Option<Box<Rare>>,
+    details: Option<Box<Details>>,
     /// When the run gave its last event or got its last answer; 0 before.
     own: u32,
     /// When the run, or a run below it, gave its last event or got its last answer.
     last: u32,
     /// When the run was first said to have completed; 0 before.
-    marked: u32,
+    completion_recorded_at: u32,
     /// When the run, or a run below it, gave its first event; 0 before.
     began: u32,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Rare {
+struct Details {
     route: Option<Route>,
     transfer_to_agent: Option<Box<str>>,
     isolation_scope: Option<Arc<str>>,
@@ -64,7 +64,7 @@ struct Questions {
 
 /// What was said to have completed was so before all that was not: runs are marked as soon as they are through. Times count
 /// events, of which no memory holds so many.
-const UNMARKED: u32 = 1 << 31;
+const INFERRED: u32 = 1 << 31;
 
 impl RunRecord {
     /// The questions of the run and the runs below it that have no answer yet.
@@ -87,45 +87,45 @@ impl RunRecord {
     /// The last route.
     #[must_use]
     pub fn route(&self) -> Option<&Route> {
-        self.rare.as_ref()?.route.as_ref()
+        self.details.as_ref()?.route.as_ref()
     }
 
     /// The agent that the run handed over to.
     #[must_use]
     pub fn transfer_to_agent(&self) -> Option<&str> {
-        self.rare.as_ref()?.transfer_to_agent.as_deref()
+        self.details.as_ref()?.transfer_to_agent.as_deref()
     }
 
     /// The isolation scope of the run.
     #[must_use]
     pub fn isolation_scope(&self) -> Option<&Arc<str>> {
-        self.rare.as_ref()?.isolation_scope.as_ref()
+        self.details.as_ref()?.isolation_scope.as_ref()
     }
 
     /// The failure that the run's caller has gone past, and when that was recorded.
     pub(super) fn caught(&self) -> Option<(&ChildFailure, u32)> {
-        let (failure, time) = self.rare.as_ref()?.caught.as_ref()?;
+        let (failure, time) = self.details.as_ref()?.caught.as_ref()?;
         Some((failure, *time))
     }
 
     pub(super) fn catch(&mut self, failure: ChildFailure, now: u32) {
-        self.rare_mut().caught = Some((Box::new(failure), now));
+        self.details_mut().caught = Some((Box::new(failure), now));
     }
 
     /// When an attempt of the run last failed with an error event of its own; 0 before.
     pub(super) fn failed_at(&self) -> u32 {
-        self.rare.as_ref().map_or(0, |rare| rare.failed_at)
+        self.details.as_ref().map_or(0, |details| details.failed_at)
     }
 
     /// Drops the caught failure: the run has continued since.
     fn forget_caught(&mut self) {
-        if let Some(rare) = &mut self.rare {
-            rare.caught = None;
+        if let Some(details) = &mut self.details {
+            details.caught = None;
         }
     }
 
     /// The run has completed behind the child whose event is its output.
-    pub(super) fn settle_delegation(&mut self, output: Option<&Value>) {
+    pub(super) fn complete_delegation(&mut self, output: Option<&Value>) {
         self.delegated = false;
         if let Some(output) = output {
             self.output = Some(NodeInput::json(output.clone()));
@@ -191,7 +191,7 @@ impl RunRecord {
     }
 
     fn at(&self, time: u32) -> u32 {
-        if self.marked > 0 { self.marked } else { UNMARKED + time }
+        if self.completion_recorded_at > 0 { self.completion_recorded_at } else { INFERRED + time }
     }
 
     /// Whether this run began after the last event of the other one and of the runs below it.
@@ -208,8 +208,8 @@ impl RunRecord {
 
     /// Whether history says outright when the run completed.
     #[must_use]
-    pub fn is_marked(&self) -> bool {
-        self.marked > 0
+    pub fn has_recorded_completion(&self) -> bool {
+        self.completion_recorded_at > 0
     }
 
     fn has_own(&self) -> bool {
@@ -218,22 +218,22 @@ impl RunRecord {
 
     /// The run, or one below it, asks; `waits` when that one waited under this id before.
     pub(super) fn ask(&mut self, id: &str, waits: bool, now: u32) {
-        let questions = self.rare_mut().questions.get_or_insert_default();
+        let questions = self.details_mut().questions.get_or_insert_default();
         *questions.waiting.entry(id.to_owned()).or_default() += u32::from(!waits);
         questions.answers.remove(id);
         questions.asked = now;
     }
 
     fn questions(&self) -> Option<&Questions> {
-        self.rare.as_ref()?.questions.as_ref()
+        self.details.as_ref()?.questions.as_ref()
     }
 
     fn questions_mut(&mut self) -> Option<&mut Questions> {
-        self.rare.as_mut()?.questions.as_mut()
+        self.details.as_mut()?.questions.as_mut()
     }
 
-    fn rare_mut(&mut self) -> &mut Rare {
-        self.rare.get_or_insert_default()
+    fn details_mut(&mut self) -> &mut Details {
+        self.details.get_or_insert_default()
     }
 
     /// Says that the run has completed: what it has not been answered by now it does not wait for. Gives how many runs
@@ -242,8 +242,8 @@ impl RunRecord {
         self.completed = true;
         self.failed = false;
         self.delegated = false;
-        if self.marked == 0 {
-            self.marked = now;
+        if self.completion_recorded_at == 0 {
+            self.completion_recorded_at = now;
         }
         let waiting = self.questions_mut().into_iter().flat_map(|asked| asked.waiting.iter_mut());
         let dropped = waiting.filter(|(_, runs)| **runs > 0);
@@ -295,7 +295,7 @@ impl RunRecord {
 
     /// Whether the run has completed after this time.
     pub(super) fn completed_after(&self, time: u32) -> bool {
-        self.gave_after(time) || (self.completed && self.marked > time)
+        self.gave_after(time) || (self.completed && self.completion_recorded_at > time)
     }
 
     /// Whether the run's own events say that it has completed after this time.
@@ -308,20 +308,20 @@ impl RunRecord {
         let known = echo && self.has_own();
         self.forget_caught();
         if ends_attempt(event) {
-            self.rare_mut().failed_at = now;
+            self.details_mut().failed_at = now;
         }
         self.delegated &= event.is_partial();
         if let Some(scope) = event.isolation_scope() {
-            self.rare_mut().isolation_scope = Some(scope.into());
+            self.details_mut().isolation_scope = Some(scope.into());
         }
-        let claimed = event.output().is_some()
+        let is_from_delegate = event.output().is_some()
             && event.node_info().output_for().is_some_and(|paths| paths.len() > 1)
             && event.function_responses().next().is_none();
-        if !claimed && !known && (event.branch().is_some() || event.output().is_some()) {
+        if !is_from_delegate && !known && (event.branch().is_some() || event.output().is_some()) {
             self.branch = event.branch().cloned();
         }
         if let Some(route) = event.actions().route().cloned().or_else(|| pending_route(event)) {
-            self.rare_mut().route = Some(route);
+            self.details_mut().route = Some(route);
             self.chose_before_answer = false;
         }
         self.take_outcome(event);
@@ -362,7 +362,7 @@ impl RunRecord {
             self.output = Some(NodeInput::Content(Arc::clone(event)));
         }
         if let Some(target) = event.actions().transfer_to_agent() {
-            self.rare_mut().transfer_to_agent = Some(target.into());
+            self.details_mut().transfer_to_agent = Some(target.into());
             self.chose_before_answer = false;
         }
         if has_result(event) || (event.error_code().is_none() && !event.is_partial()) {

@@ -12,14 +12,15 @@ type Ids<'a> = HashSet<&'a str>;
 /// A call whose answer can no longer come does not count, or one lost call would keep everything behind it from ever
 /// being summed up. `all` is the whole history, which tells such calls.
 pub(super) fn self_contained(range: &[Arc<Event>], all: &[&Arc<Event>]) -> usize {
-    let strict = balanced(range, &Ids::default());
-    let ends_an_invocation =
-        strict > 0 && strict < range.len() && range[strict - 1].invocation_id() != range[strict].invocation_id();
-    if strict == range.len() || ends_an_invocation {
-        return strict;
+    let answer_checks = balanced(range, &Ids::default());
+    let ends_an_invocation = answer_checks > 0
+        && answer_checks < range.len()
+        && range[answer_checks - 1].invocation_id() != range[answer_checks].invocation_id();
+    if answer_checks == range.len() || ends_an_invocation {
+        return answer_checks;
     }
     let dead = dead_calls(range, all);
-    if dead.is_empty() { strict } else { strict.max(balanced(range, &dead)) }
+    if dead.is_empty() { answer_checks } else { answer_checks.max(balanced(range, &dead)) }
 }
 
 /// The largest place at which a retained tail of `events` can begin, at `split` or before, so that every answer in it

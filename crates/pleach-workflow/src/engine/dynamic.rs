@@ -4,20 +4,20 @@
 use std::sync::Arc;
 
 use pleach_context::engine::{
-    DetachedChild, Engine as _, NodeEnd, NodeResult, NodeScheduler, RunRecord, mark_completed,
+    BackgroundChild, Engine as _, NodeEnd, NodeResult, NodeScheduler, RunRecord, RunResult, mark_completed,
 };
 use pleach_context::{ChildFailure, Context, History, Node, NodeError, NodeInput, NodeKind, NodeSpec, RunOptions};
 use pleach_core::{BoxFuture, Branch, Event, NodePath};
 
 use super::input::conform;
-use super::once::{Claim, Once};
-use super::replay::{Decision, ReplayRules, Standing, decide};
+use super::replay::{Decision, ReplayRules, ReplayState, decide};
+use super::single_flight::SingleFlight;
 use super::{NodeRun, RunSetup};
 
 /// Runs the root node of an invocation and the dynamic children of its nodes. One per invocation.
 #[derive(Debug, Default)]
 pub struct Engine {
-    once: Once,
+    shared_runs: SingleFlight,
 }
 
 impl Engine {
@@ -35,7 +35,7 @@ impl Engine {
     /// # Cancel safety
     /// Dropping the future cancels everything that runs.
     // R1001, R1015
-    pub async fn run_root(&self, root: &Context, node: &dyn Node, input: NodeInput) -> Result<NodeEnd, ChildFailure> {
+    pub async fn run_root(&self, root: &Context, node: &dyn Node, input: NodeInput) -> RunResult {
         let spec = node.spec();
         // What is wrong with the input is the caller's fault, and the root node has none: no event tells of it (R305).
         let input =
@@ -71,16 +71,11 @@ fn fits(node: &dyn Node, root: &NodePath, path: &NodePath, history: &History) ->
 }
 
 /// Runs one node outside of a graph, as history allows.
-async fn run(
-    parent: &Context,
-    node: &dyn Node,
-    input: NodeInput,
-    mut setup: RunSetup,
-) -> Result<NodeEnd, ChildFailure> {
+async fn run(parent: &Context, node: &dyn Node, input: NodeInput, mut setup: RunSetup) -> RunResult {
     let spec = node.spec();
-    let detached = setup.detached;
+    let background = setup.background;
     // Of several children that history answers the caller may take the first (R1020).
-    let takes_turn = !detached && !parent.node_path().is_root();
+    let is_ordered = !background && !parent.node_path().is_root();
     let mut ended_at = None;
     let mut replays = spec.kind == NodeKind::Workflow;
     // Nobody looks at the history while the run goes on: a retry adds to it.
@@ -88,27 +83,27 @@ async fn run(
         && let Some(record) = history.run(&setup.path)
     {
         if let Some(failure) =
-            history.caught_failure(&setup.path).filter(|_| !detached && !parent.engine().is_retried())
+            history.caught_failure(&setup.path).filter(|_| !background && !parent.engine().is_retried())
         {
             // What the caller did next follows from it.
-            if takes_turn {
-                parent.engine().turn(record.ended_at()).await;
+            if is_ordered {
+                parent.engine().wait_in_replay_order(record.ended_at()).await;
             }
             parent.engine().note_recorded_failure(&setup.path, failure);
             return Err(failure.clone());
         }
         // The root counts as a dynamic run: without an outcome it runs again (R1010).
         let rules = ReplayRules::of(spec);
-        let standing = match Standing::of(rules, record, true) {
-            Standing::Answered if refuses_answer(node, record) => Standing::Due,
-            standing => standing,
+        let state = match ReplayState::of(rules, record, true) {
+            ReplayState::CompletedByAnswer if refuses_answer(node, record) => ReplayState::ToRun,
+            state => state,
         };
-        let decision = decide(node, rules, standing, record);
+        let decision = decide(node, rules, state, record);
         match decision.map_err(|error| ChildFailure { error, path: setup.path.clone() })? {
             Decision::Run(answers) => setup.resume_inputs = answers,
             Decision::Replay(end) => {
-                if end.is_done() && takes_turn {
-                    parent.engine().turn(record.completed_at()).await;
+                if end.is_done() && is_ordered {
+                    parent.engine().wait_in_replay_order(record.completed_at()).await;
                 }
                 return Ok(end);
             }
@@ -122,7 +117,7 @@ async fn run(
     let mut run = NodeRun::new(node, parent, input, setup);
     let end = (&mut run).await;
     let ctx = run.into_context();
-    if let Some(last) = ctx.engine().last_event().filter(|_| detached) {
+    if let Some(last) = ctx.engine().last_event().filter(|_| background) {
         // Its caller has told when it ended, perhaps; a replay sees that what is around it went on.
         std::iter::successors(parent.engine().parent(), |run| run.engine().parent())
             .for_each(|run| run.engine().note_event(last));
@@ -131,8 +126,8 @@ async fn run(
     let NodeEnd::Done(NodeResult { output, .. }) = &end else { return Ok(end) };
     if replays && only_replayed(spec, &ctx) {
         // One that only replayed takes its turn among the children that are answered at once.
-        if let Some(time) = ended_at.filter(|_| takes_turn) {
-            parent.engine().turn(time).await;
+        if let Some(time) = ended_at.filter(|_| is_ordered) {
+            parent.engine().wait_in_replay_order(time).await;
         }
     } else if spec.kind != NodeKind::Workflow && ctx.invocation().is_resumable() {
         record_completion(&ctx, output).await;
@@ -161,7 +156,7 @@ async fn record_completion(ctx: &Context, output: &NodeInput) {
     if output.is_null() && ctx.engine().has_sent() {
         // It has left its events already.
         ctx.invocation().engine().queue().note_completed(ctx.node_path().clone());
-    } else if output.is_null() || !ctx.engine().has_told(output) {
+    } else if output.is_null() || !ctx.engine().records_output(output) {
         ctx.engine().deliver(completed(ctx, output)).await;
     }
 }
@@ -215,31 +210,25 @@ impl Engine {
         shared: bool,
     ) -> Result<NodeEnd, NodeError> {
         let spec = node.spec();
-        let detached = setup.detached;
+        let background = setup.background;
         let name = setup.name.clone();
         let name = name.as_ref().unwrap_or(&spec.name);
         // What is wrong with the input is the caller's fault, not the child's (R305).
         let input = conform(spec, name, input)?;
-        let path = setup.path.clone();
+        let failed_path = setup.path.clone();
         let failed = |failure: ChildFailure| {
-            if !detached {
-                parent.engine().note_failure(&path, &failure);
+            if !background {
+                parent.engine().note_failure(&failed_path, &failure);
             }
             NodeError::child(name, failure)
         };
         if !shared {
             return run(parent, node, input, setup).await.map_err(failed);
         }
-        // Rare, and not to be in the size of all others.
+        let path = setup.path.clone();
+        // Boxed: shared runs are rare and must not enlarge the future of all others.
         Box::pin(async {
-            match self.once.claim(&setup.path).await {
-                Claim::Ended(end) => Ok(end),
-                Claim::Mine(guard) => {
-                    let end = run(parent, node, input, setup).await.map_err(failed)?;
-                    guard.finish(end.clone());
-                    Ok(end)
-                }
-            }
+            self.shared_runs.run(&path, async { run(parent, node, input, setup).await.map_err(failed) }).await
         })
         .await
     }
@@ -263,13 +252,13 @@ impl NodeScheduler for Engine {
         node: Arc<dyn Node>,
         input: NodeInput,
         options: RunOptions,
-    ) -> Result<DetachedChild, NodeError> {
+    ) -> Result<BackgroundChild, NodeError> {
         let spec = node.spec();
         let input = conform(spec, options.name.as_ref().unwrap_or(&spec.name), input)?;
-        let setup = RunSetup { detached: true, ..child_setup(&parent, spec, &options) };
+        let setup = RunSetup { background: true, ..child_setup(&parent, spec, &options) };
         let path = setup.path.clone();
         // A caller that is tried again must not run it twice.
         let run = Box::pin(async move { self.run_once(&parent, &*node, input, setup, true).await });
-        Ok(DetachedChild { path, run })
+        Ok(BackgroundChild { path, run })
     }
 }

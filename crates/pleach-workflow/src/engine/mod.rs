@@ -1,20 +1,20 @@
 //! The engine: one node run, many runs side by side, dynamic children, and what a resume may skip.
 
-mod detached;
+mod background;
 mod dynamic;
-mod gate;
 mod input;
 mod node_run;
-mod once;
 mod replay;
+mod replay_gate;
 mod run_set;
+mod single_flight;
 mod span;
 mod stack;
 
 pub use dynamic::Engine;
 
-pub(crate) use gate::ReplayGate;
 pub(crate) use input::conform;
 pub(crate) use node_run::{NodeRun, RunSetup, panic_error};
-pub(crate) use replay::{Decision, ReplayRules, Standing, decide};
+pub(crate) use replay::{Decision, ReplayRules, ReplayState, decide};
+pub(crate) use replay_gate::ReplayGate;
 pub(crate) use run_set::{CompletionOrder, Finished, RunSet};

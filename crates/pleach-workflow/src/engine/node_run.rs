@@ -1,7 +1,9 @@
 //! [`NodeRun`]: one run of a node, from its first attempt to its last event. ADK: `NodeRunner`.
 // R401–R417
 
-use pleach_context::engine::{Carries, ChildSetup, Engine as _, NodeEnd, Pending, Place, Staged, Ticket};
+use pleach_context::engine::{
+    ChildSetup, Engine as _, GraphPosition, OutputSource, RunResult, Staged, Ticket, WaitReason,
+};
 use std::any::Any;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -26,9 +28,9 @@ pub(crate) struct RunSetup {
     pub(crate) isolation_scope: Option<Arc<str>>,
     pub(crate) resume_inputs: Option<Arc<Map>>,
     pub(crate) output_for: Option<Arc<[NodePath]>>,
-    pub(crate) place: Option<Place>,
+    pub(crate) position: Option<GraphPosition>,
     /// Whether nobody waits for the run.
-    pub(crate) detached: bool,
+    pub(crate) background: bool,
     /// The node's name in its path, when it is another than the node's own.
     pub(crate) name: Option<SmolStr>,
 }
@@ -47,7 +49,7 @@ pub(crate) struct NodeRun<'a> {
     /// The body has been pending, and its context knows who polls it.
     waits: bool,
     /// One turn of the executor, given to a body that seems to be parked.
-    turn: Option<BoxFuture<'static, ()>>,
+    executor_yield: Option<BoxFuture<'static, ()>>,
     /// Dropped last: the runs below are over by then.
     span: AttemptSpan,
 }
@@ -64,7 +66,7 @@ enum Phase<'a> {
     Items(BoxStream<'static, Result<Yield, NodeError>>),
     Sending {
         ticket: Ticket,
-        carries: Carries,
+        output_source: OutputSource,
         then: Then,
         /// Just handed over, with this poll's waker: there is nothing to look at yet.
         fresh: bool,
@@ -103,12 +105,12 @@ impl<'a> NodeRun<'a> {
             isolation_scope: setup.isolation_scope,
             resume_inputs: setup.resume_inputs,
             output_for: setup.output_for,
-            place: setup.place,
-            detached: setup.detached,
+            position: setup.position,
+            background: setup.background,
         };
         let ctx = parent.engine().child(spec, setup.name.as_ref().unwrap_or(&spec.name), child);
         let span = AttemptSpan::default();
-        Self { node, input, ctx, phase: Phase::Start, start, timer: None, waits: false, turn: None, span }
+        Self { node, input, ctx, phase: Phase::Start, start, timer: None, waits: false, executor_yield: None, span }
     }
 
     /// The context of the last attempt.
@@ -117,7 +119,7 @@ impl<'a> NodeRun<'a> {
     }
 
     /// Reports the end to the span and to the run above, and returns it.
-    fn end(&mut self) -> Result<NodeEnd, ChildFailure> {
+    fn end(&mut self) -> RunResult {
         self.span.end(&self.ctx);
         if let (Some(parent), Some(last)) = (self.ctx.engine().parent(), self.ctx.engine().last_event()) {
             parent.engine().note_event(last);
@@ -144,7 +146,7 @@ impl<'a> NodeRun<'a> {
     fn send(&mut self, staged: Staged, then: Then, cx: &TaskContext<'_>) {
         let ticket = self.ctx.invocation().engine().queue().push(staged.event, cx.waker().clone());
         self.ctx.engine().note_event(ticket);
-        self.phase = Phase::Sending { ticket, carries: staged.carries, then, fresh: true };
+        self.phase = Phase::Sending { ticket, output_source: staged.output_source, then, fresh: true };
     }
 
     fn take_item(&mut self, item: Yield, then: Then, cx: &TaskContext<'_>) -> Result<(), NodeError> {
@@ -194,8 +196,8 @@ impl<'a> NodeRun<'a> {
             }
         }
         self.timer = None;
-        if let Some((ticket, carries)) = self.ctx.engine().take_abandoned() {
-            self.phase = Phase::Sending { ticket, carries, then: Then::Finish, fresh: false };
+        if let Some((ticket, output_source)) = self.ctx.engine().take_abandoned() {
+            self.phase = Phase::Sending { ticket, output_source, then: Then::Finish, fresh: false };
             return;
         }
         match self.ctx.engine().finish() {
@@ -226,8 +228,8 @@ impl<'a> NodeRun<'a> {
     /// Whether a child's failure needs an error event of this run, too: it ends what the attempt had gone past. Otherwise a
     /// resume would take the attempt's way, and the retry another one.
     fn must_record(&self, failure: &ChildFailure) -> bool {
-        self.ctx.engine().has_passed(failure)
-            || (self.ctx.engine().passes_failures() && self.policy_for(&failure.error).is_some())
+        self.ctx.engine().has_caught(failure)
+            || (self.ctx.engine().has_caught_failures() && self.policy_for(&failure.error).is_some())
     }
 
     /// The policy by which the node is tried again after this error.
@@ -254,7 +256,7 @@ impl<'a> NodeRun<'a> {
             }
             None => {
                 self.span.in_scope(|| warn_unnamed(spec, &self.ctx, &error));
-                self.ctx.engine().leave_passed_failures();
+                self.ctx.engine().hand_over_caught_failures();
                 self.ctx.engine().set_error(ChildFailure::clone(&failure));
                 self.phase = Phase::Failed(failure);
             }
@@ -292,9 +294,9 @@ impl<'a> NodeRun<'a> {
     /// body is given one turn first, and then a last poll that notes whether it wakes itself.
     // R414
     fn poll_parked(&mut self, cx: &mut TaskContext<'_>) -> Poll<()> {
-        let turn = self.turn.get_or_insert_with(|| Box::pin(tokio::task::yield_now()));
-        ready!(turn.as_mut().poll(cx));
-        self.turn = None;
+        let executor_yield = self.executor_yield.get_or_insert_with(|| Box::pin(tokio::task::yield_now()));
+        ready!(executor_yield.as_mut().poll(cx));
+        self.executor_yield = None;
         let flag = Arc::new(WokenFlag::default());
         let waker = Waker::from(Arc::clone(&flag));
         let again = self.poll_body(&mut TaskContext::from_waker(&waker));
@@ -353,13 +355,13 @@ impl Drop for NodeRun<'_> {
             self.ctx.invocation().engine().queue().forget(ticket);
         }
         if !matches!(self.phase, Phase::Start | Phase::Finished | Phase::Failed(_)) {
-            self.ctx.engine().leave_passed_failures();
+            self.ctx.engine().hand_over_caught_failures();
         }
     }
 }
 
 impl Future for NodeRun<'_> {
-    type Output = Result<NodeEnd, ChildFailure>;
+    type Output = RunResult;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Self::Output> {
         let run = &mut *self;
@@ -387,9 +389,9 @@ impl Future for NodeRun<'_> {
                     continue;
                 }
                 Phase::Sending { fresh, .. } if *fresh => *fresh = false,
-                Phase::Sending { ticket, carries, .. } => {
+                Phase::Sending { ticket, output_source, .. } => {
                     if let Poll::Ready(stored) = run.ctx.invocation().engine().queue().poll_stored(*ticket, cx) {
-                        run.ctx.engine().settle(*carries, stored);
+                        run.ctx.engine().mark_stored(*output_source, stored);
                         if let Phase::Sending { then, .. } = std::mem::replace(&mut run.phase, Phase::Finished) {
                             run.follow(then, cx);
                         }
@@ -408,14 +410,14 @@ impl Future for NodeRun<'_> {
                         }
                         Poll::Pending => {
                             run.waits = true;
-                            match run.ctx.engine().pending(cx.waker()) {
-                                Pending::Turn => continue,
-                                Pending::Parked => {
+                            match run.ctx.engine().wait_reason(cx.waker()) {
+                                WaitReason::PollAgain => continue,
+                                WaitReason::Parked => {
                                     if run.poll_parked(cx).is_ready() {
                                         continue;
                                     }
                                 }
-                                Pending::Other => run.turn = None,
+                                WaitReason::Other => run.executor_yield = None,
                             }
                         }
                     }

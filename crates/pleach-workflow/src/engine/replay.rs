@@ -37,57 +37,57 @@ impl ReplayRules {
     }
 }
 
-/// How a recorded run stands.
+/// What history implies for a recorded run.
 // R1010
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Standing {
-    /// It runs, or runs again.
-    Due,
-    /// It waits for answers.
+pub(crate) enum ReplayState {
+    /// The run executes, possibly again.
+    ToRun,
+    /// The run waits for answers.
     Open,
-    /// It has completed with what is recorded.
-    Given,
-    /// It has completed with its answers.
-    Answered,
-    /// It has completed with nothing.
-    Silent,
+    /// The run completed with the recorded result.
+    Completed,
+    /// The run completed; the answers to its questions are its output.
+    CompletedByAnswer,
+    /// The run completed without a result.
+    CompletedEmpty,
 }
 
-impl Standing {
+impl ReplayState {
     pub(crate) fn of(node: ReplayRules, record: &RunRecord, dynamic: bool) -> Self {
         // Its child gave the output; what the run would have done next, its route for example, is not known.
         let is_cut_off = record.delegated && node.rerun_on_resume && !node.is_workflow && !record.is_open();
-        if is_cut_off { Self::Due } else { Self::behind_delegate(node, record, dynamic) }
+        if is_cut_off { Self::ToRun } else { Self::behind_delegate(node, record, dynamic) }
     }
 
     /// The same for a run that is known to have continued behind the child whose output is its own, if it has one.
     pub(crate) fn behind_delegate(node: ReplayRules, record: &RunRecord, dynamic: bool) -> Self {
         if node.is_workflow {
-            return Self::Due;
+            return Self::ToRun;
         }
         if record.is_open() {
-            return if node.rerun_on_resume && !record.answers().is_empty() { Self::Due } else { Self::Open };
+            return if node.rerun_on_resume && !record.answers().is_empty() { Self::ToRun } else { Self::Open };
         }
         if record.failed {
-            return Self::Due;
+            return Self::ToRun;
         }
         // What a node chose before it asked is not its result yet.
         if record.output.is_some() || (record.chose() && !record.chose_before_answer) {
-            return Self::Given;
+            return Self::Completed;
         }
         if record.is_interrupted() && !node.rerun_on_resume {
-            return Self::Answered;
+            return Self::CompletedByAnswer;
         }
         if record.completed {
-            return Self::Silent;
+            return Self::CompletedEmpty;
         }
         let rests = if !record.is_interrupted() && !node.rerun_on_resume { !dynamic } else { record.finished };
-        if rests && !node.wait_for_output && !node.always_gives { Self::Silent } else { Self::Due }
+        if rests && !node.wait_for_output && !node.always_gives { Self::CompletedEmpty } else { Self::ToRun }
     }
 
     /// Whether the run is not executed any more.
     pub(crate) fn is_complete(self) -> bool {
-        matches!(self, Self::Given | Self::Answered | Self::Silent)
+        matches!(self, Self::Completed | Self::CompletedByAnswer | Self::CompletedEmpty)
     }
 }
 
@@ -96,19 +96,19 @@ impl Standing {
 pub(crate) fn decide(
     node: &dyn Node,
     rules: ReplayRules,
-    standing: Standing,
+    state: ReplayState,
     record: &RunRecord,
 ) -> Result<Decision, NodeError> {
-    let output = match standing {
-        Standing::Due => return Ok(Decision::Run(answers(record))),
-        Standing::Open => return Ok(Decision::Replay(NodeEnd::Interrupted(record.open()))),
-        Standing::Silent => {
+    let output = match state {
+        ReplayState::ToRun => return Ok(Decision::Run(answers(record))),
+        ReplayState::Open => return Ok(Decision::Replay(NodeEnd::Interrupted(record.open()))),
+        ReplayState::CompletedEmpty => {
             // A route that it chose before it asked is not its result.
             let result = NodeResult { branch: record.branch.clone(), ..NodeResult::default() };
             return Ok(Decision::Replay(NodeEnd::of_body(result, rules.wait_for_output)));
         }
-        Standing::Answered => answer_as_output(record),
-        Standing::Given => recorded_output(node, record)?,
+        ReplayState::CompletedByAnswer => answer_as_output(record),
+        ReplayState::Completed => recorded_output(node, record)?,
     };
     let route = record.result_route(rules.rerun_on_resume).cloned();
     Ok(Decision::Replay(NodeEnd::Done(NodeResult { output, route, branch: record.branch.clone() })))

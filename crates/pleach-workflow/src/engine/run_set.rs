@@ -11,11 +11,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context as TaskContext, Poll, Wake, Waker};
 
 use futures_util::task::AtomicWaker;
-use pleach_context::engine::{Engine as _, NodeEnd, Ticket};
-use pleach_context::{ChildFailure, Context, NodeError};
+use pleach_context::engine::{Engine as _, RunResult, Ticket};
+use pleach_context::{Context, NodeError};
 
 use super::NodeRun;
-use super::detached::Detached;
+use super::background::BackgroundChildren;
 
 /// A run that has ended.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub(crate) struct Finished {
     /// Its context.
     pub(crate) ctx: Context,
     /// How it ended.
-    pub(crate) end: Result<NodeEnd, ChildFailure>,
+    pub(crate) end: RunResult,
     /// Its place in the order of completions.
     pub(crate) order: CompletionOrder,
 }
@@ -65,13 +65,13 @@ pub(crate) struct RunSet<'a> {
     free: Vec<usize>,
     fresh: VecDeque<usize>,
     shared: Arc<Shared>,
-    live: usize,
+    running: usize,
     finished: Vec<Finished>,
     polled: Vec<usize>,
     /// Whether others get their turn before the first run is polled.
     yields: bool,
     /// Dropped last: they are children of the runs.
-    detached: Detached,
+    background: BackgroundChildren,
 }
 
 struct Slot<'a> {
@@ -121,11 +121,11 @@ impl<'a> RunSet<'a> {
             free: Vec::new(),
             fresh: VecDeque::new(),
             shared: Arc::default(),
-            live: 0,
+            running: 0,
             finished: Vec::new(),
             polled: Vec::new(),
             yields: beside_others,
-            detached: Detached::of(orchestrator),
+            background: BackgroundChildren::of(orchestrator),
         }
     }
 
@@ -134,7 +134,7 @@ impl<'a> RunSet<'a> {
         let index = self.free.pop().unwrap_or_else(|| self.add_slot());
         self.slots[index].run = Some(Entry { seq, node, run });
         self.fresh.push_back(index);
-        self.live += 1;
+        self.running += 1;
     }
 
     fn add_slot(&mut self) -> usize {
@@ -147,19 +147,19 @@ impl<'a> RunSet<'a> {
 
     /// Whether nothing runs and nothing waits to be handed out.
     pub(crate) fn is_empty(&self) -> bool {
-        self.live == 0 && self.finished.is_empty() && self.detached.is_empty()
+        self.running == 0 && self.finished.is_empty() && self.background.is_empty()
     }
 
     /// What the first detached child that ended badly failed with.
-    pub(crate) fn take_detached_failure(&mut self) -> Option<NodeError> {
-        self.detached.take_failure()
+    pub(crate) fn take_background_failure(&mut self) -> Option<NodeError> {
+        self.background.take_failure()
     }
 
     /// Waits until runs have ended, all of them or there is news, and moves those that have ended to `batch`.
-    pub(crate) async fn next_batch(&mut self, batch: &mut Vec<Finished>, news: impl Fn() -> bool) {
+    pub(crate) async fn next_batch(&mut self, batch: &mut Vec<Finished>, stop: impl Fn() -> bool) {
         poll_fn(|cx| {
             self.poll_all(cx);
-            let over = !self.finished.is_empty() || self.is_empty() || news();
+            let over = !self.finished.is_empty() || self.is_empty() || stop();
             if over { Poll::Ready(()) } else { Poll::Pending }
         })
         .await;
@@ -199,12 +199,12 @@ impl<'a> RunSet<'a> {
 
     /// Polls what can go on, and new detached children behind the runs; false when others get their turn first.
     fn poll_all(&mut self, cx: &mut TaskContext<'_>) -> bool {
-        if !self.detached.is_empty() {
+        if !self.background.is_empty() {
             // Runs that spend all of tokio's budget must not starve them.
-            self.detached.poll(cx);
+            self.background.poll(cx);
         }
         let polled = self.poll_runs(cx);
-        self.detached.poll(cx);
+        self.background.poll(cx);
         polled
     }
 
@@ -249,7 +249,7 @@ impl<'a> RunSet<'a> {
             let ctx = run.into_context();
             self.finished.push(Finished { seq, node, end, order: CompletionOrder::of(&ctx), ctx });
             self.free.push(index);
-            self.live -= 1;
+            self.running -= 1;
         }
     }
 }

@@ -7,7 +7,7 @@ use pleach_context::engine::credential_question;
 use pleach_context::{Context, NodeError, NodeInput, NodeSpec, Yield};
 use pleach_core::{AuthConfig, Event, Map, ToolConfirmation};
 
-use crate::gate::{confirmation_question, credential_id, rejected, take_confirmation, take_credential};
+use crate::approval::{confirmation_question, credential_id, rejected, take_confirmation, take_credential};
 
 /// Says for a call whether it needs a confirmation.
 pub(crate) type Condition = Arc<dyn Fn(&Context, &NodeInput) -> bool + Send + Sync>;

@@ -7,12 +7,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use pleach_context::engine::GraphNames;
-use pleach_context::{Dynamic, InputKind, Node, NodeKind, NodeSpec, RetryConfig, Schema, Tool, TypedNode};
+use pleach_context::{Dynamic, InputKind, Node, NodeKind, RetryConfig, Schema, Tool, TypedNode};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use smol_str::SmolStr;
 
-use super::compiled::{Awaited, Graph, Join, Part, START_NAME};
+use super::compiled::{Awaited, Graph, Join, Part};
+use super::draft::{Adjacency, Draft, Link};
 use super::edge::{Edge, EdgeRoute};
 use super::error::{BuildError, Fault};
 use super::handle::{End, NodeRef, Source, Sources, Targets};
@@ -30,66 +31,15 @@ pub struct WorkflowBuilder<W = Dynamic> {
     input: PhantomData<fn(W)>,
 }
 
-/// A graph as it was written down.
-pub(crate) struct Draft {
-    pub(crate) spec: NodeSpec,
-    pub(crate) nodes: Vec<Arc<dyn Node>>,
-    pub(crate) links: Vec<Link>,
-    pub(crate) misuses: Vec<Fault>,
-}
-
-/// The edges of a draft by node.
-pub(crate) struct Adjacency<'a> {
-    pub(crate) out: Vec<Vec<&'a Link>>,
-    pub(crate) into: Vec<Vec<&'a Link>>,
-}
-
-/// An edge as it was written down.
-pub(crate) struct Link {
-    pub(crate) from: End,
-    pub(crate) to: End,
-    pub(crate) route: Option<EdgeRoute>,
-}
-
-impl Draft {
-    fn new(name: SmolStr) -> Self {
-        let spec = NodeSpec::new(name).kind(NodeKind::Workflow).rerun_on_resume(true);
-        Self { spec, nodes: Vec::new(), links: Vec::new(), misuses: Vec::new() }
-    }
-
-    /// What is left in a builder whose graph was taken.
-    fn spent(name: &SmolStr) -> Self {
-        let mut draft = Self::new(name.clone());
-        let message = format!("Workflow '{name}' is built already: start another one with `Workflow::builder`.");
-        draft.misuses.push(Fault::config("already_built", message));
-        draft
-    }
-
-    /// For every node, the edges that leave it and those that lead to it; edges from START only count as leading.
-    pub(crate) fn adjacency(&self) -> Adjacency<'_> {
-        let mut adjacency =
-            Adjacency { out: vec![Vec::new(); self.nodes.len()], into: vec![Vec::new(); self.nodes.len()] };
-        for link in &self.links {
-            if let End::Node { index, .. } = link.from {
-                adjacency.out[index].push(link);
-            }
-            if let End::Node { index, .. } = link.to {
-                adjacency.into[index].push(link);
-            }
-        }
-        adjacency
-    }
-
-    pub(crate) fn name_of(&self, end: End) -> SmolStr {
-        match end {
-            End::Start => START_NAME,
-            End::Node { index, .. } => self.nodes[index].spec().name.clone(),
-        }
+impl Workflow {
+    /// Returns a builder for a workflow of this name.
+    pub fn builder(name: impl Into<SmolStr>) -> WorkflowBuilder<Dynamic> {
+        WorkflowBuilder::new(name)
     }
 }
 
 impl WorkflowBuilder<Dynamic> {
-    pub(crate) fn new(name: impl Into<SmolStr>) -> Self {
+    fn new(name: impl Into<SmolStr>) -> Self {
         static GRAPHS: AtomicU64 = AtomicU64::new(0);
         Self {
             draft: Draft::new(name.into()),

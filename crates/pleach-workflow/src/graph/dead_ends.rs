@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use pleach_context::NodeKind;
 
-use super::builder::{Adjacency, Draft, Link};
+use super::draft::{Adjacency, Draft, Link};
 use super::edge::EdgeRoute;
 use super::error::Fault;
 use super::handle::End;

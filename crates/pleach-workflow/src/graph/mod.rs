@@ -3,6 +3,7 @@
 mod builder;
 mod compiled;
 mod dead_ends;
+mod draft;
 mod edge;
 mod error;
 mod handle;

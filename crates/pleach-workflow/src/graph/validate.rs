@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use pleach_context::Schema;
 use smol_str::SmolStr;
 
-use super::builder::{Draft, Link};
 use super::compiled::START_NAME;
 use super::dead_ends;
+use super::draft::{Draft, Link};
 use super::error::Fault;
 use super::handle::End;
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pleach_context::{GraphOutline, NodeKind, Outline};
 use pleach_core::{Event, InvocationId};
 
-use super::{Mark, Marks, Place, below, framed, is_group, label, start};
+use super::{DrawnGraph, NodeSummary, RunSummary, below, framed, is_group, label, start};
 
 /// Draws a node as a DOT digraph; nested workflows are clusters.
 ///
@@ -21,29 +21,29 @@ pub fn dot(outline: &Outline) -> String {
 /// the event before its first to its last. Reads the session's `events`; those of other invocations do not matter.
 #[must_use]
 pub fn dot_of_run(outline: &Outline, events: &[Arc<Event>], invocation: &InvocationId) -> String {
-    picture(outline, Some(&Marks::of(events, invocation)))
+    picture(outline, Some(&RunSummary::of(events, invocation)))
 }
 
-fn picture(outline: &Outline, marks: Option<&Marks>) -> String {
+fn picture(outline: &Outline, run: Option<&RunSummary>) -> String {
     let mut text = String::from("digraph {\n  compound=true\n  node [shape=box, style=rounded]\n");
-    framed(&mut text, outline, marks, draw, node);
+    framed(&mut text, outline, run, draw, node);
     text.push_str("}\n");
     text
 }
 
-fn draw(text: &mut String, at: &Place<'_>, graph: &GraphOutline) {
+fn draw(text: &mut String, at: &DrawnGraph<'_>, graph: &GraphOutline) {
     let (id, depth) = (at.id.as_str(), at.depth);
     line(text, depth, format_args!("{} [label=\"START\", shape=circle]", start(id)));
     for (place, inner) in graph.nodes.iter().enumerate() {
-        let (id, mark) = (below(id, place), at.mark(&inner.name));
+        let (id, summary) = (below(id, place), at.summary(&inner.name));
         match &inner.graph {
             Some(nested) if is_group(inner) => {
                 line(text, depth, format_args!("subgraph cluster_{id} {{"));
-                line(text, depth + 1, format_args!("label=\"{}\"", titled(inner, mark.as_ref())));
-                draw(text, &at.inside(&id, mark.as_ref()), nested);
+                line(text, depth + 1, format_args!("label=\"{}\"", titled(inner, summary.as_ref())));
+                draw(text, &at.inside(&id, summary.as_ref()), nested);
                 line(text, depth, format_args!("}}"));
             }
-            _ => node(text, at, &id, inner, mark.as_ref()),
+            _ => node(text, at, &id, inner, summary.as_ref()),
         }
     }
     for edge in &graph.edges {
@@ -67,17 +67,17 @@ fn draw(text: &mut String, at: &Place<'_>, graph: &GraphOutline) {
     }
 }
 
-fn node(text: &mut String, at: &Place<'_>, id: &str, outline: &Outline, mark: Option<&Mark>) {
+fn node(text: &mut String, at: &DrawnGraph<'_>, id: &str, outline: &Outline, summary: Option<&NodeSummary>) {
     let shape = if outline.kind == NodeKind::Join { ", shape=hexagon" } else { "" };
-    let fill = mark.map(|mark| format!(", style=\"rounded,filled\", fillcolor=\"{}\"", mark.colour()));
-    let title = titled(outline, mark);
+    let fill = summary.map(|summary| format!(", style=\"rounded,filled\", fillcolor=\"{}\"", summary.colour()));
+    let title = titled(outline, summary);
     line(text, at.depth, format_args!("{id} [label=\"{title}\"{shape}{}]", fill.unwrap_or_default()));
 }
 
 /// Names are identifiers and marks plain words: they need no escape.
-fn titled(outline: &Outline, mark: Option<&Mark>) -> String {
-    match mark {
-        Some(mark) => format!("{}\\n{}", outline.name, mark.text()),
+fn titled(outline: &Outline, summary: Option<&NodeSummary>) -> String {
+    match summary {
+        Some(summary) => format!("{}\\n{}", outline.name, summary.text()),
         None => outline.name.to_string(),
     }
 }

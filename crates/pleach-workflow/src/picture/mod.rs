@@ -1,8 +1,8 @@
 //! Pictures of workflows, for documentation and debugging: Mermaid for Markdown pages, DOT for Graphviz.
 
 mod dot;
-mod marks;
 mod mermaid;
+mod run_summary;
 
 pub use dot::{dot, dot_of_run};
 pub use mermaid::{mermaid, mermaid_of_run};
@@ -10,31 +10,31 @@ pub use mermaid::{mermaid, mermaid_of_run};
 use pleach_context::{EdgeOutline, GraphOutline, NodeKind, Outline};
 use pleach_core::NodePath;
 
-use marks::{Mark, Marks};
+use run_summary::{NodeSummary, RunSummary};
 
 /// A graph that is being drawn: where it stands in the picture and, in one of a run, which run of it.
 #[derive(Clone)]
-struct Place<'m> {
+struct DrawnGraph<'m> {
     id: String,
     depth: usize,
-    run: Option<(&'m Marks, NodePath)>,
+    run: Option<(&'m RunSummary, NodePath)>,
 }
 
-impl<'m> Place<'m> {
+impl<'m> DrawnGraph<'m> {
     /// The node that is drawn, as the root of `run`'s invocation.
-    fn root(outline: &Outline, marks: Option<&'m Marks>) -> Self {
-        let run = marks.map(|marks| (marks, NodePath::root().child(&outline.name, "1")));
+    fn root(outline: &Outline, run: Option<&'m RunSummary>) -> Self {
+        let run = run.map(|run| (run, NodePath::root().child(&outline.name, "1")));
         Self { id: "n".to_owned(), depth: 1, run }
     }
 
-    fn mark(&self, name: &str) -> Option<Mark> {
-        let (marks, path) = self.run.as_ref()?;
-        marks.mark(path, name)
+    fn summary(&self, name: &str) -> Option<NodeSummary> {
+        let (run, path) = self.run.as_ref()?;
+        run.summary(path, name)
     }
 
     /// The inside of a nested workflow. Of one that has not run, nothing is known.
-    fn inside(&self, id: &str, mark: Option<&Mark>) -> Self {
-        let run = self.run.as_ref().zip(mark).map(|((marks, _), mark)| (*marks, mark.path.clone()));
+    fn inside(&self, id: &str, summary: Option<&NodeSummary>) -> Self {
+        let run = self.run.as_ref().zip(summary).map(|((run, _), summary)| (*run, summary.path.clone()));
         Self { id: id.to_owned(), depth: self.depth + 1, run }
     }
 }
@@ -43,16 +43,16 @@ impl<'m> Place<'m> {
 fn framed(
     text: &mut String,
     outline: &Outline,
-    marks: Option<&Marks>,
-    draw: fn(&mut String, &Place<'_>, &GraphOutline),
-    node: fn(&mut String, &Place<'_>, &str, &Outline, Option<&Mark>),
+    run: Option<&RunSummary>,
+    draw: fn(&mut String, &DrawnGraph<'_>, &GraphOutline),
+    node: fn(&mut String, &DrawnGraph<'_>, &str, &Outline, Option<&NodeSummary>),
 ) {
-    let place = Place::root(outline, marks);
+    let place = DrawnGraph::root(outline, run);
     match &outline.graph {
         Some(graph) => draw(text, &place, graph),
         None => {
-            let mark = marks.and_then(|marks| marks.mark(&NodePath::root(), &outline.name));
-            node(text, &place, &place.id, outline, mark.as_ref());
+            let summary = run.and_then(|run| run.summary(&NodePath::root(), &outline.name));
+            node(text, &place, &place.id, outline, summary.as_ref());
         }
     }
 }

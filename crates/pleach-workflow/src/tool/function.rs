@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::handler::ToolHandler;
-use super::params::told_missing;
+use super::params::missing_arguments_reply;
 
 type Call = dyn Fn(&str, &Map, &ToolContext) -> BoxFuture<'static, Result<Value, NodeError>> + Send + Sync;
 
@@ -101,8 +101,8 @@ impl FunctionTool {
             self.long_running = true;
             let declaration = Arc::make_mut(&mut self.declaration);
             let description = declaration.description.take();
-            let told = description.into_iter().chain([LONG_RUNNING.to_owned()]).collect::<Vec<_>>().join("\n\n");
-            declaration.description = Some(told);
+            let reply = description.into_iter().chain([LONG_RUNNING.to_owned()]).collect::<Vec<_>>().join("\n\n");
+            declaration.description = Some(reply);
         }
         self
     }
@@ -150,7 +150,7 @@ impl Tool for FunctionTool {
     fn run<'a>(&'a self, args: &'a Map, ctx: &'a ToolContext) -> BoxFuture<'a, Result<Value, NodeError>> {
         let missing: Vec<&str> = self.declaration.required().filter(|name| !args.contains_key(*name)).collect();
         if !missing.is_empty() {
-            return Box::pin(ready(Ok(told_missing(self.name(), &missing))));
+            return Box::pin(ready(Ok(missing_arguments_reply(self.name(), &missing))));
         }
         (self.call)(self.name(), args, ctx)
     }

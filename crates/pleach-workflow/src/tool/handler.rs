@@ -40,7 +40,7 @@ where
                 let body = self.invoke(params);
                 Box::pin(async move { body.await.into_reply() })
             }
-            Err(Unbound::Told(told)) => Box::pin(ready(Ok(told))),
+            Err(Unbound::Told(reply)) => Box::pin(ready(Ok(reply))),
             Err(Unbound::Failed(error)) => Box::pin(ready(Err(error))),
         }
     }

@@ -19,8 +19,8 @@ use smol_str::SmolStr;
 use tracing::Instrument as _;
 
 use super::arguments::arguments;
+use crate::approval::{confirmation_question, credential_id, rejected, take_confirmation, take_credential};
 use crate::engine::panic_error;
-use crate::gate::{confirmation_question, credential_id, rejected, take_confirmation, take_credential};
 
 /// A tool as a node: for graphs, and for [`Context::run`].
 ///
@@ -36,8 +36,8 @@ pub struct ToolNode {
 }
 
 /// What became of a call.
-enum Outcome {
-    Given(Value),
+enum CallOutcome {
+    Result(Value),
     /// It must be answered first.
     Asks(Yield),
 }
@@ -80,34 +80,34 @@ impl ToolNode {
         let span = OpenSpan::new(execute_tool(&*self.tool, &ctx));
         let called = self.hooked(&mut args, &ctx, &services.plugins).instrument(span.span().clone()).await;
         match &called {
-            Ok(Outcome::Given(_)) => span.end(SpanEnd::Completed),
-            Ok(Outcome::Asks(_)) => span.end(SpanEnd::Interrupted),
+            Ok(CallOutcome::Result(_)) => span.end(SpanEnd::Completed),
+            Ok(CallOutcome::Asks(_)) => span.end(SpanEnd::Interrupted),
             Err(error) => span.fail(error.code()),
         }
         let item = match called? {
-            Outcome::Asks(question) => question,
+            CallOutcome::Asks(question) => question,
             // Without an event a replay would not see that the call has been made.
-            Outcome::Given(Value::Null) => Yield::from(Event::new()),
-            Outcome::Given(result) => Yield::from(Event::of(result)),
+            CallOutcome::Result(Value::Null) => Yield::from(Event::new()),
+            CallOutcome::Result(result) => Yield::from(Event::of(result)),
         };
         Ok(Flow::Done(Some(item)))
     }
 
     /// Calls the tool between the hooks of the plugins.
-    async fn hooked(&self, args: &mut Map, ctx: &Context, plugins: &PluginManager) -> Result<Outcome, NodeError> {
+    async fn hooked(&self, args: &mut Map, ctx: &Context, plugins: &PluginManager) -> Result<CallOutcome, NodeError> {
         let result = match plugins.before_tool(&*self.tool, args, ctx).await? {
             Some(answer) => answer,
             None => match self.outcome(args, ctx).await? {
-                Outcome::Given(result) => result,
+                CallOutcome::Result(result) => result,
                 asks => return Ok(asks),
             },
         };
         let other = plugins.after_tool(&*self.tool, args, ctx, &result).await?;
-        Ok(Outcome::Given(other.unwrap_or(result)))
+        Ok(CallOutcome::Result(other.unwrap_or(result)))
     }
 
     /// Calls the tool; a failure may be answered by a plugin, and drops what the tool asked for.
-    async fn outcome(&self, args: &Map, ctx: &Context) -> Result<Outcome, NodeError> {
+    async fn outcome(&self, args: &Map, ctx: &Context) -> Result<CallOutcome, NodeError> {
         let called = AssertUnwindSafe(self.gated(args, ctx)).catch_unwind().await;
         let called = called.unwrap_or_else(|panic| Err(panic_error("the tool", &*panic)));
         let asked = ctx.engine().take_tool_requests();
@@ -117,15 +117,15 @@ impl ToolNode {
                 let shown = args.iter().filter(|(name, _)| !name.starts_with("temp:"));
                 let shown = shown.map(|(name, value)| (name.clone(), value.clone())).collect();
                 let question = confirmation_question(ctx, self.tool.name(), shown, confirmation);
-                Ok(Outcome::Asks(Yield::from(question)))
+                Ok(CallOutcome::Asks(Yield::from(question)))
             }
             Ok(_) if let Some(config) = asked.credential => {
-                Ok(Outcome::Asks(Yield::from(credential_question(ctx, &config, &credential_id(ctx))?)))
+                Ok(CallOutcome::Asks(Yield::from(credential_question(ctx, &config, &credential_id(ctx))?)))
             }
-            Ok(result) => Ok(Outcome::Given(result)),
+            Ok(result) => Ok(CallOutcome::Result(result)),
             Err(error) => {
                 let plugins = &ctx.invocation().engine().services().plugins;
-                plugins.on_tool_error(&*self.tool, args, ctx, &error).await?.map(Outcome::Given).ok_or(error)
+                plugins.on_tool_error(&*self.tool, args, ctx, &error).await?.map(CallOutcome::Result).ok_or(error)
             }
         }
     }

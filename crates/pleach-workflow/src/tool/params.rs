@@ -104,7 +104,7 @@ macro_rules! tool_params {
 
         impl<Given: DeserializeOwned + JsonSchema, $($name: ToolParam),*> ToolParams for (Args<Given>, $($name,)*) {
             fn bind(tool: &str, args: &Map, _ctx: &ToolContext) -> Result<Self, Unbound> {
-                let given = coerce_arguments(args).map_err(|bad| Unbound::Told(told_bad(tool, &bad)))?;
+                let given = coerce_arguments(args).map_err(|bad| Unbound::Told(bad_arguments_reply(tool, &bad)))?;
                 Ok((Args(given), $($name::from_call(_ctx).map_err(Unbound::Failed)?,)*))
             }
 
@@ -122,7 +122,7 @@ macro_rules! tool_params {
 tool_params!(() (A) (A B) (A B C) (A B C D));
 
 /// What the caller hears about arguments that do not fit. Models know these texts from google-adk.
-fn told_bad(tool: &str, bad: &[BadArgument]) -> Value {
+fn bad_arguments_reply(tool: &str, bad: &[BadArgument]) -> Value {
     let line = |bad: &BadArgument| match &bad.name {
         Some(name) => format!("Parameter '{name}': {}", bad.reason),
         None => bad.reason.clone(),
@@ -135,7 +135,7 @@ fn told_bad(tool: &str, bad: &[BadArgument]) -> Value {
 }
 
 /// What it hears about arguments that are not given.
-pub(super) fn told_missing(tool: &str, missing: &[&str]) -> Value {
+pub(super) fn missing_arguments_reply(tool: &str, missing: &[&str]) -> Value {
     let lines = missing.join("\n");
     let error = format!(
         "Invoking `{tool}()` failed as the following mandatory input parameters are not present:\n{lines}\nYou could retry calling this tool, but it is IMPORTANT for you to provide all the mandatory parameters."

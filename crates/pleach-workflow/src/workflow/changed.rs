@@ -4,7 +4,7 @@ use pleach_context::engine::RunRecord;
 use pleach_context::{History, NodeError};
 use pleach_core::NodePath;
 
-use super::recorded::Recorded;
+use super::replay_plan::ReplayPlan;
 use crate::graph::Graph;
 
 /// Compares the recorded runs of a workflow's nodes with its graph: every one must be of a node that is still there, and
@@ -15,17 +15,16 @@ use crate::graph::Graph;
 /// # Errors
 /// `WorkflowChangedError`, naming the node.
 pub(super) fn check(name: &str, graph: &Graph, path: &NodePath, history: &History) -> Result<(), NodeError> {
-    let recorded =
-        Recorded::read(graph, history, path).map_err(|run| changed(name, path, run.path.name(), NOT_IN_IT))?;
-    let reached = reached(graph, &recorded, history);
-    for run in recorded.all() {
+    let plan = ReplayPlan::read(graph, history, path).map_err(|run| changed(name, path, run.path.name(), NOT_IN_IT))?;
+    let reached = reached(graph, &plan, history);
+    for run in plan.all() {
         let (place, run) = (run.node as usize, history.at(run.key));
         graph.nodes[place].node.fits(run.path, history)?;
         if !reached[place] {
             return Err(changed(name, path, run.path.name(), NOT_REACHED));
         }
     }
-    history.keep(path, recorded);
+    history.keep(path, plan);
     Ok(())
 }
 
@@ -43,7 +42,7 @@ pub(super) fn changed(name: &str, path: &NodePath, node: &str, what: &str) -> No
 }
 
 /// The nodes that START leads to.
-fn reached(graph: &Graph, recorded: &Recorded, history: &History) -> Vec<bool> {
+fn reached(graph: &Graph, plan: &ReplayPlan, history: &History) -> Vec<bool> {
     let mut reached = vec![false; graph.nodes.len()];
     let mut next: Vec<usize> = graph.start.iter().map(|edge| edge.to).collect();
     while let Some(place) = next.pop() {
@@ -51,9 +50,9 @@ fn reached(graph: &Graph, recorded: &Recorded, history: &History) -> Vec<bool> {
             continue;
         }
         let node = &graph.nodes[place];
-        let runs = recorded.runs(place).map(|run| history.at(run.key).record);
-        let settled = |run: &RunRecord| !run.is_open() && !run.failed && run.finished;
-        let known = !node.replay.is_workflow && runs.len() > 0 && runs.clone().all(settled);
+        let runs = plan.runs(place).map(|run| history.at(run.key).record);
+        let is_final = |run: &RunRecord| !run.is_open() && !run.failed && run.finished;
+        let known = !node.replay.is_workflow && runs.len() > 0 && runs.clone().all(is_final);
         if !known {
             next.extend(graph.out(place).iter().map(|edge| edge.to));
             continue;

@@ -1,7 +1,6 @@
 //! [`Completion`]: the end of a graph node's run, as the loop of its workflow sees it.
 
-use pleach_context::ChildFailure;
-use pleach_context::engine::{Engine as _, NodeEnd, NodeResult, RunKey};
+use pleach_context::engine::{Engine as _, NodeEnd, NodeResult, RunKey, RunResult};
 use pleach_core::NodePath;
 
 use crate::engine::Finished;
@@ -11,7 +10,7 @@ use crate::graph::Graph;
 pub(super) struct Completion {
     pub(super) node: usize,
     pub(super) run: EndedRun,
-    pub(super) end: Result<NodeEnd, ChildFailure>,
+    pub(super) end: RunResult,
     /// Whether a resumable app repeats the output in an event of the workflow.
     pub(super) needs_echo: bool,
 }
@@ -31,7 +30,7 @@ impl Completion {
         // A nested workflow finds its output again by replaying.
         let is_workflow = graph.nodes[node].replay.is_workflow;
         let needs_echo = match &end {
-            Ok(NodeEnd::Done(NodeResult { output, .. })) => !is_workflow && !ctx.engine().has_told(output),
+            Ok(NodeEnd::Done(NodeResult { output, .. })) => !is_workflow && !ctx.engine().records_output(output),
             _ => false,
         };
         Self { node, run: EndedRun::Executed(ctx.node_path().clone()), end, needs_echo }

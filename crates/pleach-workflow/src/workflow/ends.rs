@@ -60,7 +60,7 @@ impl<T> Ends<T> {
     }
 
     /// A nested workflow has ended without executing anything: when it completed the first time, if it `completes` now.
-    pub(super) fn settle(&mut self, path: &NodePath, completes: bool) -> Option<u32> {
+    pub(super) fn nested_ended(&mut self, path: &NodePath, completes: bool) -> Option<u32> {
         if self.nested.is_empty() {
             return None;
         }
@@ -94,7 +94,7 @@ impl<T> Ends<T> {
 
     /// Whether [`take`](Self::take) gives anything.
     pub(super) fn is_due(&self) -> bool {
-        !self.waiting.is_empty() || self.gate.has_turn() || (!self.new.is_empty() && !self.is_unsure())
+        !self.waiting.is_empty() || self.gate.can_release() || (!self.new.is_empty() && !self.is_unsure())
     }
 
     /// Whether a run that completed at this time, and that history answers, comes next; if so, it counts as handled.

@@ -5,10 +5,10 @@ mod checkpoint;
 mod completion;
 mod ends;
 mod orchestrate;
-mod past;
-mod recorded;
+mod replay_plan;
 mod schedule;
 mod triggers;
+mod workflow_replay;
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -17,9 +17,7 @@ use pleach_context::{
     AnswerType, Context, Dynamic, Flow, History, Need, Node, NodeError, NodeInput, NodeSpec, Outline, TypedNode,
 };
 use pleach_core::{BoxFuture, NodePath};
-use smol_str::SmolStr;
 
-use crate::WorkflowBuilder;
 use crate::graph::Graph;
 use crate::picture::{dot, mermaid};
 use orchestrate::Orchestration;
@@ -35,13 +33,6 @@ pub struct Workflow<In = Dynamic, Out = Dynamic> {
     graph: Option<Graph>,
     max_concurrency: Option<usize>,
     types: PhantomData<fn(In) -> Out>,
-}
-
-impl Workflow {
-    /// Starts writing a workflow down.
-    pub fn builder(name: impl Into<SmolStr>) -> WorkflowBuilder<Dynamic> {
-        WorkflowBuilder::new(name)
-    }
 }
 
 impl<In, Out> Workflow<In, Out> {

@@ -5,17 +5,17 @@
 
 use std::sync::Arc;
 
-use pleach_context::engine::{Engine as _, NodeEnd, NodeResult, Place, RecordedRun, RunRecord};
+use pleach_context::engine::{Engine as _, GraphPosition, NodeEnd, NodeResult, RecordedRun, RunRecord};
 use pleach_context::{ChildFailure, Context, Flow, NodeError, NodeInput, NodeSpec, Yield};
 use pleach_core::{BoxFuture, Branch, Event, NodePath};
 
 use super::checkpoint;
 use super::completion::{Completion, EndedRun};
 use super::ends::Ends;
-use super::past::Past;
-use super::recorded::Known;
+use super::replay_plan::PlannedRun;
 use super::schedule::{Room, Schedule};
 use super::triggers::Trigger;
+use super::workflow_replay::WorkflowReplay;
 use crate::engine::{Decision, Finished, NodeRun, RunSet, RunSetup, conform, decide};
 use crate::graph::Graph;
 
@@ -27,16 +27,16 @@ pub(super) struct Orchestration<'a> {
     ctx: Context,
     runs: RunSet<'a>,
     finished: Vec<Finished>,
-    past: Option<Past>,
+    replay: Option<WorkflowReplay>,
     ends: Ends<Completion>,
     /// The runs that have completed since the last checkpoint; only resumable apps tell of them.
     completed: Vec<NodePath>,
     /// Why a node could not start: its schema refuses its input.
     refused: Option<NodeError>,
     /// The events of the workflow itself that are to be sent.
-    news: Vec<Event>,
+    outgoing: Vec<Event>,
     /// Whose output the terminal nodes' output is, too.
-    claims: Arc<[NodePath]>,
+    output_for: Arc<[NodePath]>,
     /// The branch that the workflow is on.
     branch: Option<Branch>,
     started: u64,
@@ -53,23 +53,23 @@ impl<'a> Orchestration<'a> {
         ctx: Context,
     ) -> Result<Self, NodeError> {
         let nested = ctx.engine().parent().is_some_and(|parent| !parent.node_path().is_root());
-        let past = match ctx.invocation().engine().history() {
-            Some(history) => Some(Past::read(graph, history, &ctx)?),
+        let replay = match ctx.invocation().engine().history() {
+            Some(history) => Some(WorkflowReplay::read(graph, history, &ctx)?),
             None => None,
         };
-        let times = past.as_ref().map(|past| past.recorded.completion_times());
+        let times = replay.as_ref().map(|replay| replay.plan.completion_times());
         Ok(Self {
             graph,
             spec,
             limit,
             runs: RunSet::new(ctx.clone(), nested),
             finished: Vec::new(),
-            past,
+            replay,
             ends: Ends::new(times.unwrap_or_default()),
             completed: Vec::new(),
             refused: None,
-            news: Vec::new(),
-            claims: ctx.engine().output_for_of_child(),
+            outgoing: Vec::new(),
+            output_for: ctx.engine().output_for_of_child(),
             branch: ctx.branch(),
             started: 0,
             path_buffer: String::new(),
@@ -102,16 +102,16 @@ impl<'a> Orchestration<'a> {
         let mut batch = Vec::new();
         loop {
             while self.start_next(schedule)? {
-                if !self.news.is_empty() {
-                    self.tell().await;
+                if !self.outgoing.is_empty() {
+                    self.send_outgoing().await;
                 }
             }
             if self.refused.is_some() {
                 return self.refuse(schedule).await;
             }
             if self.take_replayed(schedule) {
-                if !self.news.is_empty() {
-                    self.tell().await;
+                if !self.outgoing.is_empty() {
+                    self.send_outgoing().await;
                 }
                 continue;
             }
@@ -121,8 +121,8 @@ impl<'a> Orchestration<'a> {
             }
             let (mut rest, mut failed) = (batch.drain(..), None);
             while self.handle_next(schedule, &mut rest, &mut failed) {
-                if !self.news.is_empty() {
-                    self.tell().await;
+                if !self.outgoing.is_empty() {
+                    self.send_outgoing().await;
                 }
             }
             if let Some(failure) = failed {
@@ -167,7 +167,7 @@ impl<'a> Orchestration<'a> {
     /// What is wrong although nothing is left to run.
     fn check_end(&mut self) -> Result<(), NodeError> {
         self.check_divergence()?;
-        let Some(error) = self.runs.take_detached_failure() else { return Ok(()) };
+        let Some(error) = self.runs.take_background_failure() else { return Ok(()) };
         let failure = error.child_failure().cloned();
         Err(failure.map_or(error, |failure| NodeError::child(&self.spec.name, failure)))
     }
@@ -199,16 +199,16 @@ impl<'a> Orchestration<'a> {
     async fn handle_rest(&mut self, schedule: &mut Schedule) {
         for completion in self.ends.rest() {
             self.handle(schedule, completion);
-            self.tell().await;
+            self.send_outgoing().await;
         }
     }
 
     /// The next run to start.
     fn next(&self, schedule: &mut Schedule) -> Option<(usize, Trigger, u32)> {
-        let past = self.past.as_ref().filter(|_| self.limit.is_some() && self.ends.is_replaying());
-        schedule.next(past.map(|past| {
-            |node: usize, number: u32| match past.recorded.run(node, number) {
-                Some(run) if run.needs_no_room(&past.history) => Room::None,
+        let replay = self.replay.as_ref().filter(|_| self.limit.is_some() && self.ends.is_replaying());
+        schedule.next(replay.map(|replay| {
+            |node: usize, number: u32| match replay.plan.run(node, number) {
+                Some(run) if run.needs_no_room(&replay.history) => Room::None,
                 Some(_) => Room::Again,
                 None => Room::New,
             }
@@ -219,7 +219,7 @@ impl<'a> Orchestration<'a> {
     fn start(&mut self, schedule: &mut Schedule, node: usize, trigger: Trigger, number: u32) -> Result<(), NodeError> {
         let seq = self.started;
         self.started += 1;
-        let Some(mut setup) = self.replay(schedule, node, &trigger, number)? else { return Ok(()) };
+        let Some(mut setup) = self.prepare(schedule, node, &trigger, number)? else { return Ok(()) };
         let graph_node = &self.graph.nodes[node];
         let spec = graph_node.node.spec();
         // What does not fit is the workflow's failure, not the node's (R305).
@@ -231,34 +231,34 @@ impl<'a> Orchestration<'a> {
                 return Ok(());
             }
         };
-        setup.output_for = self.graph.is_terminal(node).then(|| Arc::clone(&self.claims));
-        setup.place = u32::try_from(node).ok().map(|node| Place { node, by: trigger.by });
+        setup.output_for = self.graph.is_terminal(node).then(|| Arc::clone(&self.output_for));
+        setup.position = u32::try_from(node).ok().map(|node| GraphPosition { node, by: trigger.by });
         self.runs.push(seq, node, NodeRun::new(&*graph_node.node, &self.ctx, input, setup));
         self.checkpoint(schedule);
         Ok(())
     }
 
     /// What a run starts with; `None` when history answers it.
-    fn replay(
+    fn prepare(
         &mut self,
         schedule: &mut Schedule,
         node: usize,
         trigger: &Trigger,
         number: u32,
     ) -> Result<Option<RunSetup>, NodeError> {
-        let run = self.past.as_ref().and_then(|past| Some((past, past.recorded.run(node, number)?)));
+        let run = self.replay.as_ref().and_then(|replay| Some((replay, replay.plan.run(node, number)?)));
         let graph_node = &self.graph.nodes[node];
-        let Some((past, Known { key, standing, time, .. })) = run else {
-            if self.past.is_some() && !graph_node.replay.is_workflow {
+        let Some((replay, PlannedRun { key, state, time, .. })) = run else {
+            if self.replay.is_some() && !graph_node.replay.is_workflow {
                 self.ctx.engine().note_execution();
             }
             let spec = graph_node.node.spec();
             let path = self.ctx.node_path().child_in(&mut self.path_buffer, &spec.name, number);
             return Ok(Some(RunSetup { branch: self.branch(trigger, &path), path, ..RunSetup::default() }));
         };
-        let RecordedRun { key, path, record } = past.history.at(*key);
+        let RecordedRun { key, path, record } = replay.history.at(*key);
         let run = EndedRun::Replayed(key);
-        let end = match decide(&*graph_node.node, graph_node.replay, *standing, record)? {
+        let end = match decide(&*graph_node.node, graph_node.replay, *state, record)? {
             Decision::Run(resume_inputs) => {
                 let branch = self.branch(trigger, path);
                 let isolation_scope = record.isolation_scope().cloned();
@@ -332,7 +332,7 @@ impl<'a> Orchestration<'a> {
             let completion = Completion::executed(self.graph, finished);
             let completes = completion.end.as_ref().is_ok_and(NodeEnd::is_done);
             let replayed = match &completion.run {
-                EndedRun::Executed(path) => self.ends.settle(path, completes),
+                EndedRun::Executed(path) => self.ends.nested_ended(path, completes),
                 EndedRun::Replayed(_) => None,
             };
             match replayed {
@@ -350,9 +350,9 @@ impl<'a> Orchestration<'a> {
 
     /// Everything held back waits for a run that will never come: the workflow is not the one that was recorded.
     fn check_divergence(&self) -> Result<(), NodeError> {
-        let (Some(time), Some(past)) = (self.ends.stuck_at(), &self.past) else { return Ok(()) };
+        let (Some(time), Some(replay)) = (self.ends.stuck_at(), &self.replay) else { return Ok(()) };
         let times = |run: &RunRecord| [run.completed_at(), run.asked_at(), run.ended_at()];
-        let mut runs = past.history.children(self.ctx.node_path());
+        let mut runs = replay.history.children(self.ctx.node_path());
         let awaited = runs.find(|run| times(run.record).contains(&time));
         let awaited = awaited.map_or("", |run| run.path.as_str());
         let message = format!(
@@ -395,7 +395,7 @@ impl<'a> Orchestration<'a> {
             let branch = if ran { branch.clone() } else { self.branch.clone() };
             let path = self.path(run).clone();
             let completed = std::mem::take(&mut self.completed);
-            self.news.push(checkpoint::echo(&self.ctx, path, branch, &output, &completed));
+            self.outgoing.push(checkpoint::echo(&self.ctx, path, branch, &output, &completed));
         }
         schedule.completed(self.graph, node, output, route.as_ref(), branch);
         if ran {
@@ -404,8 +404,8 @@ impl<'a> Orchestration<'a> {
     }
 
     fn path<'p>(&'p self, run: &'p EndedRun) -> &'p NodePath {
-        match (run, &self.past) {
-            (EndedRun::Replayed(key), Some(past)) => past.history.at(*key).path,
+        match (run, &self.replay) {
+            (EndedRun::Replayed(key), Some(replay)) => replay.history.at(*key).path,
             (EndedRun::Replayed(_), None) => unreachable!("without history nothing ran before"),
             (EndedRun::Executed(path), _) => path,
         }
@@ -417,7 +417,11 @@ impl<'a> Orchestration<'a> {
             return;
         }
         let path = self.path(run);
-        let known = self.past.as_ref().and_then(|past| past.history.run(path)).is_some_and(RunRecord::is_marked);
+        let known = self
+            .replay
+            .as_ref()
+            .and_then(|replay| replay.history.run(path))
+            .is_some_and(RunRecord::has_recorded_completion);
         if !known {
             self.completed.push(path.clone());
         }
@@ -458,8 +462,8 @@ impl<'a> Orchestration<'a> {
         };
         self.report_dead_ends(schedule);
         if self.ctx.invocation().is_resumable() {
-            self.news.push(checkpoint::end_of_agent(&self.ctx));
-            self.tell().await;
+            self.outgoing.push(checkpoint::end_of_agent(&self.ctx));
+            self.send_outgoing().await;
         }
         Ok(Flow::Done(last))
     }
@@ -478,14 +482,14 @@ impl<'a> Orchestration<'a> {
     fn checkpoint(&mut self, schedule: &Schedule) {
         if self.ctx.invocation().is_resumable() {
             let completed = std::mem::take(&mut self.completed);
-            self.news.push(checkpoint::snapshot(&self.ctx, self.graph, schedule, &completed));
+            self.outgoing.push(checkpoint::snapshot(&self.ctx, self.graph, schedule, &completed));
         }
     }
 
     /// Sends the events of the workflow itself; the runs go on meanwhile.
-    fn tell(&mut self) -> BoxFuture<'_, ()> {
+    fn send_outgoing(&mut self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
-            for event in std::mem::take(&mut self.news) {
+            for event in std::mem::take(&mut self.outgoing) {
                 self.runs.drive_while(self.ctx.engine().deliver(event)).await;
             }
         })

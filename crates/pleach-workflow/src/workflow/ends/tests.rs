@@ -121,7 +121,7 @@ fn r629_r1020_ends_are_handled_in_an_order_that_a_replay_takes_again() {
                 Nested(path, time) => ends.nested(path.into(), time),
                 Executes(path) => ends.executes(&path.into()),
                 Settles(path, completes, time) => {
-                    assert_eq!(ends.settle(&path.into(), completes), time, "{rule}: step {place}");
+                    assert_eq!(ends.nested_ended(&path.into(), completes), time, "{rule}: step {place}");
                 }
                 Takes(names) => {
                     assert_eq!(ends.is_due(), !names.is_empty(), "{rule}: step {place}");

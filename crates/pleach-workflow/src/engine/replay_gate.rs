@@ -70,14 +70,14 @@ impl<T> ReplayGate<T> {
     }
 
     /// Whether the turn of a completion that is held has come.
-    pub(crate) fn has_turn(&self) -> bool {
+    pub(crate) fn can_release(&self) -> bool {
         let awaited = self.awaited();
         self.held.peek().is_some_and(|held| awaited.is_none_or(|awaited| held.time <= awaited))
     }
 
     /// Lets the next completion through whose turn has come.
     pub(crate) fn release(&mut self) -> Option<T> {
-        if !self.has_turn() {
+        if !self.can_release() {
             return None;
         }
         let Held { time, completion } = self.held.pop()?;

@@ -23,7 +23,7 @@ pub(super) enum Status {
 
 /// What is known about a node of a graph.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Mark {
+pub(super) struct NodeSummary {
     pub(super) status: Status,
     /// The last run.
     pub(super) path: NodePath,
@@ -35,7 +35,7 @@ pub(super) struct Mark {
 
 /// The recorded runs of one invocation.
 #[derive(Debug)]
-pub(super) struct Marks {
+pub(super) struct RunSummary {
     history: History,
     tallies: HashMap<NodePath, Tally>,
 }
@@ -48,7 +48,7 @@ struct Tally {
     end: f64,
 }
 
-impl Marks {
+impl RunSummary {
     pub(super) fn of(events: &[Arc<Event>], invocation: &InvocationId) -> Self {
         let own = live_events_of(events, invocation);
         let mut tallies: HashMap<NodePath, Tally> = HashMap::default();
@@ -70,11 +70,11 @@ impl Marks {
     }
 
     /// What is known about the node with this name below the run at `parent`.
-    pub(super) fn mark(&self, parent: &NodePath, name: &str) -> Option<Mark> {
+    pub(super) fn summary(&self, parent: &NodePath, name: &str) -> Option<NodeSummary> {
         let runs: Vec<_> = self.history.children(parent).filter(|run| run.path.name() == name).collect();
         let tally = |run: &RecordedRun<'_>| self.tallies.get(run.path).copied().unwrap_or_default();
         let last = runs.last()?;
-        Some(Mark {
+        Some(NodeSummary {
             path: last.path.clone(),
             status: status(last.record),
             failures: runs.iter().map(|run| tally(run).failures).sum(),
@@ -96,7 +96,7 @@ fn status(record: &RunRecord) -> Status {
     }
 }
 
-impl Mark {
+impl NodeSummary {
     /// One line: status, runs, failed attempts and duration.
     pub(super) fn text(&self) -> String {
         let mut text = match self.status {

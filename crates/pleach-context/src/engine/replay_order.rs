@@ -13,26 +13,26 @@ use crate::Context;
 
 /// The calls that wait for their turn, by the time at which the child completed.
 #[derive(Debug, Default)]
-pub(crate) struct Turns {
+pub(crate) struct ReplayOrder {
     waiting: BTreeMap<(u32, u64), Waker>,
     /// Distinguishes two calls for the same child.
     calls: u64,
     /// The calls that have got their turn and not taken it yet.
-    granted: BTreeSet<(u32, u64)>,
+    released: BTreeSet<(u32, u64)>,
 }
 
 /// A call that waits; dropping it gives its place up.
-struct Turn<'a> {
+struct WaitingCall<'a> {
     ctx: &'a Context,
     key: (u32, u64),
 }
 
-impl Drop for Turn<'_> {
+impl Drop for WaitingCall<'_> {
     fn drop(&mut self) {
         let mut cell = self.ctx.cell();
-        let turns = cell.turns.get_or_insert_default();
-        turns.waiting.remove(&self.key);
-        turns.granted.remove(&self.key);
+        let order = cell.replay_order.get_or_insert_default();
+        order.waiting.remove(&self.key);
+        order.released.remove(&self.key);
     }
 }
 
@@ -41,21 +41,21 @@ impl<'a> RunHandle<'a> {
     ///
     /// # Cancel safety
     /// Dropping the future gives the turn to the next one.
-    pub async fn turn(self, time: u32) {
+    pub async fn wait_in_replay_order(self, time: u32) {
         let key = {
             let mut cell = self.0.cell();
-            let turns = cell.turns.get_or_insert_default();
-            turns.calls += 1;
-            (time, turns.calls)
+            let order = cell.replay_order.get_or_insert_default();
+            order.calls += 1;
+            (time, order.calls)
         };
-        let turn = Turn { ctx: self.0, key };
+        let call = WaitingCall { ctx: self.0, key };
         poll_fn(|cx| {
-            let mut cell = turn.ctx.cell();
-            let turns = cell.turns.get_or_insert_default();
-            if turns.granted.contains(&key) {
+            let mut cell = call.ctx.cell();
+            let order = cell.replay_order.get_or_insert_default();
+            if order.released.contains(&key) {
                 return Poll::Ready(());
             }
-            turns.waiting.insert(key, cx.waker().clone());
+            order.waiting.insert(key, cx.waker().clone());
             // In a task of its own, it wakes the body's task, which has to see that it waits.
             let body = cell.body.take();
             drop(cell);
@@ -68,10 +68,10 @@ impl<'a> RunHandle<'a> {
 
 impl RunState {
     /// Gives the turn to the earliest child that waits for it.
-    pub(crate) fn give_turn(&mut self) -> Option<Waker> {
-        let turns = self.turns.as_mut()?;
-        let (key, waker) = turns.waiting.pop_first()?;
-        turns.granted.insert(key);
+    pub(crate) fn release_next(&mut self) -> Option<Waker> {
+        let order = self.replay_order.as_mut()?;
+        let (key, waker) = order.waiting.pop_first()?;
+        order.released.insert(key);
         Some(waker)
     }
 }

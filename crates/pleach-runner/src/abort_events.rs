@@ -13,7 +13,7 @@ const TEXT: &str = "Invocation was aborted by client.";
 
 /// The events that close an aborted invocation: an answer for every open call, one event per author, branch and scope,
 /// or a single error event of the root when nothing is open.
-pub(crate) fn seals(ic: &InvocationContext, root: &str) -> Vec<Event> {
+pub(crate) fn abort_events(ic: &InvocationContext, root: &str) -> Vec<Event> {
     let all = ic.events();
     let events = live_events_of(&all, ic.invocation_id());
     let answered = |id: &str| {
@@ -31,18 +31,18 @@ pub(crate) fn seals(ic: &InvocationContext, root: &str) -> Vec<Event> {
         }
     }
     if groups.is_empty() {
-        return vec![sealed(ic, Event::from_author(root))];
+        return vec![aborted_event(ic, Event::from_author(root))];
     }
     let close = |((author, branch, scope), parts): ((String, Option<Branch>, Option<String>), Vec<Part>)| {
         let mut event = Event::from_author(author).with_content(Content::new("user", parts));
         event.set_branch(branch);
         event.set_isolation_scope(scope.map(Arc::from));
-        sealed(ic, event)
+        aborted_event(ic, event)
     };
     groups.into_iter().map(close).collect()
 }
 
-fn sealed(ic: &InvocationContext, event: Event) -> Event {
+fn aborted_event(ic: &InvocationContext, event: Event) -> Event {
     let mut event = event.with_error(ABORTED, TEXT);
     event.set_invocation_id(ic.invocation_id().clone());
     event

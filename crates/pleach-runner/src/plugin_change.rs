@@ -4,32 +4,32 @@
 use pleach_core::{Event, EventActions};
 
 /// Puts what `over` sets onto `event`. Id, invocation and time stay; so does an author that `over` leaves empty.
-pub(crate) fn overlay(event: &mut Event, mut over: Event) {
-    if !over.author().is_empty() {
-        event.set_author(over.author().to_owned());
+pub(crate) fn apply_plugin_change(event: &mut Event, mut change: Event) {
+    if !change.author().is_empty() {
+        event.set_author(change.author().to_owned());
     }
-    if let Some(content) = over.take_content() {
+    if let Some(content) = change.take_content() {
         event.set_content(Some(*content));
     }
-    if let Some(output) = over.take_output() {
+    if let Some(output) = change.take_output() {
         event.set_output(Some(output));
     }
-    if let Some(partial) = over.partial() {
+    if let Some(partial) = change.partial() {
         event.set_partial(Some(partial));
     }
-    if let Some(branch) = over.branch() {
+    if let Some(branch) = change.branch() {
         event.set_branch(Some(branch.clone()));
     }
-    if let Some(ids) = over.long_running_tool_ids() {
+    if let Some(ids) = change.long_running_tool_ids() {
         event.set_long_running_tool_ids(Some(ids.clone()));
     }
-    if let Some(code) = over.error_code() {
+    if let Some(code) = change.error_code() {
         event.set_error_code(Some(code.to_owned()));
     }
-    if let Some(message) = over.error_message() {
+    if let Some(message) = change.error_message() {
         event.set_error_message(Some(message.to_owned()));
     }
-    if let Some(metadata) = over.custom_metadata() {
+    if let Some(metadata) = change.custom_metadata() {
         let mut metadata = metadata.clone();
         // What the engine noted is not the plugin's to drop.
         let noted = event.custom_metadata().into_iter().flatten().filter(|(key, _)| key.starts_with("_adk"));
@@ -38,16 +38,16 @@ pub(crate) fn overlay(event: &mut Event, mut over: Event) {
         }
         event.set_custom_metadata(Some(metadata));
     }
-    if let Some(complete) = over.turn_complete() {
+    if let Some(complete) = change.turn_complete() {
         event.set_turn_complete(Some(complete));
     }
-    if !over.path().is_root() {
-        event.set_path(over.path().clone());
+    if !change.path().is_root() {
+        event.set_path(change.path().clone());
     }
-    if *over.actions() != EventActions::default() {
-        event.set_actions(over.actions().clone());
+    if *change.actions() != EventActions::default() {
+        event.set_actions(change.actions().clone());
     }
-    if let Some(model) = over.model() {
+    if let Some(model) = change.model() {
         *event.model_mut() = model.clone();
     }
 }

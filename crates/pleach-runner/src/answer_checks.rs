@@ -3,22 +3,22 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use pleach_context::engine::Answered as Earlier;
+use pleach_context::engine::AnswerState as Earlier;
 use pleach_context::{History, Node};
 use pleach_core::{Content, Event, FunctionCall, FunctionResponse, InvocationId, Part, Question, REQUEST_CREDENTIAL};
 use pleach_session::{check_stored_answer, live_events_of, newest_live_events, open_questions};
 use serde_json::Value;
 
 use crate::RunError;
-use crate::answer::{Answered, check, of_call, several_invocations};
+use crate::answer::{AnswerTarget, check, of_call, several_invocations};
 use crate::error::open_ids;
-use crate::question_ref::{QuestionRef, Strict};
+use crate::question_ref::{AnswerChecks, QuestionRef};
 
 /// What is left to do with the answers of a message.
 #[derive(Debug)]
-pub(crate) struct Taken {
+pub(crate) struct AcceptedAnswers {
     /// What they answer.
-    pub(crate) answered: Answered,
+    pub(crate) answered: AnswerTarget,
     /// The answers that are stored; `None` when all of them are stored already.
     pub(crate) message: Option<Content>,
     /// What the invocation that asked has done so far.
@@ -29,15 +29,15 @@ pub(crate) struct Taken {
 ///
 /// # Errors
 /// A question that is unknown, ambiguous or answered otherwise, questions of several invocations, an answer that does not fit.
-pub(crate) fn resolve_strict(
+pub(crate) fn resolve_answers(
     message: &Content,
-    strict: &Strict,
+    answer_checks: &AnswerChecks,
     events: &[Arc<Event>],
     root: &dyn Node,
-) -> Result<Taken, RunError> {
+) -> Result<AcceptedAnswers, RunError> {
     let open = open_questions(events);
     let mut asked = Vec::new();
-    for question in &strict.questions {
+    for question in &answer_checks.questions {
         asked.push(find(question, events, &open)?);
     }
     let invocations: BTreeSet<&str> = asked.iter().map(|(event, _)| event.invocation_id().as_str()).collect();
@@ -51,20 +51,20 @@ pub(crate) fn resolve_strict(
         let Some(response) = &part.function_response else { continue };
         let id = call.id.as_deref().unwrap_or_default();
         let is_open = open.iter().any(|question| question.id == id && question.invocation_id == *invocation);
-        let fate = fate(&history, is_open, call, response);
+        let effect = effect_of(&history, is_open, call, response);
         let already = || RunError::AlreadyAnswered { id: id.to_owned(), invocation: invocation.clone() };
-        match fate {
-            Fate::New => {}
-            _ if strict.options.only_if_open => return Err(already()),
-            Fate::Replaces => {}
-            Fate::Same => continue,
-            Fate::Late => return Err(already()),
+        match effect {
+            Effect::New => {}
+            _ if answer_checks.options.only_if_open => return Err(already()),
+            Effect::Replaces => {}
+            Effect::Same => continue,
+            Effect::Late => return Err(already()),
         }
         check(root, id, response, event, call)?;
         parts.push(part.clone());
     }
     let message = (!parts.is_empty()).then(|| of_parts(message, parts));
-    Ok(Taken { answered: of_call(first), message, history })
+    Ok(AcceptedAnswers { answered: of_call(first), message, history })
 }
 
 fn of_parts(message: &Content, parts: Vec<Part>) -> Content {
@@ -104,7 +104,7 @@ fn only_open(id: &str, open: &[Question]) -> Result<Option<InvocationId>, RunErr
 }
 
 /// What becomes of an answer.
-enum Fate {
+enum Effect {
     /// The question is open.
     New,
     /// It is answered otherwise, and no run that took the answer has completed.
@@ -115,17 +115,17 @@ enum Fate {
     Late,
 }
 
-fn fate(history: &History, is_open: bool, call: &FunctionCall, response: &FunctionResponse) -> Fate {
+fn effect_of(history: &History, is_open: bool, call: &FunctionCall, response: &FunctionResponse) -> Effect {
     let earlier = history.answer_to(call.id.as_deref().unwrap_or_default());
     // What is stored of a credential is not the credential.
     let is_secret = call.name.as_deref() == Some(REQUEST_CREDENTIAL);
     let is_same = |given: &Value| !is_secret && answer_in(call, response).is_some_and(|answer| answer == *given);
     match earlier {
-        _ if is_open => Fate::New,
-        Earlier::No | Earlier::Unknown => Fate::New,
-        Earlier::Given(given) | Earlier::Taken(given) if is_same(given) => Fate::Same,
-        Earlier::Given(_) => Fate::Replaces,
-        Earlier::Taken(_) => Fate::Late,
+        _ if is_open => Effect::New,
+        Earlier::Waiting | Earlier::Unknown => Effect::New,
+        Earlier::Replaceable(given) | Earlier::Final(given) if is_same(given) => Effect::Same,
+        Earlier::Replaceable(_) => Effect::Replaces,
+        Earlier::Final(_) => Effect::Late,
     }
 }
 

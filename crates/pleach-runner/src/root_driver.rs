@@ -7,26 +7,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context as TaskContext, Poll, Wake, Waker};
 
 use futures_util::task::AtomicWaker;
-use pleach_context::engine::{Engine as _, NodeEnd};
-use pleach_context::{ChildFailure, InvocationContext};
+use pleach_context::InvocationContext;
+use pleach_context::engine::{Engine as _, RunResult};
 use pleach_core::BoxFuture;
 
 use crate::active::ActiveRun;
 
-/// How the root node ended.
-pub(crate) type Ended = Result<NodeEnd, ChildFailure>;
-
 /// How often the root is polled in one poll of the run before the executor gets control.
-const MAX_TURNS: usize = 32;
+const POLL_BUDGET: usize = 32;
 
 /// The root node of an invocation, under way.
 ///
 /// Acknowledging an event wakes the node that sent it. That wake reaches the caller's task only while it sleeps: awake,
 /// the Runner polls the root anyway.
-pub(crate) struct Drive<'a> {
+pub(crate) struct RootDriver<'a> {
     /// `None` once it has ended: a future is not polled again then.
-    root: Option<BoxFuture<'a, Ended>>,
-    ended: Option<Ended>,
+    root: Option<BoxFuture<'a, RunResult>>,
+    ended: Option<RunResult>,
     signal: Arc<Signal>,
     waker: Waker,
 }
@@ -67,8 +64,8 @@ pub(crate) async fn stopped(ic: &InvocationContext, run: &ActiveRun) {
     .await;
 }
 
-impl<'a> Drive<'a> {
-    pub(crate) fn new(root: BoxFuture<'a, Ended>) -> Self {
+impl<'a> RootDriver<'a> {
+    pub(crate) fn new(root: BoxFuture<'a, RunResult>) -> Self {
         let signal = Arc::new(Signal::default());
         let waker = Waker::from(Arc::clone(&signal));
         Self { root: Some(root), ended: None, signal, waker }
@@ -106,12 +103,12 @@ impl<'a> Drive<'a> {
     }
 
     /// How the root ended, once it has.
-    pub(crate) fn take_end(&mut self) -> Option<Ended> {
+    pub(crate) fn take_end(&mut self) -> Option<RunResult> {
         self.ended.take()
     }
 
     fn poll_root(&mut self, cx: &mut TaskContext<'_>, enough: impl Fn() -> bool) -> Poll<()> {
-        for _ in 0..MAX_TURNS {
+        for _ in 0..POLL_BUDGET {
             let Some(root) = &mut self.root else { return Poll::Ready(()) };
             self.signal.sleeper.take();
             self.signal.woken.store(false, Ordering::Release);
@@ -140,17 +137,17 @@ impl<'a> Drive<'a> {
 
 #[cfg(test)]
 mod tests {
-    use pleach_context::engine::NodeResult;
+    use pleach_context::engine::{NodeEnd, NodeResult};
 
     use super::*;
 
     /// Events of cancelled runs may still be on their way to the store when the root has ended.
     #[tokio::test]
     async fn r640_what_is_stored_after_the_end_does_not_poll_the_root_again() {
-        let mut drive = Drive::new(Box::pin(async { Ok(NodeEnd::Done(NodeResult::default())) }));
-        drive.drive_while(tokio::task::yield_now()).await;
-        assert!(drive.take_end().is_some());
-        drive.drive_while(tokio::task::yield_now()).await;
-        assert!(drive.take_end().is_none());
+        let mut root = RootDriver::new(Box::pin(async { Ok(NodeEnd::Done(NodeResult::default())) }));
+        root.drive_while(tokio::task::yield_now()).await;
+        assert!(root.take_end().is_some());
+        root.drive_while(tokio::task::yield_now()).await;
+        assert!(root.take_end().is_none());
     }
 }

@@ -11,14 +11,14 @@ use pleach_session::open_questions;
 
 /// The events that are held back; none in a run that brings a message or an answer.
 #[derive(Debug, Default)]
-pub(crate) struct Quiet {
+pub(crate) struct RepeatFilter {
     held: Vec<Arc<Event>>,
     /// The questions that are open already; `None` once something new was stored.
     open: Option<Vec<Question>>,
     has_ended: bool,
 }
 
-impl Quiet {
+impl RepeatFilter {
     /// For a resume without a message of an invocation with these events, whose root has this name. An answer that is stored
     /// already records nothing of an invocation that has ended; a plain resume repeats its end as google-adk does.
     pub(crate) fn resume(own: &[&Arc<Event>], root: &str, is_answer: bool) -> Self {
@@ -38,7 +38,7 @@ impl Quiet {
         ticket: Ticket,
         event: Arc<Event>,
     ) -> Option<(Ticket, Arc<Event>)> {
-        if self.open.as_ref().is_some_and(|open| says_nothing_new(&event, open)) {
+        if self.open.as_ref().is_some_and(|open| is_repeat(&event, open)) {
             queue.acknowledge(ticket, Arc::clone(&event));
             self.held.push(event);
             return None;
@@ -59,7 +59,7 @@ impl Quiet {
     }
 }
 
-fn says_nothing_new(event: &Event, open: &[Question]) -> bool {
+fn is_repeat(event: &Event, open: &[Question]) -> bool {
     let actions = event.actions();
     if !actions.state_delta().is_empty() || event.is_partial() || event.error_code().is_some() {
         return false;

@@ -8,12 +8,12 @@ use std::task::{Context as TaskContext, Poll, ready};
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use pleach_context::engine::{DetachedChild, Engine as _, NodeEnd, asked_detached};
+use pleach_context::engine::{BackgroundChild, Engine as _, NodeEnd, asked_in_background};
 use pleach_context::{ChildFailure, Context, NodeError};
 use pleach_core::NodePath;
 
 /// The detached children of one workflow run.
-pub(crate) struct Detached {
+pub(crate) struct BackgroundChildren {
     owner: Context,
     /// Made with the first one.
     running: Option<Box<FuturesUnordered<Numbered>>>,
@@ -25,7 +25,7 @@ pub(crate) struct Detached {
 /// A child and its place in the order of starts.
 struct Numbered {
     number: u64,
-    child: DetachedChild,
+    child: BackgroundChild,
 }
 
 impl Future for Numbered {
@@ -42,15 +42,15 @@ impl Future for Numbered {
 }
 
 /// The failure of a child that waits for an answer which history has not.
-fn asked(child: &DetachedChild) -> NodeError {
-    let failure = ChildFailure { error: asked_detached(), path: child.path.clone() };
+fn asked(child: &BackgroundChild) -> NodeError {
+    let failure = ChildFailure { error: asked_in_background(), path: child.path.clone() };
     NodeError::child(child.path.name(), failure)
 }
 
-impl Detached {
+impl BackgroundChildren {
     /// Says that `owner`, the workflow's run, takes detached children.
     pub(crate) fn of(owner: Context) -> Self {
-        owner.engine().accept_detached();
+        owner.engine().accept_background();
         Self { owner, running: None, started: 0, failures: BTreeMap::new() }
     }
 
@@ -74,7 +74,7 @@ impl Detached {
 
     /// Takes the children that have come; says whether there were any.
     fn adopt(&mut self) -> bool {
-        let new = self.owner.engine().take_detached();
+        let new = self.owner.engine().take_background();
         let came = !new.is_empty();
         for child in new {
             let number = self.started;
@@ -100,8 +100,8 @@ impl Detached {
     }
 }
 
-impl Drop for Detached {
+impl Drop for BackgroundChildren {
     fn drop(&mut self) {
-        self.owner.engine().refuse_detached();
+        self.owner.engine().refuse_background();
     }
 }

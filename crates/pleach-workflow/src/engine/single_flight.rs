@@ -1,0 +1,36 @@
+//! [`SingleFlight`]: several calls for one child run share its execution.
+// R707
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use foldhash::HashMap;
+use pleach_context::engine::NodeEnd;
+use pleach_core::NodePath;
+use tokio::sync::OnceCell;
+
+/// The child runs with explicit run ids, by path. Each executes at most once successfully; every caller gets its end.
+#[derive(Debug, Default)]
+pub(crate) struct SingleFlight {
+    runs: Mutex<HashMap<NodePath, Arc<OnceCell<NodeEnd>>>>,
+}
+
+impl SingleFlight {
+    /// Returns the end of the run at `path`, and executes it with `run` unless an earlier call has or does.
+    ///
+    /// # Errors
+    /// The error of `run`. A later or waiting call then executes the run again.
+    ///
+    /// # Cancel safety
+    /// Dropping the future of the call that executes lets a waiting call execute.
+    pub(crate) async fn run<E>(
+        &self,
+        path: &NodePath,
+        run: impl Future<Output = Result<NodeEnd, E>>,
+    ) -> Result<NodeEnd, E> {
+        let cell = {
+            let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(runs.entry(path.clone()).or_default())
+        };
+        cell.get_or_try_init(|| run).await.cloned()
+    }
+}
