@@ -1,4 +1,4 @@
-//! What a run asks for before its body counts, a confirmation or a credential, and the answers.
+//! Questions for a confirmation or a credential before a call, and their answers.
 // R129, R130, R920, R931
 
 use std::sync::LazyLock;
@@ -8,7 +8,7 @@ use pleach_context::{Context, NodeError};
 use pleach_core::{AuthConfig, Event, Map, REQUEST_CREDENTIAL, RequestInput, ToolConfirmation};
 use serde_json::{Value, json};
 
-/// The JSON schema of ADK's `ToolConfirmation`, as questions carry it.
+/// The JSON schema of ADK's `ToolConfirmation`, as questions store it.
 static CONFIRMATION: LazyLock<Value> = LazyLock::new(|| {
     json!({
         "additionalProperties": false,
@@ -23,7 +23,7 @@ static CONFIRMATION: LazyLock<Value> = LazyLock::new(|| {
     })
 });
 
-/// What a rejected call gives.
+/// Returns the result of a rejected call.
 pub(crate) fn rejected() -> Value {
     json!({"error": "This tool call is rejected."})
 }
@@ -32,12 +32,12 @@ fn confirmation_id(ctx: &Context) -> String {
     format!("wf_tool_confirmation:{}", ctx.node_path())
 }
 
-/// The id of a run's request for a credential.
+/// Returns the id of a run's request for a credential.
 pub(crate) fn credential_id(ctx: &Context) -> String {
     format!("wf_auth:{}", ctx.node_path())
 }
 
-/// The question whether a call may be made.
+/// Returns the question that asks to approve a call.
 pub(crate) fn confirmation_question(ctx: &Context, tool: &str, args: Map, asked: ToolConfirmation) -> RequestInput {
     let message =
         if asked.hint.is_empty() { format!("Please approve or reject the tool call {tool}().") } else { asked.hint };
@@ -48,26 +48,27 @@ pub(crate) fn confirmation_question(ctx: &Context, tool: &str, args: Map, asked:
     RequestInput::ask(confirmation_id(ctx), message).with_payload(payload).with_schema(CONFIRMATION.clone())
 }
 
-/// Puts the answer to the question on the context, and gives it.
+/// Puts the answer to the confirmation question on the context, and returns it.
 ///
 /// # Errors
-/// A `WorkflowDataError` for an answer that is no confirmation.
+/// A `WorkflowDataError` for an answer that is not a confirmation.
 pub(crate) fn take_confirmation(ctx: &Context) -> Result<Option<ToolConfirmation>, NodeError> {
     let id = confirmation_id(ctx);
     let Some(answer) = ctx.resume_inputs().get(&id).filter(|answer| !answer.is_null()) else { return Ok(None) };
-    // The answer is not shown: error texts are stored.
+    // Error texts are stored, so the answer is left out.
     let confirmation = ToolConfirmation::from_response(answer)
         .map_err(|_| NodeError::data(format!("The answer to {id} is no tool confirmation.")))?;
     ctx.engine().set_tool_confirmation(confirmation.clone());
     Ok(Some(confirmation))
 }
 
-/// Takes over the credential that the run was sent, if it was, for `config` or what the request asked for; says whether it was.
+/// Accepts the credential that a client sent to this run, for `config` or the config of the stored request. Returns
+/// whether there was one.
 ///
-/// One that was sent to another process is gone: the run asks again.
+/// A credential that was sent to another process is lost: the run asks again.
 ///
 /// # Errors
-/// A `WorkflowDataError` when the answer is no credential, or when nothing says what for.
+/// A `WorkflowDataError` when the answer is not a credential, or when its request is not found.
 pub(crate) fn take_credential(ctx: &Context, config: Option<&AuthConfig>) -> Result<bool, NodeError> {
     let id = credential_id(ctx);
     let Some(SentCredential::Answer(answer)) = sent_credential(ctx, &id) else { return Ok(false) };
@@ -82,7 +83,7 @@ pub(crate) fn take_credential(ctx: &Context, config: Option<&AuthConfig>) -> Res
     Ok(true)
 }
 
-/// What the request of this id, if the event is it, asked for. A user's message asks for nothing.
+/// Returns the config of the credential request with this id, if the event is that request. User events never are.
 fn requested(event: &Event, id: &str) -> Option<AuthConfig> {
     let mut calls = event.function_calls().filter(|_| !event.is_from_user());
     let call = calls.find(|call| call.name.as_deref() == Some(REQUEST_CREDENTIAL) && call.id.as_deref() == Some(id))?;

@@ -1,10 +1,10 @@
-//! [`JoinNode`]: waits for all its predecessors.
+//! [`JoinNode`]: a node that waits for all its predecessors.
 
 use pleach_context::{Context, Dynamic, Flow, Node, NodeError, NodeInput, NodeKind, NodeSpec, Schema, TypedNode};
 use pleach_core::BoxFuture;
 use smol_str::SmolStr;
 
-/// Waits for all its predecessors and gives a map of their outputs by name, null for those that gave none.
+/// Waits for all its predecessors and returns a map of their outputs by name, with null for a predecessor without output.
 ///
 /// The keys are sorted. ADK: `JoinNode`.
 // R628
@@ -14,12 +14,12 @@ pub struct JoinNode {
 }
 
 impl JoinNode {
-    /// A join of this name.
+    /// Returns a join of this name.
     pub fn new(name: impl Into<SmolStr>) -> Self {
         Self { spec: NodeSpec::new(name).kind(NodeKind::Join) }
     }
 
-    /// Sets the shape of every joined value.
+    /// Sets the schema of every joined value.
     #[must_use]
     pub fn input_schema(mut self, schema: Schema) -> Self {
         self.spec.input_schema = Some(schema);

@@ -12,11 +12,11 @@ use pleach_context::{
 use pleach_core::{BoxFuture, Content, NodePath};
 use serde_json::Value;
 
-/// Runs a node once per item of its input and gives the list of its outputs, in the order of the items.
+/// Runs a node once per item of its input and returns the list of outputs, in the order of the items.
 ///
-/// The items run as dynamic children side by side, each on a sub-branch of its own. A single value counts as a list of
-/// one. When an item asks a question, no further ones are started, those under way finish, and the worker waits; on
-/// resume only what is left runs. The first failing item fails the worker and cancels the others.
+/// The items run concurrently as dynamic children, each on its own sub-branch. A single value counts as a list of one.
+/// When an item asks a question, no further items start, the running ones finish, and the worker waits; a resume runs
+/// only the remaining items. The first failing item fails the worker and cancels the others.
 ///
 /// ADK: `ParallelWorker`.
 // R801–R807
@@ -28,7 +28,7 @@ pub struct ParallelWorker<N> {
 }
 
 impl<N: Node> ParallelWorker<N> {
-    /// A worker of the node's own name.
+    /// Returns a worker with the node's name.
     pub fn new(node: N) -> Self {
         let mut spec = NodeSpec::new(node.spec().name.clone()).rerun_on_resume(true);
         spec.description.clone_from(&node.spec().description);
@@ -37,7 +37,7 @@ impl<N: Node> ParallelWorker<N> {
         Self { spec, node: Arc::new(node), max_workers: None }
     }
 
-    /// Limits how many items run at the same time; fewer than one is a fault of the graph.
+    /// Limits how many items run concurrently; a workflow with a limit of 0 does not build.
     #[must_use]
     pub fn max_workers(mut self, workers: usize) -> Self {
         if workers < 1 {
@@ -48,7 +48,7 @@ impl<N: Node> ParallelWorker<N> {
         self
     }
 
-    /// Sets when a failed attempt is tried again; items that completed are not run again.
+    /// Sets the retry policy. Completed items do not run again.
     // R807
     #[must_use]
     pub fn retry(mut self, policy: RetryConfig) -> Self {
@@ -56,7 +56,7 @@ impl<N: Node> ParallelWorker<N> {
         self
     }
 
-    /// Limits how long one attempt over all items may take.
+    /// Sets the time limit of one attempt over all items.
     #[must_use]
     pub fn timeout(mut self, limit: Duration) -> Self {
         self.spec.timeout = Some(limit);
@@ -69,7 +69,7 @@ impl<N: Node> ParallelWorker<N> {
         let mut waiting = items.into_iter().enumerate();
         let mut running = FuturesUnordered::new();
         loop {
-            // A question stops the hand-out; what is under way goes on (R806).
+            // After a question no item starts; the running ones continue (R806).
             while running.len() < limit && ctx.interrupt_ids().is_empty() {
                 let Some((index, item)) = waiting.next() else { break };
                 let run = ctx.run_node(&*self.node, item, RunOptions::default().use_sub_branch(true));
@@ -95,10 +95,10 @@ impl<N: Node> ParallelWorker<N> {
     }
 }
 
-/// The items of an input: those of a list, else the input itself.
+/// Returns the items of an input: those of a list, or else the input itself.
 ///
-/// A message that holds a JSON list counts as that list. Any other text stays as it came where the node reads its input
-/// itself; a message that is not all text has no other form.
+/// A message with a JSON list counts as that list. Any other message is passed on unchanged if the node reads messages
+/// itself or the message is not all text.
 fn items(takes: InputKind, input: NodeInput) -> Vec<NodeInput> {
     let value = match input.content() {
         Some(_) if takes == InputKind::Message => return vec![input],

@@ -1,4 +1,4 @@
-//! [`Detached`]: the children that nobody waits for, run beside the nodes of the workflow around them.
+//! [`BackgroundChildren`]: polls the background children of a workflow beside its nodes.
 // R643
 
 use std::collections::BTreeMap;
@@ -12,17 +12,17 @@ use pleach_context::engine::{BackgroundChild, Engine as _, NodeEnd, asked_in_bac
 use pleach_context::{ChildFailure, Context, NodeError};
 use pleach_core::NodePath;
 
-/// The detached children of one workflow run.
+/// The background children of one workflow run.
 pub(crate) struct BackgroundChildren {
     owner: Context,
-    /// Made with the first one.
+    /// `None` until the first child arrives.
     running: Option<Box<FuturesUnordered<Numbered>>>,
     started: u64,
-    /// The children that ended badly, by the order of starts.
+    /// The failed children, in the order in which they started.
     failures: BTreeMap<u64, (NodePath, NodeError)>,
 }
 
-/// A child and its place in the order of starts.
+/// A child with its start number.
 struct Numbered {
     number: u64,
     child: BackgroundChild,
@@ -41,38 +41,38 @@ impl Future for Numbered {
     }
 }
 
-/// The failure of a child that waits for an answer which history has not.
+/// Returns the failure of a child that waits for an answer: nothing could resume it.
 fn asked(child: &BackgroundChild) -> NodeError {
     let failure = ChildFailure { error: asked_in_background(), path: child.path.clone() };
     NodeError::child(child.path.name(), failure)
 }
 
 impl BackgroundChildren {
-    /// Says that `owner`, the workflow's run, takes detached children.
+    /// Makes `owner`, the workflow's run, accept background children.
     pub(crate) fn of(owner: Context) -> Self {
         owner.engine().accept_background();
         Self { owner, running: None, started: 0, failures: BTreeMap::new() }
     }
 
-    /// Whether none is under way.
+    /// Returns whether no child is running.
     pub(crate) fn is_empty(&self) -> bool {
         self.running.as_ref().is_none_or(|running| running.is_empty())
     }
 
-    /// Takes what has come, and polls what can go on.
+    /// Takes the children that have arrived and polls those that were woken.
     pub(crate) fn poll(&mut self, cx: &mut TaskContext<'_>) {
         self.adopt();
         while let Some(running) = &mut self.running {
             match running.poll_next_unpin(cx) {
                 Poll::Ready(Some((number, path, end))) => self.note(number, path, end),
-                // What was polled may have started others.
+                // A polled child may have started others.
                 _ if self.adopt() => {}
                 _ => return,
             }
         }
     }
 
-    /// Takes the children that have come; says whether there were any.
+    /// Takes the children that have arrived; returns whether there were any.
     fn adopt(&mut self) -> bool {
         let new = self.owner.engine().take_background();
         let came = !new.is_empty();
@@ -86,7 +86,7 @@ impl BackgroundChildren {
 
     fn note(&mut self, number: u64, path: NodePath, end: Result<(), NodeError>) {
         match end {
-            // A caller that was tried again has started it anew.
+            // The caller was retried and has started the child again.
             Ok(()) => self.failures.retain(|_, (failed, _)| *failed != path),
             Err(error) => {
                 self.failures.insert(number, (path, error));
@@ -94,7 +94,7 @@ impl BackgroundChildren {
         }
     }
 
-    /// What the first child that ended badly failed with.
+    /// Takes the error of the first failed child.
     pub(crate) fn take_failure(&mut self) -> Option<NodeError> {
         self.failures.pop_first().map(|(_, (_, error))| error)
     }

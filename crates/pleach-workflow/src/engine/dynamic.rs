@@ -21,7 +21,7 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// An engine for a new invocation.
+    /// Returns an engine for a new invocation.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -30,14 +30,14 @@ impl Engine {
     /// Runs the root node, or answers it from history when the invocation resumes.
     ///
     /// # Errors
-    /// What the root node failed with; its error event has been sent.
+    /// The failure of the root node; its error event has been sent.
     ///
     /// # Cancel safety
-    /// Dropping the future cancels everything that runs.
+    /// Dropping the future cancels every run.
     // R1001, R1015
     pub async fn run_root(&self, root: &Context, node: &dyn Node, input: NodeInput) -> RunResult {
         let spec = node.spec();
-        // What is wrong with the input is the caller's fault, and the root node has none: no event tells of it (R305).
+        // An invalid input is the caller's error; the root has no calling node, so no event records it (R305).
         let input =
             conform(spec, &spec.name, input).map_err(|error| ChildFailure { error, path: root.node_path().clone() })?;
         let path = root.node_path().child(&spec.name, "1");
@@ -48,7 +48,7 @@ impl Engine {
         let setup = RunSetup { path, ..RunSetup::default() };
         let end = run(root, node, input, setup).await?;
         if !end.is_done() && root.invocation().is_resumable() && root.invocation().engine().queue().has_notes() {
-            // Nothing else comes that could carry what runs have left to be recorded.
+            // No other event follows that could carry the pending notes.
             let mut event = Event::from_author(&*spec.name);
             event.set_invocation_id(root.invocation().invocation_id().clone());
             root.engine().deliver(event).await;
@@ -57,7 +57,7 @@ impl Engine {
     }
 }
 
-/// Whether the root node is still the one that history tells of, all the way down.
+/// Checks that the root node, and all nodes below it, are those that history recorded.
 fn fits(node: &dyn Node, root: &NodePath, path: &NodePath, history: &History) -> Result<(), NodeError> {
     if let Some(other) = history.children(root).next().filter(|_| history.run(path).is_none()) {
         let message = format!(
@@ -70,29 +70,29 @@ fn fits(node: &dyn Node, root: &NodePath, path: &NodePath, history: &History) ->
     node.fits(path, history)
 }
 
-/// Runs one node outside of a graph, as history allows.
+/// Runs one node outside a graph, or answers it from history.
 async fn run(parent: &Context, node: &dyn Node, input: NodeInput, mut setup: RunSetup) -> RunResult {
     let spec = node.spec();
     let background = setup.background;
-    // Of several children that history answers the caller may take the first (R1020).
+    // The caller may take the first of several children, so replayed children resolve in their original order (R1020).
     let is_ordered = !background && !parent.node_path().is_root();
     let mut ended_at = None;
     let mut replays = spec.kind == NodeKind::Workflow;
-    // Nobody looks at the history while the run goes on: a retry adds to it.
+    // The history must not be borrowed while the node runs: a retry adds to it.
     if let Some(history) = parent.invocation().engine().history()
         && let Some(record) = history.run(&setup.path)
     {
         if let Some(failure) =
             history.caught_failure(&setup.path).filter(|_| !background && !parent.engine().is_retried())
         {
-            // What the caller did next follows from it.
+            // The caller's later events depend on this failure.
             if is_ordered {
                 parent.engine().wait_in_replay_order(record.ended_at()).await;
             }
             parent.engine().note_recorded_failure(&setup.path, failure);
             return Err(failure.clone());
         }
-        // The root counts as a dynamic run: without an outcome it runs again (R1010).
+        // The root counts as a dynamic run: without a recorded outcome it runs again (R1010).
         let rules = ReplayRules::of(spec);
         let state = match ReplayState::of(rules, record, true) {
             ReplayState::CompletedByAnswer if refuses_answer(node, record) => ReplayState::ToRun,
@@ -118,14 +118,14 @@ async fn run(parent: &Context, node: &dyn Node, input: NodeInput, mut setup: Run
     let end = (&mut run).await;
     let ctx = run.into_context();
     if let Some(last) = ctx.engine().last_event().filter(|_| background) {
-        // Its caller has told when it ended, perhaps; a replay sees that what is around it went on.
+        // The caller may have ended before its child, so the enclosing runs end no earlier than this event.
         std::iter::successors(parent.engine().parent(), |run| run.engine().parent())
             .for_each(|run| run.engine().note_event(last));
     }
     let end = end?;
     let NodeEnd::Done(NodeResult { output, .. }) = &end else { return Ok(end) };
     if replays && only_replayed(spec, &ctx) {
-        // One that only replayed takes its turn among the children that are answered at once.
+        // A child that only replayed resolves in the order of replayed children, too.
         if let Some(time) = ended_at.filter(|_| is_ordered) {
             parent.engine().wait_in_replay_order(time).await;
         }
@@ -135,8 +135,8 @@ async fn run(parent: &Context, node: &dyn Node, input: NodeInput, mut setup: Run
     Ok(end)
 }
 
-/// Whether the answer that is to be the output is none of the type that the node declares: then it asks again. The Runner
-/// does not know the nodes that run dynamically, so it cannot refuse the answer.
+/// Returns whether the answer that would become the output does not fit the node's declared type; the node then asks
+/// again. The Runner cannot refuse such an answer, because it does not know dynamic nodes.
 fn refuses_answer(node: &dyn Node, record: &RunRecord) -> bool {
     let Some(wanted) = node.answer_type(&[]) else { return false };
     let misfit = record.answers().values().find_map(|answer| wanted.check(answer).err());
@@ -146,23 +146,23 @@ fn refuses_answer(node: &dyn Node, record: &RunRecord) -> bool {
     misfit.is_some()
 }
 
-/// Whether the run did nothing that history does not record already. The events of a workflow itself are no work.
+/// Returns whether the run executed nothing that history does not already record. A workflow's own events do not count.
 fn only_replayed(spec: &NodeSpec, ctx: &Context) -> bool {
     !ctx.engine().executes() && (spec.kind == NodeKind::Workflow || ctx.engine().last_event().is_none())
 }
 
-/// Records in a resumable app that a run has completed, unless its own events do.
+/// Records that a run has completed, unless its own events already do. Called in resumable apps only.
 async fn record_completion(ctx: &Context, output: &NodeInput) {
     if output.is_null() && ctx.engine().has_sent() {
-        // It has left its events already.
+        // Its last event is already sent, so the note rides on the next event of another run.
         ctx.invocation().engine().queue().note_completed(ctx.node_path().clone());
     } else if output.is_null() || !ctx.engine().records_output(output) {
         ctx.engine().deliver(completed(ctx, output)).await;
     }
 }
 
-/// In a resumable app no completed run is run again: this event tells of one that gave nothing, or something that no other
-/// event tells, the answer to a child's question for example.
+/// Returns the event that records a completed run whose result no other event carries: a run without an output, or one
+/// whose output is the answer to a child's question. Without it, a resumable app would execute the run again.
 fn completed(ctx: &Context, output: &NodeInput) -> Event {
     let mut event = Event::from_author(ctx.event_author());
     event.set_output(Some(output.to_value()).filter(|output| !output.is_null()));
@@ -174,7 +174,7 @@ fn completed(ctx: &Context, output: &NodeInput) -> Event {
     event
 }
 
-/// The branch that a child starts on.
+/// Returns the branch that a child starts on.
 // R402
 fn child_branch(parent: &Context, path: &NodePath, options: &RunOptions) -> Option<Branch> {
     let base = match &options.override_branch {
@@ -185,7 +185,7 @@ fn child_branch(parent: &Context, path: &NodePath, options: &RunOptions) -> Opti
     if options.use_sub_branch { Some(Branch::child(base.as_ref(), path.name(), path.run_id())) } else { base }
 }
 
-/// What a child starts with; this fixes its path.
+/// Returns the setup of a child. This call fixes its path.
 fn child_setup(parent: &Context, spec: &NodeSpec, options: &RunOptions) -> RunSetup {
     let name = options.name.as_ref().unwrap_or(&spec.name);
     let path = parent.engine().next_child_path(name, options.run_id.as_deref());
@@ -200,7 +200,7 @@ fn child_setup(parent: &Context, spec: &NodeSpec, options: &RunOptions) -> RunSe
 }
 
 impl Engine {
-    /// Runs a child; of several calls for a `shared` one only the first does, and the others get what it gives.
+    /// Runs a child. Calls for the same `shared` child share one execution.
     async fn run_once(
         &self,
         parent: &Context,
@@ -213,7 +213,7 @@ impl Engine {
         let background = setup.background;
         let name = setup.name.clone();
         let name = name.as_ref().unwrap_or(&spec.name);
-        // What is wrong with the input is the caller's fault, not the child's (R305).
+        // An invalid input is the caller's error, not the child's (R305).
         let input = conform(spec, name, input)?;
         let failed_path = setup.path.clone();
         let failed = |failure: ChildFailure| {
@@ -257,7 +257,7 @@ impl NodeScheduler for Engine {
         let input = conform(spec, options.name.as_ref().unwrap_or(&spec.name), input)?;
         let setup = RunSetup { background: true, ..child_setup(&parent, spec, &options) };
         let path = setup.path.clone();
-        // A caller that is tried again must not run it twice.
+        // Shared, so that a retried caller does not run the child twice.
         let run = Box::pin(async move { self.run_once(&parent, &*node, input, setup, true).await });
         Ok(BackgroundChild { path, run })
     }

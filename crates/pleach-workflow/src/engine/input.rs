@@ -1,20 +1,20 @@
-//! What a node is given, as its schema wants it: checked before the run starts.
+//! Checks and converts a node's input before its run starts.
 // R305
 
 use pleach_context::{NodeError, NodeInput, NodeKind, NodeSpec, Schema};
 use serde_json::Value;
 
-/// Checks and converts the input of the node that runs as `name`.
+/// Checks the input of the node that runs as `name` against its schema, and converts it.
 ///
 /// # Errors
-/// A `ValidationError`: the fault of whoever gave the input, not of the node.
+/// A `ValidationError`, which is the caller's error and not the node's.
 pub(crate) fn conform(spec: &NodeSpec, name: &str, input: NodeInput) -> Result<NodeInput, NodeError> {
     let Some(schema) = &spec.input_schema else { return Ok(input) };
     let fitting = if spec.kind == NodeKind::Join { each(schema, input) } else { input.conform(schema) };
     fitting.map_err(|error| NodeError::validation(format!("dynamic node '{name}': {}", error.message())))
 }
 
-/// The schema of a join is that of every joined value.
+/// Applies the schema of a join to every joined value.
 // R628
 fn each(schema: &Schema, input: NodeInput) -> Result<NodeInput, NodeError> {
     if !input.value().is_some_and(Value::is_object) {

@@ -1,4 +1,4 @@
-//! The engine: one node run, many runs side by side, dynamic children, and what a resume may skip.
+//! The engine: single node runs, concurrent runs, dynamic children and replay decisions.
 
 mod background;
 mod dynamic;

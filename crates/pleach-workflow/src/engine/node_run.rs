@@ -1,4 +1,4 @@
-//! [`NodeRun`]: one run of a node, from its first attempt to its last event. ADK: `NodeRunner`.
+//! [`NodeRun`]: one run of a node, from the first attempt to the last event. ADK: `NodeRunner`.
 // R401–R417
 
 use pleach_context::engine::{
@@ -20,7 +20,7 @@ use smol_str::SmolStr;
 use super::span::AttemptSpan;
 use super::stack;
 
-/// What a run needs beside its node and its input.
+/// The parameters of a run besides its node and its input.
 #[derive(Debug, Default)]
 pub(crate) struct RunSetup {
     pub(crate) path: NodePath,
@@ -29,32 +29,32 @@ pub(crate) struct RunSetup {
     pub(crate) resume_inputs: Option<Arc<Map>>,
     pub(crate) output_for: Option<Arc<[NodePath]>>,
     pub(crate) position: Option<GraphPosition>,
-    /// Whether nobody waits for the run.
+    /// Whether the run is a background child.
     pub(crate) background: bool,
-    /// The node's name in its path, when it is another than the node's own.
+    /// The name in the path, if it differs from the node's own.
     pub(crate) name: Option<SmolStr>,
 }
 
-/// One run of a node: a future of how the run ended.
+/// One run of a node: a future that resolves to its end.
 ///
-/// Plain data with a hand-written poll: a run without retry and timeout costs one boxed future, the body itself.
+/// Plain data with a hand-written `poll`, so that a run without retry and timeout costs one boxed future, the body.
 pub(crate) struct NodeRun<'a> {
     node: &'a dyn Node,
     input: NodeInput,
     ctx: Context,
     phase: Phase<'a>,
-    /// Where a further attempt starts; only runs that may be tried again keep it.
+    /// Where further attempts start; `None` for nodes without a retry policy.
     start: Option<Box<Start>>,
     timer: Option<BoxFuture<'static, ()>>,
-    /// The body has been pending, and its context knows who polls it.
+    /// Whether the body has returned `Pending`, so that its context holds the waker.
     waits: bool,
-    /// One turn of the executor, given to a body that seems to be parked.
+    /// One yield to the executor before a body counts as parked.
     executor_yield: Option<BoxFuture<'static, ()>>,
-    /// Dropped last: the runs below are over by then.
+    /// Dropped last, after the runs below.
     span: AttemptSpan,
 }
 
-/// The branch and the scope that a run starts in: its events may move it elsewhere.
+/// The branch and isolation scope at the start of a run; its events may change both.
 struct Start {
     branch: Option<Branch>,
     isolation_scope: Option<Arc<str>>,
@@ -68,24 +68,24 @@ enum Phase<'a> {
         ticket: Ticket,
         output_source: OutputSource,
         then: Then,
-        /// Just handed over, with this poll's waker: there is nothing to look at yet.
+        /// Whether the event was pushed in this poll, so that polling its ticket is pointless.
         fresh: bool,
     },
     Pause {
-        /// `None` once it is over.
+        /// `None` after the delay.
         pause: Option<BoxFuture<'static, ()>>,
-        /// The next attempt looks for the children of this one.
+        /// Whether the next attempt reuses the run ids of this attempt's children.
         // R404
         rewind: bool,
-        /// What was on its way at the failure is stored before history is read again.
+        /// The events before this ticket must be stored before history is read again.
         flushed: Ticket,
     },
     Finished,
-    /// Not tried again.
+    /// Failed, without another attempt.
     Failed(Box<ChildFailure>),
 }
 
-/// What comes after an event is stored.
+/// The next step once an event is stored.
 enum Then {
     Items(BoxStream<'static, Result<Yield, NodeError>>),
     Finish,
@@ -113,12 +113,12 @@ impl<'a> NodeRun<'a> {
         Self { node, input, ctx, phase: Phase::Start, start, timer: None, waits: false, executor_yield: None, span }
     }
 
-    /// The context of the last attempt.
+    /// Returns the context of the last attempt.
     pub(crate) fn into_context(self) -> Context {
         self.ctx.clone()
     }
 
-    /// Reports the end to the span and to the run above, and returns it.
+    /// Reports the end to the span and the parent run, and returns it.
     fn end(&mut self) -> RunResult {
         self.span.end(&self.ctx);
         if let (Some(parent), Some(last)) = (self.ctx.engine().parent(), self.ctx.engine().last_event()) {
@@ -142,7 +142,7 @@ impl<'a> NodeRun<'a> {
         Ok(())
     }
 
-    /// Hands an event over to the store; `then` follows once it is stored.
+    /// Pushes an event to the queue; `then` follows once it is stored.
     fn send(&mut self, staged: Staged, then: Then, cx: &TaskContext<'_>) {
         let ticket = self.ctx.invocation().engine().queue().push(staged.event, cx.waker().clone());
         self.ctx.engine().note_event(ticket);
@@ -206,11 +206,11 @@ impl<'a> NodeRun<'a> {
         }
     }
 
-    /// A failed attempt: its error event, then another attempt or the end.
+    /// Ends a failed attempt: sends its error event, then retries or fails.
     // R404
     fn fail(&mut self, error: NodeError, cx: &TaskContext<'_>) {
         self.timer = None;
-        // A child's failure is recorded by the child; what fails here is what the child failed with.
+        // The child has recorded its failure; this run fails with the same error.
         if let Some(failure) = error.child_failure().filter(|failure| !self.must_record(failure)) {
             let rest = self.ctx.engine().finish();
             debug_assert!(
@@ -225,14 +225,14 @@ impl<'a> NodeRun<'a> {
         self.send(staged, Then::Failed(Box::new(failure)), cx);
     }
 
-    /// Whether a child's failure needs an error event of this run, too: it ends what the attempt had gone past. Otherwise a
-    /// resume would take the attempt's way, and the retry another one.
+    /// Returns whether this run must record a child's failure as well. An attempt that continued after a caught failure and
+    /// then fails needs its own error event: without it, a resume would replay the caught failure while a retry does not.
     fn must_record(&self, failure: &ChildFailure) -> bool {
         self.ctx.engine().has_caught(failure)
             || (self.ctx.engine().has_caught_failures() && self.policy_for(&failure.error).is_some())
     }
 
-    /// The policy by which the node is tried again after this error.
+    /// Returns the retry policy if it allows another attempt after this error.
     fn policy_for(&self, error: &NodeError) -> Option<&'a RetryConfig> {
         let attempt = self.ctx.attempt_count();
         self.node.spec().retry.as_ref().filter(|policy| policy.retries(error, attempt))
@@ -267,7 +267,7 @@ impl<'a> NodeRun<'a> {
     fn next_attempt(&mut self, rewind: bool) {
         let spec = self.node.spec();
         if spec.kind == NodeKind::Workflow || self.ctx.engine().has_children() {
-            // Children that the failed attempt completed and that are asked for again are answered from history.
+            // Children that completed in the failed attempt are answered from history.
             self.ctx.invocation().engine().read_history();
         }
         let Start { branch, isolation_scope } = self.start.as_deref().unwrap_or(&Start::ROOT);
@@ -288,10 +288,10 @@ impl<'a> NodeRun<'a> {
         Some(NodeError::new("NodeTimeoutError", format!("Node '{name}' timed out after {limit:?} seconds.")))
     }
 
-    /// A pending body whose every call waits for the outside world is done for now.
+    /// Ends a pending body when all its calls wait for the outside world.
     ///
-    /// Parts of it may wait for nothing but their turn: a `yield_now` wakes only when the executor gets control. So the
-    /// body is given one turn first, and then a last poll that notes whether it wakes itself.
+    /// Parts of the body may wait only for the executor: `yield_now` wakes after control returns to it. So this yields once
+    /// and polls the body a last time with a waker that records whether the body wakes itself.
     // R414
     fn poll_parked(&mut self, cx: &mut TaskContext<'_>) -> Poll<()> {
         let executor_yield = self.executor_yield.get_or_insert_with(|| Box::pin(tokio::task::yield_now()));
@@ -307,7 +307,7 @@ impl<'a> NodeRun<'a> {
                 self.follow(Then::Finish, cx)
             }
             Poll::Pending => {
-                // Something else moves it on; it must be polled again with the real waker.
+                // The body still makes progress; poll it again with the real waker.
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
             }
@@ -348,7 +348,7 @@ impl<'a> NodeRun<'a> {
     }
 }
 
-/// A cancelled run no longer waits for its event, which is stored all the same.
+/// A cancelled run stops waiting for its event; the event is still stored.
 impl Drop for NodeRun<'_> {
     fn drop(&mut self) {
         if let Phase::Sending { ticket, .. } = self.phase {
@@ -435,12 +435,12 @@ impl Start {
     const ROOT: Self = Self { branch: None, isolation_scope: None };
 }
 
-/// Runs user code; a panic becomes an error of the node.
+/// Runs user code and turns a panic into an error of the node.
 fn guarded<T>(code: impl FnOnce() -> T) -> Result<T, NodeError> {
     catch_unwind(AssertUnwindSafe(code)).map_err(|panic| panic_error("the node", &*panic))
 }
 
-/// A panic as an error.
+/// Returns the error for a panic of `whose` code.
 pub(crate) fn panic_error(whose: &str, panic: &(dyn Any + Send)) -> NodeError {
     NodeError::new("PanicError", format!("{whose} panicked: {}", panic_text(panic)))
 }
@@ -450,7 +450,7 @@ fn panic_text(panic: &(dyn Any + Send)) -> &str {
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
 }
 
-/// Notes whether a body woke itself.
+/// Records whether a body woke itself.
 #[derive(Default)]
 struct WokenFlag(AtomicBool);
 
@@ -460,7 +460,7 @@ impl Wake for WokenFlag {
     }
 }
 
-/// A misspelled class in a retry policy looks like an error that is not to be tried again.
+/// Warns when a retry policy does not name the error's class: the class may be misspelled.
 fn warn_unnamed(spec: &NodeSpec, ctx: &Context, error: &NodeError) {
     let Some(policy) = &spec.retry else { return };
     if ctx.attempt_count() < policy.max_attempts && !policy.names(error) {

@@ -1,4 +1,4 @@
-//! What a resume does with what history says: pure decisions.
+//! Decides whether a resume executes a recorded run or answers it from history.
 // R1010–R1012
 
 use std::sync::Arc;
@@ -8,19 +8,19 @@ use pleach_context::{Node, NodeError, NodeInput, NodeKind, NodeSpec, json_or_tex
 use pleach_core::Map;
 use serde_json::Value;
 
-/// What to do with a run that is about to start.
+/// What a resume does with a run.
 #[derive(Debug)]
 pub(crate) enum Decision {
-    /// Run it, with the answers that have come.
+    /// Execute it, with these answers.
     Run(Option<Arc<Map>>),
-    /// Answer it from history: it ended like this. The branch is `None` for the one that the run starts on.
+    /// Answer it from history with this end. A `None` branch stands for the branch that the run starts on.
     Replay(NodeEnd),
 }
 
-/// What a replay has to know about a node, without a look at all that is declared about it.
+/// The properties of a node that replay decisions depend on, without the rest of its declaration.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReplayRules {
-    /// A workflow decides about each of its nodes itself.
+    /// Whether the node is a workflow, which decides about each of its nodes itself.
     pub(crate) is_workflow: bool,
     /// See [`NodeSpec::rerun_on_resume`].
     pub(crate) rerun_on_resume: bool,
@@ -55,12 +55,12 @@ pub(crate) enum ReplayState {
 
 impl ReplayState {
     pub(crate) fn of(node: ReplayRules, record: &RunRecord, dynamic: bool) -> Self {
-        // Its child gave the output; what the run would have done next, its route for example, is not known.
+        // The child gave the output, but the run's later steps, such as its route, are unknown.
         let is_cut_off = record.delegated && node.rerun_on_resume && !node.is_workflow && !record.is_open();
         if is_cut_off { Self::ToRun } else { Self::behind_delegate(node, record, dynamic) }
     }
 
-    /// The same for a run that is known to have continued behind the child whose output is its own, if it has one.
+    /// Returns the state of a run that is known to have continued after its delegate, if it has one.
     pub(crate) fn behind_delegate(node: ReplayRules, record: &RunRecord, dynamic: bool) -> Self {
         if node.is_workflow {
             return Self::ToRun;
@@ -71,7 +71,7 @@ impl ReplayState {
         if record.failed {
             return Self::ToRun;
         }
-        // What a node chose before it asked is not its result yet.
+        // A route chosen before a question is not a result yet.
         if record.output.is_some() || (record.chose() && !record.chose_before_answer) {
             return Self::Completed;
         }
@@ -85,13 +85,13 @@ impl ReplayState {
         if rests && !node.wait_for_output && !node.always_gives { Self::CompletedEmpty } else { Self::ToRun }
     }
 
-    /// Whether the run is not executed any more.
+    /// Returns whether the run will not execute again.
     pub(crate) fn is_complete(self) -> bool {
         matches!(self, Self::Completed | Self::CompletedByAnswer | Self::CompletedEmpty)
     }
 }
 
-/// Decides about a run from how it stands.
+/// Decides from a run's state whether to execute it or to answer it from history.
 // R1010
 pub(crate) fn decide(
     node: &dyn Node,
@@ -103,7 +103,7 @@ pub(crate) fn decide(
         ReplayState::ToRun => return Ok(Decision::Run(answers(record))),
         ReplayState::Open => return Ok(Decision::Replay(NodeEnd::Interrupted(record.open()))),
         ReplayState::CompletedEmpty => {
-            // A route that it chose before it asked is not its result.
+            // A route chosen before a question is not a result.
             let result = NodeResult { branch: record.branch.clone(), ..NodeResult::default() };
             return Ok(Decision::Replay(NodeEnd::of_body(result, rules.wait_for_output)));
         }
@@ -114,13 +114,13 @@ pub(crate) fn decide(
     Ok(Decision::Replay(NodeEnd::Done(NodeResult { output, route, branch: record.branch.clone() })))
 }
 
-/// The answers of a run, as its context shows them.
+/// Returns the answers of a run, as its context exposes them.
 fn answers(record: &RunRecord) -> Option<Arc<Map>> {
     let given = || record.answers().iter().map(|(id, answer)| (id.clone(), answer.clone()));
     (!record.answers().is_empty()).then(|| Arc::new(given().collect()))
 }
 
-/// The answers as the output of a node that does not run again: the answer itself, or a map of several.
+/// Returns the answers as the output of a node that does not run again: a single answer itself, several as a map.
 // R908
 fn answer_as_output(record: &RunRecord) -> NodeInput {
     let mut answers = record.answers().clone();
@@ -130,7 +130,7 @@ fn answer_as_output(record: &RunRecord) -> NodeInput {
     }
 }
 
-/// A message that stood for the output is read as the node's output type again.
+/// Returns the recorded output. A message that replaced the output is read by the node's output schema.
 // R1012
 fn recorded_output(node: &dyn Node, record: &RunRecord) -> Result<NodeInput, NodeError> {
     let Some(output) = record.output.clone() else { return Ok(NodeInput::Null) };

@@ -1,24 +1,23 @@
-//! [`ReplayGate`]: replayed runs complete in the order in which they completed the first time.
+//! [`ReplayGate`]: releases replayed completions in their original order.
 // R1020
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-/// Lets the completed runs of one orchestrator complete once more in their historical order.
+/// Releases the completed runs of one orchestrator in their original order.
 ///
-/// Only runs that history tells to be complete stand in the order: a run that is executed, again or for the first time,
-/// completes after all of them.
+/// Only runs that are complete in history have a place in the order. Executed runs complete after all of them.
 #[derive(Debug)]
 pub(crate) struct ReplayGate<T> {
-    /// When the runs completed, sorted.
+    /// The completion times, sorted.
     times: Vec<u32>,
     passed: Vec<bool>,
-    /// The first run that has not passed.
+    /// The index of the first run that has not passed.
     next: usize,
     held: BinaryHeap<Held<T>>,
 }
 
-/// A completion that is held; the earliest one is the greatest.
+/// A held completion; the earliest is the greatest, as the heap needs.
 #[derive(Debug)]
 struct Held<T> {
     time: u32,
@@ -46,18 +45,18 @@ impl<T> PartialEq for Held<T> {
 impl<T> Eq for Held<T> {}
 
 impl<T> ReplayGate<T> {
-    /// A gate for runs that completed at these times.
+    /// Returns a gate for runs that completed at these times.
     pub(crate) fn new(mut times: Vec<u32>) -> Self {
         times.sort_unstable();
         Self { passed: vec![false; times.len()], times, next: 0, held: BinaryHeap::new() }
     }
 
-    /// Brings a completion to the gate.
+    /// Adds a completion.
     pub(crate) fn hold(&mut self, time: u32, completion: T) {
         self.held.push(Held { time, completion });
     }
 
-    /// Says that the run of this time is through, or will not complete as it did: nobody waits for it any more.
+    /// Marks the run of this time as passed: it was released, or it will not complete as recorded.
     pub(crate) fn pass(&mut self, time: u32) {
         let rest = &self.times[self.next..];
         let index = if rest.first() == Some(&time) { Ok(0) } else { rest.binary_search(&time) };
@@ -69,13 +68,13 @@ impl<T> ReplayGate<T> {
         }
     }
 
-    /// Whether the turn of a completion that is held has come.
+    /// Returns whether [`release`](Self::release) returns a completion.
     pub(crate) fn can_release(&self) -> bool {
         let awaited = self.awaited();
         self.held.peek().is_some_and(|held| awaited.is_none_or(|awaited| held.time <= awaited))
     }
 
-    /// Lets the next completion through whose turn has come.
+    /// Releases the next completion, unless an earlier one is still missing.
     pub(crate) fn release(&mut self) -> Option<T> {
         if !self.can_release() {
             return None;
@@ -85,12 +84,12 @@ impl<T> ReplayGate<T> {
         Some(completion)
     }
 
-    /// Whether completions are held.
+    /// Returns whether completions are held.
     pub(crate) fn is_holding(&self) -> bool {
         !self.held.is_empty()
     }
 
-    /// When the run completed that is waited for.
+    /// Returns the completion time of the next run in the order.
     pub(crate) fn awaited(&self) -> Option<u32> {
         self.times.get(self.next).copied()
     }

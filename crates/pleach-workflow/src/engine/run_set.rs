@@ -1,7 +1,7 @@
-//! [`RunSet`]: the runs of one orchestrator, polled inside its own task.
+//! [`RunSet`]: polls the runs of one orchestrator inside its task.
 //!
-//! Woken runs are polled in the order of their wakes, new ones in the order of their triggers. A pass ends when tokio's
-//! cooperative budget is spent: polling on would only make every timer and channel answer "pending".
+//! Woken runs are polled in wake order, new runs in trigger order. A pass ends when tokio's cooperative budget is spent,
+//! because every timer and channel would return `Pending` then.
 
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
@@ -20,22 +20,22 @@ use super::background::BackgroundChildren;
 /// A run that has ended.
 #[derive(Debug)]
 pub(crate) struct Finished {
-    /// Its place in the order of starts.
+    /// Its start number.
     pub(crate) seq: u64,
     /// The graph node that ran.
     pub(crate) node: usize,
     /// Its context.
     pub(crate) ctx: Context,
-    /// How it ended.
+    /// Its result.
     pub(crate) end: RunResult,
-    /// Its place in the order of completions.
+    /// Its position in the order of completions.
     pub(crate) order: CompletionOrder,
 }
 
-/// A run's place in the order of completions, by the events of its invocation: at its own last event, or, without one, before
-/// the next event of the invocation.
+/// The position of a completion among the events of its invocation: the run's own last event or, without one, the next
+/// event of the invocation.
 ///
-/// A replay sees the order of events, so completions are handled in it.
+/// Completions are handled in this order because a replay sees the order of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct CompletionOrder {
     event: Ticket,
@@ -68,9 +68,9 @@ pub(crate) struct RunSet<'a> {
     running: usize,
     finished: Vec<Finished>,
     polled: Vec<usize>,
-    /// Whether others get their turn before the first run is polled.
+    /// Whether to yield once before the first run is polled.
     yields: bool,
-    /// Dropped last: they are children of the runs.
+    /// Dropped last: background children are children of the runs.
     background: BackgroundChildren,
 }
 
@@ -86,14 +86,14 @@ struct Entry<'a> {
     run: NodeRun<'a>,
 }
 
-/// Which slots want to be polled.
+/// The slots that were woken.
 #[derive(Default)]
 struct Shared {
     woken: Mutex<Vec<usize>>,
     parent: AtomicWaker,
 }
 
-/// The waker of one slot, made once and used by every run in it.
+/// The waker of one slot, shared by all runs that use the slot.
 struct SlotWaker {
     index: usize,
     queued: AtomicBool,
@@ -114,7 +114,7 @@ impl Wake for SlotWaker {
 }
 
 impl<'a> RunSet<'a> {
-    /// The runs of an orchestrator; of one that stands `beside_others`, after what became ready together with it.
+    /// Returns an empty set. An orchestrator `beside_others` is polled after what became ready together with it.
     pub(crate) fn new(orchestrator: Context, beside_others: bool) -> Self {
         Self {
             slots: Vec::new(),
@@ -129,7 +129,7 @@ impl<'a> RunSet<'a> {
         }
     }
 
-    /// Adds a run; it is polled with the next pass.
+    /// Adds a run; the next pass polls it.
     pub(crate) fn push(&mut self, seq: u64, node: usize, run: NodeRun<'a>) {
         let index = self.free.pop().unwrap_or_else(|| self.add_slot());
         self.slots[index].run = Some(Entry { seq, node, run });
@@ -145,17 +145,17 @@ impl<'a> RunSet<'a> {
         index
     }
 
-    /// Whether nothing runs and nothing waits to be handed out.
+    /// Returns whether nothing runs and no finished run waits to be taken.
     pub(crate) fn is_empty(&self) -> bool {
         self.running == 0 && self.finished.is_empty() && self.background.is_empty()
     }
 
-    /// What the first detached child that ended badly failed with.
+    /// Takes the error of the first failed background child.
     pub(crate) fn take_background_failure(&mut self) -> Option<NodeError> {
         self.background.take_failure()
     }
 
-    /// Waits until runs have ended, all of them or there is news, and moves those that have ended to `batch`.
+    /// Waits until a run ends, the set is empty or `stop` returns true, and moves the ended runs to `batch`.
     pub(crate) async fn next_batch(&mut self, batch: &mut Vec<Finished>, stop: impl Fn() -> bool) {
         poll_fn(|cx| {
             self.poll_all(cx);
@@ -166,13 +166,13 @@ impl<'a> RunSet<'a> {
         batch.append(&mut self.finished);
     }
 
-    /// Gives every run that can go on its turn, without waiting, and moves those that have ended to `batch`.
+    /// Polls every woken run once, without waiting, and moves the ended runs to `batch`.
     pub(crate) async fn pass(&mut self, batch: &mut Vec<Finished>) {
         poll_fn(|cx| if self.poll_all(cx) { Poll::Ready(()) } else { Poll::Pending }).await;
         batch.append(&mut self.finished);
     }
 
-    /// Gives every run its first turn that has had none, and moves those that have ended to `batch`.
+    /// Polls the new runs for the first time, and moves the ended runs to `batch`.
     pub(crate) async fn begin(&mut self, batch: &mut Vec<Finished>) {
         poll_fn(|cx| {
             self.shared.parent.register(cx.waker());
@@ -185,7 +185,7 @@ impl<'a> RunSet<'a> {
         batch.append(&mut self.finished);
     }
 
-    /// Waits for `other` while the runs go on.
+    /// Waits for `other` while the runs make progress.
     pub(crate) async fn drive_while<F: Future + Unpin>(&mut self, mut other: F) -> F::Output {
         poll_fn(|cx| {
             let result = Pin::new(&mut other).poll(cx);
@@ -197,10 +197,10 @@ impl<'a> RunSet<'a> {
         .await
     }
 
-    /// Polls what can go on, and new detached children behind the runs; false when others get their turn first.
+    /// Polls the woken runs, then new background children; returns false when it yields first.
     fn poll_all(&mut self, cx: &mut TaskContext<'_>) -> bool {
         if !self.background.is_empty() {
-            // Runs that spend all of tokio's budget must not starve them.
+            // Runs that spend all of tokio's budget must not starve background children.
             self.background.poll(cx);
         }
         let polled = self.poll_runs(cx);
@@ -208,7 +208,7 @@ impl<'a> RunSet<'a> {
         polled
     }
 
-    /// Polls the runs that can go on; false when others get their turn first.
+    /// Polls the woken runs; returns false when it yields first.
     fn poll_runs(&mut self, cx: &mut TaskContext<'_>) -> bool {
         self.shared.parent.register(cx.waker());
         if std::mem::take(&mut self.yields) {
@@ -227,7 +227,7 @@ impl<'a> RunSet<'a> {
         for (done, &index) in woken.iter().enumerate() {
             self.poll_slot(index);
             if !tokio::task::coop::has_budget_remaining() {
-                // The rest keeps its turn: before whatever was woken meanwhile.
+                // The rest stays ahead of what was woken meanwhile.
                 let mut queue = self.shared.woken.lock().unwrap_or_else(PoisonError::into_inner);
                 queue.splice(0..0, woken[done + 1..].iter().copied());
                 drop(queue);

@@ -3,7 +3,7 @@
 use pleach_context::telemetry::{OpenSpan, SpanEnd, node_run};
 use pleach_context::{Context, NodeSpec};
 
-/// The span of the attempt under way; empty where nobody listens, so that a run stays small and allocates nothing for it.
+/// The span of the current attempt; empty without a subscriber, so that a run stays small and allocates nothing.
 #[derive(Debug, Default)]
 pub(super) struct AttemptSpan(Option<Box<OpenSpan>>);
 
@@ -14,7 +14,7 @@ impl AttemptSpan {
         Self((!span.is_disabled()).then(|| Box::new(OpenSpan::new(span))))
     }
 
-    /// Runs code of the attempt inside of its span.
+    /// Runs code of the attempt inside its span.
     #[inline]
     pub(super) fn in_scope<T>(&self, code: impl FnOnce() -> T) -> T {
         match &self.0 {
@@ -23,14 +23,14 @@ impl AttemptSpan {
         }
     }
 
-    /// The attempt has failed.
+    /// Records that the attempt failed.
     pub(super) fn fail(&mut self, error_type: &str) {
         if let Some(span) = self.0.take() {
             span.fail(error_type);
         }
     }
 
-    /// The attempt has ended, unless it has failed already.
+    /// Records that the attempt ended, unless it failed before.
     #[inline]
     pub(super) fn end(&mut self, ctx: &Context) {
         if let Some(span) = self.0.take() {

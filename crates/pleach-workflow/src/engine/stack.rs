@@ -1,24 +1,24 @@
-//! How much of the thread's stack the runs of an invocation use: each is polled inside the one above it.
+//! Limits the stack that nested runs use: each run is polled inside the one above it.
 //!
-//! How much a run needs depends on how the program is compiled, so the stack is measured instead of counted in runs.
+//! A run's stack size depends on how the program is compiled, so the stack is measured instead of counting runs.
 
 use std::cell::Cell;
 
 use pleach_context::NodeError;
 
-/// What runs may use: half of the smallest usual stack, that of tokio's workers and of test threads. The other half is left
-/// to the body that runs at the bottom, and to what polls the invocation.
+/// The stack that runs may use: half of the smallest usual stack (tokio's workers, test threads). The other half is left
+/// to the innermost body and to the caller that polls the invocation.
 const ROOM: usize = 1 << 20;
 
-/// No stack is so large: a greater distance is that of another stack.
+/// A greater distance means that the addresses are on different stacks.
 const OTHER_STACK: usize = 1 << 26;
 
 thread_local! {
-    /// Where the outermost run that is being polled on this thread is; 0 while none is.
+    /// The stack address of the outermost run polled on this thread; 0 while none is polled.
     static OUTERMOST: Cell<usize> = const { Cell::new(0) };
 }
 
-/// A poll of a run; the outermost one is what the others measure from.
+/// A poll of a run. Nested polls measure their distance from the outermost.
 pub(super) struct Measured {
     outermost: bool,
 }
@@ -41,7 +41,7 @@ impl Drop for Measured {
     }
 }
 
-/// Whether a further run still has room.
+/// Checks that the stack has room for another run.
 ///
 /// # Errors
 /// A `RecursionError`.
@@ -54,7 +54,7 @@ pub(super) fn check() -> Result<(), NodeError> {
     Err(NodeError::new("RecursionError", message))
 }
 
-/// An address in the current frame.
+/// Returns an address in the current frame.
 #[inline(never)]
 fn here() -> usize {
     let local = 0_u8;

@@ -1,4 +1,4 @@
-//! The gates of function nodes: a person approves the call, a client gives a credential, then the body runs.
+//! Gates of function nodes: a person approves the call or a client sends a credential before the body runs.
 // R510, R511
 
 use std::sync::Arc;
@@ -9,21 +9,21 @@ use pleach_core::{AuthConfig, Event, Map, ToolConfirmation};
 
 use crate::approval::{confirmation_question, credential_id, rejected, take_confirmation, take_credential};
 
-/// Says for a call whether it needs a confirmation.
+/// Decides whether a call needs a confirmation.
 pub(crate) type Condition = Arc<dyn Fn(&Context, &NodeInput) -> bool + Send + Sync>;
 
-/// What stands before the body of a node.
+/// The gates before the body of a node.
 #[derive(Clone, Default)]
 pub(super) struct Gates {
     pub(super) confirm: Option<Condition>,
     pub(super) auth: Option<Arc<AuthConfig>>,
 }
 
-/// What the gates decide about a run.
+/// The decision of the gates about a run.
 pub(super) enum Passage {
-    /// The body runs; `resumed` says that somebody has answered.
+    /// The body runs; `resumed` is true after an answer.
     Open { resumed: bool },
-    /// The body does not run: a question comes first, or the call was rejected.
+    /// The body does not run; the run yields a question, or the result of a rejected call.
     Closed(Yield),
 }
 
@@ -35,7 +35,7 @@ impl Gates {
     /// Decides whether the body may run: first the confirmation, then the credential.
     ///
     /// # Errors
-    /// An answer that is no confirmation or no credential; a config that cannot be asked for.
+    /// An answer that is not a confirmation or credential; a config that cannot be requested.
     pub(super) fn pass(&self, spec: &NodeSpec, ctx: &Context, input: &NodeInput) -> Result<Passage, NodeError> {
         let mut resumed = false;
         if let Some(condition) = &self.confirm {
@@ -61,9 +61,9 @@ impl Gates {
     }
 }
 
-/// What the body is called with, for the person to see: its input and its declared state.
+/// Returns the arguments that the question shows: the node's input and its declared state.
 fn bound(spec: &NodeSpec, ctx: &Context, input: &NodeInput) -> Map {
-    // What is temporary is never stored, so no question shows it.
+    // `temp:` values are never stored, so a question must not show them.
     let state = spec.state_params.iter().filter(|key| !key.starts_with("temp:"));
     let mut args: Map = state.filter_map(|key| Some((key.to_string(), ctx.state().value(key)?))).collect();
     args.insert("node_input".to_owned(), input.to_value());

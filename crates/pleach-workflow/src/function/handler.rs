@@ -1,4 +1,4 @@
-//! What makes a function a handler, in two steps, so that the compiler names the part that is wrong.
+//! The traits of handler functions, in two steps so that compiler errors name the part that does not fit.
 
 use std::future::{Future, ready};
 
@@ -8,16 +8,16 @@ use smol_str::SmolStr;
 
 use super::into_yield::IntoYield;
 
-/// A function of these parameters: the outer shape of a handler, without any demand on its types.
+/// A function of these parameters: the shape of a handler, without requirements on its types.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a handler",
     note = "a handler is an `async fn` of up to 8 parameters; a closure must be `Fn`, so it may not give away what it captures"
 )]
 pub trait Shape<Args>: Send + Sync + 'static {
-    /// What calling it gives: for a handler, a future.
+    /// The return type: for a handler, a future.
     type Ret;
 
-    /// Calls it.
+    /// Calls the function.
     fn invoke(&self, args: Args) -> Self::Ret;
 }
 
@@ -45,24 +45,24 @@ shapes! {
 /// A function that can be a node: an `async fn` whose parameters are [`FromContext`](pleach_context::FromContext) and
 /// whose result is [`IntoYield`]. The marker `M` is inferred.
 pub trait Handler<M>: Send + Sync + 'static {
-    /// What it takes.
+    /// The input type.
     type In;
-    /// What it gives.
+    /// The output type.
     type Out;
 
     /// Starts a run.
     fn call(&self, ctx: &Context, input: NodeInput) -> BoxFuture<'static, Result<Flow, NodeError>>;
 
-    /// Gets the parameters without calling the function.
+    /// Extracts the parameters without calling the function.
     ///
     /// # Errors
-    /// What is missing or does not fit.
+    /// A parameter that is missing or does not fit.
     fn check(&self, ctx: &Context, input: NodeInput) -> Result<(), NodeError>;
 
-    /// Adds the app-provided values that it needs.
+    /// Adds the app-provided values that the handler needs.
     fn needs(&self, needs: &mut Vec<Need>);
 
-    /// Adds the state keys that it reads by declaration.
+    /// Adds the state keys that the handler declares to read.
     fn state_params(&self, keys: &mut Vec<SmolStr>);
 
     /// Returns the type of the answer when its result is a question.
@@ -70,7 +70,7 @@ pub trait Handler<M>: Send + Sync + 'static {
         None
     }
 
-    /// Returns the routes that it chooses among, when its result type names them.
+    /// Returns the routes that the handler chooses among, if its result type names them.
     fn routes(&self) -> Option<&'static [&'static str]> {
         None
     }

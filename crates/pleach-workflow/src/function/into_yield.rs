@@ -1,4 +1,4 @@
-//! What a handler can return.
+//! [`IntoYield`]: the types that a handler can return.
 
 use std::any::Any;
 use std::marker::PhantomData;
@@ -22,7 +22,7 @@ use serde_json::Value;
     note = "return a type that derives `serde::Serialize`, an `Event`, an `Output<T>`, a `RequestInput<T>` (with `T: JsonSchema`), a `Dynamic`, a `Result` of one of them whose error is `Into<Box<dyn Error + Send + Sync>>`, or a `Stream` of one of them"
 )]
 pub trait IntoYield<M>: 'static {
-    /// What the node gives.
+    /// The output type of the node.
     type Out;
 
     /// Turns the result into the end of a run.
@@ -37,7 +37,7 @@ pub trait IntoYield<M>: 'static {
         None
     }
 
-    /// Returns the routes that it chooses among, when its type names them.
+    /// Returns the routes that the result is chosen among, if its type names them.
     #[must_use]
     fn routes() -> Option<&'static [&'static str]> {
         None
@@ -58,7 +58,7 @@ pub mod marker {
     /// A value whose type is only known at run time.
     #[derive(Debug)]
     pub enum Untyped {}
-    /// Whatever the engine understands.
+    /// A [`Yield`] or an input, passed through.
     #[derive(Debug)]
     pub enum Raw {}
     /// A stream.
@@ -67,7 +67,7 @@ pub mod marker {
 }
 
 /// Marker of results that may be errors. A result whose error is `Serialize`, such as `Result<T, String>`, could also be
-/// an output: the compiler shows this name, which says what to change.
+/// an output: the name of this type, which the compiler shows, is the hint.
 #[derive(Debug)]
 pub struct ResultWhoseErrorIsNotSerializable<M>(std::marker::PhantomData<M>);
 
@@ -75,8 +75,8 @@ impl<T: Serialize + 'static> IntoYield<marker::AnySerializable> for T {
     type Out = T;
 
     fn into_flow(self) -> Result<Flow, NodeError> {
-        // `Event` and `Content` are Serialize too: with an implementation of their own the marker could not be
-        // inferred. They are told apart here.
+        // `Event` and `Content` are `Serialize`, too: with implementations of their own the marker could not be
+        // inferred, so they are distinguished here.
         let mut value = Some(self);
         let any: &mut dyn Any = &mut value;
         if let Some(event) = any.downcast_mut::<Option<Event>>().and_then(Option::take) {
@@ -169,7 +169,7 @@ impl IntoYield<marker::Raw> for Yield {
     }
 }
 
-/// An input handed on as the output, without a copy where nobody else holds it.
+/// An input returned as the output; not copied when it is not shared.
 impl IntoYield<marker::Raw> for NodeInput {
     type Out = Dynamic;
 
@@ -178,10 +178,10 @@ impl IntoYield<marker::Raw> for NodeInput {
     }
 }
 
-/// A value together with a route and state changes: one event, one commit.
+/// A value with a route and state changes, stored as one event.
 ///
-/// `R` is what the route is chosen among: an enum that derives [`Routes`], or any route. With an enum, each route needs an
-/// edge, or the node a default edge, for the workflow to build.
+/// `R` is the type of the route: an enum that derives [`Routes`], or any route. With an enum, the workflow builds only if
+/// each route has an edge or the node has a default edge.
 #[derive(Clone, Debug)]
 pub struct Output<T, R = AnyRoute> {
     value: T,
@@ -190,7 +190,7 @@ pub struct Output<T, R = AnyRoute> {
 }
 
 impl<T> Output<T> {
-    /// An output value.
+    /// Returns an output of this value.
     pub fn of(value: T) -> Self {
         Self { value, event: Event::new(), among: PhantomData }
     }

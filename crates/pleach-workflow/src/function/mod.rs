@@ -1,4 +1,4 @@
-//! Nodes made from handlers: plain `async fn`s whose parameters and result say what they take and give.
+//! Nodes made from handlers: plain `async fn`s whose parameter and result types declare input and output.
 
 mod gated;
 mod handler;

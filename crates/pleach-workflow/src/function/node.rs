@@ -32,13 +32,13 @@ pub struct FunctionNode<In, Out> {
     gates: Gates,
     /// The type of the answer when the handler returns a question.
     answer: Option<AnswerType>,
-    /// What the caller said about `rerun_on_resume`; a gate needs it and turns it on where nothing was said.
+    /// The caller's choice of `rerun_on_resume`; a gate turns it on when the caller made no choice.
     rerun: Option<bool>,
     types: PhantomData<fn(In) -> Out>,
 }
 
 impl<In, Out> FunctionNode<In, Out> {
-    /// A node of this name that runs `handler`.
+    /// Returns a node of this name that runs `handler`.
     pub fn new<H, M>(name: impl Into<SmolStr>, handler: H) -> Self
     where
         H: Handler<M, In = In, Out = Out>,
@@ -72,22 +72,22 @@ impl<In, Out> FunctionNode<In, Out> {
         self
     }
 
-    /// Sets what the node is for.
+    /// Sets the description.
     #[must_use]
     pub fn description(self, text: impl Into<String>) -> Self {
         self.set(|spec| spec.description = text.into())
     }
 
-    /// Sets whether an answered question runs the node again from its start; nodes that run other nodes or ask in the
-    /// middle need it. Otherwise the answer is the node's output.
+    /// Sets whether an answer runs the node again from its start. Nodes that run other nodes, or ask in the middle of their
+    /// body, need it. Otherwise the answer becomes the node's output.
     #[must_use]
     pub fn rerun_on_resume(mut self, rerun: bool) -> Self {
         self.rerun = Some(rerun);
         self.with_gate()
     }
 
-    /// Asks a person to approve every call before the body runs. Turns `rerun_on_resume` on unless it was
-    /// switched off, which is a fault of the graph.
+    /// Asks a person to approve every call before the body runs. Turns `rerun_on_resume` on; a node that switches it off
+    /// does not build.
     // R510
     #[must_use]
     pub fn require_confirmation(self) -> Self {
@@ -101,9 +101,9 @@ impl<In, Out> FunctionNode<In, Out> {
         self.with_gate()
     }
 
-    /// Asks the client for the credential of `config` before the body runs, unless there is one; the body reads it with
-    /// [`get_auth_response`](Context::get_auth_response). Turns `rerun_on_resume` on unless it was switched off, which is
-    /// a fault of the graph.
+    /// Asks the client for the credential of `config` before the body runs, unless one is available; the body reads it with
+    /// [`get_auth_response`](Context::get_auth_response). Turns `rerun_on_resume` on; a node that switches it off does not
+    /// build.
     // R511
     #[must_use]
     pub fn auth_config(mut self, config: AuthConfig) -> Self {
@@ -134,7 +134,7 @@ impl<In, Out> FunctionNode<In, Out> {
             Passage::Open { resumed } => resumed,
         };
         match (self.call)(&ctx, input).await? {
-            // Without an event a replay would not see that the call has been made.
+            // Without an event a replay would not see the call.
             Flow::Done(None | Some(Yield::Output(Value::Null))) if resumed && !ctx.engine().has_sent() => {
                 Ok(Flow::Done(Some(Yield::from(Event::new()))))
             }
@@ -142,45 +142,45 @@ impl<In, Out> FunctionNode<In, Out> {
         }
     }
 
-    /// Sets whether a run without output and route leaves the node waiting for another trigger. A run that was cut
-    /// off before its output then runs again on resume.
+    /// Sets whether a run without output and route leaves the node waiting for another trigger. A run that was interrupted
+    /// before its output then runs again on resume.
     // R307
     #[must_use]
     pub fn wait_for_output(self, wait: bool) -> Self {
         self.set(|spec| spec.wait_for_output = wait)
     }
 
-    /// Sets when a failed attempt is tried again.
+    /// Sets the retry policy.
     #[must_use]
     pub fn retry(self, policy: RetryConfig) -> Self {
         self.set(|spec| spec.retry = Some(policy))
     }
 
-    /// Limits how long one attempt may take.
+    /// Sets the time limit of one attempt.
     #[must_use]
     pub fn timeout(self, limit: Duration) -> Self {
         self.set(|spec| spec.timeout = Some(limit))
     }
 
-    /// Sets the shape of the input.
+    /// Sets the schema of the input.
     #[must_use]
     pub fn input_schema(self, schema: Schema) -> Self {
         self.set(|spec| spec.input_schema = Some(schema))
     }
 
-    /// Sets the shape of the output.
+    /// Sets the schema of the output.
     #[must_use]
     pub fn output_schema(self, schema: Schema) -> Self {
         self.set(|spec| spec.output_schema = Some(schema))
     }
 
-    /// Sets the shape of the session state for this node.
+    /// Sets the schema of the session state for this node.
     #[must_use]
     pub fn state_schema(self, schema: Schema) -> Self {
         self.set(|spec| spec.state_schema = Some(schema))
     }
 
-    /// Declares state keys that the node reads, beside those of its `FromState` parameters.
+    /// Declares state keys that the node reads, in addition to those of its `FromState` parameters.
     // R164
     #[must_use]
     pub fn state_params<S: Into<SmolStr>>(self, keys: impl IntoIterator<Item = S>) -> Self {
@@ -188,10 +188,10 @@ impl<In, Out> FunctionNode<In, Out> {
     }
 }
 
-/// Whether a handler of this result type gives an output whenever it completes.
+/// Returns whether every completed run of a handler with this result type has an output.
 ///
-/// A type that may be null gives none then; for the types not known here "it may" would only mean that a cut-off run
-/// counts as complete, so the name of `Option` is as good a test as any.
+/// A type that can be null may complete without one. For an unlisted type a wrong answer only means that an interrupted
+/// run counts as incomplete, so testing the name of `Option` is enough.
 fn always_gives<Out: 'static>() -> bool {
     let may_be_null = [
         TypeId::of::<()>(),
@@ -213,7 +213,7 @@ impl<In: 'static, Out: 'static> Node for FunctionNode<In, Out> {
     }
 
     fn answer_type(&self, path: &[&str]) -> Option<AnswerType> {
-        // One that runs again may ask in the middle, too, for something else.
+        // A node that runs again may also ask for something else in the middle of its body.
         self.answer.filter(|_| path.is_empty() && !self.spec.rerun_on_resume)
     }
 

@@ -1,4 +1,4 @@
-//! [`WorkflowBuilder`]: writing a graph down with handles that the compiler checks.
+//! [`WorkflowBuilder`]: builds a graph with handles that the compiler checks.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -20,10 +20,10 @@ use super::handle::{End, NodeRef, Source, Sources, Targets};
 use super::validate;
 use crate::{FunctionNode, Handler, JoinNode, ParallelWorker, ToolNode, Workflow};
 
-/// Writes a workflow down. `W` is what the workflow takes: text and anything else until [`input`](Self::input) says.
+/// Builds a workflow. `W` is the input type of the workflow: any value unless [`input`](Self::input) sets it.
 ///
-/// Nodes are added first and give handles; edges join handles, and an edge between types that do not fit does not
-/// compile. [`build`](Self::build) reports every other fault at once.
+/// Adding a node returns a handle, and edges connect handles. An edge between types that do not fit does not compile;
+/// [`build`](Self::build) reports all other faults at once.
 pub struct WorkflowBuilder<W = Dynamic> {
     draft: Draft,
     graph: u64,
@@ -51,10 +51,10 @@ impl WorkflowBuilder<Dynamic> {
 }
 
 impl<W> WorkflowBuilder<W> {
-    /// Declares what the workflow takes: START gives it to the first nodes.
+    /// Sets the input type of the workflow, which START passes to the first nodes.
     ///
-    /// The compiler checks the edges from START. A user's message is free-form: it is stored as it comes, and a first node
-    /// whose parameter cannot read it fails with a `ValidationError`.
+    /// The compiler checks the edges from START. A user's message is free-form: it is stored unchecked, and a first node
+    /// whose parameter cannot be read from it fails with a `ValidationError`.
     #[must_use]
     pub fn input<T: 'static>(self) -> WorkflowBuilder<T> {
         let mut draft = self.draft;
@@ -62,7 +62,7 @@ impl<W> WorkflowBuilder<W> {
         WorkflowBuilder { draft, graph: self.graph, max_concurrency: self.max_concurrency, input: PhantomData }
     }
 
-    /// Adds a handler under a name.
+    /// Adds a handler as a node of this name.
     pub fn node<H, M>(&mut self, name: impl Into<SmolStr>, handler: H) -> NodeRef<H::In, H::Out>
     where
         H: Handler<M>,
@@ -72,23 +72,24 @@ impl<W> WorkflowBuilder<W> {
         self.add(FunctionNode::new(name, handler))
     }
 
-    /// Adds a node: a [`FunctionNode`] with settings, a workflow, an agent.
+    /// Adds a node, such as a [`FunctionNode`] with settings, a workflow or an agent.
     pub fn add<N: TypedNode>(&mut self, node: N) -> NodeRef<N::In, N::Out> {
         self.push(Arc::new(node))
     }
 
-    /// Adds a node that runs once per item of its input, side by side, and gives the list of outputs. For limits and
-    /// retries make a [`ParallelWorker`] and [`add`](Self::add) it.
+    /// Adds a node that runs once per item of its input, concurrently, and returns the list of outputs. For limits and
+    /// retries, create a [`ParallelWorker`] and [`add`](Self::add) it.
     pub fn parallel<N: TypedNode>(&mut self, node: N) -> NodeRef<Vec<N::In>, Vec<N::Out>> {
         self.add(ParallelWorker::new(node))
     }
 
-    /// Adds a tool as a node of its own name. For retries and time limits make a [`ToolNode`] and [`add`](Self::add) it.
+    /// Adds a tool as a node with the tool's name. For retries and time limits, create a [`ToolNode`] and
+    /// [`add`](Self::add) it.
     pub fn tool(&mut self, tool: impl Tool) -> NodeRef<Dynamic, Dynamic> {
         self.add(ToolNode::new(tool))
     }
 
-    /// Adds a node whose types are only known at run time.
+    /// Adds a node whose types are known only at run time.
     pub fn add_dynamic(&mut self, node: Arc<dyn Node>) -> NodeRef<Dynamic, Dynamic> {
         self.push(node)
     }
@@ -98,7 +99,7 @@ impl<W> WorkflowBuilder<W> {
         NodeRef::new(self.graph, self.draft.nodes.len() - 1)
     }
 
-    /// Adds a node that waits for all of `from` and gives a map of their outputs by name. ADK: `JoinNode`.
+    /// Adds a node that waits for all of `from` and returns a map of their outputs by name. ADK: `JoinNode`.
     pub fn join(&mut self, name: impl Into<SmolStr>, from: impl Sources) -> NodeRef<Dynamic, Dynamic> {
         let join = self.push(Arc::new(JoinNode::new(name)));
         let mut ends = Vec::new();
@@ -109,8 +110,7 @@ impl<W> WorkflowBuilder<W> {
         join
     }
 
-    /// Adds a join whose map is read as a `T`: its fields are the names of the joined nodes, which is checked when the
-    /// workflow is built.
+    /// Adds a join whose map is read as a `T`. The fields of `T` are the names of the joined nodes; `build` checks them.
     pub fn join_as<T: DeserializeOwned + JsonSchema>(
         &mut self,
         name: impl Into<SmolStr>,
@@ -134,13 +134,13 @@ impl<W> WorkflowBuilder<W> {
         self.join(name, from).gives()
     }
 
-    /// Adds edges that are always followed.
+    /// Adds edges that are followed on every route.
     pub fn edge<S: Source<W>, T: Targets<S::Out, M>, M>(&mut self, from: S, to: T) -> &mut Self {
         self.links(from.end(), to, None)
     }
 
-    /// Adds edges that are followed when the node gives this route (one of these, for a list). [`DEFAULT`](pleach_core::DEFAULT_ROUTE)
-    /// is followed when no other routed edge is.
+    /// Adds edges that are followed on this route, or on any of a list of routes. An edge on
+    /// [`DEFAULT_ROUTE`](pleach_core::DEFAULT_ROUTE) is followed when no other routed edge is.
     pub fn route<S: Source<W>, T: Targets<S::Out, M>, M>(
         &mut self,
         from: S,
@@ -150,7 +150,7 @@ impl<W> WorkflowBuilder<W> {
         self.links(from.end(), to, Some(route.into()))
     }
 
-    /// Adds one routed edge per entry of a map; an empty map is a fault. ADK: a routing map in a chain.
+    /// Adds one routed edge per entry of a map, which must not be empty. ADK: a routing map in a chain.
     pub fn routes<S, R, T, M>(&mut self, from: S, map: impl IntoIterator<Item = (R, T)>) -> &mut Self
     where
         S: Source<W>,
@@ -194,65 +194,64 @@ impl<W> WorkflowBuilder<W> {
         }
     }
 
-    /// Limits how many graph nodes run at the same time; 0 means no limit. Dynamic children do not count.
+    /// Limits how many graph nodes run concurrently; 0 means no limit. Dynamic children do not count.
     // R623
     pub fn max_concurrency(&mut self, nodes: usize) -> &mut Self {
         self.max_concurrency = (nodes > 0).then_some(nodes);
         self
     }
 
-    /// Sets what the workflow is for.
+    /// Sets the description.
     pub fn description(&mut self, text: impl Into<String>) -> &mut Self {
         self.draft.spec.description = text.into();
         self
     }
 
-    /// Runs the workflow again when it fails; nodes that gave something are not run again.
+    /// Sets the retry policy of the workflow. Nodes with a recorded result do not run again.
     // R644
     pub fn retry(&mut self, policy: RetryConfig) -> &mut Self {
         self.draft.spec.retry = Some(policy);
         self
     }
 
-    /// Limits how long one attempt of the workflow may take.
+    /// Sets the time limit of one attempt of the workflow.
     pub fn timeout(&mut self, limit: Duration) -> &mut Self {
         self.draft.spec.timeout = Some(limit);
         self
     }
 
-    /// Sets the shape of the input.
+    /// Sets the schema of the input.
     pub fn input_schema(&mut self, schema: Schema) -> &mut Self {
         self.draft.spec.input_schema = Some(schema);
         self
     }
 
-    /// Sets the shape of the output; the stored event keeps what the terminal node gave.
+    /// Sets the schema of the output; the stored event keeps the terminal node's own output.
     // R642
     pub fn output_schema(&mut self, schema: Schema) -> &mut Self {
         self.draft.spec.output_schema = Some(schema);
         self
     }
 
-    /// Sets the shape of the session state for all nodes of the workflow.
+    /// Sets the schema of the session state for all nodes of the workflow.
     // R164
     pub fn state_schema(&mut self, schema: Schema) -> &mut Self {
         self.draft.spec.state_schema = Some(schema);
         self
     }
 
-    /// Checks the graph and makes the workflow. It takes the graph out of the builder, so a chain of edges may end in
-    /// it, and a second `build` is a fault.
+    /// Checks the graph and returns the workflow. The graph moves out of the builder, so a second `build` is an error.
     ///
     /// # Errors
-    /// Every fault of the graph, by node name.
+    /// All faults of the graph, by node name.
     pub fn build(&mut self) -> Result<Workflow<W, Dynamic>, BuildError> {
         self.finish()
     }
 
-    /// Checks the graph and makes the workflow, which gives what `last` gives.
+    /// Checks the graph and returns the workflow, whose output type is that of `last`.
     ///
     /// # Errors
-    /// As [`build`](Self::build); also when `last` is no terminal node.
+    /// As [`build`](Self::build); also when `last` is not a terminal node.
     pub fn build_to<In, Out>(&mut self, last: NodeRef<In, Out>) -> Result<Workflow<W, Out>, BuildError> {
         let end = End::Node { graph: last.graph, index: last.index };
         let terminal = self.owns(end) && !self.draft.links.iter().any(|link| link.from == end);

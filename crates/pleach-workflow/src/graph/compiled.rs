@@ -1,4 +1,4 @@
-//! The graph as the engine uses it: indices instead of names, fixed when the workflow is built.
+//! [`Graph`]: the checked graph that the engine uses, with indices instead of names.
 
 use std::fmt;
 use std::ops::Range;
@@ -21,44 +21,44 @@ pub(crate) struct Graph {
     pub(crate) nodes: Vec<GraphNode>,
     /// The edges out of START, in declaration order.
     pub(crate) start: Vec<Edge>,
-    /// The edges out of all nodes, node by node, each one's in the order in which they are followed.
+    /// The edges out of all nodes, grouped by node, each group in the order in which its edges are followed.
     edges: Vec<Edge>,
-    /// What the joins wait for, in the order of their nodes.
+    /// The joins, in the order of their nodes.
     pub(crate) joins: Vec<Join>,
     /// The nodes without outgoing edges.
     pub(crate) terminal: Vec<usize>,
-    /// How many nodes have their last output kept.
+    /// The number of nodes whose last output is kept.
     pub(crate) kept: u32,
     pub(crate) names: Arc<GraphNames>,
     /// The nodes by name.
     pub(crate) index: FxHashMap<SmolStr, u32>,
 }
 
-/// A node of a checked graph: small, since every step of a run and of a replay looks at one.
+/// A node of a checked graph. Small, because every step of a run or replay reads one.
 pub(crate) struct GraphNode {
     pub(crate) node: Arc<dyn Node>,
-    /// What of its declaration a replay looks at.
+    /// The part of its declaration that replay decisions depend on.
     pub(crate) replay: ReplayRules,
-    /// Which of the graph's edges are its own.
+    /// The range of its edges in the graph's edges.
     out: Range<u32>,
-    /// Its place among the joins, if it is one.
+    /// Its index among the joins, if it is one.
     pub(crate) join: Option<u32>,
-    /// Where the last output is kept when it is asked for later: by a join, or as the workflow's output.
+    /// The index of its kept output, if a join or the workflow's output reads it later.
     pub(crate) kept: Option<u32>,
 }
 
-/// A node as it is written down: with the edges out of it, in declaration order.
+/// A node with its outgoing edges in declaration order, from which a graph is made.
 pub(crate) struct Part {
     pub(crate) node: Arc<dyn Node>,
     pub(crate) out: Vec<Edge>,
     pub(crate) join: Option<Join>,
 }
 
-/// What a join waits for.
+/// The predecessors that a join waits for.
 pub(crate) struct Join {
     /// Sorted by name.
     pub(crate) awaited: Vec<Awaited>,
-    /// How many of them run, which START does not.
+    /// The number of predecessors that run: all but START.
     pub(crate) expected: usize,
 }
 
@@ -70,7 +70,7 @@ pub(crate) struct Awaited {
 }
 
 impl Graph {
-    /// Puts a graph together.
+    /// Makes a graph from its parts.
     pub(crate) fn new(start: Vec<Edge>, parts: Vec<Part>, names: GraphNames) -> Self {
         let is_join: Vec<bool> = parts.iter().map(|part| part.join.is_some()).collect();
         let index = names.nodes.iter().cloned().zip(0..).collect();
@@ -103,29 +103,29 @@ impl Graph {
         graph
     }
 
-    /// The edges out of a node, in the order in which they are followed.
+    /// Returns the edges out of a node, in the order in which they are followed.
     pub(crate) fn out(&self, node: usize) -> &[Edge] {
         let Range { start, end } = self.nodes[node].out;
         &self.edges[start as usize..end as usize]
     }
 
-    /// Whether no edge leads out of a node.
+    /// Returns whether a node has no outgoing edge.
     pub(crate) fn is_terminal(&self, node: usize) -> bool {
         self.nodes[node].out.is_empty()
     }
 
-    /// The edges that a completion with this route follows.
+    /// Returns the edges that a completion with this route follows.
     // R624
     pub(crate) fn followed<'a>(&'a self, node: usize, route: Option<&'a Route>) -> impl Iterator<Item = &'a Edge> {
         followed(self.out(node), route)
     }
 
-    /// Whether no other node leads to the successors of this one.
+    /// Returns whether this node is the only predecessor of each of its successors.
     pub(crate) fn leads_alone(&self, node: usize) -> bool {
         self.out(node).iter().all(|edge| self.names.predecessors[edge.to].len() <= 1)
     }
 
-    /// The graph as plain data.
+    /// Returns the graph as plain data.
     pub(crate) fn outline(&self) -> GraphOutline {
         let out = |from: Option<usize>, edges: &[Edge]| {
             let edge = |edge: &Edge| EdgeOutline { from, to: edge.to, on: keys(edge.route.as_ref()) };

@@ -1,4 +1,4 @@
-//! Checks for branches that are known to end before a last node: routes without an edge, joins that never run.
+//! Checks for branches that always end before a terminal node: routes without an edge, and joins that never run.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::edge::EdgeRoute;
 use super::error::Fault;
 use super::handle::End;
 
-/// Every route that a node is known to choose needs an edge, or the node a default edge or one without a route.
+/// Reports routes that a node can choose and no edge takes.
 pub(super) fn untaken_routes(draft: &Draft) -> Vec<Fault> {
     let adjacency = draft.adjacency();
     let mut faults = Vec::new();
@@ -33,8 +33,8 @@ pub(super) fn untaken_routes(draft: &Draft) -> Vec<Fault> {
     faults
 }
 
-/// A join never runs when two of its predecessors lie behind edges of which one run of a node follows only one, and that
-/// node runs at most once.
+/// Reports joins that never run: two of their predecessors exclude each other, because they follow different routes of a
+/// node that runs at most once.
 pub(super) fn idle_joins(draft: &Draft) -> Vec<Fault> {
     let adjacency = draft.adjacency();
     let is_join = |index: &usize| draft.nodes[*index].spec().kind == NodeKind::Join;
@@ -42,7 +42,7 @@ pub(super) fn idle_joins(draft: &Draft) -> Vec<Fault> {
 }
 
 fn idle_join(draft: &Draft, adjacency: &Adjacency<'_>, join: usize) -> Option<Fault> {
-    /// With how many of the following predecessors each one is compared: keeps the check of wide joins linear.
+    /// The number of following predecessors that each one is compared with; keeps the check of wide joins linear.
     const NEIGHBOURS: usize = 64;
     let mut by_predecessor: BTreeMap<usize, Vec<Way<'_>>> = BTreeMap::new();
     for link in &adjacency.into[join] {
@@ -68,12 +68,12 @@ fn idle_join(draft: &Draft, adjacency: &Adjacency<'_>, join: usize) -> Option<Fa
     Some(Fault::graph("idle_join", message))
 }
 
-/// The edges from START to a join by way of one predecessor; empty when a node on it has several incoming edges, and so
+/// The edges from START to a join through one predecessor. Empty when a node on the path has several incoming edges and
 /// may run more than once.
 type Way<'a> = Vec<&'a Link>;
 
 fn way<'a>(adjacency: &Adjacency<'a>, last: &'a Link) -> Way<'a> {
-    /// Longer ways are not checked.
+    /// Longer paths are not checked.
     const MOST: usize = 64;
     let mut way = vec![last];
     let mut from = last.from;
@@ -90,7 +90,7 @@ fn way<'a>(adjacency: &Adjacency<'a>, last: &'a Link) -> Way<'a> {
     way
 }
 
-/// The node whose choice excludes one of two predecessors, if each way to one excludes each way to the other.
+/// Returns the node whose choice excludes one of two predecessors, if every path to one excludes every path to the other.
 fn parts_at(draft: &Draft, ones: &[Way<'_>], others: &[Way<'_>]) -> Option<usize> {
     let mut at = None;
     for one in ones {
@@ -101,7 +101,7 @@ fn parts_at(draft: &Draft, ones: &[Way<'_>], others: &[Way<'_>]) -> Option<usize
     at
 }
 
-/// The node at which two ways part, if a run of it follows only one of them.
+/// Returns the node at which two paths diverge, if a run of it follows only one of them.
 fn exclusive(draft: &Draft, one: &[&Link], other: &[&Link]) -> Option<usize> {
     let (a, b) = one.iter().zip(other).find(|(a, b)| !std::ptr::eq(**a, **b))?;
     let End::Node { index, .. } = a.from else { return None };
@@ -109,7 +109,7 @@ fn exclusive(draft: &Draft, one: &[&Link], other: &[&Link]) -> Option<usize> {
     let never_both = match (on_a, on_b) {
         (EdgeRoute::Default, EdgeRoute::Default) => false,
         (EdgeRoute::Default, _) | (_, EdgeRoute::Default) => true,
-        // A node may choose several routes at once, unless its type says that it chooses one.
+        // A node may choose several routes at once, unless its type names the routes.
         _ => draft.nodes[index].spec().routes.is_some() && !on_a.overlaps(on_b),
     };
     never_both.then_some(index)

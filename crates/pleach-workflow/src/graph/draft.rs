@@ -10,7 +10,7 @@ use super::edge::EdgeRoute;
 use super::error::Fault;
 use super::handle::End;
 
-/// A graph as it was written down.
+/// The nodes and edges of a graph as the builder collects them.
 pub(crate) struct Draft {
     pub(crate) spec: NodeSpec,
     pub(crate) nodes: Vec<Arc<dyn Node>>,
@@ -24,7 +24,7 @@ pub(crate) struct Adjacency<'a> {
     pub(crate) into: Vec<Vec<&'a Link>>,
 }
 
-/// An edge as it was written down.
+/// An edge of a draft.
 pub(crate) struct Link {
     pub(crate) from: End,
     pub(crate) to: End,
@@ -37,7 +37,7 @@ impl Draft {
         Self { spec, nodes: Vec::new(), links: Vec::new(), misuses: Vec::new() }
     }
 
-    /// What is left in a builder whose graph was taken.
+    /// Returns the draft that remains in a builder after `build`.
     pub(super) fn spent(name: &SmolStr) -> Self {
         let mut draft = Self::new(name.clone());
         let message = format!("Workflow '{name}' is built already: start another one with `Workflow::builder`.");
@@ -45,7 +45,7 @@ impl Draft {
         draft
     }
 
-    /// For every node, the edges that leave it and those that lead to it; edges from START only count as leading.
+    /// Returns the outgoing and incoming edges of every node. Edges from START appear only as incoming.
     pub(crate) fn adjacency(&self) -> Adjacency<'_> {
         let mut adjacency =
             Adjacency { out: vec![Vec::new(); self.nodes.len()], into: vec![Vec::new(); self.nodes.len()] };

@@ -1,13 +1,13 @@
-//! Edges and the routes they are followed on.
+//! Edges and their routes.
 
 use pleach_core::{DEFAULT_ROUTE, IntoRoute, Route, RouteKey};
 
 /// The condition of a routed edge: one or several route values, or the default route.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EdgeRoute {
-    /// Followed when one of these is among the routes that the node gave.
+    /// Followed when the node chose one of these.
     Keys(Vec<RouteKey>),
-    /// Followed when no other routed edge of the node is.
+    /// Followed when no other routed edge of the node is followed.
     Default,
 }
 
@@ -16,7 +16,7 @@ impl EdgeRoute {
         matches!(key, RouteKey::Str(text) if text == DEFAULT_ROUTE)
     }
 
-    /// Whether the default route stands among several values, which has no meaning.
+    /// Returns whether the default route is one of several values, which is not allowed.
     // R610
     pub(crate) fn default_in_list(&self) -> bool {
         matches!(self, Self::Keys(keys) if keys.iter().any(Self::is_default))
@@ -29,7 +29,7 @@ impl EdgeRoute {
         }
     }
 
-    /// Whether both edges could be followed on the same route value.
+    /// Returns whether one route value would follow both edges.
     pub(crate) fn overlaps(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Keys(a), Self::Keys(b)) => a.iter().any(|key| b.contains(key)),
@@ -54,9 +54,9 @@ impl<T: IntoRoute> From<T> for EdgeRoute {
 pub(crate) struct Edge {
     pub(crate) to: usize,
     pub(crate) route: Option<EdgeRoute>,
-    /// The predecessor's place among those of a join.
+    /// The index of the predecessor among those of a join.
     pub(crate) join_slot: u32,
-    /// Its place among the edges as they were declared.
+    /// Its index in declaration order.
     pub(crate) declared: u32,
 }
 
@@ -70,13 +70,13 @@ impl Edge {
     }
 }
 
-/// Puts a node's edges, which are in declaration order, into the order in which they are followed: the default ones last.
+/// Sorts a node's edges from declaration order into the order in which they are followed: default edges last.
 // R624
 pub(crate) fn sort(edges: &mut [Edge]) {
     edges.sort_by_key(Edge::is_default);
 }
 
-/// The edges that a completion follows, of edges that are [sorted](sort).
+/// Returns the edges that a completion follows. `edges` must be [sorted](sort).
 // R624
 #[inline]
 pub(crate) fn followed<'a>(edges: &'a [Edge], route: Option<&'a Route>) -> impl Iterator<Item = &'a Edge> {

@@ -1,16 +1,16 @@
-//! What is wrong with a graph.
+//! [`BuildError`]: the faults of a graph.
 
 use std::fmt;
 
 use pleach_context::{NodeError, NodeFault};
 
-/// A graph that cannot run, with every fault at once. ADK: the errors raised by `Workflow(...)`.
+/// A graph that cannot be built, with all its faults. ADK: the errors raised by `Workflow(...)`.
 // R610
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BuildError {
     /// The name of the workflow, or of the app.
     pub name: String,
-    /// The faults, in the order in which ADK checks them: the first one is the one that it reports.
+    /// The faults, in the order in which ADK checks them. ADK reports the first one.
     pub faults: Vec<Fault>,
 }
 
@@ -18,26 +18,26 @@ pub struct BuildError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Fault {
-    /// The rule that is broken, such as `unreachable_node`.
+    /// The violated rule, such as `unreachable_node`.
     pub rule: &'static str,
     /// ADK's class of the error, such as `GraphValidationError`.
     pub class: &'static str,
-    /// What is wrong, naming the nodes.
+    /// The message, which names the nodes.
     pub message: String,
 }
 
 impl Fault {
-    /// A fault of the graph's shape.
+    /// Returns a fault in the structure of the graph.
     pub fn graph(rule: &'static str, message: impl Into<String>) -> Self {
         Self { rule, class: "GraphValidationError", message: message.into() }
     }
 
-    /// A value that does not fit.
+    /// Returns a fault for an invalid value.
     pub fn value(rule: &'static str, message: impl Into<String>) -> Self {
         Self { rule, class: "ValueError", message: message.into() }
     }
 
-    /// A fault of a declaration.
+    /// Returns a fault in a declaration.
     pub fn config(rule: &'static str, message: impl Into<String>) -> Self {
         Self { rule, class: "WorkflowConfigurationError", message: message.into() }
     }
@@ -50,13 +50,13 @@ impl From<&NodeFault> for Fault {
 }
 
 impl BuildError {
-    /// The class of the first fault.
+    /// Returns the class of the first fault.
     #[must_use]
     pub fn class(&self) -> &'static str {
         self.faults.first().map_or("WorkflowConfigurationError", |fault| fault.class)
     }
 
-    /// The rule that the first fault breaks.
+    /// Returns the rule that the first fault violates.
     #[must_use]
     pub fn rule(&self) -> &'static str {
         self.faults.first().map_or("", |fault| fault.rule)

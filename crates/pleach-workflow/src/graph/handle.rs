@@ -1,11 +1,11 @@
-//! Handles that join edges: [`NodeRef`], [`START`] and what can stand at either end of an edge.
+//! Handles for the ends of edges: [`NodeRef`] and [`START`].
 
 use std::fmt;
 use std::marker::PhantomData;
 
 use pleach_context::{Dynamic, Feeds};
 
-/// A node of a workflow under construction, with the types that it takes and gives. Free to copy.
+/// A handle of a node in a workflow under construction, with its input and output types. `Copy`.
 pub struct NodeRef<In, Out> {
     pub(crate) index: usize,
     pub(crate) graph: u64,
@@ -17,13 +17,13 @@ impl<In, Out> NodeRef<In, Out> {
         Self { index, graph, types: PhantomData }
     }
 
-    /// The same node without types: its edges are checked at run time only.
+    /// Returns the handle without types: its edges are checked only at run time.
     #[must_use]
     pub fn dynamic(self) -> NodeRef<Dynamic, Dynamic> {
         NodeRef::new(self.graph, self.index)
     }
 
-    /// The same node, said to give `T`; checked at run time.
+    /// Returns the handle with the output type `T`, which is checked at run time.
     #[must_use]
     pub fn gives<T>(self) -> NodeRef<In, T> {
         NodeRef::new(self.graph, self.index)
@@ -44,32 +44,32 @@ impl<In, Out> fmt::Debug for NodeRef<In, Out> {
     }
 }
 
-/// Where a workflow begins. ADK: `START`.
+/// The type of [`START`]. ADK: `START`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Start;
 
-/// Where a workflow begins: edges from it lead to the first nodes, which get the workflow's input.
+/// The start of a workflow: edges from it lead to the first nodes, which receive the workflow's input.
 pub const START: Start = Start;
 
-/// An end of an edge, by handle.
+/// An end of an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// [`START`].
     Start,
     /// A node of the graph with this id.
     Node {
-        /// The graph that made the handle.
+        /// The graph that the handle belongs to.
         graph: u64,
-        /// The place of the node in it.
+        /// The index of the node in the graph.
         index: usize,
     },
 }
 
-/// What an edge can lead from: [`START`], which gives the workflow's own input `W`, or a node.
+/// A source of edges: a node, or [`START`], whose output is the workflow's input `W`.
 pub trait Source<W>: Copy {
-    /// What it gives.
+    /// The output type.
     type Out;
-    /// The end of the edge.
+    /// Returns the end of the edge.
     fn end(self) -> End;
 }
 
@@ -87,7 +87,7 @@ impl<W, In, Out> Source<W> for NodeRef<In, Out> {
     }
 }
 
-/// What an edge can lead to: a node, several nodes, or [`START`] (which is refused when the graph is built).
+/// Targets of edges: one or several nodes. [`START`] compiles, too, and is reported by `build`.
 pub trait Targets<Out, M> {
     /// Adds the ends of the edges.
     fn ends(&self, ends: &mut Vec<End>);
@@ -128,7 +128,7 @@ impl<T: Targets<Out, M>, Out, M> Targets<Out, Vec<M>> for Vec<T> {
     }
 }
 
-/// Nodes that a join waits for.
+/// The nodes that a join waits for.
 pub trait Sources {
     /// Adds the ends of the edges.
     fn ends(&self, ends: &mut Vec<End>);

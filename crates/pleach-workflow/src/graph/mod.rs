@@ -1,4 +1,4 @@
-//! The graph of a workflow: how it is written down, checked, and looked up.
+//! The graph of a workflow: built by `builder` into a `draft`, checked by `validate`, and run as `compiled`.
 
 mod builder;
 mod compiled;

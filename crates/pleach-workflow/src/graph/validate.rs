@@ -12,7 +12,7 @@ use super::draft::{Draft, Link};
 use super::error::Fault;
 use super::handle::End;
 
-/// Everything that is wrong with a draft; empty when it can run.
+/// Returns all faults of a draft.
 pub(crate) fn faults(draft: &Draft) -> Vec<Fault> {
     let mut faults: Vec<Fault> = draft.spec.faults.iter().map(Fault::from).collect();
     faults.extend(draft.nodes.iter().flat_map(|node| node.spec().faults.iter().map(Fault::from)));
@@ -38,7 +38,7 @@ pub(crate) fn faults(draft: &Draft) -> Vec<Fault> {
     faults
 }
 
-/// Every level needs stack when the workflow runs, and also when it is drawn or dropped.
+/// Every nested level needs stack when the workflow runs, is drawn or is dropped.
 fn too_deep(draft: &Draft) -> Option<Fault> {
     const MOST: u32 = 128;
     let message =
@@ -47,7 +47,7 @@ fn too_deep(draft: &Draft) -> Option<Fault> {
 }
 
 fn duplicate_names(draft: &Draft) -> Vec<Fault> {
-    // The start is a node of the graph, too, under a name of its own.
+    // START is a node of the graph with a name of its own.
     let mut counts = BTreeMap::from([(START_NAME, 1)]);
     for node in &draft.nodes {
         *counts.entry(node.spec().name.clone()).or_insert(0) += 1;
@@ -159,7 +159,7 @@ fn default_in_list(draft: &Draft) -> Vec<Fault> {
     mixed.map(|link| Fault::graph("default_route_in_list", message(link))).collect()
 }
 
-/// A cycle of edges without a route would never end.
+/// A cycle of edges without routes would never end.
 fn unconditional_cycle(draft: &Draft) -> Vec<Fault> {
     let plain = |links: &Vec<&Link>| {
         let plain = links.iter().filter(|link| link.route.is_none() && link.to != End::Start);
@@ -178,7 +178,7 @@ fn unconditional_cycle(draft: &Draft) -> Vec<Fault> {
     Vec::new()
 }
 
-/// Depth first without recursion: graphs may be thousands of nodes deep.
+/// Depth-first search without recursion: graphs may be thousands of nodes deep.
 fn find_cycle(next: &[Vec<usize>], seen: &mut [bool], start: usize) -> Option<Vec<usize>> {
     let mut path: Vec<(usize, usize)> = vec![(start, 0)];
     let mut on_path = vec![false; next.len()];

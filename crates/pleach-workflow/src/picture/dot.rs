@@ -17,8 +17,8 @@ pub fn dot(outline: &Outline) -> String {
     picture(outline, None)
 }
 
-/// Draws what an invocation of a root node has done so far: at each node its status, runs, failed attempts and the time from
-/// the event before its first to its last. Reads the session's `events`; those of other invocations do not matter.
+/// Draws the progress of an invocation of a root node: at each node its status, number of runs, failed attempts and
+/// duration in seconds. Reads the session's `events` and skips those of other invocations.
 #[must_use]
 pub fn dot_of_run(outline: &Outline, events: &[Arc<Event>], invocation: &InvocationId) -> String {
     picture(outline, Some(&RunSummary::of(events, invocation)))
@@ -54,7 +54,7 @@ fn draw(text: &mut String, at: &DrawnGraph<'_>, graph: &GraphOutline) {
             if !is_group(&graph.nodes[place]) {
                 return id;
             }
-            // DOT has no edges between clusters: they run between nodes inside and are cut off at the border.
+            // DOT has no edges between clusters: an edge connects nodes inside them and is clipped at the border.
             attributes.push(format!("{side}=cluster_{id}"));
             start(&id)
         };
@@ -74,7 +74,7 @@ fn node(text: &mut String, at: &DrawnGraph<'_>, id: &str, outline: &Outline, sum
     line(text, at.depth, format_args!("{id} [label=\"{title}\"{shape}{}]", fill.unwrap_or_default()));
 }
 
-/// Names are identifiers and marks plain words: they need no escape.
+/// Names are identifiers and summaries plain words, so neither needs an escape.
 fn titled(outline: &Outline, summary: Option<&NodeSummary>) -> String {
     match summary {
         Some(summary) => format!("{}\\n{}", outline.name, summary.text()),

@@ -16,8 +16,8 @@ pub fn mermaid(outline: &Outline) -> String {
     picture(outline, None)
 }
 
-/// Draws what an invocation of a root node has done so far: at each node its status, runs, failed attempts and the time from
-/// the event before its first to its last. Reads the session's `events`; those of other invocations do not matter.
+/// Draws the progress of an invocation of a root node: at each node its status, number of runs, failed attempts and
+/// duration in seconds. Reads the session's `events` and skips those of other invocations.
 #[must_use]
 pub fn mermaid_of_run(outline: &Outline, events: &[Arc<Event>], invocation: &InvocationId) -> String {
     picture(outline, Some(&RunSummary::of(events, invocation)))
@@ -64,7 +64,7 @@ fn node(text: &mut String, at: &DrawnGraph<'_>, id: &str, outline: &Outline, sum
     }
 }
 
-/// Names are identifiers and marks plain words: they need no escape.
+/// Names are identifiers and summaries plain words, so neither needs an escape.
 fn titled(outline: &Outline, summary: Option<&NodeSummary>) -> String {
     match summary {
         Some(summary) => format!("{}<br/>{}", outline.name, summary.text()),
@@ -76,7 +76,7 @@ fn line(text: &mut String, depth: usize, what: std::fmt::Arguments<'_>) {
     writeln!(text, "{:1$}{what}", "", depth * 2).expect("a String takes any text");
 }
 
-/// Mermaid's own form of the characters that would end a label.
+/// Escapes the characters that would end a label.
 fn escaped(label: &str) -> String {
     label.replace('#', "#35;").replace('"', "#quot;").replace('|', "#124;").replace('\n', " ")
 }

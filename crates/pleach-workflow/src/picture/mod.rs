@@ -12,7 +12,7 @@ use pleach_core::NodePath;
 
 use run_summary::{NodeSummary, RunSummary};
 
-/// A graph that is being drawn: where it stands in the picture and, in one of a run, which run of it.
+/// A graph that is being drawn: its id and depth in the picture and, in a picture of an invocation, its run.
 #[derive(Clone)]
 struct DrawnGraph<'m> {
     id: String,
@@ -21,7 +21,7 @@ struct DrawnGraph<'m> {
 }
 
 impl<'m> DrawnGraph<'m> {
-    /// The node that is drawn, as the root of `run`'s invocation.
+    /// Returns the outermost graph, for the root of `run`'s invocation.
     fn root(outline: &Outline, run: Option<&'m RunSummary>) -> Self {
         let run = run.map(|run| (run, NodePath::root().child(&outline.name, "1")));
         Self { id: "n".to_owned(), depth: 1, run }
@@ -32,14 +32,14 @@ impl<'m> DrawnGraph<'m> {
         run.summary(path, name)
     }
 
-    /// The inside of a nested workflow. Of one that has not run, nothing is known.
+    /// Returns the graph of a nested workflow; without a run if the workflow has not run.
     fn inside(&self, id: &str, summary: Option<&NodeSummary>) -> Self {
         let run = self.run.as_ref().zip(summary).map(|((run, _), summary)| (*run, summary.path.clone()));
         Self { id: id.to_owned(), depth: self.depth + 1, run }
     }
 }
 
-/// Draws the root: its graph, or, of a node without one, the node itself.
+/// Draws the root: its graph, or the node itself if it has none.
 fn framed(
     text: &mut String,
     outline: &Outline,
@@ -57,23 +57,23 @@ fn framed(
     }
 }
 
-/// The text on an edge: its routes.
+/// Returns the label of an edge: its routes.
 fn label(edge: &EdgeOutline) -> Option<String> {
     let routes: Vec<String> = edge.on.iter().map(|key| key.to_string()).collect();
     (!routes.is_empty()).then(|| routes.join(", "))
 }
 
-/// The id of a node below the graph with this id: unique in the picture, and safe in both languages.
+/// Returns the id of a node of the graph with this id: unique in the picture, and valid in both languages.
 fn below(graph: &str, place: usize) -> String {
     format!("{graph}_{place}")
 }
 
-/// The id of a graph's START.
+/// Returns the id of a graph's START.
 fn start(graph: &str) -> String {
     format!("{graph}_start")
 }
 
-/// Whether the node is drawn with the nodes inside of it.
+/// Returns whether the node is drawn as a group with its inner nodes.
 fn is_group(node: &Outline) -> bool {
     node.kind == NodeKind::Workflow && node.graph.is_some()
 }

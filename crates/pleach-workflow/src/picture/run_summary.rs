@@ -1,4 +1,4 @@
-//! What a picture of a run says at each node.
+//! [`RunSummary`]: the status and duration of each node in one invocation, for pictures.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -8,28 +8,28 @@ use pleach_context::engine::{RecordedRun, RunRecord};
 use pleach_context::{History, live_events_of};
 use pleach_core::{Event, InvocationId, NodePath};
 
-/// How the last run of a node stands.
+/// The status of a node's last run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Status {
-    /// It has an outcome.
+    /// It has completed.
     Done,
     /// It waits for an answer.
     Waiting,
     /// It failed.
     Failed,
-    /// It has left events and no outcome: it is running, or was cut off.
+    /// It has sent events and not ended: it is running, or was interrupted.
     Started,
 }
 
-/// What is known about a node of a graph.
+/// The summary of one graph node.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct NodeSummary {
     pub(super) status: Status,
-    /// The last run.
+    /// The path of the last run.
     pub(super) path: NodePath,
     runs: usize,
     failures: usize,
-    /// From the event before its first to its last, in seconds.
+    /// The time from the event before the run's first event to its last, in seconds.
     seconds: f64,
 }
 
@@ -40,7 +40,7 @@ pub(super) struct RunSummary {
     tallies: HashMap<NodePath, Tally>,
 }
 
-/// What the events of one run add up to.
+/// The totals of one run's events.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
     failures: usize,
@@ -55,7 +55,7 @@ impl RunSummary {
         let mut before = None;
         for event in &own {
             let time = event.timestamp();
-            // What a run does counts for those around it.
+            // An event also counts for the enclosing runs.
             let around = std::iter::successors(Some(event.path().clone()), NodePath::parent);
             for path in around.take_while(|path| !path.is_root()) {
                 let own = path == *event.path();
@@ -69,7 +69,7 @@ impl RunSummary {
         Self { history: History::of(&own), tallies }
     }
 
-    /// What is known about the node with this name below the run at `parent`.
+    /// Returns the summary of the node with this name below the run at `parent`.
     pub(super) fn summary(&self, parent: &NodePath, name: &str) -> Option<NodeSummary> {
         let runs: Vec<_> = self.history.children(parent).filter(|run| run.path.name() == name).collect();
         let tally = |run: &RecordedRun<'_>| self.tallies.get(run.path).copied().unwrap_or_default();
@@ -97,7 +97,7 @@ fn status(record: &RunRecord) -> Status {
 }
 
 impl NodeSummary {
-    /// One line: status, runs, failed attempts and duration.
+    /// Returns one line: status, number of runs, failed attempts and duration.
     pub(super) fn text(&self) -> String {
         let mut text = match self.status {
             Status::Done => "done",
@@ -119,7 +119,7 @@ impl NodeSummary {
         text
     }
 
-    /// The colour it is filled with.
+    /// Returns the fill colour.
     pub(super) fn colour(&self) -> &'static str {
         match self.status {
             Status::Done => "#c8e6c9",

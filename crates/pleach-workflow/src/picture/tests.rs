@@ -69,7 +69,7 @@ digraph {
     assert_eq!(dot(&triage().outline()), expected);
 }
 
-/// The default edge is followed last, and drawn where it was declared.
+/// The default edge is followed last, but drawn in declaration order.
 // R624
 #[test]
 fn r624_edges_are_drawn_as_they_were_declared() {

@@ -1,15 +1,15 @@
-//! The arguments of a tool call, out of whatever a node is given.
+//! Makes the arguments of a tool call from a node's input.
 // R851
 
 use pleach_context::{Context, NodeError, NodeInput};
 use pleach_core::{FunctionDeclaration, Map};
 use serde_json::Value;
 
-/// Makes arguments of a node's input: an object as it is, nothing as no arguments, anything else as the one parameter there is
-/// to fill. Required ones that are not given are taken from the state.
+/// Makes arguments from a node's input: an object is used as it is, no input means no arguments, and any other value
+/// becomes the single parameter. Missing required parameters are read from the state.
 ///
 /// # Errors
-/// A `TypeError` when the input is no object and it is not clear which parameter it is.
+/// A `TypeError` when the input is not an object and the tool has no single parameter for it.
 pub(super) fn arguments(
     declared: Option<&FunctionDeclaration>,
     ctx: &Context,
@@ -33,7 +33,7 @@ pub(super) fn arguments(
     Ok(args)
 }
 
-/// The input as JSON: a text that holds an object is that object, and one of blanks is nothing.
+/// Returns the input as JSON: a text that contains a JSON object becomes that object, and a blank text becomes null.
 fn read(input: NodeInput) -> Value {
     let text = match input.content() {
         Some(content) => content.text(),
@@ -48,7 +48,7 @@ fn read(input: NodeInput) -> Value {
     }
 }
 
-/// The parameter that a value without a name must mean: the only one, else the only required one.
+/// Returns the parameter for a value without a name: the only one, else the only required one.
 fn only_parameter(declared: &FunctionDeclaration) -> Option<&str> {
     fn only<'a>(mut names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
         names.next().filter(|_| names.next().is_none())

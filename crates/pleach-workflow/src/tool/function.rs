@@ -1,4 +1,4 @@
-//! [`FunctionTool`]: a handler with a name, for models and graphs to call.
+//! [`FunctionTool`]: a handler that models and graphs call as a tool.
 
 use std::fmt;
 use std::future::ready;
@@ -18,7 +18,7 @@ type Condition = dyn Fn(&ToolContext, &Map) -> bool + Send + Sync;
 
 /// A tool made from a handler. Cheap to clone: clones are the same tool.
 ///
-/// Arguments that are missing or do not fit are told in the result, as `{"error": …}`, and the handler is not called.
+/// For missing or unfitting arguments the result is `{"error": …}`, and the handler is not called.
 /// ADK: `FunctionTool`
 // L107
 #[derive(Clone)]
@@ -30,11 +30,11 @@ pub struct FunctionTool {
     long_running: bool,
 }
 
-/// Makes a tool of a handler: an `async fn` that takes [`Args<T>`](crate::Args) first, if it has parameters, then
-/// [`ToolContext`], [`FromState<T>`](pleach_context::FromState) or [`Shared<T>`](pleach_context::Shared), and gives
-/// something to serialise, or a `Result` of it.
+/// Makes a tool from a handler: an `async fn` that takes [`Args<T>`](crate::Args) first, if it has parameters, then
+/// [`ToolContext`], [`FromState<T>`](pleach_context::FromState) or [`Shared<T>`](pleach_context::Shared), and returns
+/// a serialisable value or a `Result` of one.
 ///
-/// The description, and the documentation of the fields of `T`, is what a model knows of the tool.
+/// Models see the description and the documentation of the fields of `T`.
 pub fn tool<H, M>(name: impl Into<String>, description: impl Into<String>, handler: H) -> FunctionTool
 where
     H: ToolHandler<M>,
@@ -43,7 +43,7 @@ where
 }
 
 impl FunctionTool {
-    /// A tool of this name and description that calls `handler`. See [`tool`].
+    /// Returns a tool of this name and description that calls `handler`. See [`tool`].
     pub fn new<H, M>(name: impl Into<String>, description: impl Into<String>, handler: H) -> Self
     where
         H: ToolHandler<M>,
@@ -64,7 +64,7 @@ impl FunctionTool {
         }
     }
 
-    /// Declares the arguments by a JSON schema instead of the type's, for handlers that take what is known at run time only
+    /// Declares the arguments by a JSON schema instead of the type, for handlers whose arguments are known only at run time
     /// (`Args<Map>`).
     #[must_use]
     pub fn parameters(mut self, schema: Value) -> Self {
@@ -81,7 +81,7 @@ impl FunctionTool {
         self
     }
 
-    /// Asks a person to approve the calls for which `condition` is true, and those whose arguments are no `T`.
+    /// Asks a person to approve the calls for which `condition` is true, and calls whose arguments do not fit `T`.
     #[must_use]
     pub fn confirm_if<T: DeserializeOwned>(
         mut self,
@@ -92,9 +92,9 @@ impl FunctionTool {
         self
     }
 
-    /// Says that the tool only starts something whose result comes later, and tells the model not to call it again
-    /// meanwhile. The result that a client sends later is free-form: it is not checked against the type of the handler's own
-    /// result, which is that of the start. ADK: `LongRunningFunctionTool`
+    /// Marks the tool as long-running: it starts work whose result a client sends later, and its description asks the model
+    /// not to call it again meanwhile. The later result is free-form: it is not checked against the handler's result type,
+    /// which describes the start. ADK: `LongRunningFunctionTool`
     #[must_use]
     pub fn long_running(mut self) -> Self {
         if !self.long_running {
@@ -108,10 +108,10 @@ impl FunctionTool {
     }
 }
 
-/// What a model is told of a tool that only starts something.
+/// The note that the description of a long-running tool ends with.
 const LONG_RUNNING: &str = "This tool only starts something that takes long. Once it has answered that its work is pending, do not call it again for the same work.";
 
-/// The schema of the arguments as a declaration has it: named after the tool, without what is said about the Rust type.
+/// Returns the schema of the arguments for the declaration: titled after the tool, without the Rust type's description.
 fn titled(tool: &str, mut schema: Value) -> Value {
     if let Value::Object(fields) = &mut schema {
         fields.remove("$schema");

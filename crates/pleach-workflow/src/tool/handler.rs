@@ -1,4 +1,4 @@
-//! What makes a function the handler of a tool.
+//! The traits of tool handlers.
 
 use std::future::{Future, ready};
 
@@ -13,13 +13,13 @@ use crate::function::{ResultWhoseErrorIsNotSerializable, Shape, marker};
 /// A function that can be a tool: an `async fn` whose parameters are [`ToolParams`] and whose result is a [`ToolReply`].
 /// The marker `M` is inferred.
 pub trait ToolHandler<M>: Send + Sync + 'static {
-    /// The JSON schema of the arguments; `None` when there are none.
+    /// Returns the JSON schema of the arguments, or `None` without arguments.
     fn schema(&self) -> Option<Value>;
 
-    /// Starts a call of the tool of this name. Arguments that do not fit are told in the result.
+    /// Starts a call of the tool of this name. The result reports arguments that do not fit.
     fn call(&self, tool: &str, args: &Map, ctx: &ToolContext) -> BoxFuture<'static, Result<Value, NodeError>>;
 
-    /// Adds the app-provided values that it needs.
+    /// Adds the app-provided values that the handler needs.
     fn needs(&self, needs: &mut Vec<Need>);
 }
 
@@ -50,9 +50,9 @@ where
     }
 }
 
-/// Something that the handler of a tool can return. The marker `M` is inferred.
+/// A value that the handler of a tool can return. The marker `M` is inferred.
 ///
-/// Implemented for every `Serialize` type (null is no result), [`Dynamic`], and `Result` of them.
+/// Implemented for every `Serialize` type (null means no result), [`Dynamic`], and `Result` of them.
 #[diagnostic::on_unimplemented(
     message = "a tool cannot return `{Self}`",
     label = "not the result of a tool",

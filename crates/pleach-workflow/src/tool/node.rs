@@ -22,11 +22,11 @@ use super::arguments::arguments;
 use crate::approval::{confirmation_question, credential_id, rejected, take_confirmation, take_credential};
 use crate::engine::panic_error;
 
-/// A tool as a node: for graphs, and for [`Context::run`].
+/// A tool as a node, for graphs and for [`Context::run`].
 ///
-/// Its input is the arguments: an object, a text that holds one, or the value of the only parameter, or of the only required
-/// one; required parameters that are not given are taken from the state. What the tool gives is the output. When it asks for
-/// a confirmation or a credential, the run pauses, and the tool is called again with the answer.
+/// The input holds the arguments: an object, a text that contains one, or the value of the only parameter or the only
+/// required one. Missing required parameters are read from the state. The tool's result is the output. When the tool
+/// requests a confirmation or a credential, the run pauses, and the tool is called again with the answer.
 ///
 /// ADK: `ToolNode`
 #[derive(Clone)]
@@ -35,20 +35,20 @@ pub struct ToolNode {
     tool: Arc<dyn Tool>,
 }
 
-/// What became of a call.
+/// The outcome of a call.
 enum CallOutcome {
     Result(Value),
-    /// It must be answered first.
+    /// The tool asks a question first.
     Asks(Yield),
 }
 
 impl ToolNode {
-    /// A node that calls `tool`, and has its name.
+    /// Returns a node that calls `tool` and has its name.
     pub fn new(tool: impl Tool) -> Self {
         Self { spec: spec(tool.name().into(), &tool), tool: Arc::new(tool) }
     }
 
-    /// Sets the node's name, where it is to be another than the tool's.
+    /// Sets a name for the node that differs from the tool's.
     #[must_use]
     pub fn name(mut self, name: impl Into<SmolStr>) -> Self {
         let NodeSpec { retry, timeout, .. } = self.spec;
@@ -57,14 +57,14 @@ impl ToolNode {
         self
     }
 
-    /// Sets when a failed attempt is tried again.
+    /// Sets the retry policy.
     #[must_use]
     pub fn retry(mut self, policy: RetryConfig) -> Self {
         self.spec.retry = Some(policy);
         self
     }
 
-    /// Limits how long one attempt may take.
+    /// Sets the time limit of one attempt.
     #[must_use]
     pub fn timeout(mut self, limit: Duration) -> Self {
         self.spec.timeout = Some(limit);
@@ -86,14 +86,14 @@ impl ToolNode {
         }
         let item = match called? {
             CallOutcome::Asks(question) => question,
-            // Without an event a replay would not see that the call has been made.
+            // Without an event a replay would not see the call.
             CallOutcome::Result(Value::Null) => Yield::from(Event::new()),
             CallOutcome::Result(result) => Yield::from(Event::of(result)),
         };
         Ok(Flow::Done(Some(item)))
     }
 
-    /// Calls the tool between the hooks of the plugins.
+    /// Calls the tool between the plugins' hooks.
     async fn hooked(&self, args: &mut Map, ctx: &Context, plugins: &PluginManager) -> Result<CallOutcome, NodeError> {
         let result = match plugins.before_tool(&*self.tool, args, ctx).await? {
             Some(answer) => answer,
@@ -106,14 +106,14 @@ impl ToolNode {
         Ok(CallOutcome::Result(other.unwrap_or(result)))
     }
 
-    /// Calls the tool; a failure may be answered by a plugin, and drops what the tool asked for.
+    /// Calls the tool. A plugin may replace a failure; a failure drops the tool's requests.
     async fn outcome(&self, args: &Map, ctx: &Context) -> Result<CallOutcome, NodeError> {
         let called = AssertUnwindSafe(self.gated(args, ctx)).catch_unwind().await;
         let called = called.unwrap_or_else(|panic| Err(panic_error("the tool", &*panic)));
         let asked = ctx.engine().take_tool_requests();
         match called {
             Ok(_) if let Some(confirmation) = asked.confirmation => {
-                // What is temporary is never stored, so no question shows it.
+                // `temp:` values are never stored, so a question must not show them.
                 let shown = args.iter().filter(|(name, _)| !name.starts_with("temp:"));
                 let shown = shown.map(|(name, value)| (name.clone(), value.clone())).collect();
                 let question = confirmation_question(ctx, self.tool.name(), shown, confirmation);
@@ -144,12 +144,12 @@ fn spec(name: SmolStr, tool: &dyn Tool) -> NodeSpec {
     spec
 }
 
-/// Holds a call back that a person must confirm: what answers it instead of the tool, or `None` when the tool may run.
+/// Checks whether a person must confirm a call. Returns the call's result if the tool must not run, or `None` if it may.
 ///
-/// A call without an answer yet asks for one, as [`Context::request_confirmation`] does.
+/// A call that needs an answer requests one, as [`Context::request_confirmation`] does.
 ///
 /// # Errors
-/// What the tool's own check says; a `ValueError` outside of a tool call.
+/// The error of the tool's own check; a `ValueError` outside a tool call.
 ///
 /// ADK: `apply_confirmation_gate`
 pub async fn confirmation_gate(tool: &dyn Tool, args: &Map, ctx: &ToolContext) -> Result<Option<Value>, NodeError> {

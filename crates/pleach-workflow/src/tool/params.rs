@@ -1,4 +1,4 @@
-//! What the handler of a tool can ask for.
+//! The parameters of tool handlers.
 
 use pleach_context::{
     BadArgument, Context, FromContext, FromState, Need, NodeError, NodeInput, Shared, ToolContext, coerce_arguments,
@@ -8,10 +8,10 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-/// The arguments of a tool call: the fields of `T` are the parameters, their documentation is what a model reads.
+/// The arguments of a tool call. The fields of `T` are the parameters; models see their documentation.
 ///
-/// Fields with a default and `Option`s need not be given, and what `T` does not know is dropped. Texts that are numbers are
-/// read as numbers where numbers are wanted.
+/// Fields with a default and `Option`s are optional, and unknown arguments are dropped. A numeric string is accepted
+/// where `T` expects a number.
 // R504
 #[derive(Clone, Debug)]
 pub struct Args<T>(pub T);
@@ -19,14 +19,14 @@ pub struct Args<T>(pub T);
 /// Why a handler cannot be called.
 #[derive(Debug)]
 pub enum Unbound {
-    /// The arguments are wrong: this result tells the caller, who may try again.
+    /// The arguments do not fit. This result reports it to the caller, who may try again.
     // L107
     Told(Value),
     /// The call fails.
     Failed(NodeError),
 }
 
-/// Something that the handler of a tool can ask for beside its arguments.
+/// A parameter of a tool handler other than its arguments.
 ///
 /// Implemented by [`ToolContext`], [`FromState`] and [`Shared`].
 #[diagnostic::on_unimplemented(
@@ -35,10 +35,10 @@ pub enum Unbound {
     note = "a tool is an `async fn(Args<T>, …) -> Result<U, E>`: `Args<T>` comes first and has a field for every parameter (`T: Deserialize + JsonSchema`); the others are `ToolContext`, `FromState<T>` and `Shared<T>`"
 )]
 pub trait ToolParam: Sized {
-    /// Gets the parameter for a call.
+    /// Extracts the parameter for a call.
     ///
     /// # Errors
-    /// What is missing or does not fit; the call fails with it.
+    /// What is missing or does not fit; the call fails with this error.
     fn from_call(ctx: &ToolContext) -> Result<Self, NodeError>;
 
     /// Adds the app-provided values that the parameter needs.
@@ -67,19 +67,19 @@ impl<T: Send + Sync + 'static> ToolParam for Shared<T> {
     }
 }
 
-/// All parameters of a tool's handler together: [`Args`] first if there are arguments, then [`ToolParam`]s.
+/// The parameters of a tool handler: [`Args`] first, if there are arguments, then [`ToolParam`]s.
 #[diagnostic::on_unimplemented(
     message = "a tool cannot take these parameters: `{Self}`",
     note = "a tool is an `async fn(Args<T>, …) -> Result<U, E>`: `Args<T>` comes first and has a field for every parameter (`T: Deserialize + JsonSchema`); the others are `ToolContext`, `FromState<T>` and `Shared<T>`"
 )]
 pub trait ToolParams: Sized {
-    /// Gets all parameters for a call of the tool of this name.
+    /// Extracts all parameters for a call of the tool of this name.
     ///
     /// # Errors
-    /// What is missing or does not fit.
+    /// A parameter that is missing or does not fit.
     fn bind(tool: &str, args: &Map, ctx: &ToolContext) -> Result<Self, Unbound>;
 
-    /// The JSON schema of the arguments; `None` when there are none.
+    /// Returns the JSON schema of the arguments, or `None` without arguments.
     fn schema() -> Option<Value>;
 
     /// Adds the app-provided values that the handler needs.
@@ -121,7 +121,7 @@ macro_rules! tool_params {
 
 tool_params!(() (A) (A B) (A B C) (A B C D));
 
-/// What the caller hears about arguments that do not fit. Models know these texts from google-adk.
+/// Returns the result for arguments that do not fit. The text is google-adk's, which models know.
 fn bad_arguments_reply(tool: &str, bad: &[BadArgument]) -> Value {
     let line = |bad: &BadArgument| match &bad.name {
         Some(name) => format!("Parameter '{name}': {}", bad.reason),
@@ -134,7 +134,7 @@ fn bad_arguments_reply(tool: &str, bad: &[BadArgument]) -> Value {
     json!({"error": error})
 }
 
-/// What it hears about arguments that are not given.
+/// Returns the result for missing arguments.
 pub(super) fn missing_arguments_reply(tool: &str, missing: &[&str]) -> Value {
     let lines = missing.join("\n");
     let error = format!(

@@ -1,4 +1,4 @@
-//! Whether a recorded run of a workflow can still be gone on with: before anything runs, not after a wrong replay.
+//! Checks, before a resume runs anything, that the graph still fits the recorded runs.
 
 use pleach_context::engine::RunRecord;
 use pleach_context::{History, NodeError};
@@ -7,13 +7,13 @@ use pleach_core::NodePath;
 use super::replay_plan::ReplayPlan;
 use crate::graph::Graph;
 
-/// Compares the recorded runs of a workflow's nodes with its graph: every one must be of a node that is still there, and
-/// that START still leads to over the routes that were taken.
+/// Compares the recorded runs of a workflow's nodes with its graph: each must belong to a node that still exists and that
+/// START still reaches along the recorded routes.
 ///
-/// What a run that goes on will give is not known, so all edges behind it count.
+/// The result of a run that has not ended is unknown, so all its outgoing edges count.
 ///
 /// # Errors
-/// `WorkflowChangedError`, naming the node.
+/// A `WorkflowChangedError` that names the node.
 pub(super) fn check(name: &str, graph: &Graph, path: &NodePath, history: &History) -> Result<(), NodeError> {
     let plan = ReplayPlan::read(graph, history, path).map_err(|run| changed(name, path, run.path.name(), NOT_IN_IT))?;
     let reached = reached(graph, &plan, history);
@@ -28,12 +28,12 @@ pub(super) fn check(name: &str, graph: &Graph, path: &NodePath, history: &Histor
     Ok(())
 }
 
-/// What is wrong with a node that is gone.
+/// The fault of a run whose node was removed.
 pub(super) const NOT_IN_IT: &str = "is not in it any more";
 
 const NOT_REACHED: &str = "no edge leads to it any more over what has happened";
 
-/// The error of a workflow that a recorded run of a node does not fit.
+/// Returns the error for a recorded run of `node` that does not fit the workflow.
 pub(super) fn changed(name: &str, path: &NodePath, node: &str, what: &str) -> NodeError {
     let message = format!(
         "Workflow '{name}' has changed since its run '{path}' was recorded: node '{node}' has run, and {what}. Go on with the workflow that recorded it, or start a new invocation."
@@ -41,7 +41,7 @@ pub(super) fn changed(name: &str, path: &NodePath, node: &str, what: &str) -> No
     NodeError::new("WorkflowChangedError", message)
 }
 
-/// The nodes that START leads to.
+/// Returns which nodes START reaches.
 fn reached(graph: &Graph, plan: &ReplayPlan, history: &History) -> Vec<bool> {
     let mut reached = vec![false; graph.nodes.len()];
     let mut next: Vec<usize> = graph.start.iter().map(|edge| edge.to).collect();

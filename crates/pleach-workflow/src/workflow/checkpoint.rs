@@ -1,4 +1,4 @@
-//! The extra events of resumable apps: snapshots of node statuses, echoes of replayed outputs, end marks.
+//! The additional events of resumable apps: snapshots of node statuses, echoes of replayed outputs, end-of-workflow events.
 // R1030–R1033
 
 use pleach_context::engine::mark_completed;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::schedule::{Schedule, Status};
 use crate::graph::Graph;
 
-/// An event of the workflow itself: its author, its branch, no path.
+/// Returns an event of the workflow itself: with its author and branch, without a path.
 fn own_event(ctx: &Context) -> Event {
     let mut event = Event::from_author(ctx.node_name());
     event.set_invocation_id(ctx.invocation().invocation_id().clone());
@@ -17,7 +17,7 @@ fn own_event(ctx: &Context) -> Event {
     event
 }
 
-/// The statuses of all nodes that have been started in this run, and the runs that have completed since the last event.
+/// Returns a checkpoint: the statuses of all started nodes, and the runs that completed since the last event.
 pub(crate) fn snapshot(ctx: &Context, graph: &Graph, schedule: &Schedule, completed: &[NodePath]) -> Event {
     let entry = |(node, status, interrupts): (usize, Status, &[String])| {
         let entry = json!({ "status": status as u8, "interrupts": interrupts });
@@ -30,8 +30,8 @@ pub(crate) fn snapshot(ctx: &Context, graph: &Graph, schedule: &Schedule, comple
     event
 }
 
-/// The output of a run that no other event tells, or that was answered from history, told once more; and the runs that have
-/// completed since the last event.
+/// Returns an echo: the output of a run that no other event records or that was replayed, and the runs that completed
+/// since the last event.
 pub(crate) fn echo(
     ctx: &Context,
     path: NodePath,
@@ -46,7 +46,7 @@ pub(crate) fn echo(
     event
 }
 
-/// The workflow ran to its end.
+/// Returns the event that records the end of the workflow.
 pub(crate) fn end_of_agent(ctx: &Context) -> Event {
     let mut event = own_event(ctx);
     event.actions_mut().set_end_of_agent(Some(true));

@@ -1,4 +1,4 @@
-//! [`Completion`]: the end of a graph node's run, as the loop of its workflow sees it.
+//! [`Completion`]: the end of a graph node's run, for the workflow's loop.
 
 use pleach_context::engine::{Engine as _, NodeEnd, NodeResult, RunKey, RunResult};
 use pleach_core::NodePath;
@@ -11,7 +11,7 @@ pub(super) struct Completion {
     pub(super) node: usize,
     pub(super) run: EndedRun,
     pub(super) end: RunResult,
-    /// Whether a resumable app repeats the output in an event of the workflow.
+    /// Whether a resumable app records the output in an event of the workflow.
     pub(super) needs_echo: bool,
 }
 
@@ -27,7 +27,7 @@ impl Completion {
     /// Returns the end of a run that was executed.
     pub(super) fn executed(graph: &Graph, finished: Finished) -> Self {
         let Finished { node, ctx, end, .. } = finished;
-        // A nested workflow finds its output again by replaying.
+        // A nested workflow recomputes its output by replaying.
         let is_workflow = graph.nodes[node].replay.is_workflow;
         let needs_echo = match &end {
             Ok(NodeEnd::Done(NodeResult { output, .. })) => !is_workflow && !ctx.engine().records_output(output),

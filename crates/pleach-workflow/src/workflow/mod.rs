@@ -28,7 +28,7 @@ use orchestrate::Orchestration;
 // R601–R645
 pub struct Workflow<In = Dynamic, Out = Dynamic> {
     spec: NodeSpec,
-    /// `None` for a workflow without edges: running it does nothing.
+    /// `None` for a workflow without edges, which does nothing.
     // R605
     graph: Option<Graph>,
     max_concurrency: Option<usize>,
@@ -40,7 +40,7 @@ impl<In, Out> Workflow<In, Out> {
         Self { spec, graph, max_concurrency, types: PhantomData }
     }
 
-    /// The name.
+    /// Returns the name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.spec.name

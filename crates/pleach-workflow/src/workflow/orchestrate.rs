@@ -1,7 +1,7 @@
-//! The loop of a workflow run: start what is ready, wait for something to end, trigger what follows.
+//! The loop of a workflow run: start ready nodes, wait for runs to end, trigger successors.
 //!
-//! What is ready and what follows is decided by [`Schedule`]; what a resume skips by the engine's replay rules. This
-//! file only starts runs and reports their ends.
+//! [`Schedule`] decides which nodes are ready and what a completion triggers; the engine's replay rules decide what a
+//! resume replays. This file starts runs and reports their ends.
 
 use std::sync::Arc;
 
@@ -29,13 +29,13 @@ pub(super) struct Orchestration<'a> {
     finished: Vec<Finished>,
     replay: Option<WorkflowReplay>,
     ends: Ends<Completion>,
-    /// The runs that have completed since the last checkpoint; only resumable apps tell of them.
+    /// The runs that have completed since the last checkpoint; empty unless the app is resumable.
     completed: Vec<NodePath>,
-    /// Why a node could not start: its schema refuses its input.
+    /// The error of a node that could not start because its schema refuses its input.
     refused: Option<NodeError>,
-    /// The events of the workflow itself that are to be sent.
+    /// The workflow's own events that are not sent yet.
     outgoing: Vec<Event>,
-    /// Whose output the terminal nodes' output is, too.
+    /// The runs whose output the terminal nodes' output is.
     output_for: Arc<[NodePath]>,
     /// The branch that the workflow is on.
     branch: Option<Branch>,
@@ -45,7 +45,7 @@ pub(super) struct Orchestration<'a> {
 
 impl<'a> Orchestration<'a> {
     /// # Errors
-    /// A recorded run that is of none of the graph's nodes.
+    /// A `WorkflowChangedError` for a recorded run that belongs to no node of the graph.
     pub(super) fn new(
         graph: &'a Graph,
         spec: &'a NodeSpec,
@@ -77,8 +77,8 @@ impl<'a> Orchestration<'a> {
         })
     }
 
-    /// Both parts are boxed here: each level of nested workflows polls the next one, and without optimisation every value
-    /// that passes through the polled function takes its size of stack there several times.
+    /// Boxes both parts: each level of nested workflows polls the next one, and without optimisation every value that passes
+    /// through the polled function takes several times its size on the stack.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -96,8 +96,8 @@ impl<'a> Orchestration<'a> {
         Ok((this, Box::new(schedule)))
     }
 
-    /// Polled once for each level of nested workflows, so it holds no value of its own: they are in functions that have
-    /// returned when the next level is polled, and what is rarely awaited is boxed.
+    /// Polled once for each level of nested workflows. To save stack, local values live in functions that return before the
+    /// next level is polled, and rarely awaited futures are boxed.
     pub(super) async fn run(&mut self, schedule: &mut Schedule) -> Result<Flow, NodeError> {
         let mut batch = Vec::new();
         loop {
@@ -138,8 +138,7 @@ impl<'a> Orchestration<'a> {
         Ok(true)
     }
 
-    /// Handles the next end of a run that history knows. Nothing is waited for while history answers, which never tells
-    /// of a failure.
+    /// Handles the next replayed completion, if no run is active. Replayed completions never fail.
     #[inline(never)]
     fn take_replayed(&mut self, schedule: &mut Schedule) -> bool {
         if !self.runs.is_empty() {
@@ -164,7 +163,7 @@ impl<'a> Orchestration<'a> {
         true
     }
 
-    /// What is wrong although nothing is left to run.
+    /// Checks for errors after all runs have ended.
     fn check_end(&mut self) -> Result<(), NodeError> {
         self.check_divergence()?;
         let Some(error) = self.runs.take_background_failure() else { return Ok(()) };
@@ -172,7 +171,7 @@ impl<'a> Orchestration<'a> {
         Err(failure.map_or(error, |failure| NodeError::child(&self.spec.name, failure)))
     }
 
-    /// Ends with the node that its schema refused. What became ready together with it has begun, as in ADK.
+    /// Fails because a node's schema refused its input. The nodes that became ready together with it start first, as in ADK.
     fn refuse<'s>(&'s mut self, schedule: &'s mut Schedule) -> BoxFuture<'s, Result<Flow, NodeError>> {
         let refused = self.refused.take().map_or(Ok(Flow::NOTHING), Err);
         Box::pin(async move {
@@ -194,7 +193,7 @@ impl<'a> Orchestration<'a> {
         })
     }
 
-    /// Handles what ended in the same moment as a failure: it counts. Dropping the runs cancels the others.
+    /// Handles the runs that ended together with a failure. Dropping the run set cancels the others.
     // R640
     async fn handle_rest(&mut self, schedule: &mut Schedule) {
         for completion in self.ends.rest() {
@@ -203,7 +202,7 @@ impl<'a> Orchestration<'a> {
         }
     }
 
-    /// The next run to start.
+    /// Returns the next run to start.
     fn next(&self, schedule: &mut Schedule) -> Option<(usize, Trigger, u32)> {
         let replay = self.replay.as_ref().filter(|_| self.limit.is_some() && self.ends.is_replaying());
         schedule.next(replay.map(|replay| {
@@ -222,7 +221,7 @@ impl<'a> Orchestration<'a> {
         let Some(mut setup) = self.prepare(schedule, node, &trigger, number)? else { return Ok(()) };
         let graph_node = &self.graph.nodes[node];
         let spec = graph_node.node.spec();
-        // What does not fit is the workflow's failure, not the node's (R305).
+        // An input that does not fit is the workflow's failure, not the node's (R305).
         let input = match conform(spec, &spec.name, trigger.input) {
             Ok(input) => input,
             Err(error) => {
@@ -238,7 +237,7 @@ impl<'a> Orchestration<'a> {
         Ok(())
     }
 
-    /// What a run starts with; `None` when history answers it.
+    /// Returns the setup of a run, or `None` if history answers the run.
     fn prepare(
         &mut self,
         schedule: &mut Schedule,
@@ -272,7 +271,7 @@ impl<'a> Orchestration<'a> {
             Decision::Replay(NodeEnd::Done(mut result)) => {
                 result.branch = result.branch.or_else(|| self.branch(trigger, path));
                 if self.runs.is_empty() && schedule.is_idle() && time.is_some_and(|time| self.ends.pass_next(time)) {
-                    // Nothing else starts before its turn comes: it has come.
+                    // Nothing else can start before this completion is handled, so it is handled directly.
                     self.complete(schedule, node, &run, result, true);
                     return Ok(None);
                 }
@@ -291,14 +290,14 @@ impl<'a> Orchestration<'a> {
         Ok(None)
     }
 
-    /// The branch that a run starts on.
+    /// Returns the branch that a run starts on.
     // R402, R626
     fn branch(&self, trigger: &Trigger, path: &NodePath) -> Option<Branch> {
         let base = trigger.branch.as_ref().unwrap_or(&self.branch).clone();
         if trigger.use_sub_branch { Some(Branch::below(base.as_ref(), path.leaf())) } else { base }
     }
 
-    /// Waits until there are ends to handle, or room for another run; false when the workflow has come to rest.
+    /// Waits until there are ends to handle or a slot for another run is free; returns false when the workflow has ended.
     async fn next_batch(&mut self, schedule: &mut Schedule, batch: &mut Vec<Completion>) -> bool {
         let mut room = false;
         while batch.is_empty() && !room {
@@ -317,7 +316,7 @@ impl<'a> Orchestration<'a> {
         true
     }
 
-    /// Moves the runs that have ended to the ends to be handled; true when one of them made room.
+    /// Adds the finished runs to the ends to be handled; returns whether one of them freed a slot.
     fn collect(&mut self, schedule: &mut Schedule) -> bool {
         let mut room = false;
         if self.ends.is_unsure() {
@@ -337,7 +336,7 @@ impl<'a> Orchestration<'a> {
             };
             match replayed {
                 Some(time) => {
-                    // It only replayed, and needed no room; who waits for it may need it to come before.
+                    // It only replayed, so it does not count against the limit; runs that wait for the limit may start.
                     schedule.replays(completion.node);
                     room = true;
                     self.ends.replayed(time, completion);
@@ -348,7 +347,7 @@ impl<'a> Orchestration<'a> {
         room
     }
 
-    /// Everything held back waits for a run that will never come: the workflow is not the one that was recorded.
+    /// Returns an error when held completions wait for a recorded run that this workflow never starts.
     fn check_divergence(&self) -> Result<(), NodeError> {
         let (Some(time), Some(replay)) = (self.ends.stuck_at(), &self.replay) else { return Ok(()) };
         let times = |run: &RunRecord| [run.completed_at(), run.asked_at(), run.ended_at()];
@@ -361,7 +360,7 @@ impl<'a> Orchestration<'a> {
         Err(NodeError::new("WorkflowInvariantError", message))
     }
 
-    /// Takes an end, triggers what follows, and notes what is to be told of it.
+    /// Handles an end: triggers successors and queues the workflow's own events. Returns the failure of a failed run.
     fn handle(&mut self, schedule: &mut Schedule, completion: Completion) -> Option<ChildFailure> {
         let Completion { node, run, end, needs_echo } = completion;
         let ran = matches!(run, EndedRun::Executed(_));
@@ -390,7 +389,7 @@ impl<'a> Orchestration<'a> {
         let NodeResult { output, route, branch } = result;
         let ran = matches!(run, EndedRun::Executed(_));
         self.note_completed(run);
-        // What no event records, the answer to a child's question for example, is recorded here.
+        // Records an output that no other event records, such as the answer to a child's question.
         if needs_echo && self.ctx.invocation().is_resumable() && !output.is_null() {
             let branch = if ran { branch.clone() } else { self.branch.clone() };
             let path = self.path(run).clone();
@@ -411,7 +410,7 @@ impl<'a> Orchestration<'a> {
         }
     }
 
-    /// In a resumable app the next checkpoint tells that the run has completed, unless history does already.
+    /// Records the completed run in the next checkpoint of a resumable app, unless history already does.
     fn note_completed(&mut self, run: &EndedRun) {
         if !self.ctx.invocation().is_resumable() {
             return;
@@ -427,7 +426,7 @@ impl<'a> Orchestration<'a> {
         }
     }
 
-    /// What the workflow gives: the one output of its terminal nodes.
+    /// Ends the workflow with the output of its terminal nodes.
     // R641, R642
     fn finish<'s>(&'s mut self, schedule: &'s Schedule) -> BoxFuture<'s, Result<Flow, NodeError>> {
         Box::pin(self.finish_now(schedule))
@@ -486,7 +485,7 @@ impl<'a> Orchestration<'a> {
         }
     }
 
-    /// Sends the events of the workflow itself; the runs go on meanwhile.
+    /// Sends the workflow's own events while the runs make progress.
     fn send_outgoing(&mut self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             for event in std::mem::take(&mut self.outgoing) {

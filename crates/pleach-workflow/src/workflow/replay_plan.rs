@@ -1,4 +1,4 @@
-//! [`Recorded`]: which runs of a workflow's nodes history knows, by node and number, and how they stand.
+//! [`ReplayPlan`]: the recorded runs of a workflow's nodes, by node and number, and what a resume does with each.
 
 use std::sync::Arc;
 
@@ -12,33 +12,36 @@ use crate::graph::Graph;
 /// The recorded runs directly below one run of a workflow.
 #[derive(Debug)]
 pub(super) struct ReplayPlan {
-    /// Those of the graph whose nodes these are.
+    /// The names of the graph that the plan was made for.
     names: Arc<GraphNames>,
     /// In the order of history.
     runs: Vec<PlannedRun>,
-    /// The places in `runs`, by node, then by number.
+    /// Indices into `runs`, by node, then by number.
     places: Vec<u32>,
-    /// Where each node begins in `places`.
+    /// The start of each node's range in `places`.
     begins: Vec<u32>,
 }
 
-/// What is known about a recorded run before anything runs.
+/// A recorded run and its replay decision.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PlannedRun {
-    /// Which node of the graph ran.
+    /// The index of the node.
     pub(super) node: u32,
-    /// Which of the node's runs it is.
+    /// The number of the run among the node's runs.
     number: u32,
-    /// Where history keeps the run.
+    /// The key of the run in history.
     pub(super) key: RunKey,
-    /// How the run stands.
+    /// What a resume does with the run.
     pub(super) state: ReplayState,
-    /// When it completed, as far as its record tells; only its replay tells whether a nested workflow did.
+    /// The completion time, if the record has one. Whether a nested workflow completed is known only after its replay.
     pub(super) time: Option<u32>,
 }
 
 impl ReplayPlan {
-    /// Reads the runs below `path`; fails with the first that is of no node of the graph.
+    /// Reads the runs below `path`.
+    ///
+    /// # Errors
+    /// The first run that belongs to no node of the graph.
     pub(super) fn read<'h>(graph: &Graph, history: &'h History, path: &NodePath) -> Result<Self, RecordedRun<'h>> {
         let children = history.children(path);
         let prefix = if path.is_root() { 0 } else { path.as_str().len() + 1 };
@@ -62,8 +65,7 @@ impl ReplayPlan {
         Ok(plan)
     }
 
-    /// Finds the runs whose output is a child's and that completed behind it although nothing notes that: google-adk has no
-    /// such note.
+    /// Finds runs that must have completed after their delegate although no note records it, as in google-adk's histories.
     // R706, R1010
     fn infer_completions(&mut self, graph: &Graph, history: &History, all: bool) {
         for place in 0..self.runs.len() {
@@ -85,43 +87,43 @@ impl ReplayPlan {
         }
     }
 
-    /// Whether a later run exists that only the completion of this one starts: the node's next one, or one of a successor
-    /// to which no other node leads, or a join, which waits for all.
+    /// Returns whether a later run exists that only the completion of this one can have started: the node's next run, a run of
+    /// a successor without other predecessors, or a join, which waits for all.
     fn is_followed(&self, graph: &Graph, history: &History, run: PlannedRun) -> bool {
         let node = run.node as usize;
         let began_behind = |later: &PlannedRun| history.at(later.key).record.began_after(history.at(run.key).record);
         let needs_it = |to: usize| graph.nodes[to].join.is_some() || graph.names.predecessors[to].len() <= 1;
         let successors = graph.out(node).iter().map(|edge| edge.to).filter(|to| needs_it(*to));
-        // The last run of a node began last.
+        // The last run of a node is the one that began last.
         let mut last = std::iter::once(node).chain(successors).filter_map(|node| self.runs(node).next_back());
         last.any(began_behind)
     }
 
-    /// Whether the runs are those of this graph's nodes.
+    /// Returns whether the plan was made for this graph.
     pub(super) fn is_of(&self, graph: &Graph) -> bool {
         Arc::ptr_eq(&self.names, &graph.names)
     }
 
-    /// All runs, in the order of history.
+    /// Returns all runs, in the order of history.
     pub(super) fn all(&self) -> &[PlannedRun] {
         &self.runs
     }
 
-    /// The runs of a node, from the first on.
+    /// Returns the runs of a node, in order.
     pub(super) fn runs(&self, node: usize) -> impl ExactSizeIterator<Item = &PlannedRun> + DoubleEndedIterator + Clone {
         self.places[self.of(node)].iter().map(|place| &self.runs[*place as usize])
     }
 
-    /// The run of a node with this number.
+    /// Returns the run of a node with this number.
     pub(super) fn run(&self, node: usize, number: u32) -> Option<&PlannedRun> {
         let places = &self.places[self.of(node)];
-        // Mostly nothing is missing before it.
+        // Usually no earlier number is missing.
         let at = |place: usize| places.get(place).map(|place| &self.runs[*place as usize]);
         let guess = at((number as usize).wrapping_sub(1)).filter(|run| run.number == number);
         guess.or_else(|| at(places.binary_search_by_key(&number, |place| self.runs[*place as usize].number).ok()?))
     }
 
-    /// When the runs completed that are not executed any more.
+    /// Returns the completion times of the replayed runs.
     // R1020
     pub(super) fn completion_times(&self) -> Vec<u32> {
         self.runs.iter().filter_map(|run| run.time).collect()
@@ -133,8 +135,8 @@ impl ReplayPlan {
 }
 
 impl PlannedRun {
-    /// Whether the run starts however many others run: history answers it. A nested workflow that was under way had room;
-    /// one that was just answered does not.
+    /// Returns whether the run starts regardless of the concurrency limit, because history answers it. A nested workflow that
+    /// was running had a slot; one whose last event is an answer did not.
     // R623
     pub(super) fn needs_no_room(&self, history: &History) -> bool {
         let record = history.at(self.key).record;
@@ -144,7 +146,7 @@ impl PlannedRun {
     }
 }
 
-/// The node that a run with this last path segment is of, and the run's number.
+/// Returns the node and the run number for the last segment of a path.
 fn node_and_number(graph: &Graph, leaf: &str, guess: u32) -> Option<(u32, u32)> {
     let guessed = graph.names.nodes.get(guess as usize);
     if let Some(number) = guessed.and_then(|name| leaf.strip_prefix(name.as_str())?.strip_prefix('@')) {
@@ -154,7 +156,7 @@ fn node_and_number(graph: &Graph, leaf: &str, guess: u32) -> Option<(u32, u32)> 
     Some((*graph.index.get(name)?, number.parse().ok()?))
 }
 
-/// The places of the runs, by node, then by number: counted in, since history is in order for the most part.
+/// Returns the indices of the runs by node, then by number: a counting sort, because history is mostly in order.
 fn by_node(runs: &[PlannedRun], begins: &[u32]) -> Vec<u32> {
     let mut places = vec![0; runs.len()];
     let mut next = begins.to_vec();
@@ -175,12 +177,11 @@ fn by_node(runs: &[PlannedRun], begins: &[u32]) -> Vec<u32> {
 
 fn completion_time(graph: &Graph, node: usize, state: ReplayState, record: &RunRecord) -> Option<u32> {
     match state {
-        // One that only has to end behind its delegate probably completed then.
+        // A run that only had to end after its delegate probably completed then.
         ReplayState::ToRun if graph.nodes[node].replay.is_workflow || record.delegated => {
             (!record.is_open() && !record.failed).then(|| record.ended_at())
         }
-        // Its successors start behind those of the question, as in ADK; where other nodes lead to them, too, the order of
-        // the triggers counts.
+        // Successors start in the order of the questions, as in ADK; with other predecessors, the order of triggers counts.
         ReplayState::CompletedByAnswer if graph.leads_alone(node) => Some(record.asked_at()),
         state => state.is_complete().then(|| record.completed_at()),
     }

@@ -1,4 +1,4 @@
-//! Which graph node runs next: pure decisions over plain data, tested without a runtime.
+//! [`Schedule`]: decides which graph node runs next. Pure decisions over plain data, tested without a runtime.
 // R621–R628
 
 use std::cmp::Reverse;
@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::triggers::{Queue, Trigger, Triggers};
 use crate::graph::{Edge, Graph, Join};
 
-/// Where a node of the graph stands. The numbers are those of checkpoints.
+/// The status of a graph node. The numbers are stored in checkpoints.
 // R1030
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Status {
@@ -24,15 +24,15 @@ pub(crate) enum Status {
     Failed = 5,
 }
 
-/// Whether a run counts against the limit of concurrent runs.
+/// How a run counts against the concurrency limit while a resume replays.
 // R623
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Room {
-    /// History answers it: it does not.
+    /// History answers the run, so it does not count.
     None,
-    /// It began before the pause and is executed again.
+    /// The run began before the pause and executes again.
     Again,
-    /// It has not begun before.
+    /// The run has not begun before.
     New,
 }
 
@@ -40,51 +40,51 @@ pub(crate) enum Room {
 #[derive(Debug)]
 pub(crate) struct Schedule {
     nodes: Vec<NodeState>,
-    /// By the graph's numbers of joins.
+    /// By join index.
     joins: Vec<Arrivals>,
-    /// By the graph's numbers of what is kept.
+    /// By the index of kept outputs.
     kept: Vec<Kept>,
     triggers: Triggers,
-    /// The nodes that may start now, in the order in which they first got a pending trigger.
+    /// The nodes that may start, in the order in which they first got a pending trigger.
     ready: BinaryHeap<Reverse<(u64, usize)>>,
-    /// Those of them that wait until there is room, while replayed runs, which need none, go before.
+    /// Ready nodes that wait for the concurrency limit while replayed runs, which do not count, start before them.
     aside: BinaryHeap<Reverse<(u64, usize)>>,
-    /// The triggers of those in `aside` whose run began before the pause: they have left their node's queue, so that
-    /// what arrives later has a place of its own.
+    /// The triggers of nodes in `aside` whose run began before the pause. They are removed from the node's queue so that
+    /// later triggers get places of their own.
     // R629
     begun: FxHashMap<usize, Trigger>,
     next_order: u64,
     running: usize,
     limit: Option<usize>,
-    /// The questions that waiting nodes wait for.
+    /// The open questions of waiting nodes.
     interrupts: FxHashMap<usize, Vec<String>>,
-    /// What START gives.
+    /// The output of START.
     start: Kept,
-    /// The nodes whose route no edge takes, with that route.
+    /// The nodes whose route no edge takes, with the route.
     untaken: Vec<(usize, Option<Route>)>,
 }
 
-/// The state of one graph node: small, since a run makes one for every node of its graph.
+/// The state of one graph node. Small, because each workflow run has one per node.
 #[derive(Clone, Copy, Debug, Default)]
 struct NodeState {
     status: Status,
-    /// How often it has been started.
+    /// The number of started runs.
     runs: u32,
-    /// Whether its current run is answered from history: it takes nobody's room.
+    /// Whether history answers the current run, so that it does not count against the limit.
     // R623
     replays: bool,
     pending: Queue,
     order: u64,
 }
 
-/// What the last completed run of a node gave, for those who ask later.
+/// The output and branch of a node's last completed run, for joins and the workflow's output.
 #[derive(Clone, Debug, Default)]
 struct Kept {
     output: NodeInput,
     branch: Option<Branch>,
 }
 
-/// Which predecessors of a join have completed since it last fired.
+/// The predecessors of a join that have completed since it last fired.
 #[derive(Debug)]
 struct Arrivals {
     arrived: Vec<bool>,
@@ -135,7 +135,7 @@ impl Schedule {
         }
     }
 
-    /// Lets a node start when it has a trigger, does not run and waits for no answer.
+    /// Makes a node ready if it has a trigger, does not run and waits for no answer.
     // R622
     fn offer(&mut self, node: usize) {
         let state = &self.nodes[node];
@@ -152,8 +152,8 @@ impl Schedule {
         }
     }
 
-    /// Takes the next node to start, with its trigger and the number of its run. While a resume replays, `room` returns
-    /// the room that a run needs.
+    /// Takes the next node to start, with its trigger and run number. While a resume replays, `room` returns how a run
+    /// counts against the limit.
     pub(crate) fn next(&mut self, room: Option<impl Fn(usize, u32) -> Room>) -> Option<(usize, Trigger, u32)> {
         let node = match room {
             _ if self.limit.is_none_or(|limit| self.running < limit) => self.first_ready()?,
@@ -170,7 +170,7 @@ impl Schedule {
     }
 
     fn first_ready(&mut self) -> Option<usize> {
-        // Reversed, the greater one of the two comes first; nothing is less than everything.
+        // Entries are reversed, so the greater one comes first; `None` is less than every entry.
         let from = if self.aside.peek() > self.ready.peek() { &mut self.aside } else { &mut self.ready };
         from.pop().map(|Reverse((_, node))| node)
     }
@@ -191,12 +191,12 @@ impl Schedule {
         None
     }
 
-    /// Whether nothing may start now.
+    /// Returns whether no node is ready.
     pub(crate) fn is_idle(&self) -> bool {
         self.ready.is_empty() && self.aside.is_empty()
     }
 
-    /// The run that was just started is answered from history.
+    /// Records that history answers the run that was just started.
     pub(crate) fn replays(&mut self, node: usize) {
         self.nodes[node].replays = true;
         self.running -= 1;
@@ -210,25 +210,25 @@ impl Schedule {
         self.offer(node);
     }
 
-    /// A run failed.
+    /// Records that a run failed.
     pub(crate) fn failed(&mut self, node: usize) {
         self.stop(node, Status::Failed);
     }
 
-    /// A run waits for answers; the node is not started again before they come.
+    /// Records that a run waits for answers. The node does not start again before they arrive.
     // R622
     pub(crate) fn interrupted(&mut self, node: usize, ids: Vec<String>) {
         self.interrupts.insert(node, ids);
         self.stop(node, Status::Waiting);
     }
 
-    /// A run waits for more triggers.
+    /// Records that a run waits for more triggers.
     // R307
     pub(crate) fn waiting(&mut self, node: usize) {
         self.stop(node, Status::Waiting);
     }
 
-    /// A run completed: its successors are triggered with its output.
+    /// Records that a run completed, and triggers its successors with its output.
     pub(crate) fn completed(
         &mut self,
         graph: &Graph,
@@ -249,7 +249,7 @@ impl Schedule {
         }
         let by = u32::try_from(node).ok();
         let use_sub_branch = after.is_some();
-        // A run that ended on the root branch leaves the choice to the workflow's own branch, as ADK does.
+        // After a run that ended on the root branch, successors start on the workflow's branch, as in ADK.
         let trigger = Trigger { input: output, use_sub_branch, branch: branch.map(Some), by };
         while let Some(Edge { to, join_slot, .. }) = edge {
             (edge, after) = (after, edges.next());
@@ -289,7 +289,7 @@ impl Schedule {
         self.push(node, Trigger { input, use_sub_branch: false, branch, by });
     }
 
-    /// The nodes that have been started, with their status and the questions that they wait for.
+    /// Returns the started nodes with their status and open questions.
     pub(crate) fn started(&self) -> impl Iterator<Item = (usize, Status, &[String])> {
         let nodes = self.nodes.iter().enumerate().filter(|(_, state)| state.status != Status::Inactive);
         nodes.map(|(node, state)| {
@@ -299,7 +299,7 @@ impl Schedule {
         })
     }
 
-    /// The questions that nodes of the run wait for.
+    /// Returns the open questions of all nodes, sorted.
     pub(crate) fn interrupts(&self) -> Vec<String> {
         let mut ids: Vec<String> = self.interrupts.values().flatten().cloned().collect();
         ids.sort_unstable();
@@ -307,7 +307,7 @@ impl Schedule {
         ids
     }
 
-    /// Where branches ended before a terminal node; `workflow` is the path of the run.
+    /// Returns where branches ended before a terminal node. `workflow` is the path of the run.
     pub(crate) fn dead_ends(&self, graph: &Graph, workflow: &NodePath) -> Vec<DeadEnd> {
         let name = |node: usize| graph.nodes[node].node.spec().name.clone();
         let untaken = self.untaken.iter();
@@ -325,7 +325,7 @@ impl Schedule {
         ends
     }
 
-    /// The outputs of the terminal nodes.
+    /// Returns the outputs of the terminal nodes.
     pub(crate) fn terminal_outputs(&self, graph: &Graph) -> Vec<NodeInput> {
         let kept = graph.terminal.iter().filter_map(|node| graph.nodes[*node].kept);
         let outputs = kept.map(|kept| &self.kept[kept as usize].output);
@@ -333,7 +333,7 @@ impl Schedule {
     }
 }
 
-/// An output as a value of a join's map. A join with a schema reads a message as that schema does.
+/// Returns an output as a value of a join's map. A join with a schema reads messages by that schema.
 // R304, R628
 fn joined(output: &NodeInput, join: &NodeSpec) -> Value {
     match (&join.input_schema, output.content()) {

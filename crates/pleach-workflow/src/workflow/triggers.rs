@@ -1,4 +1,4 @@
-//! The pending triggers of all nodes of a run: queues in one arena, so that a trigger costs no allocation of its own.
+//! The pending triggers of all nodes of a run: queues in one arena, so that a trigger needs no allocation of its own.
 
 use pleach_context::NodeInput;
 use pleach_core::Branch;
@@ -8,16 +8,16 @@ use pleach_core::Branch;
 pub(crate) struct Trigger {
     pub(crate) input: NodeInput,
     pub(crate) use_sub_branch: bool,
-    /// The branch to start from; `None` is the workflow's own, `Some(None)` the root.
+    /// The branch to start from: `None` is the workflow's branch, `Some(None)` the root branch.
     pub(crate) branch: Option<Option<Branch>>,
-    /// The predecessor that gave it; `None` is START.
+    /// The predecessor that caused it; `None` for START.
     pub(crate) by: Option<u32>,
 }
 
-/// The pending triggers of one node, first in first out.
+/// The pending triggers of one node, first in, first out.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Queue {
-    /// The first and the last entry.
+    /// The first and last entry.
     ends: Option<(u32, u32)>,
 }
 
@@ -27,7 +27,7 @@ impl Queue {
     }
 }
 
-/// The arena.
+/// The arena of all queues.
 #[derive(Debug, Default)]
 pub(crate) struct Triggers {
     entries: Vec<Entry>,

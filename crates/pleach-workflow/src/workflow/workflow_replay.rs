@@ -1,4 +1,4 @@
-//! [`Past`]: what history tells of the nodes of one workflow run.
+//! [`WorkflowReplay`]: the history of a workflow run and the replay plan of its nodes.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::changed::{NOT_IN_IT, changed};
 use super::replay_plan::ReplayPlan;
 use crate::graph::Graph;
 
-/// What history tells of the nodes of one workflow run.
+/// The history of a workflow run and the replay plan of its nodes.
 pub(super) struct WorkflowReplay {
     pub(super) history: Arc<History>,
     pub(super) plan: ReplayPlan,
@@ -16,9 +16,9 @@ pub(super) struct WorkflowReplay {
 
 impl WorkflowReplay {
     /// # Errors
-    /// A recorded run that is of none of the graph's nodes.
+    /// A `WorkflowChangedError` for a recorded run that belongs to no node of the graph.
     pub(super) fn read(graph: &Graph, history: Arc<History>, ctx: &Context) -> Result<Self, NodeError> {
-        // It was read for the check whether the workflow has changed, except below dynamic runs and for a retry.
+        // The check for a changed workflow has made the plan, except below dynamic runs and for a retry.
         let kept = history.take_kept(ctx.node_path()).filter(|plan: &ReplayPlan| plan.is_of(graph));
         if let Some(plan) = kept {
             return Ok(Self { history, plan });

@@ -1,4 +1,4 @@
-//! In which order the ends of runs are handled, by rows.
+//! Table tests of the order in which ends are handled.
 
 use std::sync::Arc;
 use std::task::Waker;
@@ -14,7 +14,7 @@ fn tickets() -> Vec<Ticket> {
 }
 
 enum Step {
-    /// A run that was started as `seq` ended at this event, its own or the next one of the invocation.
+    /// The run with this start number ended at this event: its own, or the next one of the invocation.
     Executed(usize, bool, u64, &'static str),
     /// History answers a run that completed at this time.
     Replayed(u32, &'static str),
@@ -24,9 +24,9 @@ enum Step {
     Nested(&'static str, u32),
     /// A nested workflow executes something.
     Executes(&'static str),
-    /// A nested workflow has ended without executing anything; whether it completed, and when it did the first time.
+    /// A nested workflow ended without executing anything: whether it completed, and the expected original time.
     Settles(&'static str, bool, Option<u32>),
-    /// What is handled next.
+    /// The ends that are handled next.
     Takes(&'static [&'static str]),
 }
 

@@ -1,4 +1,4 @@
-//! The rules of the schedule by rows: what a completion triggers, and what may start.
+//! Table tests of the schedule: what a completion triggers, and what may start.
 
 use std::sync::Arc;
 
@@ -57,7 +57,7 @@ fn next(schedule: &mut Schedule) -> Option<(usize, Trigger, u32)> {
     schedule.next(None::<fn(usize, u32) -> Room>)
 }
 
-/// Starts what may start: `a b@2` for the first run of `a` and the second of `b`.
+/// Starts all ready nodes: `a b@2` for the first run of `a` and the second of `b`.
 fn start(graph: &Graph, schedule: &mut Schedule) -> String {
     let started = std::iter::from_fn(|| next(schedule)).map(|(node, _, run)| match run {
         1 => graph.names.nodes[node].to_string(),
@@ -66,7 +66,7 @@ fn start(graph: &Graph, schedule: &mut Schedule) -> String {
     started.collect::<Vec<_>>().join(" ")
 }
 
-/// Ends a run: `a` completes, `a:x` with a route, `a?` asks, `a~` waits for more, `a!` fails.
+/// Ends a run: `a` completes, `a:x` completes with a route, `a?` asks, `a~` waits for more, `a!` fails.
 fn end(graph: &Graph, schedule: &mut Schedule, end: &str) {
     let name = end.split([':', '?', '~', '!']).next().unwrap();
     let node = graph.index[name] as usize;
@@ -210,7 +210,7 @@ fn r623_while_a_resume_replays_only_runs_that_need_no_room_exceed_the_limit() {
             schedule.replays(node);
         }
         assert_eq!(started.join(" "), exceeds, "{rule}");
-        // Whoever was passed over has kept its place.
+        // A run that was passed over keeps its place.
         let rest: Vec<&str> = ["b", "c", "d"].into_iter().filter(|name| !started.contains(name)).collect();
         for name in rest {
             schedule.failed(graph.index["a"] as usize);
