@@ -101,7 +101,11 @@ impl fmt::Display for ArtifactError {
                 )
             }
             Self::Storage { backend, source } => {
-                write!(f, "{backend} artifact storage failed: {}", with_causes(&**source))
+                write!(
+                    f,
+                    "{backend} artifact storage failed: {}; look into the log of the storage, then try again",
+                    with_causes(&**source)
+                )
             }
         }
     }

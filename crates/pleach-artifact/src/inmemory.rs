@@ -76,7 +76,10 @@ impl InMemoryArtifactService {
                 break;
             };
             if hop == MAX_HOPS {
-                return Err(reference::refused(uri, "is the end of too long a chain of references"));
+                return Err(reference::refused(
+                    uri,
+                    "ends a chain of references that is too long: refer to the artifact itself",
+                ));
             }
             let ArtifactReference { key, version } = ArtifactReference::parse_within(uri, &scope)?;
             match self.find(&key, Some(version))? {
@@ -177,7 +180,7 @@ fn mime_type(key: &ArtifactKey, part: &Part) -> ArtifactResult<Option<String>> {
         Some(file) => Ok(file.mime_type.clone()),
         None => Err(ArtifactError::UnsupportedPart {
             filename: key.filename.clone(),
-            reason: "has neither inline data nor text nor file data",
+            reason: "has neither inline data nor text nor file data: give the part one of them",
         }),
     }
 }

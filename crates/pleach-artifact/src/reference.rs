@@ -33,7 +33,7 @@ impl ArtifactReference {
     /// # Errors
     /// `InvalidReference` when the text is not one.
     pub fn parse(uri: &str) -> ArtifactResult<Self> {
-        Self::read(uri).ok_or_else(|| refused(uri, "is not well formed"))
+        Self::read(uri).ok_or_else(|| refused(uri, "is not well formed: write it with `ArtifactReference`"))
     }
 
     fn read(uri: &str) -> Option<Self> {
@@ -67,10 +67,13 @@ impl ArtifactReference {
         let reference = Self::parse(uri)?;
         let to = &reference.key.scope;
         if to.app_name != from.app_name || to.user_id != from.user_id {
-            return Err(refused(uri, "leaves its app or user"));
+            return Err(refused(uri, "leads to another app or user: refer to an artifact of the same user"));
         }
         if to.session_id.is_some() && to.session_id != from.session_id {
-            return Err(refused(uri, "leaves its session"));
+            return Err(refused(
+                uri,
+                "leads to another session: refer to an artifact of the same session or to a `user:` artifact",
+            ));
         }
         Ok(reference)
     }

@@ -162,8 +162,10 @@ impl NodeError {
         self.rebuild(|record| record.source = Some(source.into()))
     }
 
-    /// Adds a hint on how to fix the error, without a change of its message, which is stored as google-adk words it.
-    pub(crate) fn with_hint(self, hint: &'static str) -> Self {
+    /// Adds a hint on how to fix the error. `Display` shows it after the message; the stored error event keeps the
+    /// message alone.
+    #[must_use]
+    pub fn with_hint(self, hint: &'static str) -> Self {
         self.rebuild(|record| record.hint = Some(hint))
     }
 
@@ -213,19 +215,16 @@ impl NodeError {
         self.record.status.as_deref().unwrap_or(&self.record.class)
     }
 
-    /// The text of the error.
+    /// The text of the error without its hint, as the error event stores it.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.record.message
     }
 
-    /// The text of the error, followed by what to do about it and by the texts of its causes, each once.
+    /// The text of the error, followed by its hint and by the texts of its causes, each once.
     #[must_use]
     pub fn with_causes(&self) -> String {
-        let text = match self.record.hint {
-            Some(hint) => format!("{}: {hint}", self.record.message.trim_end_matches('.')),
-            None => self.record.message.clone(),
-        };
+        let text = self.to_string();
         let Some(source) = &self.record.source else { return text };
         let causes = pleach_core::with_causes(&**source);
         // An error that a handler returned is its own first cause.
@@ -301,7 +300,10 @@ impl fmt::Debug for NodeError {
 
 impl fmt::Display for NodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.record.message)
+        match self.record.hint {
+            Some(hint) => write!(f, "{}: {hint}", self.record.message.trim_end_matches('.')),
+            None => f.write_str(&self.record.message),
+        }
     }
 }
 

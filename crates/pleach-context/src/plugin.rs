@@ -111,7 +111,8 @@ impl PluginManager {
     pub fn new(plugins: Vec<Arc<dyn Plugin>>) -> Result<Self, NodeError> {
         for (index, plugin) in plugins.iter().enumerate() {
             if plugins[..index].iter().any(|earlier| earlier.name() == plugin.name()) {
-                return Err(NodeError::value(format!("Plugin with name '{}' already registered.", plugin.name())));
+                return Err(NodeError::value(format!("Plugin with name '{}' already registered.", plugin.name()))
+                    .with_hint("give each plugin a name of its own"));
             }
         }
         Ok(Self { plugins: plugins.into() })
@@ -127,6 +128,9 @@ impl PluginManager {
     ///
     /// # Errors
     /// A `RuntimeError` that names the plugin whose hook failed.
+    ///
+    /// # Cancel safety
+    /// Dropping the future drops the hook that runs; later plugins are not asked.
     pub async fn on_user_message(
         &self,
         ic: &InvocationContext,
@@ -139,6 +143,9 @@ impl PluginManager {
     ///
     /// # Errors
     /// A `RuntimeError` that names the plugin whose hook failed.
+    ///
+    /// # Cancel safety
+    /// Dropping the future drops the hook that runs; later plugins are not asked.
     pub async fn before_run(&self, ic: &InvocationContext) -> Result<Option<Content>, NodeError> {
         self.first("before_run_callback", |plugin| plugin.before_run(ic)).await
     }
@@ -147,6 +154,9 @@ impl PluginManager {
     ///
     /// # Errors
     /// A `RuntimeError` that names the plugin whose hook failed.
+    ///
+    /// # Cancel safety
+    /// Dropping the future drops the hook that runs; later plugins are not asked.
     pub async fn on_event(&self, ic: &InvocationContext, event: &Event) -> Result<Option<Event>, NodeError> {
         self.first("on_event_callback", |plugin| plugin.on_event(ic, event)).await
     }
@@ -155,6 +165,9 @@ impl PluginManager {
     ///
     /// # Errors
     /// A `RuntimeError` that names the plugin whose hook failed.
+    ///
+    /// # Cancel safety
+    /// Dropping the future drops the hook that runs; later plugins are not asked. Changes of `args` stay.
     pub async fn before_tool(
         &self,
         tool: &dyn Tool,
@@ -175,6 +188,9 @@ impl PluginManager {
     ///
     /// # Errors
     /// A `RuntimeError` that names the plugin whose hook failed.
+    ///
+    /// # Cancel safety
+    /// Dropping the future drops the hook that runs; later plugins are not asked.
     pub async fn after_tool(
         &self,
         tool: &dyn Tool,
@@ -189,6 +205,9 @@ impl PluginManager {
     ///
     /// # Errors
     /// A `RuntimeError` that names the plugin whose hook failed.
+    ///
+    /// # Cancel safety
+    /// Dropping the future drops the hook that runs; later plugins are not asked.
     pub async fn on_tool_error(
         &self,
         tool: &dyn Tool,
@@ -203,6 +222,9 @@ impl PluginManager {
     ///
     /// # Errors
     /// A `RuntimeError` that names the first plugin whose hook failed; later ones are not notified.
+    ///
+    /// # Cancel safety
+    /// Dropping the future drops the hook that runs; later plugins are not notified.
     pub async fn after_run(&self, ic: &InvocationContext) -> Result<(), NodeError> {
         for plugin in &*self.plugins {
             let told = call(|| plugin.after_run(ic)).await;
@@ -212,6 +234,9 @@ impl PluginManager {
     }
 
     /// Notifies all plugins that the run has failed; failures of the hooks are logged.
+    ///
+    /// # Cancel safety
+    /// Dropping the future drops the hook that runs; later plugins are not notified.
     pub async fn on_run_error(&self, ic: &InvocationContext, error: &NodeError) {
         for plugin in &*self.plugins {
             if let Err(failure) = call(|| plugin.on_run_error(ic, error)).await {

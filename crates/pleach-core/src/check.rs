@@ -25,8 +25,8 @@ pub struct Unstorable {
 const NUL: &str = "the text contains the character U+0000";
 pub(crate) const DEEP: &str = "its values are nested more than 127 levels deep";
 
-/// The deepest JSON that can be read back: the reader's own limit is 128.
-pub(crate) const DEEPEST: usize = 127;
+/// The deepest JSON that can be read back, in levels: the reader's own limit is 128.
+pub const DEEPEST: usize = 127;
 /// How deep the quick look goes: the thorough check decides about deeper values.
 pub(crate) const QUICK: usize = 32;
 

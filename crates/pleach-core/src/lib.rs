@@ -39,7 +39,7 @@ pub use branch::Branch;
 pub use bytes::Bytes;
 pub use casing::{CamelCase, to_camel};
 pub use causes::with_causes;
-pub use check::{Unstorable, check_event, check_map, check_storable, to_storable_json};
+pub use check::{DEEPEST, Unstorable, check_event, check_map, check_storable, to_storable_json};
 pub use clock::{Clock, IdGen, RandomIds, micros, seconds};
 pub use compaction::EventCompaction;
 pub use content::{
@@ -47,7 +47,7 @@ pub use content::{
     FunctionResponsePart, Message, Part, ToolCall, ToolResponse, VideoMetadata,
 };
 pub use delta::{ScopedDelta, apply, merge_view, split_delta, take_temp};
-pub use depth::{bounded, bounded_event, discard, discard_event, into_json, to_json};
+pub use depth::{bounded, bounded_event, discard, discard_event, into_json, nests_within, to_json};
 pub use event::{Event, ModelInfo, NodeInfo, OutputFor};
 pub use ids::{AppName, EventId, InvocationId, SessionId, SessionKey, UserId};
 pub use owned::{AuthConfig, AuthDocument, Owned};

@@ -73,7 +73,11 @@ impl fmt::Display for MemoryError {
             ),
             Self::Incompatible { what, reason } => write!(f, "{what} is not supported: {reason}"),
             Self::Storage { backend, source } => {
-                write!(f, "{backend} memory storage failed: {}", with_causes(&**source))
+                write!(
+                    f,
+                    "{backend} memory storage failed: {}; look into the log of the storage, then try again",
+                    with_causes(&**source)
+                )
             }
         }
     }

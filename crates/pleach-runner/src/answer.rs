@@ -4,9 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use pleach_context::{AnswerType, Node};
+use pleach_context::{AnswerType, Node, NodeError};
 use pleach_core::{
-    Branch, Content, Event, FunctionCall, FunctionResponse, InvocationId, Map, NODE_CONFIRMATION, Part, REQUEST_INPUT,
+    Branch, Content, DEEPEST, Event, FunctionCall, FunctionResponse, InvocationId, Map, NODE_CONFIRMATION, Part,
+    REQUEST_INPUT, Unstorable, check_map, nests_within,
 };
 use pleach_schema::{unwrap_response, validate_answer, why_not_enforced};
 use pleach_session::{check_stored_answer, newest_live_events, open_questions};
@@ -32,7 +33,7 @@ pub(crate) struct AnswerTarget {
 /// An answer that has no JSON form.
 pub(crate) fn response_part(question: &str, answer: impl Serialize) -> Result<Part, RunError> {
     let answer = pleach_core::to_json(answer)
-        .map_err(|error| RunError::Answer { id: question.to_owned(), reason: error.to_string() })?;
+        .map_err(|error| RunError::Answer { id: question.to_owned(), reason: format!("response: {error}") })?;
     let response = match answer {
         Value::Object(map) if map.len() != 1 || !map.contains_key("result") => map,
         // A text in `result` is read as JSON where it is JSON: a text that looks like it is sent as a JSON text.
@@ -60,21 +61,30 @@ pub(crate) fn resolve(
     root: &dyn Node,
 ) -> Result<Option<AnswerTarget>, RunError> {
     if content.function_calls().next().is_some() {
-        return Err(RunError::Message("User message cannot contain function calls.".into()));
+        return Err(refused(
+            "User message cannot contain function calls.",
+            "send text, or function responses that answer questions",
+        ));
     }
     let responses: Vec<&FunctionResponse> = content.function_responses().collect();
     if responses.is_empty() {
         return Ok(None);
     }
     if content.parts().iter().any(|part| part.text.as_ref().is_some_and(|text| !text.is_empty())) {
-        let message = "Message cannot contain both function responses and text: an answer resumes an invocation, a text starts one.";
-        return Err(RunError::Message(message.into()));
+        let message = "Message cannot contain both function responses and text.";
+        return Err(refused(
+            message,
+            "send two messages, because an answer resumes an invocation and a text starts one",
+        ));
     }
     let identified: Vec<(&str, &FunctionResponse)> =
         responses.iter().filter_map(|response| Some((response.id.as_deref()?, *response))).collect();
     if identified.is_empty() {
         return match named {
-            Some(_) => Err(RunError::Message("Function response id is required to resume an invocation.".into())),
+            Some(_) => {
+                let message = "Function response id is required to resume an invocation.";
+                Err(refused(message, "set it to the id of the question"))
+            }
             None => Ok(None),
         };
     }
@@ -116,7 +126,27 @@ pub(crate) fn of_call(event: &Event) -> AnswerTarget {
 pub(crate) fn several_invocations(invocations: BTreeSet<&str>) -> RunError {
     let ids = quoted(&invocations.into_iter().map(str::to_owned).collect::<Vec<_>>());
     let rule = "All function responses in a single message must belong to the same invocation.";
-    RunError::Message(format!("Function responses resolve to multiple invocations: {{{ids}}}. {rule}"))
+    let message = format!("Function responses resolve to multiple invocations: {{{ids}}}. {rule}");
+    refused(&message, "send one message for each invocation")
+}
+
+/// The error of a message that cannot be taken.
+fn refused(message: &str, hint: &'static str) -> RunError {
+    RunError::Message(NodeError::value(message).with_hint(hint))
+}
+
+/// The error of an answer that no store can keep.
+pub(crate) fn unstorable_answer(id: &str, fault: &Unstorable) -> RunError {
+    RunError::Answer { id: id.to_owned(), reason: fault.to_string() }
+}
+
+/// The first answer of a message that nests too deep for its event, with its id.
+pub(crate) fn too_deep_answer(message: &Content) -> Option<String> {
+    // Event, content, list of parts, part and function response are around the answer.
+    let too_deep = |response: &&FunctionResponse| {
+        response.response.as_ref().is_some_and(|answer| answer.values().any(|value| !nests_within(value, DEEPEST - 6)))
+    };
+    message.function_responses().find(too_deep).map(|response| response.id.clone().unwrap_or_default())
 }
 
 /// The call that each of these ids reaches: that of the invocation that is named if it has one, else the newest one.
@@ -160,13 +190,15 @@ pub(crate) fn check(
     asked: &Event,
     call: &FunctionCall,
 ) -> Result<(), RunError> {
+    let empty = Map::new();
+    let stored = response.response.as_ref().unwrap_or(&empty);
+    check_map("response", stored).map_err(|fault| unstorable_answer(id, &fault))?;
     // google-adk takes confirmations with keys that its own schema forbids.
     let is_confirmation = id.starts_with(NODE_CONFIRMATION);
     let misfit = |reason| RunError::Answer { id: id.to_owned(), reason };
     let schema = schema_of(call);
     if let Some(schema) = schema.filter(|_| !is_confirmation) {
-        let empty = Map::new();
-        let answer = unwrap_response(response.response.as_ref().unwrap_or(&empty));
+        let answer = unwrap_response(stored);
         validate_answer(schema, &answer).map_err(|fault| misfit(fault.to_string()))?;
     }
     let fitting = check_stored_answer(schema, response).map_err(misfit)?;

@@ -33,13 +33,13 @@ impl App {
         if !valid {
             return Err(fault(
                 "invalid_app_name",
-                format!("Invalid app name '{name}': a letter, then letters, digits, '_' and '-'."),
+                format!("Invalid app name '{name}': use a letter, then letters, digits, '_' and '-'."),
             ));
         }
         if name.as_str() == "user" {
             return Err(fault(
                 "reserved_app_name",
-                "App name cannot be 'user': it is the author of user messages.".into(),
+                "App name cannot be 'user': it is the author of user messages. Choose another name.".into(),
             ));
         }
         Ok(Self { name, root: Arc::new(root), plugins: Vec::new(), resumable: false, compaction: None })

@@ -208,7 +208,7 @@ impl RunnerBuilder {
             ));
         }
         let plugins = PluginManager::new(self.plugins).unwrap_or_else(|error| {
-            faults.push(Fault::value("duplicate_plugin", error.message()));
+            faults.push(Fault::value("duplicate_plugin", error.to_string()));
             PluginManager::default()
         });
         faults.extend(self.compaction.iter().flat_map(EventsCompactionConfig::faults));

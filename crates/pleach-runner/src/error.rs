@@ -30,8 +30,8 @@ pub enum RunError {
     },
     /// The message cannot be taken; nothing was stored.
     // R904, R1104
-    #[error("{0}")]
-    Message(String),
+    #[error("{0}; nothing was stored")]
+    Message(NodeError),
     /// No question of the session that counts has these ids; nothing was stored.
     #[error("no question has the id {}: {}; nothing was stored", quoted(.ids), open_text(.open))]
     UnknownQuestion {
@@ -115,7 +115,7 @@ pub enum RunError {
     },
     /// The session service failed; the event it was given is not stored unless the error says so.
     ///
-    /// [`SessionError::Stale`] tells that another invocation, in this process or another one, has appended to the session
+    /// [`SessionError::Stale`] means that another invocation, in this process or another one, has appended to the session
     /// meanwhile. A run that could not even store its message has stored nothing; one that loses later keeps what it has
     /// handed out, each event whole, and can be resumed.
     #[error("{}", session_text(.0))]
@@ -124,7 +124,7 @@ pub enum RunError {
     #[error("artifact service failed: {0}")]
     Artifact(ArtifactError),
     /// A plugin's hook failed.
-    #[error("{}", .0.message())]
+    #[error("{}", .0.with_causes())]
     Plugin(NodeError),
     /// A node failed; its error event is stored.
     #[error("{path} failed with {}: {}", .error.class(), .error.with_causes())]
@@ -138,10 +138,10 @@ pub enum RunError {
     #[error("the run waits for answers to {}: give them with `Runner::answer`", ids(.0))]
     Waiting(Vec<Question>),
     /// The run's output is not of the wanted type.
-    #[error("the output of the run does not fit the type that was asked for: {}", .0.message())]
+    #[error("the output of the run does not fit the type that was asked for: {}; ask for the type that the root node returns", .0.with_causes())]
     Output(NodeError),
     /// The run ended without an output: its last node gave none.
-    #[error("the run gave no output: its last node returned nothing")]
+    #[error("the run gave no output: its last node returned nothing; return a value from it, or read the run's events")]
     NoOutput,
     /// The run ended without an output, because branches ended before a last node of the graph.
     #[error("the run gave no output: {}", dead_ends(.0))]
@@ -180,7 +180,7 @@ pub enum RunError {
     /// The Runner is being drained and takes no new runs. Nothing was stored.
     #[error("the runner is being drained and takes no new runs: start the run in another process")]
     Draining,
-    /// The run that was followed has failed: what its own reader was told.
+    /// The run has failed, and this caller shares it or follows it: the class and the text of the error that its first caller got.
     #[error("{message}")]
     Followed {
         /// The class of the error.
@@ -192,7 +192,7 @@ pub enum RunError {
     #[error("closing failed: {}", texts(.0))]
     Close(Vec<RunError>),
     /// The run was stopped before it ended.
-    #[error("the run was aborted")]
+    #[error("the run was aborted: send a message to start a new one")]
     Aborted,
 }
 
@@ -229,7 +229,7 @@ pub(crate) fn open_ids(open: &[Question]) -> Vec<String> {
 
 fn open_text(open: &[String]) -> String {
     match open {
-        [] => "none is open".to_owned(),
+        [] => "no question of the session is open".to_owned(),
         open => format!("open are {}", quoted(open)),
     }
 }
@@ -281,7 +281,6 @@ impl RunError {
         match self {
             Self::SessionNotFound(_) | Self::UnknownSession { .. } => "SessionNotFoundError",
             Self::AmbiguousSession { .. }
-            | Self::Message(_)
             | Self::UnknownQuestion { .. }
             | Self::AmbiguousQuestion { .. }
             | Self::OtherApp { .. }
@@ -295,7 +294,9 @@ impl RunError {
             Self::Answer { .. } => "WorkflowDataError",
             Self::Session(error) => error.code(),
             Self::Artifact(error) => error.code(),
-            Self::Plugin(error) | Self::Node { error, .. } | Self::Output(error) => error.class(),
+            Self::Message(error) | Self::Plugin(error) | Self::Node { error, .. } | Self::Output(error) => {
+                error.class()
+            }
             Self::Waiting(_) => "NodeInterruptedError",
             Self::OtherMessage { .. } => "ValueError",
             Self::Busy { .. } | Self::Unfinished { .. } => "SessionBusyError",
@@ -310,7 +311,7 @@ impl RunError {
     #[must_use]
     pub fn message(&self) -> String {
         match self {
-            Self::Node { error, .. } => error.message().to_owned(),
+            Self::Message(error) | Self::Plugin(error) | Self::Node { error, .. } => error.message().to_owned(),
             Self::SessionNotFound(key) => format!("session not found: {key}"),
             Self::UnknownQuestion { ids, .. } => {
                 format!("Function call not found for function response ids: {{{}}}.", quoted(ids))
@@ -338,14 +339,16 @@ impl RunError {
             Self::Waiting(questions) => Self::Waiting(questions.clone()),
             Self::Draining => Self::Draining,
             Self::Aborted => Self::Aborted,
-            other => Self::Followed { code: other.code().to_owned(), message: other.message() },
+            other => Self::Followed { code: other.code().to_owned(), message: other.to_string() },
         }
     }
 
     /// The error as plugins see it.
     pub(crate) fn to_node_error(&self) -> NodeError {
         match self {
-            Self::Plugin(error) | Self::Node { error, .. } | Self::Output(error) => error.clone(),
+            Self::Message(error) | Self::Plugin(error) | Self::Node { error, .. } | Self::Output(error) => {
+                error.clone()
+            }
             other => NodeError::new(other.code().to_owned(), other.to_string()),
         }
     }

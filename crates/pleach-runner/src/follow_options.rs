@@ -84,7 +84,7 @@ impl FollowOptions {
 }
 
 /// Whether the event only notes how far a run is.
-fn is_checkpoint(event: &Event) -> bool {
+pub(crate) fn is_checkpoint(event: &Event) -> bool {
     let actions = event.actions();
     let notes = actions.agent_state().is_some() || actions.end_of_agent().is_some() || notes_completed_runs(event);
     let says = event.content().is_some() || event.output().is_some() || event.error_code().is_some();

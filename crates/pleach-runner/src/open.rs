@@ -12,12 +12,13 @@ use smol_str::SmolStr;
 use tracing::Span;
 
 use crate::active::ActiveRun;
-use crate::answer::{AnswerTarget, resolve};
+use crate::answer::{AnswerTarget, resolve, unstorable_answer};
 use crate::answer_checks::resolve_answers;
 use crate::join::Share;
 use crate::message::as_user;
 use crate::parts::{RunnerParts, check_ids};
 use crate::repeat_filter::RepeatFilter;
+use crate::request::Refused;
 use crate::store::Store;
 use crate::{RunError, RunRequest};
 
@@ -65,8 +66,11 @@ impl RunnerParts {
     pub(crate) async fn open(&self, request: RunRequest, run: &Arc<ActiveRun>) -> Result<Opened, RunError> {
         let key = self.session_key(&request.session).await?;
         check_ids(&key)?;
-        if let Some(Unstorable { field, reason }) = request.refused {
-            return Err(SessionError::Unstorable { key, field, reason }.into());
+        if let Some(Refused { answer, fault }) = request.refused {
+            return Err(match answer {
+                Some(id) => unstorable_answer(&id, &Unstorable { field: "response".to_owned(), ..fault }),
+                None => SessionError::Unstorable { key, field: fault.field, reason: fault.reason }.into(),
+            });
         }
         // Before the session is loaded: behind a run that is just ending the newcomer sees all of it.
         if let Some(share) = self.enter_session(&request, run, &key).await? {

@@ -9,6 +9,7 @@ use pleach_session::{live_events_of, open_questions};
 
 use crate::RunError;
 use crate::active::ActiveRun;
+use crate::follow_options::is_checkpoint;
 use crate::invocation::Invocation;
 use crate::open::is_aborted;
 use crate::outcome::Outcome;
@@ -104,7 +105,8 @@ fn failure(parts: &RunnerParts, ic: &InvocationContext) -> Option<RunError> {
 fn asked_last(ic: &InvocationContext) -> Vec<Question> {
     let events = ic.events();
     let own = live_events_of(&events, ic.invocation_id());
-    if own.last().is_none_or(|last| last.questions().is_empty()) {
+    // A workflow notes behind its node's question how far it is.
+    if own.iter().rev().find(|event| !is_checkpoint(event)).is_none_or(|last| last.questions().is_empty()) {
         return Vec::new();
     }
     let mut open = open_questions(&events);

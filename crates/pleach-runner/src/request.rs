@@ -6,6 +6,7 @@ use pleach_context::{AbortSignal, RunConfig};
 use pleach_core::{Content, Event, InvocationId, Map, SessionId, SessionKey, Unstorable, UserId, bounded_event};
 
 use crate::Message;
+use crate::answer::too_deep_answer;
 use crate::question_ref::AnswerChecks;
 
 /// Everything that starting or resuming an invocation can be given. ADK: the arguments of `run_async`.
@@ -48,7 +49,15 @@ pub struct RunRequest {
     /// Which questions the message answers, when it comes from [`Runner::answer`](crate::Runner::answer).
     pub(crate) answer_checks: Option<AnswerChecks>,
     /// What was wrong with the message or the state, which are no longer here then.
-    pub(crate) refused: Option<Unstorable>,
+    pub(crate) refused: Option<Refused>,
+}
+
+/// A message or a state that no store can keep.
+#[derive(Clone, Debug)]
+pub(crate) struct Refused {
+    /// The id of the question, if an answer is at fault.
+    pub(crate) answer: Option<String>,
+    pub(crate) fault: Unstorable,
 }
 
 impl RunRequest {
@@ -69,6 +78,7 @@ impl RunRequest {
 
     /// Removes a message and state that nest too deep before anything copies them; `refused` says so.
     pub(crate) fn bounded(mut self) -> Self {
+        let answer = self.message.as_ref().and_then(too_deep_answer);
         let mut event = Event::new().with_state_map(std::mem::take(&mut self.state_delta));
         event.set_content(self.message.take());
         match bounded_event(event) {
@@ -76,7 +86,7 @@ impl RunRequest {
                 self.message = event.take_content().map(|content| *content);
                 self.state_delta = event.into_actions().take_state_delta().unwrap_or_default();
             }
-            Err(fault) => self.refused = Some(fault),
+            Err(fault) => self.refused = Some(Refused { answer, fault }),
         }
         self
     }

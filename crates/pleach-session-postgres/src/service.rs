@@ -51,6 +51,9 @@ impl PostgresSessionService {
     ///
     /// # Errors
     /// Those of [`open_with`](Self::open_with).
+    ///
+    /// # Cancel safety
+    /// As [`open_with`](Self::open_with).
     pub async fn open(url: &str) -> SessionResult<Self> {
         Self::open_with(url, PostgresOptions::default()).await
     }

@@ -68,7 +68,10 @@ impl PerAgentSessionService {
         if is_below {
             return Ok(self.root.join(path).join(".adk"));
         }
-        let reason = format!("{name:?} is no name of a folder below {}", self.root.display());
+        let reason = format!(
+            "{name:?} is no name of a folder below {}: rename the app, or name its folder with `with_folder`",
+            self.root.display()
+        );
         Err(SessionError::Unsupported { what: format!("the app {app_name}"), reason })
     }
 

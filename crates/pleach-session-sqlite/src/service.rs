@@ -56,6 +56,9 @@ impl SqliteSessionService {
     ///
     /// # Errors
     /// Those of [`open_with`](Self::open_with).
+    ///
+    /// # Cancel safety
+    /// As [`open_with`](Self::open_with).
     pub async fn open(path: impl AsRef<Path>) -> SessionResult<Self> {
         Self::open_with(path, SqliteOptions::default()).await
     }

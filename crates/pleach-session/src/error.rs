@@ -127,7 +127,11 @@ impl fmt::Display for SessionError {
                 with_causes(&**source)
             ),
             Self::Unsupported { what, reason } => write!(f, "{what} is not supported: {reason}"),
-            Self::Storage { backend, source } => write!(f, "{backend} storage failed: {}", with_causes(&**source)),
+            Self::Storage { backend, source } => write!(
+                f,
+                "{backend} storage failed: {}; look into the log of the storage, then try again",
+                with_causes(&**source)
+            ),
         }
     }
 }

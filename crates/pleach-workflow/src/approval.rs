@@ -56,8 +56,10 @@ pub(crate) fn take_confirmation(ctx: &Context) -> Result<Option<ToolConfirmation
     let id = confirmation_id(ctx);
     let Some(answer) = ctx.resume_inputs().get(&id).filter(|answer| !answer.is_null()) else { return Ok(None) };
     // Error texts are stored, so the answer is left out.
-    let confirmation = ToolConfirmation::from_response(answer)
-        .map_err(|_| NodeError::data(format!("The answer to {id} is no tool confirmation.")))?;
+    let confirmation = ToolConfirmation::from_response(answer).map_err(|_| {
+        NodeError::data(format!("The answer to {id} is no tool confirmation."))
+            .with_hint("answer it with a `ToolConfirmation`, or with true or false")
+    })?;
     ctx.engine().set_tool_confirmation(confirmation.clone());
     Ok(Some(confirmation))
 }
@@ -77,6 +79,7 @@ pub(crate) fn take_credential(ctx: &Context, config: Option<&AuthConfig>) -> Res
         None => ctx.invocation().events().iter().rev().find_map(|event| requested(event, &id)).ok_or_else(|| {
             let path = ctx.node_path();
             NodeError::data(format!("Cannot resume auth for tool node {path}: no AuthConfig found for interrupt {id}."))
+                .with_hint("answer with the auth config of the credential request")
         })?,
     };
     accept_credential(ctx, &requested, &answer, &id)?;

@@ -41,7 +41,10 @@ impl<N: Node> ParallelWorker<N> {
     #[must_use]
     pub fn max_workers(mut self, workers: usize) -> Self {
         if workers < 1 {
-            let message = format!("max_parallel_workers of '{}' must be greater than or equal to 1.", self.spec.name);
+            let message = format!(
+                "max_parallel_workers of '{}' must be greater than or equal to 1. Leave `.max_workers(0)` out for no limit.",
+                self.spec.name
+            );
             self.spec.faults.push(NodeFault { rule: "max_workers_below_one", message });
         }
         self.max_workers = Some(workers);

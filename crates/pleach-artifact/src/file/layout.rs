@@ -141,7 +141,9 @@ pub(super) fn refuse_links(root: &Path, path: &Path, name: &str) -> ArtifactResu
     let below: Vec<&Path> = path.ancestors().take_while(|ancestor| *ancestor != root).collect();
     for part in below.into_iter().rev() {
         match fs::symlink_metadata(part) {
-            Ok(found) if found.is_symlink() => return Err(invalid(name, "leads through a symbolic link")),
+            Ok(found) if found.is_symlink() => {
+                return Err(invalid(name, "leads through a symbolic link: replace the link by a folder or a file"));
+            }
             Ok(_) => {}
             // What is not there has nothing below it.
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(()),

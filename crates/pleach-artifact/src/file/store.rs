@@ -158,14 +158,16 @@ impl<'a> Content<'a> {
             let data = blob.data.as_ref();
             let mime_type = blob.mime_type.as_deref().filter(|mime| !mime.is_empty());
             return Ok(Self {
-                bytes: data.ok_or_else(|| unsupported("has inline data without bytes"))?,
+                bytes: data.ok_or_else(|| unsupported("has inline data without bytes: give the part its `data`"))?,
                 mime_type: Some(mime_type.unwrap_or(DEFAULT_MIME_TYPE)),
                 display_name: blob.display_name.as_deref(),
             });
         }
         let text = req.artifact.text.as_ref();
         Ok(Self {
-            bytes: text.ok_or_else(|| unsupported("has neither inline data nor text"))?.as_bytes(),
+            bytes: text
+                .ok_or_else(|| unsupported("has neither inline data nor text: give the part one of them"))?
+                .as_bytes(),
             mime_type: None,
             display_name: None,
         })

@@ -64,7 +64,8 @@ impl Context {
         }
         let mut widgets = cell.actions.render_ui_widgets().unwrap_or_default().to_vec();
         if widgets.iter().any(|known| known.id == widget.id) {
-            return Err(NodeError::value(format!("UI widget with id '{}' already exists.", widget.id)));
+            return Err(NodeError::value(format!("UI widget with id '{}' already exists.", widget.id))
+                .with_hint("give each widget of a run an id of its own"));
         }
         widgets.push(widget);
         cell.actions.set_render_ui_widgets(Some(widgets));

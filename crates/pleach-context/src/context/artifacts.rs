@@ -30,6 +30,10 @@ impl Context {
     /// # Errors
     /// A `ValueError` without an artifact service; what the service refuses; a `RuntimeError` when the run has ended, also
     /// meanwhile.
+    ///
+    /// # Cancel safety
+    /// When the future is dropped, the service may have saved the version whole, without an event that lists it; a later save
+    /// gets the next number.
     pub async fn save_artifact(&self, filename: &str, artifact: impl Into<Part>) -> Result<i64, NodeError> {
         self.save_artifact_with(filename, artifact, Map::new()).await
     }
@@ -37,6 +41,9 @@ impl Context {
     /// Saves a file with metadata of its own. See [`Context::save_artifact`].
     ///
     /// # Errors
+    /// As [`Context::save_artifact`].
+    ///
+    /// # Cancel safety
     /// As [`Context::save_artifact`].
     pub async fn save_artifact_with(
         &self,
@@ -63,6 +70,9 @@ impl Context {
     ///
     /// # Errors
     /// A `ValueError` without an artifact service; what the service refuses.
+    ///
+    /// # Cancel safety
+    /// Dropping the future has no effect.
     pub async fn load_artifact(&self, filename: &str, version: Option<i64>) -> Result<Option<Part>, NodeError> {
         let (service, key) = self.artifact(filename)?;
         service.load_artifact(&key, version).await.map_err(artifact_error)
@@ -72,6 +82,9 @@ impl Context {
     ///
     /// # Errors
     /// A `ValueError` without an artifact service; what the service refuses.
+    ///
+    /// # Cancel safety
+    /// Dropping the future has no effect.
     pub async fn list_artifacts(&self) -> Result<Vec<String>, NodeError> {
         let (service, scope) = self.artifacts()?;
         service.list_artifact_keys(&scope).await.map_err(artifact_error)
@@ -81,6 +94,9 @@ impl Context {
     ///
     /// # Errors
     /// A `ValueError` without an artifact service; what the service refuses.
+    ///
+    /// # Cancel safety
+    /// Dropping the future has no effect.
     pub async fn get_artifact_version(
         &self,
         filename: &str,

@@ -30,6 +30,9 @@ impl Context {
     ///
     /// # Errors
     /// A `ValueError` when this node has no `rerun_on_resume`.
+    ///
+    /// # Cancel safety
+    /// Once polled, the question is stored also when the future is dropped.
     pub async fn ask<T: DeserializeOwned + JsonSchema>(
         &self,
         id: &str,
@@ -53,9 +56,15 @@ impl Context {
     /// # Errors
     /// A `ValueError` when this node has no `rerun_on_resume`, or when the question has no id: without one a resumed
     /// run could not find its answer.
+    ///
+    /// # Cancel safety
+    /// As [`Context::ask`].
     pub async fn ask_with(&self, question: RequestInput) -> Result<Value, NodeError> {
         let Some(id) = question.interrupt_id.clone() else {
-            return Err(NodeError::value("a question in the middle of a node needs an id"));
+            return Err(NodeError::value(format!(
+                "node '{}' asks a question without an id, which a resumed run could not match with its answer: make it with `RequestInput::ask(id, message)`",
+                self.node_name()
+            )));
         };
         if let Some(answer) = self.resume_inputs().get(&id) {
             return Ok(answer.clone());

@@ -34,7 +34,7 @@ impl Context {
         N: TypedNode,
         X: Serialize + Feeds<N::In, M>,
     {
-        let input = pleach_core::to_json(input).map_err(|error| NodeError::validation(error.to_string()))?;
+        let input = pleach_core::to_json(input).map_err(|error| self.unfit_input(&error))?;
         self.run_node_detached(Arc::new(node), input, RunOptions::default())
     }
 
@@ -51,25 +51,25 @@ impl Context {
     ) -> Result<NodePath, NodeError> {
         if options.use_as_output {
             return Err(NodeError::value(format!(
-                "The output of node '{}' cannot be that of a child that it does not wait for.",
+                "node '{}' does not wait for a background child, so the child cannot give its output: leave `use_as_output` out, or wait for the child with `Context::run_node`",
                 self.node_name()
             )));
         }
         self.check_child(node.spec(), &options)?;
         self.check_call(&options)?;
-        let nobody = || {
+        let no_workflow = || {
             NodeError::value(format!(
-                "No workflow is around node '{}' that could go on with a child that nobody waits for: put the node into a workflow, or wait for the child with `Context::run`.",
+                "node '{}' is not part of a workflow, which a background child needs: put the node into a workflow, or wait for the child with `Context::run`",
                 self.node_name()
             ))
         };
         let mut around = std::iter::successors(self.engine().parent(), |run| run.engine().parent());
-        let owner = around.find(|run| run.cell().background.is_some()).ok_or_else(nobody)?;
+        let owner = around.find(|run| run.cell().background.is_some()).ok_or_else(no_workflow)?;
         let scheduler = Arc::clone(self.invocation().engine().scheduler());
         let child = scheduler.run_detached(self.clone(), node, input.into(), options)?;
         let path = child.path.clone();
         // It may have ended meanwhile, when this is called in a task of its own.
-        owner.cell().background.as_mut().ok_or_else(nobody)?.push(child);
+        owner.cell().background.as_mut().ok_or_else(no_workflow)?.push(child);
         self.invocation().note_background();
         // When called in another task, only this wakes the workflow.
         let body = owner.cell().body.take();

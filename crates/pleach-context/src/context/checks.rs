@@ -51,8 +51,7 @@ impl Context {
 
     pub(super) fn check_call(&self, options: &RunOptions) -> Result<(), NodeError> {
         if self.inner.depth >= MAX_DEPTH {
-            let text = format!("{} runs above each other: maximum recursion depth exceeded", self.inner.depth);
-            return Err(NodeError::new("RecursionError", text));
+            return Err(too_deep(self.inner.depth));
         }
         if !self.inner.rerun_on_resume {
             let node = self.node_name();
@@ -73,13 +72,20 @@ impl Context {
                 return Err(NodeError::value(format!(
                     "Node {} already has a use_as_output delegate.",
                     self.node_path()
-                )));
+                ))
+                .with_hint("let one child at most run with `use_as_output`"));
             }
             cell.has_delegate = true;
             cell.delegated = true;
         }
         Ok(())
     }
+}
+
+/// The error of a run below `depth` others.
+pub(crate) fn too_deep(depth: u32) -> NodeError {
+    NodeError::new("RecursionError", format!("{depth} nested runs: maximum recursion depth exceeded"))
+        .with_hint("run the work in a loop of the graph instead of in children of children")
 }
 
 /// `/` and `@` separate the parts of paths, `.` those of branches.

@@ -44,7 +44,7 @@ impl Context {
     {
         let run = pleach_core::to_json(input)
             .map(|input| self.run_node(node, input, RunOptions::default()))
-            .map_err(|error| NodeError::validation(error.to_string()));
+            .map_err(|error| self.unfit_input(&error));
         Box::pin(async move { <N::Out as Decode<D>>::decode(run?.await?) })
     }
 
@@ -98,6 +98,14 @@ impl Context {
         let cell = self.cell();
         let used = cell.children.as_ref().and_then(|counters| counters.get(name)).copied().unwrap_or(0);
         (used + 1).to_string()
+    }
+
+    /// The error for an input of a child that has no JSON form.
+    pub(super) fn unfit_input(&self, error: &impl std::fmt::Display) -> NodeError {
+        NodeError::validation(format!(
+            "the input that node '{}' gives to a child has no JSON form: {error}",
+            self.node_name()
+        ))
     }
 
     fn bounded_input(&self, value: Arc<Value>) -> Result<NodeInput, NodeError> {

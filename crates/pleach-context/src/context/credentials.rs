@@ -22,6 +22,9 @@ impl Context {
     ///
     /// # Errors
     /// A `ValueError` without a credential service; what the service refuses.
+    ///
+    /// # Cancel safety
+    /// When the future is dropped, the credential is kept whole or not at all.
     pub async fn save_credential(&self, config: &AuthConfig) -> Result<(), NodeError> {
         self.credentials()?.save_credential(config, self).await
     }
@@ -30,6 +33,9 @@ impl Context {
     ///
     /// # Errors
     /// A `ValueError` without a credential service; what the service refuses.
+    ///
+    /// # Cancel safety
+    /// Dropping the future has no effect.
     pub async fn load_credential(&self, config: &AuthConfig) -> Result<Option<AuthCredential>, NodeError> {
         self.credentials()?.load_credential(config, self).await
     }

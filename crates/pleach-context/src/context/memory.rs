@@ -22,6 +22,9 @@ impl Context {
     ///
     /// # Errors
     /// A `ValueError` without a memory service; what the service refuses.
+    ///
+    /// # Cancel safety
+    /// Dropping the future has no effect.
     pub async fn search_memory(&self, query: impl Into<String>) -> Result<Vec<MemoryEntry>, NodeError> {
         let key = self.invocation().session_key();
         let request = SearchMemory::new(key.app_name.clone(), key.user_id.clone(), query);
@@ -32,6 +35,9 @@ impl Context {
     ///
     /// # Errors
     /// A `ValueError` without a memory service; what the service refuses.
+    ///
+    /// # Cancel safety
+    /// When the future is dropped, the service may have added the session; adding it again is safe.
     pub async fn add_session_to_memory(&self) -> Result<(), NodeError> {
         let ic = self.invocation();
         let (state, events) = (ic.with_state(Map::clone), ic.events());
@@ -43,6 +49,9 @@ impl Context {
     ///
     /// # Errors
     /// A `ValueError` without a memory service; what the service refuses.
+    ///
+    /// # Cancel safety
+    /// When the future is dropped, the service may have added the events; adding them again is safe.
     pub async fn add_events_to_memory(&self, events: Vec<Arc<pleach_core::Event>>) -> Result<(), NodeError> {
         let key = self.invocation().session_key();
         let request =
@@ -54,6 +63,9 @@ impl Context {
     ///
     /// # Errors
     /// A `ValueError` without a memory service, a `NotImplementedError` when the service has no such operation.
+    ///
+    /// # Cancel safety
+    /// When the future is dropped, the service may have added the entries; adding them again may store them twice.
     pub async fn add_memory(&self, memories: Vec<MemoryEntry>) -> Result<(), NodeError> {
         let key = self.invocation().session_key();
         let (app_name, user_id) = (key.app_name.clone(), key.user_id.clone());
@@ -65,6 +77,9 @@ impl Context {
     ///
     /// # Errors
     /// A `ValueError` without a memory service, a `NotImplementedError` when the service has no such operation.
+    ///
+    /// # Cancel safety
+    /// When the future is dropped, the entry is deleted or not; deleting it again is safe.
     pub async fn delete_memory(&self, memory_id: impl Into<String>) -> Result<(), NodeError> {
         let key = self.invocation().session_key();
         let request = DeleteMemory::new(key.app_name.clone(), key.user_id.clone(), memory_id);

@@ -28,7 +28,7 @@ pub use readonly::ReadonlyContext;
 pub use session_view::SessionView;
 pub use state::{Key, State, StateNumber};
 
-pub(crate) use checks::{MAX_DEPTH, check_question_id};
+pub(crate) use checks::{MAX_DEPTH, check_question_id, too_deep};
 
 use crate::engine::{ContextInner, RunState};
 

@@ -43,7 +43,10 @@ impl Context {
 
     fn tool_call(&self, method: &str) -> Result<String, NodeError> {
         let id = self.function_call_id();
-        id.ok_or_else(|| NodeError::value(format!("{method} requires function_call_id: it is for tool calls only.")))
+        id.ok_or_else(|| {
+            NodeError::value(format!("{method} requires function_call_id: it is for tool calls only."))
+                .with_hint("call it in the body of a tool; a node asks a person with `Context::ask`")
+        })
     }
 
     /// The id of the tool call that this context belongs to.

@@ -25,7 +25,7 @@ impl fmt::Debug for BackgroundChild {
 /// Returns the error of a question that a background child asks.
 #[must_use]
 pub fn asked_in_background() -> NodeError {
-    let message = "A dynamic node started with `run_detached` asked for input, but a detached node cannot be resumed. Wait for it with `Context::run`.";
+    let message = "A dynamic node started with `run_detached` asked for input, but a background child cannot be resumed. Wait for it with `Context::run`.";
     NodeError::new("RuntimeError", message)
 }
 

@@ -154,7 +154,8 @@ impl<'a> InvocationHandle<'a> {
         let calls = self.0.llm_calls.fetch_add(1, Ordering::Relaxed) + 1;
         if limit > 0 && calls > limit {
             let message = format!("Max number of llm calls limit of `{limit}` exceeded");
-            return Err(NodeError::new("LlmCallsLimitExceededError", message));
+            return Err(NodeError::new("LlmCallsLimitExceededError", message)
+                .with_hint("raise the limit with `RunConfig::max_llm_calls`, or end the loop that calls the model"));
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
 
 use super::{RunHandle, RunState};
-use crate::context::MAX_DEPTH;
+use crate::context::{MAX_DEPTH, too_deep};
 use crate::{Context, InvocationContext, NodeError, NodeKind, NodeSpec, Schema};
 
 pub(crate) struct ContextInner {
@@ -198,8 +198,7 @@ impl<'a> RunHandle<'a> {
         if self.0.inner.depth <= MAX_DEPTH {
             return Ok(());
         }
-        let text = format!("{} runs above each other: maximum recursion depth exceeded", self.0.inner.depth);
-        Err(NodeError::new("RecursionError", text))
+        Err(too_deep(self.0.inner.depth))
     }
 
     /// Fixes the path of the next child of this name.

@@ -16,6 +16,10 @@ use crate::{Context, Dynamic, Need, NodeError, NodeInput};
 ///
 /// A message is read as text where `T` wants a text, else as JSON; `Input<Content>` takes the message itself,
 /// `Input<NodeInput>` whatever came, unread, and `Input<Dynamic>` any JSON.
+///
+/// An input that is not a `T` fails the node with a `ValidationError` that names the field and the type it needs. The
+/// message of a `Deserialize` implementation of your own is replaced by a fixed sentence, because error texts are stored
+/// and such a message may quote the value. For a message of your own, take a wider type and check it in the handler.
 // R304, R504
 #[derive(Clone, Debug)]
 pub struct Input<T>(pub T);

@@ -69,6 +69,12 @@ pub fn bounded(value: Value) -> Option<Value> {
     None
 }
 
+/// Returns whether a value nests at most `levels` deep, without a deeper recursion.
+#[must_use]
+pub fn nests_within(value: &Value, levels: usize) -> bool {
+    is_within(value, levels)
+}
+
 /// Never deeper than `left` calls.
 fn is_within(value: &Value, left: usize) -> bool {
     match value {

@@ -66,7 +66,9 @@ fn by_time_type(time_type: Option<&str>, has_sessions: bool) -> Result<Option<Sq
     match time_type.map(str::to_ascii_uppercase).as_deref() {
         Some("REAL") => Ok(Some(SqliteLayout::Lite)),
         Some("DATETIME" | "TIMESTAMP") => Ok(Some(SqliteLayout::V1)),
-        Some(other) => Err(format!("its tables have an update_time of type {other:?}, which no known layout has")),
+        Some(other) => Err(format!(
+            "its tables have an update_time of type {other:?}, which no known layout has: use a file of its own"
+        )),
         None if has_sessions => Err(FOREIGN.to_owned()),
         None => Ok(None),
     }

@@ -109,7 +109,7 @@ pub async fn list_projected<S: Projection + ?Sized>(
         }
     }
     let what = format!("the inbox of app {}", request.app_name);
-    let reason = "another program drops or changes its tables, whose names begin with `pleach_`, while they are used";
+    let reason = "another program drops or changes its tables, whose names begin with `pleach_`, while they are used: stop it and list again";
     Err(SessionError::Unsupported { what, reason: reason.to_owned() })
 }
 

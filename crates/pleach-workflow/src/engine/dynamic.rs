@@ -61,7 +61,7 @@ impl Engine {
 fn fits(node: &dyn Node, root: &NodePath, path: &NodePath, history: &History) -> Result<(), NodeError> {
     if let Some(other) = history.children(root).next().filter(|_| history.run(path).is_none()) {
         let message = format!(
-            "The root node was '{}' when this invocation was recorded, and is '{}' now. Go on with that root, or start a new invocation.",
+            "The root node was '{}' when this invocation was recorded, and is '{}' now. Resume with that root, or start a new invocation.",
             other.path.name(),
             path.name()
         );

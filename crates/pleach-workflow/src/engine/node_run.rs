@@ -285,7 +285,10 @@ impl<'a> NodeRun<'a> {
             self.ctx.invocation().engine().queue().forget(ticket);
         }
         let (name, limit) = (self.ctx.node_name(), self.node.spec().timeout.unwrap_or_default().as_secs_f64());
-        Some(NodeError::new("NodeTimeoutError", format!("Node '{name}' timed out after {limit:?} seconds.")))
+        Some(
+            NodeError::new("NodeTimeoutError", format!("Node '{name}' timed out after {limit:?} seconds."))
+                .with_hint("give the node a longer `timeout`, or let it do less in one run"),
+        )
     }
 
     /// Ends a pending body when all its calls wait for the outside world.

@@ -147,7 +147,11 @@ fn recorded_output(node: &dyn Node, record: &RunRecord) -> Result<NodeInput, Nod
         return Ok(NodeInput::json(fitting));
     }
     if parsed.is_string() {
-        let message = format!("the recorded output of '{}' does not fit its schema '{}'", spec.name, schema.name());
+        let message = format!(
+            "the recorded output of node '{}' does not fit its schema '{}': the schema has changed since the node ran. Resume with the workflow that recorded it, or start a new invocation.",
+            spec.name,
+            schema.name()
+        );
         return Err(NodeError::data(message));
     }
     tracing::warn!(node = %spec.name, "the recorded output does not fit the schema; it is used as it is");

@@ -88,7 +88,7 @@ impl<T: Serialize + 'static> IntoYield<marker::AnySerializable> for T {
         if let Some(value) = any.downcast_mut::<Option<Value>>().and_then(Option::take) {
             return Ok(Flow::output(value));
         }
-        let value = pleach_core::to_json(value).map_err(|error| NodeError::validation(error.to_string()))?;
+        let value = pleach_core::to_json(value).map_err(no_json)?;
         Ok(Flow::output(value))
     }
 }
@@ -121,7 +121,9 @@ where
         let items = self.filter_map(|item| {
             let item = match item.into_flow() {
                 Ok(Flow::Done(item)) => item.map(Ok),
-                Ok(Flow::Stream(_)) => Some(Err(NodeError::value("a stream of streams cannot be yielded"))),
+                Ok(Flow::Stream(_)) => Some(Err(NodeError::value(
+                    "a stream of a node cannot yield streams: yield the items of the inner stream",
+                ))),
                 Err(error) => Some(Err(error)),
             };
             std::future::ready(item)
@@ -222,11 +224,16 @@ impl<T: Serialize + 'static, R: Routes> IntoYield<marker::Routed> for Output<T, 
     type Out = T;
 
     fn into_flow(self) -> Result<Flow, NodeError> {
-        let value = pleach_core::into_json(self.value).map_err(|error| NodeError::validation(error.to_string()))?;
+        let value = pleach_core::into_json(self.value).map_err(no_json)?;
         Ok(Flow::Done(Some(Yield::from(self.event.with_output(value)))))
     }
 
     fn routes() -> Option<&'static [&'static str]> {
         R::ROUTES
     }
+}
+
+/// The error for an output that has no JSON form.
+fn no_json(error: serde_json::Error) -> NodeError {
+    NodeError::validation(format!("the output has no JSON form: {error}"))
 }

@@ -121,7 +121,10 @@ impl<In, Out> FunctionNode<In, Out> {
             spec.faults.retain(|fault| gates.iter().all(|(_, rule, _)| fault.rule != *rule));
             spec.rerun_on_resume = rerun.unwrap_or(gates.iter().any(|(.., gated)| *gated));
             for (gate, rule, _) in gates.into_iter().filter(|(.., gated)| *gated && rerun == Some(false)) {
-                let message = format!("FunctionNode '{}' with {gate} requires rerun_on_resume=True.", spec.name);
+                let message = format!(
+                    "FunctionNode '{}' with {gate} requires rerun_on_resume=True. Leave `.rerun_on_resume(false)` out.",
+                    spec.name
+                );
                 spec.faults.push(NodeFault { rule, message });
             }
         })

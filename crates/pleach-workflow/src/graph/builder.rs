@@ -256,7 +256,13 @@ impl<W> WorkflowBuilder<W> {
         let end = End::Node { graph: last.graph, index: last.index };
         let terminal = self.owns(end) && !self.draft.links.iter().any(|link| link.from == end);
         if !terminal {
-            let message = "the last node of a workflow must be one of its nodes without outgoing edges";
+            let message = match self.draft.nodes.get(last.index).filter(|_| last.graph == self.graph) {
+                Some(node) => format!(
+                    "node '{}' is not a last node, because edges leave it: give `build_to` a node without outgoing edges",
+                    node.spec().name
+                ),
+                None => "`build_to` got a handle of another workflow: give it a node of this one".to_owned(),
+            };
             self.draft.misuses.push(Fault::config("last_not_terminal", message));
         }
         self.finish()

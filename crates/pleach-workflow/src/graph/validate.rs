@@ -56,8 +56,10 @@ fn duplicate_names(draft: &Draft) -> Vec<Fault> {
     if doubled.is_empty() {
         return Vec::new();
     }
-    let message =
-        format!("Duplicate node names found: {}. Names are stored in paths and must differ.", quoted(&doubled));
+    let message = format!(
+        "Duplicate node names found: {}. Names are stored in paths and must differ: rename one of each.",
+        quoted(&doubled)
+    );
     vec![Fault::graph("duplicate_node_names", message)]
 }
 

@@ -66,5 +66,5 @@ fn no_arguments(given: &Value) -> NodeError {
     };
     let message =
         format!("The input to ToolNode must be a dictionary of tool arguments or None, but got <class '{kind}'>.");
-    NodeError::new("TypeError", message)
+    NodeError::new("TypeError", message).with_hint("give the node an object with the tool's arguments")
 }

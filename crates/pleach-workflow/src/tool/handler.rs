@@ -69,7 +69,8 @@ pub trait ToolReply<M>: 'static {
 #[diagnostic::do_not_recommend]
 impl<T: Serialize + 'static> ToolReply<marker::AnySerializable> for T {
     fn into_reply(self) -> Result<Value, NodeError> {
-        pleach_core::to_json(self).map_err(|error| NodeError::validation(error.to_string()))
+        pleach_core::to_json(self)
+            .map_err(|error| NodeError::validation(format!("the result of the tool has no JSON form: {error}")))
     }
 }
 

@@ -151,6 +151,9 @@ fn spec(name: SmolStr, tool: &dyn Tool) -> NodeSpec {
 /// # Errors
 /// The error of the tool's own check; a `ValueError` outside a tool call.
 ///
+/// # Cancel safety
+/// Dropping the future drops the tool's own check; nothing is asked then.
+///
 /// ADK: `apply_confirmation_gate`
 pub async fn confirmation_gate(tool: &dyn Tool, args: &Map, ctx: &ToolContext) -> Result<Option<Value>, NodeError> {
     if !tool.check_require_confirmation(args, ctx).await? {

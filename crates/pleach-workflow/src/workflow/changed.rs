@@ -36,7 +36,7 @@ const NOT_REACHED: &str = "no edge leads to it any more over what has happened";
 /// Returns the error for a recorded run of `node` that does not fit the workflow.
 pub(super) fn changed(name: &str, path: &NodePath, node: &str, what: &str) -> NodeError {
     let message = format!(
-        "Workflow '{name}' has changed since its run '{path}' was recorded: node '{node}' has run, and {what}. Go on with the workflow that recorded it, or start a new invocation."
+        "Workflow '{name}' has changed since its run '{path}' was recorded: node '{node}' has run, and {what}. Resume with the workflow that recorded it, or start a new invocation."
     );
     NodeError::new("WorkflowChangedError", message)
 }

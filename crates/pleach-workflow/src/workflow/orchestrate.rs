@@ -357,7 +357,8 @@ impl<'a> Orchestration<'a> {
         let message = format!(
             "Replay divergence detected: history continues with '{awaited}', which this workflow does not reach."
         );
-        Err(NodeError::new("WorkflowInvariantError", message))
+        let hint = "resume with the workflow that recorded it, or start a new invocation";
+        Err(NodeError::new("WorkflowInvariantError", message).with_hint(hint))
     }
 
     /// Handles an end: triggers successors and queues the workflow's own events. Returns the failure of a failed run.
@@ -447,7 +448,8 @@ impl<'a> Orchestration<'a> {
             let message = format!(
                 "Workflow {name}: multiple terminal nodes produced output ({count}). A workflow must have at most one terminal output."
             );
-            return Err(NodeError::new("WorkflowConfigurationError", message));
+            let hint = "join the nodes, or let only one of them return a value";
+            return Err(NodeError::new("WorkflowConfigurationError", message).with_hint(hint));
         }
         let last = match outputs.pop() {
             Some(output) => {

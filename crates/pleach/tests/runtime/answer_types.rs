@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use pleach::Yield;
 use pleach::prelude::*;
+use pleach::{FunctionResponse, Map, Yield};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::support::{runner, trace};
+use crate::support::{runner, stored, trace};
 
 #[derive(Debug, Serialize, Deserialize, JsonSchema, PartialEq)]
 #[serde(rename_all = "snake_case")]
@@ -224,4 +224,41 @@ async fn a1_a_child_whose_type_refuses_the_answer_asks_again() {
     let error = runner.answer("s1", "q", 3).unwrap().output::<Value>().await.unwrap_err();
     assert!(matches!(&error, RunError::Waiting(_)), "{error}");
     assert_eq!(runner.answer("s1", "q", 4).unwrap().output::<Even>().await.unwrap(), Even(4));
+}
+
+/// Issue 10 E: an answer that no store keeps is the answer's fault, whichever way it is sent.
+#[tokio::test]
+async fn an_answer_that_cannot_be_stored_is_refused_as_an_answer() {
+    let deep = |levels| (0..levels).fold(Value::Null, |inner, _| json!([inner]));
+    let mut refused = Vec::new();
+    for answer in (115..130).chain([400]).map(deep).chain([json!({ "note": "a\0b" })]) {
+        for is_wire in [false, true] {
+            let (runner, sessions) = runner(FunctionNode::new("ask", async || RequestInput::<Value>::ask("q", "?")));
+            trace(runner.run("ana", "s1", "go")).await;
+            let before = stored(&sessions).await;
+            let map = || Map::from_iter([("result".to_owned(), answer.clone())]);
+            let run = match is_wire {
+                true => Ok(runner.run("ana", "s1", Part::function_response(FunctionResponse::new("q", "f", map())))),
+                false => runner.answer("s1", "q", &answer),
+            };
+            let Err(error) = (match run {
+                Ok(run) => run.output::<Value>().await,
+                Err(error) => Err(error),
+            }) else {
+                continue;
+            };
+            assert!(matches!(&error, RunError::Answer { id, .. } if id == "q"), "{error:?}");
+            refused.push(error.to_string());
+            assert_eq!(stored(&sessions).await, before);
+        }
+    }
+    let text = |field: &str, reason: &str| {
+        format!("the answer to question 'q' does not fit: {field}: {reason}; nothing was stored, answer it again")
+    };
+    assert!(refused.len() > 4, "{refused:?}");
+    assert_eq!(refused[0], text("response cannot be stored", "its values are nested more than 127 levels deep"));
+    assert_eq!(
+        refused.last().unwrap(),
+        &text("response.result.note cannot be stored", "the text contains the character U+0000")
+    );
 }

@@ -61,7 +61,7 @@ async fn a_node_that_is_gone_or_renamed_is_named_and_nothing_runs() {
         let expected = format!(
             "! WorkflowChangedError: Workflow 'wf' has changed since its run 'wf@1' was recorded: node '{gone}' has run, \
              and is not in it any more. \
-             Go on with the workflow that recorded it, or start a new invocation."
+             Resume with the workflow that recorded it, or start a new invocation."
         );
         assert_eq!(lines, [expected]);
         assert_eq!(calls.load(Ordering::Relaxed), 0);
@@ -75,7 +75,7 @@ async fn an_edge_that_no_longer_leads_there_is_named_and_nothing_runs() {
     let lines = answered(&sessions, workflow(&calls, "wf", NAMES, "elsewhere")).await;
     let expected = "! WorkflowChangedError: Workflow 'wf' has changed since its run 'wf@1' was recorded: node 'ask' has run, \
                     and no edge leads to it any more over what has happened. \
-                    Go on with the workflow that recorded it, or start a new invocation.";
+                    Resume with the workflow that recorded it, or start a new invocation.";
     assert_eq!((lines, calls.load(Ordering::Relaxed)), (vec![expected.to_owned()], 0));
 }
 
@@ -87,7 +87,7 @@ async fn another_root_and_a_change_deep_inside_are_found_before_anything_runs() 
     assert_eq!(
         lines,
         ["! WorkflowChangedError: The root node was 'wf' when this invocation was recorded, and is 'other' now. \
-          Go on with that root, or start a new invocation."]
+          Resume with that root, or start a new invocation."]
     );
 
     let nested = |calls: &Calls, names| {

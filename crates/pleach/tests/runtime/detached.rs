@@ -78,7 +78,7 @@ async fn r643_it_may_ask_nothing() {
     let child = |_| FunctionNode::new("late", ask);
     let (runner, _) = runner(workflow(child));
     let lines = trace(runner.run("ana", "s1", "go")).await;
-    let why = "RuntimeError: A dynamic node started with `run_detached` asked for input, but a detached node cannot be resumed. Wait for it with `Context::run`.";
+    let why = "RuntimeError: A dynamic node started with `run_detached` asked for input, but a background child cannot be resumed. Wait for it with `Context::run`.";
     assert!(lines.contains(&format!("wf@1/parent@1/late@1: {why}")), "{lines:?}");
     assert_eq!((lines.len(), lines[3].as_str()), (4, format!("! {why}").as_str()));
 }
@@ -241,7 +241,7 @@ async fn r643_what_cannot_be_left_alone_is_refused() {
     });
     let (root, _) = runner(alone.rerun_on_resume(true));
     let lines = trace(root.run("ana", "s1", "go")).await;
-    assert!(lines[0].contains("ValueError: No workflow is around node 'alone'"), "{lines:?}");
+    assert!(lines[0].contains("ValueError: node 'alone' is not part of a workflow"), "{lines:?}");
 
     let mut wf = Workflow::builder("wf");
     let parent = FunctionNode::new("parent", async |ctx: Context| -> Result<String> {

@@ -401,3 +401,26 @@ async fn c7_an_invocation_that_waits_for_the_rest_of_its_answers_is_not_run_by_a
     assert_eq!((runs.load(Ordering::Relaxed), events(&runner).await), (before, stored));
     assert_eq!(runner.answer("s1", "q2", "b").unwrap().output::<String>().await.unwrap(), "ab");
 }
+
+/// A workflow of a resumable app notes behind the question how far it is.
+#[tokio::test]
+async fn c7_a_start_of_an_invocation_that_waits_again_gives_its_questions() {
+    for resumable in [false, true] {
+        let ask = FunctionNode::new("ask", async |ctx: Context| {
+            let (a, b) = futures::join!(ctx.ask::<bool>("a", "?"), ctx.ask::<bool>("b", "?"));
+            Ok::<_, NodeError>(a? && b?)
+        });
+        let mut wf = Workflow::builder("wf");
+        let ask = wf.add(ask.rerun_on_resume(true));
+        let sessions = Arc::new(InMemorySessionService::new());
+        let builder = Runner::builder("t").root(wf.edge(START, ask).build().unwrap()).sessions(sessions);
+        let runner = builder.clock(StillClock).ids(SeqIds::new()).resumable(resumable).build().unwrap();
+        trace(start(&runner, "go")).await;
+        trace(runner.answer("s1", "a", true).unwrap()).await;
+        let before = events(&runner).await;
+        let error = start(&runner, "go").output::<bool>().await.unwrap_err();
+        let RunError::Waiting(open) = &error else { panic!("resumable {resumable}: {error:?}") };
+        assert_eq!((open.len(), open[0].id.as_str()), (1, "b"));
+        assert_eq!(events(&runner).await, before);
+    }
+}

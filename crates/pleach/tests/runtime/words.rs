@@ -7,7 +7,7 @@ use pleach::prelude::*;
 use pleach::{ArtifactError, InvocationId, MemoryError, RunRequest, SessionError, with_causes};
 use serde_json::json;
 
-use crate::support::{key, runner, trace};
+use crate::support::{key, runner, stored, trace};
 
 fn locked() -> SessionError {
     let source = Box::new(io::Error::other("database is locked"));
@@ -81,5 +81,56 @@ async fn a_changed_workflow_says_how_to_go_on() {
     let after = Runner::builder("t").root(renamed).sessions(sessions).build().unwrap();
     let error = after.answer("s1", "q", true).unwrap().output::<i64>().await.unwrap_err();
     assert_eq!(error.code(), "WorkflowChangedError");
-    assert!(error.to_string().ends_with("Go on with that root, or start a new invocation."), "{error}");
+    assert!(error.to_string().ends_with("Resume with that root, or start a new invocation."), "{error}");
+}
+
+/// Issue 10 E: what `Display` adds to a text that is stored as google-adk words it.
+#[tokio::test]
+async fn every_text_of_google_adk_gets_its_remedy() {
+    async fn check(node: impl pleach::Node, message: &str, remedy: &str) {
+        let (runner, sessions) = runner(node);
+        let error = runner.run("ana", "s1", "go").output::<serde_json::Value>().await.unwrap_err();
+        let text = error.to_string();
+        assert_eq!(error.message(), message, "{text}");
+        assert!(text.ends_with(&format!(": {remedy}")), "{text}");
+        let stored = stored(&sessions).await;
+        assert!(stored.iter().all(|line| !line.contains(remedy)), "the stored text is google-adk's: {stored:?}");
+    }
+    let confirm = FunctionNode::new("n", async |ctx: Context| ctx.request_confirmation("sure?", None));
+    let message = "request_confirmation requires function_call_id: it is for tool calls only.";
+    check(confirm, message, "call it in the body of a tool; a node asks a person with `Context::ask`").await;
+    let twice = FunctionNode::new("n", async |ctx: Context| ctx.set_output(1).and_then(|()| ctx.set_output(2)));
+    let message = "Output already set. A node can produce at most one output.";
+    check(twice, message, "return it, emit it or call `set_output`, but only one of them").await;
+    let state = FunctionNode::new("n", async |ctx: Context| ctx.state().get::<u32>("total"));
+    check(state, "'total'", "the state has no such key; set it first, or read it with `try_get`").await;
+}
+
+/// Issue 10 E: a message that cannot be taken says what to send instead.
+#[tokio::test]
+async fn a_message_that_cannot_be_taken_says_what_to_send() {
+    let (runner, _) = runner(FunctionNode::new("ask", async || RequestInput::<bool>::ask("q", "?")));
+    trace(runner.run("ana", "s1", "go")).await;
+    let call = Part::function_call(pleach::FunctionCall::new("1", "f", pleach::Map::new()));
+    let error = runner.run("ana", "s1", call).output::<bool>().await.unwrap_err();
+    assert_eq!(error.message(), "User message cannot contain function calls.");
+    let text = "User message cannot contain function calls: send text, or function responses that answer questions; \
+                nothing was stored";
+    assert_eq!(error.to_string(), text);
+}
+
+/// Issue 10 E: no public error ends with its cause alone.
+#[test]
+fn errors_of_services_say_what_to_do() {
+    let cause = || "no route to host".into();
+    let texts = [
+        SessionError::Storage { backend: "x", source: cause() }.to_string(),
+        MemoryError::Storage { backend: "x", source: cause() }.to_string(),
+        ArtifactError::Storage { backend: "x", source: cause() }.to_string(),
+    ];
+    for text in texts {
+        assert!(text.ends_with("no route to host; look into the log of the storage, then try again"), "{text}");
+    }
+    let reference = ArtifactError::InvalidReference { uri: "artifact://a".to_owned(), reason: "" };
+    assert!(reference.to_string().starts_with("artifact reference `artifact://a`"), "{reference}");
 }
