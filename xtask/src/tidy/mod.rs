@@ -1,9 +1,10 @@
 //! `tidy`: the rules of the workspace that no compiler checks.
 //!
 //! Each finding names a file and a line. `edges` compares the dependencies with the layer table, `manifests` reads what a
-//! registry shows, `sources` the source files, `cases` and `rules` the tables of edge cases and of rules, `paths` the paths
+//! registry shows, `sources` the source files, `cancel` the documentation of async functions, `cases` and `rules` the tables of edge cases and of rules, `paths` the paths
 //! that documents name; `dialect` counts words and `sizes` the lines of the lowest crates.
 
+mod cancel;
 mod cases;
 mod dialect;
 mod edges;
@@ -41,6 +42,7 @@ pub(crate) fn run() -> anyhow::Result<bool> {
             if file.extension().is_some_and(|extension| extension == "rs") {
                 files += 1;
                 findings.extend(sources::check(file, text));
+                findings.extend(cancel::check(file, text));
             }
         }
     }
