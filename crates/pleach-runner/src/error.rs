@@ -229,7 +229,7 @@ pub(crate) fn open_ids(open: &[Question]) -> Vec<String> {
 
 fn open_text(open: &[String]) -> String {
     match open {
-        [] => "no question of the session is open".to_owned(),
+        [] => "none is open".to_owned(),
         open => format!("open are {}", quoted(open)),
     }
 }

@@ -1,4 +1,4 @@
-//! Every public async function of a library says what happens when its future is dropped.
+//! Every public async function of a library documents what happens when its future is dropped.
 
 use std::path::Path;
 

@@ -1,8 +1,9 @@
 //! `tidy`: the rules of the workspace that no compiler checks.
 //!
 //! Each finding names a file and a line. `edges` compares the dependencies with the layer table, `manifests` reads what a
-//! registry shows, `sources` the source files, `cancel` the documentation of async functions, `cases` and `rules` the tables of edge cases and of rules, `paths` the paths
-//! that documents name; `dialect` counts words and `sizes` the lines of the lowest crates.
+//! registry shows, `sources` the source files, `cancel` the documentation of async functions, `cases` and `rules` the tables
+//! of edge cases and of rules, `paths` the paths that documents name; `dialect` counts words and `sizes` the lines of the
+//! lowest crates.
 
 mod cancel;
 mod cases;

@@ -13,12 +13,24 @@ impl From<CoerceError> for NodeError {
 
 impl From<SchemaError> for NodeError {
     fn from(error: SchemaError) -> Self {
-        Self::new(error.code(), error.to_string())
+        let node_error = Self::new(error.code(), error.to_string());
+        match error {
+            SchemaError::UndeclaredKey { .. } => node_error.with_hint("use one of them, or add the key to the schema"),
+            _ => node_error,
+        }
     }
 }
 
 impl From<AuthError> for NodeError {
     fn from(error: AuthError) -> Self {
-        Self::new(error.code(), error.to_string())
+        let node_error = Self::new(error.code(), error.to_string());
+        match error {
+            AuthError::EmptyScheme | AuthError::Incomplete { .. } | AuthError::NoEndpoint(_) => {
+                node_error.with_hint("complete the `AuthConfig` of the node or tool")
+            }
+            AuthError::UnsupportedChallenge(_) => node_error.with_hint("leave `code_challenge_method` out"),
+            // Its text has the remedy.
+            _ => node_error,
+        }
     }
 }

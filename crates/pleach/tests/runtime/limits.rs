@@ -237,7 +237,7 @@ async fn c3_values_nested_too_deep_are_refused_by_the_services() {
     }
     let response = FunctionResponse::new("1", "f", nested_map(DEEP));
     let refused = runner.run("ana", "s1", Part::function_response(response)).output::<Value>().await.unwrap_err();
-    assert_eq!(refused.code(), "UnstorableValueError", "{refused}");
+    assert!(matches!(&refused, RunError::Answer { id, .. } if id == "1"), "{refused:?}");
 }
 
 /// A level of nested workflows takes about 6 KB of stack in a build without optimisation, so that 128 of them fit. Bodies that take
