@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 /// The arguments of a tool call. The fields of `T` are the parameters; models see their documentation.
 ///
-/// Fields with a default and `Option`s need not be given, and what `T` does not know is dropped. Texts that are numbers are
-/// read as numbers where numbers are wanted.
+/// Fields with a default and `Option`s are optional, and unknown arguments are dropped. A numeric string is accepted
+/// where `T` expects a number.
 ///
 /// Arguments that are not a `T` are answered to the model with the name of the argument and the type it needs. The
 /// message of a `Deserialize` implementation of your own is replaced by a fixed sentence, because it may quote the value.
