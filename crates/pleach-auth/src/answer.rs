@@ -5,7 +5,8 @@ use pleach_core::AuthConfig;
 use serde_json::Value;
 
 use crate::client::{CLIENT_ID, CLIENT_SECRET};
-use crate::request::{EXCHANGED, RAW, state_key, verifier_key};
+use crate::config::{EXCHANGED, RAW};
+use crate::request::{state_key, verifier_key};
 use crate::{AuthCredential, AuthError, ClientFields, with_client, without_client_secret};
 
 /// The fields that a sent credential takes from the request when it lacks them.

@@ -9,6 +9,7 @@
 
 mod answer;
 mod client;
+mod config;
 mod credential;
 mod error;
 mod key;

@@ -8,7 +8,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use crate::AuthError;
-use crate::request::{EXCHANGED, RAW};
+use crate::config::{EXCHANGED, RAW};
 
 /// Returns the credential that a client completes by signing in; `None` when `config` needs no sign-in, or already has the
 /// address.

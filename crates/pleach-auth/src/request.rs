@@ -5,11 +5,9 @@ use std::fmt;
 use pleach_core::{AuthConfig, Content, Event, FunctionCall, IdGen, Map, Part, REQUEST_CREDENTIAL, to_camel};
 use serde_json::{Value, json};
 
+use crate::config::{EXCHANGED, RAW};
 use crate::key::without_nulls;
 use crate::{AuthError, credential_key, oauth};
-
-pub(crate) const RAW: &str = "raw_auth_credential";
-pub(crate) const EXCHANGED: &str = "exchanged_auth_credential";
 
 /// Returns the config as the client sees it: with the sign-in address and the credential's key, without the agent's secrets.
 /// A config that is such a request already stays as it is.

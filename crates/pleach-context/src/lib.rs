@@ -44,7 +44,7 @@ pub use node::{
 };
 pub use pleach_auth::AuthCredential;
 pub use pleach_schema::{AnswerType, BadArgument, Field, Schema, coerce_arguments, json_or_text};
-pub use pleach_session::live_events_of;
+pub use pleach_session::effective_events_of;
 pub use plugin::{Hook, Plugin};
 pub use retry::RetryConfig;
 pub use run_config::{RunConfig, StreamingMode};

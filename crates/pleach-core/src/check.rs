@@ -8,9 +8,9 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::ser::{CharEscape, Formatter, Serializer};
 
-use crate::depth::check_ops;
-use crate::depth::limited::{Limited, Room};
-use crate::{Content, Event, Map, Part, RouteKey};
+use crate::depth::is_within;
+use crate::depth::limited::{DEEP, DEEPEST, DepthBudget, Limited};
+use crate::{Content, Event, Map, Part, RouteKey, StateOp};
 
 /// Says which text of an event or a state cannot be stored, and why.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -23,22 +23,18 @@ pub struct Unstorable {
 }
 
 const NUL: &str = "the text contains the character U+0000";
-pub(crate) const DEEP: &str = "its values are nested more than 127 levels deep";
-
-/// The deepest JSON that can be read back, in levels: the reader's own limit is 128.
-pub const DEEPEST: usize = 127;
 /// How deep the quick look goes: the thorough check decides about deeper values.
 pub(crate) const QUICK: usize = 32;
 
 /// Where a value stands, linked from the inside out so that nothing is built unless something is wrong.
 #[derive(Clone, Copy)]
-enum Place<'a> {
+enum Location<'a> {
     Root(&'a str),
-    Key(&'a Place<'a>, &'a str),
-    Index(&'a Place<'a>, usize),
+    Key(&'a Location<'a>, &'a str),
+    Index(&'a Location<'a>, usize),
 }
 
-impl fmt::Display for Place<'_> {
+impl fmt::Display for Location<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Root(name) => f.write_str(name),
@@ -49,7 +45,7 @@ impl fmt::Display for Place<'_> {
     }
 }
 
-impl Place<'_> {
+impl Location<'_> {
     fn level(&self) -> usize {
         match self {
             Self::Root(_) => 0,
@@ -57,7 +53,7 @@ impl Place<'_> {
         }
     }
 
-    /// The place itself or what it is in, at most three steps from the root: a path of 128 is unreadable.
+    /// The location itself or what it is in, at most three steps from the root: a path of 128 is unreadable.
     fn nearby(&self) -> &Self {
         match self {
             Self::Key(outer, _) | Self::Index(outer, _) if self.level() > 3 => outer.nearby(),
@@ -66,38 +62,38 @@ impl Place<'_> {
     }
 }
 
-fn text(place: &Place<'_>, text: &str) -> Result<(), Unstorable> {
+fn text(location: &Location<'_>, text: &str) -> Result<(), Unstorable> {
     if !text.as_bytes().contains(&0) {
         return Ok(());
     }
-    Err(Unstorable { field: place.to_string(), reason: NUL })
+    Err(Unstorable { field: location.to_string(), reason: NUL })
 }
 
-fn map(place: &Place<'_>, map: &Map, depth: usize) -> Result<(), Unstorable> {
-    let depth = deeper(place, depth)?;
+fn map(location: &Location<'_>, map: &Map, depth: usize) -> Result<(), Unstorable> {
+    let depth = deeper(location, depth)?;
     map.iter().try_for_each(|(key, member)| {
-        let place = Place::Key(place, key);
-        text(&place, key)?;
-        value(&place, member, depth)
+        let location = Location::Key(location, key);
+        text(&location, key)?;
+        value(&location, member, depth)
     })
 }
 
 /// One level deeper than `depth`, if there is one.
-fn deeper(place: &Place<'_>, depth: usize) -> Result<usize, Unstorable> {
+fn deeper(location: &Location<'_>, depth: usize) -> Result<usize, Unstorable> {
     match depth {
         ..DEEPEST => Ok(depth + 1),
-        _ => Err(Unstorable { field: place.nearby().to_string(), reason: DEEP }),
+        _ => Err(Unstorable { field: location.nearby().to_string(), reason: DEEP }),
     }
 }
 
-fn value(place: &Place<'_>, checked: &Value, depth: usize) -> Result<(), Unstorable> {
+fn value(location: &Location<'_>, checked: &Value, depth: usize) -> Result<(), Unstorable> {
     match checked {
-        Value::String(string) => text(place, string),
+        Value::String(string) => text(location, string),
         Value::Array(items) => {
-            let depth = deeper(place, depth)?;
-            items.iter().enumerate().try_for_each(|(index, item)| value(&Place::Index(place, index), item, depth))
+            let depth = deeper(location, depth)?;
+            items.iter().enumerate().try_for_each(|(index, item)| value(&Location::Index(location, index), item, depth))
         }
-        Value::Object(object) => map(place, object, depth),
+        Value::Object(object) => map(location, object, depth),
         Value::Null | Value::Bool(_) | Value::Number(_) => Ok(()),
     }
 }
@@ -107,7 +103,7 @@ fn value(place: &Place<'_>, checked: &Value, depth: usize) -> Result<(), Unstora
 /// # Errors
 /// [`Unstorable`] when a text or a key in it contains U+0000, or when it nests deeper than a reader goes.
 pub fn check_storable(field: &str, checked: &Value) -> Result<(), Unstorable> {
-    value(&Place::Root(field), checked, 0)
+    value(&Location::Root(field), checked, 0)
 }
 
 /// Checks a state or another map; `field` names it in the error.
@@ -115,7 +111,7 @@ pub fn check_storable(field: &str, checked: &Value) -> Result<(), Unstorable> {
 /// # Errors
 /// [`Unstorable`] when a text or a key in it contains U+0000, or when it nests deeper than a reader goes.
 pub fn check_map(field: &str, checked: &Map) -> Result<(), Unstorable> {
-    map(&Place::Root(field), checked, 0)
+    map(&Location::Root(field), checked, 0)
 }
 
 impl Unstorable {
@@ -124,6 +120,17 @@ impl Unstorable {
     pub fn is_too_deep(&self) -> bool {
         self.reason == DEEP
     }
+}
+
+/// The operations of an event are not in its JSON: nothing but this looks at them before they are applied.
+pub(crate) fn check_ops(event: &Event) -> Result<(), Unstorable> {
+    let ops = event.actions().state_ops().iter();
+    // Event, actions, delta and perhaps a list are around the value.
+    let mut deep =
+        ops.filter(|(_, ops)| !ops.iter().flat_map(StateOp::values).all(|value| is_within(value, DEEPEST - 4)));
+    let too_deep =
+        |key: &str| Unstorable { field: format!("actions.state_delta.{}", key.escape_debug()), reason: DEEP };
+    deep.next().map_or(Ok(()), |(key, _)| Err(too_deep(key)))
 }
 
 /// Checks everything an event would write.
@@ -202,9 +209,9 @@ where
 
 /// The slow way, taken only when something is wrong: it knows where.
 pub(crate) fn find<T: Serialize + ?Sized>(field: &str, wrong: &T) -> Unstorable {
-    let place = Place::Root(field);
-    let json = wrong.serialize(Limited { inner: serde_json::value::Serializer, room: Room::CUT });
-    let found = json.ok().and_then(|json| value(&place, &json, 0).err());
+    let location = Location::Root(field);
+    let json = wrong.serialize(Limited { inner: serde_json::value::Serializer, budget: DepthBudget::CUT });
+    let found = json.ok().and_then(|json| value(&location, &json, 0).err());
     found.unwrap_or_else(|| Unstorable { field: field.to_owned(), reason: "the value has no JSON form" })
 }
 
@@ -266,7 +273,7 @@ mod tests {
     use super::{Value, check_event, check_map, check_storable, to_storable_json};
     use crate::{Event, Part};
 
-    // S47, edge case 62: the error names the place of the text.
+    // S47, edge case 62: the error names the location of the text.
     #[test]
     fn nul_is_refused_by_name() {
         let in_state = Event::new().with_state("note", json!(["a", "b", {"x": "c\0"}]));

@@ -141,7 +141,6 @@ impl<T> Present for Option<T> {
 impl Present for String {}
 impl Present for bool {}
 impl Present for crate::Map {}
-impl Present for crate::NodePath {}
 impl<T> Present for Vec<T> {}
 
 /// Implements [`Fields`] for an enum of field names.

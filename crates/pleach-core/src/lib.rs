@@ -17,6 +17,7 @@ mod content;
 mod delta;
 mod depth;
 mod event;
+mod event_depth;
 mod ids;
 mod json;
 mod owned;
@@ -47,8 +48,10 @@ pub use content::{
     FunctionResponsePart, Message, Part, ToolCall, ToolResponse, VideoMetadata,
 };
 pub use delta::{ScopedDelta, apply, merge_view, split_delta, take_temp};
-pub use depth::{bounded, bounded_event, discard, discard_event, into_json, nests_within, to_json};
+pub use depth::limited::DEEPEST;
+pub use depth::{bounded, discard, into_json, nests_within, to_json};
 pub use event::{Event, ModelInfo, NodeInfo, OutputFor};
+pub use event_depth::{bounded_event, discard_event};
 pub use ids::{AppName, EventId, InvocationId, SessionId, SessionKey, UserId};
 pub use owned::{AuthConfig, AuthDocument, Owned};
 pub use path::NodePath;

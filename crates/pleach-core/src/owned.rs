@@ -100,13 +100,13 @@ macro_rules! document {
     };
 }
 
-document!(Owned, Place::Framework);
-document!(AuthConfig, Place::Auth);
-document!(AuthDocument, Place::Auth);
+document!(Owned, KeyOwner::Framework);
+document!(AuthConfig, KeyOwner::Auth);
+document!(AuthDocument, KeyOwner::Auth);
 
 /// Whose the keys of an object are.
 #[derive(Clone, Copy, PartialEq)]
-enum Place {
+enum KeyOwner {
     /// The framework's, all the way down.
     Framework,
     /// The framework's auth models.
@@ -117,7 +117,7 @@ enum Place {
     User,
 }
 
-impl Place {
+impl KeyOwner {
     /// Whose the keys of the member `key` (snake_case) are.
     fn inside(self, key: &str) -> Self {
         match (self, key) {
@@ -148,8 +148,8 @@ impl Place {
     }
 }
 
-fn to_snake(value: &mut Value, place: Place) {
-    if place == Place::User {
+fn to_snake(value: &mut Value, place: KeyOwner) {
+    if place == KeyOwner::User {
         return;
     }
     match value {
@@ -159,7 +159,7 @@ fn to_snake(value: &mut Value, place: Place) {
     }
 }
 
-fn map_to_snake(map: &mut Map, place: Place) {
+fn map_to_snake(map: &mut Map, place: KeyOwner) {
     // Usually nothing has to be renamed; then the members are only visited.
     if map.keys().any(|key| place.kept_name(key).is_some()) {
         let (renamed, right): (Vec<_>, Vec<_>) =
@@ -174,13 +174,13 @@ fn map_to_snake(map: &mut Map, place: Place) {
 }
 
 /// Writes a document so that the camelCase adaptor sees which keys are the framework's.
-struct View<'a>(&'a Value, Place);
+struct View<'a>(&'a Value, KeyOwner);
 
 impl Serialize for View<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self(value, place) = *self;
         match value {
-            _ if place == Place::User => value.serialize(serializer),
+            _ if place == KeyOwner::User => value.serialize(serializer),
             Value::Object(object) => {
                 let mut map = serializer.serialize_map(Some(object.len()))?;
                 for (key, value) in object {

@@ -5,6 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::json::Present;
 use crate::text::Text;
 
 /// Names one run of a node by the way from the root to it, for example `triage@1/answer@2`.
@@ -181,6 +182,8 @@ impl Serialize for NodePath {
         serializer.serialize_str(self.as_str())
     }
 }
+
+impl Present for NodePath {}
 
 impl<'de> Deserialize<'de> for NodePath {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

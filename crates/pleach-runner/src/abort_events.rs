@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use pleach_context::InvocationContext;
 use pleach_core::{Branch, Content, Event, FunctionResponse, Map, Part};
-use pleach_session::{ABORTED, live_events_of};
+use pleach_session::{ABORTED, effective_events_of};
 use serde_json::Value;
 
 const TEXT: &str = "Invocation was aborted by client.";
@@ -15,7 +15,7 @@ const TEXT: &str = "Invocation was aborted by client.";
 /// or a single error event of the root when nothing is open.
 pub(crate) fn abort_events(ic: &InvocationContext, root: &str) -> Vec<Event> {
     let all = ic.events();
-    let events = live_events_of(&all, ic.invocation_id());
+    let events = effective_events_of(&all, ic.invocation_id());
     let answered = |id: &str| {
         events.iter().any(|event| event.function_responses().any(|response| response.id.as_deref() == Some(id)))
     };

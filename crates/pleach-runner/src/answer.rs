@@ -10,7 +10,7 @@ use pleach_core::{
     REQUEST_INPUT, Unstorable, check_map, nests_within,
 };
 use pleach_schema::{unwrap_response, validate_answer, why_not_enforced};
-use pleach_session::{check_stored_answer, newest_live_events, open_questions};
+use pleach_session::{check_stored_answer, newest_effective_events, open_questions};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -159,7 +159,7 @@ fn find_calls<'a>(
     let is_named = |event: &Event| named.is_none_or(|named| event.invocation_id() == named);
     let mut found: BTreeMap<&str, (&Event, &FunctionCall)> = BTreeMap::new();
     let mut found_named = 0;
-    for event in newest_live_events(events) {
+    for event in newest_effective_events(events) {
         for call in event.function_calls() {
             let Some(id) = call.id.as_deref().filter(|id| ids.contains(id)) else { continue };
             let known = found.get(id).map(|(known, _)| is_named(known));

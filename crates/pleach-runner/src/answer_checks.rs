@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pleach_context::engine::AnswerState as Earlier;
 use pleach_context::{History, Node};
 use pleach_core::{Content, Event, FunctionCall, FunctionResponse, InvocationId, Part, Question, REQUEST_CREDENTIAL};
-use pleach_session::{check_stored_answer, live_events_of, newest_live_events, open_questions};
+use pleach_session::{check_stored_answer, effective_events_of, newest_effective_events, open_questions};
 use serde_json::Value;
 
 use crate::RunError;
@@ -45,7 +45,7 @@ pub(crate) fn resolve_answers(
         return Err(several_invocations(invocations));
     };
     let invocation = first.invocation_id();
-    let history = History::of(&live_events_of(events, invocation));
+    let history = History::of(&effective_events_of(events, invocation));
     let mut parts = Vec::new();
     for ((event, call), part) in asked.iter().zip(message.parts()) {
         let Some(response) = &part.function_response else { continue };
@@ -89,7 +89,7 @@ fn find<'a>(
         let call = event.function_calls().find(|call| call.id.as_deref() == Some(id))?;
         Some((&**event, call))
     };
-    let found = newest_live_events(events).filter(is_asked).find_map(call);
+    let found = newest_effective_events(events).filter(is_asked).find_map(call);
     found.ok_or_else(|| RunError::UnknownQuestion { ids: vec![id.to_owned()], open: open_ids(open) })
 }
 

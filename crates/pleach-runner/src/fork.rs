@@ -6,7 +6,7 @@ use std::sync::Arc;
 use foldhash::HashSet;
 use pleach_artifact::{ArtifactScope, ArtifactService, SaveArtifact, USER_PREFIX, rewind_tombstone};
 use pleach_core::{Event, EventId, Map, Scope, Session, SessionId, SessionKey, UserId, apply};
-use pleach_session::{CreateSession, live_events};
+use pleach_session::{CreateSession, effective_events};
 
 use crate::parts::RunnerParts;
 use crate::{RunError, Runner};
@@ -63,7 +63,7 @@ impl Runner {
 
 impl RunnerParts {
     async fn fork(&self, source: &Session, place: usize, key: SessionKey) -> Result<Session, RunError> {
-        let live = live_events(&source.events[..=place]);
+        let live = effective_events(&source.events[..=place]);
         let create = CreateSession::new(key.app_name, key.user_id)
             .with_session_id(key.session_id)
             .with_state(state_before(source, place, &live))

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pleach_context::engine::InvocationSetup;
 use pleach_context::{History, InvocationContext};
 use pleach_core::{Content, Event, InvocationId, Map, Session, SessionKey, Unstorable};
-use pleach_session::{ABORTED, CreateSession, GetSessionConfig, SessionError, live_events_of};
+use pleach_session::{ABORTED, CreateSession, GetSessionConfig, SessionError, effective_events_of};
 use pleach_workflow::Engine;
 use smol_str::SmolStr;
 use tracing::Span;
@@ -81,7 +81,7 @@ impl RunnerParts {
         let known =
             answered.as_ref().map(|answered| answered.invocation_id.clone()).or_else(|| request.invocation_id.clone());
         // Of a rewound invocation no event counts (R1141).
-        let own = known.as_ref().map(|id| live_events_of(&session.events, id)).unwrap_or_default();
+        let own = known.as_ref().map(|id| effective_events_of(&session.events, id)).unwrap_or_default();
         let (original, resumes) = (first_message(&own), !own.is_empty());
         // The message that started it gives the recorded end.
         let continues = answered.is_some() || message.is_none();

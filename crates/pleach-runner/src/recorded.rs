@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pleach_context::engine::{Engine as _, NodeEnd, root_context};
 use pleach_context::{InvocationContext, NodeError};
 use pleach_core::Question;
-use pleach_session::{live_events_of, open_questions};
+use pleach_session::{effective_events_of, open_questions};
 
 use crate::RunError;
 use crate::active::ActiveRun;
@@ -32,7 +32,7 @@ pub(crate) async fn recorded(
     let ic = &begun.ic;
     let name = || (ic.session_key().clone(), ic.invocation_id().clone());
     let events = ic.events();
-    let aborted = is_aborted(&live_events_of(&events, ic.invocation_id()));
+    let aborted = is_aborted(&effective_events_of(&events, ic.invocation_id()));
     let end = match aborted {
         true => None,
         false => replay(parts, begun, run).await?,
@@ -92,7 +92,7 @@ async fn replay(parts: &RunnerParts, begun: &Invocation, run: &ActiveRun) -> Res
 // R404
 fn failure(parts: &RunnerParts, ic: &InvocationContext) -> Option<RunError> {
     let events = ic.events();
-    let own = live_events_of(&events, ic.invocation_id());
+    let own = effective_events_of(&events, ic.invocation_id());
     let last = own.last()?;
     let is_of_root = last.path().segments().count() == 1 && parts.root.spec().retry.is_none();
     let code = last.error_code().filter(|_| is_of_root)?;
@@ -104,7 +104,7 @@ fn failure(parts: &RunnerParts, ic: &InvocationContext) -> Option<RunError> {
 /// waits for the others.
 fn asked_last(ic: &InvocationContext) -> Vec<Question> {
     let events = ic.events();
-    let own = live_events_of(&events, ic.invocation_id());
+    let own = effective_events_of(&events, ic.invocation_id());
     // A workflow notes behind its node's question how far it is.
     if own.iter().rev().find(|event| !is_checkpoint(event)).is_none_or(|last| last.questions().is_empty()) {
         return Vec::new();

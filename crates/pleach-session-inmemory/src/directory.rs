@@ -1,23 +1,14 @@
 //! Which sessions exist, and the state their apps and users share.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use foldhash::HashMap;
 use pleach_core::{AppName, Map, SessionId, SessionKey, UserId, apply, split_delta};
 use pleach_session::{SessionError, SessionResult};
 
+use crate::shared::{SharedState, lock};
 use crate::stored::StoredSession;
-
-/// State that several sessions read and write.
-///
-/// Lock order everywhere: directory, one session's log, app state, user state.
-pub(crate) type Shared = Arc<Mutex<Map>>;
-
-/// Nothing panics while a state is locked except for want of memory, so a poisoned one is still whole.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// All apps. An app and a user outlive their sessions, because their state does.
 // S21
@@ -28,13 +19,13 @@ pub(crate) struct Directory {
 
 #[derive(Debug, Default)]
 struct App {
-    state: Shared,
+    state: SharedState,
     users: BTreeMap<UserId, User>,
 }
 
 #[derive(Debug, Default)]
 struct User {
-    state: Shared,
+    state: SharedState,
     sessions: BTreeMap<SessionId, Arc<StoredSession>>,
 }
 
@@ -45,7 +36,7 @@ impl Directory {
         &mut self,
         key: SessionKey,
         state: Map,
-        make: impl FnOnce(Arc<SessionKey>, Map, Shared, Shared) -> StoredSession,
+        make: impl FnOnce(Arc<SessionKey>, Map, SharedState, SharedState) -> StoredSession,
     ) -> SessionResult<Arc<StoredSession>> {
         let app = self.apps.entry(key.app_name.clone()).or_default();
         let user = app.users.entry(key.user_id.clone()).or_default();

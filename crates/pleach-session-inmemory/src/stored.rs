@@ -10,8 +10,8 @@ use pleach_session::{
     prepare,
 };
 
-use crate::desk::Desk;
-use crate::directory::{Shared, lock};
+use crate::open_index::OpenIndex;
+use crate::shared::{SharedState, lock};
 
 /// What a claim makes of the caller's head: its new revision and update time.
 pub(crate) type Renewed = (Revision, f64);
@@ -33,8 +33,8 @@ pub(crate) struct StoredSession {
     service: u64,
     generation: u32,
     key: Arc<SessionKey>,
-    app: Shared,
-    user: Shared,
+    app: SharedState,
+    user: SharedState,
     log: Mutex<Log>,
 }
 
@@ -53,7 +53,7 @@ struct Log {
     /// Where each event id stands. Costs a few percent of an append and spares the scan for a repeated id.
     // S34
     positions: HashMap<EventId, usize>,
-    desk: Desk,
+    questions: OpenIndex,
 }
 
 impl StoredSession {
@@ -62,8 +62,8 @@ impl StoredSession {
         generation: u32,
         key: Arc<SessionKey>,
         state: Map,
-        app: Shared,
-        user: Shared,
+        app: SharedState,
+        user: SharedState,
         create_time: f64,
     ) -> Self {
         let log = Log {
@@ -74,7 +74,7 @@ impl StoredSession {
             changes: 0,
             places: Vec::new(),
             positions: HashMap::default(),
-            desk: Desk::default(),
+            questions: OpenIndex::default(),
         };
         Self { service, generation, key, app, user, log: Mutex::new(log) }
     }
@@ -118,7 +118,7 @@ impl StoredSession {
     pub(crate) fn questions(&self, request: &ListQuestions) -> Vec<(QuestionCursor, InboxItem)> {
         let mut guard = lock(&self.log);
         let log = &mut *guard;
-        let wanted = log.desk.open(&log.events).iter().filter(|asked| request.wants(&asked.question));
+        let wanted = log.questions.open(&log.events).iter().filter(|asked| request.wants(&asked.question));
         let item = |asked: &Asked| {
             let cursor = QuestionCursor::new(&self.key, asked.question.asked_at, asked.place);
             (cursor, InboxItem { session: (*self.key).clone(), question: asked.question.clone() })
@@ -167,7 +167,7 @@ impl StoredSession {
         log.places.push(log.changes);
         log.update_time = event.timestamp();
         self.apply_delta(&mut log.state, shared, event.actions().state_delta());
-        log.desk.take_in(&event);
+        log.questions.add(&event);
         log.events.push(Arc::clone(&event));
         Some(Ok(Appended { revision: self.revision(log.changes), update_time: event.timestamp(), event }))
     }

@@ -13,11 +13,11 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout_at;
 
 use crate::address::Address;
+use crate::connect_retry::ConnectRetry;
 use crate::fault::{Fault, Server, Trouble};
+use crate::in_flight::{InFlight, Operation};
 use crate::options::PostgresOptions;
-use crate::patience::Patience;
 use crate::secure::Secure;
-use crate::under_way::{Operation, UnderWay};
 
 /// One operation, which may be asked for again on another connection.
 pub(crate) trait Ask: Send + Sync {
@@ -47,7 +47,7 @@ struct Shared {
     permits: Arc<Semaphore>,
     /// Connections nobody uses; the last one back is the first one out, so that few are used when few are needed.
     idle: Mutex<Vec<PgConnection>>,
-    under_way: UnderWay,
+    in_flight: InFlight,
 }
 
 impl Connections {
@@ -58,8 +58,8 @@ impl Connections {
         let permits = Arc::new(Semaphore::new(size as usize));
         let acquire_timeout = address.operation_timeout.unwrap_or(options.acquire_timeout);
         let server = address.server;
-        let (idle, under_way) = (Mutex::default(), UnderWay::default());
-        Self { shared: Arc::new(Shared { secure, server, size, acquire_timeout, permits, idle, under_way }) }
+        let (idle, in_flight) = (Mutex::default(), InFlight::default());
+        Self { shared: Arc::new(Shared { secure, server, size, acquire_timeout, permits, idle, in_flight }) }
     }
 
     pub(crate) fn acquire_timeout(&self) -> Duration {
@@ -80,27 +80,27 @@ impl Connections {
     /// It does not overtake what callers that went away have left behind: whoever drops a run and starts it again finds
     /// all that was under way, whose deadline is before this one's.
     pub(crate) async fn ask<A: Ask>(&self, ask: &A) -> SessionResult<A::Answer> {
-        let patience = Patience::new(self.shared.acquire_timeout);
-        self.shared.under_way.until_settled().await;
-        self.ask_for(patience, ask).await
+        let retry = ConnectRetry::new(self.shared.acquire_timeout);
+        self.shared.in_flight.wait_for_abandoned().await;
+        self.ask_for(retry, ask).await
     }
 
-    /// Carries out an operation that has a patience of its own.
-    pub(crate) async fn ask_for<A: Ask>(&self, patience: Patience, ask: &A) -> SessionResult<A::Answer> {
+    /// Carries out an operation with its own deadline and retries.
+    pub(crate) async fn ask_for<A: Ask>(&self, retry: ConnectRetry, ask: &A) -> SessionResult<A::Answer> {
         let _operation = self.begin()?;
-        let permit = self.permit(&patience).await?;
-        self.ask_with(permit, ask, patience).await
+        let permit = self.permit(&retry).await?;
+        self.ask_with(permit, ask, retry).await
     }
 
     /// Carries out an operation to its end, even when the caller's future is dropped meanwhile.
     pub(crate) async fn ask_to_the_end<A: Ask + 'static>(&self, ask: A) -> SessionResult<A::Answer> {
-        let patience = Patience::new(self.shared.acquire_timeout);
+        let retry = ConnectRetry::new(self.shared.acquire_timeout);
         let operation = self.begin()?;
-        let permit = self.permit(&patience).await?;
+        let permit = self.permit(&retry).await?;
         let (own, _caller) = (self.clone(), operation.caller());
         let task = tokio::spawn(async move {
             let _operation = operation;
-            own.ask_with(permit, &ask, patience).await
+            own.ask_with(permit, &ask, retry).await
         });
         task.await.unwrap_or_else(|_| Err(self.server().unavailable("the runtime is shutting down")))
     }
@@ -109,11 +109,11 @@ impl Connections {
         &self,
         _permit: OwnedSemaphorePermit,
         ask: &A,
-        mut patience: Patience,
+        mut retry: ConnectRetry,
     ) -> SessionResult<A::Answer> {
         let mut again = false;
         loop {
-            let Ok(outcome) = timeout_at(patience.deadline, self.attempt(ask, again)).await else {
+            let Ok(outcome) = timeout_at(retry.deadline, self.attempt(ask, again)).await else {
                 // Its connection went with the attempt: the answer may still come. The others may be as deaf.
                 self.idle().clear();
                 return Err(self.server().unavailable("it did not answer in time"));
@@ -125,7 +125,7 @@ impl Connections {
             };
             let fault = Fault::of(&error);
             again |= fault == Fault::Lost;
-            if !fault.is_passing() || !patience.wait().await {
+            if !fault.is_passing() || !retry.wait().await {
                 return Err(self.server().fault(error));
             }
         }
@@ -147,15 +147,15 @@ impl Connections {
     }
 
     fn begin(&self) -> SessionResult<Operation> {
-        self.shared.under_way.begin().ok_or_else(|| self.closed())
+        self.shared.in_flight.begin().ok_or_else(|| self.closed())
     }
 
     fn closed(&self) -> SessionError {
         self.server().unavailable("the session service is closed")
     }
 
-    async fn permit(&self, patience: &Patience) -> SessionResult<OwnedSemaphorePermit> {
-        match timeout_at(patience.deadline, self.shared.permits.clone().acquire_owned()).await {
+    async fn permit(&self, retry: &ConnectRetry) -> SessionResult<OwnedSemaphorePermit> {
+        match timeout_at(retry.deadline, self.shared.permits.clone().acquire_owned()).await {
             Ok(Ok(permit)) => Ok(permit),
             // The semaphore itself is never closed.
             _ => Err(self.server().unavailable("no connection became free in time")),
@@ -164,12 +164,12 @@ impl Connections {
 
     /// Waits until every operation that was started before is done.
     pub(crate) async fn flush(&self) -> SessionResult<()> {
-        if self.shared.under_way.until_done().await { Ok(()) } else { Err(self.closed()) }
+        if self.shared.in_flight.until_done().await { Ok(()) } else { Err(self.closed()) }
     }
 
     /// Refuses what is new, waits for what was started, then closes; closing twice is fine.
     pub(crate) async fn close(&self) {
-        self.shared.under_way.close().await;
+        self.shared.in_flight.close().await;
         let idle = std::mem::take(&mut *self.idle());
         for connection in idle {
             // Nothing is left to lose: every answer given was given after its commit.

@@ -1,61 +1,31 @@
 //! The inbox: open questions from a projection that is brought up to date before it is read.
 //!
 //! Appends know nothing of it. A partial index on `events` has those that may concern questions, whoever appends them;
-//! sessions whose number of entries is not the projected one are projected again, from these events alone. The index is
+//! sessions whose number of entries is not the projected one are projected again, from these events abandoned. The index is
 //! built while others write, and the answer is the same without it.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use futures_util::TryStreamExt as _;
-use pleach_core::{AppName, SessionKey, UserId};
+use pleach_core::{AppName, SessionKey};
 use pleach_session::{
     Behind, Gathering, ListQuestions, ListQuestionsResponse, PAGE, Projected, Projection, ProjectionError,
     ProjectionResult, QuestionRow, SessionError, refresh_projection,
 };
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
-use tokio::sync::Mutex;
 
 use crate::PostgresSessionService;
+use crate::connect_retry::ConnectRetry;
 use crate::connections::Ask;
 use crate::fault::{Server, Trouble};
-use crate::inbox_index::{self, IndexBuild};
+use crate::inbox_fault::outcome;
+use crate::inbox_index;
 use crate::inbox_sql as sql;
+use crate::inbox_state::Refresh;
 use crate::inbox_store::Store;
 use crate::load::read_event;
-use crate::patience::Patience;
 use crate::value::Name;
-
-/// What a service knows of its inbox.
-#[derive(Debug, Default)]
-pub(crate) struct Inbox {
-    /// The tables were there, and the index, if it can be made.
-    is_made: AtomicBool,
-    has_warned: AtomicBool,
-    pub(crate) build: IndexBuild,
-    /// Counts listings and refreshes, in the order in which they begin.
-    begun: AtomicU64,
-    /// The last refresh. Whoever refreshes holds it: refreshes side by side would store the same rows and wait for each
-    /// other in the server.
-    refreshed: Mutex<Option<Refresh>>,
-}
-
-/// A completed refresh of the projection.
-#[derive(Debug)]
-struct Refresh {
-    app_name: AppName,
-    user_id: Option<UserId>,
-    /// Its number among listings and refreshes.
-    begun: u64,
-}
-
-impl Refresh {
-    /// Returns whether it began behind the listing with the number `asked`, and read all that the listing wants.
-    fn covers(&self, request: &ListQuestions, asked: u64) -> bool {
-        let reads_user = self.user_id.is_none() || self.user_id == request.user_id;
-        self.begun > asked && self.app_name == request.app_name && reads_user
-    }
-}
 
 impl Projection for PostgresSessionService {
     async fn make(&self, anew: bool) -> ProjectionResult<()> {
@@ -119,10 +89,10 @@ impl PostgresSessionService {
     /// Makes the tables, again and again while appends hold the table that they refer to.
     async fn make_tables(&self) -> ProjectionResult<()> {
         let server = self.connections.server();
-        let mut patience = Patience::new(self.connections.acquire_timeout());
+        let mut retry = ConnectRetry::new(self.connections.acquire_timeout());
         loop {
             match self.connections.ask(&MakeTables { server }).await {
-                Err(SessionError::Locked { .. }) if patience.wait().await => {}
+                Err(SessionError::Locked { .. }) if retry.wait().await => {}
                 outcome => return outcome?,
             }
         }
@@ -304,22 +274,4 @@ fn question_row(row: &PgRow) -> sqlx::Result<QuestionRow<'_>> {
         asked_at: row.try_get("asked_at")?,
         question: row.try_get("question_id")?,
     })
-}
-
-/// What a failed statement on the projection means.
-pub(crate) fn outcome<T>(error: sqlx::Error, server: &Server) -> Result<ProjectionResult<T>, Trouble> {
-    let code = error.as_database_error().and_then(|error| error.code());
-    match code.as_deref() {
-        // No such table, no such column, no such constraint.
-        Some("42P01" | "42703" | "42P10") => Ok(Err(ProjectionError::Missing)),
-        // No privilege, a server that is read only.
-        Some("42501" | "25006") => {
-            drop(code);
-            Ok(Err(ProjectionError::Unwritable(server.fault(error))))
-        }
-        _ => {
-            drop(code);
-            Err(error.into())
-        }
-    }
 }

@@ -9,7 +9,7 @@ use sqlx::{PgConnection, Row as _};
 
 use crate::connections::Ask;
 use crate::fault::{Server, Trouble};
-use crate::inbox::outcome;
+use crate::inbox_fault::outcome;
 use crate::inbox_sql as sql;
 
 /// What is open in some sessions of an app, to be stored.

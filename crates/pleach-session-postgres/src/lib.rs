@@ -13,23 +13,25 @@
 mod address;
 mod append;
 mod claim;
+mod connect_retry;
 mod connections;
 mod create;
 mod fault;
+mod in_flight;
 mod inbox;
+mod inbox_fault;
 mod inbox_index;
 mod inbox_sql;
+mod inbox_state;
 mod inbox_store;
 mod limits;
 mod list;
 mod load;
 mod options;
-mod patience;
 mod schema;
 mod secure;
 mod service;
 mod sql;
-mod under_way;
 mod value;
 
 pub use options::PostgresOptions;

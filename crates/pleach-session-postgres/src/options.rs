@@ -18,7 +18,7 @@ impl Default for PostgresOptions {
 }
 
 impl PostgresOptions {
-    /// Sixteen connections and ten seconds of patience.
+    /// Sixteen connections, ten seconds for acquiring one.
     pub fn new() -> Self {
         Self::default()
     }

@@ -7,9 +7,9 @@ use pleach_session::{SessionError, SessionResult};
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 
+use crate::connect_retry::ConnectRetry;
 use crate::connections::{Ask, Connections};
 use crate::fault::{Fault, Server, Trouble};
-use crate::patience::Patience;
 use crate::sql;
 
 /// Tables, metadata and index of the layout.
@@ -20,8 +20,8 @@ const OTHERS: Duration = Duration::from_secs(2);
 
 /// Makes sure that the database has the layout.
 pub(crate) async fn prepare(connections: &Connections) -> SessionResult<()> {
-    let patience = Patience::once(connections.acquire_timeout());
-    connections.ask_for(patience, &Prepare { server: connections.server() }).await
+    let retry = ConnectRetry::once(connections.acquire_timeout());
+    connections.ask_for(retry, &Prepare { server: connections.server() }).await
 }
 
 struct Prepare<'s> {
@@ -45,7 +45,7 @@ impl Ask for Prepare<'_> {
     type Answer = ();
 
     async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<(), Trouble> {
-        let mut patience = Patience::new(OTHERS);
+        let mut retry = ConnectRetry::new(OTHERS);
         loop {
             let error = match detect(connection).await? {
                 Found::Ready => return Ok(()),
@@ -57,7 +57,7 @@ impl Ask for Prepare<'_> {
                     Err(error) => return Err(error.into()),
                 },
             };
-            if !patience.wait().await {
+            if !retry.wait().await {
                 return Err(error.map_or_else(|| self.unversioned().into(), Trouble::from));
             }
         }

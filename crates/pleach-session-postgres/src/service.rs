@@ -12,13 +12,13 @@ use pleach_session::{
 use crate::address::Address;
 use crate::append::{Append, Appended};
 use crate::claim::Claim;
+use crate::connect_retry::ConnectRetry;
 use crate::connections::Connections;
 use crate::create::{Create, Delete};
-use crate::inbox::Inbox;
+use crate::inbox_state::InboxState;
 use crate::list::{AppState, Check, Find, List, UserState};
 use crate::load::{HeadBehind, Load, LoadSince};
 use crate::options::PostgresOptions;
-use crate::patience::Patience;
 use crate::schema;
 
 /// Long enough to replace a connection that was closed while nobody used it; whoever asks does not wait for long.
@@ -43,7 +43,7 @@ const CHECK_PATIENCE: Duration = Duration::from_secs(2);
 #[derive(Clone, Debug)]
 pub struct PostgresSessionService {
     pub(crate) connections: Connections,
-    pub(crate) inbox: Arc<Inbox>,
+    pub(crate) inbox: Arc<InboxState>,
 }
 
 impl PostgresSessionService {
@@ -170,8 +170,8 @@ impl SessionService for PostgresSessionService {
 
     fn health_check(&self) -> BoxFuture<'_, SessionResult<()>> {
         Box::pin(async move {
-            let patience = Patience::new(CHECK_PATIENCE.min(self.connections.acquire_timeout()));
-            self.connections.ask_for(patience, &Check).await
+            let retry = ConnectRetry::new(CHECK_PATIENCE.min(self.connections.acquire_timeout()));
+            self.connections.ask_for(retry, &Check).await
         })
     }
 

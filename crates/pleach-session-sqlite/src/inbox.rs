@@ -4,7 +4,7 @@
 //! concern questions, whoever appended them. Sessions whose number of such events is not the projected one are projected
 //! again, from these events alone. Everything is read beside the writer, which stores it in small portions.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use futures_util::TryStreamExt as _;
 use pleach_core::{AppName, Event, SessionKey};
@@ -24,14 +24,6 @@ use crate::writer::{InboxWrite, Message, Place};
 const SEARCHED: i64 = 8192;
 /// How many of those that were found are stored at once, so that no append waits longer than behind others.
 const FOUND: usize = 512;
-
-/// What a service knows of its inbox.
-#[derive(Debug, Default)]
-pub(crate) struct Inbox {
-    /// The tables were there.
-    is_made: AtomicBool,
-    has_warned: AtomicBool,
-}
 
 impl Projection for SqliteSessionService {
     async fn make(&self, anew: bool) -> ProjectionResult<()> {

@@ -5,21 +5,22 @@
 
 mod column;
 mod document;
+mod event_filter;
 mod fault;
 mod inbox;
 mod inbox_sql;
+mod inbox_state;
 mod layout;
 mod list;
 mod load;
-mod moment;
+mod lock_wait;
 mod options;
-mod patience;
 mod per_agent;
 mod private;
 mod service;
+mod session_time;
 mod sql;
 mod time;
-mod wanted;
 mod writer;
 
 pub use layout::SqliteLayout;

@@ -14,10 +14,10 @@ use sqlx::{AssertSqlSafe, Row as _, SqliteConnection, SqlitePool};
 
 use crate::column;
 use crate::document::{Chunk, LeftOut, LongRow, complete, event_of_row, lacks_columns, row_left_out};
+use crate::event_filter::{EventFilter, bind_key};
 use crate::fault::File;
 use crate::layout::SqliteLayout;
 use crate::sql::{LONG_DOCUMENT, Sql};
-use crate::wanted::{Wanted, bind_key};
 use crate::writer::Renewed;
 
 /// What loads need of a service.
@@ -40,19 +40,19 @@ pub(crate) async fn session(
     key: &SessionKey,
     config: &GetSessionConfig,
 ) -> SessionResult<Option<Session>> {
-    let loaded = load(reader, key, &Wanted::of(config, reader.sql.layout())).await?;
+    let loaded = load(reader, key, &EventFilter::of(config, reader.sql.layout())).await?;
     Ok(loaded.map(|loaded| loaded.session))
 }
 
 /// What was appended behind a head: a small look first, because most sessions have not changed.
 pub(crate) async fn since(reader: Reader<'_>, head: &SessionHead) -> SessionResult<Option<Since>> {
-    let Some(now) = load(reader, head.key(), &Wanted::None).await? else {
+    let Some(now) = load(reader, head.key(), &EventFilter::None).await? else {
         return Ok(None);
     };
     if now.session.revision() == head.revision() {
         return Ok(Some(Since::Events(now.session)));
     }
-    let wanted = Wanted::since(head.revision(), reader.sql.layout());
+    let wanted = EventFilter::since(head.revision(), reader.sql.layout());
     let loaded = load(reader, head.key(), &wanted).await?;
     Ok(loaded.map(|loaded| match loaded.anchor {
         Some(_) => Since::Events(loaded.session),
@@ -79,7 +79,7 @@ pub(crate) async fn head_behind(
 /// How often a session is read that is deleted and made again meanwhile.
 const TRIES: usize = 4;
 
-async fn load(reader: Reader<'_>, key: &SessionKey, wanted: &Wanted) -> SessionResult<Option<Loaded>> {
+async fn load(reader: Reader<'_>, key: &SessionKey, wanted: &EventFilter) -> SessionResult<Option<Loaded>> {
     let mut connection = reader.pool.acquire().await.map_err(|error| reader.file.fault(error))?;
     for _ in 0..TRIES {
         match read(reader, &mut connection, key, wanted).await? {
@@ -102,7 +102,7 @@ async fn read(
     reader: Reader<'_>,
     connection: &mut SqliteConnection,
     key: &SessionKey,
-    wanted: &Wanted,
+    wanted: &EventFilter,
 ) -> SessionResult<Read> {
     let mut left_out = Vec::new();
     let Some(mut loaded) = read_chunks(reader, connection, key, wanted, &mut left_out).await? else {
@@ -124,7 +124,7 @@ async fn read_chunks(
     reader: Reader<'_>,
     connection: &mut SqliteConnection,
     key: &SessionKey,
-    wanted: &Wanted,
+    wanted: &EventFilter,
     left_out: &mut Vec<LeftOut>,
 ) -> SessionResult<Option<Loaded>> {
     let Reader { file, sql, .. } = reader;
@@ -159,7 +159,7 @@ async fn load_rows(
     reader: Reader<'_>,
     connection: &mut SqliteConnection,
     key: &SessionKey,
-    wanted: &Wanted,
+    wanted: &EventFilter,
 ) -> SessionResult<Read> {
     let Reader { file, sql, .. } = reader;
     let fault = |error| file.fault(error);

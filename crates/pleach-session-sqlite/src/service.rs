@@ -19,7 +19,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
 use sqlx::{ConnectOptions as _, SqlitePool};
 
 use crate::fault::File;
-use crate::inbox::Inbox;
+use crate::inbox_state::InboxState;
 use crate::layout::SqliteLayout;
 use crate::load::Reader;
 use crate::options::SqliteOptions;
@@ -48,7 +48,7 @@ pub struct SqliteSessionService {
     pub(crate) writer: WriterHandle,
     pub(crate) readers: SqlitePool,
     pub(crate) sql: Arc<Sql>,
-    pub(crate) inbox: Arc<Inbox>,
+    pub(crate) inbox: Arc<InboxState>,
 }
 
 impl SqliteSessionService {

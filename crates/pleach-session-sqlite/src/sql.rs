@@ -9,7 +9,7 @@ use pleach_session::prepare::CLAIMED;
 
 use crate::inbox_sql::Inbox;
 use crate::layout::SqliteLayout;
-use crate::moment::{Moment, micros, same};
+use crate::session_time::{SessionTime, micros, same};
 
 pub(crate) const DETECT: &str = include_str!("../schema/detect.sql");
 pub(crate) const VERSION: &str = "SELECT value FROM adk_internal_metadata WHERE \"key\" = 'schema_version'";
@@ -88,9 +88,9 @@ pub(crate) struct Loads {
 }
 
 /// The session row `s` and its own time.
-const OF_ROW: Moment<'_> = Moment { key: ["s.app_name", "s.user_id", "s.id"], at: "s.update_time" };
+const OF_ROW: SessionTime<'_> = SessionTime { key: ["s.app_name", "s.user_id", "s.id"], at: "s.update_time" };
 /// What a caller has asked for.
-const ASKED: Moment<'_> = Moment { key: ["?1", "?2", "?3"], at: "?4" };
+const ASKED: SessionTime<'_> = SessionTime { key: ["?1", "?2", "?3"], at: "?4" };
 
 impl Sql {
     pub(crate) fn of(layout: SqliteLayout) -> Self {
@@ -98,7 +98,7 @@ impl Sql {
         let load_head = include_str!("../schema/load_head.sql").replace("{ties}", &ties);
         let batch_read = include_str!("../schema/batch_read.sql").replace("{ties}", &ties);
         let batch_read = batch_read.replace("{mixed}", &layout.is_mixed(OF_ROW));
-        let up_to_it = Moment { key: ["e.app_name", "e.user_id", "e.session_id"], at: "e.timestamp" };
+        let up_to_it = SessionTime { key: ["e.app_name", "e.user_id", "e.session_id"], at: "e.timestamp" };
         let find_event = include_str!("../schema/find_event.sql")
             .replace("{ties}", &layout.events_at("count(*)", up_to_it, "AND t.rowid <= e.rowid"))
             .replace("{anchor}", &anchor(layout));

@@ -14,7 +14,7 @@ use pleach_core::{Event, InvocationId};
 ///
 /// Replay, the matching of answers, the search for ids and open questions all start from these events.
 // R1141
-pub fn newest_live_events(events: &[Arc<Event>]) -> impl Iterator<Item = &Arc<Event>> {
+pub fn newest_effective_events(events: &[Arc<Event>]) -> impl Iterator<Item = &Arc<Event>> {
     let mut firsts = None;
     let mut end = events.len();
     std::iter::from_fn(move || {
@@ -28,18 +28,18 @@ pub fn newest_live_events(events: &[Arc<Event>]) -> impl Iterator<Item = &Arc<Ev
     })
 }
 
-/// The events that count, in order; see [`newest_live_events`].
+/// The events that count, in order; see [`newest_effective_events`].
 #[must_use]
-pub fn live_events(events: &[Arc<Event>]) -> Vec<&Arc<Event>> {
-    let mut live: Vec<_> = newest_live_events(events).collect();
+pub fn effective_events(events: &[Arc<Event>]) -> Vec<&Arc<Event>> {
+    let mut live: Vec<_> = newest_effective_events(events).collect();
     live.reverse();
     live
 }
 
 /// Those of one invocation among the events that count, in order.
 #[must_use]
-pub fn live_events_of<'a>(events: &'a [Arc<Event>], invocation: &InvocationId) -> Vec<&'a Arc<Event>> {
-    let mut own: Vec<_> = newest_live_events(events).filter(|event| event.invocation_id() == invocation).collect();
+pub fn effective_events_of<'a>(events: &'a [Arc<Event>], invocation: &InvocationId) -> Vec<&'a Arc<Event>> {
+    let mut own: Vec<_> = newest_effective_events(events).filter(|event| event.invocation_id() == invocation).collect();
     own.reverse();
     own
 }
@@ -74,12 +74,12 @@ mod tests {
             Arc::new(event)
         };
         let events: Vec<Arc<Event>> = log.split_whitespace().map(event).collect();
-        let all = live_events(&events);
+        let all = effective_events(&events);
         let found: Vec<String> = all.iter().map(|event| event.text()).collect();
         assert_eq!(found.join(" "), live, "{log}");
         for id in ["a", "b", "r"].map(InvocationId::from) {
             let own: Vec<_> = all.iter().copied().filter(|event| *event.invocation_id() == id).collect();
-            assert_eq!(live_events_of(&events, &id), own, "{log}");
+            assert_eq!(effective_events_of(&events, &id), own, "{log}");
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use pleach_core::{BoxError, EventId, Revision, SessionKey, StateOpError, with_causes};
+use pleach_core::{BoxError, EventId, Revision, SessionKey, StateOpError, Unstorable, with_causes};
 
 /// The result of every session service operation.
 pub type SessionResult<T> = Result<T, SessionError>;
@@ -140,6 +140,16 @@ impl fmt::Display for SessionError {
 impl std::error::Error for SessionError {}
 
 impl SessionError {
+    /// Makes the error for a value that no backend may store.
+    pub(crate) fn unstorable(key: &SessionKey, fault: Unstorable) -> Self {
+        Self::Unstorable { key: key.clone(), field: fault.field, reason: fault.reason }
+    }
+
+    /// Makes the error for an operation that does not fit the value of `state_key`.
+    pub(crate) fn state_operation(key: &SessionKey, state_key: &str, reason: StateOpError) -> Self {
+        Self::StateOperation { key: key.clone(), state_key: state_key.to_owned(), reason: Box::new(reason) }
+    }
+
     /// The stable code for events and HTTP bodies: google-adk's class name where it has one.
     pub fn code(&self) -> &'static str {
         match self {

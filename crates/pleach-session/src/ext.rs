@@ -6,7 +6,6 @@ use pleach_core::{
     Event, EventId, IdGen as _, Map, RandomIds, Scope, Session, StateOp, apply, bounded_event, take_temp,
 };
 
-use crate::prepare::{misfit, refused};
 use crate::{GetSessionConfig, SessionError, SessionResult, SessionService, Since};
 
 /// What callers that hold a whole [`Session`] want beside the trait's own operations.
@@ -36,7 +35,7 @@ pub trait SessionServiceExt: SessionService {
             if event.id().is_empty() {
                 event.set_id(EventId::from(RandomIds.uuid()));
             }
-            let mut event = bounded_event(event).map_err(|fault| refused(session.key(), fault))?;
+            let mut event = bounded_event(event).map_err(|fault| SessionError::unstorable(session.key(), fault))?;
             let temp = temp_of(&mut event, session)?;
             let loaded = session.revision();
             let stored = self.append(&mut session.head, Arc::new(event)).await?;
@@ -121,7 +120,7 @@ fn temp_of(event: &mut Event, session: &Session) -> SessionResult<Map> {
     let of_temp = event.actions().state_ops().iter().filter(|(key, _)| Scope::split(key).0 == Scope::Temp);
     for (key, ops) in of_temp {
         let value = StateOp::apply_all(ops, session.state.get(key));
-        temp.insert(key.clone(), value.map_err(|reason| misfit(session.key(), key, reason))?);
+        temp.insert(key.clone(), value.map_err(|reason| SessionError::state_operation(session.key(), key, reason))?);
     }
     Ok(temp)
 }

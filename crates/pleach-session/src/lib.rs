@@ -3,30 +3,30 @@
 //! A session service is the only durable record of a run: history, state and their order live in it. This crate says
 //! what such a service guarantees ([`SessionService`]) and holds the parts of appending that must not differ between
 //! backends ([`prepare`], [`raw_state`]), as well as the pure rules about a log that need no running: which events count
-//! ([`live_events`]) and which questions are open ([`open_questions`]). It contains no storage.
+//! ([`effective_events`]) and which questions are open ([`open_questions`]). It contains no storage.
 
+mod backoff;
 mod effective_events;
 mod error;
 mod ext;
 mod inbox;
 mod open_questions;
-mod patience;
 pub mod prepare;
 pub mod raw_state;
 mod request;
 mod service;
 mod since;
 
-pub use effective_events::{live_events, live_events_of, newest_live_events};
+pub use backoff::Backoff;
+pub use effective_events::{effective_events, effective_events_of, newest_effective_events};
 pub use error::{SessionError, SessionResult};
 pub use ext::SessionServiceExt;
 pub use inbox::{
     Asked, Behind, Gathering, InboxItem, ListQuestions, ListQuestionsResponse, PAGE, PROJECTION, Projected, Projection,
     ProjectionError, ProjectionResult, QuestionCursor, QuestionRow, asked_questions, concerns_questions, is_rewind,
-    list_projected, refresh_projection, walk_questions,
+    list_projected, refresh_projection,
 };
 pub use open_questions::{ABORTED, check_stored_answer, open_questions};
-pub use patience::Patience;
 pub use request::{CreateSession, GetSessionConfig, ListCursor, ListSessions, ListSessionsResponse};
-pub use service::SessionService;
+pub use service::{SessionService, walk_questions};
 pub use since::Since;

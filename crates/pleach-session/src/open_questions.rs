@@ -7,7 +7,7 @@ use pleach_core::{Event, FunctionResponse, InvocationId, Map, NodePath, Question
 use pleach_schema::{check_answer, unwrap_response};
 use serde_json::Value;
 
-use crate::live_events;
+use crate::effective_events;
 
 /// The error code of the events that close an aborted invocation. ADK: the same
 pub const ABORTED: &str = "INVOCATION_ABORTED";
@@ -22,7 +22,7 @@ pub const ABORTED: &str = "INVOCATION_ABORTED";
 #[must_use]
 pub fn open_questions(events: &[Arc<Event>]) -> Vec<Question> {
     let mut desk = Desk::default();
-    live_events(events).into_iter().for_each(|event| desk.read(event));
+    effective_events(events).into_iter().for_each(|event| desk.read(event));
     desk.into_open()
 }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use pleach_core::{
-    Event, IdGen as _, Map, RandomIds, Scope, SessionHead, SessionId, SessionKey, StateOp, StateOpError, Unstorable,
-    check_event, check_map, discard, discard_event, is_same_number, micros, seconds, take_temp,
+    Event, IdGen as _, Map, RandomIds, Scope, SessionHead, SessionId, SessionKey, StateOp, Unstorable, check_event,
+    check_map, discard, discard_event, is_same_number, micros, seconds, take_temp,
 };
 use serde_json::Value;
 
@@ -38,7 +38,7 @@ pub fn event_to_store(key: &SessionKey, mut event: Arc<Event>) -> SessionResult<
             if fault.is_too_deep() {
                 discard_event(event);
             }
-            Err(refused(key, fault))
+            Err(SessionError::unstorable(key, fault))
         }
     }
 }
@@ -76,18 +76,13 @@ pub fn resolve_ops(
             _ => stored(state_key)?,
         };
         let result = StateOp::apply_all(ops, before.as_ref());
-        results.insert(state_key.clone(), result.map_err(|reason| misfit(key, state_key, reason))?);
+        results
+            .insert(state_key.clone(), result.map_err(|reason| SessionError::state_operation(key, state_key, reason))?);
     }
     let mut resolved = Event::clone(event);
     resolved.actions_mut().resolve_state_ops(results);
-    check_event(&resolved).map_err(|fault| refused(key, fault))?;
+    check_event(&resolved).map_err(|fault| SessionError::unstorable(key, fault))?;
     Ok(Arc::new(resolved))
-}
-
-/// The error for an operation that does not fit the value of `state_key`.
-#[must_use]
-pub fn misfit(key: &SessionKey, state_key: &str, reason: StateOpError) -> SessionError {
-    SessionError::StateOperation { key: key.clone(), state_key: state_key.to_owned(), reason: Box::new(reason) }
 }
 
 /// The states that an event's operations are applied to, as JSON texts of objects; absent ones are empty.
@@ -183,7 +178,7 @@ fn check_time(key: &SessionKey, field: &str, seconds: f64) -> SessionResult<()> 
         return Ok(());
     }
     let reason = "the time is not a finite number";
-    Err(refused(key, Unstorable { field: field.to_owned(), reason }))
+    Err(SessionError::unstorable(key, Unstorable { field: field.to_owned(), reason }))
 }
 
 /// Checks the names, the time and the initial state of a session that is about to be created; gives the state back.
@@ -200,7 +195,7 @@ pub fn check_new_session(key: &SessionKey, create_time: f64, state: Map) -> Sess
     ];
     if let Some((field, _)) = names.into_iter().find(|(_, text)| text.contains('\0')) {
         let reason = "the text contains the character U+0000";
-        return Err(refused(key, Unstorable { field: field.to_owned(), reason }));
+        return Err(SessionError::unstorable(key, Unstorable { field: field.to_owned(), reason }));
     }
     match check_map("state", &state) {
         Ok(()) => Ok(state),
@@ -208,7 +203,7 @@ pub fn check_new_session(key: &SessionKey, create_time: f64, state: Map) -> Sess
             if fault.is_too_deep() {
                 discard(state);
             }
-            Err(refused(key, fault))
+            Err(SessionError::unstorable(key, fault))
         }
     }
 }
@@ -266,7 +261,7 @@ pub fn calendar_time(key: &SessionKey, field: &str, seconds: f64) -> SessionResu
         return Ok(time);
     }
     let reason = "the time is outside of the years 1 to 9999";
-    Err(refused(key, Unstorable { field: field.to_owned(), reason }))
+    Err(SessionError::unstorable(key, Unstorable { field: field.to_owned(), reason }))
 }
 
 /// Marks the ties of a revision that a claim made in a database; the number of events before it is in the lower bits.
@@ -299,8 +294,4 @@ fn has_temp(delta: &Map) -> bool {
 
 fn is_temp(key: &str) -> bool {
     Scope::split(key).0 == Scope::Temp
-}
-
-pub(crate) fn refused(key: &SessionKey, fault: Unstorable) -> SessionError {
-    SessionError::Unstorable { key: key.clone(), field: fault.field, reason: fault.reason }
 }

@@ -13,8 +13,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::SessionResult;
-use crate::prepare::misfit;
+use crate::{SessionError, SessionResult};
 
 /// One scope's part of a state delta: unprefixed keys and the JSON text of their values.
 pub type RawObject = BTreeMap<String, Box<RawValue>>;
@@ -140,7 +139,7 @@ impl StoredValue {
         if self.big_integers <= allowed {
             return Ok(self.value);
         }
-        Err(misfit(key, state_key, StateOpError::Inexact))
+        Err(SessionError::state_operation(key, state_key, StateOpError::Inexact))
     }
 }
 

@@ -79,7 +79,7 @@ pub use pleach_runner::{
 pub use pleach_schema::{AnswerError, AnswerType, Field, FieldType, Schema, SchemaError, json_or_text};
 pub use pleach_session::{
     CreateSession, GetSessionConfig, InboxItem, ListCursor, ListQuestions, ListQuestionsResponse, ListSessions,
-    ListSessionsResponse, QuestionCursor, SessionError, SessionService, SessionServiceExt, Since, live_events,
+    ListSessionsResponse, QuestionCursor, SessionError, SessionService, SessionServiceExt, Since, effective_events,
     open_questions,
 };
 #[cfg(feature = "inmemory")]

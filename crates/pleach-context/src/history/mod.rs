@@ -22,7 +22,7 @@ pub use record::RunRecord;
 pub use runs::RunKey;
 
 use pleach_schema::{check_answer, unwrap_response};
-use pleach_session::live_events_of;
+use pleach_session::effective_events_of;
 use record::is_echo;
 use runs::{Run, Runs};
 
@@ -99,7 +99,7 @@ impl History {
     // R1002, R1003, R1141
     #[must_use]
     pub fn read(events: &[Arc<Event>], invocation: &InvocationId) -> Self {
-        Self::of(&live_events_of(events, invocation))
+        Self::of(&effective_events_of(events, invocation))
     }
 
     /// Reads these events, which are those of one invocation that count, in order. For engines.

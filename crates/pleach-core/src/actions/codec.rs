@@ -43,24 +43,24 @@ where
 
 impl Serialize for EventActions {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let rare = self.rare.as_deref();
+        let uncommon = self.uncommon.as_deref();
         let mut object = serializer.serialize_struct("EventActions", FIELDS)?;
-        macro_rules! write_rare {
+        macro_rules! write_uncommon {
             ($($name:ident)*) => {
-                $(optional(&mut object, stringify!($name), rare.map(|rare| &rare.$name))?;)*
+                $(optional(&mut object, stringify!($name), uncommon.map(|uncommon| &uncommon.$name))?;)*
             };
         }
-        write_rare!(skip_summarization);
+        write_uncommon!(skip_summarization);
         object.serialize_field("state_delta", self.state_delta())?;
         object.serialize_field("artifact_delta", self.artifact_delta())?;
-        write_rare!(transfer_to_agent transfer_reason escalate);
+        write_uncommon!(transfer_to_agent transfer_reason escalate);
         object.serialize_field("requested_auth_configs", self.requested_auth_configs())?;
         object.serialize_field("requested_tool_confirmations", self.requested_tool_confirmations())?;
-        write_rare!(compaction end_of_agent agent_state rewind_before_invocation_id);
+        write_uncommon!(compaction end_of_agent agent_state rewind_before_invocation_id);
         if let Some(route) = self.route() {
             object.serialize_field("route", route)?;
         }
-        write_rare!(render_ui_widgets set_model_response);
+        write_uncommon!(render_ui_widgets set_model_response);
         object.end()
     }
 }
@@ -72,15 +72,15 @@ impl ActionsVisitor {
         macro_rules! read {
             ($name:ident: maybe) => {{
                 let value = json::value::<Option<_>, A>(map, stringify!($name))?;
-                if value.is_some() || actions.rare.is_some() {
-                    actions.rare_mut().$name = value;
+                if value.is_some() || actions.uncommon.is_some() {
+                    actions.uncommon_mut().$name = value;
                 }
             }};
             ($name:ident: always) => {{
                 let value = json::value(map, stringify!($name))?;
                 let empty = std::collections::BTreeMap::is_empty(&value);
-                if !empty || actions.rare.is_some() {
-                    actions.rare_mut().$name = value;
+                if !empty || actions.uncommon.is_some() {
+                    actions.uncommon_mut().$name = value;
                 }
             }};
         }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::mem;
 
-use super::{EventActions, RareActions, UiWidget};
+use super::{EventActions, UiWidget, UncommonActions};
 
 /// Calls a macro with the names of the fields that hold one value.
 macro_rules! single_fields {
@@ -32,54 +32,54 @@ impl EventActions {
         if newer.route.is_some() {
             self.route = newer.route;
         }
-        let Some(newer) = newer.rare else { return };
+        let Some(newer) = newer.uncommon else { return };
         let mut newer = *newer;
-        if newer == RareActions::default() {
+        if newer == UncommonActions::default() {
             return;
         }
-        let rare = self.rare_mut();
+        let uncommon = self.uncommon_mut();
         macro_rules! take {
-            ($($name:ident)*) => { $(if newer.$name.is_some() { rare.$name = newer.$name.take(); })* };
+            ($($name:ident)*) => { $(if newer.$name.is_some() { uncommon.$name = newer.$name.take(); })* };
         }
         single_fields!(take);
         if let Some(widgets) = newer.render_ui_widgets.take() {
-            rare.render_ui_widgets.get_or_insert_default().extend(widgets);
+            uncommon.render_ui_widgets.get_or_insert_default().extend(widgets);
         }
-        rare.artifact_delta.append(&mut newer.artifact_delta);
-        rare.requested_auth_configs.append(&mut newer.requested_auth_configs);
-        rare.requested_tool_confirmations.append(&mut newer.requested_tool_confirmations);
+        uncommon.artifact_delta.append(&mut newer.artifact_delta);
+        uncommon.requested_auth_configs.append(&mut newer.requested_auth_configs);
+        uncommon.requested_tool_confirmations.append(&mut newer.requested_tool_confirmations);
     }
 
     /// Repeats on these actions what turned `before` into `after`, except for state, route and requests.
     ///
     /// What is the same in both stays as it is here, so that changes which others made meanwhile are kept.
     pub fn replay(&mut self, before: &Self, after: Self) {
-        let mut after = after.rare.map(|rare| *rare).unwrap_or_default();
-        let none = RareActions::default();
-        let before = before.rare.as_deref().unwrap_or(&none);
+        let mut after = after.uncommon.map(|uncommon| *uncommon).unwrap_or_default();
+        let none = UncommonActions::default();
+        let before = before.uncommon.as_deref().unwrap_or(&none);
         if *before == after {
             return;
         }
-        let rare = self.rare_mut();
+        let uncommon = self.uncommon_mut();
         macro_rules! set {
-            ($($name:ident)*) => { $(if before.$name != after.$name { rare.$name = after.$name.take(); })* };
+            ($($name:ident)*) => { $(if before.$name != after.$name { uncommon.$name = after.$name.take(); })* };
         }
         single_fields!(set);
         if before.render_ui_widgets != after.render_ui_widgets {
             let before = before.render_ui_widgets.as_deref().unwrap_or_default();
-            replay_widgets(&mut rare.render_ui_widgets, before, after.render_ui_widgets);
+            replay_widgets(&mut uncommon.render_ui_widgets, before, after.render_ui_widgets);
         }
-        replay_map(&mut rare.artifact_delta, &before.artifact_delta, after.artifact_delta);
+        replay_map(&mut uncommon.artifact_delta, &before.artifact_delta, after.artifact_delta);
     }
 
     /// Moves the requests for credentials and confirmations of `other` here.
     pub fn take_requests(&mut self, other: &mut Self) {
-        let Some(rare) = other.rare.as_deref_mut() else { return };
-        if rare.requested_auth_configs.is_empty() && rare.requested_tool_confirmations.is_empty() {
+        let Some(uncommon) = other.uncommon.as_deref_mut() else { return };
+        if uncommon.requested_auth_configs.is_empty() && uncommon.requested_tool_confirmations.is_empty() {
             return;
         }
         let (credentials, confirmations) =
-            (mem::take(&mut rare.requested_auth_configs), mem::take(&mut rare.requested_tool_confirmations));
+            (mem::take(&mut uncommon.requested_auth_configs), mem::take(&mut uncommon.requested_tool_confirmations));
         self.requested_auth_configs_mut().extend(credentials);
         self.requested_tool_confirmations_mut().extend(confirmations);
     }
@@ -88,7 +88,7 @@ impl EventActions {
     #[must_use]
     pub fn has_effects(&self) -> bool {
         self.state_delta.as_deref().is_some_and(|delta| !delta.is_empty())
-            || self.rare.as_ref().is_some_and(|rare| **rare != RareActions::default())
+            || self.uncommon.as_ref().is_some_and(|uncommon| **uncommon != UncommonActions::default())
     }
 
     /// Returns whether anything but the route and the requests for credentials and confirmations is set.

@@ -3,7 +3,7 @@
 
 mod codec;
 mod merge;
-mod rare;
+mod uncommon;
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -12,8 +12,8 @@ use serde_json::Value;
 
 use crate::{AuthConfig, EventCompaction, Map, Route, StateOp, StateOps};
 
-pub(crate) use rare::RareActions;
-pub use rare::{ToolConfirmation, UiWidget};
+pub(crate) use uncommon::UncommonActions;
+pub use uncommon::{ToolConfirmation, UiWidget};
 
 /// The effects of an event. ADK: `EventActions`
 ///
@@ -27,7 +27,7 @@ pub use rare::{ToolConfirmation, UiWidget};
 pub struct EventActions {
     state_delta: Option<Box<Delta>>,
     route: Option<Box<Route>>,
-    rare: Option<Box<RareActions>>,
+    uncommon: Option<Box<UncommonActions>>,
 }
 
 /// The changes of state, and what belongs to them until they are stored.
@@ -68,14 +68,14 @@ macro_rules! accessors {
     ($($(#[$doc:meta])* $get:ident, $set:ident: $type:ty => |$stored:ident| $view:expr => $seen:ty;)*) => {$(
         $(#[$doc])*
         pub fn $get(&self) -> Option<$seen> {
-            let $stored = &self.rare.as_ref()?.$get;
+            let $stored = &self.uncommon.as_ref()?.$get;
             $view
         }
 
         #[doc = concat!("Sets or clears what [`", stringify!($get), "`](Self::", stringify!($get), ") returns.")]
         pub fn $set(&mut self, value: Option<$type>) {
-            if value.is_some() || self.rare.is_some() {
-                self.rare_mut().$get = value;
+            if value.is_some() || self.uncommon.is_some() {
+                self.uncommon_mut().$get = value;
             }
         }
     )*};
@@ -185,32 +185,32 @@ impl EventActions {
 
     /// Returns the artifacts saved, file name to version.
     pub fn artifact_delta(&self) -> &BTreeMap<String, i64> {
-        self.rare.as_ref().map_or(&NO_ARTIFACTS, |rare| &rare.artifact_delta)
+        self.uncommon.as_ref().map_or(&NO_ARTIFACTS, |uncommon| &uncommon.artifact_delta)
     }
 
     /// Returns the artifacts saved, to be changed.
     pub fn artifact_delta_mut(&mut self) -> &mut BTreeMap<String, i64> {
-        &mut self.rare_mut().artifact_delta
+        &mut self.uncommon_mut().artifact_delta
     }
 
     /// Returns the credentials asked for, by function call id.
     pub fn requested_auth_configs(&self) -> &BTreeMap<String, AuthConfig> {
-        self.rare.as_ref().map_or(&NO_AUTH, |rare| &rare.requested_auth_configs)
+        self.uncommon.as_ref().map_or(&NO_AUTH, |uncommon| &uncommon.requested_auth_configs)
     }
 
     /// Returns the credentials asked for, to be changed.
     pub fn requested_auth_configs_mut(&mut self) -> &mut BTreeMap<String, AuthConfig> {
-        &mut self.rare_mut().requested_auth_configs
+        &mut self.uncommon_mut().requested_auth_configs
     }
 
     /// Returns the confirmations asked for, by function call id.
     pub fn requested_tool_confirmations(&self) -> &BTreeMap<String, ToolConfirmation> {
-        self.rare.as_ref().map_or(&NO_CONFIRMATIONS, |rare| &rare.requested_tool_confirmations)
+        self.uncommon.as_ref().map_or(&NO_CONFIRMATIONS, |uncommon| &uncommon.requested_tool_confirmations)
     }
 
     /// Returns the confirmations asked for, to be changed.
     pub fn requested_tool_confirmations_mut(&mut self) -> &mut BTreeMap<String, ToolConfirmation> {
-        &mut self.rare_mut().requested_tool_confirmations
+        &mut self.uncommon_mut().requested_tool_confirmations
     }
 
     accessors! {
@@ -237,30 +237,30 @@ impl EventActions {
         set_model_response, set_set_model_response: Value => |stored| stored.as_ref() => &Value;
     }
 
-    fn rare_mut(&mut self) -> &mut RareActions {
-        self.rare.get_or_insert_default()
+    fn uncommon_mut(&mut self) -> &mut UncommonActions {
+        self.uncommon.get_or_insert_default()
     }
 
     /// Returns whether the actions have nothing beyond state and route.
     pub(crate) fn has_only_common_parts(&self) -> bool {
-        self.rare.is_none()
+        self.uncommon.is_none()
     }
 
     /// Returns whether nothing at all is done.
     pub fn is_empty(&self) -> bool {
         self.state_delta.as_deref().is_none_or(Delta::is_empty)
             && self.route.is_none()
-            && self.rare.as_ref().is_none_or(|rare| **rare == RareActions::default())
+            && self.uncommon.as_ref().is_none_or(|uncommon| **uncommon == UncommonActions::default())
     }
 }
 
 /// Compares by meaning: an empty map equals no map.
 impl PartialEq for EventActions {
     fn eq(&self, other: &Self) -> bool {
-        let nothing = RareActions::default();
+        let nothing = UncommonActions::default();
         self.state_delta() == other.state_delta()
             && self.state_ops() == other.state_ops()
             && self.route == other.route
-            && self.rare.as_deref().unwrap_or(&nothing) == other.rare.as_deref().unwrap_or(&nothing)
+            && self.uncommon.as_deref().unwrap_or(&nothing) == other.uncommon.as_deref().unwrap_or(&nothing)
     }
 }

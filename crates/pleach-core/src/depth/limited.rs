@@ -6,19 +6,21 @@ use serde::ser::{
 };
 use serde::{Serialize, Serializer};
 
-use crate::check::{DEEP, DEEPEST};
-
+/// The deepest JSON that can be read back: the limit of serde_json's parser is 128.
+pub const DEEPEST: usize = 127;
+/// Why a deeper value is refused.
+pub(crate) const DEEP: &str = "its values are nested more than 127 levels deep";
 const NOT_FINITE: &str = "NaN and infinities have no JSON form";
 
 /// How much deeper a value may go: in levels of JSON, and in wrappers, which have no level of their own.
 #[derive(Clone, Copy)]
-pub(crate) struct Room {
+pub(crate) struct DepthBudget {
     levels: usize,
     wrappers: usize,
     cut: bool,
 }
 
-impl Room {
+impl DepthBudget {
     /// As deep as a reader goes.
     pub(crate) const ALL: Self = Self::levels(DEEPEST);
     /// As deep as values are dropped as usual: the drop of so many levels takes less than 500 KB of stack in a build without
@@ -45,19 +47,19 @@ impl Room {
 /// Hands everything on to another serializer, down to a limit.
 pub(crate) struct Limited<S> {
     pub(crate) inner: S,
-    pub(crate) room: Room,
+    pub(crate) budget: DepthBudget,
 }
 
-/// A part of a value, with the room that is left for it.
-struct Part<'a, T: ?Sized>(&'a T, Room);
+/// A part of a value, with the budget that is left for it.
+struct Part<'a, T: ?Sized>(&'a T, DepthBudget);
 
 impl<T: Serialize + ?Sized> Serialize for Part<'_, T> {
     fn serialize<S: Serializer>(&self, inner: S) -> Result<S::Ok, S::Error> {
-        let Self(part, room) = self;
-        if room.cut && (room.levels == 0 || room.wrappers == 0) {
+        let Self(part, budget) = self;
+        if budget.cut && (budget.levels == 0 || budget.wrappers == 0) {
             return inner.serialize_unit();
         }
-        part.serialize(Limited { inner, room: *room })
+        part.serialize(Limited { inner, budget: *budget })
     }
 }
 
@@ -89,7 +91,7 @@ impl<S: Serializer> Serializer for Limited<S> {
 
     // JSON has no NaN and no infinity; serde_json would write null.
     fn serialize_f32(self, value: f32) -> Result<S::Ok, S::Error> {
-        if value.is_finite() || self.room.cut {
+        if value.is_finite() || self.budget.cut {
             self.inner.serialize_f32(value)
         } else {
             Err(serde::ser::Error::custom(NOT_FINITE))
@@ -97,7 +99,7 @@ impl<S: Serializer> Serializer for Limited<S> {
     }
 
     fn serialize_f64(self, value: f64) -> Result<S::Ok, S::Error> {
-        if value.is_finite() || self.room.cut {
+        if value.is_finite() || self.budget.cut {
             self.inner.serialize_f64(value)
         } else {
             Err(serde::ser::Error::custom(NOT_FINITE))
@@ -113,7 +115,7 @@ impl<S: Serializer> Serializer for Limited<S> {
     }
 
     fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<S::Ok, S::Error> {
-        self.inner.serialize_some(&Part(value, self.room.wrapper()?))
+        self.inner.serialize_some(&Part(value, self.budget.wrapper()?))
     }
 
     fn serialize_unit_variant(self, name: &'static str, index: u32, tag: &'static str) -> Result<S::Ok, S::Error> {
@@ -121,7 +123,7 @@ impl<S: Serializer> Serializer for Limited<S> {
     }
 
     fn serialize_newtype_struct<T: Serialize + ?Sized>(self, name: &'static str, value: &T) -> Result<S::Ok, S::Error> {
-        self.inner.serialize_newtype_struct(name, &Part(value, self.room.wrapper()?))
+        self.inner.serialize_newtype_struct(name, &Part(value, self.budget.wrapper()?))
     }
 
     fn serialize_newtype_variant<T: Serialize + ?Sized>(
@@ -131,22 +133,22 @@ impl<S: Serializer> Serializer for Limited<S> {
         tag: &'static str,
         value: &T,
     ) -> Result<S::Ok, S::Error> {
-        self.inner.serialize_newtype_variant(name, index, tag, &Part(value, self.room.level()?))
+        self.inner.serialize_newtype_variant(name, index, tag, &Part(value, self.budget.level()?))
     }
 
     fn serialize_seq(self, len: Option<usize>) -> Result<Self::SerializeSeq, S::Error> {
-        let room = self.room.level()?;
-        Ok(Limited { inner: self.inner.serialize_seq(len)?, room })
+        let budget = self.budget.level()?;
+        Ok(Limited { inner: self.inner.serialize_seq(len)?, budget })
     }
 
     fn serialize_tuple(self, len: usize) -> Result<Self::SerializeTuple, S::Error> {
-        let room = self.room.level()?;
-        Ok(Limited { inner: self.inner.serialize_tuple(len)?, room })
+        let budget = self.budget.level()?;
+        Ok(Limited { inner: self.inner.serialize_tuple(len)?, budget })
     }
 
     fn serialize_tuple_struct(self, name: &'static str, len: usize) -> Result<Self::SerializeTupleStruct, S::Error> {
-        let room = self.room.level()?;
-        Ok(Limited { inner: self.inner.serialize_tuple_struct(name, len)?, room })
+        let budget = self.budget.level()?;
+        Ok(Limited { inner: self.inner.serialize_tuple_struct(name, len)?, budget })
     }
 
     fn serialize_tuple_variant(
@@ -156,18 +158,18 @@ impl<S: Serializer> Serializer for Limited<S> {
         tag: &'static str,
         len: usize,
     ) -> Result<Self::SerializeTupleVariant, S::Error> {
-        let room = self.room.level::<S::Error>()?.level()?;
-        Ok(Limited { inner: self.inner.serialize_tuple_variant(name, index, tag, len)?, room })
+        let budget = self.budget.level::<S::Error>()?.level()?;
+        Ok(Limited { inner: self.inner.serialize_tuple_variant(name, index, tag, len)?, budget })
     }
 
     fn serialize_map(self, len: Option<usize>) -> Result<Self::SerializeMap, S::Error> {
-        let room = self.room.level()?;
-        Ok(Limited { inner: self.inner.serialize_map(len)?, room })
+        let budget = self.budget.level()?;
+        Ok(Limited { inner: self.inner.serialize_map(len)?, budget })
     }
 
     fn serialize_struct(self, name: &'static str, len: usize) -> Result<Self::SerializeStruct, S::Error> {
-        let room = self.room.level()?;
-        Ok(Limited { inner: self.inner.serialize_struct(name, len)?, room })
+        let budget = self.budget.level()?;
+        Ok(Limited { inner: self.inner.serialize_struct(name, len)?, budget })
     }
 
     fn serialize_struct_variant(
@@ -177,8 +179,8 @@ impl<S: Serializer> Serializer for Limited<S> {
         tag: &'static str,
         len: usize,
     ) -> Result<Self::SerializeStructVariant, S::Error> {
-        let room = self.room.level::<S::Error>()?.level()?;
-        Ok(Limited { inner: self.inner.serialize_struct_variant(name, index, tag, len)?, room })
+        let budget = self.budget.level::<S::Error>()?.level()?;
+        Ok(Limited { inner: self.inner.serialize_struct_variant(name, index, tag, len)?, budget })
     }
 
     fn collect_str<T: std::fmt::Display + ?Sized>(self, value: &T) -> Result<S::Ok, S::Error> {
@@ -197,7 +199,7 @@ macro_rules! lists {
             type Error = S::Error;
 
             fn $method<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), S::Error> {
-                self.inner.$method(&Part(value, self.room))
+                self.inner.$method(&Part(value, self.budget))
             }
 
             fn end(self) -> Result<S::Ok, S::Error> {
@@ -219,7 +221,7 @@ macro_rules! records {
             type Error = S::Error;
 
             fn serialize_field<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> Result<(), S::Error> {
-                self.inner.serialize_field(key, &Part(value, self.room))
+                self.inner.serialize_field(key, &Part(value, self.budget))
             }
 
             fn end(self) -> Result<S::Ok, S::Error> {
@@ -240,7 +242,7 @@ impl<S: SerializeMap> SerializeMap for Limited<S> {
     }
 
     fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), S::Error> {
-        self.inner.serialize_value(&Part(value, self.room))
+        self.inner.serialize_value(&Part(value, self.budget))
     }
 
     fn end(self) -> Result<S::Ok, S::Error> {

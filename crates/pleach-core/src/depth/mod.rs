@@ -1,6 +1,5 @@
 //! How deep JSON values nest: deeper than a reader goes they can be neither stored nor, recursively, dropped.
 
-mod event;
 pub(crate) mod limited;
 
 use std::any::Any;
@@ -9,10 +8,7 @@ use std::io;
 use serde::Serialize;
 use serde_json::{Error, Value};
 
-use crate::check::{DEEP, DEEPEST};
-pub(crate) use event::check_ops;
-pub use event::{bounded_event, discard_event};
-use limited::{Limited, Room};
+use limited::{DEEP, DEEPEST, DepthBudget, Limited};
 
 /// Turns a value into JSON, down to 127 levels, which is as deep as a reader goes.
 ///
@@ -21,7 +17,7 @@ use limited::{Limited, Room};
 /// # Errors
 /// The value has no JSON form, such as one with NaN or an infinity in it, or nests deeper.
 pub fn to_json<T: Serialize>(value: T) -> Result<Value, Error> {
-    let json = value.serialize(Limited { inner: serde_json::value::Serializer, room: Room::ALL });
+    let json = value.serialize(Limited { inner: serde_json::value::Serializer, budget: DepthBudget::ALL });
     if json.as_ref().is_err_and(|error| error.to_string().contains(DEEP)) {
         discard(value);
     }
@@ -34,14 +30,14 @@ pub fn to_json<T: Serialize>(value: T) -> Result<Value, Error> {
 /// an overflow aborts the process, and nothing but the value's own `Drop` could free it: it is recursive in any type that owns
 /// itself. Values of up to 508 levels are dropped, so that one more level around a value from outside leaks nothing.
 pub fn discard<T: Serialize>(value: T) {
-    if !fits(&value, Room::DROPPED) {
+    if !fits(&value, DepthBudget::DROPPED) {
         std::mem::forget(value);
     }
 }
 
 /// Whether a value nests at most so deep, whatever else is wrong with it.
-fn fits<T: Serialize + ?Sized>(value: &T, room: Room) -> bool {
-    let written = value.serialize(Limited { inner: &mut serde_json::Serializer::new(io::sink()), room });
+pub(crate) fn fits<T: Serialize + ?Sized>(value: &T, budget: DepthBudget) -> bool {
+    let written = value.serialize(Limited { inner: &mut serde_json::Serializer::new(io::sink()), budget });
     !written.is_err_and(|error| error.to_string().contains(DEEP))
 }
 
@@ -76,7 +72,7 @@ pub fn nests_within(value: &Value, levels: usize) -> bool {
 }
 
 /// Never deeper than `left` calls.
-fn is_within(value: &Value, left: usize) -> bool {
+pub(crate) fn is_within(value: &Value, left: usize) -> bool {
     match value {
         Value::Array(items) => left > 0 && items.iter().all(|item| is_within(item, left - 1)),
         Value::Object(members) => left > 0 && members.values().all(|member| is_within(member, left - 1)),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use smol_str::SmolStr;
 
-use super::{ModelInfo, NodeInfo, OutputFor};
+use super::{ModelInfo, OutputFor};
 use crate::{Branch, Content, EventActions, EventId, InvocationId, Map, NodePath};
 
 /// One record of a session's history: who said, did or returned what, in which run. ADK: `Event`
@@ -14,7 +14,7 @@ use crate::{Branch, Content, EventActions, EventId, InvocationId, Map, NodePath}
 /// A user's code makes events by chaining (`Event::from_author("a").with_route("hard")`); the engine completes them with
 /// id, time, invocation, path and branch, stores them and then shares them as `Arc<Event>`.
 ///
-/// What node runs usually write stands in line; everything rare hides behind one pointer, so that making an event that
+/// What node runs usually write stands in line; everything uncommon is behind one pointer, so that making an event that
 /// carries an output allocates nothing.
 ///
 /// JSON: snake_case in google-adk's order, `null` fields left out; [`to_camel`](crate::to_camel) gives the HTTP form.
@@ -32,17 +32,17 @@ pub struct Event {
     pub(super) output: Option<Value>,
     pub(super) content: Option<Box<Content>>,
     pub(super) actions: EventActions,
-    #[expect(clippy::box_collection, reason = "rare, and one pointer in line is a third of the set")]
+    #[expect(clippy::box_collection, reason = "few events have them, and one pointer in line is a third of the set")]
     pub(super) long_running_tool_ids: Option<Box<BTreeSet<String>>>,
     pub(super) output_for: OutputFor,
-    pub(super) rare: Option<Box<Rare>>,
+    pub(super) uncommon: Option<Box<UncommonFields>>,
     pub(super) message_as_output: Option<bool>,
     pub(super) partial: Option<bool>,
 }
 
 /// What few events have.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Rare {
+pub(super) struct UncommonFields {
     pub(super) isolation_scope: Option<Arc<str>>,
     pub(super) turn_complete: Option<bool>,
     pub(super) error_code: Option<String>,
@@ -55,18 +55,18 @@ pub(super) struct Rare {
     pub(super) node_extra: Map,
 }
 
-macro_rules! rare {
+macro_rules! uncommon {
     ($($(#[$doc:meta])* $get:ident, $set:ident: $type:ty => |$stored:ident| $view:expr => $seen:ty;)*) => {$(
         $(#[$doc])*
         pub fn $get(&self) -> Option<$seen> {
-            let $stored = &self.rare.as_ref()?.$get;
+            let $stored = &self.uncommon.as_ref()?.$get;
             $view
         }
 
         #[doc = concat!("Sets or clears what [`", stringify!($get), "`](Self::", stringify!($get), ") returns.")]
         pub fn $set(&mut self, value: Option<$type>) {
-            if value.is_some() || self.rare.is_some() {
-                self.rare_mut().$get = value.map(Into::into);
+            if value.is_some() || self.uncommon.is_some() {
+                self.uncommon_mut().$get = value.map(Into::into);
             }
         }
     )*};
@@ -210,11 +210,6 @@ impl Event {
         self.long_running_tool_ids = ids.map(Box::new);
     }
 
-    /// Returns the workflow metadata as one view.
-    pub fn node_info(&self) -> NodeInfo<'_> {
-        NodeInfo { event: self }
-    }
-
     /// Returns for which runs the output is meant.
     pub fn output_for(&self) -> &OutputFor {
         &self.output_for
@@ -245,7 +240,7 @@ impl Event {
         self.partial = value;
     }
 
-    rare! {
+    uncommon! {
         /// Returns the tag that hides the event from other runs.
         isolation_scope, set_isolation_scope: Arc<str> => |stored| stored.as_deref() => &str;
         /// Returns whether a live turn is over.
@@ -262,15 +257,15 @@ impl Event {
 
     /// Returns the model's data to be changed; made if absent.
     pub fn model_mut(&mut self) -> &mut ModelInfo {
-        self.rare_mut().model.get_or_insert_default()
+        self.uncommon_mut().model.get_or_insert_default()
     }
 
     /// Returns top-level keys this version does not know; they are written back untouched.
     pub fn extra(&self) -> Option<&Map> {
-        self.rare.as_ref().map(|rare| &rare.extra).filter(|extra| !extra.is_empty())
+        self.uncommon.as_ref().map(|uncommon| &uncommon.extra).filter(|extra| !extra.is_empty())
     }
 
-    pub(super) fn rare_mut(&mut self) -> &mut Rare {
-        self.rare.get_or_insert_default()
+    pub(super) fn uncommon_mut(&mut self) -> &mut UncommonFields {
+        self.uncommon.get_or_insert_default()
     }
 }

@@ -73,10 +73,10 @@ impl Draft {
             (own $name:ident) => {
                 self.$name = json::value(map, stringify!($name))?
             };
-            (rare $name:ident) => {{
+            (uncommon $name:ident) => {{
                 let value: Option<_> = json::value(map, stringify!($name))?;
-                if value.is_some() || event.rare.is_some() {
-                    event.rare_mut().$name = value;
+                if value.is_some() || event.uncommon.is_some() {
+                    event.uncommon_mut().$name = value;
                 }
             }};
             (model $name:ident) => {{
@@ -106,10 +106,10 @@ impl Draft {
                 let scope: Option<String> = json::value(map, "isolation_scope")?;
                 event.set_isolation_scope(scope.map(Into::into));
             }
-            Field::turn_complete => read!(rare turn_complete),
-            Field::error_code => read!(rare error_code),
-            Field::error_message => read!(rare error_message),
-            Field::custom_metadata => read!(rare custom_metadata),
+            Field::turn_complete => read!(uncommon turn_complete),
+            Field::error_code => read!(uncommon error_code),
+            Field::error_message => read!(uncommon error_message),
+            Field::custom_metadata => read!(uncommon custom_metadata),
             Field::model_version => read!(model model_version),
             Field::grounding_metadata => read!(model grounding_metadata),
             Field::turn_complete_reason => read!(model turn_complete_reason),
@@ -209,7 +209,7 @@ impl<'de> Visitor<'de> for EventVisitor {
                 Key::Known(..) => json::ignore(&mut map)?,
                 Key::Unknown(name) => {
                     let value = map.next_value()?;
-                    draft.event.rare_mut().extra.insert(name, value);
+                    draft.event.uncommon_mut().extra.insert(name, value);
                 }
             }
         }

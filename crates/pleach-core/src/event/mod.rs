@@ -6,6 +6,7 @@ mod data;
 mod de;
 mod model;
 mod node_info;
+mod output_for;
 mod query;
 mod ser;
 #[cfg(test)]
@@ -13,4 +14,5 @@ mod tests;
 
 pub use data::Event;
 pub use model::ModelInfo;
-pub use node_info::{NodeInfo, OutputFor};
+pub use node_info::NodeInfo;
+pub use output_for::OutputFor;

@@ -1,27 +1,22 @@
-//! Which node run an event belongs to.
+//! [`NodeInfo`]: which node run an event belongs to.
 
 use serde_json::Value;
 
+use super::OutputFor;
 use crate::json::json_object;
 use crate::{Event, NodePath};
-
-/// For which runs an event's output is the output.
-// R105
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum OutputFor {
-    /// For none; the field is absent.
-    #[default]
-    None,
-    /// For the run that wrote the event. This is the usual case and takes no memory.
-    Own,
-    /// For the runs listed: a terminal node speaks for the workflows around it as well.
-    Paths(Box<[NodePath]>),
-}
 
 /// The view of an event's workflow metadata. ADK: `NodeInfo`
 #[derive(Clone, Copy, Debug)]
 pub struct NodeInfo<'a> {
-    pub(super) event: &'a Event,
+    event: &'a Event,
+}
+
+impl Event {
+    /// Returns the workflow metadata as one view.
+    pub fn node_info(&self) -> NodeInfo<'_> {
+        NodeInfo { event: self }
+    }
 }
 
 impl<'a> NodeInfo<'a> {
@@ -93,7 +88,7 @@ impl NodeInfoDocument {
             }
         }
         if let Some(extra) = self.extra {
-            event.rare_mut().node_extra = *extra;
+            event.uncommon_mut().node_extra = *extra;
         }
     }
 

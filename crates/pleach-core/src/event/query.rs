@@ -8,7 +8,7 @@ use crate::{Event, FunctionCall, FunctionResponse, NodePath, OutputFor};
 impl Event {
     /// Returns whether the event has nothing beyond ids, path, output, message, route and state: what most events are.
     pub(crate) fn has_only_common_parts(&self) -> bool {
-        self.rare.is_none() && self.long_running_tool_ids.is_none() && self.actions.has_only_common_parts()
+        self.uncommon.is_none() && self.long_running_tool_ids.is_none() && self.actions.has_only_common_parts()
     }
 
     /// Returns whether this is a streamed fragment.

@@ -4,7 +4,7 @@
 use serde::ser::{SerializeMap, SerializeStruct};
 use serde::{Serialize, Serializer};
 
-use super::data::Rare;
+use super::data::UncommonFields;
 use crate::json::{FieldName, Present};
 use crate::{Event, Map};
 
@@ -78,8 +78,8 @@ impl Members for Event {
     const COUNT: usize = 35;
 
     fn write<W: Target>(&self, out: &mut W) -> Result<(), W::Error> {
-        match self.rare.as_deref() {
-            Some(rare) => write_head(self, rare, out)?,
+        match self.uncommon.as_deref() {
+            Some(uncommon) => write_head(self, uncommon, out)?,
             None => {
                 out.put_some("content", &self.content)?;
                 out.put_some("partial", &self.partial)?;
@@ -101,8 +101,8 @@ impl Members for Event {
 }
 
 /// Writes what google-adk inherits from a model's answer and therefore puts first.
-fn write_head<W: Target>(event: &Event, rare: &Rare, out: &mut W) -> Result<(), W::Error> {
-    let model = rare.model.as_deref();
+fn write_head<W: Target>(event: &Event, uncommon: &UncommonFields, out: &mut W) -> Result<(), W::Error> {
+    let model = uncommon.model.as_deref();
     macro_rules! put_model {
         ($($name:ident)*) => {
             if let Some(model) = model {
@@ -114,12 +114,12 @@ fn write_head<W: Target>(event: &Event, rare: &Rare, out: &mut W) -> Result<(), 
     out.put_some("content", &event.content)?;
     put_model!(grounding_metadata);
     out.put_some("partial", &event.partial)?;
-    out.put_some("turn_complete", &rare.turn_complete)?;
+    out.put_some("turn_complete", &uncommon.turn_complete)?;
     put_model!(turn_complete_reason interaction_status finish_reason);
-    out.put_some("error_code", &rare.error_code)?;
-    out.put_some("error_message", &rare.error_message)?;
+    out.put_some("error_code", &uncommon.error_code)?;
+    out.put_some("error_message", &uncommon.error_message)?;
     put_model!(interrupted);
-    out.put_some("custom_metadata", &rare.custom_metadata)?;
+    out.put_some("custom_metadata", &uncommon.custom_metadata)?;
     put_model!(usage_metadata live_session_resumption_update live_session_id go_away voice_activity
         input_transcription output_transcription avg_logprobs logprobs_result cache_metadata
         citation_metadata interaction_id environment_id);
@@ -130,7 +130,7 @@ struct NodeInfoJson<'a>(&'a Event);
 
 impl Serialize for NodeInfoJson<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.serialize_with(serializer, self.0.rare.as_ref().map(|rare| &rare.node_extra))
+        self.serialize_with(serializer, self.0.uncommon.as_ref().map(|uncommon| &uncommon.node_extra))
     }
 }
 

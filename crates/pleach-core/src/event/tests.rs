@@ -31,7 +31,7 @@ fn event_is_small() {
 #[test]
 fn output_event_has_nothing_behind_pointers() {
     let event = Event::of(1);
-    assert!(event.rare.is_none() && event.content.is_none() && event.long_running_tool_ids.is_none());
+    assert!(event.uncommon.is_none() && event.content.is_none() && event.long_running_tool_ids.is_none());
     assert_eq!(event.output_for, OutputFor::None);
 }
 

@@ -7,7 +7,7 @@ use futures_util::FutureExt as _;
 use pleach_context::InvocationContext;
 use pleach_context::engine::Engine as _;
 use pleach_core::Event;
-use pleach_session::live_events;
+use pleach_session::effective_events;
 
 use super::prompt::is_worth_it;
 use super::tokens::above_threshold;
@@ -23,7 +23,7 @@ impl EventsCompactionConfig {
         let Some(summarizer) = &self.summarizer else { return };
         let all = ic.events();
         let events: Vec<&Arc<Event>> =
-            live_events(&all).into_iter().filter(|event| event.isolation_scope().is_none()).collect();
+            effective_events(&all).into_iter().filter(|event| event.isolation_scope().is_none()).collect();
         let mut summary = None;
         if let (Some(threshold), Some(retained)) = (self.token_threshold, self.event_retention_size) {
             summary = summarize(&**summarizer, &events, above_threshold(&events, threshold, retained)).await;

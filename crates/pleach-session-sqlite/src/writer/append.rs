@@ -6,7 +6,8 @@ use pleach_core::Event;
 use pleach_session::{SessionError, SessionResult, prepare};
 use sqlx::{AssertSqlSafe, Row as _, SqliteConnection};
 
-use super::batch::{Append, Appended, Batch, Renewed, Resolved, SessionRow, Verdict};
+use super::accepted::Accepted;
+use super::batch::{Append, Appended, Batch, Renewed, SessionRow, Verdict};
 use super::open::Open;
 use super::{Writer, answer, rows};
 use crate::fault::Fault;
@@ -15,25 +16,6 @@ use crate::sql::{self, Sql};
 use crate::{column, time};
 
 type Outcome = SessionResult<Appended>;
-
-/// An append that is written.
-pub(super) struct Accepted<'a> {
-    pub(super) append: &'a Append,
-    resolved: Option<Box<Resolved>>,
-    behind: Renewed,
-}
-
-impl Accepted<'_> {
-    /// The event as JSON text.
-    pub(super) fn data(&self) -> &Arc<str> {
-        self.resolved.as_ref().map_or(&self.append.data, |resolved| &resolved.data)
-    }
-
-    fn appended(&self) -> Appended {
-        let resolved = self.resolved.as_ref();
-        Appended { renewed: self.behind, stored: resolved.map(|resolved| Arc::clone(&resolved.event)) }
-    }
-}
 
 impl Writer {
     /// Stores the appends and answers each of them, after the commit.
@@ -70,7 +52,7 @@ impl Writer {
                 Err(error) => error,
             };
             self.roll_back(&error).await;
-            if Fault::of(&error) != Fault::Busy || !self.patience.wait() {
+            if Fault::of(&error) != Fault::Busy || !self.lock_wait.wait() {
                 return Err(error);
             }
         }

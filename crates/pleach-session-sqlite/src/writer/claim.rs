@@ -33,7 +33,7 @@ impl Writer {
                 Err(error) => error,
             };
             self.roll_back(&error).await;
-            if Fault::of(&error) != Fault::Busy || !self.patience.wait() {
+            if Fault::of(&error) != Fault::Busy || !self.lock_wait.wait() {
                 break Err(self.file().fault(error));
             }
         };

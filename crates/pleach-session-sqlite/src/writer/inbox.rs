@@ -69,7 +69,7 @@ impl Writer {
             if Fault::is_read_only(&error) {
                 return Ok(Err(ProjectionError::Unwritable(self.file().fault(error))));
             }
-            if Fault::of(&error) != Fault::Busy || !self.patience.wait() {
+            if Fault::of(&error) != Fault::Busy || !self.lock_wait.wait() {
                 return Err(self.file().fault(error));
             }
         }

@@ -3,6 +3,7 @@
 //! Callers send a message and wait for its answer, so dropping a caller's future never interrupts a statement. The
 //! thread runs its own small runtime: waking it costs less than waking a worker of the caller's.
 
+mod accepted;
 mod append;
 mod batch;
 mod claim;
@@ -31,7 +32,7 @@ use self::texts::Texts;
 use crate::SqliteOptions;
 use crate::fault::{Fault, File};
 use crate::layout::SqliteLayout;
-use crate::patience::Patience;
+use crate::lock_wait::LockWait;
 use crate::sql;
 
 /// Messages that wait at most; senders wait beyond that.
@@ -88,7 +89,7 @@ impl WriterHandle {
         let (inbox, messages) = mpsc::channel(QUEUE);
         let (opened, ready) = oneshot::channel();
         let settings = open::Settings::new(path, file.clone(), options);
-        let mut writer = Writer { patience: settings.patience(), settings, open: None, texts: Texts::default() };
+        let mut writer = Writer { lock_wait: settings.lock_wait(), settings, open: None, texts: Texts::default() };
         let work = async move {
             let outcome = writer.connect().await.map(|open| open.sql.layout());
             let running = outcome.is_ok();
@@ -161,7 +162,7 @@ struct Writer {
     open: Option<Open>,
     texts: Texts,
     /// How much waiting for other processes is left to the messages that are being served: they wait together.
-    patience: Patience,
+    lock_wait: LockWait,
 }
 
 impl Writer {
@@ -170,7 +171,7 @@ impl Writer {
         let mut closing = Vec::new();
         while inbox.recv_many(&mut waiting, BATCH).await > 0 {
             linger(&mut inbox, &mut waiting).await;
-            self.patience = self.settings.patience();
+            self.lock_wait = self.settings.lock_wait();
             closing.extend(self.serve(waiting.drain(..)).await);
             if !closing.is_empty() {
                 inbox.close();

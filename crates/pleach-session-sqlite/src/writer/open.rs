@@ -11,8 +11,8 @@ use sqlx::{ConnectOptions as _, SqliteConnection};
 use super::detect::{Found, detect};
 use crate::fault::{Fault, File};
 use crate::layout::SqliteLayout;
+use crate::lock_wait::LockWait;
 use crate::options::{SqliteOptions, Synchronous};
-use crate::patience::Patience;
 use crate::private;
 use crate::sql::{self, Sql};
 
@@ -64,7 +64,7 @@ impl Settings {
             .synchronous(synchronous)
             .foreign_keys(true)
             .pragma("cache_size", "-16000")
-            // The writer waits on its own terms: see `Patience`.
+            // The writer waits on its own terms: see `LockWait`.
             .busy_timeout(Duration::ZERO)
             .disable_statement_logging();
         Self { file, options: options.clone(), connect, layout: OnceLock::new() }
@@ -74,21 +74,21 @@ impl Settings {
         &self.file
     }
 
-    pub(super) fn patience(&self) -> Patience {
-        Patience::new(self.options.busy_timeout)
+    pub(super) fn lock_wait(&self) -> LockWait {
+        LockWait::new(self.options.busy_timeout)
     }
 
     /// Connects, refuses what is not ours, turns WAL on and creates what is missing; all of it again while the file is
     /// locked, since every step can be kept waiting and none is harmed by being repeated.
     pub(super) async fn open(&self) -> SessionResult<Open> {
-        let mut patience = self.patience();
-        let mut others = Patience::new(OTHERS.min(self.options.busy_timeout));
+        let mut lock_wait = self.lock_wait();
+        let mut others = LockWait::new(OTHERS.min(self.options.busy_timeout));
         loop {
             match self.attempt().await {
                 Ok(open) => return Ok(open),
                 Err(Trouble::HalfMade) if others.wait() => {}
                 Err(Trouble::HalfMade) => return Err(self.file.unsupported(UNVERSIONED)),
-                Err(Trouble::Sql(error)) if Fault::of(&error) == Fault::Busy && patience.wait() => {}
+                Err(Trouble::Sql(error)) if Fault::of(&error) == Fault::Busy && lock_wait.wait() => {}
                 Err(Trouble::Sql(error)) => return Err(self.file.fault(error)),
                 Err(Trouble::Refused(error)) => return Err(error),
             }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use sqlx::sqlite::SqliteArguments;
 use sqlx::{AssertSqlSafe, Sqlite, SqliteConnection};
 
-use super::append::Accepted;
+use super::accepted::Accepted;
 use super::batch::{Batch, SessionSlot};
 use super::texts::{self, Shape, Texts};
 use crate::layout::SqliteLayout;

@@ -58,7 +58,7 @@ impl Writer {
                 Err(error) => error,
             };
             self.roll_back(&error).await;
-            if Fault::of(&error) != Fault::Busy || !self.patience.wait() {
+            if Fault::of(&error) != Fault::Busy || !self.lock_wait.wait() {
                 break Err(self.file().fault(error));
             }
         };
@@ -131,7 +131,7 @@ impl Writer {
                 Err(error) => error,
             };
             self.roll_back(&error).await;
-            if Fault::of(&error) != Fault::Busy || !self.patience.wait() {
+            if Fault::of(&error) != Fault::Busy || !self.lock_wait.wait() {
                 break Err(self.file().fault(error));
             }
         };

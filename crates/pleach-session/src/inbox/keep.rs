@@ -2,10 +2,8 @@
 
 use pleach_core::{AppName, Event, SessionKey};
 
-use super::{
-    InboxItem, ListQuestions, ListQuestionsResponse, Projected, QuestionCursor, asked_questions, walk_questions,
-};
-use crate::{GetSessionConfig, SessionError, SessionResult, SessionService};
+use super::{InboxItem, ListQuestions, ListQuestionsResponse, Projected, QuestionCursor, asked_questions};
+use crate::{GetSessionConfig, SessionError, SessionResult, SessionService, walk_questions};
 
 /// How many sessions that are behind are looked for at once.
 pub const PAGE: usize = 4096;

@@ -1,13 +1,12 @@
 //! The inbox of an app: the open questions of its sessions, found without reading every history.
 //!
 //! Which questions of one session are open is decided by [`open_questions`](crate::open_questions). Here are the request and
-//! its answer, what backends need to keep a projection of them, and the slow way for services without one.
+//! its answer, and what backends share to keep a projection of them.
 
 mod gather;
 mod keep;
 mod project;
 mod request;
-mod walk;
 
 pub use gather::{Gathering, Projected};
 pub use keep::{
@@ -15,4 +14,3 @@ pub use keep::{
 };
 pub use project::{Asked, PROJECTION, asked_questions, concerns_questions, is_rewind};
 pub use request::{InboxItem, ListQuestions, ListQuestionsResponse, QuestionCursor};
-pub use walk::walk_questions;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use foldhash::HashMap;
 use pleach_context::engine::{RecordedRun, RunRecord};
-use pleach_context::{History, live_events_of};
+use pleach_context::{History, effective_events_of};
 use pleach_core::{Event, InvocationId, NodePath};
 
 /// The status of a node's last run.
@@ -50,7 +50,7 @@ struct Tally {
 
 impl RunSummary {
     pub(super) fn of(events: &[Arc<Event>], invocation: &InvocationId) -> Self {
-        let own = live_events_of(events, invocation);
+        let own = effective_events_of(events, invocation);
         let mut tallies: HashMap<NodePath, Tally> = HashMap::default();
         let mut before = None;
         for event in &own {

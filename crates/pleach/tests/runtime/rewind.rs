@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use pleach::prelude::*;
 use pleach::{
     ArtifactScope, ArtifactService, CreateSession, InMemoryArtifactService, InMemorySessionService, Session,
-    SessionServiceExt, SystemClock, live_events,
+    SessionServiceExt, SystemClock, effective_events,
 };
 use serde_json::{Value, json};
 
@@ -113,7 +113,7 @@ async fn r1140_e224_only_the_sessions_own_keys_go_back() {
     assert_eq!(Value::from(all.actions().state_delta().clone()), delta);
     let state = load(&runner).await.state;
     assert_eq!((&state["app:a"], &state["user:u"]), (&json!(3), &json!(3)));
-    assert!(live_events(&load(&runner).await.events).is_empty());
+    assert!(effective_events(&load(&runner).await.events).is_empty());
 }
 
 #[tokio::test]
@@ -149,7 +149,7 @@ async fn r1140_files_get_their_old_content_or_the_mark_of_absence() {
     let undo = runner.rewind("ana", "s1", event.invocation_id()).await.unwrap();
     assert_eq!(json!(undo.actions().artifact_delta()), json!({"every": 4, "late": 2}));
     assert_eq!((text("every", None).await.as_deref(), text("late", None).await.as_deref()), (Some("three"), Some("x")));
-    assert_eq!(live_events(&load(&runner).await.events).len(), 6);
+    assert_eq!(effective_events(&load(&runner).await.events).len(), 6);
     // Where nothing has changed, nothing is saved.
     runner.run("ana", "s1", "four").output::<i64>().await.unwrap();
     let turns = invocations(&runner).await;
@@ -203,7 +203,7 @@ async fn r1141_an_id_that_is_used_again_starts_anew() {
     runner.rewind("ana", "s1", "mine").await.unwrap();
     assert_eq!(trace(runner.start(named("three"))).await, ["wf@1/count@1: 1"]);
     let session = load(&runner).await;
-    let texts: Vec<String> = live_events(&session.events).iter().map(|event| event.text()).collect();
+    let texts: Vec<String> = effective_events(&session.events).iter().map(|event| event.text()).collect();
     assert_eq!(texts, ["three", ""]);
 }
 
@@ -217,5 +217,5 @@ async fn r1140_s35_a_run_that_was_under_way_loses_against_a_rewind() {
     runner.rewind("ana", "s1", turns[0].as_str()).await.unwrap();
     let lines = trace(run).await;
     assert!(lines.len() == 1 && lines[0].starts_with("! StaleSessionError"), "{lines:?}");
-    assert!(live_events(&load(&runner).await.events).is_empty());
+    assert!(effective_events(&load(&runner).await.events).is_empty());
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pleach_session::Patience as Pauses;
+use pleach_session::Backoff;
 use tokio::time::Instant;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
@@ -12,20 +12,20 @@ const FOREVER: Duration = Duration::from_secs(30 * 365 * 24 * 3600);
 
 /// A deadline, and the pauses between the attempts before it.
 #[derive(Debug)]
-pub(crate) struct Patience {
+pub(crate) struct ConnectRetry {
     pub(crate) deadline: Instant,
-    pauses: Pauses,
+    pauses: Backoff,
 }
 
-impl Patience {
+impl ConnectRetry {
     pub(crate) fn new(limit: Duration) -> Self {
-        let pauses = Pauses::new(limit, FIRST_PAUSE, LONGEST_PAUSE);
+        let pauses = Backoff::new(limit, FIRST_PAUSE, LONGEST_PAUSE);
         Self { deadline: Instant::now() + limit.min(FOREVER), pauses }
     }
 
     /// One attempt, which may take this long.
     pub(crate) fn once(limit: Duration) -> Self {
-        Self { pauses: Pauses::new(Duration::ZERO, FIRST_PAUSE, LONGEST_PAUSE), ..Self::new(limit) }
+        Self { pauses: Backoff::new(Duration::ZERO, FIRST_PAUSE, LONGEST_PAUSE), ..Self::new(limit) }
     }
 
     /// Waits for the next pause; false when there is no time for another attempt.

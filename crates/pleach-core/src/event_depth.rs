@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::limited::Room;
-use super::{bounded, discard, fits, is_within};
-use crate::check::{DEEP, DEEPEST, QUICK, find};
+use crate::check::{QUICK, check_ops, find};
+use crate::depth::limited::{DEEP, DepthBudget};
+use crate::depth::{bounded, discard, fits, is_within};
 use crate::{Event, StateOp, Unstorable};
 
 /// Gives the event back unless something in it nests deeper than a reader goes. Such an event is freed level by level where that
@@ -24,19 +24,8 @@ pub fn bounded_event(event: Event) -> Result<Event, Unstorable> {
     }
 }
 
-/// The operations of an event are not in its JSON: nothing but this looks at them before they are applied.
-pub(crate) fn check_ops(event: &Event) -> Result<(), Unstorable> {
-    let ops = event.actions().state_ops().iter();
-    // Event, actions, delta and perhaps a list are around the value.
-    let mut deep =
-        ops.filter(|(_, ops)| !ops.iter().flat_map(StateOp::values).all(|value| is_within(value, DEEPEST - 4)));
-    let too_deep =
-        |key: &str| Unstorable { field: format!("actions.state_delta.{}", key.escape_debug()), reason: DEEP };
-    deep.next().map_or(Ok(()), |(key, _)| Err(too_deep(key)))
-}
-
 fn check(event: &Event) -> Result<(), Unstorable> {
-    if is_shallow(event) || fits(event, Room::ALL) {
+    if is_shallow(event) || fits(event, DepthBudget::ALL) {
         return Ok(());
     }
     Err(Unstorable { reason: DEEP, ..find("", event) })

@@ -11,19 +11,19 @@ use crate::layout::SqliteLayout;
 
 /// A session's key and a time, as expressions of the statement around.
 #[derive(Clone, Copy)]
-pub(crate) struct Moment<'s> {
+pub(crate) struct SessionTime<'s> {
     pub(crate) key: [&'s str; 3],
     pub(crate) at: &'s str,
 }
 
 impl SqliteLayout {
     /// An expression: `select` over the events `t` of that microsecond, which `tail` may narrow and order.
-    pub(crate) fn events_at(self, select: &str, moment: Moment<'_>, tail: &str) -> String {
-        let Moment { key, at } = moment;
+    pub(crate) fn events_at(self, select: &str, time: SessionTime<'_>, tail: &str) -> String {
+        let SessionTime { key, at } = time;
         let own = of_session("t", key);
         let quick = self.quick("t.timestamp", at);
         let thorough = same("t.timestamp", at);
-        let mixed = self.is_mixed(moment);
+        let mixed = self.is_mixed(time);
         format!(
             "(CASE WHEN {mixed} THEN (SELECT {select} FROM events t WHERE {own} AND {thorough} {tail}) \
              ELSE (SELECT {select} FROM events t WHERE {own} AND {quick} {tail}) END)"
@@ -31,9 +31,9 @@ impl SqliteLayout {
     }
 
     /// An expression: the ties of a revision at the time of the session row, as [`CLAIMED`] says for a claimed one.
-    pub(crate) fn ties(self, moment: Moment<'_>) -> String {
-        let own = of_session("t", moment.key);
-        let events = self.events_at("count(*)", moment, "");
+    pub(crate) fn ties(self, time: SessionTime<'_>) -> String {
+        let own = of_session("t", time.key);
+        let events = self.events_at("count(*)", time, "");
         format!(
             "coalesce(nullif({events}, 0), \
              (SELECT count(*) + CASE WHEN count(*) > 0 THEN {CLAIMED} ELSE 0 END FROM events t WHERE {own}))"
@@ -41,8 +41,8 @@ impl SqliteLayout {
     }
 
     /// Whether the time or an event of the session is of the other kind.
-    pub(crate) fn is_mixed(self, moment: Moment<'_>) -> String {
-        let Moment { key, at } = moment;
+    pub(crate) fn is_mixed(self, time: SessionTime<'_>) -> String {
+        let SessionTime { key, at } = time;
         let own = of_session("o", key);
         // Every number sorts before the empty text.
         let (kind, range) = match self {

@@ -9,7 +9,7 @@ use crate::{AuthConfig, EventCompaction, Map};
 
 /// Everything of [`EventActions`](super::EventActions) but the state delta and the route.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct RareActions {
+pub(crate) struct UncommonActions {
     pub(crate) skip_summarization: Option<bool>,
     pub(crate) artifact_delta: BTreeMap<String, i64>,
     pub(crate) transfer_to_agent: Option<String>,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pleach_session::Patience as Pauses;
+use pleach_session::Backoff;
 
 const FIRST_PAUSE: Duration = Duration::from_micros(200);
 const LONGEST_PAUSE: Duration = Duration::from_millis(10);
@@ -10,11 +10,11 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(10);
 /// SQLite's own busy handler sleeps for up to 100 ms at a time, so a waiter that just missed the lock keeps missing it;
 /// short random pauses bring the longest wait of eight processes from 430 ms to 74 ms.
 #[derive(Debug)]
-pub(crate) struct Patience(Pauses);
+pub(crate) struct LockWait(Backoff);
 
-impl Patience {
+impl LockWait {
     pub(crate) fn new(limit: Duration) -> Self {
-        Self(Pauses::new(limit, FIRST_PAUSE, LONGEST_PAUSE))
+        Self(Backoff::new(limit, FIRST_PAUSE, LONGEST_PAUSE))
     }
 
     /// Blocks the calling thread for the next pause; false when the limit is reached. Only for the writer's own thread.

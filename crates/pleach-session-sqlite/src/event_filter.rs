@@ -12,7 +12,7 @@ use crate::time;
 pub(crate) type Query<'q> = sqlx::query::Query<'q, Sqlite, SqliteArguments>;
 
 /// Which events are wanted.
-pub(crate) enum Wanted {
+pub(crate) enum EventFilter {
     None,
     Events {
         /// The earliest time, as a number and as a text.
@@ -27,7 +27,7 @@ pub(crate) enum Wanted {
     },
 }
 
-impl Wanted {
+impl EventFilter {
     pub(crate) fn of(config: &GetSessionConfig, layout: SqliteLayout) -> Self {
         if config.num_recent_events == Some(0) {
             return Self::None;

@@ -8,13 +8,13 @@ use pleach_core::{IdGen as _, RandomIds};
 ///
 /// For backends that try again while something they share with other processes is busy. How to sleep is theirs.
 #[derive(Debug)]
-pub struct Patience {
+pub struct Backoff {
     left: Duration,
     pause: Duration,
     longest: Duration,
 }
 
-impl Patience {
+impl Backoff {
     /// Pauses of about `first`, then twice that and so on up to `longest`, `limit` in all.
     pub fn new(limit: Duration, first: Duration, longest: Duration) -> Self {
         Self { left: limit, pause: first, longest }
@@ -39,10 +39,10 @@ mod tests {
     #[test]
     fn pauses_grow_and_add_up_to_the_limit() {
         let [limit, first, longest] = [100, 1, 8].map(Duration::from_millis);
-        let mut patience = Patience::new(limit, first, longest);
-        let pauses: Vec<_> = std::iter::from_fn(|| patience.pause()).collect();
+        let mut backoff = Backoff::new(limit, first, longest);
+        let pauses: Vec<_> = std::iter::from_fn(|| backoff.pause()).collect();
         assert_eq!(pauses.iter().sum::<Duration>(), limit);
         assert!(pauses[0] < first * 2 && pauses.iter().all(|pause| *pause < longest * 2), "{pauses:?}");
-        assert!(Patience::new(Duration::ZERO, first, longest).pause().is_none());
+        assert!(Backoff::new(Duration::ZERO, first, longest).pause().is_none());
     }
 }

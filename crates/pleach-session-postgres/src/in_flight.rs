@@ -7,7 +7,7 @@ use tokio::sync::watch;
 
 /// The operations of a service; clones share them.
 #[derive(Clone, Default)]
-pub(crate) struct UnderWay {
+pub(crate) struct InFlight {
     now: Arc<watch::Sender<Numbers>>,
 }
 
@@ -18,30 +18,30 @@ struct Numbers {
     begun: u64,
     open: BTreeSet<u64>,
     /// The open ones whose callers went away.
-    alone: BTreeSet<u64>,
+    abandoned: BTreeSet<u64>,
     is_closed: bool,
 }
 
 /// An operation, until it is dropped.
 pub(crate) struct Operation {
-    under_way: UnderWay,
+    in_flight: InFlight,
     number: u64,
 }
 
-/// The caller of an operation, until it is dropped: then the operation is alone, if it has not ended.
+/// The caller of an operation, until it is dropped: then the operation is abandoned, if it has not ended.
 pub(crate) struct Caller {
-    under_way: UnderWay,
+    in_flight: InFlight,
     number: u64,
 }
 
-impl UnderWay {
+impl InFlight {
     /// Begins an operation; `None` when no more are taken.
     pub(crate) fn begin(&self) -> Option<Operation> {
         let mut begun = None;
         self.now.send_if_modified(|now| {
             if !now.is_closed {
                 now.open.insert(now.begun);
-                begun = Some(Operation { under_way: self.clone(), number: now.begun });
+                begun = Some(Operation { in_flight: self.clone(), number: now.begun });
                 now.begun += 1;
             }
             // Nobody waits for a beginning.
@@ -50,10 +50,10 @@ impl UnderWay {
         begun
     }
 
-    /// Waits for the operations that are alone now.
-    pub(crate) async fn until_settled(&self) {
-        if !self.now.borrow().alone.is_empty() {
-            self.until_ended(|now| &now.alone).await;
+    /// Waits for the operations that are abandoned now.
+    pub(crate) async fn wait_for_abandoned(&self) {
+        if !self.now.borrow().abandoned.is_empty() {
+            self.until_ended(|now| &now.abandoned).await;
         }
     }
 
@@ -80,24 +80,24 @@ impl UnderWay {
 
 impl Operation {
     pub(crate) fn caller(&self) -> Caller {
-        Caller { under_way: self.under_way.clone(), number: self.number }
+        Caller { in_flight: self.in_flight.clone(), number: self.number }
     }
 }
 
 impl Drop for Operation {
     fn drop(&mut self) {
-        self.under_way.now.send_modify(|now| {
+        self.in_flight.now.send_modify(|now| {
             now.open.remove(&self.number);
-            now.alone.remove(&self.number);
+            now.abandoned.remove(&self.number);
         });
     }
 }
 
 impl Drop for Caller {
     fn drop(&mut self) {
-        self.under_way.now.send_if_modified(|now| {
+        self.in_flight.now.send_if_modified(|now| {
             if now.open.contains(&self.number) {
-                now.alone.insert(self.number);
+                now.abandoned.insert(self.number);
             }
             false
         });

@@ -7,7 +7,7 @@ use pleach_session::{Asked, asked_questions, concerns_questions, is_rewind};
 
 /// The events of a session that concern questions, and what is open since they were looked at last.
 #[derive(Debug, Default)]
-pub(crate) struct Desk {
+pub(crate) struct OpenIndex {
     events: Vec<Arc<Event>>,
     /// A rewind was stored: what it takes back depends on every event.
     is_rewound: bool,
@@ -16,9 +16,9 @@ pub(crate) struct Desk {
     seen: usize,
 }
 
-impl Desk {
+impl OpenIndex {
     /// Takes in a stored event.
-    pub(crate) fn take_in(&mut self, event: &Arc<Event>) {
+    pub(crate) fn add(&mut self, event: &Arc<Event>) {
         if concerns_questions(event) {
             self.is_rewound |= is_rewind(event);
             self.events.push(Arc::clone(event));

@@ -1,0 +1,6 @@
+//! The fields of an auth config that hold credentials.
+
+/// The agent's own credential, such as the OAuth2 client.
+pub(crate) const RAW: &str = "raw_auth_credential";
+/// The credential that the user's sign-in or answer gave.
+pub(crate) const EXCHANGED: &str = "exchanged_auth_credential";

@@ -1,0 +1,15 @@
+//! [`SharedState`]: the state of an app or a user.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pleach_core::Map;
+
+/// State that several sessions read and write.
+///
+/// Lock order everywhere: directory, one session's log, app state, user state.
+pub(crate) type SharedState = Arc<Mutex<Map>>;
+
+/// Locks a state or a log. Nothing but a failed allocation panics while one is locked, so a poisoned one is whole.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
