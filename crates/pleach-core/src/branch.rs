@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Names a thread of the conversation, for example `triage@1.answer@2`; dot-separated, never empty by convention.
+/// The name of a conversation thread, for example `triage@1.answer@2`; dot-separated, never empty by convention.
 ///
-/// The root thread has no branch at all, so APIs take and give `Option<Branch>`. Cloning is cheap.
+/// The root thread has no branch, so APIs take and return `Option<Branch>`. Cloning is cheap.
 ///
 /// ADK: `_BranchPath`
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -71,7 +71,7 @@ impl Branch {
         &self.0
     }
 
-    /// Returns whether the text is empty: on an event a node wrote, the wish to go back to the root.
+    /// Returns whether the text is empty. On an event of a node, an empty branch requests the root thread.
     // R150
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

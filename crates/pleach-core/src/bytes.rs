@@ -66,7 +66,7 @@ impl std::ops::Deref for Bytes {
     }
 }
 
-/// Prints the length only: pictures do not belong into logs.
+/// Prints the length only: binary data does not belong in logs.
 impl fmt::Debug for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Bytes({} bytes)", self.0.len())

@@ -1,4 +1,4 @@
-//! The change of casing, done once: stored JSON is snake_case, HTTP is camelCase.
+//! Conversion of casing: stored JSON is snake_case, HTTP is camelCase.
 // R120
 
 use serde::ser::{
@@ -11,7 +11,7 @@ use smol_str::{SmolStr, SmolStrBuilder};
 
 use crate::json::FIELD;
 
-/// Writes a value of ours in camelCase, as the HTTP API wants it.
+/// Serialises one of pleach's types in camelCase, as in the HTTP API.
 ///
 /// # Errors
 /// Those of `value`'s own `Serialize`; pleach's types have none.
@@ -19,7 +19,7 @@ pub fn to_camel<T: Serialize + ?Sized>(value: &T) -> serde_json::Result<Value> {
     serde_json::to_value(CamelCase(value))
 }
 
-/// Serialises what it wraps with the names of *struct fields* turned from snake_case into camelCase.
+/// Serialises the wrapped value with the names of *struct fields* converted from snake_case to camelCase.
 ///
 /// Keys of maps are user data and stay as they are, except those of [`Owned`](crate::Owned) documents. Fields of enum
 /// variants stay too; no type of ours has any.
@@ -192,7 +192,7 @@ impl<S: Serializer> Serializer for Adaptor<S> {
     }
 }
 
-/// Carries the adaptor into the members of a compound value.
+/// Applies the adaptor to the members of a compound value.
 struct Nested<C>(C);
 
 macro_rules! nested {
@@ -258,7 +258,7 @@ impl<C: SerializeMap> SerializeStruct for Nested<C> {
     }
 }
 
-/// A map's key, which is user data unless it is marked as a field of ours.
+/// A map's key, which is user data unless it is marked as a field of the framework.
 struct MapKey<'a, T: ?Sized>(&'a T);
 
 impl<T: Serialize + ?Sized> Serialize for MapKey<'_, T> {

@@ -1,4 +1,4 @@
-//! An error and its causes as one text.
+//! Formatting an error with its causes as one text.
 
 use std::error::Error;
 
@@ -10,7 +10,7 @@ pub fn with_causes(error: &(dyn Error + 'static)) -> String {
     let mut next = error.source();
     while let Some(cause) = next {
         let more = cause.to_string();
-        // Many errors show their cause themselves.
+        // Many errors already include their cause.
         if !text.contains(&more) {
             text = format!("{text}: {more}");
         }

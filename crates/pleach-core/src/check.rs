@@ -1,4 +1,4 @@
-//! What no store can keep is refused before it is written.
+//! Checks for values that no store can keep, before anything is written.
 // S47
 
 use std::fmt;
@@ -8,25 +8,25 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::ser::{CharEscape, Formatter, Serializer};
 
-use crate::depth::is_within;
 use crate::depth::limited::{DEEP, DEEPEST, DepthBudget, Limited};
+use crate::depth::nests_within;
 use crate::{Content, Event, Map, Part, RouteKey, StateOp};
 
-/// Says which text of an event or a state cannot be stored, and why.
+/// A value of an event or a state that cannot be stored.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field} cannot be stored: {reason}")]
 pub struct Unstorable {
-    /// Where the text stands, for example `actions.state_delta.note[2]`.
+    /// The path of the value, for example `actions.state_delta.note[2]`.
     pub field: String,
-    /// What is wrong with it.
+    /// Why it cannot be stored.
     pub reason: &'static str,
 }
 
 const NUL: &str = "the text contains the character U+0000";
-/// How deep the quick look goes: the thorough check decides about deeper values.
+/// The depth of the quick check; the thorough check decides about deeper values.
 pub(crate) const QUICK: usize = 32;
 
-/// Where a value stands, linked from the inside out so that nothing is built unless something is wrong.
+/// The path of a value, linked from the inside out so that nothing is allocated unless there is a fault.
 #[derive(Clone, Copy)]
 enum Location<'a> {
     Root(&'a str),
@@ -53,7 +53,7 @@ impl Location<'_> {
         }
     }
 
-    /// The location itself or what it is in, at most three steps from the root: a path of 128 is unreadable.
+    /// Returns the location or one that contains it, at most three steps from the root: a path of 128 steps is unreadable.
     fn nearby(&self) -> &Self {
         match self {
             Self::Key(outer, _) | Self::Index(outer, _) if self.level() > 3 => outer.nearby(),
@@ -78,7 +78,7 @@ fn map(location: &Location<'_>, map: &Map, depth: usize) -> Result<(), Unstorabl
     })
 }
 
-/// One level deeper than `depth`, if there is one.
+/// Returns the depth one level below `depth`, if that is allowed.
 fn deeper(location: &Location<'_>, depth: usize) -> Result<usize, Unstorable> {
     match depth {
         ..DEEPEST => Ok(depth + 1),
@@ -101,7 +101,7 @@ fn value(location: &Location<'_>, checked: &Value, depth: usize) -> Result<(), U
 /// Checks a JSON value; `field` names it in the error.
 ///
 /// # Errors
-/// [`Unstorable`] when a text or a key in it contains U+0000, or when it nests deeper than a reader goes.
+/// [`Unstorable`] when a string or a key contains U+0000, or when values nest more than 127 levels deep.
 pub fn check_storable(field: &str, checked: &Value) -> Result<(), Unstorable> {
     value(&Location::Root(field), checked, 0)
 }
@@ -109,34 +109,34 @@ pub fn check_storable(field: &str, checked: &Value) -> Result<(), Unstorable> {
 /// Checks a state or another map; `field` names it in the error.
 ///
 /// # Errors
-/// [`Unstorable`] when a text or a key in it contains U+0000, or when it nests deeper than a reader goes.
+/// [`Unstorable`] when a string or a key contains U+0000, or when values nest more than 127 levels deep.
 pub fn check_map(field: &str, checked: &Map) -> Result<(), Unstorable> {
     map(&Location::Root(field), checked, 0)
 }
 
 impl Unstorable {
-    /// Whether nothing is wrong but the depth.
+    /// Returns whether the fault is the depth.
     #[must_use]
     pub fn is_too_deep(&self) -> bool {
         self.reason == DEEP
     }
 }
 
-/// The operations of an event are not in its JSON: nothing but this looks at them before they are applied.
+/// Checks the state operations of an event. They are not in its JSON, so no other check sees them before they are applied.
 pub(crate) fn check_ops(event: &Event) -> Result<(), Unstorable> {
     let ops = event.actions().state_ops().iter();
-    // Event, actions, delta and perhaps a list are around the value.
+    // The value is inside of the event, its actions, the delta and perhaps a list.
     let mut deep =
-        ops.filter(|(_, ops)| !ops.iter().flat_map(StateOp::values).all(|value| is_within(value, DEEPEST - 4)));
+        ops.filter(|(_, ops)| !ops.iter().flat_map(StateOp::values).all(|value| nests_within(value, DEEPEST - 4)));
     let too_deep =
         |key: &str| Unstorable { field: format!("actions.state_delta.{}", key.escape_debug()), reason: DEEP };
     deep.next().map_or(Ok(()), |(key, _)| Err(too_deep(key)))
 }
 
-/// Checks everything an event would write.
+/// Checks all values of an event.
 ///
 /// # Errors
-/// [`Unstorable`] when a text or a key in it contains U+0000, or when it nests deeper than a reader goes.
+/// [`Unstorable`] when a string or a key contains U+0000, or when values nest more than 127 levels deep.
 pub fn check_event(event: &Event) -> Result<(), Unstorable> {
     check_ops(event)?;
     if is_plainly_storable(event) {
@@ -145,7 +145,7 @@ pub fn check_event(event: &Event) -> Result<(), Unstorable> {
     write_checked("", event, io::sink()).map(drop)
 }
 
-/// A quick look at what most events consist of. `false` only means that the thorough check has to decide.
+/// A quick check of what most events consist of; `false` means that the thorough check has to decide.
 fn is_plainly_storable(event: &Event) -> bool {
     let clean = |text: &str| !text.as_bytes().contains(&0);
     event.has_only_common_parts()
@@ -165,14 +165,14 @@ fn is_clean_key(key: &RouteKey) -> bool {
     !matches!(key, RouteKey::Str(text) if text.as_bytes().contains(&0))
 }
 
-/// A message of nothing but clean text.
+/// Returns whether the message consists of clean text only.
 fn is_clean_text(content: &Content) -> bool {
     let clean = |text: &str| !text.as_bytes().contains(&0);
     let only_text = |part: &Part| part.as_plain_text().is_some_and(clean);
     content.extra.is_none() && content.role.as_deref().is_none_or(clean) && content.parts().iter().all(only_text)
 }
 
-/// False also for what nests deeper than so many levels.
+/// Returns whether all texts are clean; `false` also for values of more than `levels` levels.
 fn is_clean(value: &Value, levels: usize) -> bool {
     let clean = |text: &str| !text.as_bytes().contains(&0);
     match value {
@@ -184,12 +184,12 @@ fn is_clean(value: &Value, levels: usize) -> bool {
     }
 }
 
-/// Writes a value as compact JSON text and checks it on the way: what a store does before an insert, in one pass.
+/// Writes a value as compact JSON text and checks it in the same pass.
 ///
 /// `field` names the value in the error; it may be empty.
 ///
 /// # Errors
-/// [`Unstorable`] when a text or a key in it contains U+0000, or when it nests deeper than a reader goes.
+/// [`Unstorable`] when a string or a key contains U+0000, or when values nest more than 127 levels deep.
 pub fn to_storable_json<T: Serialize + ?Sized>(field: &str, value: &T) -> Result<String, Unstorable> {
     let bytes = write_checked(field, value, Vec::with_capacity(512))?;
     Ok(String::from_utf8(bytes).expect("JSON text is UTF-8"))
@@ -207,7 +207,7 @@ where
     }
 }
 
-/// The slow way, taken only when something is wrong: it knows where.
+/// Finds the location of a fault. Slow, and called only when there is one.
 pub(crate) fn find<T: Serialize + ?Sized>(field: &str, wrong: &T) -> Unstorable {
     let location = Location::Root(field);
     let json = wrong.serialize(Limited { inner: serde_json::value::Serializer, budget: DepthBudget::CUT });
@@ -215,7 +215,7 @@ pub(crate) fn find<T: Serialize + ?Sized>(field: &str, wrong: &T) -> Unstorable 
     found.unwrap_or_else(|| Unstorable { field: field.to_owned(), reason: "the value has no JSON form" })
 }
 
-/// The compact form, except that U+0000 and too deep a nesting are errors.
+/// serde_json's compact form, except that U+0000 and too deep nesting are errors.
 struct Refuse {
     depth: usize,
 }
@@ -291,7 +291,7 @@ mod tests {
         }
     }
 
-    /// The reader takes 127 levels, so that is what may be written.
+    /// serde_json reads 127 levels, so that is the most that may be written.
     #[test]
     fn too_deep_a_nesting_is_refused_by_name() {
         let nested = |levels| (0..levels).fold(json!(1), |inner, _| json!([inner]));

@@ -1,4 +1,4 @@
-//! Where time and randomness come from: traits only, and the rounding rule of stored times.
+//! Traits for time and randomness, and the rounding rule of stored times.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::BoxFuture;
 
-/// Tells the time and waits. Everything in pleach that needs either asks one of these, so that a test can decide both.
+/// Provides the time and timers. All code of pleach takes both from a `Clock`, so tests control them.
 pub trait Clock: fmt::Debug + Send + Sync + 'static {
     /// Returns the time now, in seconds since 1970-01-01 UTC.
     fn now(&self) -> f64;
@@ -25,12 +25,12 @@ pub trait IdGen: fmt::Debug + Send + Sync + 'static {
     fn uniform(&self) -> f64;
 }
 
-/// The usual [`IdGen`]: random, different in every process.
+/// The default [`IdGen`]: random UUIDs and numbers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RandomIds;
 
 impl IdGen for RandomIds {
-    #[expect(clippy::disallowed_methods, reason = "this is the IdGen the others are told to use")]
+    #[expect(clippy::disallowed_methods, reason = "this is the IdGen that other code must use")]
     fn uuid(&self) -> Uuid {
         Uuid::new_v4()
     }

@@ -1,4 +1,4 @@
-//! The record that a span of events was summed up.
+//! [`EventCompaction`]: the record that a span of events was summarised.
 
 use serde::ser::SerializeStruct as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -6,14 +6,14 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use crate::Content;
 use crate::json::json_object;
 
-/// Says that the events of a span of time are replaced by a summary when prompts are built.
+/// Replaces the events of a time span by a summary when prompts are built.
 ///
 /// ADK: `EventCompaction`
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct EventCompaction {
-    /// Time of the first event summed up, in seconds since the epoch.
+    /// Time of the first summarised event, in seconds since the epoch.
     pub start_timestamp: f64,
-    /// Time of the last event summed up, in seconds since the epoch.
+    /// Time of the last summarised event, in seconds since the epoch.
     pub end_timestamp: f64,
     /// The summary.
     pub compacted_content: Content,

@@ -1,4 +1,4 @@
-//! How state deltas are split by scope, applied and put together again.
+//! Splitting state deltas by scope, applying and merging them.
 // S10–S14, S20
 
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::Map;
 use crate::scope::Scope;
 
-/// A delta taken apart by scope; keys have lost their prefix.
+/// A delta split by scope; keys have no prefix.
 // S11
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ScopedDelta {
@@ -20,13 +20,13 @@ pub struct ScopedDelta {
     pub temp: Map,
 }
 
-/// Takes a delta, or an initial state, apart by scope.
+/// Splits a delta or an initial state by scope.
 pub fn split_delta(delta: Map) -> ScopedDelta {
     let mut split = ScopedDelta::default();
     for (key, value) in delta {
         let (scope, rest) = Scope::split(&key);
         let part = match scope {
-            // A session key is whole already; it need not be copied.
+            // A session key has no prefix, so it is moved, not copied.
             Scope::Session => {
                 split.session.insert(key, value);
                 continue;
@@ -40,9 +40,9 @@ pub fn split_delta(delta: Map) -> ScopedDelta {
     split
 }
 
-/// Makes the view a session shows: its own state with the app's and the user's keys added under their prefixes.
+/// Merges the view that a session shows: its own state with the app's and the user's keys under their prefixes.
 ///
-/// Where a stored session key happens to look like a prefixed one, the app's or user's value wins.
+/// When a stored session key looks like a prefixed one, the app's or user's value wins.
 // S20
 pub fn merge_view(session: Map, app: &Map, user: &Map) -> Map {
     let mut view = session;

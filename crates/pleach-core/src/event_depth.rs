@@ -1,19 +1,19 @@
-//! Events that nest too deep: found before anything copies, compares or drops them.
+//! Finds events that nest too deep before anything copies, compares or drops them.
 
 use std::sync::Arc;
 
 use crate::check::{QUICK, check_ops, find};
 use crate::depth::limited::{DEEP, DepthBudget};
-use crate::depth::{bounded, discard, fits, is_within};
+use crate::depth::{bounded, discard, fits, nests_within};
 use crate::{Event, StateOp, Unstorable};
 
-/// Gives the event back unless something in it nests deeper than a reader goes. Such an event is freed level by level where that
-/// is possible, and else given to [`discard`].
+/// Returns the event unless its values nest more than 127 levels deep. Such an event is freed level by level where possible, else
+/// passed to [`discard`].
 ///
-/// For callers that take an event from a program. Most events are not written out for this.
+/// For callers that get an event from a program. Most events pass a quick check that serialises nothing.
 ///
 /// # Errors
-/// [`Unstorable`], naming the place.
+/// [`Unstorable`], which names the value.
 pub fn bounded_event(event: Event) -> Result<Event, Unstorable> {
     match check_ops(&event).and_then(|()| check(&event)) {
         Ok(()) => Ok(event),
@@ -31,11 +31,11 @@ fn check(event: &Event) -> Result<(), Unstorable> {
     Err(Unstorable { reason: DEEP, ..find("", event) })
 }
 
-/// A quick look at what most events consist of. `false` only means that the thorough check has to decide.
+/// A quick check of what most events consist of; `false` means that the thorough check has to decide.
 fn is_shallow(event: &Event) -> bool {
     event.has_only_common_parts()
-        && event.output().is_none_or(|output| is_within(output, QUICK))
-        && event.actions().state_delta().values().all(|value| is_within(value, QUICK))
+        && event.output().is_none_or(|output| nests_within(output, QUICK))
+        && event.actions().state_delta().values().all(|value| nests_within(value, QUICK))
         && event.content().is_none_or(|content| {
             content.extra.is_none() && content.parts().iter().all(|part| part.as_plain_text().is_some())
         })

@@ -1,4 +1,4 @@
-//! Ids as types of their own, so that a swapped argument does not compile.
+//! Newtypes for ids, so that a swapped argument does not compile.
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
@@ -128,7 +128,7 @@ pub struct SessionKey {
 }
 
 impl SessionKey {
-    /// Puts a key together.
+    /// Makes a key from its parts.
     pub fn new(app_name: impl Into<AppName>, user_id: impl Into<UserId>, session_id: impl Into<SessionId>) -> Self {
         Self { app_name: app_name.into(), user_id: user_id.into(), session_id: session_id.into() }
     }
@@ -142,7 +142,7 @@ impl fmt::Display for SessionKey {
 
 /// Names one event; usually a random UUID, any text when read from elsewhere.
 ///
-/// A UUID is kept as its 16 bytes and only printed when needed. Two ids are equal, ordered and hashed by their text,
+/// A UUID is stored as its 16 bytes and formatted only when needed. Ids are compared, ordered and hashed by their text,
 /// however they were made.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct EventId(Repr);
@@ -171,7 +171,7 @@ impl EventId {
         }
     }
 
-    /// Calls `read` with an id that is not a UUID; a UUID needs no look.
+    /// Calls `read` with an id that is not a UUID.
     pub(crate) fn with_text(&self, read: impl FnOnce(&str) -> bool) -> bool {
         match &self.0 {
             Repr::Uuid(_) => true,

@@ -1,8 +1,7 @@
-//! The JSON habits shared by every type the framework owns.
+//! The JSON conventions of every type that the framework owns.
 //!
 //! Written: snake_case names in google-adk's field order, absent fields left out. Read: snake_case and camelCase freely
-//! mixed, the camelCase one wins when both stand. serde's derive cannot say the last thing and its `flatten`
-//! buffers, hence the small machinery here.
+//! mixed; the camelCase one wins when both are present. serde's derive cannot express that, and its `flatten` buffers.
 // R102, S45
 
 use std::fmt;
@@ -14,8 +13,8 @@ use serde::{Serialize, Serializer};
 /// The reserved newtype name under which [`FieldName`] reaches the camelCase adaptor.
 pub(crate) const FIELD: &str = "$pleach::Field";
 
-/// A field of ours used as a key of a serialised *map*: objects that also carry unknown keys cannot be written as a
-/// struct, and the adaptor must still tell the two kinds of keys apart.
+/// A framework field used as a key of a serialised *map*: objects that also carry unknown keys cannot be written as a
+/// struct, and the adaptor must still distinguish the two kinds of keys.
 pub(crate) struct FieldName<'a>(pub(crate) &'a str);
 
 impl Serialize for FieldName<'_> {
@@ -62,12 +61,12 @@ impl<'de, F: Fields> Deserialize<'de> for Key<F> {
     }
 }
 
-/// Remembers which fields came in camelCase, so that a snake_case twin does not overwrite them.
+/// Records which fields came in camelCase, so that a snake_case twin does not overwrite them.
 #[derive(Default)]
 pub(crate) struct Seen(u64);
 
 impl Seen {
-    /// Returns whether the value that follows is to be taken.
+    /// Returns whether to use the value that follows.
     pub(crate) fn accepts<F: Fields>(&mut self, field: F, camel: bool) -> bool {
         let mask = 1 << field.bit();
         if camel {
@@ -91,7 +90,7 @@ pub(crate) fn ignore<'de, A: MapAccess<'de>>(map: &mut A) -> Result<(), A::Error
     map.next_value::<IgnoredAny>().map(drop)
 }
 
-/// Puts a field's name in front of an error.
+/// Prefixes an error with a field's name.
 pub(crate) fn within<E: de::Error>(name: &str, error: &E) -> E {
     E::custom(format_args!("{name}: {error}"))
 }
@@ -101,7 +100,7 @@ pub(crate) fn unknown<E: de::Error>(name: &str, owner: &str) -> E {
     E::custom(format_args!("unknown field `{name}` in {owner}"))
 }
 
-/// Reads a text and makes a `T` of it, without an owned copy in between when the input allows it.
+/// Reads a string into a `T`, without an owned copy when the input allows it.
 pub(crate) fn text<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -166,7 +165,7 @@ macro_rules! json_fields {
     };
 }
 
-/// Declares a struct with the JSON habits of this module.
+/// Declares a struct with the JSON conventions of this module.
 ///
 /// `keep` adds a public field `extra` for unknown keys, which are written back untouched; `refuse as "Name"` makes
 /// them an error that names the object so.

@@ -40,7 +40,7 @@ pub use branch::Branch;
 pub use bytes::Bytes;
 pub use casing::{CamelCase, to_camel};
 pub use causes::with_causes;
-pub use check::{DEEPEST, Unstorable, check_event, check_map, check_storable, to_storable_json};
+pub use check::{Unstorable, check_event, check_map, check_storable, to_storable_json};
 pub use clock::{Clock, IdGen, RandomIds, micros, seconds};
 pub use compaction::EventCompaction;
 pub use content::{

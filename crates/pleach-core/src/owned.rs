@@ -1,4 +1,4 @@
-//! JSON that belongs to the framework although no Rust type describes it.
+//! JSON documents that belong to the framework although no Rust type describes them.
 
 use std::{fmt, mem};
 
@@ -12,12 +12,12 @@ use crate::json::FieldName;
 
 /// A JSON document whose keys are the framework's, for example usage metadata.
 ///
-/// Unlike user data (`Value` or [`Map`]), its keys take part in the change of casing: they are kept in snake_case,
-/// stored in snake_case and written in camelCase over HTTP.
+/// Unlike user data (`Value` or [`Map`]), its keys are converted between casings: snake_case in memory and in stores,
+/// camelCase over HTTP.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Owned(Value);
 
-/// What a tool needs to be allowed to do its work: a scheme, a raw credential and what became of it.
+/// The authentication that a tool needs: a scheme, a raw credential and the exchanged one.
 ///
 /// JSON: `{auth_scheme, raw_auth_credential, exchanged_auth_credential, credential_key}`, framework-owned keys as in
 /// [`Owned`], with two exceptions. The keys inside `auth_scheme` are OpenAPI's own and stay as they are; only `type` and
@@ -33,7 +33,7 @@ pub struct AuthConfig(Value);
 impl fmt::Debug for AuthConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kind = |place: &str, name: &str| match self.get(place)?.get(name)?.as_str()? {
-            // Anything else may be a secret in the wrong place.
+            // Another value may be a secret in the wrong place.
             kind @ ("apiKey" | "http" | "oauth2" | "openIdConnect" | "serviceAccount") => Some(kind.to_owned()),
             _ => None,
         };
@@ -58,7 +58,7 @@ impl fmt::Debug for AuthDocument {
 macro_rules! document {
     ($name:ident, $place:expr) => {
         impl $name {
-            /// Takes a document in either casing.
+            /// Makes a document from JSON in either casing.
             pub fn new(mut value: Value) -> Self {
                 to_snake(&mut value, $place);
                 Self(value)
@@ -69,7 +69,7 @@ macro_rules! document {
                 &self.0
             }
 
-            /// Gives the document away, keys in snake_case.
+            /// Returns the document by value, keys in snake_case.
             pub fn into_value(self) -> Value {
                 self.0
             }
@@ -104,7 +104,7 @@ document!(Owned, KeyOwner::Framework);
 document!(AuthConfig, KeyOwner::Auth);
 document!(AuthDocument, KeyOwner::Auth);
 
-/// Whose the keys of an object are.
+/// The owner of an object's keys, which decides whether they are renamed.
 #[derive(Clone, Copy, PartialEq)]
 enum KeyOwner {
     /// The framework's, all the way down.
@@ -118,7 +118,7 @@ enum KeyOwner {
 }
 
 impl KeyOwner {
-    /// Whose the keys of the member `key` (snake_case) are.
+    /// Returns the owner of the keys inside the member `key` (snake_case).
     fn inside(self, key: &str) -> Self {
         match (self, key) {
             (Self::Auth, "auth_scheme") => Self::Scheme,
@@ -136,11 +136,11 @@ impl KeyOwner {
         }
     }
 
-    /// The name under which the member `key`, in either casing, is kept; `None` when it is right already.
+    /// Returns the stored name of the member `key`, given in either casing; `None` when it needs no change.
     fn kept_name(self, key: &str) -> Option<String> {
         match self {
             Self::Auth | Self::Scheme if key == "type" => Some("type_".to_owned()),
-            // Over HTTP it stays `in_`: that is what google-adk answers once it has stored the event.
+            // Over HTTP it stays `in_`, as google-adk returns it once it has stored the event.
             Self::Scheme if key == "in" => Some("in_".to_owned()),
             Self::Framework | Self::Auth => snake_key(key),
             Self::Scheme | Self::User => None,
@@ -160,7 +160,7 @@ fn to_snake(value: &mut Value, place: KeyOwner) {
 }
 
 fn map_to_snake(map: &mut Map, place: KeyOwner) {
-    // Usually nothing has to be renamed; then the members are only visited.
+    // Usually no key is renamed; then the members are only visited.
     if map.keys().any(|key| place.kept_name(key).is_some()) {
         let (renamed, right): (Vec<_>, Vec<_>) =
             mem::take(map).into_iter().partition(|(key, _)| place.kept_name(key).is_some());

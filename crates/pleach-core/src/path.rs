@@ -1,4 +1,4 @@
-//! Node paths: where in the tree of runs an event or a context belongs.
+//! Node paths: the position of an event or a context in the tree of runs.
 // R105, R106
 
 use std::fmt;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::json::Present;
 use crate::text::Text;
 
-/// Names one run of a node by the way from the root to it, for example `triage@1/answer@2`.
+/// The path from the root to one run of a node, for example `triage@1/answer@2`.
 ///
 /// Segments are joined by `/`; each is `name@run_id`, split at its **last** `@`. The root path is empty. Relations
 /// between paths are by whole segments, never by text prefix. Cloning is cheap.
@@ -123,7 +123,7 @@ impl NodePath {
         self.as_str().strip_prefix(other.as_str())?.strip_prefix('/')
     }
 
-    /// Returns the path with the run id taken off every segment: the node's place in the graph.
+    /// Returns the path without run ids: the node's position in the graph.
     pub fn static_path(&self) -> String {
         let mut text = String::with_capacity(self.as_str().len());
         for (index, segment) in self.segments().enumerate() {
@@ -141,7 +141,7 @@ fn split_segment(segment: &str) -> (&str, Option<&str>) {
     split_last(segment, b'@').map_or((segment, None), |(name, run)| (name, Some(run)))
 }
 
-/// `rsplit_once` for short texts, which a search made for long ones is slow on.
+/// `rsplit_once` for short strings, faster than the standard one.
 fn split_last(text: &str, at: u8) -> Option<(&str, &str)> {
     let place = text.bytes().rposition(|byte| byte == at)?;
     Some((&text[..place], &text[place + 1..]))

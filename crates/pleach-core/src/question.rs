@@ -23,53 +23,53 @@ pub const NODE_CONFIRMATION: &str = "wf_tool_confirmation:";
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Question {
-    /// The id the answer has to name.
+    /// The id that the answer must name.
     pub id: String,
-    /// What kind of answer is wanted.
+    /// The kind of answer that is expected.
     pub kind: QuestionKind,
     /// The function whose call asks: a reserved one, or the long-running tool.
     pub function: String,
-    /// What is asked; may be empty.
+    /// The text of the question; may be empty.
     pub message: String,
-    /// What the person should see beside the message: see [`QuestionKind`].
+    /// Data to show with the message; see [`QuestionKind`].
     #[serde(default)]
     pub payload: Option<Value>,
-    /// The JSON schema the answer has to satisfy.
+    /// The JSON schema that the answer must satisfy.
     #[serde(default)]
     pub response_schema: Option<Value>,
-    /// Who is asked, a user or a role for example: see [`RequestInput::assign_to`](crate::RequestInput::assign_to).
+    /// The person or role that is asked; see [`RequestInput::assign_to`](crate::RequestInput::assign_to).
     #[serde(default)]
     pub assignee: Option<String>,
     /// The run that asks.
     pub node_path: NodePath,
     /// The user turn that is interrupted.
     pub invocation_id: InvocationId,
-    /// Who asks: the author of the event, an agent or a workflow.
+    /// The author of the event: an agent or a workflow.
     pub author: String,
     /// When it was asked, in seconds since the epoch.
     pub asked_at: f64,
 }
 
-/// What kind of answer a question wants. Its JSON is the name in snake case, such as `"long_running"`.
+/// The kind of answer that a question expects. Its JSON is the name in snake case, such as `"long_running"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum QuestionKind {
-    /// Any answer that satisfies the schema; the payload is what the node gave.
+    /// Any answer that satisfies the schema; the payload is the node's.
     UserInput,
-    /// Permission for a call, as a [`ToolConfirmation`](crate::ToolConfirmation). The payload of a node's request says
-    /// which tool is called and with what; that of an agent's has `originalFunctionCall` and `toolConfirmation`.
+    /// Permission for a call, as a [`ToolConfirmation`](crate::ToolConfirmation). The payload of a node's request names
+    /// the tool and its arguments; that of an agent's has `originalFunctionCall` and `toolConfirmation`.
     Confirmation,
-    /// A credential; the payload is the [`AuthConfig`](crate::AuthConfig) to be filled in.
+    /// A credential; the payload is the [`AuthConfig`](crate::AuthConfig) to fill in.
     Credential,
-    /// The result of a long-running tool; the payload is what the tool was called with.
+    /// The result of a long-running tool; the payload is the tool's arguments.
     LongRunning,
 }
 
 impl Event {
     /// Returns the questions this event asks, in the order of its calls.
     ///
-    /// A long-running id without a call is none: it cannot be answered.
+    /// A long-running id without a call is not a question: it cannot be answered.
     // R141, R901
     pub fn questions(&self) -> Vec<Question> {
         if self.function_calls().next().is_none() {
@@ -166,7 +166,7 @@ mod tests {
 
     // R129, R130, R141, R940
     #[test]
-    fn every_kind_of_question_is_told_apart() {
+    fn every_kind_of_question_is_recognised() {
         use QuestionKind::{Confirmation, Credential, LongRunning, UserInput};
         let input = json!({"message": "m", "payload": 1, "response_schema": null});
         check("adk_request_input", "q", input.clone(), Some((UserInput, "m", json!(1))));

@@ -1,4 +1,4 @@
-//! How a node asks a person.
+//! [`RequestInput`]: how a node asks a person.
 // R123, R140
 
 use std::fmt;
@@ -17,23 +17,23 @@ pub const REQUEST_CONFIRMATION: &str = "adk_request_confirmation";
 
 /// A node's question to a person; the answer of type `T` becomes the node's output. ADK: `RequestInput`
 ///
-/// It deliberately has no `Serialize`: returned from a node it must become a question, never an output.
+/// It has no `Serialize` on purpose: returned from a node it must become a question, never an output.
 pub struct RequestInput<T = Value> {
-    /// The id by which the answer names the question; the engine gives a UUID when there is none.
+    /// The id by which the answer names the question; the engine assigns a UUID when there is none.
     pub interrupt_id: Option<String>,
-    /// What the person is asked.
+    /// The text of the question.
     pub message: Option<String>,
-    /// Anything the person should see beside the message: user data, never renamed.
+    /// Data to show with the message: user data, never renamed.
     pub payload: Option<Value>,
-    /// The JSON schema the answer has to satisfy.
+    /// The JSON schema that the answer must satisfy.
     pub response_schema: Option<Value>,
-    /// Who is asked; see [`RequestInput::assign_to`].
+    /// The person or role that is asked; see [`RequestInput::assign_to`].
     pub assignee: Option<String>,
     answer: PhantomData<fn() -> T>,
 }
 
 impl<T> RequestInput<T> {
-    /// Makes a question that says nothing yet.
+    /// Makes an empty question.
     pub fn new() -> Self {
         Self {
             interrupt_id: None,
@@ -62,7 +62,7 @@ impl<T> RequestInput<T> {
         self
     }
 
-    /// Sets what the person should see beside the text.
+    /// Sets the data to show with the text.
     pub fn with_payload(mut self, payload: impl Into<Value>) -> Self {
         self.payload = Some(payload.into());
         self
@@ -74,9 +74,9 @@ impl<T> RequestInput<T> {
         self
     }
 
-    /// Sets who is asked: any text, for example the name of a user or of a role. Inboxes can be read by it.
+    /// Sets the person or role that is asked, as any text. Listings of questions can filter by it.
     ///
-    /// It is not checked who answers. google-adk ignores it.
+    /// It does not restrict who may answer. google-adk ignores it.
     pub fn assign_to(mut self, assignee: impl Into<String>) -> Self {
         self.assignee = Some(assignee.into());
         self

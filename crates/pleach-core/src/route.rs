@@ -1,4 +1,4 @@
-//! Routes: which outgoing edges a node chose.
+//! Routes: the choice of a node's outgoing edges.
 // R103, R624
 
 use std::fmt;
@@ -11,7 +11,7 @@ use smol_str::SmolStr;
 /// The route key of an edge that is taken when no other routed edge matches. ADK: `DEFAULT_ROUTE`
 pub const DEFAULT_ROUTE: &str = "__DEFAULT__";
 
-/// One value an edge can be marked with.
+/// One value that an edge can be marked with.
 ///
 /// Values compare as Python compares them: `true` equals `1`, `false` equals `0`, and text equals only text.
 // R624
@@ -21,7 +21,7 @@ pub enum RouteKey {
     Str(SmolStr),
     /// A number.
     Int(i64),
-    /// A yes or no.
+    /// A boolean.
     Bool(bool),
 }
 

@@ -1,4 +1,4 @@
-//! Sets of routes that are known when a workflow is built.
+//! [`Routes`]: sets of routes that are known when a workflow is built.
 
 use crate::Route;
 
@@ -8,11 +8,11 @@ use crate::Route;
 /// has an edge or the node has a default edge. The route of a variant is its name in snake case, or that of
 /// `#[route("name")]`.
 pub trait Routes: 'static {
-    /// The routes; `None` when they are not known before the node runs.
+    /// Returns the routes; `None` when they are not known before the node runs.
     const ROUTES: Option<&'static [&'static str]>;
 }
 
-/// Any route: what an `Output<T>` chooses among.
+/// Any route: the set of an `Output<T>` without a declared one.
 #[derive(Clone, Debug)]
 pub enum AnyRoute {}
 
@@ -27,7 +27,7 @@ impl Routes for AnyRoute {
     note = "a route is a text, an integer, a boolean, a list of those, or an enum that derives `Routes`"
 )]
 pub trait IntoRoute {
-    /// The routes that it is one of.
+    /// The set that the route belongs to.
     type Among: Routes;
 
     /// Returns the route.

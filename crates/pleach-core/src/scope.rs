@@ -1,7 +1,7 @@
 //! The scopes of state keys.
 // S10, S11
 
-/// How far a state key reaches, said by its prefix.
+/// The scope of a state key, which its prefix names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
     /// `app:`: all users and sessions of the app.
@@ -36,7 +36,7 @@ impl Scope {
         (Self::Session, key)
     }
 
-    /// Puts a key together again: the reverse of [`split`](Self::split).
+    /// Joins scope and name to a key: the reverse of [`split`](Self::split).
     pub fn key(self, name: &str) -> String {
         [self.prefix(), name].concat()
     }

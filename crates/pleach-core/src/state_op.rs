@@ -7,7 +7,7 @@ use serde_json::{Number, Value};
 
 /// A change of one state key that is applied to the value in the store, inside the transaction of the append.
 ///
-/// Writers of a key in other sessions and processes do not undo each other, whatever their order. An absent key and
+/// Concurrent writers of a key, in other sessions and processes, do not overwrite each other. An absent key and
 /// `null` both count as "no value yet". The stored event shows the result as a plain value of its state delta; the
 /// operation itself is never serialised.
 ///
@@ -22,7 +22,7 @@ use serde_json::{Number, Value};
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum StateOp {
-    /// Replaces the value: the start of a sequence of operations that does not depend on what is stored.
+    /// Replaces the value, so that the operations after it do not depend on the stored one.
     Set(Value),
     /// Adds a number; without a value, the result is that number.
     ///
@@ -35,16 +35,16 @@ pub enum StateOp {
     Min(Number),
     /// Appends items to a list.
     Push(Vec<Value>),
-    /// Appends the items that a list does not have yet, each of them once. What is in the list stays as it is.
+    /// Appends the items that a list does not contain, each of them once. Existing items are not changed.
     Union(Vec<Value>),
     /// Sets the value if there is none.
     SetIfAbsent(Value),
 }
 
-/// The operations of an event by state key; those of one key apply in order, and none shows the stored value as it is.
+/// The operations of an event by state key; those of one key apply in order, and an empty list yields the stored value.
 pub type StateOps = BTreeMap<String, Vec<StateOp>>;
 
-/// Why an operation cannot be applied to a value. It never shows the value.
+/// Why an operation cannot be applied to a value. `Display` never shows the value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StateOpError {
@@ -55,7 +55,7 @@ pub enum StateOpError {
         operation: &'static str,
         /// The type it needs.
         wanted: &'static str,
-        /// The type it met.
+        /// The type of the value.
         found: &'static str,
     },
     /// The stored value is an integer of more than 64 bits, or contains one, which would be rounded.
@@ -70,7 +70,7 @@ pub enum StateOpError {
 }
 
 impl StateOp {
-    /// The operation's name, such as `add`.
+    /// Returns the operation's name, such as `add`.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -84,7 +84,7 @@ impl StateOp {
         }
     }
 
-    /// The values that the operation carries, other than numbers.
+    /// Returns the values that the operation carries, other than numbers.
     pub(crate) fn values(&self) -> &[Value] {
         match self {
             Self::Set(value) | Self::SetIfAbsent(value) => std::slice::from_ref(value),
@@ -101,7 +101,7 @@ impl StateOp {
         }
     }
 
-    /// What the operation makes of a stored value.
+    /// Returns the result of the operation on a stored value.
     ///
     /// # Errors
     /// [`StateOpError`] when the value has the wrong type or the result is out of range.
@@ -145,7 +145,7 @@ impl StateOp {
         Ok(value)
     }
 
-    /// Adds `next` behind `ops`, as one operation with the last one where the result is the same.
+    /// Appends `next` to `ops`, merged with the last operation where the result is the same.
     ///
     /// # Errors
     /// As [`apply`](Self::apply) when the last operation sets a value that `next` does not fit; `ops` is then unchanged.
@@ -171,7 +171,7 @@ impl StateOp {
             (Some(Self::Add(known)), Self::Add(number)) if both_integers(known, number) => {
                 match next.sum(Some(known), number) {
                     Ok(sum) => *known = sum,
-                    // The sum with the stored value may be in range all the same.
+                    // The sum with the stored value may still be in range.
                     Err(_) => ops.push(next),
                 }
             }
@@ -247,7 +247,7 @@ fn compare(left: &Number, right: &Number) -> Ordering {
         (Some(left), Some(right)) => left.cmp(&right),
         (Some(left), None) => compare_float(right, left).reverse(),
         (None, Some(right)) => compare_float(left, right),
-        // JSON has no not-a-number.
+        // JSON has no NaN.
         (None, None) => left.as_f64().partial_cmp(&right.as_f64()).unwrap_or(Ordering::Equal),
     }
 }
@@ -262,7 +262,7 @@ fn compare_float(float: &Number, integer: i128) -> Ordering {
     whole.then_with(|| float.fract().partial_cmp(&0.0).unwrap_or(Ordering::Equal))
 }
 
-/// Keeps the first of equal items. Hashed with a random key: the items may come from outside.
+/// Keeps the first of equal items. The hash has a random key, because items may come from outside.
 fn drop_doubles(list: &mut Vec<Value>) {
     let mut seen = HashSet::with_capacity(list.len());
     let first: Vec<bool> = list.iter().map(|item| seen.insert(item)).collect();
@@ -347,7 +347,7 @@ mod tests {
         check(&push(json!([{"a": 1}])), json!([0]), Ok(json!([0, {"a": 1}])));
         check(&union(json!(["b", "a", "c", "c"])), json!(["a"]), Ok(json!(["a", "b", "c"])));
         check(&union(json!([])), json!(null), Ok(json!([])));
-        // issue 10 B1: what is stored is not cleaned up.
+        // issue 10 B1: duplicates in the stored list are kept.
         check(&union(json!(["b", "a", "b"])), json!(["a", "a", 1, 1]), Ok(json!(["a", "a", 1, 1, "b"])));
         check(&push(json!([1])), json!({"a": 1}), Err("`push` needs a list, but the value is an object"));
         check(&StateOp::SetIfAbsent(json!(1)), json!(null), Ok(json!(1)));

@@ -1,14 +1,14 @@
-//! The shared text inside ids and paths.
+//! [`Text`]: the shared string inside ids and paths.
 
 use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// An immutable text that is cheap to clone.
+/// An immutable string that is cheap to clone.
 ///
-/// The empty text is `None` rather than one shared allocation: a counter that every new event touches would be fought
-/// over by all cores.
+/// The empty string is `None` rather than one shared allocation: all cores would contend for a reference count that every
+/// new event touches.
 #[derive(Clone, Default)]
 pub(crate) struct Text(Option<Arc<str>>);
 
@@ -40,7 +40,7 @@ impl From<String> for Text {
     }
 }
 
-// All comparisons are those of the text, as `Borrow<str>` demands of the types built on this one.
+// All comparisons are those of the string, as `Borrow<str>` demands of the types built on this one.
 impl PartialEq for Text {
     fn eq(&self, other: &Self) -> bool {
         // Ids and paths are mostly shared, and `Arc` compares addresses before texts.

@@ -107,7 +107,7 @@ fn fields_are_written_in_google_adks_order() {
     }
 }
 
-/// Finds the keys of the outermost object in the order in which they stand.
+/// Finds the keys of the outermost object in the order of the text.
 fn top_level_keys(text: &str) -> Vec<String> {
     let (mut depth, mut in_string, mut escaped, mut start) = (0, false, false, 0);
     let mut keys = Vec::new();

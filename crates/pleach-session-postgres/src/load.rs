@@ -21,12 +21,12 @@ use crate::value::{self, Name, Seen, Time};
 pub(crate) struct Load<'k> {
     key: &'k SessionKey,
     server: &'k Server,
-    wanted: Wanted,
+    wanted: EventFilter,
 }
 
 /// Which events are wanted.
 #[derive(Clone, Copy)]
-enum Wanted {
+enum EventFilter {
     None,
     Events {
         /// The earliest time of an event.
@@ -50,23 +50,23 @@ impl<'k> Load<'k> {
         let after = config.after_timestamp.filter(|&after| after != 0.0 && !after.is_nan());
         let after = after.map(|after| Time(micros(after)));
         let newest = config.num_recent_events.map(|count| i64::try_from(count).unwrap_or(i64::MAX));
-        let wanted = if newest == Some(0) { Wanted::None } else { Wanted::Events { after, newest } };
+        let wanted = if newest == Some(0) { EventFilter::None } else { EventFilter::Events { after, newest } };
         Self { key, server, wanted }
     }
 
     fn query(&self) -> sqlx::query::Query<'_, Postgres, PgArguments> {
         let text = match self.wanted {
-            Wanted::None => sql::LOAD_NONE,
-            Wanted::Events { newest: None, .. } => sql::LOAD_ALL,
-            Wanted::Events { newest: Some(_), .. } => sql::LOAD_NEWEST,
-            Wanted::Since(_) => sql::LOAD_SINCE,
+            EventFilter::None => sql::LOAD_NONE,
+            EventFilter::Events { newest: None, .. } => sql::LOAD_ALL,
+            EventFilter::Events { newest: Some(_), .. } => sql::LOAD_NEWEST,
+            EventFilter::Since(_) => sql::LOAD_SINCE,
         };
         let query = value::query(text, self.key);
         match self.wanted {
-            Wanted::None => query,
-            Wanted::Events { after, newest: None } => query.bind(after),
-            Wanted::Events { after, newest } => query.bind(after).bind(newest),
-            Wanted::Since(revision) => query.bind(Time(revision.micros)).bind(i64::from(revision.ties)),
+            EventFilter::None => query,
+            EventFilter::Events { after, newest: None } => query.bind(after),
+            EventFilter::Events { after, newest } => query.bind(after).bind(newest),
+            EventFilter::Since(revision) => query.bind(Time(revision.micros)).bind(i64::from(revision.ties)),
         }
     }
 
@@ -149,12 +149,12 @@ impl Ask for LoadSince<'_> {
 
     async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<Option<Since>, Trouble> {
         let (key, server) = (self.head.key(), self.server);
-        let now = Load { key, server, wanted: Wanted::None }.read(connection).await?;
+        let now = Load { key, server, wanted: EventFilter::None }.read(connection).await?;
         let unchanged = |session: &Session| session.revision() == self.head.revision();
         if now.session.as_ref().is_none_or(unchanged) {
             return Ok(now.session.map(Since::Events));
         }
-        let wanted = Wanted::Since(self.head.revision());
+        let wanted = EventFilter::Since(self.head.revision());
         let loaded = Load { key, server, wanted }.read(connection).await?;
         Ok(loaded.session.map(|session| if loaded.unknown { Since::Unknown } else { Since::Events(session) }))
     }

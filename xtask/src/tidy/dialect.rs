@@ -29,7 +29,7 @@ const LIMITS: &[(&str, usize)] = &[
     ("crates/pleach", 43),
     ("crates/pleach-artifact", 8),
     ("crates/pleach-context", 0),
-    ("crates/pleach-core", 44),
+    ("crates/pleach-core", 0),
     ("crates/pleach-memory", 2),
     ("crates/pleach-memory-sqlite", 12),
     ("crates/pleach-runner", 50),

@@ -1,4 +1,4 @@
-//! Joining actions: what several writers set, on one event.
+//! Merging the actions of several writers into one event.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::mem;
@@ -16,7 +16,7 @@ macro_rules! single_fields {
 }
 
 impl EventActions {
-    /// Adds `newer`: what it sets wins, maps are joined key by key, and widgets follow each other.
+    /// Merges `newer` into these actions: its values win, maps merge key by key, widgets are appended.
     pub fn merge(&mut self, newer: Self) {
         if let Some(delta) = newer.state_delta.filter(|delta| !delta.is_empty()) {
             let mut ops = delta.ops.map(|ops| ops.pending).unwrap_or_default();
@@ -50,9 +50,9 @@ impl EventActions {
         uncommon.requested_tool_confirmations.append(&mut newer.requested_tool_confirmations);
     }
 
-    /// Repeats on these actions what turned `before` into `after`, except for state, route and requests.
+    /// Applies the difference between `before` and `after` to these actions, except for state, route and requests.
     ///
-    /// What is the same in both stays as it is here, so that changes which others made meanwhile are kept.
+    /// Fields that are equal in both are left alone, so concurrent changes are kept.
     pub fn replay(&mut self, before: &Self, after: Self) {
         let mut after = after.uncommon.map(|uncommon| *uncommon).unwrap_or_default();
         let none = UncommonActions::default();
@@ -104,7 +104,7 @@ impl EventActions {
     }
 }
 
-/// Adds widgets behind the others; one with a known id takes the place of the older.
+/// Appends widgets; one with a known id replaces the older one.
 fn add_widgets(widgets: &mut Option<Vec<UiWidget>>, newer: Vec<UiWidget>) {
     let Some(known) = widgets.as_mut().filter(|known| !known.is_empty()) else {
         *widgets = Some(newer);

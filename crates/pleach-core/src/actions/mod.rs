@@ -1,4 +1,4 @@
-//! What an event does beside being said: state, artifacts, routing and control.
+//! The effects of an event: state, artifacts, routing and control.
 // R103
 
 mod codec;
@@ -17,11 +17,10 @@ pub use uncommon::{ToolConfirmation, UiWidget};
 
 /// The effects of an event. ADK: `EventActions`
 ///
-/// Most events have none or only a state delta, so everything else hides behind one pointer and costs nothing when
-/// absent.
+/// Most events have none or only a state delta, so everything else is behind one pointer.
 ///
-/// JSON: an object in which `state_delta`, `artifact_delta`, `requested_auth_configs` and `requested_tool_confirmations`
-/// always stand, even empty; unknown keys are refused.
+/// JSON: an object that always has `state_delta`, `artifact_delta`, `requested_auth_configs` and
+/// `requested_tool_confirmations`, even when they are empty; unknown keys are refused.
 // R102
 #[derive(Clone, Debug, Default)]
 pub struct EventActions {
@@ -30,13 +29,13 @@ pub struct EventActions {
     uncommon: Option<Box<UncommonActions>>,
 }
 
-/// The changes of state, and what belongs to them until they are stored.
+/// The state delta, with its operations and write number, which exist in memory only.
 #[derive(Clone, Debug, Default)]
 struct Delta {
     values: Map,
-    /// Behind a pointer: few events have any.
+    /// Behind a pointer, because few events have any.
     ops: Option<Box<Ops>>,
-    /// Which writes of its invocation the changes are; 0 for none. In memory only.
+    /// The number of the delta among the writes of its invocation; 0 for none. In memory only.
     writes: u64,
 }
 
@@ -44,7 +43,7 @@ struct Delta {
 #[derive(Clone, Debug, Default)]
 struct Ops {
     pending: StateOps,
-    /// A store has applied them.
+    /// Whether a store has applied them.
     applied: bool,
 }
 
@@ -87,27 +86,27 @@ impl EventActions {
         Self::default()
     }
 
-    /// Returns the changes of state, keys with their prefixes.
+    /// Returns the state delta; keys have their scope prefixes.
     pub fn state_delta(&self) -> &Map {
         self.state_delta.as_deref().map_or(&NO_STATE, |delta| &delta.values)
     }
 
-    /// Returns the changes of state to be changed.
+    /// Returns the state delta mutably, creating it if absent.
     pub fn state_delta_mut(&mut self) -> &mut Map {
         &mut self.state_delta.get_or_insert_default().values
     }
 
-    /// Takes the changes of state away; `None` when there are none.
+    /// Takes the state delta out; `None` when there is none.
     pub fn take_state_delta(&mut self) -> Option<Map> {
         self.state_delta.take().map(|delta| delta.values).filter(|values| !values.is_empty())
     }
 
-    /// Replaces the changes of state, and drops the operations.
+    /// Replaces the state delta and drops the operations.
     pub fn set_state_delta(&mut self, delta: Map) {
         self.state_delta = (!delta.is_empty()).then(|| Box::new(Delta { values: delta, ..Delta::default() }));
     }
 
-    /// Sets a state key; earlier operations on it no longer count.
+    /// Sets a state key and drops earlier operations on it.
     pub fn set_state(&mut self, key: impl Into<String>, value: impl Into<Value>) {
         let (key, delta) = (key.into(), self.state_delta.get_or_insert_default());
         if let Some(ops) = &mut delta.ops {
@@ -118,20 +117,20 @@ impl EventActions {
 
     /// Returns the operations that the store applies when the event is appended, by state key with its prefix.
     ///
-    /// They are never serialised: a stored event has their results in its [`state_delta`](Self::state_delta). What that
-    /// has for such a key before is only how the result is expected.
+    /// They are never serialised: a stored event has their results in its [`state_delta`](Self::state_delta). Before the
+    /// append, the delta's value of such a key is only the expected result.
     pub fn state_ops(&self) -> &StateOps {
         self.state_delta.as_deref().and_then(Delta::pending).unwrap_or(&NO_OPS)
     }
 
-    /// Adds an operation on a state key, behind earlier ones and behind a value that the delta sets.
+    /// Adds an operation on a state key. It applies after earlier ones, and after a value that the delta sets.
     pub fn add_state_op(&mut self, key: impl Into<String>, op: StateOp) {
         let (key, delta) = (key.into(), self.state_delta.get_or_insert_default());
         let set = delta.values.get(&key).cloned().map(StateOp::Set);
         let ops = delta.ops.get_or_insert_default();
         ops.applied = false;
         let ops = ops.pending.entry(key).or_insert_with(|| Vec::from_iter(set));
-        // What does not fit a value that is set here is refused when the event is stored, with the name of the key.
+        // An operation that does not fit a value set here is refused when the event is stored, with the name of the key.
         let spare = matches!(ops.last(), Some(StateOp::Set(_))).then(|| op.clone());
         if StateOp::push_onto(ops, op).is_err() {
             ops.extend(spare);
@@ -145,7 +144,7 @@ impl EventActions {
         all.pending.insert(key.into(), ops);
     }
 
-    /// Takes the operations away and leaves the delta. For session services.
+    /// Takes the operations out and leaves the delta. For session services.
     pub fn take_state_ops(&mut self) -> StateOps {
         let ops = self.state_delta.as_deref_mut().and_then(|delta| delta.ops.take());
         ops.map(|ops| ops.pending).unwrap_or_default()
@@ -158,17 +157,17 @@ impl EventActions {
         delta.ops = Some(Box::new(Ops { applied: true, ..Ops::default() }));
     }
 
-    /// Whether a session service has replaced operations by their results, since the event is in memory.
+    /// Returns whether a session service has replaced operations by their results, since the event is in memory.
     pub fn has_resolved_state_ops(&self) -> bool {
         self.state_delta.as_ref().and_then(|delta| delta.ops.as_deref()).is_some_and(|ops| ops.applied)
     }
 
-    /// Which writes of its invocation the delta consists of; 0 for none. In memory only. For engines.
+    /// Returns the number of the delta among the writes of its invocation; 0 for none. In memory only. For engines.
     pub fn state_writes(&self) -> u64 {
         self.state_delta.as_ref().map_or(0, |delta| delta.writes)
     }
 
-    /// Notes which writes of its invocation the delta consists of. For engines.
+    /// Sets the number of the delta among the writes of its invocation. For engines.
     pub fn set_state_writes(&mut self, writes: u64) {
         self.state_delta.get_or_insert_default().writes = writes;
     }
@@ -188,7 +187,7 @@ impl EventActions {
         self.uncommon.as_ref().map_or(&NO_ARTIFACTS, |uncommon| &uncommon.artifact_delta)
     }
 
-    /// Returns the artifacts saved, to be changed.
+    /// Returns the artifacts saved, mutably.
     pub fn artifact_delta_mut(&mut self) -> &mut BTreeMap<String, i64> {
         &mut self.uncommon_mut().artifact_delta
     }
@@ -198,7 +197,7 @@ impl EventActions {
         self.uncommon.as_ref().map_or(&NO_AUTH, |uncommon| &uncommon.requested_auth_configs)
     }
 
-    /// Returns the credentials asked for, to be changed.
+    /// Returns the credentials asked for, mutably.
     pub fn requested_auth_configs_mut(&mut self) -> &mut BTreeMap<String, AuthConfig> {
         &mut self.uncommon_mut().requested_auth_configs
     }
@@ -208,19 +207,19 @@ impl EventActions {
         self.uncommon.as_ref().map_or(&NO_CONFIRMATIONS, |uncommon| &uncommon.requested_tool_confirmations)
     }
 
-    /// Returns the confirmations asked for, to be changed.
+    /// Returns the confirmations asked for, mutably.
     pub fn requested_tool_confirmations_mut(&mut self) -> &mut BTreeMap<String, ToolConfirmation> {
         &mut self.uncommon_mut().requested_tool_confirmations
     }
 
     accessors! {
-        /// Returns whether the model must not sum up the function response.
+        /// Returns whether the model must not summarise the function response.
         skip_summarization, set_skip_summarization: bool => |stored| *stored => bool;
         /// Returns the agent that takes over.
         transfer_to_agent, set_transfer_to_agent: String => |stored| stored.as_deref() => &str;
         /// Returns why that agent takes over.
         transfer_reason, set_transfer_reason: String => |stored| stored.as_deref() => &str;
-        /// Returns whether the agent hands the matter to its parent.
+        /// Returns whether the agent escalates to its parent.
         escalate, set_escalate: bool => |stored| *stored => bool;
         /// Returns the summary that replaces a span of events.
         compaction, set_compaction: EventCompaction => |stored| stored.as_ref() => &EventCompaction;
@@ -231,7 +230,7 @@ impl EventActions {
         /// Returns the invocation before which the session was rewound.
         rewind_before_invocation_id, set_rewind_before_invocation_id: String
             => |stored| stored.as_deref() => &str;
-        /// Returns the widgets a user interface shall show.
+        /// Returns the widgets for a user interface to show.
         render_ui_widgets, set_render_ui_widgets: Vec<UiWidget> => |stored| stored.as_deref() => &[UiWidget];
         /// Returns the structured answer a model gave: user data, never renamed.
         set_model_response, set_set_model_response: Value => |stored| stored.as_ref() => &Value;
@@ -246,7 +245,7 @@ impl EventActions {
         self.uncommon.is_none()
     }
 
-    /// Returns whether nothing at all is done.
+    /// Returns whether there are no effects.
     pub fn is_empty(&self) -> bool {
         self.state_delta.as_deref().is_none_or(Delta::is_empty)
             && self.route.is_none()

@@ -1,4 +1,4 @@
-//! The actions few events have.
+//! The actions that few events set.
 
 use std::collections::BTreeMap;
 
@@ -26,20 +26,20 @@ pub(crate) struct UncommonActions {
 }
 
 json_object! {
-    /// A question to a person whether a tool may be called, and its answer. ADK: `ToolConfirmation`
+    /// Asks a person whether a tool may be called, and holds the answer. ADK: `ToolConfirmation`
     pub struct ToolConfirmation refuse as "ToolConfirmation" {
         /// What the person should know.
         hint: String = "hint",
         /// True once the call is allowed.
         confirmed: bool = "confirmed",
-        /// Anything the tool wants to ask or the person to add: user data, never renamed.
+        /// More data of the question or the answer: user data, never renamed.
         payload: Option<Value> = "payload",
     }
 }
 
 impl ToolConfirmation {
-    /// Reads a client's answer: a confirmation, or `{"response": "<a confirmation as JSON text>"}`. What is null counts as not
-    /// given. ADK: `ToolConfirmation.from_response_dict`
+    /// Reads a client's answer: a confirmation, or `{"response": "<a confirmation as JSON text>"}`. Null fields count as absent.
+    /// ADK: `ToolConfirmation.from_response_dict`
     ///
     /// # Errors
     /// When the answer is neither.
@@ -58,11 +58,11 @@ impl ToolConfirmation {
 }
 
 json_object! {
-    /// Something a user interface shall show beside the text. ADK: `UiWidget`
+    /// A widget that a user interface shows beside the text. ADK: `UiWidget`
     pub struct UiWidget refuse as "UiWidget" {
         /// Names the widget.
         id: String = "id",
-        /// Says how it is rendered, for example `mcp`.
+        /// The provider that renders it, for example `mcp`.
         provider: String = "provider",
         /// What the provider needs: user data, never renamed.
         payload: Map = "payload",

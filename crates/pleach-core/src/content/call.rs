@@ -1,4 +1,4 @@
-//! Calls a model makes and the answers to them.
+//! Function calls and their responses.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use crate::json::json_object;
 use crate::{Map, Owned};
 
 json_object! {
-    /// What a model is told of a function it may call. ADK: `types.FunctionDeclaration`
+    /// Describes a function to a model that may call it. ADK: `types.FunctionDeclaration`
     pub struct FunctionDeclaration keep {
         /// The function.
         name: Option<String> = "name",
@@ -49,7 +49,7 @@ impl FunctionDeclaration {
 }
 
 json_object! {
-    /// A model's wish to have a function called. ADK: `types.FunctionCall`
+    /// A model's request to call a function. ADK: `types.FunctionCall`
     pub struct FunctionCall keep {
         /// Names this call; the response carries the same id.
         id: Option<String> = "id",
@@ -72,7 +72,7 @@ impl FunctionCall {
 }
 
 json_object! {
-    /// What a called function gave back. ADK: `types.FunctionResponse`
+    /// The result of a function call. ADK: `types.FunctionResponse`
     pub struct FunctionResponse keep {
         /// More responses to the same call follow.
         will_continue: Option<bool> = "will_continue" | "willContinue",
@@ -109,7 +109,7 @@ json_object! {
 }
 
 json_object! {
-    /// Code a model wrote to be run. ADK: `types.ExecutableCode`
+    /// Code that a model wrote for execution. ADK: `types.ExecutableCode`
     pub struct ExecutableCode keep {
         /// The program text.
         code: Option<String> = "code",
@@ -121,7 +121,7 @@ json_object! {
 }
 
 json_object! {
-    /// How running a model's code ended. ADK: `types.CodeExecutionResult`
+    /// The result of running a model's code. ADK: `types.CodeExecutionResult`
     pub struct CodeExecutionResult keep {
         /// For example `OUTCOME_OK`.
         outcome: Option<String> = "outcome",
@@ -145,7 +145,7 @@ json_object! {
 }
 
 json_object! {
-    /// What a tool on the model's side gave back. ADK: `types.ToolResponse`
+    /// The result of a tool on the model's side. ADK: `types.ToolResponse`
     pub struct ToolResponse keep {
         /// The id of the call.
         id: Option<String> = "id",

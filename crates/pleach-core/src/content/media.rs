@@ -28,7 +28,7 @@ json_object! {
 }
 
 json_object! {
-    /// Which piece of a video is meant. ADK: `types.VideoMetadata`
+    /// Selects a piece of a video. ADK: `types.VideoMetadata`
     pub struct VideoMetadata keep {
         /// Where the piece ends, for example `"12.5s"`.
         end_offset: Option<String> = "end_offset" | "endOffset",

@@ -9,11 +9,11 @@ use crate::content::{FunctionCall, FunctionResponse, Part};
 use crate::json::json_object;
 
 json_object! {
-    /// A message: parts said by one role. ADK: `types.Content`
+    /// A message: the parts and the role of the speaker. ADK: `types.Content`
     pub struct Content keep {
         /// The parts, oldest first. Absent and empty are different in JSON and both survive.
         parts: Option<Vec<Part>> = "parts",
-        /// Who speaks: `user` or `model`.
+        /// The role of the speaker: `user` or `model`.
         role: Option<SmolStr> = "role",
     }
 }
@@ -24,12 +24,12 @@ impl Content {
         Self { parts: Some(parts.into_iter().collect()), role: Some(role.into()), extra: None }
     }
 
-    /// Makes a text said by the user.
+    /// Makes a text message of the user.
     pub fn user(text: impl Into<String>) -> Self {
         Self::new(SmolStr::new_static("user"), [Part::text(text)])
     }
 
-    /// Makes a text said by the model.
+    /// Makes a text message of the model.
     pub fn model(text: impl Into<String>) -> Self {
         Self::new(SmolStr::new_static("model"), [Part::text(text)])
     }
@@ -39,7 +39,7 @@ impl Content {
         self.parts.as_deref().unwrap_or_default()
     }
 
-    /// Returns the parts to be changed; absent ones become present.
+    /// Returns the parts mutably, creating the list if absent.
     pub fn parts_mut(&mut self) -> &mut Vec<Part> {
         self.parts.get_or_insert_default()
     }
@@ -65,7 +65,7 @@ impl Content {
     }
 }
 
-/// Anything an event's message can be made of: a text, a part, several parts or a whole [`Content`].
+/// Conversion into an event's message: from a text, a part, several parts or a whole [`Content`].
 ///
 /// Text and parts get the role `user`, a single part that calls a function the role `model`.
 // R107
@@ -106,7 +106,7 @@ impl From<Vec<Part>> for Message {
 /// Reads any of the forms: a text, a part, an array of texts and parts, a whole content.
 impl<'de> Deserialize<'de> for Message {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // Convenience keys are written by hand, so the detour over a `Value` costs nobody anything.
+        // Convenience keys are written by hand, so the cost of a detour over a `Value` does not matter.
         match Value::deserialize(deserializer)? {
             Value::String(text) => Ok(text.into()),
             Value::Array(items) => items

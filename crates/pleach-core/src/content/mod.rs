@@ -1,4 +1,4 @@
-//! What is said: messages and their parts, in google-genai's shape.
+//! Messages and their parts, in google-genai's shape.
 
 mod call;
 mod media;

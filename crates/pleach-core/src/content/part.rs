@@ -10,7 +10,7 @@ use crate::{Bytes, Map, Owned};
 json_object! {
     /// One part of a message: usually exactly one of text, media, call or response. ADK: `types.Part`
     pub struct Part keep {
-        /// In how much detail media is looked at.
+        /// The resolution at which the model looks at media.
         media_resolution: Option<Box<Owned>> = "media_resolution" | "mediaResolution",
         /// The result of running code.
         code_execution_result: Option<Box<CodeExecutionResult>> = "code_execution_result" | "codeExecutionResult",
@@ -28,15 +28,15 @@ json_object! {
         text: Option<String> = "text",
         /// True when the part is a model's thinking, not its answer.
         thought: Option<bool> = "thought",
-        /// A token with which a model finds its own thoughts again.
+        /// An opaque token by which the model continues its own thoughts.
         thought_signature: Option<Bytes> = "thought_signature" | "thoughtSignature",
-        /// Which piece of a video is meant.
+        /// Selects a piece of a video.
         video_metadata: Option<Box<VideoMetadata>> = "video_metadata" | "videoMetadata",
         /// A call of a tool on the model's side.
         tool_call: Option<Box<ToolCall>> = "tool_call" | "toolCall",
         /// The result of a tool on the model's side.
         tool_response: Option<Box<ToolResponse>> = "tool_response" | "toolResponse",
-        /// Anything the application wants to remember: user data, never renamed.
+        /// The application's own metadata: user data, never renamed.
         part_metadata: Option<Box<Map>> = "part_metadata" | "partMetadata",
         /// The text of spoken media.
         audio_transcription: Option<Box<Owned>> = "audio_transcription" | "audioTranscription",

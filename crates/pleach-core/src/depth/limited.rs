@@ -1,4 +1,4 @@
-//! [`Limited`]: a serializer that refuses to go deeper than a reader could follow.
+//! [`Limited`]: a serializer that refuses values nested too deep to be read back.
 
 use serde::ser::{
     SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant, SerializeTuple, SerializeTupleStruct,
@@ -12,7 +12,7 @@ pub const DEEPEST: usize = 127;
 pub(crate) const DEEP: &str = "its values are nested more than 127 levels deep";
 const NOT_FINITE: &str = "NaN and infinities have no JSON form";
 
-/// How much deeper a value may go: in levels of JSON, and in wrappers, which have no level of their own.
+/// How many more levels a value may have: levels of JSON, and wrappers, which are no level in JSON.
 #[derive(Clone, Copy)]
 pub(crate) struct DepthBudget {
     levels: usize,
@@ -21,12 +21,11 @@ pub(crate) struct DepthBudget {
 }
 
 impl DepthBudget {
-    /// As deep as a reader goes.
+    /// The depth that can be read back.
     pub(crate) const ALL: Self = Self::levels(DEEPEST);
-    /// As deep as values are dropped as usual: the drop of so many levels takes less than 500 KB of stack in a build without
-    /// optimisation.
+    /// The depth up to which values are dropped normally: that takes less than 500 KB of stack in an unoptimised build.
     pub(crate) const DROPPED: Self = Self::levels(4 * DEEPEST);
-    /// What is deeper than a reader goes becomes null, and numbers without a JSON form too: for a look at what is wrong.
+    /// Replaces deeper values and numbers without a JSON form by null, to find the location of a fault.
     pub(crate) const CUT: Self = Self { cut: true, ..Self::levels(DEEPEST + 1) };
 
     const fn levels(levels: usize) -> Self {
@@ -44,13 +43,13 @@ impl DepthBudget {
     }
 }
 
-/// Hands everything on to another serializer, down to a limit.
+/// Forwards to another serializer, down to a limit.
 pub(crate) struct Limited<S> {
     pub(crate) inner: S,
     pub(crate) budget: DepthBudget,
 }
 
-/// A part of a value, with the budget that is left for it.
+/// A part of a value, with its remaining budget.
 struct Part<'a, T: ?Sized>(&'a T, DepthBudget);
 
 impl<T: Serialize + ?Sized> Serialize for Part<'_, T> {

@@ -1,4 +1,4 @@
-//! How deep JSON values nest: deeper than a reader goes they can be neither stored nor, recursively, dropped.
+//! The limit on the nesting of JSON values: deeper ones cannot be read back, and dropping them may overflow the stack.
 
 pub(crate) mod limited;
 
@@ -10,9 +10,9 @@ use serde_json::{Error, Value};
 
 use limited::{DEEP, DEEPEST, DepthBudget, Limited};
 
-/// Turns a value into JSON, down to 127 levels, which is as deep as a reader goes.
+/// Serialises a value to JSON of at most 127 levels, which is what serde_json reads.
 ///
-/// A value that is deeper is given to [`discard`].
+/// A deeper value is passed to [`discard`].
 ///
 /// # Errors
 /// The value has no JSON form, such as one with NaN or an infinity in it, or nests deeper.
@@ -26,22 +26,22 @@ pub fn to_json<T: Serialize>(value: T) -> Result<Value, Error> {
 
 /// Drops a value that was refused because it nests too deep, unless dropping it may overflow the stack: then it is leaked.
 ///
-/// Only a program can make such a value, because a parser stops at 127 levels. A leak there is a fault that one can live with;
-/// an overflow aborts the process, and nothing but the value's own `Drop` could free it: it is recursive in any type that owns
-/// itself. Values of up to 508 levels are dropped, so that one more level around a value from outside leaks nothing.
+/// Only a program can make such a value, because a parser stops at 127 levels. A stack overflow would abort the process, so a
+/// leak is the smaller fault; only the value's own `Drop`, which is recursive, could free it. Values of up to 508 levels are
+/// dropped, so wrapping a value from outside in a few levels leaks nothing.
 pub fn discard<T: Serialize>(value: T) {
     if !fits(&value, DepthBudget::DROPPED) {
         std::mem::forget(value);
     }
 }
 
-/// Whether a value nests at most so deep, whatever else is wrong with it.
+/// Returns whether a value nests within the budget; other faults are ignored.
 pub(crate) fn fits<T: Serialize + ?Sized>(value: &T, budget: DepthBudget) -> bool {
     let written = value.serialize(Limited { inner: &mut serde_json::Serializer::new(io::sink()), budget });
     !written.is_err_and(|error| error.to_string().contains(DEEP))
 }
 
-/// As [`to_json`]; a value that is JSON already is taken as it is, and freed when it is too deep.
+/// Like [`to_json`], but a [`Value`] is returned without a copy, and freed when it is too deep.
 ///
 /// # Errors
 /// As [`to_json`].
@@ -54,28 +54,23 @@ pub fn into_json<T: Serialize + 'static>(value: T) -> Result<Value, Error> {
     to_json(value)
 }
 
-/// Gives the value back unless it nests deeper than 127 levels, which no reader takes; such a value is freed level by
-/// level, because dropping it as usual would need a stack as deep as the value.
+/// Returns the value unless it nests more than 127 levels deep. Such a value is freed level by level, because a normal drop
+/// needs a stack as deep as the value.
 #[must_use]
 pub fn bounded(value: Value) -> Option<Value> {
-    if is_within(&value, DEEPEST) {
+    if nests_within(&value, DEEPEST) {
         return Some(value);
     }
     free(value);
     None
 }
 
-/// Returns whether a value nests at most `levels` deep, without a deeper recursion.
+/// Returns whether a value nests at most `levels` deep. Recurses at most so deep.
 #[must_use]
 pub fn nests_within(value: &Value, levels: usize) -> bool {
-    is_within(value, levels)
-}
-
-/// Never deeper than `left` calls.
-pub(crate) fn is_within(value: &Value, left: usize) -> bool {
     match value {
-        Value::Array(items) => left > 0 && items.iter().all(|item| is_within(item, left - 1)),
-        Value::Object(members) => left > 0 && members.values().all(|member| is_within(member, left - 1)),
+        Value::Array(items) => levels > 0 && items.iter().all(|item| nests_within(item, levels - 1)),
+        Value::Object(members) => levels > 0 && members.values().all(|member| nests_within(member, levels - 1)),
         _ => true,
     }
 }

@@ -1,4 +1,4 @@
-//! Making events by chaining.
+//! Builder methods of [`Event`].
 
 use serde::Serialize;
 use serde_json::Value;
@@ -12,24 +12,23 @@ impl Event {
         Self::default()
     }
 
-    /// Makes an event that says who speaks.
+    /// Makes an event with an author and nothing else.
     pub fn from_author(author: impl Into<SmolStr>) -> Self {
         Self { author: author.into(), ..Self::default() }
     }
 
-    /// Makes an event that says something: a text, a part, several parts (all with the role `user`) or a
-    /// [`Content`].
+    /// Makes an event with a message: a text, a part, several parts (all with the role `user`) or a [`Content`].
     // R107
     pub fn message(message: impl Into<Message>) -> Self {
         Self::new().with_message(message)
     }
 
-    /// Makes an event that returns a JSON value to the workflow.
+    /// Makes an event with a JSON value as output.
     pub fn of(value: impl Into<Value>) -> Self {
         Self::new().with_output(value)
     }
 
-    /// Makes an event that returns anything that has a JSON form.
+    /// Makes an event with any serializable value as output.
     ///
     /// # Errors
     /// When the value has none.
@@ -114,7 +113,7 @@ impl Event {
         self
     }
 
-    /// Sets what the application wants to remember.
+    /// Sets the application's own metadata.
     pub fn with_custom_metadata(mut self, metadata: Map) -> Self {
         self.set_custom_metadata(Some(metadata));
         self
@@ -133,7 +132,7 @@ impl Event {
         self
     }
 
-    /// Names calls whose results come later.
+    /// Sets the ids of calls whose results come later.
     pub fn with_long_running<I>(mut self, ids: I) -> Self
     where
         I: IntoIterator,

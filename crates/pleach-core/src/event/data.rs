@@ -9,12 +9,12 @@ use smol_str::SmolStr;
 use super::{ModelInfo, OutputFor};
 use crate::{Branch, Content, EventActions, EventId, InvocationId, Map, NodePath};
 
-/// One record of a session's history: who said, did or returned what, in which run. ADK: `Event`
+/// One record of a session's history: a message, an output or actions, and the run that wrote it. ADK: `Event`
 ///
 /// A user's code makes events by chaining (`Event::from_author("a").with_route("hard")`); the engine completes them with
 /// id, time, invocation, path and branch, stores them and then shares them as `Arc<Event>`.
 ///
-/// What node runs usually write stands in line; everything uncommon is behind one pointer, so that making an event that
+/// What node runs usually write is stored inline; everything uncommon is behind one pointer, so that making an event that
 /// carries an output allocates nothing.
 ///
 /// JSON: snake_case in google-adk's order, `null` fields left out; [`to_camel`](crate::to_camel) gives the HTTP form.
@@ -40,7 +40,7 @@ pub struct Event {
     pub(super) partial: Option<bool>,
 }
 
-/// What few events have.
+/// The fields that few events set.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct UncommonFields {
     pub(super) isolation_scope: Option<Arc<str>>,
@@ -89,12 +89,12 @@ impl Event {
         self.timestamp + 0.0
     }
 
-    /// Whether the event has a time. One without is given the time at which it is appended.
+    /// Returns whether the event has a time. An event without one gets the time of its append.
     pub fn has_timestamp(&self) -> bool {
         self.timestamp.to_bits() != 0
     }
 
-    /// Takes the time away.
+    /// Removes the time.
     pub fn clear_timestamp(&mut self) {
         self.timestamp = 0.0;
     }
@@ -114,12 +114,12 @@ impl Event {
         self.invocation_id = id.into();
     }
 
-    /// Returns `user` or the name of the agent or workflow that speaks.
+    /// Returns the author: `user`, or the name of an agent or workflow.
     pub fn author(&self) -> &str {
         &self.author
     }
 
-    /// Sets who speaks.
+    /// Sets the author.
     pub fn set_author(&mut self, author: impl Into<SmolStr>) {
         self.author = author.into();
     }
@@ -155,7 +155,7 @@ impl Event {
         self.output = output.filter(|value| !value.is_null());
     }
 
-    /// Takes the node's result away.
+    /// Takes the node's result out.
     pub fn take_output(&mut self) -> Option<Value> {
         self.output.take()
     }
@@ -165,7 +165,7 @@ impl Event {
         self.content.as_deref()
     }
 
-    /// Returns the message to be changed, if there is one.
+    /// Returns the message mutably, if there is one.
     pub fn content_mut(&mut self) -> Option<&mut Content> {
         self.content.as_deref_mut()
     }
@@ -175,17 +175,17 @@ impl Event {
         self.content = content.map(Box::new);
     }
 
-    /// Takes the message away.
+    /// Takes the message out.
     pub fn take_content(&mut self) -> Option<Box<Content>> {
         self.content.take()
     }
 
-    /// Returns what the event does beside being said.
+    /// Returns the event's effects: state, artifacts, routing and control.
     pub fn actions(&self) -> &EventActions {
         &self.actions
     }
 
-    /// Returns the actions to be changed.
+    /// Returns the actions mutably.
     pub fn actions_mut(&mut self) -> &mut EventActions {
         &mut self.actions
     }
@@ -210,12 +210,12 @@ impl Event {
         self.long_running_tool_ids = ids.map(Box::new);
     }
 
-    /// Returns for which runs the output is meant.
+    /// Returns the runs whose output this event carries.
     pub fn output_for(&self) -> &OutputFor {
         &self.output_for
     }
 
-    /// Sets for which runs the output is meant.
+    /// Sets the runs whose output this event carries.
     pub fn set_output_for(&mut self, output_for: OutputFor) {
         self.output_for = output_for;
     }
@@ -249,13 +249,13 @@ impl Event {
         error_code, set_error_code: String => |stored| stored.as_deref() => &str;
         /// Returns the text of the error the event reports.
         error_message, set_error_message: String => |stored| stored.as_deref() => &str;
-        /// Returns what the application wants to remember: user data, never renamed.
+        /// Returns the application's own metadata: user data, never renamed.
         custom_metadata, set_custom_metadata: Map => |stored| stored.as_ref() => &Map;
-        /// Returns what a model says about its own answer.
+        /// Returns the metadata of a model's answer.
         model, set_model: ModelInfo => |stored| stored.as_deref() => &ModelInfo;
     }
 
-    /// Returns the model's data to be changed; made if absent.
+    /// Returns the model's metadata mutably, creating it if absent.
     pub fn model_mut(&mut self) -> &mut ModelInfo {
         self.uncommon_mut().model.get_or_insert_default()
     }

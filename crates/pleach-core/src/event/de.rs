@@ -52,7 +52,7 @@ json_fields!(Field {
     node_path = "node_path",
 });
 
-/// An event while it is read, with the convenience keys that are folded in at the end.
+/// An event while it is being read, with the convenience keys that are applied at the end.
 #[derive(Default)]
 struct Draft {
     event: Event,

@@ -1,4 +1,4 @@
-//! What a model says about its own answer.
+//! [`ModelInfo`]: the metadata of a model's answer.
 
 use crate::{Map, Owned};
 
@@ -8,15 +8,15 @@ use crate::{Map, Owned};
 pub struct ModelInfo {
     /// The version of the model that answered.
     pub model_version: Option<String>,
-    /// What the answer rests on, for example search results.
+    /// The sources that ground the answer, for example search results.
     pub grounding_metadata: Option<Owned>,
     /// Why a live turn ended.
     pub turn_complete_reason: Option<String>,
-    /// How a background interaction stands.
+    /// The status of a background interaction.
     pub interaction_status: Option<String>,
     /// Why the model stopped, for example `STOP`; unknown words are kept.
     pub finish_reason: Option<String>,
-    /// The user cut in.
+    /// Whether the user interrupted the model.
     pub interrupted: Option<bool>,
     /// Tokens used.
     pub usage_metadata: Option<Owned>,
@@ -26,7 +26,7 @@ pub struct ModelInfo {
     pub live_session_id: Option<String>,
     /// The server is about to close a live session.
     pub go_away: Option<Owned>,
-    /// Whether somebody speaks.
+    /// Whether speech is detected.
     pub voice_activity: Option<Owned>,
     /// The text of what the user said.
     pub input_transcription: Option<Owned>,

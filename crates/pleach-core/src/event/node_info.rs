@@ -6,7 +6,7 @@ use super::OutputFor;
 use crate::json::json_object;
 use crate::{Event, NodePath};
 
-/// The view of an event's workflow metadata. ADK: `NodeInfo`
+/// A view of an event's workflow metadata. ADK: `NodeInfo`
 #[derive(Clone, Copy, Debug)]
 pub struct NodeInfo<'a> {
     event: &'a Event,
@@ -56,7 +56,7 @@ impl<'a> NodeInfo<'a> {
 }
 
 json_object! {
-    /// The metadata as it is read; older writers kept run ids beside a path without them.
+    /// The metadata as it is read; older writers stored run ids beside a path without them.
     pub(super) struct NodeInfoDocument keep {
         /// See [`NodeInfo::path`].
         path: NodePath = "path",
@@ -92,7 +92,7 @@ impl NodeInfoDocument {
         }
     }
 
-    /// Puts a run id of an older writer into the path, unless the path has one already.
+    /// Moves a run id of an older writer into the path, unless the path already has one.
     // R105
     fn combine_path(&mut self) -> NodePath {
         if self.path.is_root() || !self.path.run_id().is_empty() {

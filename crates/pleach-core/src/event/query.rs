@@ -1,4 +1,4 @@
-//! Questions asked about an event.
+//! Queries on an event.
 
 use std::collections::BTreeSet;
 
@@ -66,13 +66,13 @@ impl Event {
         self.long_running_tool_ids().into_iter().flatten().map(String::as_str).chain(asked).collect()
     }
 
-    /// Returns whether the event asks the outside world anything.
+    /// Returns whether the event asks the outside world a question.
     // R141
     pub fn is_interrupt(&self) -> bool {
         self.long_running_tool_ids().is_some_and(|ids| !ids.is_empty()) || !self.interrupt_ids().is_empty()
     }
 
-    /// Returns whether the agent that wrote the event has nothing to add to it.
+    /// Returns whether this is a final response: the agent that wrote it has nothing to add.
     // R108
     pub fn is_final_response(&self) -> bool {
         let waits = self.long_running_tool_ids().is_some_and(|ids| !ids.is_empty());

@@ -8,8 +8,8 @@ use super::data::UncommonFields;
 use crate::json::{FieldName, Present};
 use crate::{Event, Map};
 
-/// Where fields are written to. An object that carries unknown keys as well must be written as a map, because the names
-/// of a struct's fields are `'static`.
+/// The target of fields. An object that also has unknown keys must be written as a map, because the names of a struct's
+/// fields are `'static`.
 trait Target {
     type Error;
 
@@ -41,7 +41,7 @@ impl<M: SerializeMap> Target for AsMap<M> {
     }
 }
 
-/// Something that is written as the fields of one object.
+/// A value that is written as the fields of one object.
 trait Members {
     const NAME: &'static str;
     const COUNT: usize;
@@ -100,7 +100,7 @@ impl Members for Event {
     }
 }
 
-/// Writes what google-adk inherits from a model's answer and therefore puts first.
+/// Writes the fields that google-adk inherits from `LlmResponse` and therefore puts first.
 fn write_head<W: Target>(event: &Event, uncommon: &UncommonFields, out: &mut W) -> Result<(), W::Error> {
     let model = uncommon.model.as_deref();
     macro_rules! put_model {

@@ -85,7 +85,7 @@ fn casings_may_be_mixed() {
     assert_eq!(event.function_calls().next().unwrap().will_continue, Some(true));
 }
 
-// S45: when both spellings of a key stand, the camelCase one wins, in either order and at every level.
+// S45: when both spellings of a key are present, the camelCase one wins, in either order and at every level.
 #[test]
 fn camel_case_wins() {
     for text in [

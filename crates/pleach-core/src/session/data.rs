@@ -14,10 +14,10 @@ use crate::{AppName, Event, Map, SessionId, SessionKey, UserId, micros};
 
 /// A conversation: its identity, its state and its events, as they were when it was loaded.
 ///
-/// A copy: changing it changes nothing stored. The state is the merged view with `app:` and `user:` keys.
+/// This is a copy: changing it does not change the stored session. The state is the merged view with `app:` and `user:` keys.
 ///
 /// JSON: `{id, app_name, user_id, state, events, last_update_time}`, camelCase over HTTP. The revision is not part
-/// of it; a session read from JSON has the revision its `last_update_time` stands for.
+/// of it; a session read from JSON has the revision that follows from its `last_update_time`.
 ///
 /// ADK: `Session`
 // S1, S5, S20, S2
@@ -73,7 +73,7 @@ impl Session {
         self.head.revision()
     }
 
-    /// Takes a stored event in: its delta goes into the state and it becomes the newest event.
+    /// Applies a stored event: its delta goes into the state, and it becomes the newest event.
     // S34
     pub fn apply(&mut self, event: &Arc<Event>) {
         apply(&mut self.state, event.actions().state_delta());

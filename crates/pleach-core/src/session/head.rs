@@ -1,4 +1,4 @@
-//! What an append needs of a session.
+//! [`SessionHead`] and [`Revision`]: what an append needs of a session.
 
 use std::any::Any;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::SessionKey;
 
-/// Which state of the stored session a caller has seen; an append is refused when the store has moved on.
+/// The version of the stored session that a caller has seen; an append is refused when the store has a newer one.
 ///
 /// Its meaning is the backend's: for SQL the time of the last update and the number of events with exactly that time,
 /// for memory a counter.
@@ -19,7 +19,7 @@ pub struct Revision {
 }
 
 impl Revision {
-    /// Puts a revision together.
+    /// Makes a revision from its parts.
     pub const fn new(micros: i64, ties: u32) -> Self {
         Self { micros, ties }
     }
@@ -35,7 +35,7 @@ impl fmt::Display for Revision {
     }
 }
 
-/// What an append needs of a session, and renews: small, cheap to clone, without state and events.
+/// The part of a session that an append needs and updates: cheap to clone, without state and events.
 #[derive(Clone)]
 pub struct SessionHead {
     key: Arc<SessionKey>,
@@ -45,12 +45,12 @@ pub struct SessionHead {
 }
 
 impl SessionHead {
-    /// Puts a head together; `last_update_time` is in seconds since the epoch.
+    /// Makes a head from its parts; `last_update_time` is in seconds since the epoch.
     pub fn new(key: impl Into<Arc<SessionKey>>, revision: Revision, last_update_time: f64) -> Self {
         Self { key: key.into(), revision, last_update_time, handle: None }
     }
 
-    /// Adds a backend's own short cut to its row. It is neither printed nor serialised.
+    /// Adds a backend's handle, a short cut to the stored session. It is neither printed nor serialised.
     pub fn with_handle(mut self, handle: Arc<dyn Any + Send + Sync>) -> Self {
         self.handle = Some(handle);
         self
@@ -61,12 +61,12 @@ impl SessionHead {
         &self.key
     }
 
-    /// Returns the identity of the session, to be shared.
+    /// Returns the identity of the session as a shared pointer.
     pub fn shared_key(&self) -> &Arc<SessionKey> {
         &self.key
     }
 
-    /// Returns what the caller has seen.
+    /// Returns the revision that the caller has seen.
     pub fn revision(&self) -> Revision {
         self.revision
     }
@@ -76,17 +76,17 @@ impl SessionHead {
         self.last_update_time
     }
 
-    /// Returns the backend's short cut, if it set one.
+    /// Returns the backend's handle, if it set one.
     pub fn handle(&self) -> Option<&Arc<dyn Any + Send + Sync>> {
         self.handle.as_ref()
     }
 
-    /// Sets or drops the backend's short cut.
+    /// Sets or drops the backend's handle.
     pub fn set_handle(&mut self, handle: Option<Arc<dyn Any + Send + Sync>>) {
         self.handle = handle;
     }
 
-    /// Renews the head after a successful append.
+    /// Updates the head after a successful append.
     pub fn advance(&mut self, revision: Revision, last_update_time: f64) {
         self.revision = revision;
         self.last_update_time = last_update_time;
@@ -104,7 +104,7 @@ impl fmt::Debug for SessionHead {
 }
 
 impl PartialEq for SessionHead {
-    /// Compares what is said, not the backend's short cut.
+    /// Ignores the backend's handle.
     fn eq(&self, other: &Self) -> bool {
         self.key == other.key && self.revision == other.revision && self.last_update_time == other.last_update_time
     }
