@@ -19,7 +19,7 @@ const WARM_UP_TIME: Duration = Duration::from_millis(200);
 pub(crate) struct Metric {
     /// Whose it is.
     pub(crate) peer: &'static str,
-    /// What it is of, where that is not the row itself; stands behind the row's parameter.
+    /// What the measure is of, if not of the row itself; printed after the row's parameter.
     pub(crate) variant: &'static str,
     pub(crate) name: &'static str,
     pub(crate) value: f64,

@@ -82,7 +82,7 @@ pub(crate) enum Place {
 
 impl Store {
     /// A store without the sessions of the last pass. A server's is kept, since its connections are warm and its other
-    /// sessions bother nobody.
+    /// sessions disturb no other run.
     ///
     /// # Errors
     /// The old one cannot be closed or the new one opened.
@@ -125,7 +125,7 @@ impl Store {
 }
 
 impl Place {
-    /// The file of SQLite; nobody asks the others.
+    /// The file of SQLite; `None` for the other stores.
     pub(crate) fn file(&self) -> PathBuf {
         match self {
             Self::Folder(folder) => folder.path().join("bench.db"),

@@ -1,4 +1,4 @@
-//! The desk: the sessions of the tickets. One ticket is one session, so a ticket's history says how it stands.
+//! The desk: the sessions of the tickets. One ticket is one session, so a ticket's history gives its status.
 
 use std::path::Path;
 use std::time::Duration;
@@ -27,7 +27,7 @@ pub(crate) struct Desk {
     runner: Runner,
 }
 
-/// How a ticket stands before it is worked on.
+/// The status of a ticket before it is worked on.
 #[derive(Debug)]
 pub(crate) enum Standing {
     /// Nothing is stored.
@@ -45,7 +45,7 @@ pub(crate) enum Outcome {
     Waiting(Case),
 }
 
-/// An open question, and the session that it stands in.
+/// An open question and its session.
 #[derive(Debug)]
 pub(crate) struct Case {
     pub(crate) session: SessionKey,
@@ -107,7 +107,7 @@ impl Desk {
         follow(run, &key_of(ticket), screen).await
     }
 
-    /// Goes on with a ticket where a process stopped; what has finished is not run again.
+    /// Continues a ticket where a process stopped; finished nodes do not run again.
     pub(crate) async fn go_on(
         &self,
         ticket: &Ticket,
@@ -118,7 +118,7 @@ impl Desk {
         follow(run, &key_of(ticket), screen).await
     }
 
-    /// Goes on with a ticket that waited.
+    /// Continues a ticket that waited.
     pub(crate) async fn answer(&self, case: &Case, approval: Approval, screen: &mut Screen) -> Result<Outcome, Fault> {
         let session = (&case.session.user_id, &case.session.session_id);
         let run = self.runner.answer(session, &case.question.id, approval);
@@ -126,7 +126,7 @@ impl Desk {
         follow(run, &case.session, screen).await
     }
 
-    /// Reads how a ticket stands.
+    /// Reads the status of a ticket.
     pub(crate) async fn standing(&self, ticket: &Ticket) -> Result<Standing, Fault> {
         let session = self.runner.sessions().get_session(&key_of(ticket), GetSessionConfig::all()).await?;
         session.as_ref().map_or(Ok(Standing::New), standing)
@@ -181,7 +181,7 @@ async fn follow(mut run: Run, session: &SessionKey, screen: &mut Screen) -> Resu
     }
 }
 
-/// How the ticket of a session stands, by its history alone.
+/// The status of a session's ticket, by its history alone.
 pub(crate) fn standing(session: &Session) -> Result<Standing, Fault> {
     if let Some(reply) = session.state.get(REPLY.name()) {
         let reply = serde_json::from_value(reply.clone());

@@ -31,7 +31,7 @@ pub(crate) enum Fault {
     Foreign { session: SessionKey, source: serde_json::Error },
     #[error(transparent)]
     Sessions(#[from] SessionError),
-    #[error("{during}: {}", told(.error))]
+    #[error("{during}: {}", text_of(.error))]
     Run { during: String, error: Box<RunError> },
     #[error(transparent)]
     Build(#[from] BuildError),
@@ -66,7 +66,7 @@ impl Fault {
         let mut text = self.to_string();
         let mut cause = self.source();
         while let Some(error) = cause {
-            // A driver's error says what its cause says.
+            // A driver's error repeats the text of its cause.
             if !text.ends_with(&error.to_string()) {
                 text = format!("{text}: {error}");
             }
@@ -76,8 +76,8 @@ impl Fault {
     }
 }
 
-/// A failed run with the node that failed, if one did; a started session goes on there next time.
-fn told(error: &RunError) -> String {
+/// A failed run with the node that failed, if one did; a started session continues there next time.
+fn text_of(error: &RunError) -> String {
     match error {
         RunError::Node { error, path } => format!("{path} failed with {}: {}", error.class(), error.message()),
         error => error.to_string(),

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! START ─ classify ┬ refund, delivery: order, customer ─ facts ─ decide ┬ pay: pay ───────────┬ close
-//!                  │                                                    ├ ask: approve ─ settle ┤  (pay or tell)
-//!                  │                                                    └ tell ─────────────────┤
+//!                  │                                                    ├ ask: approve ─ settle ┤  (pay or reply)
+//!                  │                                                    └ reply ────────────────┤
 //!                  ├ account: reset ────────────────────────────────────────────────────────────┤
 //!                  └ anything else: forward ────────────────────────────────────────────────────┘
 //! ```
@@ -28,7 +28,7 @@ const USER_TICKETS: Key<u32> = Key::new("user:tickets");
 const USER_REFUNDS: Key<u32> = Key::new("user:refunds");
 const APP_CLOSED: Key<u32> = Key::new("app:closed");
 const APP_REFUNDED: Key<u32> = Key::new("app:refunded_cents");
-/// Stored with the last event of a ticket: where it stands, nothing is left to do.
+/// Stored with the last event of a ticket, which is then done.
 pub(crate) const REPLY: Key<Reply> = Key::new("reply");
 
 /// What a ticket is about.
@@ -41,7 +41,7 @@ enum Kind {
     Other,
 }
 
-/// What the customer is told, and what is paid.
+/// The reply to the customer, and what is paid.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Reply {
     pub(crate) text: String,
@@ -104,10 +104,10 @@ pub(crate) fn flow() -> Result<Workflow<Ticket, Reply>, BuildError> {
         .edge(facts, decide)
         .route(decide, "pay", pay)
         .route(decide, "ask", approve)
-        .route(decide, "tell", close)
+        .route(decide, "reply", close)
         .edge(approve, settle)
         .route(settle, "pay", pay)
-        .route(settle, "tell", close)
+        .route(settle, "reply", close)
         .edge(pay, close)
         .edge(reset, close)
         .edge(forward, close);
@@ -137,10 +137,10 @@ async fn customer(ctx: Context, Input(ticket): Input<Ticket>, shop: Shared<Shop>
 async fn decide(ctx: Context, Input(facts): Input<Facts>, FromState(known): FromState<Known>) -> Result<Output<Reply>> {
     let order = match facts.order {
         Lookup::Found(order) if order.user == known.ticket.user => order,
-        _ => return Ok(tell("We find no such order of yours. Which number stands on the bill?")),
+        _ => return Ok(reply("We find no such order of yours. Which number stands on the bill?")),
     };
     if known.kind == Kind::Delivery {
-        return Ok(tell(format!("Your {} {}.", order.item, order.delivery)));
+        return Ok(reply(format!("Your {} {}.", order.item, order.delivery)));
     }
     let text = format!("We are sorry about the {} and pay {} back.", order.item, money(order.cents));
     let draft = Reply { text, cents: order.cents };
@@ -150,7 +150,7 @@ async fn decide(ctx: Context, Input(facts): Input<Facts>, FromState(known): From
     Ok(Output::of(draft).route(if harmless { "pay" } else { "ask" }))
 }
 
-/// The question is the result: the run ends here, and the answer is what this node gives when it goes on.
+/// The question is the result: the run ends here, and the answer is this node's output when the run resumes.
 async fn approve(Input(draft): Input<Reply>, FromState(known): FromState<Known>) -> RequestInput<Approval> {
     let Known { ticket, refunds, .. } = known;
     let before = match refunds.unwrap_or_default() {
@@ -158,7 +158,7 @@ async fn approve(Input(draft): Input<Reply>, FromState(known): FromState<Known>)
         n => format!("refunds so far: {n}"),
     };
     let question = format!("Refund {} to {} ({before})?", money(draft.cents), ticket.user);
-    // The id is what `--answer` names, so it says which ticket it is about.
+    // The id is what `--answer` names, so it contains the ticket.
     RequestInput::ask(format!("refund-{}", ticket.id), question).with_payload(ticket.text)
 }
 
@@ -166,7 +166,7 @@ async fn settle(Input(approval): Input<Approval>, FromState(state): FromState<Dr
     if approval.yes {
         Output::of(state.draft).route("pay")
     } else {
-        tell("We have looked at it closely and cannot pay this back.")
+        reply("We have looked at it closely and cannot pay this back.")
     }
 }
 
@@ -194,8 +194,8 @@ async fn close(ctx: Context, Input(reply): Input<Reply>) -> Result<Reply> {
     Ok(reply)
 }
 
-fn tell(text: impl Into<String>) -> Output<Reply> {
-    Output::of(Reply { text: text.into(), cents: 0 }).route("tell")
+fn reply(text: impl Into<String>) -> Output<Reply> {
+    Output::of(Reply { text: text.into(), cents: 0 }).route("reply")
 }
 
 fn money(cents: u32) -> String {

@@ -1,7 +1,7 @@
 //! A support desk: `cargo run --example support_desk`.
 //!
 //! It classifies tickets, looks things up, pays small refunds and asks a person about the others. Every step is an event
-//! in an SQLite file, so the program may be stopped at any point, also with `kill -9`, and goes on where it was.
+//! in an SQLite file, so the program may be stopped at any point, also with `kill -9`, and continues where it was.
 //!
 //! Read [`flow`] first: it is the workflow. The rest is a program around it.
 

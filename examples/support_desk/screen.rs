@@ -69,7 +69,7 @@ impl Screen {
         }
     }
 
-    /// Shows what the customer was told.
+    /// Shows the reply to the customer.
     pub(crate) fn reply(&self, reply: &Reply, note: &str) -> Result<(), Fault> {
         self.line(&format!(" => {}{note}", reply.text))
     }

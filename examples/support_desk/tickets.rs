@@ -61,7 +61,7 @@ fn parse(name: &str, bytes: &[u8]) -> Result<Vec<Ticket>, Fault> {
     Ok(tickets)
 }
 
-/// Reads one line field by field, since serde alone would not say which field does not fit.
+/// Reads one line field by field, since serde alone would not name the field that does not fit.
 fn ticket(line: &[u8]) -> Result<Ticket, String> {
     let line: Value = serde_json::from_slice(line).map_err(|error| {
         // The error counts lines within the one line that it has seen.

@@ -23,7 +23,7 @@ pub(crate) fn init() -> SdkTracerProvider {
 }
 
 /// Puts the span of an invocation into the invocation's own trace, for `RunnerBuilder::on_invocation_span`: as its root
-/// where the invocation starts, below that root where it goes on. The caller's span is linked.
+/// where the invocation starts, below that root where it continues. The caller's span is linked.
 pub(crate) fn join_trace(span: &Span, trace: &InvocationTrace) {
     let caller = Span::current().context().span().span_context().clone();
     if caller.is_valid() {
@@ -61,7 +61,7 @@ impl IdGenerator for Ids {
     }
 }
 
-/// Prints a line for each span; stands for an exporter that sends them somewhere.
+/// Prints a line for each span; takes the place of an exporter that sends them.
 #[derive(Debug)]
 struct Printer;
 

@@ -203,7 +203,7 @@ async fn hostile_histories_and_answers_end_in_a_typed_error_or_a_run() {
         let key = SessionKey::new("t", "ana", id.as_str());
         let is_foreign = dice.below(2) == 0;
         if is_foreign {
-            // Somebody else has written into the session.
+            // Another writer has written into the session.
             let mut session = sessions.get_session(&key, GetSessionConfig::all()).await.unwrap().unwrap();
             let invocation = session.events[0].invocation_id().clone();
             if let Ok(mut event) = serde_json::from_value::<Event>(mutated(&mut dice, &an_event())) {
@@ -227,7 +227,7 @@ async fn hostile_histories_and_answers_end_in_a_typed_error_or_a_run() {
                 assert_eq!(after, before, "step {step}: a refused answer stored something");
                 refused += 1;
             }
-            // An answer that is stored must run to its end, unless somebody else has written.
+            // An answer that is stored must run to its end, unless another writer has written.
             Err(error) => assert!(is_foreign || after == before, "step {step}: {error}"),
         }
         if after == before && !is_foreign {

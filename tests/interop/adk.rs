@@ -30,7 +30,7 @@ pub(crate) struct Adk {
 }
 
 impl Adk {
-    /// Opens a database with the service it belongs to, or says why the test is skipped.
+    /// Opens a database with the service it belongs to, or prints the reason to skip the test.
     pub(crate) fn open(place: &Place) -> Option<Self> {
         let (service, location) = place.adk();
         Self::open_as(service, &location)

@@ -44,7 +44,7 @@ pub(crate) fn compare_dump(dump: &Value) {
     assert_eq!(dump.as_object().unwrap().len(), DUMPED.len());
     for name in DUMPED {
         let mut wanted = entries(name);
-        // A deleted session was asked for by name; nothing in the database tells that it was there.
+        // A deleted session was asked for by name; nothing in the database shows that it existed.
         wanted.retain(|entry| entry.get("session").is_none_or(|session| !session.is_null()));
         same(&dump[name], &wanted.into(), name);
     }

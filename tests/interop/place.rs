@@ -72,7 +72,7 @@ impl Place {
         }
     }
 
-    /// The service of google-adk that this layout belongs to, and what it has to be told.
+    /// The service of google-adk that this layout belongs to, and its arguments.
     pub(crate) fn adk(&self) -> (Service, String) {
         match self.layout {
             Layout::Lite => (Service::Sqlite, self.file()),

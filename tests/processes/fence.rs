@@ -1,4 +1,4 @@
-//! Two invocations on one session in two processes: one goes on, the other one is told, and all that is stored of
+//! Two invocations on one session in two processes: one continues, the other one gets an error, and all that is stored of
 //! it are whole events of a run that can be resumed. Each process is a Runner with connections of its own.
 // R1115
 
@@ -35,7 +35,7 @@ fn steps() -> Workflow<Dynamic, i64> {
     wf.build_to(last).unwrap()
 }
 
-/// Holds every message between the load of its session and its append, where it is told to.
+/// Holds every message between the load of its session and its append, where the test wants it.
 #[derive(Debug)]
 struct Hold {
     arrived: Semaphore,

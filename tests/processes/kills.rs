@@ -2,7 +2,7 @@
 // S34
 
 use pleach_tests::dice::Dice;
-use pleach_tests::worker::{Job, OnStale, Told};
+use pleach_tests::worker::{Job, OnStale, Report};
 
 use crate::place::Backend;
 use crate::process::{Worker, all_at_once};
@@ -24,7 +24,7 @@ fn dawdle(dice: &mut Dice) {
 pub(crate) async fn s34_s66_6_killed_processes_lose_nothing_and_store_nothing_twice(backend: Backend) {
     let Some(place) = backend.place().await else { return };
     let mut dice = Dice::new(SEED);
-    let mut told = Vec::new();
+    let mut reports = Vec::new();
     for kill in 0..KILLS {
         let job = Job {
             // A few workers in a row share sessions, and every few workers new ones are created.
@@ -40,15 +40,15 @@ pub(crate) async fn s34_s66_6_killed_processes_lose_nothing_and_store_nothing_tw
         // One in eight is killed while it opens its sessions.
         let answers = if dice.below(8) == 0 { 0 } else { 1 + dice.below(30) };
         worker.hear();
-        while answers > 0 && *worker.hear() != Told::Ready {}
+        while answers > 0 && *worker.hear() != Report::Ready {}
         (0..answers).for_each(|_| {
             worker.hear();
         });
         dawdle(&mut dice);
-        told.push(worker.kill());
+        reports.push(worker.kill());
     }
-    let stored = check(&place, KEYS, &told, End::Killed).await;
-    let answered = told.iter().flatten().filter(|told| matches!(told, Told::Stored(_))).count();
+    let stored = check(&place, KEYS, &reports, End::Killed).await;
+    let answered = reports.iter().flatten().filter(|report| matches!(report, Report::Stored(_))).count();
     let events: usize = stored.sessions.iter().map(|session| session.events.len()).sum();
     eprintln!("{KILLS} kills, {answered} events answered for, {} more stored", events - answered);
 }
@@ -65,8 +65,8 @@ pub(crate) async fn s60_s62_a_database_survives_kills_of_those_who_make_it(backe
         let mut killed = Worker::start(&endless);
         killed.go();
         (0..=attempt).for_each(|_| dawdle(&mut dice));
-        let mut told = vec![killed.kill()];
-        told.extend(all_at_once(&[short]));
-        check(&place, 1, &told, End::Killed).await;
+        let mut reports = vec![killed.kill()];
+        reports.extend(all_at_once(&[short]));
+        check(&place, 1, &reports, End::Killed).await;
     }
 }

@@ -1,7 +1,7 @@
-//! Several processes on one database: nothing is lost, nothing is stored twice, nobody sees half of anything.
+//! Several processes on one database: nothing is lost, nothing is stored twice, and no reader sees a part of anything.
 //!
 //! The other processes are the program `session-worker`. Every rule runs on every durable backend; none depends on how
-//! fast a process is. Each checks what is stored against what the workers were told ([`stored`]).
+//! fast a process is. Each checks what is stored against the replies to the workers ([`stored`]).
 
 #![expect(clippy::unwrap_used, reason = "test code: a panic is how a rule fails")]
 

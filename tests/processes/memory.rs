@@ -4,18 +4,18 @@ use std::io;
 use std::sync::{Arc, Mutex};
 
 use pleach::connect;
-use pleach_tests::worker::{Parent, Told, work};
+use pleach_tests::worker::{Parent, Report, work};
 
 use crate::own_sessions::{REPETITIONS, check_200_keys, eight_with_25_appends};
 use crate::stored::{End, check_service};
 
 /// Remembers what it heard.
 #[derive(Default)]
-struct Notes(Mutex<Vec<Told>>);
+struct Notes(Mutex<Vec<Report>>);
 
 impl Parent for Notes {
-    fn tell(&self, told: &Told) -> io::Result<()> {
-        self.0.lock().unwrap().push(told.clone());
+    fn report(&self, report: &Report) -> io::Result<()> {
+        self.0.lock().unwrap().push(report.clone());
         Ok(())
     }
 
@@ -39,10 +39,10 @@ async fn s37_u4_no_key_of_eight_tasks_is_lost() {
                 })
             })
             .collect();
-        let mut told = Vec::new();
+        let mut reports = Vec::new();
         for task in tasks {
-            told.push(task.await.unwrap());
+            reports.push(task.await.unwrap());
         }
-        check_200_keys(&check_service(&*service, 25, &told, End::Good).await);
+        check_200_keys(&check_service(&*service, 25, &reports, End::Good).await);
     }
 }

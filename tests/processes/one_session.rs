@@ -1,7 +1,7 @@
 //! Two processes that append to the same session.
 // S35, S36
 
-use pleach_tests::worker::{Job, OnStale, Told};
+use pleach_tests::worker::{Job, OnStale, Report};
 
 use crate::place::Backend;
 use crate::process::{Worker, all_at_once};
@@ -18,8 +18,8 @@ fn two(url: &str, job: &Job) -> [Job; 2] {
 pub(crate) async fn s36_two_processes_write_one_session_by_loading_it_again(backend: Backend) {
     let Some(place) = backend.place().await else { return };
     let job = Job { appends: Some(APPENDS), keys: KEYS, on_stale: OnStale::Retry, ..Job::new("", "") };
-    let told = all_at_once(&two(&place.url(), &job));
-    let stored = check(&place, KEYS, &told, End::Good).await;
+    let reports = all_at_once(&two(&place.url(), &job));
+    let stored = check(&place, KEYS, &reports, End::Good).await;
     assert_eq!(stored.sessions[0].events.len(), 2 * APPENDS);
 }
 
@@ -27,9 +27,9 @@ pub(crate) async fn s36_two_processes_write_one_session_by_loading_it_again(back
 pub(crate) async fn s36_nothing_of_a_stale_append_is_stored(backend: Backend) {
     let Some(place) = backend.place().await else { return };
     let job = Job { appends: Some(APPENDS), keys: KEYS, on_stale: OnStale::Skip, ..Job::new("", "") };
-    let told = all_at_once(&two(&place.url(), &job));
-    let stored = check(&place, KEYS, &told, End::Good).await;
-    let stale = told.iter().flatten().filter(|told| matches!(told, Told::Stale(_))).count();
+    let reports = all_at_once(&two(&place.url(), &job));
+    let stored = check(&place, KEYS, &reports, End::Good).await;
+    let stale = reports.iter().flatten().filter(|report| matches!(report, Report::Stale(_))).count();
     assert_eq!(stored.sessions[0].events.len() + stale, 2 * APPENDS);
 }
 
@@ -40,17 +40,17 @@ pub(crate) async fn s35_of_two_processes_that_saw_the_same_the_second_is_stale(b
     let mut workers = two(&place.url(), &job).map(|job| Worker::start(&job));
     for worker in &mut workers {
         worker.go();
-        while *worker.hear() != Told::Ready {}
+        while *worker.hear() != Report::Ready {}
     }
     let mut append = |who: usize| {
         workers[who].go();
-        matches!(workers[who].hear(), Told::Stored(_))
+        matches!(workers[who].hear(), Report::Stored(_))
     };
     // Both have seen an empty session; from then on the one that was refused has seen the other's event.
     let answers = [0, 1, 1, 0, 0, 1, 1].map(&mut append);
     assert_eq!(answers, [true, false, true, false, true, false, true]);
-    let told = workers.map(Worker::finish);
-    let stored = check(&place, 1, &told, End::Good).await;
+    let reports = workers.map(Worker::finish);
+    let stored = check(&place, 1, &reports, End::Good).await;
     let order: Vec<_> = stored.sessions[0].events.iter().map(|event| event.id().to_string()).collect();
     assert_eq!(order, ["w0/s0/0", "w1/s0/0", "w0/s0/1", "w1/s0/1"]);
 }

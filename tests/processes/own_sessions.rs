@@ -16,8 +16,8 @@ pub(crate) async fn s37_u4_no_key_of_eight_processes_is_lost(backend: Backend) {
     for _ in 0..REPETITIONS {
         let Some(place) = backend.place().await else { return };
         let jobs = eight_with_25_appends(&place.url());
-        let told = all_at_once(&jobs);
-        check_200_keys(&check(&place, 25, &told, End::Good).await);
+        let reports = all_at_once(&jobs);
+        check_200_keys(&check(&place, 25, &reports, End::Good).await);
     }
 }
 

@@ -25,7 +25,7 @@ pub(crate) enum Place {
 }
 
 impl Backend {
-    /// Makes a database, or says why the test is skipped.
+    /// Makes a database, or prints the reason to skip the test.
     pub(crate) async fn place(self) -> Option<Place> {
         let sqlite = |scheme| Place::Sqlite { folder: tempfile::tempdir().unwrap(), scheme };
         match self {

@@ -3,14 +3,14 @@
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 
-use pleach_tests::worker::{Job, Told};
+use pleach_tests::worker::{Job, Report};
 
 /// A process that is killed with this value, if it has not ended before.
 pub(crate) struct Worker {
     child: Child,
     wishes: ChildStdin,
     lines: BufReader<ChildStdout>,
-    told: Vec<Told>,
+    reports: Vec<Report>,
 }
 
 impl Worker {
@@ -24,7 +24,7 @@ impl Worker {
             .spawn()
             .unwrap();
         let (wishes, lines) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
-        Self { child, wishes, lines, told: Vec::new() }
+        Self { child, wishes, lines, reports: Vec::new() }
     }
 
     /// Lets it begin, or append once more when its job is paced.
@@ -33,15 +33,15 @@ impl Worker {
     }
 
     /// The next thing it says; it must say something.
-    pub(crate) fn hear(&mut self) -> &Told {
+    pub(crate) fn hear(&mut self) -> &Report {
         match self.next() {
-            Some(told) => self.told.push(told),
+            Some(report) => self.reports.push(report),
             None => panic!("a worker ended early: {}", self.last_words()),
         }
-        self.told.last().unwrap()
+        self.reports.last().unwrap()
     }
 
-    fn next(&mut self) -> Option<Told> {
+    fn next(&mut self) -> Option<Report> {
         let mut line = String::new();
         self.lines.read_line(&mut line).unwrap();
         // Without the line's end: a process that is killed while it writes does not make half a line a whole one.
@@ -49,31 +49,31 @@ impl Worker {
     }
 
     /// Waits for its end, which must be a good one; everything it said.
-    pub(crate) fn finish(mut self) -> Vec<Told> {
+    pub(crate) fn finish(mut self) -> Vec<Report> {
         let status = self.end();
         assert!(status.success(), "a worker failed: {}", self.last_words());
-        std::mem::take(&mut self.told)
+        std::mem::take(&mut self.reports)
     }
 
     /// Kills it as `kill -9` does; everything it said, also what was still in the pipe.
-    pub(crate) fn kill(mut self) -> Vec<Told> {
+    pub(crate) fn kill(mut self) -> Vec<Report> {
         self.child.kill().unwrap();
         let status = self.end();
         let was_killed = status.code().is_none() || cfg!(windows);
         assert!(was_killed, "a worker ended before it was killed: {}", self.last_words());
-        std::mem::take(&mut self.told)
+        std::mem::take(&mut self.reports)
     }
 
     fn end(&mut self) -> ExitStatus {
-        while let Some(told) = self.next() {
-            self.told.push(told);
+        while let Some(report) = self.next() {
+            self.reports.push(report);
         }
         self.child.wait().unwrap()
     }
 
     fn last_words(&mut self) -> String {
         let mut words = String::new();
-        // It says little there, so it never waited for somebody to read it.
+        // It writes little there, so it never waits for a reader.
         self.child.stderr.take().unwrap().read_to_string(&mut words).unwrap();
         words
     }
@@ -88,7 +88,7 @@ impl Drop for Worker {
 }
 
 /// Has all jobs done at the same time; what each worker said.
-pub(crate) fn all_at_once(jobs: &[Job]) -> Vec<Vec<Told>> {
+pub(crate) fn all_at_once(jobs: &[Job]) -> Vec<Vec<Report>> {
     let mut workers: Vec<_> = jobs.iter().map(Worker::start).collect();
     workers.iter_mut().for_each(Worker::go);
     workers.into_iter().map(Worker::finish).collect()

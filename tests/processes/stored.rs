@@ -1,9 +1,9 @@
-//! What is stored, against what the workers were told.
+//! What is stored, against the replies to the workers.
 
 use std::collections::BTreeMap;
 
 use pleach::{Event, GetSessionConfig, ListQuestions, ListSessions, Map, Session, SessionService, open_questions};
-use pleach_tests::worker::{COUNT, Step, Told, own_count, place, replay};
+use pleach_tests::worker::{COUNT, Report, Step, own_count, place, replay};
 use serde_json::Value;
 
 use crate::place::Place;
@@ -29,10 +29,10 @@ type Numbers = BTreeMap<(String, String), Vec<usize>>;
 
 /// Checks a database that only workers have written to: see [`check_service`]; and that its tables say the same to
 /// other programs, and hold nothing else.
-pub(crate) async fn check(database: &Place, keys: usize, told: &[Vec<Told>], end: End) -> Stored {
+pub(crate) async fn check(database: &Place, keys: usize, reports: &[Vec<Report>], end: End) -> Stored {
     database.settle().await;
     let service = database.open().await;
-    let stored = check_service(&*service, keys, told, end).await;
+    let stored = check_service(&*service, keys, reports, end).await;
     service.close().await.unwrap();
     database.check_integrity().await;
     check_tables(database, &stored).await;
@@ -41,7 +41,12 @@ pub(crate) async fn check(database: &Place, keys: usize, told: &[Vec<Told>], end
 
 /// Checks that every acknowledged event is stored once and as it was sent, in its writer's order, and nothing else is;
 /// and that the state is what the stored deltas make it.
-pub(crate) async fn check_service(service: &dyn SessionService, keys: usize, told: &[Vec<Told>], end: End) -> Stored {
+pub(crate) async fn check_service(
+    service: &dyn SessionService,
+    keys: usize,
+    reports: &[Vec<Report>],
+    end: End,
+) -> Stored {
     let listed = service.list_sessions(ListSessions::new("app").with_user("user")).await.unwrap().sessions;
     let mut stored = Stored { sessions: Vec::new(), state: Map::new() };
     let (mut numbers, mut counts) = (Numbers::new(), Vec::new());
@@ -60,7 +65,7 @@ pub(crate) async fn check_service(service: &dyn SessionService, keys: usize, tol
     }
     let user = service.user_state(&"app".into(), &"user".into()).await.unwrap();
     assert_eq!(user, scope("user:", &stored.state));
-    check_answers(&numbers, &acknowledged(told), end);
+    check_answers(&numbers, &acknowledged(reports), end);
     check_inbox(service, &stored).await;
     stored
 }
@@ -103,10 +108,10 @@ fn check_history(session: &Session, keys: usize, numbers: &mut Numbers) -> Vec<u
 }
 
 /// The numbers of the events whose append was answered.
-fn acknowledged(told: &[Vec<Told>]) -> Numbers {
+fn acknowledged(reports: &[Vec<Report>]) -> Numbers {
     let mut numbers = Numbers::new();
-    for told in told.iter().flatten() {
-        if let Told::Stored(step) = told {
+    for report in reports.iter().flatten() {
+        if let Report::Stored(step) = report {
             numbers.entry((step.writer.clone(), step.session.clone())).or_default().push(step.number);
         }
     }

@@ -1,4 +1,4 @@
-//! W10: the open questions of an app whose sessions all wait for somebody.
+//! W10: the open questions of an app whose sessions all wait for an answer.
 
 use std::time::Duration;
 

@@ -13,6 +13,17 @@ use crate::{ArtifactKey, ArtifactResult, ArtifactScope};
 /// Versions of a name start at 0 and grow with every save; a version that does not exist, a negative one included, is
 /// `None` and not an error.
 ///
+/// # Example
+/// ```
+/// # use pleach_artifact::{ArtifactResult, ArtifactScope, ArtifactService, SaveArtifact};
+/// # use pleach_core::{Part, SessionKey};
+/// async fn keep(artifacts: &dyn ArtifactService, session: &SessionKey) -> ArtifactResult<Option<Part>> {
+///     let invoice = ArtifactScope::session(session).artifact("invoice.txt");
+///     let version = artifacts.save_artifact(SaveArtifact::new(invoice.clone(), Part::text("189.00"))).await?;
+///     artifacts.load_artifact(&invoice, Some(version)).await
+/// }
+/// ```
+///
 /// ADK: `BaseArtifactService`
 // S70, S71
 pub trait ArtifactService: fmt::Debug + Send + Sync + 'static {

@@ -21,6 +21,26 @@ pub type Hook<'a, T> = Option<BoxFuture<'a, Result<T, BoxError>>>;
 /// Of the hooks that give a value, the first plugin that returns one wins and the later ones are not asked.
 /// An error of such a hook ends the run; an error of a notification is only logged.
 ///
+/// # Example
+/// ```
+/// # use pleach_context::{Hook, InvocationContext, NodeError, Plugin};
+/// #[derive(Debug)]
+/// struct Failures;
+///
+/// impl Plugin for Failures {
+///     fn name(&self) -> &str {
+///         "failures"
+///     }
+///
+///     fn on_run_error<'a>(&'a self, ic: &'a InvocationContext, error: &'a NodeError) -> Hook<'a, ()> {
+///         Some(Box::pin(async move {
+///             eprintln!("{}: {error}", ic.invocation_id());
+///             Ok(())
+///         }))
+///     }
+/// }
+/// ```
+///
 /// ADK: `BasePlugin`.
 // R1111
 pub trait Plugin: fmt::Debug + Send + Sync + 'static {

@@ -14,6 +14,32 @@ pub type ToolContext = Context;
 /// Something that can be called with named arguments: by the model of an agent, or as a node of a graph.
 ///
 /// A tool is called between the tool hooks of the plugins, and after its confirmation gate. ADK: `BaseTool`.
+///
+/// # Example
+/// A handler is a tool by `FunctionTool`. A tool of its own type:
+/// ```
+/// # use pleach_context::{NodeError, Tool, ToolContext};
+/// # use pleach_core::{BoxFuture, Map};
+/// # use serde_json::{Value, json};
+/// struct Dice {
+///     sides: u64,
+/// }
+///
+/// impl Tool for Dice {
+///     fn name(&self) -> &str {
+///         "dice"
+///     }
+///
+///     fn run<'a>(&'a self, args: &'a Map, _: &'a ToolContext) -> BoxFuture<'a, Result<Value, NodeError>> {
+///         Box::pin(async move {
+///             let Some(throw) = args.get("throw").and_then(Value::as_u64) else {
+///                 return Ok(json!({ "error": "`throw` must be a number" }));
+///             };
+///             Ok(json!(throw % self.sides + 1))
+///         })
+///     }
+/// }
+/// ```
 pub trait Tool: Send + Sync + 'static {
     /// The name that calls use.
     fn name(&self) -> &str;

@@ -18,6 +18,15 @@ pub const REQUEST_CONFIRMATION: &str = "adk_request_confirmation";
 /// A node's question to a person; the answer of type `T` becomes the node's output. ADK: `RequestInput`
 ///
 /// It has no `Serialize` on purpose: returned from a node it must become a question, never an output.
+///
+/// # Example
+/// Returned from a node, the question ends the run until its answer comes; the answer is the node's output.
+/// ```
+/// # use pleach_core::RequestInput;
+/// async fn approve() -> RequestInput<bool> {
+///     RequestInput::ask("refund-T-102", "Refund 189.00?").assign_to("accounting")
+/// }
+/// ```
 pub struct RequestInput<T = Value> {
     /// The id by which the answer names the question; the engine assigns a UUID when there is none.
     pub interrupt_id: Option<String>,

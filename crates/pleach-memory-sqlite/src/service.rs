@@ -36,6 +36,17 @@ const QUEUE_PATIENCE: Duration = Duration::from_secs(30);
 /// [`AddEvents`] is not kept. There is no `add_memory` and no `delete_memory`.
 ///
 /// Needs a Tokio runtime with its time driver on.
+///
+/// # Example
+/// ```
+/// # use pleach_memory::MemoryResult;
+/// # use pleach_memory_sqlite::SqliteMemoryService;
+/// # async fn example() -> MemoryResult<()> {
+/// let memory = SqliteMemoryService::open("memory.db").await?;
+/// memory.close().await;
+/// # Ok(())
+/// # }
+/// ```
 // S82
 #[derive(Clone, Debug)]
 pub struct SqliteMemoryService {

@@ -12,6 +12,17 @@ use crate::{MemoryError, MemoryResult};
 ///
 /// Only events whose content has parts are remembered.
 ///
+/// # Example
+/// ```
+/// # use pleach_core::Session;
+/// # use pleach_memory::{MemoryResult, MemoryService, SearchMemory};
+/// async fn recall(memory: &dyn MemoryService, session: &Session) -> MemoryResult<usize> {
+///     memory.add_session_to_memory(session).await?;
+///     let found = memory.search_memory(SearchMemory::new("shop", "ana", "tea pot")).await?;
+///     Ok(found.memories.len())
+/// }
+/// ```
+///
 /// ADK: `BaseMemoryService`
 // S80
 pub trait MemoryService: fmt::Debug + Send + Sync + 'static {

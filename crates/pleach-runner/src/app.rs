@@ -9,6 +9,21 @@ use pleach_workflow::{BuildError, Fault};
 use crate::EventsCompactionConfig;
 
 /// A root node under a checked name, with its plugins. ADK: `App`.
+///
+/// # Example
+/// ```
+/// # use pleach_context::{Node, Plugin};
+/// # use pleach_runner::{App, RunnerBuilder};
+/// # use pleach_session::SessionService;
+/// # fn example(
+/// #     sessions: impl SessionService, workflow: impl Node, audit: impl Plugin,
+/// # ) -> Result<(), Box<dyn std::error::Error>> {
+/// let app = App::new("shop", workflow)?.plugin(audit).resumable(true);
+/// let runner = RunnerBuilder::app(app).sessions(sessions).build()?;
+/// assert_eq!(runner.app_name().as_str(), "shop");
+/// # Ok(())
+/// # }
+/// ```
 // R1102
 pub struct App {
     pub(crate) name: AppName,

@@ -24,6 +24,20 @@ use crate::{Detached, RunError, RunRequest};
 /// Dropping a run cancels everything in it; what it has handed out is stored. [`Run::close`] cancels it too and lets
 /// the plugins' `after_run` hooks run; [`Run::detach`] lets it go on without a reader. A run that other callers have joined
 /// ([`RunRequest::invocation_id`]) is cancelled when the last of them drops it.
+///
+/// # Example
+/// ```
+/// # use pleach_runner::{RunError, Runner};
+/// # async fn example(runner: Runner) -> Result<(), RunError> {
+/// let mut run = runner.run("ana", "session-1", "Where is my parcel?");
+/// while let Some(event) = run.next().await {
+///     let event = event?;
+///     println!("{}: {}", event.path(), event.text());
+/// }
+/// println!("{:?}", run.end());
+/// # Ok(())
+/// # }
+/// ```
 // R1108
 #[must_use = "a run starts when it is polled: read its events, ask for its output, or detach it"]
 pub struct Run {

@@ -17,6 +17,22 @@ use crate::{AnswerOptions, Follow, FollowOptions, Message, QuestionRef, RunError
 
 /// Starts and resumes invocations of an app. Cheap to clone; one serves any number of sessions at once.
 ///
+/// # Example
+/// ```
+/// # use pleach_context::Node;
+/// # use pleach_runner::RunnerBuilder;
+/// # use pleach_session::SessionService;
+/// # async fn example(sessions: impl SessionService, workflow: impl Node) -> Result<(), Box<dyn std::error::Error>> {
+/// let runner = RunnerBuilder::new("shop").root(workflow).sessions(sessions).build()?;
+/// let reply: String = runner.run("ana", "session-1", "Where is my parcel?").output().await?;
+/// for question in runner.questions(("ana", "session-1")).await? {
+///     println!("{}: {}", question.id, question.message.unwrap_or_default());
+/// }
+/// # drop(reply);
+/// # Ok(())
+/// # }
+/// ```
+///
 /// ADK: `Runner`.
 // R1101–R1116
 #[derive(Clone)]

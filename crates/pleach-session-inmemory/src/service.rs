@@ -15,6 +15,18 @@ use crate::stored::{Appended, StoredSession};
 /// A session service in process memory. ADK: `InMemorySessionService`.
 ///
 /// Unlike google-adk's it refuses stale writers and event ids that are taken by another event.
+///
+/// # Example
+/// ```
+/// # use pleach_session::{CreateSession, SessionResult, SessionService as _};
+/// # use pleach_session_inmemory::InMemorySessionService;
+/// # async fn example() -> SessionResult<()> {
+/// let sessions = InMemorySessionService::new();
+/// let session = sessions.create_session(CreateSession::new("shop", "ana")).await?;
+/// assert!(session.events.is_empty());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct InMemorySessionService {
     /// Tells this service's sessions from another's, so that a head of one is never used in the other.

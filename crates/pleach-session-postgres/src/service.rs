@@ -40,6 +40,18 @@ const CHECK_PATIENCE: Duration = Duration::from_secs(2);
 /// Unlike google-adk's it notices *any* change since the session was loaded, also one with the same time. One gap is left
 /// between the two programs: google-adk does not touch the session's row when it appends an event without state at exactly
 /// the session's time, so an append of ours that waits for that very transaction does not notice it.
+///
+/// # Example
+/// ```
+/// # use pleach_session::SessionResult;
+/// # use pleach_session_postgres::PostgresSessionService;
+/// # async fn example() -> SessionResult<()> {
+/// let url = "postgresql://app@db.example.com/sessions?sslmode=verify-full&sslrootcert=system&connections=20";
+/// let sessions = PostgresSessionService::open(url).await?;
+/// # drop(sessions);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct PostgresSessionService {
     pub(crate) connections: Connections,

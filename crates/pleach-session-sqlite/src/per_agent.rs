@@ -22,6 +22,13 @@ use crate::{SqliteOptions, SqliteSessionService, private};
 /// [`create_session`](SessionService::create_session); reading about an unknown app makes nothing.
 ///
 /// A name that is no path below the root (empty, absolute, with `..`) is refused as `Unsupported`.
+///
+/// # Example
+/// ```
+/// # use pleach_session_sqlite::PerAgentSessionService;
+/// let sessions = PerAgentSessionService::new("agents").with_folder("shop", "shop-agent");
+/// # drop(sessions);
+/// ```
 #[derive(Debug)]
 pub struct PerAgentSessionService {
     root: PathBuf,

@@ -42,6 +42,20 @@ const MIN_ACQUIRE: Duration = Duration::from_secs(5);
 ///
 /// Unlike google-adk's it compares and appends in one transaction and refuses *any* change since the session was
 /// loaded, also one with the same or an older time.
+///
+/// # Example
+/// ```
+/// # use pleach_session::SessionResult;
+/// # use pleach_session_sqlite::{SqliteLayout, SqliteOptions, SqliteSessionService};
+/// # async fn example() -> SessionResult<()> {
+/// let sessions = SqliteSessionService::open("sessions.db").await?;
+/// // A new file that google-adk's `DatabaseSessionService` reads, too.
+/// let options = SqliteOptions::default().with_layout(SqliteLayout::V1);
+/// let shared = SqliteSessionService::open_with("shared.db", options).await?;
+/// # drop((sessions, shared));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct SqliteSessionService {
     pub(crate) file: File,

@@ -14,6 +14,19 @@ use crate::{
 /// Stores sessions and their events. ADK: `BaseSessionService`.
 ///
 /// Every operation is cancel safe: when its future is dropped, its effect is there as a whole or not at all.
+///
+/// # Example
+/// ```
+/// # use pleach_core::{Event, SessionKey};
+/// # use pleach_session::{CreateSession, SessionResult, SessionService};
+/// async fn greet(sessions: &dyn SessionService) -> SessionResult<usize> {
+///     let mut session = sessions.create_session(CreateSession::new("shop", "ana").with_session_id("session-1")).await?;
+///     sessions.append_event(&mut session, Event::message("hello").with_state("greeted", true)).await?;
+///     let key = SessionKey::new("shop", "ana", "session-1");
+///     let stored = sessions.get_session(&key, Default::default()).await?;
+///     Ok(stored.map_or(0, |session| session.events.len()))
+/// }
+/// ```
 pub trait SessionService: fmt::Debug + Send + Sync + 'static {
     /// Stores a new session and returns it with merged state and no events.
     ///

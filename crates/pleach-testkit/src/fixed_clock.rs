@@ -1,11 +1,11 @@
-//! A clock that stands still.
+//! A fixed clock.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use pleach_core::{BoxFuture, Clock};
 
-/// A clock that a test sets: it moves only when it is told to, or when someone sleeps.
+/// A clock that a test sets: it advances only when the test or a sleep advances it.
 ///
 /// Sleeping completes at once and moves the clock on by that long, so that a retry's waits can be read off it.
 #[derive(Debug)]

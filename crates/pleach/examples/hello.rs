@@ -35,7 +35,7 @@ async fn main() -> Result<()> {
     wf.route(check, "short", longer).edge(longer, check); // a loop is an edge back
     let runner = Runner::builder("demo").root(wf.build()?).sessions(connect("memory:").await?).build()?;
 
-    let mut run = runner.run("ana", "s1", "otters"); // starts when polled; drop cancels; `run.detach()` goes on
+    let mut run = runner.run("ana", "s1", "otters"); // starts when polled; drop cancels; `run.detach()` continues
     while let Some(event) = run.next().await {
         println!("{:?}", event?);
     }

@@ -2,4 +2,7 @@
 //! node it is given to. Signatures name them; programs seldom do.
 
 pub use pleach_context::{And, Decode, Feeds, Nothing, Takes, Typed, Untyped, Wants, fit};
-pub use pleach_workflow::{Handler, IntoYield, ToolHandler, ToolParam, ToolParams, ToolReply, Unbound};
+pub use pleach_workflow::{
+    Handler, IntoYield, ResultWhoseErrorIsNotSerializable, Shape, ToolHandler, ToolParam, ToolParams, ToolReply,
+    Unbound, marker,
+};

@@ -1,7 +1,7 @@
 //! The ADK 2.x agent runtime in Rust.
 //!
 //! Workflows of nodes whose every step is an event in a session, so that a run streams, pauses for a person, survives a
-//! crash and goes on in another process.
+//! crash and continues in another process.
 //!
 //! ```
 //! use pleach::prelude::*;
@@ -45,8 +45,8 @@ pub use connect::{ConnectError, connect};
 pub use runner_ext::RunnerExt;
 
 pub use pleach_artifact::{
-    ArtifactError, ArtifactKey, ArtifactScope, ArtifactService, ArtifactVersion, FileArtifactService,
-    InMemoryArtifactService, SaveArtifact,
+    ArtifactError, ArtifactKey, ArtifactReference, ArtifactResult, ArtifactScope, ArtifactService, ArtifactVersion,
+    FileArtifactService, InMemoryArtifactService, SaveArtifact, USER_PREFIX,
 };
 pub use pleach_auth::{AuthCredential, AuthError};
 pub use pleach_context::History;
@@ -58,16 +58,18 @@ pub use pleach_context::{
     StateNumber, StreamingMode, SystemClock, Tool, ToolContext, TypedNode, Yield,
 };
 pub use pleach_core::{
-    AnyRoute, AppName, AuthConfig, AuthDocument, Blob, BoxError, BoxFuture, Branch, CamelCase, Clock, Content,
-    DEFAULT_ROUTE, Event, EventActions, EventCompaction, EventId, FileData, FunctionCall, FunctionDeclaration,
-    FunctionResponse, IdGen, IntoRoute, InvocationId, Map, ModelInfo, NodeInfo, NodePath, Part, Question, QuestionKind,
-    RandomIds, RequestInput, Revision, Route, RouteKey, Routes, Session, SessionHead, SessionId, SessionKey, StateOp,
-    StateOpError, ToolConfirmation, UiWidget, UserId, Uuid, to_camel, with_causes,
+    AnyRoute, AppName, AuthConfig, AuthDocument, Blob, BoxError, BoxFuture, Branch, Bytes, CamelCase, Clock,
+    CodeExecutionResult, Content, DEFAULT_ROUTE, Event, EventActions, EventCompaction, EventId, ExecutableCode,
+    FileData, FunctionCall, FunctionDeclaration, FunctionResponse, FunctionResponsePart, IdGen, IntoRoute,
+    InvocationId, Map, ModelInfo, NodeInfo, NodePath, OutputFor, Owned, Part, Question, QuestionKind,
+    REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, REQUEST_INPUT, RandomIds, RequestInput, Revision, Route, RouteKey,
+    Routes, Session, SessionHead, SessionId, SessionKey, StateOp, StateOpError, StateOps, ToolCall, ToolConfirmation,
+    ToolResponse, UiWidget, UserId, Uuid, VideoMetadata, to_camel, with_causes,
 };
 pub use pleach_macros::Routes;
 pub use pleach_memory::{
-    AddEvents, AddMemory, DeleteMemory, InMemoryMemoryService, MemoryEntry, MemoryError, MemoryService, SearchMemory,
-    SearchMemoryResponse,
+    AddEvents, AddMemory, DeleteMemory, InMemoryMemoryService, MemoryEntry, MemoryError, MemoryResult, MemoryService,
+    SearchMemory, SearchMemoryResponse,
 };
 #[cfg(feature = "sqlite")]
 pub use pleach_memory_sqlite::{SqliteMemoryOptions, SqliteMemoryService};
@@ -79,8 +81,8 @@ pub use pleach_runner::{
 pub use pleach_schema::{AnswerError, AnswerType, Field, FieldType, Schema, SchemaError, json_or_text};
 pub use pleach_session::{
     CreateSession, GetSessionConfig, InboxItem, ListCursor, ListQuestions, ListQuestionsResponse, ListSessions,
-    ListSessionsResponse, QuestionCursor, SessionError, SessionService, SessionServiceExt, Since, effective_events,
-    open_questions,
+    ListSessionsResponse, QuestionCursor, SessionError, SessionResult, SessionService, SessionServiceExt, Since,
+    effective_events, open_questions,
 };
 #[cfg(feature = "inmemory")]
 pub use pleach_session_inmemory::InMemorySessionService;

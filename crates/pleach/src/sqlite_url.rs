@@ -14,7 +14,7 @@ pub(crate) struct Place {
     pub(crate) options: SqliteOptions,
 }
 
-/// Reads what stands behind the scheme: `FILE` and `///FILE` are relative, `////FILE` is absolute.
+/// Reads the part after the scheme: `FILE` and `///FILE` are relative, `////FILE` is absolute.
 ///
 /// `shown` replaces the URL in errors, which show none of its values.
 // S66.1

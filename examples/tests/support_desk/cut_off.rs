@@ -1,4 +1,4 @@
-//! A process that is killed: wherever in the history it happens, the next one goes on from there.
+//! A process that is killed: wherever in the history it happens, the next one continues from there.
 
 use pleach::prelude::*;
 use pleach::{
@@ -29,7 +29,7 @@ async fn a_killed_run_goes_on_wherever_it_stopped() {
     }
 }
 
-/// The history of a ticket that nobody disturbs.
+/// The history of an undisturbed ticket.
 async fn whole_history() -> Session {
     let desk = Desk::in_empty_folder("not_cut_off");
     desk.write("mine.jsonl", TICKET);
@@ -64,7 +64,7 @@ async fn store(desk: &Desk, whole: &Session, count: usize) {
     service.close().await.expect("the database closes");
 }
 
-/// What the node runs ended with, in order of their paths: a node that ran twice stands here twice.
+/// What the node runs ended with, in order of their paths: a node that ran twice is listed twice.
 fn results(session: &Session) -> Vec<(String, String)> {
     let ends = |event: &&std::sync::Arc<Event>| event.output().is_some() || event.is_interrupt();
     let mut results: Vec<_> = session

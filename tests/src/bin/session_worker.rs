@@ -3,14 +3,14 @@
 //! `session-worker --url=URL --writer=NAME [--app=APP] [--user=USER] [--prefix=SESSION] [--sessions=COUNT]
 //! [--appends=COUNT] [--keys=COUNT] [--on-stale=fail|skip|retry] [--paced]`: waits for a line on standard input, then
 //! opens the sessions SESSION0, SESSION1 … and appends to all of them at once, without end if no number of appends is
-//! given. Each line on standard output says what happened (`stored NAME/SESSION0/0`), and is there when the process is
+//! given. Each line on standard output reports one event (`stored NAME/SESSION0/0`), and is there when the process is
 //! killed right behind it. With `--paced` every append waits for a line of its own. Exit status 1 and a message on
 //! standard error when anything fails.
 
 use std::io::{Error, ErrorKind, Write as _};
 use std::process::ExitCode;
 
-use pleach_tests::worker::{Job, Parent, Told, work};
+use pleach_tests::worker::{Job, Parent, Report, work};
 
 fn main() -> ExitCode {
     match run() {
@@ -37,10 +37,10 @@ fn run() -> anyhow::Result<()> {
 struct Pipes;
 
 impl Parent for Pipes {
-    fn tell(&self, told: &Told) -> std::io::Result<()> {
+    fn report(&self, report: &Report) -> std::io::Result<()> {
         let mut out = std::io::stdout().lock();
         // One write: a line is in the pipe as a whole or not at all.
-        out.write_all(format!("{told}\n").as_bytes())?;
+        out.write_all(format!("{report}\n").as_bytes())?;
         out.flush()
     }
 

@@ -96,7 +96,7 @@ fn read_aside(pipe: Option<impl Read + Send + 'static>) -> mpsc::Receiver<Vec<u8
             // What could be read still says more than nothing.
             let _ = pipe.read_to_end(&mut bytes);
         }
-        // Nobody listens any more after a time-out.
+        // The receiver is gone after a time-out.
         let _ = tx.send(bytes);
     });
     rx

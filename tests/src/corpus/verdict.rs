@@ -6,7 +6,7 @@ use crate::normalise::Difference;
 /// The judgement of one case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The traces are equal, and nobody expected otherwise.
+    /// The traces are equal, as expected.
     Passed,
     /// The traces differ.
     Failed(Vec<Difference>),

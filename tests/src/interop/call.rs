@@ -81,7 +81,7 @@ impl Call {
     /// Does what is asked and returns what to print.
     ///
     /// # Errors
-    /// Whatever stopped it; [`status`](Self::status) says how that is told to the caller.
+    /// What stopped it; [`status`](Self::status) turns it into the exit status.
     pub async fn run(&self) -> anyhow::Result<Value> {
         match self {
             Self::Dump { url } => dump(url).await,

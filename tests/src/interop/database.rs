@@ -1,4 +1,4 @@
-//! What only plain SQL tells of a database: which apps and users it knows.
+//! What only plain SQL shows of a database: its apps and users.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -41,7 +41,7 @@ impl Database {
         }
     }
 
-    /// Opening a file that is not there would create it, so whoever only reads asks first.
+    /// Opening a file that is not there would create it, so readers ask first.
     pub(super) fn ensure_exists(&self) -> anyhow::Result<()> {
         if let Self::Sqlite(file) = self {
             ensure!(Path::is_file(file), "there is no file {}", file.display());

@@ -21,7 +21,7 @@ const STEP: f64 = 0.001;
 
 /// Plays operations in order and returns how many there were, and which of them the service refused.
 ///
-/// Time stands still but for the creation of sessions, so the same file always gives the same database. A refused
+/// Time is fixed but for the creation of sessions, so the same file always gives the same database. A refused
 /// operation (a session that exists or does not, a taken event id, a value no database holds) changes nothing, is listed
 /// under `errors`, and those behind it are played, as google-adk's recordings were made.
 ///

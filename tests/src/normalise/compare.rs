@@ -31,7 +31,7 @@ pub struct Difference {
 
 /// Compares a golden file with a raw trace; empty when they are equal.
 ///
-/// `golden` is the whole golden file, which also says how to compare. `actual` is a trace,
+/// `golden` is the whole golden file, which also holds the options of the comparison. `actual` is a trace,
 /// or an object that holds one under `trace`. At most twelve differences are returned.
 pub fn compare(golden: &Value, actual: &Value) -> Vec<Difference> {
     let order = match golden.get("compare").and_then(Value::as_str) {

@@ -109,7 +109,7 @@ impl Reader<'_> {
     }
 }
 
-/// The character that an escape stands for; the backslash is already taken.
+/// The character that an escape means; the backslash is already taken.
 fn escape(chars: &mut std::str::Chars<'_>) -> Option<char> {
     let c = chars.next()?;
     match c {

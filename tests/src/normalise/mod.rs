@@ -43,7 +43,7 @@ pub enum Errors {
     Type,
 }
 
-/// A trace that does not have the shape of a trace; the text says what was met.
+/// A trace that does not have the shape of a trace; the text describes what was met.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Malformed(pub String);
 
@@ -62,7 +62,7 @@ fn object<'a>(value: &'a Value, what: &str) -> Result<&'a Map<String, Value>> {
     value.as_object().ok_or_else(|| Malformed(format!("{what} is not an object: {value}")))
 }
 
-/// The items of an optional list; an empty or null value stands for an empty list.
+/// The items of an optional list; an empty or null value means an empty list.
 fn items<'a>(value: Option<&'a Value>, what: &str) -> Result<&'a [Value]> {
     match value {
         Some(Value::Array(items)) => Ok(items),

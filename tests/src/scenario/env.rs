@@ -9,7 +9,7 @@ use super::expr::{self, ExprError, Scope};
 use super::value::{content_value, text_of, walk};
 use super::world::World;
 
-/// The class of the error that stands for a fault of the scenario itself.
+/// The class of the error that reports a fault of the scenario itself.
 const FAULT: &str = "ScenarioError";
 
 /// What one body sees.
@@ -29,7 +29,7 @@ enum Place {
     Hook { state: Map<String, Value> },
 }
 
-/// Why a body cannot go on.
+/// Why a body cannot continue.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) error: NodeError,

@@ -67,7 +67,7 @@ fn operator(op: &str, operand: &Value, scope: &dyn Scope) -> Result<Value> {
     }
 }
 
-/// `$and` goes on while operands are true, `$or` while they are false; both give the last one they looked at.
+/// `$and` evaluates while operands are true, `$or` while they are false; both return the last one evaluated.
 fn last_looked_at(op: &str, operand: &Value, scope: &dyn Scope, go_on: bool) -> Result<Value> {
     let mut value = Value::Bool(go_on);
     for operand in operand.as_array().ok_or_else(|| malformed(op, operand))? {

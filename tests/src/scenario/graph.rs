@@ -167,7 +167,7 @@ impl GraphWriter {
 
     fn routed(&mut self, from: End, routes: &[(EdgeRoute, Vec<End>)]) {
         if routes.is_empty() {
-            // The builder is told of the empty map, so that it reports it.
+            // The builder gets the empty map, so that it reports it.
             let nothing: [(EdgeRoute, NodeRef<Dynamic, Dynamic>); 0] = [];
             match from {
                 End::Start => self.wf.routes(START, nothing),

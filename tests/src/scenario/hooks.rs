@@ -105,8 +105,8 @@ impl ScriptedPlugin {
         })
     }
 
-    /// A hook whose result nobody asks for.
-    fn told<'a>(&'a self, kind: &str, ic: &'a InvocationContext, vars: impl FnOnce() -> Vars) -> Hook<'a, ()> {
+    /// A hook whose result is not used.
+    fn notify<'a>(&'a self, kind: &str, ic: &'a InvocationContext, vars: impl FnOnce() -> Vars) -> Hook<'a, ()> {
         let hook = self.hook(kind, ic, vars, |_| Ok(()))?;
         Some(Box::pin(async move { hook.await.map(|_| ()) }))
     }
@@ -161,11 +161,11 @@ impl Plugin for ScriptedPlugin {
     }
 
     fn after_run<'a>(&'a self, ic: &'a InvocationContext) -> Hook<'a, ()> {
-        self.told("after_run", ic, Vars::new)
+        self.notify("after_run", ic, Vars::new)
     }
 
     fn on_run_error<'a>(&'a self, ic: &'a InvocationContext, error: &'a NodeError) -> Hook<'a, ()> {
-        self.told("on_run_error", ic, || Vars::from_iter([("error".to_owned(), shown_error(error))]))
+        self.notify("on_run_error", ic, || Vars::from_iter([("error".to_owned(), shown_error(error))]))
     }
 }
 

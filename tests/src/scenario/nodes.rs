@@ -61,7 +61,7 @@ pub(crate) fn build(value: &Value, key: Option<&str>, world: &Arc<World>) -> Res
         return from_library(key, world);
     }
     let described = Described::new(value, key)?;
-    // The one place where kinds are told apart: a new runtime gets its arm here.
+    // The one place that distinguishes kinds: a new runtime gets its arm here.
     match described.kind() {
         "function" => function::build(&described, world),
         "join" => join(&described),

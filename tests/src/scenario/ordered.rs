@@ -20,7 +20,7 @@ pub fn read(text: &str) -> serde_json::Result<Value> {
     Ok(value)
 }
 
-/// Where in a scenario a value stands.
+/// The place of a value in a scenario.
 #[derive(Clone, Copy)]
 enum Place {
     Elsewhere,
@@ -33,7 +33,7 @@ enum Place {
 }
 
 impl Place {
-    /// Where the value of a key stands.
+    /// The place of the value of a key.
     fn below(self, key: &str) -> Self {
         match (self, key) {
             (Self::Bodies, _) | (_, "steps" | "then" | "else" | "try" | "instruction_steps") => Self::Steps,

@@ -83,7 +83,7 @@ fn steps_at(map: &Entries, key: &str) -> Result<Vec<Step>> {
     map.get(key).map_or_else(|| Ok(Vec::new()), steps)
 }
 
-/// The keys that say what a step is, in the order in which they are looked for.
+/// The keys that name the kind of a step, in the order of the search.
 const KINDS: [&str; 27] = [
     "yield",
     "yield_raw",

@@ -21,7 +21,7 @@ pub struct Job {
     pub sessions: usize,
     /// How many events each session gets; `None` for no end.
     pub appends: Option<usize>,
-    /// Stands in the ids of its events.
+    /// A part of the ids of its events.
     pub writer: String,
     /// How many keys a session has in each scope; its events write them in turn.
     pub keys: usize,
@@ -34,9 +34,9 @@ pub struct Job {
 /// What a worker does when another one appended first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnStale {
-    /// Gives up: nobody else may write to its sessions.
+    /// Gives up: no other process may write to its sessions.
     Fail,
-    /// Loads the session and goes on with the next event.
+    /// Loads the session and continues with the next event.
     Skip,
     /// Loads the session and tries again with the same event.
     Retry,

@@ -6,23 +6,23 @@ use pleach::{
     GetSessionConfig, ListQuestions, Session, SessionError, SessionKey, SessionService, SessionServiceExt as _,
 };
 
-use super::{COUNT, Job, OnStale, Step, Told, new_session, place, replay};
+use super::{COUNT, Job, OnStale, Report, Step, new_session, place, replay};
 
 /// A worker lists the open questions behind so many of its events of a session.
 const INBOX_EVERY: usize = 3;
 
-/// Whoever started a worker.
+/// The process that started a worker.
 pub trait Parent: Sync {
     /// Hears what happened. Returns only when the parent will hear it whatever becomes of the worker.
     ///
     /// # Errors
-    /// The parent is gone; there is no point in going on.
-    fn tell(&self, told: &Told) -> std::io::Result<()>;
+    /// The parent is gone; there is no reason to continue.
+    fn report(&self, report: &Report) -> std::io::Result<()>;
 
     /// Blocks until the parent wants the next append of a paced job.
     ///
     /// # Errors
-    /// As [`tell`](Self::tell).
+    /// As [`report`](Self::report).
     fn wait(&self) -> std::io::Result<()>;
 }
 
@@ -31,13 +31,13 @@ pub trait Parent: Sync {
 /// # Errors
 /// Any failure of the service, but for stale sessions where the job has a way with them.
 pub async fn work(service: &dyn SessionService, job: &Job, parent: &dyn Parent) -> anyhow::Result<()> {
-    parent.tell(&Told::Opened)?;
+    parent.report(&Report::Opened)?;
     let mut sessions = Vec::new();
     for number in 0..job.sessions {
         let key = SessionKey::new(job.app.as_str(), job.user.as_str(), format!("{}{number}", job.prefix));
         sessions.push(open(service, &key).await?);
     }
-    parent.tell(&Told::Ready)?;
+    parent.report(&Report::Ready)?;
     try_join_all(sessions.into_iter().map(|session| append_all(service, job, parent, session))).await?;
     Ok(())
 }
@@ -82,16 +82,16 @@ async fn append_all(
         let event = step.event(job.keys, place(session.last_update_time()));
         match service.append_event(&mut session, event).await {
             Ok(_) => {
-                parent.tell(&Told::Stored(step))?;
+                parent.report(&Report::Stored(step))?;
                 number += 1;
-                // Whoever is killed while an inbox is brought up to date leaves one that the next one mends.
+                // A worker that is killed while it updates an inbox leaves one that the next worker repairs.
                 if number % INBOX_EVERY == 0 {
                     let request = ListQuestions::new(job.app.as_str());
                     service.list_questions(request).await.context("cannot list questions")?;
                 }
             }
             Err(error) if error.is_stale() && job.on_stale != OnStale::Fail => {
-                parent.tell(&Told::Stale(step))?;
+                parent.report(&Report::Stale(step))?;
                 session = load(service, session.key()).await?;
                 number += usize::from(job.on_stale == OnStale::Skip);
             }

@@ -33,7 +33,7 @@ pub(super) fn check(workspace: &Workspace) -> anyhow::Result<Vec<Finding>> {
     Ok(findings)
 }
 
-/// Says what is wrong with one edge, if anything.
+/// Returns the fault of one edge, if it has one.
 fn forbidden(row: &Row, dependency: &Dependency) -> Option<String> {
     let used = dependency.name.as_str();
     if dependency.is_dev() {

@@ -1,4 +1,4 @@
-//! Postgres through sqlx: one prepared statement an append, on connections that nobody shares.
+//! Postgres through sqlx: one prepared statement an append, on connections that are not shared.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! [`ReadonlyContext`]: what instruction functions and plugins may see.
+//! [`ReadonlyContext`]: what instruction functions may see.
 
 use std::fmt;
 
@@ -8,7 +8,12 @@ use serde_json::Value;
 use super::SessionView;
 use crate::{AuthCredential, Context, RunConfig};
 
-/// A read-only view of a run. ADK: `ReadonlyContext`.
+/// A read-only view of a run, for functions that compute something for it and must not change it.
+///
+/// It is what the instruction functions of LLM agents will be given. Nothing else takes one: conditions such as
+/// `FunctionTool::confirm_if` get the arguments alone. Code of your own can make one to hand a [`Context`] on.
+///
+/// ADK: `ReadonlyContext`.
 #[derive(Clone)]
 pub struct ReadonlyContext {
     ctx: Context,

@@ -23,6 +23,20 @@ pub use services::{InMemoryCredentialService, SessionStateCredentialService};
 ///
 /// A config that names no key has google-adk's, a digest of its scheme and its raw credential.
 ///
+/// # Example
+/// A tool takes the user's credential from the service, or asks for it.
+/// ```
+/// # use pleach_context::{NodeError, ToolContext};
+/// # use pleach_core::AuthConfig;
+/// async fn token(ctx: &ToolContext, config: &AuthConfig) -> Result<bool, NodeError> {
+///     if ctx.load_credential(config).await?.is_some() {
+///         return Ok(true);
+///     }
+///     ctx.request_credential(config.clone())?;
+///     Ok(false)
+/// }
+/// ```
+///
 /// ADK: `BaseCredentialService`
 // S85
 pub trait CredentialService: fmt::Debug + Send + Sync + 'static {

@@ -23,6 +23,29 @@ use crate::{Context, History, NodeError};
 /// The engine makes a [`Context`] for every run, calls [`run`](Node::run), and turns what comes back into events.
 /// A node never stores anything itself: it returns its result, or emits with [`Context::emit`] before it.
 ///
+/// # Example
+/// A handler is a node by `FunctionNode`. A node of its own type:
+/// ```
+/// # use pleach_context::{Context, Flow, Node, NodeError, NodeInput, NodeSpec};
+/// # use pleach_core::BoxFuture;
+/// struct Double {
+///     spec: NodeSpec,
+/// }
+///
+/// impl Node for Double {
+///     fn spec(&self) -> &NodeSpec {
+///         &self.spec
+///     }
+///
+///     fn run<'a>(&'a self, _: Context, input: NodeInput) -> BoxFuture<'a, Result<Flow, NodeError>> {
+///         Box::pin(async move { Ok(Flow::output((input.parse::<i64>()? * 2).into())) })
+///     }
+/// }
+///
+/// let double = Double { spec: NodeSpec::new("double") };
+/// assert_eq!(double.spec().name, "double");
+/// ```
+///
 /// ADK: `BaseNode`.
 // R301–R308
 pub trait Node: Send + Sync + 'static {

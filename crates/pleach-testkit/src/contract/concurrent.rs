@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::{created, event, ids, key, loaded, object};
 
-/// One session, the others are told.
+/// One writer creates the session, the others get an error.
 pub async fn case_9_of_racing_creates_one_wins(service: &dyn SessionService) {
     let racers = (0..6).map(|_| service.create_session(CreateSession::new("app", "user").with_session_id("s")));
     let outcomes = join_all(racers).await;
@@ -20,7 +20,7 @@ pub async fn case_9_of_racing_creates_one_wins(service: &dyn SessionService) {
     }
 }
 
-/// Six sessions in an app nobody knew.
+/// Six sessions in a new app.
 pub async fn case_10_racing_creates_without_id_all_win(service: &dyn SessionService) {
     let racers = (0..6).map(|number| {
         let state = object(json!({ format!("app:{number}"): number }));

@@ -83,7 +83,7 @@ pub async fn s33_a_session_made_again_refuses_old_heads(service: &dyn SessionSer
     assert!(loaded(service, &key("s")).await.events.is_empty());
 }
 
-/// Appending the same event behind the same head again finds it stored, also when others went on since.
+/// Appending the same event behind the same head again finds it stored, also when others have appended since.
 pub async fn s34_a_lost_answer_can_be_asked_for_again(service: &dyn SessionService) {
     let session = created(service, &key("s"), json!({})).await;
     let sent = Arc::new(event("e1", 1.0));
@@ -101,7 +101,7 @@ pub async fn s34_a_lost_answer_can_be_asked_for_again(service: &dyn SessionServi
     assert_eq!(ids(&loaded(service, &key("s")).await), ["e1", "e2"]);
 }
 
-/// Times that went back do not tell what a caller has seen; the order of the appends does.
+/// The order of the appends decides what a caller has seen, also when the times of events decrease.
 pub async fn s34_a_repeated_append_is_known_by_its_place_not_by_its_time(service: &dyn SessionService) {
     // The answer to an event before the session's own time was lost.
     let mut session = created(service, &key("lost"), json!({})).await;

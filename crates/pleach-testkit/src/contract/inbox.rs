@@ -255,7 +255,7 @@ pub async fn an_inbox_that_is_read_by_many_while_it_changes_ends_right(service: 
         let mut dice = Dice(seed);
         for number in 0..25 {
             append(service, &key, drawn(&mut dice, number)).await;
-            // Whoever has answered does not find the question again, whoever else reads meanwhile.
+            // A reader that has answered does not find the question again, also when others read meanwhile.
             let request = ListQuestions::new("app");
             let own = |items: Vec<InboxItem>| -> Vec<InboxItem> {
                 items.into_iter().filter(|item| item.session == key).collect()

@@ -117,7 +117,7 @@ pub async fn b1_a_union_leaves_what_is_stored(service: &dyn SessionService) {
     assert_eq!(loaded(service, &key("s")).await.state, session.state);
 }
 
-/// The error names the key and shows no value; the session is as it was and can go on.
+/// The error names the key and shows no value; the session is unchanged and stays usable.
 pub async fn b1_an_operation_that_does_not_fit_stores_nothing(service: &dyn SessionService) {
     let state = json!({"app:text": "secret", "user:full": u64::MAX, "object": {}, "float": f64::MAX});
     let mut session = created(service, &key("s"), state).await;

@@ -9,7 +9,7 @@ pub trait Opened {
     /// What lives as long as it.
     type Alive;
 
-    /// The pair, unless the test is to be skipped; whoever says so has printed why.
+    /// The pair, or `None` to skip the test; the store prints the reason.
     fn opened(self) -> Option<(Self::Service, Self::Alive)>;
 }
 
@@ -53,7 +53,7 @@ pub struct Rule {
     pub services: For,
 }
 
-/// Gives the whole table to another macro, behind what that is told first.
+/// Passes the whole table to another macro, after that macro's own arguments.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! session_rules {

@@ -23,6 +23,19 @@ type Call = dyn Fn(&Context, NodeInput) -> BoxFuture<'static, Result<Flow, NodeE
 type Check = dyn Fn(&Context, NodeInput) -> Result<(), NodeError> + Send + Sync;
 
 /// A node made from a handler. Cheap to clone: clones are the same node. ADK: `FunctionNode`.
+///
+/// # Example
+/// ```
+/// # use std::time::Duration;
+/// # use pleach_context::{Input, RetryConfig};
+/// # use pleach_workflow::FunctionNode;
+/// async fn shout(Input(text): Input<String>) -> String {
+///     text.to_uppercase()
+/// }
+///
+/// let node = FunctionNode::new("shout", shout).timeout(Duration::from_secs(5)).retry(RetryConfig::attempts(3));
+/// # drop(node);
+/// ```
 // R501–R511
 pub struct FunctionNode<In, Out> {
     spec: Arc<NodeSpec>,

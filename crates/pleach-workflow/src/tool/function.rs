@@ -20,6 +20,25 @@ type Condition = dyn Fn(&ToolContext, &Map) -> bool + Send + Sync;
 ///
 /// For missing or unfitting arguments the result is `{"error": …}`, and the handler is not called.
 /// ADK: `FunctionTool`
+///
+/// # Example
+/// ```
+/// # use pleach_workflow::{Args, FunctionTool};
+/// # use schemars::JsonSchema;
+/// # use serde::Deserialize;
+/// #[derive(Deserialize, JsonSchema)]
+/// struct Lookup {
+///     /// The number on the bill.
+///     order: String,
+/// }
+///
+/// async fn look_up(Args(lookup): Args<Lookup>) -> String {
+///     format!("{} is on its way", lookup.order)
+/// }
+///
+/// let tool = FunctionTool::new("look_up", "Finds an order.", look_up).require_confirmation();
+/// # drop(tool);
+/// ```
 // L107
 #[derive(Clone)]
 pub struct FunctionTool {

@@ -24,6 +24,25 @@ use orchestrate::Orchestration;
 
 /// A graph of nodes, run as one node: the root of an app, a node of another workflow, or a dynamic child.
 ///
+/// # Example
+/// A route and a loop; [`WorkflowBuilder`] has the other edges.
+/// ```
+/// # use pleach_context::Input;
+/// # use pleach_workflow::{BuildError, EdgeRoute, Output, START, Workflow};
+/// # fn main() -> Result<(), BuildError> {
+/// let mut wf = Workflow::builder("countdown");
+/// let count = wf.node("count", async |Input(n): Input<i64>| {
+///     let output = Output::of(n - 1);
+///     if n > 1 { output.route("again") } else { output }
+/// });
+/// let done = wf.node("done", async |Input(n): Input<i64>| format!("{n}, lift off"));
+/// wf.edge(START, count).route(count, "again", count).route(count, EdgeRoute::Default, done);
+/// let countdown = wf.build_to(done)?;
+/// assert_eq!(countdown.outline().graph.map(|graph| graph.edges.len()), Some(3));
+/// # Ok(())
+/// # }
+/// ```
+///
 /// ADK: `Workflow`.
 // R601–R645
 pub struct Workflow<In = Dynamic, Out = Dynamic> {

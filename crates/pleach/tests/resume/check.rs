@@ -147,7 +147,7 @@ fn finish_again(flow: &Flow, play: &mut Play<'_>, output: &Value, starts: &Count
     }
 }
 
-/// The event of a node that only changes state: it stands once per round.
+/// The event of a node that only changes state: there is one per round.
 fn is_quiet(event: &Event) -> bool {
     event.output().is_none() && !event.actions().state_delta().is_empty()
 }

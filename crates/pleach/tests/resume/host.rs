@@ -1,4 +1,4 @@
-//! Where a process keeps its sessions, and how it waits: polling by hand tells a deadlock from a long wait.
+//! Where a process keeps its sessions, and how it waits: polling by hand distinguishes a deadlock from a long wait.
 
 use std::future::Future;
 use std::path::{Path, PathBuf};

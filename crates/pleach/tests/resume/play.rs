@@ -72,7 +72,7 @@ impl<'a> Play<'a> {
         self.turns(&runner, run, cut)
     }
 
-    /// Goes on in a new process.
+    /// Continues in a new process.
     pub(crate) fn resume(&mut self) -> Value {
         let runner = self.runner(None);
         let run = runner.resume("ana", "s1", INVOCATION);

@@ -48,7 +48,7 @@ impl World {
         Ids(Arc::clone(&self.ids))
     }
 
-    /// A clock that stands still, the same in every process.
+    /// A fixed clock, the same in every process.
     pub(crate) fn clock() -> impl Clock {
         FixedClock::at(1_800_000_000.0)
     }

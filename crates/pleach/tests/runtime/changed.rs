@@ -103,7 +103,7 @@ async fn another_root_and_a_change_deep_inside_are_found_before_anything_runs() 
     assert_eq!((lines.len(), calls.load(Ordering::Relaxed)), (1, 0));
 }
 
-/// The answer is stored; with the workflow as it was, the invocation goes on.
+/// The answer is stored; with the original workflow, the invocation continues.
 #[tokio::test]
 async fn what_was_added_does_not_disturb_and_the_old_workflow_goes_on() {
     let sessions = paused(workflow(&Calls::default(), "wf", NAMES, "first")).await;
@@ -158,4 +158,34 @@ async fn r1010_each_graph_reads_its_own_runs() {
     trace(runner.run("ana", "s1", Message::data(1))).await;
     let lines = answered(&sessions, Versions([version(false), version(true)])).await;
     assert_eq!(lines, ["wf@1/last@1: \"wf@1/last@1\""]);
+}
+
+/// The recorded loop is gone, but every recorded node is still in the graph: only the replay finds the difference.
+#[tokio::test]
+async fn a_recorded_run_that_the_graph_does_not_reach_is_named() {
+    let graph = |loops: bool| {
+        let mut wf = Workflow::builder("wf");
+        let a = wf.node("a", async |ctx: Context| {
+            let route = if ctx.run_id() == "1" { "again" } else { "done" };
+            Output::of(1).route(route)
+        });
+        let ask = wf.node("ask", async || RequestInput::<bool>::ask("q", "?"));
+        wf.edge(START, a);
+        match loops {
+            true => wf.route(a, "again", a.dynamic()).route(a, "done", ask.dynamic()),
+            false => wf.edge(a, ask.dynamic()),
+        };
+        wf.build().unwrap()
+    };
+    let (before, sessions) = runner(graph(true));
+    assert_eq!(trace(before.run("ana", "s1", "go")).await.len(), 3);
+    let after = Runner::builder("t").root(graph(false)).sessions(sessions).build().unwrap();
+    let error = after.answer("s1", "q", true).unwrap().output::<bool>().await.unwrap_err();
+    assert_eq!(error.code(), "WorkflowInvariantError", "{error}");
+    let text = "Replay divergence detected: history continues with 'wf@1/a@2', which this workflow does not reach.";
+    assert_eq!(error.message(), text);
+    assert!(
+        error.to_string().ends_with(": resume with the workflow that recorded it, or start a new invocation"),
+        "{error}"
+    );
 }

@@ -246,7 +246,7 @@ async fn r1150_a_call_is_not_torn_from_its_answer() {
     // A long-running tool can still answer: what comes behind its call stays.
     let long = call("c", "f").with_long_running(["c"]);
     check(vec![("i1", word("a")), ("i2", long), ("i2", word("b"))], "a").await;
-    // A call of an earlier invocation that nobody answers never will be: it holds nothing up.
+    // A call of an earlier invocation without an answer does not hold the compaction up.
     check(vec![("i1", call("c", "f")), ("i1", word("a")), ("i2", word("b"))], " a b go ").await;
     // A question to a person counts as given up in a later invocation, too.
     let asked = call("q", "adk_request_input").with_long_running(["q"]);
@@ -331,7 +331,7 @@ async fn r1150_a_summarizer_that_fails_harms_nobody() {
     }
 }
 
-/// Waits in the middle of its work until it is told to go on.
+/// Waits in the middle of its work until the test continues it.
 #[derive(Clone, Debug, Default)]
 struct Slow {
     begun: Arc<Notify>,
@@ -356,7 +356,7 @@ fn slow() -> (Slow, Runner, Sessions) {
     (slow, runner, sessions)
 }
 
-/// Reads the one event of a run, then lets it go on to its summary.
+/// Reads the one event of a run, then lets it continue to its summary.
 async fn to_summary(mut run: Run, slow: &Slow) -> tokio::task::JoinHandle<bool> {
     run.next().await.unwrap().unwrap();
     let end = tokio::spawn(async move { run.next().await.is_none() });

@@ -111,7 +111,7 @@ async fn c4_a_variant_takes_its_edge() {
     assert_eq!(ends(&runner, RunRequest::new(("ana", "s2")).message("a long text")).await.0, [""; 0]);
 }
 
-/// A Runner over a node that chooses the route which it is told.
+/// A Runner over a node that chooses the route of its input.
 fn free() -> Runner {
     let mut wf = Workflow::builder("wf");
     let check = wf.node("check", async |Input(text): Input<String>| match text.as_str() {

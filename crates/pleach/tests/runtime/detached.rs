@@ -1,4 +1,4 @@
-//! Children that nobody waits for.
+//! Background children: their caller does not wait for them.
 // R643
 
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::support::{runner, trace};
 #[error("late")]
 struct LateError;
 
-/// START → parent, which starts `child` and does not wait for it → after, which lets the child go on.
+/// START → parent, which starts `child` and does not wait for it → after, which lets the child continue.
 fn workflow<C>(child: impl Fn(Arc<Notify>) -> C + Clone + Send + Sync + 'static) -> Workflow
 where
     C: TypedNode<In = Dynamic>,
@@ -69,7 +69,7 @@ async fn e134_its_failure_is_the_workflows_when_nothing_else_is_left() {
     assert_eq!(lines[1..], ["wf@1/after@1: \"after\"", "wf@1/parent@1/late@1: LateError: late", "! LateError: late"]);
 }
 
-/// The question is not stored: nobody could go on with its answer.
+/// The question is not stored: no run could take its answer.
 #[tokio::test]
 async fn r643_it_may_ask_nothing() {
     async fn ask() -> RequestInput {

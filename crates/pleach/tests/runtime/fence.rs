@@ -1,4 +1,4 @@
-//! Two invocations on one session: one goes on, the other one is told, and nothing of it is stored half.
+//! Two invocations on one session: one continues, the other one gets an error, and none of its events is stored in part.
 //!
 //! Several processes are `tests/processes/fence.rs`.
 // R1115

@@ -1,4 +1,4 @@
-//! Runs that go on without their client, and the way back to them: no gap, nothing twice.
+//! Runs that continue without their client, and how to follow them: no gap, nothing twice.
 
 use std::sync::Arc;
 
@@ -130,7 +130,7 @@ async fn what_is_stored_while_a_follower_reads_the_log_comes_once() {
             // Read before: "two" is live. Read after: it is stored, and its fragment old.
             let is_live = Arc::ptr_eq(gate, &sessions.after);
             assert_eq!(lines.iter().any(|line| line.ends_with(" tw")), is_live, "{lines:?}");
-            // Its event is not there yet where the run goes on.
+            // Its event is not stored yet when the run continues.
             let fresh = lines.iter().any(|line| line.ends_with(" thr"));
             assert_eq!(fresh, is_live || !end_meanwhile, "{lines:?}");
             lines.retain(|line| !line.ends_with(" tw") && !line.ends_with(" thr"));

@@ -1,4 +1,4 @@
-//! Going on from the middle of a session in a new one.
+//! Continuing from the middle of a session in a new one.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -60,7 +60,7 @@ async fn goes_on_in_both(runner: Runner, calls: &AtomicU32) {
     assert_eq!(runner.questions(("ana", "s2")).await.unwrap().len(), 1);
     assert_eq!(trace(runner.answer(("ana", "s2"), "q", "new").unwrap()).await, ["wf@1/done@1: \"new\""]);
     assert_eq!(calls.load(Ordering::Relaxed), 1);
-    // Cut off right after the first node: a resume goes on from there.
+    // Cut off right after the first node: a resume continues from there.
     let counted = source.events[1].id();
     runner.fork("ana", "s1", counted, Some("s3".into())).await.unwrap();
     let resumed = runner.resume("ana", "s3", source.events[0].invocation_id());
@@ -105,7 +105,7 @@ async fn r1141_state_is_that_after_the_event_and_shared_state_stays() {
         state.as_object_mut().unwrap().extend(shared);
         state
     };
-    // `init` is null since the rewind, which is an event: before it nobody knows it.
+    // `init` is null since the rewind, which is an event: before it the key does not exist.
     for (at, ids, state) in [
         ("0", vec!["0"], json!({"k": 1})),
         ("1", vec!["0", "1"], json!({"k": 2, "gone": null})),

@@ -202,7 +202,7 @@ async fn an_inbox_has_every_session_once_in_the_order_asked() {
     assert_eq!(runner.inbox("eve").await.unwrap(), []);
 }
 
-/// Issue 10 A5: what is open in many sessions is known without loading one, also to whoever it is assigned.
+/// Issue 10 A5: what is open in many sessions is found without loading one, also by assignee.
 #[tokio::test]
 async fn a5_the_inbox_of_many_sessions_loads_none() {
     let ask = async || RequestInput::<bool>::ask("manager", "Refund?").assign_to("team lead");
@@ -213,7 +213,7 @@ async fn a5_the_inbox_of_many_sessions_loads_none() {
         trace(runner.run(format!("user{}", number % 3), format!("s{number}"), "go")).await;
     }
     trace(runner.answer(("user0", "s0"), "manager", true).unwrap()).await;
-    // Whoever loads a session now panics.
+    // Loading a session panics from here on.
     sessions.before.close();
     assert_eq!(runner.inbox_of_all_users().await.unwrap().len(), 299);
     assert_eq!(runner.inbox("user0").await.unwrap().len(), 99);

@@ -342,7 +342,7 @@ async fn c7_detached_callers_share_one_run_as_well() {
     }
 }
 
-/// Callers come and go on other threads; one stays.
+/// Callers on other threads come and leave; one stays.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn c7_a_caller_that_stays_gets_the_whole_run() {
     for round in 0..100 {

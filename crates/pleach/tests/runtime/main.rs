@@ -1,6 +1,6 @@
 //! The runtime through its public API: graphs, failures, questions, resume, plugins.
 //!
-//! Scenarios recorded from google-adk cover the common paths (`cargo xtask conformance`); here stands what they cannot
+//! Scenarios recorded from google-adk cover the common paths (`cargo xtask conformance`); here are the cases that they cannot
 //! say: Rust's own API, cancellation, parking, panics, and where pleach is deliberately better.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics says what is wrong")]
@@ -14,6 +14,7 @@ mod dead_ends;
 mod detached;
 mod drain;
 mod edge_cases;
+mod facade;
 mod failures;
 mod fence;
 mod follow;

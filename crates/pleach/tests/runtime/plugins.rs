@@ -79,7 +79,7 @@ async fn c8_a_notification_that_panics_early_is_logged() {
     assert_eq!(heard.lock().unwrap().len(), 1);
 }
 
-/// Sessions in memory that cannot be flushed, and not appended to once they were told so.
+/// Sessions in memory that cannot be flushed, and refuse appends once they are switched off.
 #[derive(Debug, Default)]
 struct Broken {
     inner: InMemorySessionService,

@@ -37,7 +37,7 @@ fn fails_once(name: &'static str, calls: &Arc<AtomicU32>) -> FunctionNode<Dynami
     })
 }
 
-/// Plan A fails; `says` tells what the caller does before plan B.
+/// Plan A fails; `says` is what the caller does before plan B.
 fn caller(calls: &Arc<AtomicU32>, says: Option<&'static str>) -> impl Node {
     let a = fails_once("a", calls);
     let b = FunctionNode::new("b", async || "b".to_owned());

@@ -420,7 +420,7 @@ async fn r1011_a_completed_node_does_not_run_again_for_a_question_that_it_did_wi
     assert_eq!(count(&calls), 1);
 }
 
-/// Both were under way in the first turn; answered in one message, they go on one after the other.
+/// Both were under way in the first turn; answered in one message, they continue one after the other.
 #[tokio::test]
 async fn r623_nested_workflows_that_were_answered_keep_to_the_limit() {
     let running = Arc::new(AtomicU32::new(0));

@@ -17,12 +17,12 @@ enum Step {
     Fail,
 }
 
-/// Tells the node of [`scripted`] what to do.
+/// Directs the node of [`scripted`].
 #[derive(Clone)]
 pub(crate) struct Script(mpsc::UnboundedSender<Step>);
 
 impl Script {
-    /// Lets the node send a complete event; returns when the Runner has stored it and the node goes on.
+    /// Lets the node send a complete event; returns when the Runner has stored it and the node continues.
     pub(crate) async fn say(&self, text: &str) {
         self.send(text, false).await;
     }
@@ -103,7 +103,7 @@ pub(crate) async fn take(follow: &mut Follow, count: usize) -> Vec<String> {
     lines
 }
 
-/// A clock that stands still and whose sleepers wait until the test lets the oldest go.
+/// A fixed clock whose sleepers wait until the test wakes the oldest.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HeldClock {
     sleepers: Arc<Mutex<Vec<Sleeper>>>,

@@ -18,7 +18,7 @@ async fn invocation(runner: &Runner) -> InvocationId {
     session.events.last().unwrap().invocation_id().clone()
 }
 
-/// Asks for a number; the next node gives it, and fails while it is told to.
+/// Asks for a number; the next node returns it, and fails while the test wants it to.
 fn flaky() -> (Workflow<Dynamic, i64>, Arc<AtomicBool>) {
     let broken = Arc::new(AtomicBool::new(true));
     let seen = Arc::clone(&broken);

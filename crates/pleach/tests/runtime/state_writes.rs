@@ -366,3 +366,21 @@ async fn b1_an_operation_that_does_not_fit_what_another_session_stored_is_the_no
     let lines = crate::support::trace(runner.resume("ana", "s1", invocation)).await;
     assert!(lines.iter().any(|line| line.starts_with("node@1: ValidationError")), "{lines:?}");
 }
+
+/// Issue 11.1: the read-only view shows what the run sees, pending writes included.
+#[tokio::test]
+async fn a_readonly_context_shows_what_the_run_sees() {
+    let node = FunctionNode::new("n", async |ctx: Context| -> Result<()> {
+        let view = pleach::ReadonlyContext::new(ctx.clone());
+        ctx.state().set("topic", "otters")?;
+        assert_eq!(view.state_value("topic"), Some("otters".into()));
+        assert_eq!(view.state().len(), 1);
+        assert_eq!((view.user_id(), view.invocation_id()), (ctx.user_id(), ctx.invocation_id()));
+        assert_eq!(view.user_content().map(|content| content.text()).as_deref(), Some("go"));
+        assert_eq!(view.session().events().len(), 1);
+        assert!(!view.is_aborted() && view.get_credential("none").is_none() && view.custom_metadata().is_empty());
+        assert_eq!(view.run_config().max_llm_calls, ctx.run_config().max_llm_calls);
+        Ok(())
+    });
+    assert!(matches!(runner(node).0.run("ana", "s1", "go").output::<()>().await, Ok(()) | Err(RunError::NoOutput)));
+}

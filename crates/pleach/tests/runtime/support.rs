@@ -6,7 +6,7 @@ use pleach::prelude::*;
 use pleach::{BoxFuture, Clock, InMemorySessionService, Node, Run, SessionKey};
 use pleach_testkit::SeqIds;
 
-/// A Runner over `root` with sessions in memory, a clock that stands still and ids that count.
+/// A Runner over `root` with sessions in memory, a fixed clock and ids that count.
 pub(crate) fn runner(root: impl Node) -> (Runner, Arc<InMemorySessionService>) {
     let sessions = Arc::new(InMemorySessionService::new());
     let runner = Runner::builder("t").root(root).sessions(Arc::clone(&sessions)).clock(StillClock).ids(SeqIds::new());
@@ -60,7 +60,7 @@ pub(crate) fn key() -> SessionKey {
     SessionKey::new("t", "ana", "s1")
 }
 
-/// Time stands still and every sleep ends at once, after one turn of the executor.
+/// A fixed time; every sleep ends after one poll of the executor.
 #[derive(Debug)]
 pub(crate) struct StillClock;
 

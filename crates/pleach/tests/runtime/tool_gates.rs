@@ -1,4 +1,4 @@
-//! Confirmations and credentials of tool calls: ask, pause, answer, go on.
+//! Confirmations and credentials of tool calls: ask, pause, answer, continue.
 //!
 //! What is expected was printed by google-adk 2.13.0 for the same tools, where a comment does not say otherwise.
 // R129, R130, R510, R511, R852, R920, R931

@@ -242,7 +242,7 @@ async fn a_tool_can_ask_in_the_middle_and_run_nodes() {
 /// What a hook of a [`Spy`] does with the arguments, the result or the error.
 type Answer = fn(&mut Value) -> Option<Value>;
 
-/// A plugin that notes what its tool hooks see, and answers as it is told.
+/// A plugin that notes what its tool hooks see, and answers as the test sets.
 #[derive(Clone)]
 pub(crate) struct Spy {
     name: &'static str,

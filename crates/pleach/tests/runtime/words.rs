@@ -47,7 +47,7 @@ async fn the_error_of_a_run_shows_why_its_node_failed() {
     assert_eq!(error.message(), "no rate for EUR");
 }
 
-/// Where the stored text is google-adk's, only the text of the run's error says what to do.
+/// Where the stored text is google-adk's, only the text of the run's error has the remedy.
 #[tokio::test]
 async fn a_text_of_google_adk_gets_a_hint() {
     let node =
@@ -106,7 +106,7 @@ async fn every_text_of_google_adk_gets_its_remedy() {
     check(state, "'total'", "the state has no such key; set it first, or read it with `try_get`").await;
 }
 
-/// Issue 10 E: a message that cannot be taken says what to send instead.
+/// Issue 10 E: the error of a message that cannot be taken names what to send instead.
 #[tokio::test]
 async fn a_message_that_cannot_be_taken_says_what_to_send() {
     let (runner, _) = runner(FunctionNode::new("ask", async || RequestInput::<bool>::ask("q", "?")));

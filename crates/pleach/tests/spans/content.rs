@@ -1,4 +1,4 @@
-//! What stands in spans, and what never does; the spans of agents and model calls.
+//! What spans contain, and what they never contain; the spans of agents and model calls.
 
 use std::future::pending;
 use std::time::Duration;

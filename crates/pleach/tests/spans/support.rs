@@ -43,7 +43,7 @@ pub(crate) fn runner(root: impl Node) -> Runner {
     World::new().runner(root)
 }
 
-/// Reads a run to its end; how it ended is told by its spans.
+/// Reads a run to its end; its spans show how it ended.
 pub(crate) async fn finish(mut run: Run) {
     while let Some(event) = run.next().await {
         if event.is_err() {
@@ -52,7 +52,7 @@ pub(crate) async fn finish(mut run: Run) {
     }
 }
 
-/// Time stands still and every sleep ends at once, after one turn of the executor.
+/// A fixed time; every sleep ends after one poll of the executor.
 #[derive(Debug)]
 struct StillClock;
 

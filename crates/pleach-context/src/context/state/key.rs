@@ -10,6 +10,17 @@ use super::{misfit, number, typed};
 use crate::{Context, NodeError};
 
 /// A state key with its type: `const LOOKUPS: Key<u32> = Key::new("user:lookups");`.
+///
+/// # Example
+/// ```
+/// # use pleach_context::{Context, Key, NodeError};
+/// const VISITS: Key<u32> = Key::new("user:visits");
+///
+/// async fn visit(ctx: Context) -> Result<u32, NodeError> {
+///     VISITS.add(&ctx, 1)?;
+///     Ok(VISITS.get(&ctx)?.unwrap_or_default())
+/// }
+/// ```
 pub struct Key<T> {
     name: &'static str,
     kind: std::marker::PhantomData<fn() -> T>,

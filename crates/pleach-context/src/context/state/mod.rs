@@ -24,6 +24,18 @@ use crate::{Context, NodeError};
 /// stored first. Values that several sessions change are changed with operations ([`State::add`], …), which lose nothing.
 /// Locks are taken per call and never held.
 ///
+/// # Example
+/// ```
+/// # use pleach_context::{Context, NodeError};
+/// async fn visit(ctx: Context) -> Result<u32, NodeError> {
+///     let state = ctx.state();
+///     state.set("topic", "otters")?;
+///     // Applied to the stored value, so that concurrent runs lose nothing.
+///     state.add("user:visits", 1)?;
+///     state.get("user:visits")
+/// }
+/// ```
+///
 /// ADK: `State`.
 // R160, S18
 #[derive(Clone, Copy)]

@@ -1,13 +1,13 @@
-//! What a worker says: one line each.
+//! The reports of a worker, one line each.
 
 use std::fmt;
 use std::str::FromStr;
 
 use super::Step;
 
-/// What a worker says.
+/// A report of a worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum Report {
     /// The sessions' storage is open.
     Opened,
     /// All its sessions are there, and loaded.
@@ -18,7 +18,7 @@ pub enum Told {
     Stale(Step),
 }
 
-impl fmt::Display for Told {
+impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Opened => f.write_str("opened"),
@@ -29,18 +29,18 @@ impl fmt::Display for Told {
     }
 }
 
-impl FromStr for Told {
+impl FromStr for Report {
     type Err = anyhow::Error;
 
     fn from_str(line: &str) -> anyhow::Result<Self> {
-        let told = match line.split_once(' ') {
+        let report = match line.split_once(' ') {
             None if line == "opened" => Some(Self::Opened),
             None if line == "ready" => Some(Self::Ready),
             Some(("stored", id)) => Step::of_id(id).map(Self::Stored),
             Some(("stale", id)) => Step::of_id(id).map(Self::Stale),
             _ => None,
         };
-        told.ok_or_else(|| anyhow::anyhow!("`{line}` is nothing a worker says"))
+        report.ok_or_else(|| anyhow::anyhow!("`{line}` is nothing a worker reports"))
     }
 }
 
@@ -51,10 +51,10 @@ mod tests {
     #[test]
     fn lines_are_read_as_they_are_written() {
         let step = Step { writer: "w".into(), session: "s".into(), number: 1 };
-        for told in [Told::Opened, Told::Ready, Told::Stored(step.clone()), Told::Stale(step)] {
-            assert_eq!(told.to_string().parse::<Told>().expect("a line"), told);
+        for report in [Report::Opened, Report::Ready, Report::Stored(step.clone()), Report::Stale(step)] {
+            assert_eq!(report.to_string().parse::<Report>().expect("a line"), report);
         }
         // A line that was cut off is not taken for a whole one.
-        assert!("stored w/s/".parse::<Told>().is_err());
+        assert!("stored w/s/".parse::<Report>().is_err());
     }
 }
