@@ -8,8 +8,8 @@ use super::finding::Finding;
 use crate::files::Sources;
 use crate::files::{code_lines, is_unit_tests};
 
-/// How many lines of source, tests aside, a crate may have.
-const LIMITS: &[(&str, usize)] = &[("crates/pleach-core", 5_900), ("crates/pleach-context", 8_800)];
+/// How many lines of source a crate may have, without tests and lines of comments: documentation may grow.
+const LIMITS: &[(&str, usize)] = &[("crates/pleach-core", 5_000), ("crates/pleach-context", 7_150)];
 
 pub(super) fn check(sources: &Sources) -> Vec<Finding> {
     let over = LIMITS.iter().filter_map(|(folder, limit)| {
@@ -26,7 +26,8 @@ fn lines(sources: &Sources, src: &Path) -> usize {
     let own = sources.files.iter().filter(|(file, _)| {
         file.starts_with(src) && !is_unit_tests(file) && file.extension().is_some_and(|extension| extension == "rs")
     });
-    own.map(|(_, text)| code_lines(text)).sum()
+    let is_code = |line: &&str| !line.trim_start().starts_with("//");
+    own.map(|(_, text)| text.lines().take(code_lines(text)).filter(is_code).count()).sum()
 }
 
 #[cfg(test)]
@@ -34,11 +35,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_counted_without_tests_and_other_files() {
+    fn lines_are_counted_without_tests_comments_and_other_files() {
         let file = |path: &str, text: &str| (path.into(), text.to_owned());
         let sources = Sources {
             files: vec![
-                file("crates/a/src/lib.rs", "a\nb\n#[cfg(test)]\nmod tests {\n}\n"),
+                file("crates/a/src/lib.rs", "//! A.\na\n    // why\nb\n#[cfg(test)]\nmod tests {\n}\n"),
                 file("crates/a/src/x/tests.rs", "c\n"),
                 file("crates/a/src/x.sql", "d\n"),
                 file("crates/ab/src/lib.rs", "e\n"),
