@@ -44,6 +44,7 @@ pub use connect::{ConnectError, connect};
 #[cfg(feature = "inmemory")]
 pub use runner_ext::RunnerExt;
 
+pub use pleach_agent::{TemplateError, TemplateSource, inject_session_state};
 pub use pleach_artifact::{
     ArtifactError, ArtifactKey, ArtifactReference, ArtifactResult, ArtifactScope, ArtifactService, ArtifactVersion,
     FileArtifactService, InMemoryArtifactService, SaveArtifact, USER_PREFIX,

@@ -1,0 +1,116 @@
+//! The conversation that an agent sees.
+//!
+//! Pure functions over the events of a session. Their cost is linear in the number of events, and the contents they return
+//! share those of the events, except where several responses are merged, calls or responses without their counterpart are
+//! left out, or another agent is quoted.
+
+mod compaction;
+mod entry;
+mod history;
+mod latest;
+mod merge;
+mod orphans;
+mod pairs;
+mod quoted;
+mod task;
+mod visible;
+
+use std::sync::Arc;
+
+use foldhash::HashMap;
+use pleach_core::{Branch, Content, Event, NodePath};
+use pleach_model::SharedContent;
+use pleach_session::live_events;
+
+use entry::Entry;
+use visible::Filter;
+
+/// As whom, and from where, a conversation is seen.
+#[derive(Clone, Copy, Debug)]
+pub struct ConversationView<'a> {
+    /// The agent's name. With an empty name no event is another agent's.
+    pub agent: &'a str,
+    /// The agent's branch.
+    pub branch: Option<&'a Branch>,
+    /// The agent's isolation scope: events of other scopes are hidden.
+    pub scope: Option<&'a str>,
+    /// The path of the agent's run.
+    pub path: &'a NodePath,
+    /// Whether the agent answers once, and sees its own input and events only.
+    pub is_single_turn: bool,
+    /// What the invocation gives to an agent with a scope that no call has delegated to.
+    pub user_content: Option<&'a Content>,
+    /// Whether thoughts of other agents are quoted.
+    pub thoughts_of_others: bool,
+    /// Whether the model pairs calls with responses by id, and so gets the runtime's ids.
+    pub pairs_calls_by_id: bool,
+}
+
+/// Returns the contents that an agent sees of a session: `include_contents = default`.
+///
+/// Rewound events, events of other branches and scopes, fragments of conversation between other agents and tools, and
+/// requests for credentials and confirmations are hidden. Summaries replace what they sum up. What other agents said is
+/// quoted as a content of the user. Every call is followed by its last response, wherever that came; a call or a response
+/// without its counterpart is left out, except for calls whose results come later. ADK: `_get_contents`
+// L40–L53, L55
+#[must_use]
+pub fn conversation(events: &[Arc<Event>], view: &ConversationView<'_>) -> Vec<SharedContent> {
+    let live = live_events(events);
+    let filter = Filter::new(view, &live, true);
+    let seen: Vec<&Arc<Event>> = live.iter().copied().filter(|event| filter.shows(event)).collect();
+    let entries = compaction::apply(&seen);
+    let entries = quote_others(entries, view);
+    let entries = orphans::drop_responses(entries);
+    let entries = latest::rearrange(entries);
+    let entries = history::rearrange(entries);
+    let entries = orphans::drop_calls(entries);
+    let leading = view.scope.and_then(|scope| task::leading_content(events, scope, view));
+    leading.into_iter().chain(entries.into_iter().map(|entry| sent(entry.content, view))).collect()
+}
+
+/// Returns the contents of the current turn only: `include_contents = none`.
+///
+/// The turn begins with the newest message of the user or of another agent that is not part of a transfer. It reaches back
+/// to the call that a posted result answers. Nothing is returned when no event begins it. ADK:
+/// `_get_current_turn_contents`
+// L45
+#[must_use]
+pub fn current_turn(events: &[Arc<Event>], view: &ConversationView<'_>) -> Vec<SharedContent> {
+    let view = ConversationView { thoughts_of_others: false, ..*view };
+    let live = live_events(events);
+    let filter = Filter::new(&view, &live, false);
+    let Some(start) = filter.start_of_turn() else { return Vec::new() };
+    let turn: Vec<Arc<Event>> = live[start..].iter().copied().filter(|event| filter.is_near(event)).cloned().collect();
+    conversation(&turn, &view)
+}
+
+/// What other agents said, and the answers to their calls, become quotations.
+fn quote_others<'e>(entries: Vec<Entry<'e>>, view: &ConversationView<'_>) -> Vec<Entry<'e>> {
+    let mut callers: HashMap<&str, &'e str> = HashMap::default();
+    for entry in entries.iter().filter(|entry| entry.has_calls) {
+        if let Some(event) = entry.raw() {
+            let ids = event.function_calls().filter_map(|call| call.id.as_deref());
+            callers.extend(ids.map(|id| (id, event.author())));
+        }
+    }
+    let is_answer_to_another = |event: &Event| {
+        event
+            .function_responses()
+            .filter_map(|response| callers.get(response.id.as_deref()?))
+            .any(|caller| *caller != view.agent && *caller != "user")
+    };
+    let quote = |entry: Entry<'e>| {
+        let Some(event) = entry.raw() else { return Some(entry) };
+        let is_other =
+            visible::is_of_another(event, view.agent) || (entry.has_responses && is_answer_to_another(event));
+        if is_other { quoted::quote(entry, view.thoughts_of_others) } else { Some(entry) }
+    };
+    entries.into_iter().filter_map(quote).collect()
+}
+
+fn sent(content: SharedContent, view: &ConversationView<'_>) -> SharedContent {
+    if view.pairs_calls_by_id { content } else { content.hide_client_ids() }
+}
+
+#[cfg(test)]
+mod tests;

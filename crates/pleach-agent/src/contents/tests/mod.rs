@@ -1,0 +1,2 @@
+mod recorded;
+mod table;

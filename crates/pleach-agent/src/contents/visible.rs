@@ -1,0 +1,210 @@
+//! Which events an agent sees.
+// L41–L45
+
+use std::cell::OnceCell;
+use std::sync::Arc;
+
+use foldhash::HashSet;
+use pleach_core::{Branch, Content, Event, Part};
+
+use super::ConversationView;
+
+/// Functions whose calls and responses are between the runtime and its client.
+const INTERNAL: &[&str] = &["adk_framework", "adk_request_credential", "adk_request_confirmation"];
+
+/// Decides which events an agent sees.
+pub(super) struct Filter<'a> {
+    view: &'a ConversationView<'a>,
+    events: &'a [&'a Arc<Event>],
+    /// Whether a single-turn agent also sees events of the runs above it.
+    sees_ancestors: bool,
+    /// The ids of all calls; few conversations need them.
+    call_ids: OnceCell<HashSet<&'a str>>,
+}
+
+impl<'a> Filter<'a> {
+    pub(super) fn new(view: &'a ConversationView<'a>, events: &'a [&'a Arc<Event>], sees_ancestors: bool) -> Self {
+        Self { view, events, sees_ancestors, call_ids: OnceCell::new() }
+    }
+
+    /// Returns whether the agent sees the event.
+    pub(super) fn shows(&self, event: &Event) -> bool {
+        self.is_near(event) && self.is_in_context(event) && !self.is_progress_of_a_tool(event)
+    }
+
+    /// Returns whether the event is near enough for a single-turn agent: on its branch and in its part of the tree.
+    pub(super) fn is_near(&self, event: &Event) -> bool {
+        let path = event.path();
+        !self.view.is_single_turn
+            || (self.is_on_branch(event)
+                && (self.view.path.is_root()
+                    || path.is_root()
+                    || path == self.view.path
+                    || path.is_descendant_of(self.view.path)
+                    || (self.sees_ancestors && self.view.path.is_descendant_of(path))))
+    }
+
+    /// Returns the place of the event that begins the current turn.
+    // L45
+    pub(super) fn start_of_turn(&self) -> Option<usize> {
+        // Results that were posted for calls which have not been met yet.
+        let mut open: HashSet<&str> = HashSet::default();
+        for (place, event) in self.events.iter().enumerate().rev() {
+            if !self.is_near(event) {
+                continue;
+            }
+            for id in event.function_calls().filter_map(|call| call.id.as_deref()) {
+                open.remove(id);
+            }
+            let is_posted = event.author() == "user" && event.function_responses().next().is_some();
+            if is_posted {
+                let ids = event.function_responses().filter_map(|response| response.id.as_deref());
+                open.extend(ids.filter(|id| self.call_ids().contains(id)));
+                continue;
+            }
+            let begins = event.author() == "user" || is_of_another(event, self.view.agent);
+            if open.is_empty() && begins && !is_transfer(event) && self.shows(event) {
+                return Some(place);
+            }
+        }
+        None
+    }
+
+    fn is_in_context(&self, event: &Event) -> bool {
+        event.isolation_scope() == self.view.scope
+            && self.has_something_to_show(event)
+            && !self.is_input_of_another_node(event)
+            && self.is_on_branch(event)
+            && !event.content().is_some_and(is_internal)
+    }
+
+    /// A message that the user, or the runtime in the user's name, gave to another node.
+    fn is_input_of_another_node(&self, event: &Event) -> bool {
+        !event.path().is_root()
+            && event.author() == "user"
+            && event.path() != self.view.path
+            && event.function_responses().next().is_none()
+    }
+
+    fn has_something_to_show(&self, event: &Event) -> bool {
+        if event.actions().compaction().is_some() {
+            return true;
+        }
+        let Some(content) = event.content() else { return false };
+        let with_thoughts = || self.view.thoughts_of_others && is_of_another(event, self.view.agent);
+        content.role().is_some_and(|role| !role.is_empty())
+            && content.parts().iter().any(|part| is_visible(part, &with_thoughts))
+    }
+
+    // L42
+    fn is_on_branch(&self, event: &Event) -> bool {
+        let (Some(own), Some(branch)) = (some(self.view.branch), some(event.branch())) else { return true };
+        own == branch || is_below(own, branch)
+    }
+
+    /// Whether the event is what a tool published on a branch of its own below the agent's: progress for people.
+    fn is_progress_of_a_tool(&self, event: &Event) -> bool {
+        let Some(branch) = some(event.branch()) else { return false };
+        let own = some(self.view.branch);
+        if own.is_some_and(|own| !is_below(branch, own)) {
+            return false;
+        }
+        let depth = own.map_or(0, |own| own.segments().count());
+        branch.segments().skip(depth).any(|segment| {
+            segment.rsplit_once('@').is_some_and(|(name, id)| name != self.view.agent && self.call_ids().contains(id))
+        })
+    }
+
+    fn call_ids(&self) -> &HashSet<&'a str> {
+        self.call_ids.get_or_init(|| {
+            let near = self.events.iter().filter(|event| self.is_near(event));
+            near.flat_map(|event| event.function_calls()).filter_map(|call| call.id.as_deref()).collect()
+        })
+    }
+}
+
+/// Whether another agent wrote the event.
+// L44
+pub(super) fn is_of_another(event: &Event, agent: &str) -> bool {
+    let is_live = event.model().is_some_and(|model| model.live_session_id.as_ref().is_some_and(|id| !id.is_empty()));
+    event.author() != "user" && (is_live || (!agent.is_empty() && event.author() != agent))
+}
+
+/// Whether a part is shown to a model, or at least keeps its content in the conversation.
+// L43
+fn is_visible(part: &Part, with_thoughts: &dyn Fn() -> bool) -> bool {
+    let always = part.function_call.is_some()
+        || part.function_response.is_some()
+        || part.thought_signature.as_ref().is_some_and(|signature| !signature.is_empty())
+        || part.tool_call.is_some()
+        || part.tool_response.is_some();
+    let says = part.text.as_ref().is_some_and(|text| !text.is_empty())
+        || part.inline_data.is_some()
+        || part.file_data.is_some()
+        || part.executable_code.is_some()
+        || part.code_execution_result.is_some();
+    always || (says && (!part.is_thought() || with_thoughts()))
+}
+
+/// Whether a content is about a credential, a confirmation or the framework itself.
+fn is_internal(content: &Content) -> bool {
+    let is_internal = |name: &Option<String>| name.as_deref().is_some_and(|name| INTERNAL.contains(&name));
+    content.parts().iter().any(|part| {
+        part.function_call.as_ref().is_some_and(|call| is_internal(&call.name))
+            || part.function_response.as_ref().is_some_and(|response| is_internal(&response.name))
+    })
+}
+
+/// Whether the event transfers to another agent: it continues a turn.
+fn is_transfer(event: &Event) -> bool {
+    event.actions().transfer_to_agent().is_some_and(|agent| !agent.is_empty())
+        || event.function_calls().any(|call| call.name.as_deref() == Some("transfer_to_agent"))
+}
+
+fn some(branch: Option<&Branch>) -> Option<&Branch> {
+    branch.filter(|branch| !branch.is_empty())
+}
+
+/// Whether a branch begins with all segments of another and has more.
+fn is_below(branch: &Branch, ancestor: &Branch) -> bool {
+    branch.as_str().strip_prefix(ancestor.as_str()).is_some_and(|rest| rest.starts_with('.'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn l42_branches_are_compared_by_segments() {
+        for (branch, ancestor, expected) in [
+            ("a.b", "a", true),
+            ("a.b.c", "a.b", true),
+            ("a.b10", "a.b1", false),
+            ("a", "a", false),
+            ("a", "a.b", false),
+        ] {
+            assert_eq!(is_below(&branch.into(), &ancestor.into()), expected, "{branch} {ancestor}");
+        }
+    }
+
+    #[test]
+    fn l43_thoughts_and_empty_parts_are_invisible() {
+        let thought = |part: Part| Part { thought: Some(true), ..part };
+        let signed = Part { thought_signature: Some(vec![1].into()), ..Part::default() };
+        for (part, expected) in [
+            (Part::text("a"), true),
+            (Part::text(""), false),
+            (Part::default(), false),
+            (thought(Part::text("a")), false),
+            (thought(Part::function_call(Default::default())), true),
+            (Part::function_response(Default::default()), true),
+            (thought(signed.clone()), true),
+            (signed, true),
+            (Part::bytes("image/png", vec![1]), true),
+            (thought(Part::bytes("image/png", vec![1])), false),
+        ] {
+            assert_eq!(is_visible(&part, &|| false), expected, "{part:?}");
+        }
+        assert!(is_visible(&thought(Part::text("a")), &|| true));
+    }
+}

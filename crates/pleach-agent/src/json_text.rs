@@ -1,0 +1,48 @@
+//! JSON as Python's `json.dumps` writes it for models.
+
+use std::io;
+
+use serde::Serialize;
+use serde_json::ser::{Formatter, Serializer};
+
+/// Writes JSON on one line with spaces behind colons and commas, letters of all scripts as they are:
+/// `{"a": [1, "é"]}`.
+// L55, L61
+///
+/// # Errors
+/// Those of the value's own `Serialize`.
+pub fn json_text<T: Serialize + ?Sized>(value: &T) -> serde_json::Result<String> {
+    let mut bytes = Vec::new();
+    value.serialize(&mut Serializer::with_formatter(&mut bytes, Spaced))?;
+    String::from_utf8(bytes).map_err(serde::ser::Error::custom)
+}
+
+/// Puts spaces behind colons and commas.
+struct Spaced;
+
+impl Formatter for Spaced {
+    fn begin_array_value<W: ?Sized + io::Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        if first { Ok(()) } else { writer.write_all(b", ") }
+    }
+
+    fn begin_object_key<W: ?Sized + io::Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        if first { Ok(()) } else { writer.write_all(b", ") }
+    }
+
+    fn begin_object_value<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        writer.write_all(b": ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::json_text;
+
+    #[test]
+    fn l55_l61_json_for_models_has_spaces() {
+        let value = json!({"a": [1, "é, \"x\": y"], "b": {}, "c": []});
+        assert_eq!(json_text(&value).unwrap(), r#"{"a": [1, "é, \"x\": y"], "b": {}, "c": []}"#);
+    }
+}

@@ -1,0 +1,117 @@
+//! Answers that fit a schema.
+// L60, L61, L151, L192
+
+use pleach_core::Map;
+use serde_json::{Value, json};
+
+/// How a schema that is not an object becomes one, because the arguments of a function are an object.
+///
+/// ```
+/// use pleach_agent::OutputWrapper;
+/// use serde_json::json;
+///
+/// let wrapper = OutputWrapper::for_schema(&json!({"type": "array", "items": {"type": "string"}}), "result");
+/// assert_eq!(wrapper.parameters()["required"], json!(["result"]));
+/// let args = json!({"result": ["a"]}).as_object().cloned().unwrap_or_default();
+/// assert_eq!(wrapper.value(args), Some(json!(["a"])));
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct OutputWrapper {
+    parameters: Value,
+    key: Option<String>,
+}
+
+impl OutputWrapper {
+    /// Takes the schema of an object as it is, and puts any other under `key`. Definitions stay at the root, where
+    /// references find them.
+    #[must_use]
+    pub fn for_schema(schema: &Value, key: &str) -> Self {
+        if schema.get("type").and_then(Value::as_str).is_some_and(|kind| kind.eq_ignore_ascii_case("object")) {
+            return Self { parameters: schema.clone(), key: None };
+        }
+        let mut inner = schema.clone();
+        let definitions = inner.as_object_mut().and_then(|schema| schema.remove("$defs"));
+        let mut parameters = json!({"type": "object", "properties": {key: inner}, "required": [key]});
+        if let (Some(parameters), Some(definitions)) = (parameters.as_object_mut(), definitions) {
+            parameters.insert("$defs".to_owned(), definitions);
+        }
+        Self { parameters, key: Some(key.to_owned()) }
+    }
+
+    /// Returns the schema of the arguments.
+    #[must_use]
+    pub fn parameters(&self) -> &Value {
+        &self.parameters
+    }
+
+    /// Returns the value that the arguments of a call hold; `None` when the wrapping key is missing.
+    #[must_use]
+    pub fn value(&self, mut args: Map) -> Option<Value> {
+        match &self.key {
+            None => Some(Value::Object(args)),
+            Some(key) => args.remove(key),
+        }
+    }
+}
+
+/// Reads the JSON that a model said, perhaps between a pair of Markdown fences; `None` when it said nothing but space.
+///
+/// # Errors
+/// When the text is not JSON.
+pub fn json_in_text(text: &str) -> serde_json::Result<Option<Value>> {
+    if text.trim().is_empty() {
+        return Ok(None);
+    }
+    serde_json::from_str(without_fence(text)).map(Some)
+}
+
+/// The text between a pair of fences around all of it; the text itself where there is none.
+fn without_fence(text: &str) -> &str {
+    let inside = text.trim().strip_prefix("```").and_then(|inside| inside.strip_suffix("```"));
+    let Some(inside) = inside else { return text };
+    // The name of a language may follow the opening fence.
+    inside.trim_start_matches(|letter: char| letter.is_ascii_alphanumeric() || letter == '_').trim()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn l151_a_fence_around_json_is_taken_off() {
+        for (text, expected) in [
+            (r#"{"a": 1}"#, Some(json!({"a": 1}))),
+            ("```json\n{\"a\": 1}\n```", Some(json!({"a": 1}))),
+            ("  ```\n[1]```\n", Some(json!([1]))),
+            ("\"```x```\"", Some(json!("```x```"))),
+            ("  \n", None),
+            ("", None),
+        ] {
+            assert_eq!(json_in_text(text).unwrap(), expected, "{text}");
+        }
+        for text in ["no", "```json\n{", "```", "``````", "{\"a\": 1} and more"] {
+            assert!(json_in_text(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn l60_l192_what_is_not_an_object_is_wrapped() {
+        let object = json!({"type": "object", "properties": {"a": {}}});
+        let wrapper = OutputWrapper::for_schema(&object, "result");
+        assert_eq!(wrapper.parameters(), &object);
+        let args = Map::from_iter([("a".to_owned(), json!(1))]);
+        assert_eq!(wrapper.value(args.clone()), Some(json!({"a": 1})));
+        let list = json!({"type": "array", "items": {"$ref": "#/$defs/X"}, "$defs": {"X": {"type": "string"}}});
+        let wrapper = OutputWrapper::for_schema(&list, "result");
+        assert_eq!(
+            wrapper.parameters(),
+            &json!({
+                "type": "object",
+                "properties": {"result": {"type": "array", "items": {"$ref": "#/$defs/X"}}},
+                "required": ["result"],
+                "$defs": {"X": {"type": "string"}},
+            })
+        );
+        assert_eq!(wrapper.value(args), None);
+    }
+}
