@@ -20,7 +20,7 @@ use std::sync::Arc;
 use foldhash::HashMap;
 use pleach_core::{Branch, Content, Event, NodePath};
 use pleach_model::SharedContent;
-use pleach_session::live_events;
+use pleach_session::effective_events;
 
 use entry::Entry;
 use visible::Filter;
@@ -55,7 +55,7 @@ pub struct ConversationView<'a> {
 // L40–L53, L55
 #[must_use]
 pub fn conversation(events: &[Arc<Event>], view: &ConversationView<'_>) -> Vec<SharedContent> {
-    let live = live_events(events);
+    let live = effective_events(events);
     let filter = Filter::new(view, &live, true);
     let seen: Vec<&Arc<Event>> = live.iter().copied().filter(|event| filter.shows(event)).collect();
     let entries = compaction::apply(&seen);
@@ -77,7 +77,7 @@ pub fn conversation(events: &[Arc<Event>], view: &ConversationView<'_>) -> Vec<S
 #[must_use]
 pub fn current_turn(events: &[Arc<Event>], view: &ConversationView<'_>) -> Vec<SharedContent> {
     let view = ConversationView { thoughts_of_others: false, ..*view };
-    let live = live_events(events);
+    let live = effective_events(events);
     let filter = Filter::new(&view, &live, false);
     let Some(start) = filter.start_of_turn() else { return Vec::new() };
     let turn: Vec<Arc<Event>> = live[start..].iter().copied().filter(|event| filter.is_near(event)).cloned().collect();
