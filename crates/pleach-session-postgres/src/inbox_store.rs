@@ -23,7 +23,8 @@ type Names = (UserId, SessionId);
 
 impl Store {
     async fn store(&self, connection: &mut PgConnection) -> sqlx::Result<()> {
-        sqlx::raw_sql("BEGIN").execute(&mut *connection).await?;
+        // A plan that was made when a table was empty would read all of it, and would be kept while it grows.
+        sqlx::raw_sql("BEGIN; SET LOCAL plan_cache_mode = force_custom_plan").execute(&mut *connection).await?;
         let stored = self.store_sessions(connection).await?;
         let users: Vec<&str> = stored.iter().map(|(user, _)| user.as_str()).collect();
         let ids: Vec<&str> = stored.iter().map(|(_, id)| id.as_str()).collect();
