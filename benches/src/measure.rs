@@ -46,6 +46,11 @@ impl Metric {
         Self::new(name, rounded(value), "×")
     }
 
+    /// How time grows with size: 1 is proportional, 2 quadratic.
+    pub(crate) fn exponent(name: &'static str, value: f64) -> Self {
+        Self::new(name, rounded(value), "")
+    }
+
     /// Events in a second.
     pub(crate) fn per_second(name: &'static str, value: f64) -> Self {
         Self::new(name, value.round(), "events/s")

@@ -2,6 +2,7 @@
 
 mod raw;
 mod w10_inbox;
+mod w11_growth;
 mod w1_chain;
 mod w2_fan_out;
 mod w3_loop;
@@ -54,7 +55,7 @@ impl fmt::Debug for Row {
 
 /// Every row, in order.
 pub(crate) fn all() -> Vec<Row> {
-    let workloads: [fn() -> Vec<Row>; 8] = [
+    let workloads: [fn() -> Vec<Row>; 9] = [
         w1_chain::rows,
         w2_fan_out::rows,
         w3_loop::rows,
@@ -63,6 +64,7 @@ pub(crate) fn all() -> Vec<Row> {
         w6_get::rows,
         w8_resume::rows,
         w10_inbox::rows,
+        w11_growth::rows,
     ];
     workloads.iter().flat_map(|rows| rows()).collect()
 }

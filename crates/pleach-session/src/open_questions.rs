@@ -1,5 +1,6 @@
 //! Which questions of a session wait for an answer.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use foldhash::HashMap;
@@ -40,17 +41,26 @@ pub fn check_stored_answer(schema: Option<&Value>, response: &FunctionResponse) 
     }
 }
 
-type QuestionKey = (InvocationId, String);
-
-/// Questions while a history is read.
+/// Questions while a history is read. Every step costs the same, whatever was asked before.
 #[derive(Default)]
 struct Desk {
     /// Every question asked, in order; the place of one that is closed is empty.
     asked: Vec<Option<Question>>,
-    /// The places of the questions of an invocation with one id, the last asked one last; closed ones are removed.
-    places: HashMap<QuestionKey, Vec<usize>>,
-    /// The invocations that have asked under an id, the last one last.
-    askers: HashMap<String, Vec<InvocationId>>,
+    /// What each invocation has asked, by id. An entry stays when its questions are closed.
+    invocations: HashMap<InvocationId, HashMap<String, OneId>>,
+    /// For every id that was asked under: the invocations with open questions, by the places at which they asked last.
+    waiting: HashMap<String, BTreeMap<usize, InvocationId>>,
+}
+
+/// The questions of one invocation with one id.
+#[derive(Default)]
+struct OneId {
+    /// The places of the open ones.
+    open: BTreeSet<usize>,
+    /// The open one of each run.
+    of_runs: HashMap<NodePath, usize>,
+    /// The place at which the invocation waits: that of the last one asked.
+    last: Option<usize>,
 }
 
 impl Desk {
@@ -65,76 +75,75 @@ impl Desk {
     }
 
     fn ask(&mut self, question: Question) {
-        let key = (question.invocation_id.clone(), question.id.clone());
-        let askers = self.askers.entry(question.id.clone()).or_default();
-        askers.retain(|invocation| *invocation != question.invocation_id);
-        askers.push(question.invocation_id.clone());
-        let places = self.places.entry(key).or_default();
+        let place = self.asked.len();
+        let waiting = self.waiting.entry(question.id.clone()).or_default();
+        let ids = self.invocations.entry(question.invocation_id.clone()).or_default();
+        let asked = ids.entry(question.id.clone()).or_default();
         // A run that asks again replaces its own question.
-        if let Some(again) = places.iter().position(|place| is_asked_by(&self.asked[*place], &question.node_path)) {
-            self.asked[places.remove(again)] = None;
+        if let Some(again) = asked.of_runs.insert(question.node_path.clone(), place) {
+            asked.open.remove(&again);
+            self.asked[again] = None;
         }
-        places.push(self.asked.len());
+        asked.open.insert(place);
+        if let Some(last) = asked.last.replace(place) {
+            waiting.remove(&last);
+        }
+        waiting.insert(place, question.invocation_id.clone());
         self.asked.push(Some(question));
     }
 
-    /// Closes what an answer reaches: the last question with this key.
-    fn close(&mut self, key: &QuestionKey) {
-        if let Some(place) = self.places.get_mut(key).and_then(Vec::pop) {
-            self.asked[place] = None;
+    fn close(&mut self, place: usize) {
+        let Some(question) = self.asked[place].take() else { return };
+        let ids = self.invocations.get_mut(&question.invocation_id);
+        let Some(asked) = ids.and_then(|ids| ids.get_mut(&question.id)) else { return };
+        asked.open.remove(&place);
+        asked.of_runs.remove(&question.node_path);
+        if asked.open.is_empty()
+            && let (Some(waiting), Some(last)) = (self.waiting.get_mut(&question.id), asked.last)
+        {
+            waiting.remove(&last);
         }
     }
 
     fn close_invocation(&mut self, invocation: &InvocationId) {
-        for place in
-            self.asked.iter_mut().filter(|asked| asked.as_ref().is_some_and(|q| q.invocation_id == *invocation))
-        {
-            *place = None;
-        }
-        self.places.retain(|(asker, _), _| asker != invocation);
+        let ids = self.invocations.get(invocation).into_iter().flat_map(HashMap::values);
+        let open: Vec<usize> = ids.flat_map(|asked| &asked.open).copied().collect();
+        open.into_iter().for_each(|place| self.close(place));
     }
 
     fn take_answers(&mut self, event: &Event) {
         for response in event.function_responses() {
             let Some(id) = response.id.as_deref() else { continue };
-            if let Some(key) = self.key_of(event.invocation_id(), id) {
-                let place = self.places.get(&key).and_then(|places| places.last());
-                let question = place.and_then(|place| self.asked[*place].as_ref());
+            let answered = self.place_of(event.invocation_id(), id);
+            if let Some(question) = answered.and_then(|place| self.asked[place].as_ref()) {
                 // An answer that another writer stored although it does not fit leaves the question open.
-                let schema = question.and_then(|question| question.response_schema.as_ref());
-                if check_stored_answer(schema, response).is_ok() {
-                    self.close(&key);
+                if check_stored_answer(question.response_schema.as_ref(), response).is_ok() {
+                    answered.into_iter().for_each(|place| self.close(place));
                 }
-                continue;
-            }
-            // An answer to a call on a branch that is named after a question answers that question (R1003).
-            for run_id in event.branch().into_iter().flat_map(|branch| branch.run_ids()) {
-                if let Some(key) = self.key_of(event.invocation_id(), run_id) {
-                    self.close(&key);
+            } else if !self.waiting.contains_key(id) {
+                // An answer to a call on a branch that is named after a question answers that question (R1003).
+                for run_id in event.branch().into_iter().flat_map(|branch| branch.run_ids()) {
+                    self.place_of(event.invocation_id(), run_id).into_iter().for_each(|place| self.close(place));
                 }
             }
         }
     }
 
-    /// The question with this id of the answer's own invocation, else of the last invocation that waits under it: classic
-    /// agents answer in an invocation of their own.
-    fn key_of(&self, invocation: &InvocationId, id: &str) -> Option<QuestionKey> {
-        let askers = self.askers.get(id)?;
-        let key = |asker: &InvocationId| (asker.clone(), id.to_owned());
-        let waits = |asker: &&InvocationId| self.places.get(&key(asker)).is_some_and(|places| !places.is_empty());
-        let own = askers.iter().find(|asker| *asker == invocation);
-        own.or_else(|| askers.iter().rev().find(waits)).or(askers.last()).map(key)
+    /// The place of the question that an answer to `id` closes: the last open one of the answer's own invocation if that has
+    /// asked under the id, else of the last invocation that waits under it, because classic agents answer in an invocation of
+    /// their own.
+    fn place_of(&self, invocation: &InvocationId, id: &str) -> Option<usize> {
+        let of = |asker: &InvocationId| self.invocations.get(asker)?.get(id);
+        let waiting = || of(self.waiting.get(id)?.last_key_value()?.1);
+        of(invocation).or_else(waiting)?.open.last().copied()
     }
 
     fn into_open(mut self) -> Vec<Question> {
-        let mut places: Vec<usize> = self.places.values().filter_map(|places| places.last().copied()).collect();
+        let asked = self.invocations.values().flat_map(HashMap::values);
+        let mut places: Vec<usize> = asked.filter_map(|asked| asked.open.last().copied()).collect();
         places.sort_unstable();
         places.into_iter().filter_map(|place| self.asked[place].take()).collect()
     }
-}
-
-fn is_asked_by(question: &Option<Question>, path: &NodePath) -> bool {
-    question.as_ref().is_some_and(|question| question.node_path == *path)
 }
 
 #[cfg(test)]
