@@ -16,8 +16,12 @@ use crate::stores::Backend;
 
 pub(super) fn rows() -> Vec<Row> {
     let mut rows = vec![
-        growth("artifact_versions,mem", 100, async |count| versions(&InMemoryArtifactService::with_clock(clock()), count).await),
-        growth("artifact_names,mem", 100, async |count| names(&InMemoryArtifactService::with_clock(clock()), count).await),
+        growth("artifact_versions,mem", 100, async |count| {
+            versions(&InMemoryArtifactService::with_clock(clock()), count).await
+        }),
+        growth("artifact_names,mem", 100, async |count| {
+            names(&InMemoryArtifactService::with_clock(clock()), count).await
+        }),
         growth("artifact_versions,file", 50, async |count| {
             let folder = tempfile::tempdir()?;
             versions(&FileArtifactService::open(folder.path(), clock()).await?, count).await

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::task::Waker;
 
+use foldhash::HashMap;
 use pleach_core::{Branch, EventActions, NodePath, Route, ToolConfirmation};
-use rustc_hash::FxHashMap;
 use serde_json::Value;
 use smol_str::SmolStr;
 
@@ -50,7 +50,7 @@ pub(crate) struct RunState {
     pub(crate) body: Option<Waker>,
     pub(crate) parking: Parking,
     pub(crate) replay_order: Option<Box<ReplayOrder>>,
-    pub(crate) children: Option<Box<FxHashMap<SmolStr, u32>>>,
+    pub(crate) children: Option<Box<HashMap<SmolStr, u32>>>,
     /// Background children that the run has not taken yet; `None` when it takes none.
     pub(crate) background: Option<Vec<BackgroundChild>>,
     pub(crate) tool: Option<Box<ToolPart>>,

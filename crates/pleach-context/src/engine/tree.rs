@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex, OnceLock};
 
+use foldhash::HashMap;
 use pleach_core::{Branch, Map, NodePath};
-use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
 
 use super::{RunHandle, RunState};
@@ -32,7 +32,7 @@ pub(crate) struct ContextInner {
     pub(crate) output_for: Option<Arc<[NodePath]>>,
     pub(crate) is_delegate: bool,
     /// How many children of each name earlier attempts of this run have started.
-    pub(crate) earlier_children: Option<Box<FxHashMap<SmolStr, u32>>>,
+    pub(crate) earlier_children: Option<Box<HashMap<SmolStr, u32>>>,
     pub(crate) cell: Mutex<RunState>,
 }
 

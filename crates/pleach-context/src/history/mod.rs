@@ -11,6 +11,7 @@ mod runs;
 use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use foldhash::{HashMap, HashSet};
 use pleach_core::{Branch, Event, InvocationId, NodePath};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value;
@@ -33,11 +34,11 @@ use crate::ChildFailure;
 pub struct History {
     runs: Runs,
     /// Who has asked a question, the last one last.
-    askers: FxHashMap<String, Vec<Asker>>,
+    askers: HashMap<String, Vec<Asker>>,
     /// Counts what has been read, to order it.
     now: u32,
     /// The authors of the events that end a workflow: they have no path.
-    ended: FxHashSet<SmolStr>,
+    ended: HashSet<SmolStr>,
     /// The runs that are proven to be complete by what followed them.
     complete: Mutex<FxHashSet<RunKey>>,
     /// What engines keep, by run.
