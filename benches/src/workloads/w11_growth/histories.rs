@@ -7,7 +7,7 @@ use std::time::Duration;
 use pleach::prelude::*;
 use pleach::{
     BoxError, Content, CreateSession, FunctionResponse, GetSessionConfig, Map, Part, Session, SessionServiceExt as _,
-    live_events, open_questions,
+    effective_events, open_questions,
 };
 
 use super::values::{with_calls, with_keys, with_path};
@@ -25,7 +25,7 @@ pub(super) fn rows() -> Vec<Row> {
         growth("rewinds", 500, async |count| {
             let events = shared(rewound(count));
             let begin = now();
-            black_box(live_events(&events));
+            black_box(effective_events(&events));
             Ok(begin.elapsed())
         }),
         growth("run_behind_a_long_path", 500, async |segments| run_behind(vec![with_path(segments)]).await),
