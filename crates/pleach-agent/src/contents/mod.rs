@@ -60,10 +60,7 @@ pub fn conversation(events: &[Arc<Event>], view: &ConversationView<'_>) -> Vec<S
     let seen: Vec<&Arc<Event>> = live.iter().copied().filter(|event| filter.shows(event)).collect();
     let entries = compaction::apply(&seen);
     let entries = quote_others(entries, view);
-    let entries = orphans::drop_responses(entries);
-    let entries = latest::rearrange(entries);
-    let entries = history::rearrange(entries);
-    let entries = orphans::drop_calls(entries);
+    let entries = if pairs::are_in_place(&entries) { entries } else { pair(entries) };
     let leading = view.scope.and_then(|scope| task::leading_content(events, scope, view));
     leading.into_iter().chain(entries.into_iter().map(|entry| sent(entry.content, view))).collect()
 }
@@ -84,15 +81,17 @@ pub fn current_turn(events: &[Arc<Event>], view: &ConversationView<'_>) -> Vec<S
     conversation(&turn, &view)
 }
 
+/// Puts calls and responses together. The result is the same where they are together already.
+fn pair(entries: Vec<Entry<'_>>) -> Vec<Entry<'_>> {
+    let entries = orphans::drop_responses(entries);
+    let entries = latest::rearrange(entries);
+    let entries = history::rearrange(entries);
+    orphans::drop_calls(entries)
+}
+
 /// What other agents said, and the answers to their calls, become quotations.
 fn quote_others<'e>(entries: Vec<Entry<'e>>, view: &ConversationView<'_>) -> Vec<Entry<'e>> {
-    let mut callers: HashMap<&str, &'e str> = HashMap::default();
-    for entry in entries.iter().filter(|entry| entry.has_calls) {
-        if let Some(event) = entry.raw() {
-            let ids = event.function_calls().filter_map(|call| call.id.as_deref());
-            callers.extend(ids.map(|id| (id, event.author())));
-        }
-    }
+    let callers = callers_of_others(&entries, view.agent);
     let is_answer_to_another = |event: &Event| {
         event
             .function_responses()
@@ -106,6 +105,19 @@ fn quote_others<'e>(entries: Vec<Entry<'e>>, view: &ConversationView<'_>) -> Vec
         if is_other { quoted::quote(entry, view.thoughts_of_others) } else { Some(entry) }
     };
     entries.into_iter().filter_map(quote).collect()
+}
+
+/// The authors of all calls by id; empty when no other agent has called anything.
+fn callers_of_others<'e>(entries: &[Entry<'e>], agent: &str) -> HashMap<&'e str, &'e str> {
+    let mut callers = HashMap::default();
+    let calling = || entries.iter().filter(|entry| entry.has_calls).filter_map(Entry::raw);
+    if calling().any(|event| event.author() != agent && event.author() != "user") {
+        for event in calling() {
+            let ids = event.function_calls().filter_map(|call| call.id.as_deref());
+            callers.extend(ids.map(|id| (id, event.author())));
+        }
+    }
+    callers
 }
 
 fn sent(content: SharedContent, view: &ConversationView<'_>) -> SharedContent {

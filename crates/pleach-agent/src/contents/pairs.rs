@@ -1,4 +1,5 @@
 //! Which call a response answers.
+// L47–L51
 
 use foldhash::HashMap;
 use pleach_core::FunctionResponse;
@@ -35,6 +36,42 @@ impl<'c> CallIndex<'c> {
         let count = places.partition_point(|place| *place < before);
         Some(places[count.checked_sub(1)?])
     }
+}
+
+/// With more parts than this the passes that use an index are quicker than comparing all with all.
+const FEW: usize = 64;
+
+/// Returns whether calls and responses are together already, as they nearly always are: every response comes right behind
+/// the content that calls it, and every call is answered there. Only ids are compared, so this costs little.
+pub(super) fn are_in_place(entries: &[Entry<'_>]) -> bool {
+    entries.iter().enumerate().all(|(place, entry)| {
+        if !entry.has_calls && !entry.has_responses {
+            return true;
+        }
+        let before = place.checked_sub(1).map(|before| &entries[before]);
+        let after = entries.get(place + 1);
+        let is_answer = !entry.has_responses || before.is_some_and(|before| answers(entry, before));
+        let is_answered = !entry.has_calls || after.is_some_and(|after| is_answered_by(entry, after));
+        is_answer && is_answered && entry.content.parts().len() <= FEW
+    })
+}
+
+/// Whether all responses of an entry are to calls of the entry before it, which has no responses.
+fn answers(entry: &Entry<'_>, before: &Entry<'_>) -> bool {
+    !before.has_responses
+        && entry.content.function_responses().all(|response| {
+            let mut calls = before.content.function_calls();
+            full(&response.id).is_some_and(|id| calls.any(|call| call.id.as_deref() == Some(id)))
+        })
+}
+
+/// Whether all calls of an entry are answered by the entry behind it.
+fn is_answered_by(entry: &Entry<'_>, after: &Entry<'_>) -> bool {
+    !entry.has_responses
+        && entry.content.function_calls().all(|call| {
+            let mut responses = after.content.function_responses();
+            full(&call.id).is_some_and(|id| responses.any(|response| response.id.as_deref() == Some(id)))
+        })
 }
 
 pub(super) fn full(text: &Option<String>) -> Option<&str> {

@@ -343,6 +343,42 @@ fn a_long_conversation_is_shared() {
     let contents = conversation(&events, &view());
     assert_eq!(contents.len(), events.len());
     assert!(contents.iter().zip(&events).all(|(content, event)| content.is_shared_with(event)));
+    // Also when the passes that pair calls and responses have to run.
+    let events = session(&("u:question a:text+c1 a:r1 a:answer ".repeat(10_000) + "a:c2/l=2 u:more"));
+    let contents = conversation(&events, &view());
+    assert!(contents.iter().zip(&events).all(|(content, event)| content.is_shared_with(event)));
+}
+
+/// Where calls and responses are in their places, the passes that pair them change nothing.
+#[test]
+fn l47_l51_what_is_in_place_is_not_moved() {
+    let in_place = |log: &str| {
+        let events = session(log);
+        let entries: Vec<Entry<'_>> = events.iter().filter_map(Entry::of).collect();
+        let found = pairs::are_in_place(&entries);
+        let paired: Vec<SharedContent> = pair(entries.clone()).into_iter().map(|entry| entry.content).collect();
+        let before: Vec<SharedContent> = entries.into_iter().map(|entry| entry.content).collect();
+        assert!(!found || words(&paired) == words(&before), "{log}");
+        found
+    };
+    for log in ["", "u:a a:b", "u:a a:c1 a:r1", "a:c1+c2 a:r2+r1 u:a a:c1 a:r1", "a:c1+c1 a:r1 a:b"] {
+        assert!(in_place(log), "{log}");
+    }
+    for log in [
+        "a:c1",
+        "a:r1",
+        "a:c1 u:a a:r1",
+        "a:c1+c2 a:r1",
+        "a:c1 a:r1+r2",
+        "a:c a:r",
+        "a:c1 a:r1 a:r1",
+        "a:c1 a:r1+c2 a:r2",
+    ] {
+        assert!(!in_place(log), "{log}");
+    }
+    let recorded = include_str!("../../../tests/recorded/conversations.txt").lines();
+    let logs = recorded.filter_map(|row| row.split('|').nth(1));
+    assert!(logs.filter(|log| in_place(log)).count() > 20);
 }
 
 /// 1,500 random sessions, and what google-adk 2.13.0 makes of them: `tests/python/record_conversations.py` wrote them.
