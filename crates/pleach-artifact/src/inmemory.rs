@@ -44,6 +44,8 @@ impl InMemoryArtifactService {
 
     fn save(&self, req: SaveArtifact) -> ArtifactResult<i64> {
         let SaveArtifact { key, artifact, custom_metadata } = req;
+        // The scope as it is listed: a `user:` name is kept outside of the session, whose id must be good all the same.
+        validate::scope(&key.scope)?;
         let scope = scope_of(&key)?;
         refuse_reserved_session(&scope)?;
         let mime_type = mime_type(&key, &artifact)?;

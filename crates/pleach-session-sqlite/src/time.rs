@@ -1,14 +1,14 @@
 //! Times in columns: seconds as REAL, and the text of the v1 layout.
 // S61, S66.4
 
+use chrono::{DateTime, NaiveDate};
 use pleach_core::{micros, seconds};
 
-const DAY: i64 = 86_400;
 const MICROS: i64 = 1_000_000;
-/// The first and the last second the text form can say: years 1 to 9999.
-const RANGE: (i64, i64) = (-62_135_596_800, 253_402_300_799);
+/// The first and the last microsecond of the text form: years 1 to 9999.
+const RANGE: (i64, i64) = (-62_135_596_800_000_000, 253_402_300_799_999_999);
 
-/// The microsecond a time is told apart by, rounded as SQLite's `round` does it.
+/// Returns the microsecond by which times are compared, rounded like SQLite's `round`.
 pub(crate) fn instant(seconds: f64) -> i64 {
     (seconds * 1e6).round() as i64
 }
@@ -24,14 +24,10 @@ pub(crate) fn parse(text: &str) -> Option<f64> {
     parse_date_time(text.as_bytes()).map(seconds)
 }
 
-/// Writes seconds since the epoch as the v1 layout has them: UTC, always six digits, so that they compare as text.
+/// Formats seconds since the epoch for the v1 layout: UTC, always six digits, so that they compare as text.
 pub(crate) fn to_text(time: f64) -> String {
-    let time = micros(time).clamp(RANGE.0 * MICROS, RANGE.1 * MICROS + MICROS - 1);
-    let (whole, fraction) = (time.div_euclid(MICROS), time.rem_euclid(MICROS));
-    let (days, second) = (whole.div_euclid(DAY), whole.rem_euclid(DAY));
-    let (year, month, day) = date_of(days);
-    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}.{fraction:06}")
+    let time = DateTime::from_timestamp_micros(micros(time).clamp(RANGE.0, RANGE.1)).unwrap_or_default();
+    time.format("%Y-%m-%d %H:%M:%S%.6f").to_string()
 }
 
 fn parse_date_time(text: &[u8]) -> Option<i64> {
@@ -41,14 +37,11 @@ fn parse_date_time(text: &[u8]) -> Option<i64> {
     {
         return None;
     }
-    let days = days_of(digits(text, 0..4)?, digits(text, 5..7)?, digits(text, 8..10)?)?;
-    let (hour, minute, second) = (digits(text, 11..13)?, digits(text, 14..16)?, digits(text, 17..19)?);
-    if hour > 23 || minute > 59 || second > 59 {
-        return None;
-    }
+    let number = |range| digits(text, range).and_then(|number| u32::try_from(number).ok());
+    let date = NaiveDate::from_ymd_opt(number(0..4)?.cast_signed(), number(5..7)?, number(8..10)?)?;
+    let local = date.and_hms_opt(number(11..13)?, number(14..16)?, number(17..19)?)?.and_utc();
     let (fraction, rest) = fraction(&text[19..])?;
-    let utc = days * DAY + hour * 3600 + minute * 60 + second - offset(rest)?;
-    Some(utc * MICROS + fraction)
+    Some((local.timestamp() - offset(rest)?) * MICROS + fraction)
 }
 
 fn digits(text: &[u8], range: std::ops::Range<usize>) -> Option<i64> {
@@ -57,7 +50,7 @@ fn digits(text: &[u8], range: std::ops::Range<usize>) -> Option<i64> {
         .try_fold(0, |number, byte| byte.is_ascii_digit().then(|| number * 10 + i64::from(byte - b'0')))
 }
 
-/// The microseconds behind the point, and what follows them; further digits are dropped.
+/// Reads the fraction in microseconds, and returns what follows it; further digits are dropped.
 fn fraction(text: &[u8]) -> Option<(i64, &[u8])> {
     let Some(text) = text.strip_prefix(b".") else {
         return Some((0, text));
@@ -69,7 +62,7 @@ fn fraction(text: &[u8]) -> Option<(i64, &[u8])> {
     Some((digits(text, 0..used)? * scale, &text[length..]))
 }
 
-/// The seconds a zone is ahead of UTC; no zone means UTC.
+/// Returns the seconds that a zone is ahead of UTC; no zone means UTC.
 fn offset(zone: &[u8]) -> Option<i64> {
     let sign = match zone.first() {
         None => return Some(0),
@@ -85,30 +78,6 @@ fn offset(zone: &[u8]) -> Option<i64> {
         _ => return None,
     };
     Some(sign * (digits(zone, 1..3)? * 3600 + minutes * 60))
-}
-
-/// Days since 1970-01-01 of a date, by counting years from March so that the leap day comes last.
-fn days_of(year: i64, month: i64, day: i64) -> Option<i64> {
-    if !(1..=12).contains(&month) || !(1..=31).contains(&day) {
-        return None;
-    }
-    let year = if month <= 2 { year - 1 } else { year };
-    let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));
-    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    Some(era * 146_097 + day_of_era - 719_468)
-}
-
-/// The reverse of [`days_of`].
-fn date_of(days: i64) -> (i64, i64, i64) {
-    let days = days + 719_468;
-    let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let march_month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * march_month + 2) / 5 + 1;
-    let month = if march_month < 10 { march_month + 3 } else { march_month - 9 };
-    (year_of_era + era * 400 + i64::from(month <= 2), month, day)
 }
 
 #[cfg(test)]
@@ -133,7 +102,15 @@ mod tests {
 
     #[test]
     fn case_90_junk_is_no_time() {
-        for text in ["junk", "", "2025-13-01 00:00:00", "2025-10-09", "2025-10-09 08:53:21.", "2025-10-09 08:53:21x"] {
+        for text in [
+            "junk",
+            "",
+            "2025-13-01 00:00:00",
+            "2025-02-30 00:00:00",
+            "2025-10-09",
+            "2025-10-09 08:53:21.",
+            "2025-10-09 08:53:21x",
+        ] {
             assert_eq!(parse(text), None, "{text}");
         }
     }

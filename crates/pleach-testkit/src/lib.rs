@@ -11,6 +11,6 @@ mod seq_ids;
 mod strict;
 
 pub use fixed_clock::FixedClock;
-pub use memory::peak_memory;
+pub use memory::{check_copies_of_a_large_event, peak_memory};
 pub use seq_ids::SeqIds;
 pub use strict::StrictSessionService;

@@ -1,5 +1,16 @@
 //! How much memory a test takes.
 
+use std::sync::Arc;
+
+use pleach_core::{Content, SessionKey};
+use pleach_session::SessionService;
+use serde_json::json;
+
+use crate::contract::{created, event, loaded};
+
+/// The size of the event of [`check_copies_of_a_large_event`], in bytes.
+const LARGE: usize = 100_000_000;
+
 /// The highest resident memory of this process since the last reset, in bytes; 0 where the system does not show it.
 ///
 /// For a test that is alone in its process.
@@ -13,4 +24,33 @@ pub fn peak_memory(reset: bool) -> usize {
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let kilobytes = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<usize>().ok());
     kilobytes.unwrap_or(0) * 1024
+}
+
+/// Appends an event of 100 MB with one service that `open` makes, loads it with another, and checks how many copies of it each
+/// of them holds at a time: 4.3 while appending, 3.3 while loading, the event itself among them.
+///
+/// Does nothing without the variable `PLEACH_TEST_LARGE`. For a test that is alone in its process.
+///
+/// # Panics
+/// When there are more copies, or the service fails.
+pub async fn check_copies_of_a_large_event<S: SessionService>(open: impl AsyncFn() -> S, key: &SessionKey) {
+    if std::env::var_os("PLEACH_TEST_LARGE").is_none() {
+        eprintln!("SKIPPED: PLEACH_TEST_LARGE is not set");
+        return;
+    }
+    let service = open().await;
+    let mut session = created(&service, key, json!({})).await;
+    let before = peak_memory(true);
+    let sent = Arc::new(event("e1", 1.0).with_content(Content::user("x".repeat(LARGE))));
+    service.append(&mut session.head, sent).await.expect("the event is stored");
+    let appended = peak_memory(false) - before;
+    drop((session, service));
+    let service = open().await;
+    let before = peak_memory(true);
+    let session = loaded(&service, key).await;
+    let read = peak_memory(false) - before;
+    assert_eq!(session.events.len(), 1);
+    eprintln!("append: {:.1} x, load: {:.1} x", appended as f64 / LARGE as f64, read as f64 / LARGE as f64);
+    assert!(appended < LARGE * 43 / 10, "{appended}");
+    assert!(read < LARGE * 33 / 10, "{read}");
 }

@@ -1,4 +1,6 @@
 //! The command line of `interop`, and what each call does.
+//!
+//! It is read without lexopt, because a session id may look like an option: `--c` is one here.
 
 use std::ffi::OsString;
 use std::io::Read as _;

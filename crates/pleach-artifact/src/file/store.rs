@@ -11,7 +11,9 @@ use super::layout::{self, ArtifactFolder, METADATA};
 use super::metadata::Metadata;
 use super::private;
 use crate::reference::rewind_tombstone;
-use crate::{ArtifactError, ArtifactKey, ArtifactResult, ArtifactScope, ArtifactVersion, SaveArtifact, USER_PREFIX};
+use crate::{
+    ArtifactError, ArtifactKey, ArtifactResult, ArtifactScope, ArtifactVersion, SaveArtifact, USER_PREFIX, validate,
+};
 
 const DEFAULT_MIME_TYPE: &str = "application/octet-stream";
 
@@ -29,6 +31,8 @@ impl Store {
     }
 
     pub(super) fn save(&self, req: &SaveArtifact) -> ArtifactResult<i64> {
+        // The scope as it is listed: a `user:` name is kept outside of the session, whose id must be good all the same.
+        validate::scope(&req.key.scope)?;
         let content = Content::of(req)?;
         let folder = self.folder(&req.key)?;
         layout::refuse_reserved(&req.key.filename)?;

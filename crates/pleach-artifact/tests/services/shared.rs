@@ -35,6 +35,7 @@ rules!(
     s74_a_part_without_content_is_refused,
     s76_the_tombstone_is_a_version_that_loads_as_none,
     s77_ids_that_leave_their_folder_are_refused,
+    s77_what_is_saved_can_be_listed_in_its_scope,
     names_nest_without_disturbing_each_other,
     apps_users_and_sessions_are_apart,
 );
@@ -121,6 +122,21 @@ async fn s77_ids_that_leave_their_folder_are_refused(service: &dyn ArtifactServi
         assert!(service.delete_artifact(&key).await.is_err());
         assert!(service.list_artifact_keys(&scope).await.is_err());
     }
+}
+
+/// A `user:` name is kept outside of the session, and used to be saved under session ids that no listing takes.
+async fn s77_what_is_saved_can_be_listed_in_its_scope(service: &dyn ArtifactService) {
+    for session in ["..", "/s", "a//b", " ", "a\0", "a/versions", "user", "s1"] {
+        let scope = ArtifactScope::session(&SessionKey::new("app", "u1", session));
+        for name in ["user:f", "f"] {
+            let saved = service.save_artifact(SaveArtifact::new(scope.artifact(name), "x")).await;
+            let listed = service.list_artifact_keys(&scope).await;
+            let is_listed = listed.is_ok_and(|names| names.iter().any(|listed| listed == name));
+            assert_eq!(saved.is_ok(), is_listed, "{session:?}: {name}");
+        }
+    }
+    let user = service.list_artifact_keys(&ArtifactScope::user("app", "u1")).await.expect("names");
+    assert_eq!(user, ["user:f"]);
 }
 
 async fn names_nest_without_disturbing_each_other(service: &dyn ArtifactService) {

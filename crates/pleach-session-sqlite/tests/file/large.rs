@@ -2,6 +2,8 @@
 
 use pleach_core::{Content, Event};
 use pleach_session::{GetSessionConfig, SessionService as _, SessionServiceExt as _, Since};
+#[cfg(target_os = "linux")]
+use pleach_testkit::check_copies_of_a_large_event;
 use pleach_testkit::contract::{CREATED, created, event, ids, loaded};
 use serde_json::json;
 
@@ -77,26 +79,6 @@ async fn d1_a_long_document_without_id_and_time_has_those_of_its_columns() {
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn d1_an_event_of_a_hundred_megabytes_takes_few_copies() {
-    if std::env::var_os("PLEACH_TEST_LARGE").is_none() {
-        eprintln!("SKIPPED: PLEACH_TEST_LARGE is not set");
-        return;
-    }
-    use pleach_testkit::peak_memory;
-    const SIZE: usize = 100_000_000;
     let place = Place::new();
-    let service = place.open().await;
-    let mut session = created(&service, &key("s"), json!({})).await;
-    let before = peak_memory(true);
-    let sent = std::sync::Arc::new(large("e1", 1.0, SIZE));
-    service.append(&mut session.head, sent).await.unwrap();
-    let appended = peak_memory(false) - before;
-    drop((session, service));
-    let service = place.open().await;
-    let before = peak_memory(true);
-    let session = loaded(&service, &key("s")).await;
-    let read = peak_memory(false) - before;
-    assert_eq!(session.events.len(), 1);
-    eprintln!("append: {:.1} x, load: {:.1} x", appended as f64 / SIZE as f64, read as f64 / SIZE as f64);
-    assert!(appended < SIZE * 43 / 10, "{appended}");
-    assert!(read < SIZE * 33 / 10, "{read}");
+    check_copies_of_a_large_event(async || place.open().await, &key("s")).await;
 }
