@@ -18,7 +18,7 @@ pub enum ArtifactError {
         /// The name as given.
         filename: String,
     },
-    /// An app, user or session id could lead to somebody else's files.
+    /// An app, user or session id could lead to other users' files.
     // S77
     InvalidId {
         /// `app_name`, `user_id` or `session_id`.
@@ -70,7 +70,7 @@ pub enum ArtifactError {
     Storage {
         /// The service's name.
         backend: &'static str,
-        /// What the storage said.
+        /// The error of the storage.
         source: BoxError,
     },
 }
@@ -117,7 +117,7 @@ impl std::error::Error for ArtifactError {}
 impl ArtifactError {
     /// Returns the stable name of the error for event error codes and HTTP bodies.
     ///
-    /// Everything that is the caller's fault has ADK's `InputValidationError`.
+    /// All faults of the caller have ADK's `InputValidationError`.
     pub fn code(&self) -> &'static str {
         match self {
             Self::MissingSession { .. }

@@ -10,9 +10,9 @@ use crate::{
     ArtifactError, ArtifactKey, ArtifactResult, ArtifactScope, ArtifactService, ArtifactVersion, SaveArtifact, validate,
 };
 
-/// Keeps artifacts in memory; they are gone with the process. Safe to share between threads.
+/// Stores artifacts in memory; they end with the process. Safe to share between threads.
 ///
-/// Besides bytes and text it takes references to files, and follows those to other artifacts.
+/// Besides bytes and text it accepts references to files, and follows those to other artifacts.
 ///
 /// ADK: `InMemoryArtifactService`
 // S74, S75
@@ -32,7 +32,7 @@ struct Stored {
 }
 
 impl InMemoryArtifactService {
-    /// Makes an empty service; `clock` tells when versions are created.
+    /// Makes an empty service; `clock` gives the creation times of versions.
     pub fn with_clock(clock: Arc<dyn Clock>) -> Self {
         Self { clock, scopes: Mutex::default() }
     }
@@ -44,7 +44,7 @@ impl InMemoryArtifactService {
 
     fn save(&self, req: SaveArtifact) -> ArtifactResult<i64> {
         let SaveArtifact { key, artifact, custom_metadata } = req;
-        // The scope as it is listed: a `user:` name is kept outside of the session, whose id must be good all the same.
+        // The whole scope, as in listings: a `user:` name is stored outside of the session, whose id must be valid all the same.
         validate::scope(&key.scope)?;
         let scope = scope_of(&key)?;
         refuse_reserved_session(&scope)?;
@@ -133,7 +133,7 @@ impl InMemoryArtifactService {
     }
 }
 
-/// Where an artifact is kept: with its user when its name says so, else with its session.
+/// Returns the scope that stores an artifact: its user's if the name has the prefix, else its session's.
 // S72, S73
 fn scope_of(key: &ArtifactKey) -> ArtifactResult<ArtifactScope> {
     validate::app_and_user(&key.scope.app_name, &key.scope.user_id)?;
@@ -149,7 +149,7 @@ fn scope_of(key: &ArtifactKey) -> ArtifactResult<ArtifactScope> {
     Ok(key.scope.clone())
 }
 
-/// A session called `user` is the user's namespace in the flat layouts of ADK's services.
+/// Refuses a session called `user`, which is the user's namespace in the flat layouts of ADK's services.
 // S77
 fn refuse_reserved_session(scope: &ArtifactScope) -> ArtifactResult<()> {
     let session = scope.session_id.as_ref().map(|s| s.as_str());
@@ -163,7 +163,7 @@ fn refuse_reserved_session(scope: &ArtifactScope) -> ArtifactResult<()> {
     }
 }
 
-/// The media type to remember; refuses parts without content and references that lead elsewhere.
+/// Returns the media type to store; refuses parts without content and references to other users.
 // S74
 fn mime_type(key: &ArtifactKey, part: &Part) -> ArtifactResult<Option<String>> {
     let reference = reference::of(part);
@@ -177,7 +177,7 @@ fn mime_type(key: &ArtifactKey, part: &Part) -> ArtifactResult<Option<String>> {
         return Ok(Some("text/plain".to_owned()));
     }
     match &part.file_data {
-        // What a reference leads to is known when it is followed.
+        // The media type is that of the target, which is read when the reference is followed.
         Some(_) if reference.is_some() => Ok(None),
         Some(file) => Ok(file.mime_type.clone()),
         None => Err(ArtifactError::UnsupportedPart {

@@ -1,4 +1,4 @@
-//! Where an artifact belongs and how it is called.
+//! [`ArtifactScope`] and [`ArtifactKey`]: the owner and the name of an artifact.
 
 use std::fmt;
 
@@ -8,29 +8,29 @@ use pleach_core::{AppName, SessionId, SessionKey, UserId};
 // S72
 pub const USER_PREFIX: &str = "user:";
 
-/// Whose artifacts are meant: those of a user of an app, or of one of the user's sessions.
+/// The owner of artifacts: a user of an app, or one of the user's sessions.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ArtifactScope {
     /// The app.
     pub app_name: AppName,
     /// The user of the app.
     pub user_id: UserId,
-    /// The session of the user, if one is meant.
+    /// The session of the user; `None` for the user's own artifacts.
     pub session_id: Option<SessionId>,
 }
 
 impl ArtifactScope {
-    /// The artifacts of a user, outside of every session.
+    /// Makes the scope of a user, outside of every session.
     pub fn user(app_name: impl Into<AppName>, user_id: impl Into<UserId>) -> Self {
         Self { app_name: app_name.into(), user_id: user_id.into(), session_id: None }
     }
 
-    /// The artifacts of a session.
+    /// Makes the scope of a session.
     pub fn session(key: &SessionKey) -> Self {
         Self { session_id: Some(key.session_id.clone()), ..Self::user(key.app_name.clone(), key.user_id.clone()) }
     }
 
-    /// The key of one artifact in this scope.
+    /// Returns the key of one artifact in this scope.
     pub fn artifact(&self, filename: impl Into<String>) -> ArtifactKey {
         ArtifactKey { scope: self.clone(), filename: filename.into() }
     }
@@ -45,14 +45,14 @@ impl From<&SessionKey> for ArtifactScope {
 /// One artifact: a scope and a name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ArtifactKey {
-    /// Whose artifact it is.
+    /// The owner.
     pub scope: ArtifactScope,
     /// Its name; may contain `/`, and `user:` in front puts it into the user's namespace.
     pub filename: String,
 }
 
 impl ArtifactKey {
-    /// Returns whether the name itself says that the artifact is the user's.
+    /// Returns whether the name has the prefix of the user's own artifacts.
     // S72
     pub fn has_user_prefix(&self) -> bool {
         self.filename.starts_with(USER_PREFIX)

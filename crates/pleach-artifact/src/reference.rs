@@ -1,4 +1,4 @@
-//! References from one artifact to another, and the mark a rewind leaves.
+//! References from one artifact to another, and the tombstone of a rewind.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use crate::{ArtifactError, ArtifactKey, ArtifactResult, ArtifactScope};
 
 const SCHEME: &str = "artifact://";
 
-/// How many references a single load follows.
+/// The maximum of references that a load follows.
 // S75
 pub(crate) const MAX_HOPS: usize = 5;
 
@@ -57,12 +57,12 @@ impl ArtifactReference {
             return None;
         }
         let scope = ArtifactScope { session_id: session_id.map(Into::into), ..ArtifactScope::user(app_name, user_id) };
-        // A number beyond `i64` names a version that no artifact has, which is no fault of the text.
+        // A number beyond `i64` is valid text, but no artifact has such a version.
         Some(Self { key: scope.artifact(filename), version: version.parse().unwrap_or(i64::MAX) })
     }
 
-    /// Reads a reference held by an artifact of `from`, and makes sure it stays with the same user and, if it names a
-    /// session, in the same session.
+    /// Reads a reference in an artifact of `from`, and checks that it refers to the same user and, if it names a session, to the
+    /// same session.
     pub(crate) fn parse_within(uri: &str, from: &ArtifactScope) -> ArtifactResult<Self> {
         let reference = Self::parse(uri)?;
         let to = &reference.key.scope;
@@ -86,7 +86,7 @@ impl fmt::Display for ArtifactReference {
     }
 }
 
-/// The path that references and the URIs of the in-memory service share.
+/// The path in references and in the URIs of the in-memory service.
 pub(crate) struct ReferencePath<'a>(pub(crate) &'a ArtifactKey, pub(crate) i64);
 
 impl fmt::Display for ReferencePath<'_> {
@@ -107,7 +107,7 @@ fn segment(text: &str) -> Option<(&str, &str, &str)> {
     (end > 0).then(|| (&text[..end], word, rest))
 }
 
-/// The reference a part holds, if it holds one.
+/// Returns the reference in a part, if there is one.
 pub(crate) fn of(part: &Part) -> Option<&str> {
     part.file_data.as_ref()?.file_uri.as_deref().filter(|uri| uri.starts_with(SCHEME))
 }
@@ -118,7 +118,7 @@ pub(crate) fn refused(uri: &str, reason: &'static str) -> ArtifactError {
 
 /// Returns the part that a rewind stores in place of an artifact that did not exist yet.
 ///
-/// It is a version like any other, but loads as absent.
+/// It is an ordinary version that loads as absent.
 // S76
 pub fn rewind_tombstone() -> Part {
     Part::bytes("application/octet-stream", Vec::new())

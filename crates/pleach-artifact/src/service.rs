@@ -39,10 +39,10 @@ pub trait ArtifactService: fmt::Debug + Send + Sync + 'static {
 
     /// Returns a version, the newest when none is named; `None` when there is none.
     ///
-    /// A version that holds the mark of a rewind counts as `None` too.
+    /// A version with the tombstone of a rewind counts as `None`, too.
     ///
     /// # Errors
-    /// As for saving, and `Corrupt` when what is stored cannot be read.
+    /// As for saving, and `Corrupt` when stored data cannot be read.
     // S76
     fn load_artifact<'a>(
         &'a self,
@@ -57,7 +57,7 @@ pub trait ArtifactService: fmt::Debug + Send + Sync + 'static {
     // S72
     fn list_artifact_keys<'a>(&'a self, scope: &'a ArtifactScope) -> BoxFuture<'a, ArtifactResult<Vec<String>>>;
 
-    /// Removes all versions; the next save starts at 0 again. Removing what is not there succeeds.
+    /// Removes all versions; the next save starts at 0 again. Removing a missing artifact succeeds.
     ///
     /// # Errors
     /// As for saving.
@@ -70,7 +70,7 @@ pub trait ArtifactService: fmt::Debug + Send + Sync + 'static {
     /// As for saving.
     fn list_versions<'a>(&'a self, key: &'a ArtifactKey) -> BoxFuture<'a, ArtifactResult<Vec<i64>>>;
 
-    /// Returns what is known about every version, smallest first.
+    /// Returns the metadata of every version, smallest first.
     ///
     /// # Errors
     /// As for loading.
@@ -79,7 +79,7 @@ pub trait ArtifactService: fmt::Debug + Send + Sync + 'static {
         key: &'a ArtifactKey,
     ) -> BoxFuture<'a, ArtifactResult<Vec<ArtifactVersion>>>;
 
-    /// Returns what is known about a version, the newest when none is named.
+    /// Returns the metadata of a version, the newest when none is named.
     ///
     /// # Errors
     /// As for loading.
@@ -134,12 +134,12 @@ impl<S: ArtifactService + ?Sized> ArtifactService for Arc<S> {
 /// A request to store a new version of an artifact.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SaveArtifact {
-    /// Which artifact.
+    /// The artifact.
     pub key: ArtifactKey,
     /// Its content: inline bytes or text; a service may also take a reference to a file.
     // S74
     pub artifact: Part,
-    /// Anything the application wants to find again with the version.
+    /// The application's own metadata of the version.
     pub custom_metadata: Map,
 }
 
@@ -156,7 +156,7 @@ impl SaveArtifact {
     }
 }
 
-/// What is known about one version of an artifact.
+/// The metadata of one version of an artifact.
 ///
 /// JSON: `{version, canonical_uri, custom_metadata, create_time, mime_type}`, camelCase over HTTP, the media type left
 /// out when there is none.
@@ -167,10 +167,10 @@ impl SaveArtifact {
 pub struct ArtifactVersion {
     /// The number of the version.
     pub version: i64,
-    /// Where the service keeps it.
+    /// The service's own URI of the version.
     #[serde(alias = "canonicalUri")]
     pub canonical_uri: String,
-    /// What the application gave when saving.
+    /// The application's own metadata, as given when saving.
     #[serde(alias = "customMetadata", default)]
     pub custom_metadata: Map,
     /// When it was saved, in seconds since the epoch.

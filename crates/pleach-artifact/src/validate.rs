@@ -1,4 +1,4 @@
-//! Which ids may become part of a path or a reference.
+//! Validation of ids that become part of a path or a reference.
 // S77
 
 use pleach_core::{AppName, SessionId, UserId};
@@ -32,7 +32,7 @@ fn id(field: &'static str, value: &str) -> ArtifactResult<()> {
     }
 }
 
-/// What is wrong with an id, if anything.
+/// Returns the fault of an id, if it has one.
 fn fault(value: &str) -> Option<&'static str> {
     if value.chars().all(is_blank) {
         return Some("must not be empty");
@@ -61,18 +61,18 @@ fn fault(value: &str) -> Option<&'static str> {
     None
 }
 
-/// Whether the text starts like `C:`.
+/// Returns whether the text starts like `C:`.
 pub(crate) fn has_drive(value: &str) -> bool {
     let bytes = value.as_bytes();
     bytes.first().is_some_and(u8::is_ascii_alphabetic) && bytes.get(1) == Some(&b':')
 }
 
-/// Whether Python's `str.strip` takes it away.
+/// Returns whether Python's `str.strip` removes the character.
 pub(crate) fn is_blank(c: char) -> bool {
     c.is_whitespace() || ('\x1c'..='\x1f').contains(&c)
 }
 
-/// The text as file systems that ignore case compare it, as far as the reserved words go: `verſions` is `versions`.
+/// Folds the text like file systems that ignore case, as far as it matters for reserved words: `verſions` is `versions`.
 pub(crate) fn folded(text: &str) -> String {
     text.to_lowercase().replace('ſ', "s").replace('ß', "ss")
 }

@@ -1,4 +1,4 @@
-//! What a failed statement means to the caller.
+//! Classification of failed statements, and the errors of callers.
 
 use std::fmt;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use pleach_core::BoxError;
 use pleach_memory::MemoryError;
 
-/// The file as errors name it.
+/// The name of the file in errors.
 #[derive(Clone, Debug)]
 pub(crate) struct File(Arc<str>);
 
@@ -42,7 +42,7 @@ impl File {
         MemoryError::Unavailable { what: self.to_string(), source: source.into() }
     }
 
-    /// A stored value that cannot be read; `place` says where it stands.
+    /// Makes the error for a stored value that cannot be read; `place` is its row and column.
     pub(crate) fn corrupt(&self, place: impl fmt::Display, source: impl Into<BoxError>) -> MemoryError {
         MemoryError::Corrupt { what: format!("{place} in {self}"), source: source.into() }
     }
@@ -62,9 +62,9 @@ impl fmt::Display for File {
 /// What a failed statement says about the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// Somebody else holds the lock; nothing happened.
+    /// Another connection holds the lock; nothing was written.
     Busy,
-    /// The file is not a database, or a broken one.
+    /// The file is not a database, or a damaged one.
     Damaged,
     /// The file cannot be reached or written.
     Unavailable,

@@ -1,7 +1,7 @@
 //! Memory in an SQLite file, in the tables google-adk's `SqliteMemoryService` reads and writes.
 //!
 //! Owns the file: its tables, its full-text index, and the words that index is asked for. What a memory service is,
-//! stands in `pleach-memory`.
+//! is in `pleach-memory`.
 
 mod fault;
 mod options;

@@ -1,4 +1,4 @@
-//! How an SQLite memory file is used.
+//! [`SqliteMemoryOptions`].
 
 use std::time::Duration;
 
@@ -18,12 +18,12 @@ impl Default for SqliteMemoryOptions {
 }
 
 impl SqliteMemoryOptions {
-    /// Three seconds of patience, full-text search, 50 results, 256 KiB of searchable text per event.
+    /// A busy timeout of three seconds, full-text search, 50 results, 256 KiB of searchable text per event.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// How long to wait for other processes that hold the file's lock before failing as `Locked`.
+    /// Sets how long to wait for other processes that hold the file's lock before failing as `Locked`.
     pub fn with_busy_timeout(mut self, timeout: Duration) -> Self {
         self.busy_timeout = timeout;
         self

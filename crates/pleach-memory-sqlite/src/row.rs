@@ -33,7 +33,7 @@ impl NewRow {
         let content_json = serde_json::to_string(content)?;
         let event_id = match event.id().is_empty() {
             false => event.id().to_string(),
-            // The same event must be known again, although nobody named it.
+            // The same event must be recognised although it has no id.
             true => digest(&format!("{author}:{timestamp:?}:{content_json}")),
         };
         Ok(Self { event_id, author, timestamp, content_json, search_text })

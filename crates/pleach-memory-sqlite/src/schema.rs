@@ -67,7 +67,7 @@ impl Found {
     }
 }
 
-/// Refuses other programs' files, turns WAL on and creates what is missing. Tells whether full texts can be searched.
+/// Refuses other programs' files, turns WAL on and creates missing tables. Returns whether full-text search is available.
 ///
 /// A complete file is not written to, so one that must not be written can be opened, too.
 pub(crate) async fn prepare(pool: &SqlitePool, file: &File, full_text: bool) -> MemoryResult<bool> {

@@ -14,13 +14,13 @@ use crate::options::SqliteMemoryOptions;
 use crate::row::{self, NewRow};
 use crate::{private, schema, words};
 
-/// Under this session stands what comes from none that is known.
+/// The session id of entries that come from no known session.
 const UNKNOWN_SESSION: &str = "__unknown_session_id__";
 
 /// How many searches run at the same time.
 const READ_CONNECTIONS: u32 = 4;
 
-/// How long additions of this process wait for each other, on top of the patience with other processes.
+/// How long additions of this process wait for each other, in addition to the busy timeout.
 const QUEUE_PATIENCE: Duration = Duration::from_secs(30);
 
 /// Memory in an SQLite file, searched by words. ADK: `SqliteMemoryService`.
@@ -95,7 +95,7 @@ impl SqliteMemoryService {
             .synchronous(SqliteSynchronous::Normal)
             .busy_timeout(options.busy_timeout)
             .disable_statement_logging();
-        // No timers: a pool outlives the runtime that happened to open it.
+        // No timers, because a pool may outlive the runtime that opened it.
         let pool = SqlitePoolOptions::new()
             .test_before_acquire(false)
             .idle_timeout(None)
@@ -110,7 +110,7 @@ impl SqliteMemoryService {
     /// Closes the file, after the operations under way; later ones fail as `Unavailable`.
     ///
     /// # Cancel safety
-    /// Closing goes on when the future is dropped.
+    /// Closing continues when the future is dropped.
     pub async fn close(&self) {
         self.readers.close().await;
         self.writer.close().await;

@@ -1,4 +1,4 @@
-//! What can go wrong with a memory.
+//! [`MemoryError`].
 
 use std::fmt;
 
@@ -17,25 +17,25 @@ pub enum MemoryError {
         /// The method that was called.
         operation: &'static str,
     },
-    /// What is stored cannot be understood.
+    /// Stored data cannot be read.
     Corrupt {
         /// The file or value at fault.
         what: String,
-        /// What the reader said.
+        /// The error of the reader.
         source: BoxError,
     },
-    /// Others kept the storage locked until the deadline passed; trying again may help.
+    /// Other writers kept the storage locked until the deadline; trying again may help.
     Locked {
         /// The file at fault.
         what: String,
-        /// What the driver said.
+        /// The error of the driver.
         source: BoxError,
     },
     /// The storage cannot be reached or written.
     Unavailable {
         /// The file at fault.
         what: String,
-        /// What the driver said.
+        /// The error of the driver.
         source: BoxError,
     },
     /// The storage is sound but made for another program or version.
@@ -49,7 +49,7 @@ pub enum MemoryError {
     Storage {
         /// The service's name.
         backend: &'static str,
-        /// What the storage said.
+        /// The error of the storage.
         source: BoxError,
     },
 }

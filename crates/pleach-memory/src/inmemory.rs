@@ -1,4 +1,4 @@
-//! A memory in the process, searched by keywords.
+//! [`InMemoryMemoryService`]: keyword search in process memory.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -12,15 +12,14 @@ use crate::{
     words,
 };
 
-/// How many entries a search returns at most.
+/// The maximum of entries that a search returns.
 // S81
 const MAX_RESULTS: usize = 10;
 
-/// Remembers events in memory and finds them by the words they share with a question. Safe to share between threads.
+/// Stores events in memory and finds them by the words that they share with a query. Safe to share between threads.
 ///
-/// The more different words of the question an event contains, the earlier it is found; events that match equally come
-/// in the order they were added. A word matches whole words only, except that a word that is not ASCII also matches
-/// inside of longer ones.
+/// Events are ranked by the number of distinct words of the query that they contain; equal ones are in the order of their
+/// addition. A word matches whole words only, except that a word that is not ASCII also matches inside of longer ones.
 ///
 /// ADK: `InMemoryMemoryService`
 // S81
@@ -29,14 +28,14 @@ pub struct InMemoryMemoryService {
     users: Mutex<HashMap<(AppName, UserId), Memory>>,
 }
 
-/// What one user said. Events of unknown origin are held under `None`.
+/// The events of one user. Those without a session are stored under `None`.
 #[derive(Debug, Default)]
 struct Memory {
     sessions: IndexMap<Option<SessionId>, Vec<Remembered>>,
     forgotten: HashSet<EventId>,
 }
 
-/// An event with what it is found by.
+/// An event with its searchable words.
 #[derive(Debug)]
 struct Remembered {
     event: Arc<Event>,
@@ -52,7 +51,7 @@ impl InMemoryMemoryService {
     }
 
     fn users(&self) -> MutexGuard<'_, HashMap<(AppName, UserId), Memory>> {
-        // Nothing between two changes of a memory can panic and leave it half changed.
+        // No code that holds the lock panics between two changes.
         self.users.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -116,7 +115,7 @@ impl InMemoryMemoryService {
     }
 }
 
-/// The events that say something, ready to be found.
+/// Returns the events that have text, with their words.
 fn remember(events: &[Arc<Event>], custom_metadata: &Map) -> impl Iterator<Item = Remembered> {
     events.iter().filter_map(|event| {
         let parts = event.content()?.parts();
@@ -136,7 +135,7 @@ fn remember(events: &[Arc<Event>], custom_metadata: &Map) -> impl Iterator<Item 
 }
 
 impl Remembered {
-    /// How many words of the question the event contains.
+    /// Returns the number of words of the query that the event contains.
     fn score(&self, query: &HashSet<String>) -> usize {
         let contains = |word: &String| !word.is_ascii() && self.lower.contains(word.as_str());
         query.iter().filter(|word| self.words.contains(*word) || contains(word)).count()

@@ -1,4 +1,4 @@
-//! Memory: what was said in earlier sessions, found again by a question.
+//! Memory: search in the messages of earlier sessions.
 //!
 //! Owns the [`MemoryService`] trait and [`InMemoryMemoryService`], which searches by keywords, and what every service
 //! that searches by words needs: [`words`] and [`local_time`]. A memory is recall, not storage: the events themselves

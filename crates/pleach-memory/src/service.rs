@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{MemoryError, MemoryResult};
 
-/// Remembers what was said, for a user of an app, across sessions.
+/// Stores the messages of a user's sessions and searches in them.
 ///
-/// Only events whose content has parts are remembered.
+/// Only events whose content has parts are stored.
 ///
 /// # Example
 /// ```
@@ -26,13 +26,13 @@ use crate::{MemoryError, MemoryResult};
 /// ADK: `BaseMemoryService`
 // S80
 pub trait MemoryService: fmt::Debug + Send + Sync + 'static {
-    /// Remembers a session as it is now, in place of what was held for it before.
+    /// Stores the current events of a session, in place of those that were stored for it before.
     ///
     /// # Errors
     /// `Storage` when the storage failed.
     fn add_session_to_memory<'a>(&'a self, session: &'a Session) -> BoxFuture<'a, MemoryResult<()>>;
 
-    /// Remembers some more events; those already held are left alone.
+    /// Stores more events; those already stored do not change.
     ///
     /// # Errors
     /// `Unsupported` unless the service overrides it; `Storage`.
@@ -41,7 +41,7 @@ pub trait MemoryService: fmt::Debug + Send + Sync + 'static {
         unsupported("add_events_to_memory")
     }
 
-    /// Remembers entries that come from no session.
+    /// Stores entries that come from no session.
     ///
     /// # Errors
     /// `Unsupported` unless the service overrides it; `Storage`.
@@ -50,13 +50,13 @@ pub trait MemoryService: fmt::Debug + Send + Sync + 'static {
         unsupported("add_memory")
     }
 
-    /// Finds what was said about a question, best match first.
+    /// Finds the entries that match a query, best match first.
     ///
     /// # Errors
     /// `Storage` when the storage failed.
     fn search_memory(&self, req: SearchMemory) -> BoxFuture<'_, MemoryResult<SearchMemoryResponse>>;
 
-    /// Forgets one entry, also for later additions of its session; forgetting what is not there succeeds.
+    /// Removes one entry, also from later additions of its session. Removing a missing entry succeeds.
     ///
     /// # Errors
     /// `Unsupported` unless the service overrides it; `Storage`.
@@ -92,18 +92,18 @@ impl<S: MemoryService + ?Sized> MemoryService for Arc<S> {
     }
 }
 
-/// A request to remember events.
+/// A request to store events.
 #[derive(Clone, Debug)]
 pub struct AddEvents {
     /// The app.
     pub app_name: AppName,
-    /// The user whose memory it is.
+    /// The user who owns the memory.
     pub user_id: UserId,
     /// The session they come from, if that is known.
     pub session_id: Option<SessionId>,
     /// The events.
     pub events: Vec<Arc<Event>>,
-    /// Given to every entry made of these events.
+    /// The metadata of every entry made of these events.
     pub custom_metadata: Map,
 }
 
@@ -132,25 +132,25 @@ impl AddEvents {
     }
 }
 
-/// A request to remember entries that come from no session.
+/// A request to store entries that come from no session.
 #[derive(Clone, Debug)]
 pub struct AddMemory {
     /// The app.
     pub app_name: AppName,
-    /// The user whose memory it is.
+    /// The user who owns the memory.
     pub user_id: UserId,
     /// The entries.
     pub memories: Vec<MemoryEntry>,
-    /// For the service; what it understands is its own matter.
+    /// Metadata for the service, which defines its meaning.
     pub custom_metadata: Map,
 }
 
-/// A question to a user's memory.
+/// A query of a user's memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SearchMemory {
     /// The app.
     pub app_name: AppName,
-    /// The user whose memory it is.
+    /// The user who owns the memory.
     pub user_id: UserId,
     /// The question.
     pub query: String,
@@ -163,14 +163,14 @@ impl SearchMemory {
     }
 }
 
-/// A request to forget one entry.
+/// A request to remove one entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeleteMemory {
     /// The app.
     pub app_name: AppName,
-    /// The user whose memory it is.
+    /// The user who owns the memory.
     pub user_id: UserId,
-    /// The id of the entry, as a search gave it.
+    /// The id of the entry, as returned by a search.
     pub memory_id: String,
 }
 
@@ -181,7 +181,7 @@ impl DeleteMemory {
     }
 }
 
-/// What a search found. ADK: `SearchMemoryResponse`
+/// The result of a search. ADK: `SearchMemoryResponse`
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SearchMemoryResponse {
     /// The entries, best match first.
@@ -189,21 +189,21 @@ pub struct SearchMemoryResponse {
     pub memories: Vec<MemoryEntry>,
 }
 
-/// One thing remembered. ADK: `MemoryEntry`
+/// One entry of a memory. ADK: `MemoryEntry`
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MemoryEntry {
-    /// What was said.
+    /// The message.
     pub content: Content,
-    /// Anything the one who added it wanted to remember with it.
+    /// The metadata given when it was added.
     #[serde(alias = "customMetadata", default)]
     pub custom_metadata: Map,
-    /// Names the entry, for forgetting it.
+    /// The entry's id, for removing it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// Who said it.
+    /// The author.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub author: Option<String>,
-    /// When it was said: ISO 8601 without zone, in the local time of the machine.
+    /// The time of the message: ISO 8601 without zone, in the local time of the machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timestamp: Option<String>,
 }

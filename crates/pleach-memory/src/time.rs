@@ -3,15 +3,15 @@
 use chrono::{DateTime, TimeZone};
 use pleach_core::micros;
 
-/// Writes a time (seconds since the epoch) as entries tell it: ISO 8601 without zone, in the machine's local time.
+/// Formats a time (seconds since the epoch) for entries: ISO 8601 without zone, in the machine's local time.
 ///
-/// `None` when the calendar does not reach that far. ADK: `format_timestamp`
+/// `None` outside of the calendar's range. ADK: `format_timestamp`
 pub fn local_time(seconds: f64) -> Option<String> {
     iso(seconds, &chrono::Local)
 }
 
-/// Writes a time as Python's `isoformat` does, without zone: `2025-10-09T08:53:20`, with six decimals when there are
-/// microseconds. `None` when the calendar does not reach that far.
+/// Formats a time like Python's `isoformat`, without zone: `2025-10-09T08:53:20`, with six decimals when there are
+/// microseconds. `None` outside of the calendar's range.
 fn iso(seconds: f64, zone: &impl TimeZone) -> Option<String> {
     let micros = micros(seconds);
     let time = DateTime::from_timestamp_micros(micros)?.with_timezone(zone).naive_local();

@@ -1,4 +1,4 @@
-//! Which words a text is found by. Public for services in other crates.
+//! Splitting texts into searchable words. Public for services in other crates.
 // S81
 
 use std::collections::HashSet;
@@ -6,15 +6,15 @@ use std::collections::HashSet;
 use unicode_normalization::UnicodeNormalization as _;
 use unicode_normalization::char::is_combining_mark;
 
-/// The text in composed form (NFC).
+/// Returns the text in composed form (NFC).
 pub fn composed(text: &str) -> String {
     text.nfc().collect()
 }
 
-/// How many distinct words of a question count: every one is looked for in every text.
+/// The maximum of distinct words of a query, because each is compared with every text.
 pub const MOST_WORDS: usize = 1_000;
 
-/// The first [`MOST_WORDS`] distinct words of a question, in lower case.
+/// Returns the first [`MOST_WORDS`] distinct words of a query, in lower case.
 pub(crate) fn of_query(query: &str) -> HashSet<String> {
     let query = composed(query);
     let mut words = HashSet::new();
@@ -27,10 +27,10 @@ pub(crate) fn of_query(query: &str) -> HashSet<String> {
     words
 }
 
-/// The distinct words a composed text is found by, in lower case.
+/// Returns the distinct searchable words of a composed text, in lower case.
 ///
-/// Scripts written without blanks make one word of a whole sentence. A word that mixes Latin with other letters is
-/// therefore also found by each run of one kind: `私はPythonを使う` by `python`, but not by `thon`.
+/// In scripts without blanks a whole sentence is one word. A word that mixes Latin with other letters is therefore also
+/// indexed by each run of one kind: `私はPythonを使う` matches `python`, but not `thon`.
 pub(crate) fn of_text(composed: &str) -> HashSet<String> {
     let mut words = words(composed);
     let runs: Vec<String> =
@@ -53,12 +53,12 @@ pub fn is_word(c: char) -> bool {
     c == '_' || (c.is_alphanumeric() && !is_combining_mark(c) && !enclosed)
 }
 
-/// A mark that is part of how a word is spelled. Where google-adk splits, a Hindi word would become its consonants.
+/// Returns whether a mark is part of a word's spelling. google-adk splits there, which reduces a Hindi word to its consonants.
 fn is_vowel_sign(c: char) -> bool {
     c.is_alphabetic() && is_combining_mark(c)
 }
 
-/// Parts a word where Latin letters, digits and `_` meet anything else: `私はPython` into `私は` and `Python`.
+/// Splits a word between Latin letters, digits and `_` and all others: `私はPython` into `私は` and `Python`.
 pub fn script_runs(word: &str) -> Vec<&str> {
     let mut runs = Vec::new();
     let mut rest = word;

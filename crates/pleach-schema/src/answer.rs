@@ -1,4 +1,4 @@
-//! Answers as a history is read: unwrapped, and converted as the question's schema wants them.
+//! Reading stored answers: unwrapping, and conversion by the question's schema.
 
 use serde_json::{Map, Value};
 
@@ -6,8 +6,8 @@ use crate::{FieldType, json_or_text, kind_of};
 
 /// Returns the answer in a function response.
 ///
-/// An object with the single key `result` means its value, and a text there is read as JSON where it is JSON
-/// (`"42"` is 42); every other object is taken whole.
+/// An object with the single key `result` is replaced by its value, and a string there is read as JSON if it is valid JSON
+/// (`"42"` is 42); every other object is the answer itself.
 #[must_use]
 pub fn unwrap_response(response: &Map<String, Value>) -> Value {
     match response.get("result") {
@@ -25,7 +25,7 @@ pub fn unwrap_response(response: &Map<String, Value>) -> Value {
 /// a `default` or the schema names its dialect with `$schema`, as those of Rust types with optional fields do.
 ///
 /// # Errors
-/// A text that names the field and the wanted type.
+/// Names the field and the expected type.
 // R907
 pub fn check_answer(schema: &Value, answer: Value) -> Result<Value, String> {
     let kind = schema.get("type").and_then(Value::as_str);
@@ -112,7 +112,7 @@ mod tests {
         let optional = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
         assert_eq!(check(optional.clone(), json!({})), Some(json!({"n": null})));
         assert_eq!(check(json!({"anyOf": []}), json!("kept")), Some(json!("kept")));
-        // Issue 10 A1: what has a default stays absent.
+        // Issue 10 A1: a field with a default stays absent.
         let with_default = json!({"type": "object", "properties": {"n": {"type": "integer", "default": 3}}});
         assert_eq!(check(with_default, json!({})), Some(json!({})));
         let mut of_rust = optional;

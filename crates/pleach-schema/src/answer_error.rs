@@ -1,4 +1,4 @@
-//! What does not fit in an answer, in words that name the field and never the value.
+//! [`AnswerError`]: what does not fit in an answer; it names the field and never the value.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use crate::FieldType;
 /// How many characters of a name, a pattern or a list of choices are shown.
 const SHOWN: usize = 120;
 
-/// What does not fit in an answer: the field, and what is wanted there. The value is never shown.
+/// What does not fit in an answer: the field, and what it expects. The value is never shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AnswerError {
     field: String,
@@ -20,18 +20,18 @@ pub struct AnswerError {
 }
 
 impl AnswerError {
-    /// Puts a fault together: the dotted path of the field, empty for the answer itself, and what is wanted there.
+    /// Makes an error from the dotted path of the field, empty for the answer itself, and what it expects.
     pub fn new(field: impl Into<String>, wanted: impl Into<String>) -> Self {
         Self { field: field.into(), wanted: wanted.into() }
     }
 
-    /// The dotted path of the field, such as `items.0.count`; empty for the answer itself.
+    /// Returns the dotted path of the field, such as `items.0.count`; empty for the answer itself.
     #[must_use]
     pub fn field(&self) -> &str {
         &self.field
     }
 
-    /// What is wanted there.
+    /// Returns what the field expects.
     #[must_use]
     pub fn wanted(&self) -> &str {
         &self.wanted
@@ -60,8 +60,8 @@ pub(crate) fn of(error: &ValidationError<'_>) -> AnswerError {
     }
 }
 
-/// Of several alternatives the one is described that an answer of this shape was meant for: the one whose fault lies
-/// deepest. Faults at the top mean that none of them was.
+/// Describes the alternative that the answer was most likely meant for: the one with the deepest fault. With faults at the top
+/// only, all alternatives are named.
 fn of_closest(error: &ValidationError<'_>, context: &[Vec<ValidationError<'static>>]) -> AnswerError {
     let depth = |error: &ValidationError<'_>| error.instance_path().segments().count();
     let firsts = context.iter().filter_map(|errors| errors.iter().max_by_key(|error| depth(error)));
@@ -83,7 +83,7 @@ fn of_closest(error: &ValidationError<'_>, context: &[Vec<ValidationError<'stati
     }
 }
 
-/// The field that a fault is about when it is not the value itself.
+/// Returns the field that a fault is about when it is not the value itself.
 fn named(kind: &ValidationErrorKind) -> Option<&str> {
     use ValidationErrorKind::{AdditionalProperties, Required, UnevaluatedProperties};
     match kind {

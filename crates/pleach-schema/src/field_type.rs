@@ -45,7 +45,7 @@ impl FieldType {
         })
     }
 
-    /// The field type of a JSON schema's `type` word; anything unknown is [`FieldType::Any`].
+    /// Returns the field type of a JSON schema's `type`; anything unknown is [`FieldType::Any`].
     #[must_use]
     pub fn of_json_type(name: Option<&str>) -> Self {
         match name {
@@ -59,7 +59,7 @@ impl FieldType {
         }
     }
 
-    /// The JSON schema word of the type, `None` for [`FieldType::Any`].
+    /// Returns the JSON schema's `type`, `None` for [`FieldType::Any`].
     #[must_use]
     pub fn json_type(&self) -> Option<&'static str> {
         match self {
@@ -76,7 +76,7 @@ impl FieldType {
     /// Converts `value` to this type.
     ///
     /// # Errors
-    /// A text that names the type and the kind of value that was given.
+    /// Names the type and the kind of the given value.
     pub fn coerce(&self, value: &Value) -> Result<Value, String> {
         let fitting = match self {
             Self::Any => Some(value.clone()),

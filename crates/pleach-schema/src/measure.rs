@@ -1,4 +1,4 @@
-//! How much work a schema can cause, before it is given to the validator: schemas come from stored, possibly hostile text.
+//! Bounds on the work that a schema causes, checked before the validator runs: schemas come from stored, possibly hostile text.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ const MAX_VALUES: usize = 20_000;
 const MAX_CHAIN: usize = 48;
 /// How many schemas may apply to one value in all.
 const MAX_VISITS: usize = 5_000;
-/// How often schemas may be applied when it is described what does not fit.
+/// How often schemas may be applied while describing a fault.
 const MAX_DESCRIBED: usize = 20_000;
 /// How deep schemas and answers may be nested: no backend stores more.
 const MAX_DEPTH: usize = 127;
@@ -90,7 +90,7 @@ struct Cost {
 
 struct Walk<'a> {
     root: &'a Value,
-    /// By the address of the schema, which does not move; `None` while it is being looked at.
+    /// By the address of the schema, which does not move; `None` while it is being visited.
     known: HashMap<*const Value, Option<Cost>>,
 }
 
@@ -101,7 +101,7 @@ impl<'a> Walk<'a> {
         }
         let address: *const Value = schema;
         if let Some(known) = self.known.get(&address) {
-            // What is not known yet is above itself: a schema that applies itself to the same value.
+            // A schema without a result is being visited: it applies itself to the same value.
             return *known;
         }
         self.known.insert(address, None);
@@ -131,9 +131,8 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Returns whether describing what does not fit takes few steps. Of a value with several alternatives every alternative is
-/// described, so a recursive schema can describe one value once for each way to it: their number grows with the power of
-/// the depth.
+/// Returns whether describing a fault takes few steps. All alternatives of a value are described, so a recursive schema may
+/// describe one value once for each path to it, and the number of paths grows exponentially with the depth.
 pub(crate) fn is_cheap_to_describe(schema: &Value, answer: &Value) -> bool {
     let mut ways = Ways { walk: Walk { root: schema, known: HashMap::new() }, known: HashMap::new() };
     ways.count(schema, answer).is_some_and(|count| count <= MAX_DESCRIBED)
@@ -196,6 +195,6 @@ fn applied_to_children<'a>(schema: &'a Value, value: &'a Value) -> Vec<(&'a Valu
 /// Finds a part of a schema by a reference such as `#/$defs/Item`; no other kind is resolved.
 pub(crate) fn resolve<'a>(root: &'a Value, reference: &str) -> Option<&'a Value> {
     let pointer = reference.strip_prefix('#')?;
-    // A percent sign would be an escape of its own.
+    // A percent sign would start another kind of escape.
     if pointer.contains('%') { None } else { root.pointer(pointer) }
 }

@@ -10,7 +10,7 @@ use crate::measure::resolve;
 /// How many references and alternatives are followed for one value.
 const MAX_STEPS: usize = 16;
 
-/// Converts what ADK's lax validation would convert, wherever the schema wants one simple type. What does not fit stays.
+/// Converts what ADK's lax validation would convert, wherever the schema has one simple type. Other values do not change.
 pub(crate) fn relax(root: &Value, schema: &Value, answer: &Value) -> Value {
     relax_at(root, schema, answer, 0)
 }

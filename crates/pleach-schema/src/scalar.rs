@@ -33,7 +33,7 @@ fn int_of_text(text: &str) -> Option<Value> {
     }
     let whole = without_underscores(whole)?;
     let fits = whole.parse::<i64>().map(Value::from).or_else(|_| whole.parse::<u64>().map(Value::from));
-    // What is beyond 64 bits is a float, as everywhere (S47).
+    // A number beyond 64 bits is a float, as everywhere (S47).
     fits.ok().or_else(|| {
         whole.bytes().skip(1).all(|byte| byte.is_ascii_digit()).then(|| whole.parse::<f64>().ok())?.map(Value::from)
     })
@@ -57,7 +57,7 @@ fn whole_number(number: f64) -> Option<Value> {
 #[must_use]
 pub fn to_float(value: &Value) -> Option<f64> {
     match value {
-        // Infinity and not-a-number have no JSON form.
+        // Infinity and NaN have no JSON form.
         Value::String(text) => without_underscores(text.trim())?.parse().ok().filter(|number: &f64| number.is_finite()),
         Value::Bool(flag) => Some(f64::from(u8::from(*flag))),
         other => other.as_f64(),

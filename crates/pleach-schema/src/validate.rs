@@ -11,7 +11,7 @@ use crate::relax::relax;
 const MAX_PATTERN: usize = 1 << 20;
 /// How many schemas may be evaluated one inside the other. The validator is recursive, and threads have 2 MB of stack.
 const MAX_RECURSION: usize = 256;
-/// The numbers that the formats of Rust's integers stand for; schemars writes bounds for the small ones only.
+/// The ranges of the formats of Rust's integers; schemars writes bounds for the small ones only.
 const INTEGERS: [(&str, i64, u64); 6] = [
     ("int32", i32::MIN as i64, i32::MAX as u64),
     ("uint32", 0, u32::MAX as u64),
@@ -32,7 +32,7 @@ const INTEGERS: [(&str, i64, u64); 6] = [
 /// more than 20,000 values, patterns of more than 1 MB when compiled, patterns with look-around or back references.
 ///
 /// # Errors
-/// The field that does not fit, and what is wanted there; without the field when finding it would take too long.
+/// Names the field that does not fit and what it expects; without the field when finding it would take too long.
 pub fn validate_answer(schema: &Value, answer: &Value) -> Result<(), AnswerError> {
     if is_too_deep(answer) {
         return Err(AnswerError::new(String::new(), "a value that is nested less than 128 levels deep"));
@@ -43,7 +43,7 @@ pub fn validate_answer(schema: &Value, answer: &Value) -> Result<(), AnswerError
     }
     let Ok(validator) = compile(schema) else { return Ok(()) };
     let relaxed = relax(schema, schema, answer);
-    // It remembers what recursive schemas said of a value; collecting errors does not.
+    // `is_valid` caches the results of recursive schemas; collecting errors does not.
     if validator.is_valid(&relaxed) {
         return Ok(());
     }
@@ -63,7 +63,7 @@ pub fn why_not_enforced(schema: &Value) -> Option<String> {
 }
 
 /// # Errors
-/// Why the validator does not take the schema.
+/// Returns why the validator does not accept the schema.
 fn compile(schema: &Value) -> Result<Validator, String> {
     let mut schema = schema.clone();
     add_integer_bounds(&mut schema);

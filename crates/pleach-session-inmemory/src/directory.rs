@@ -1,4 +1,4 @@
-//! Which sessions exist, and the state their apps and users share.
+//! [`Directory`]: the existing sessions, and the states that apps and users share.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -61,7 +61,7 @@ impl Directory {
         app.users.get_mut(&key.user_id)?.sessions.remove(&key.session_id)
     }
 
-    /// The sessions of the app, or of one user of it.
+    /// Returns the sessions of the app, or of one of its users.
     pub(crate) fn sessions(&self, app_name: &AppName, user_id: Option<&UserId>) -> Vec<Arc<StoredSession>> {
         let Some(app) = self.apps.get(app_name) else {
             return Vec::new();
@@ -72,7 +72,7 @@ impl Directory {
         }
     }
 
-    /// The keys of the app's sessions with this id, ordered by user.
+    /// Returns the keys of the app's sessions with this id, ordered by user.
     pub(crate) fn keys_with_id(&self, app_name: &AppName, id: &SessionId) -> Vec<SessionKey> {
         let Some(app) = self.apps.get(app_name) else {
             return Vec::new();

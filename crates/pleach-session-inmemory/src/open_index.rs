@@ -1,23 +1,23 @@
-//! The open questions of one session, found without reading its history again.
+//! [`OpenIndex`]: the open questions of one session, found without reading its history again.
 
 use std::sync::Arc;
 
 use pleach_core::Event;
 use pleach_session::{Asked, asked_questions, concerns_questions, is_rewind};
 
-/// The events of a session that concern questions, and what is open since they were looked at last.
+/// The events of a session that concern questions, and the open questions of the last query.
 #[derive(Debug, Default)]
 pub(crate) struct OpenIndex {
     events: Vec<Arc<Event>>,
-    /// A rewind was stored: what it takes back depends on every event.
+    /// Whether a rewind was stored. What it undoes depends on every event.
     is_rewound: bool,
-    /// Of the first `seen` events.
+    /// The open questions of the first `seen` events.
     open: Vec<Asked>,
     seen: usize,
 }
 
 impl OpenIndex {
-    /// Takes in a stored event.
+    /// Adds a stored event.
     pub(crate) fn add(&mut self, event: &Arc<Event>) {
         if concerns_questions(event) {
             self.is_rewound |= is_rewind(event);
@@ -25,7 +25,7 @@ impl OpenIndex {
         }
     }
 
-    /// The open questions of the session, whose events are `all`.
+    /// Returns the open questions of the session with the events `all`.
     pub(crate) fn open(&mut self, all: &[Arc<Event>]) -> &[Asked] {
         if self.seen != self.events.len() {
             self.open = asked_questions(if self.is_rewound { all } else { &self.events });

@@ -14,7 +14,7 @@ use crate::stored::{Appended, StoredSession};
 
 /// A session service in process memory. ADK: `InMemorySessionService`.
 ///
-/// Unlike google-adk's it refuses stale writers and event ids that are taken by another event.
+/// Unlike google-adk's, it refuses stale writers and event ids that belong to another event.
 ///
 /// # Example
 /// ```
@@ -29,9 +29,9 @@ use crate::stored::{Appended, StoredSession};
 /// ```
 #[derive(Debug)]
 pub struct InMemorySessionService {
-    /// Tells this service's sessions from another's, so that a head of one is never used in the other.
+    /// Identifies this service, so that a head of one service is never used in another.
     service: u64,
-    /// Counts creations: a session that is deleted and made again never repeats a revision.
+    /// Counts creations, so that a session that is deleted and created again never repeats a revision.
     generations: AtomicU32,
     directory: RwLock<Directory>,
 }
@@ -43,13 +43,13 @@ impl Default for InMemorySessionService {
 }
 
 impl InMemorySessionService {
-    /// An empty service.
+    /// Makes an empty service.
     pub fn new() -> Self {
         static SERVICES: AtomicU64 = AtomicU64::new(0);
         let service = SERVICES.fetch_add(1, Ordering::Relaxed);
         Self {
             service,
-            // Far from those of other services: a revision of one never fits a session of the other.
+            // Far from the numbers of other services, so that a revision of one never fits a session of another.
             generations: AtomicU32::new(u32::try_from(service % 4096).unwrap_or(0) << 20),
             directory: RwLock::default(),
         }
@@ -69,7 +69,7 @@ impl InMemorySessionService {
         Ok(stored.load(&GetSessionConfig::recent(0)))
     }
 
-    /// The stored session; its id is looked up without blanks around it.
+    /// Returns the stored session; the id is trimmed first.
     // S30
     fn find(&self, key: &SessionKey) -> Option<Arc<StoredSession>> {
         let trimmed = prepare::trimmed_key(key);
@@ -119,7 +119,7 @@ impl InMemorySessionService {
         Ok(())
     }
 
-    /// Appends through the session the head points at; `None` when it points at none that still counts.
+    /// Appends through the session that the head points to; `None` when it points to none of this service.
     fn append_by_handle(&self, head: &SessionHead, event: &Arc<Event>) -> Option<SessionResult<Appended>> {
         let stored = head.handle()?.downcast_ref::<StoredSession>()?;
         if !stored.is_of(self.service, head.key()) {
@@ -190,7 +190,7 @@ impl SessionService for InMemorySessionService {
     }
 }
 
-/// Nothing panics while the lock is held except for want of memory, so a poisoned directory is still whole.
+/// Only a failed allocation panics while the lock is held, so a poisoned directory is whole.
 fn read(directory: &RwLock<Directory>) -> RwLockReadGuard<'_, Directory> {
     directory.read().unwrap_or_else(PoisonError::into_inner)
 }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pleach_core::Map;
 
-/// State that several sessions read and write.
+/// A state that several sessions read and write.
 ///
 /// Lock order everywhere: directory, one session's log, app state, user state.
 pub(crate) type SharedState = Arc<Mutex<Map>>;

@@ -13,10 +13,10 @@ use pleach_session::{
 use crate::open_index::OpenIndex;
 use crate::shared::{SharedState, lock};
 
-/// What a claim makes of the caller's head: its new revision and update time.
+/// The new revision and update time of the caller's head after a claim.
 pub(crate) type Renewed = (Revision, f64);
 
-/// What an append gives: the stored event, and the new revision and update time of the caller's head.
+/// The result of an append: the stored event, and the new revision and update time of the caller's head.
 #[derive(Debug)]
 pub(crate) struct Appended {
     pub(crate) event: Arc<Event>,
@@ -27,7 +27,7 @@ pub(crate) struct Appended {
 /// The states of the app and the user, locked.
 type SharedStates<'a> = (MutexGuard<'a, Map>, MutexGuard<'a, Map>);
 
-/// A session as the service keeps it. Heads point straight at it, so an append looks nothing up.
+/// A stored session. Heads point directly to it, so an append needs no lookup.
 #[derive(Debug)]
 pub(crate) struct StoredSession {
     service: u64,
@@ -43,14 +43,14 @@ struct Log {
     /// Set once the session is no longer in the directory; heads may still point here.
     deleted: bool,
     update_time: f64,
-    /// The session's own keys; app and user state are added when it is loaded.
+    /// The session's own keys; app and user state are merged in on load.
     state: Map,
     events: Vec<Arc<Event>>,
-    /// How many changes there were, events and claims.
+    /// The number of changes: events and claims.
     changes: i64,
-    /// How many changes there were right behind each event.
+    /// The number of changes right after each event.
     places: Vec<i64>,
-    /// Where each event id stands. Costs a few percent of an append and spares the scan for a repeated id.
+    /// The position of each event id. Costs a few percent of an append and avoids a scan for a repeated id.
     // S34
     positions: HashMap<EventId, usize>,
     questions: OpenIndex,
@@ -79,7 +79,7 @@ impl StoredSession {
         Self { service, generation, key, app, user, log: Mutex::new(log) }
     }
 
-    /// Returns whether this is the session a head with `key` means in the given service.
+    /// Returns whether a head with `key` of the given service refers to this session.
     pub(crate) fn is_of(&self, service: u64, key: &SessionKey) -> bool {
         self.service == service && (std::ptr::eq(&*self.key, key) || *self.key == *key)
     }
@@ -88,7 +88,7 @@ impl StoredSession {
         lock(&self.log).deleted = true;
     }
 
-    /// The session's place in a listing.
+    /// Returns the session's position in a listing.
     // S32
     pub(crate) fn place(&self) -> ListCursor {
         ListCursor {
@@ -98,14 +98,14 @@ impl StoredSession {
         }
     }
 
-    /// A session object with merged state and the wanted events, which it shares with the store.
+    /// Returns a session object with merged state and the events that `config` selects, shared with the store.
     // S20
     pub(crate) fn load(self: &Arc<Self>, config: &GetSessionConfig) -> Session {
         let log = lock(&self.log);
         self.view(&log, wanted(&log.events, config))
     }
 
-    /// What was appended behind a revision of this very session.
+    /// Returns the events that were appended after a revision of this session.
     pub(crate) fn since(self: &Arc<Self>, revision: Revision) -> Since {
         let log = lock(&self.log);
         if revision.ties != self.generation || !(0..=log.changes).contains(&revision.micros) {
@@ -114,7 +114,7 @@ impl StoredSession {
         Since::Events(self.view(&log, &log.events[log.seen_at(revision)..]))
     }
 
-    /// The open questions that `request` wants, with their places.
+    /// Returns the open questions that match `request`, with their positions.
     pub(crate) fn questions(&self, request: &ListQuestions) -> Vec<(QuestionCursor, InboxItem)> {
         let mut guard = lock(&self.log);
         let log = &mut *guard;
@@ -134,7 +134,7 @@ impl StoredSession {
         Session { head: head.with_handle(self.clone()), state, events }
     }
 
-    /// Appends behind the revision the caller knows; `None` when the session has been deleted.
+    /// Appends after the revision of the caller's head; `None` when the session has been deleted.
     // S34, S35
     pub(crate) fn append(&self, head: &SessionHead, event: &Arc<Event>) -> Option<SessionResult<Appended>> {
         let mut guard = lock(&self.log);
@@ -172,7 +172,7 @@ impl StoredSession {
         Some(Ok(Appended { revision: self.revision(log.changes), update_time: event.timestamp(), event }))
     }
 
-    /// Moves the revision on without an event, to the update time `time`; `None` when the session has been deleted.
+    /// Advances the revision without an event, to the update time `time`; `None` when the session has been deleted.
     pub(crate) fn claim(&self, ours: Revision, time: f64) -> Option<SessionResult<Renewed>> {
         let mut log = lock(&self.log);
         if log.deleted {
@@ -187,7 +187,7 @@ impl StoredSession {
         Some(Ok((self.revision(log.changes), time)))
     }
 
-    /// The event with the results of its operations; what they are applied to stays locked in `shared`.
+    /// Returns the event with the results of its operations. The states they are applied to stay locked in `shared`.
     fn resolved<'a>(
         &'a self,
         state: &Map,
@@ -204,12 +204,12 @@ impl StoredSession {
         })
     }
 
-    /// Both at once and always in this order, so that no reader sees half a delta and no two appends deadlock.
+    /// Locks both, always in this order, so that no reader sees half a delta and no two appends deadlock.
     fn lock_shared(&self) -> SharedStates<'_> {
         (lock(&self.app), lock(&self.user))
     }
 
-    /// An event id that is already in the log: fine when it is the same event, as after a lost answer.
+    /// Handles an event id that is already in the log: a success when it is the same event, as after a lost answer.
     // S34
     fn repeated(&self, log: &Log, position: usize, head: &SessionHead, event: &Arc<Event>) -> SessionResult<Appended> {
         let present = &log.events[position];
@@ -222,13 +222,13 @@ impl StoredSession {
         let behind = self.revision(log.places[position]);
         let ours = head.revision();
         if ours.ties == behind.ties && ours > behind {
-            // The caller has seen later changes; going back would make its next append stale for no reason.
+            // The caller has seen later changes; an older revision would make its next append stale for no reason.
             return Ok(Appended { event, revision: ours, update_time: head.last_update_time() });
         }
         Ok(Appended { event, revision: behind, update_time: present.timestamp() })
     }
 
-    /// The revision of the log after so many changes.
+    /// Returns the revision of the log after this many changes.
     fn revision(&self, changes: i64) -> Revision {
         Revision::new(changes, self.generation)
     }
@@ -239,7 +239,7 @@ impl StoredSession {
             let (scope, name) = Scope::split(key);
             let target = match scope {
                 Scope::Session => &mut *state,
-                // Removed from the event before it came here.
+                // Already removed from the event.
                 Scope::Temp => continue,
                 Scope::App | Scope::User => {
                     let (app, user) = shared.get_or_insert_with(|| self.lock_shared());
@@ -257,13 +257,13 @@ impl StoredSession {
 }
 
 impl Log {
-    /// How many events a caller with this revision has seen.
+    /// Returns the number of events that a caller with this revision has seen.
     fn seen_at(&self, revision: Revision) -> usize {
         self.places.partition_point(|place| *place <= revision.micros)
     }
 }
 
-/// The tail of the log that `config` asks for: the newest events, cut where time first goes below the limit.
+/// Returns the tail of the log that `config` selects: the newest events, cut where the time first falls below the limit.
 // S31
 fn wanted<'a>(events: &'a [Arc<Event>], config: &GetSessionConfig) -> &'a [Arc<Event>] {
     let count = config.num_recent_events.unwrap_or(events.len());

@@ -1,5 +1,5 @@
--- What is in the database: how many of our six objects, which of them lack columns we use, and the columns that tell the
--- layouts apart.
+-- The contents of the database: how many of the six objects exist, which of them lack columns, and the columns that identify
+-- the layout.
 --
 -- Everything is read in the statement's own snapshot. to_regclass would also find tables that another opener commits
 -- meanwhile, and find them without columns.

@@ -1,5 +1,5 @@
 -- One event, whether it is the given one, how many events up to it share its time (the revision right behind it), and
--- whether whoever has that anchor has seen it: NULL when the order is lost.
+-- whether the owner of that anchor has seen it: NULL when the order is lost.
 SELECT coalesce(e.event_data::text = ($7::text::jsonb)::text, false) AS same, e."timestamp" AS "timestamp",
     -- Asked for only where the texts may differ although the events are the same.
     CASE WHEN $8 THEN e.event_data END AS data,

@@ -1,4 +1,4 @@
-//! Where a database is: its URL, read with care.
+//! The address of a database: strict parsing of its URL.
 
 use std::str::FromStr as _;
 use std::time::Duration;
@@ -9,8 +9,8 @@ use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use crate::fault::Server;
 use crate::secure::Secure;
 
-/// What a URL may set behind its `?` for the driver, each with its other spellings. Anything else is refused: a misspelt
-/// `sslmode` must not go unnoticed.
+/// The parameters of a URL that the driver takes, each with its other spellings. Others are refused: a misspelt `sslmode` must
+/// not be ignored.
 const DRIVERS: [&[&str]; 11] = [
     &["sslmode", "ssl-mode"],
     &["sslrootcert", "ssl-root-cert", "ssl-ca"],
@@ -24,7 +24,7 @@ const DRIVERS: [&[&str]; 11] = [
     &["password"],
     &["application_name"],
 ];
-/// What it may set for us.
+/// The parameters that the service itself takes.
 const OWN: [&str; 8] = [
     "allow_cleartext_password",
     "channel_binding",
@@ -41,7 +41,7 @@ const OWN: [&str; 8] = [
 pub(crate) struct Address {
     pub(crate) secure: Secure,
     pub(crate) server: Server,
-    /// What the URL says of the service's own settings.
+    /// The service's own settings in the URL.
     pub(crate) connections: Option<u32>,
     pub(crate) operation_timeout: Option<Duration>,
 }
@@ -54,7 +54,7 @@ impl Address {
         let (query, fragment) = query.split_once('#').unwrap_or((query, ""));
         let (own, of_driver) = parameters(query, fragment)?;
         refuse_two_of_a_kind(base, &of_driver)?;
-        // What the driver does not know: without a file it trusts the system's authorities.
+        // The driver does not know this value: without a file it trusts the system's authorities.
         let trusts_system = of_driver.iter().any(|(kind, pair)| *kind == "sslrootcert" && pair.ends_with("=system"));
         let pairs = of_driver.iter().filter(|(kind, _)| !(trusts_system && *kind == "sslrootcert"));
         let pairs: Vec<&str> = pairs.map(|(_, pair)| *pair).collect();
@@ -96,7 +96,7 @@ impl Address {
                 _ => return Err(refused("`connections` is a number from 1 to 10000".to_owned())),
             },
             "operation_timeout" => self.operation_timeout = Some(millis(name, value)?),
-            // The rest are the server's settings, which it counts in milliseconds of an `i32`.
+            // The rest are settings of the server, which counts in milliseconds of an `i32`.
             _ => {
                 let millis = millis(name, value)?.as_millis();
                 let connect = self.secure.connect.clone();
@@ -107,7 +107,7 @@ impl Address {
     }
 }
 
-/// A time in milliseconds; the server knows none beyond 24 days.
+/// Reads a time in milliseconds; the server's limit is 24 days.
 fn millis(name: &str, value: &str) -> SessionResult<Duration> {
     match value.parse::<u32>() {
         Ok(millis @ 0..=2_147_483_647) if millis > 0 || name != "operation_timeout" => {
@@ -120,7 +120,7 @@ fn millis(name: &str, value: &str) -> SessionResult<Duration> {
 /// The kind of a parameter of the driver, and the parameter as the URL has it.
 type OfDriver<'u> = Vec<(&'static str, &'u str)>;
 
-/// Parts the parameters into ours, with their values, and the driver's.
+/// Splits the parameters into the service's own, with their values, and the driver's.
 fn parameters<'u>(query: &'u str, fragment: &'u str) -> SessionResult<(Vec<(&'static str, String)>, OfDriver<'u>)> {
     let (mut own, mut of_driver) = (Vec::new(), OfDriver::new());
     let pairs = query.split('&').chain((!fragment.is_empty()).then_some(fragment));
@@ -156,7 +156,7 @@ fn twice(name: &str) -> SessionError {
     refused(format!("it says `{name}` twice, perhaps in another spelling: leave one of them out"))
 }
 
-/// Refuses a parameter for what the part in front of the `?` says already.
+/// Refuses a parameter that repeats a part in front of the `?`.
 fn refuse_two_of_a_kind(base: &str, of_driver: &[(&'static str, &str)]) -> SessionResult<()> {
     let rest = base.split_once("://").map_or(base, |(_, rest)| rest);
     let (server, database) = rest.split_once('/').unwrap_or((rest, ""));
@@ -176,7 +176,7 @@ fn refuse_two_of_a_kind(base: &str, of_driver: &[(&'static str, &str)]) -> Sessi
     Ok(())
 }
 
-/// What the URL, or libpq's variables, want of TLS. `kinds` are those parameters that the URL has.
+/// Returns the TLS mode that the URL or libpq's variables request. `kinds` are the parameters in the URL.
 fn tls_mode(mode: PgSslMode, kinds: &[&str], trusts_system: bool) -> SessionResult<PgSslMode> {
     let from_environment = |name: &str| std::env::var(name).is_ok_and(|value| !value.is_empty());
     let has = |kind: &str, variable: &str| kinds.contains(&kind) || from_environment(variable);
@@ -197,7 +197,7 @@ fn tls_mode(mode: PgSslMode, kinds: &[&str], trusts_system: bool) -> SessionResu
         _ if trusts_system => {
             wrong("`sslrootcert=system` trusts every known authority, which needs `sslmode=verify-full`")
         }
-        // As libpq does for the sake of older configurations.
+        // libpq does so for compatibility with older configurations.
         PgSslMode::Require if has_root => Ok(PgSslMode::VerifyCa),
         PgSslMode::VerifyCa if !has_root => wrong(
             "`sslmode=verify-ca` needs `sslrootcert`, the file of the authority to trust; `sslmode=verify-full` \
@@ -212,7 +212,7 @@ fn plain_url(url: &str) -> SessionResult<String> {
     let Some((_, rest)) = url.split_once("://").filter(|(scheme, _)| schemes.contains(scheme)) else {
         return Err(refused("it must begin with `postgresql://` or `postgres://`".to_owned()));
     };
-    // A password with one of these would be taken for a database or a parameter, and shown as one.
+    // A password with one of these would be parsed as a database or a parameter, and shown as one.
     if rest.split_once(['/', '?', '#']).is_some_and(|(_, behind)| behind.contains('@')) {
         let reason = "it has an `@` behind a `/`, `?` or `#`: in a password and elsewhere, such characters must be \
                       percent-encoded";
@@ -221,7 +221,7 @@ fn plain_url(url: &str) -> SessionResult<String> {
     Ok(format!("postgres://{rest}"))
 }
 
-/// True for what may be the name of a parameter, and nothing else.
+/// Returns whether the text can only be the name of a parameter.
 fn is_word(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'-'))
 }
@@ -239,7 +239,7 @@ fn reason(error: &sqlx::Error) -> String {
 }
 
 fn name(connect: &PgConnectOptions) -> String {
-    // The server takes the user's name for a database that is not named.
+    // The server uses the user's name when no database is named.
     let database = connect.get_database().unwrap_or(connect.get_username());
     match connect.get_socket() {
         Some(socket) => format!("Postgres database {database} at {}", socket.display()),
@@ -322,7 +322,7 @@ mod tests {
         }
     }
 
-    /// A password in which `/`, `?`, `#` or `@` is not percent-encoded ends up where nobody looks for it.
+    /// A password in which `/`, `?`, `#` or `@` is not percent-encoded is parsed as another part of the URL.
     #[test]
     fn pieces_of_a_password_are_shown_nowhere() {
         for mark in

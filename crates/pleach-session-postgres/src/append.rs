@@ -1,4 +1,4 @@
-//! Appending: one statement, and what to make of its answer.
+//! Appending: one statement, and the interpretation of its result.
 
 use std::sync::Arc;
 
@@ -14,17 +14,16 @@ use crate::fault::{Fault, Server, Trouble};
 use crate::value::{self, Seen, Time};
 use crate::{limits, sql};
 
-/// How often a statement is sent again because another writer came first while it waited for the row, and left the
-/// revision as it was.
+/// How often a statement is repeated because another writer held the row first and did not change the revision.
 const RACES: usize = 8;
 
-/// One append, with all that writing it needs.
+/// One append, with everything that writing it needs.
 pub(crate) struct Append {
     key: Arc<SessionKey>,
     server: Server,
-    /// What the caller has seen; the fence.
+    /// The revision that the caller has seen; the fence.
     seen: Seen,
-    /// The event as it came, by which a repeated append is known.
+    /// The event as the caller sent it, for recognising a repeated append.
     sent: Arc<Event>,
     event: Arc<Event>,
     time: Time,
@@ -36,27 +35,27 @@ pub(crate) struct Append {
     user: Option<String>,
 }
 
-/// What an append gives.
+/// The result of an append.
 #[derive(Debug)]
 pub(crate) struct Appended {
-    /// The revision that the caller's head gets.
+    /// The new revision of the caller's head.
     pub(crate) behind: Seen,
-    /// The stored event, where it is not the one that was sent.
+    /// The stored event, if it differs from the one that was sent.
     pub(crate) stored: Option<Arc<Event>>,
 }
 
-/// The event to be appended, found stored.
+/// The event of an append, found in the store.
 struct Known {
-    /// The revision right behind it.
+    /// The revision right after it.
     behind: Seen,
-    /// The stored event, where it has more than the one that was sent.
+    /// The stored event, if it has more than the one that was sent.
     stored: Option<Arc<Event>>,
-    /// Whether the caller had seen it; `None` when nobody can tell any more.
+    /// Whether the caller had seen it; `None` when that can no longer be determined.
     was_seen: Option<bool>,
 }
 
 impl Append {
-    /// Checks and writes everything that needs no connection. `sent` is ready to be stored, but for its time perhaps.
+    /// Checks and serialises everything that needs no connection. `sent` is prepared for storage, except perhaps for its time.
     pub(crate) fn new(head: &SessionHead, sent: Arc<Event>, server: &Server) -> SessionResult<Self> {
         let event = prepare::event_with_time(head, Arc::clone(&sent));
         let seen = Seen { revision: head.revision(), update_time: head.last_update_time() };
@@ -82,12 +81,12 @@ impl Append {
         Ok(Self { key, server: server.clone(), seen, sent, event, time, data, own, app, user })
     }
 
-    /// The event as it is sent to the store, with its time.
+    /// Returns the event as it is sent to the store, with its time.
     pub(crate) fn event(&self) -> &Arc<Event> {
         &self.event
     }
 
-    /// The same append with the results of its operations, which are applied to the states in `row`.
+    /// Returns the same append with the results of its operations, which are applied to the states in `row`.
     fn resolved(&self, row: &PgRow) -> Result<Self, Trouble> {
         let text = |column| value::json(row, column);
         let (own, app, user) = (text("own")?, text("app")?, text("user")?);
@@ -112,13 +111,13 @@ impl Append {
         if shared { query.bind(self.app.as_deref()).bind(self.user.as_deref()) } else { query }
     }
 
-    /// The revision that is stored now; `None` without a session.
+    /// Returns the stored revision; `None` without a session.
     async fn found(&self, connection: &mut PgConnection) -> sqlx::Result<Option<Seen>> {
         let rows = value::query(sql::FIND_REVISION, &self.key).fetch_all(connection).await?;
         rows.first().map(|row| Ok(Seen::new(row.try_get("update_time")?, row.try_get("ties")?))).transpose()
     }
 
-    /// Looks for an event with this id: a success if it is this one, as after an answer that was lost.
+    /// Looks for a stored event with this id. It is a success if it is the same event, as after a lost answer.
     // S34
     async fn known(&self, connection: &mut PgConnection) -> Result<Option<Known>, Trouble> {
         let rows = value::query(sql::FIND_EVENT, &self.key)
@@ -142,28 +141,28 @@ impl Append {
         Ok(Some(Known { behind, stored, was_seen: row.try_get("seen")? }))
     }
 
-    /// Whether the stored event has something that the one that came has not: a time, results of operations.
+    /// Returns whether the stored event has more than the one that was sent: a time, results of operations.
     fn is_completed(&self) -> bool {
         !self.sent.actions().state_ops().is_empty() || !self.sent.has_timestamp()
     }
 
-    /// The stored event, if it came of the one that was sent.
+    /// Returns the stored event, if it is the result of appending the one that was sent.
     fn repeated(&self, data: Option<&str>) -> Option<Arc<Event>> {
         let stored: Event = serde_json::from_str(data?).ok()?;
         prepare::repeated(&self.sent, &stored).map(Arc::new)
     }
 
-    /// What to answer when the fence did not hold: `found` is the revision that is stored.
+    /// Returns the answer when the fence does not hold; `found` is the stored revision.
     async fn refused(&self, connection: &mut PgConnection, found: Seen) -> Result<Appended, Trouble> {
         match self.known(connection).await? {
-            // A caller that has seen the event stays where it is.
+            // The head of a caller that has seen the event does not change.
             Some(Known { was_seen: Some(true), stored, .. }) => Ok(Appended { behind: self.seen, stored }),
             Some(Known { was_seen: Some(false), behind, stored }) => Ok(Appended { behind, stored }),
             _ => Err(self.stale(found).into()),
         }
     }
 
-    /// The event's id is taken behind the fence: the caller has seen all there is.
+    /// The event's id is taken although the fence holds, so the caller has seen every event.
     async fn duplicate(&self, connection: &mut PgConnection, error: sqlx::Error) -> Result<Appended, Trouble> {
         let known = self.known(connection).await?.ok_or(Trouble::Sql(error))?;
         Ok(Appended { behind: self.seen, stored: known.stored })
@@ -173,7 +172,7 @@ impl Append {
         SessionError::NotFound((*self.key).clone()).into()
     }
 
-    /// Other writers have changed the session's row again and again without moving its revision.
+    /// Other writers have changed the session's row repeatedly without a change of its revision.
     fn outrun(&self) -> Trouble {
         let source = "other writers kept coming first".into();
         SessionError::Locked { what: format!("session {} in {}", self.key, self.server), source }.into()
@@ -181,7 +180,7 @@ impl Append {
 
     /// Applies the operations to the stored values and stores the event.
     async fn append_with_ops(&self, connection: &mut PgConnection) -> Result<Appended, Trouble> {
-        // Nothing but the fence lets the session's own state change: only shared state is locked until the end.
+        // The fence protects the session's own state, so only shared state is locked until the end.
         let locks = self.writes(Scope::App) || self.writes(Scope::User);
         for _ in 0..RACES {
             let outcome = if locks { self.try_ops_locked(connection).await } else { self.try_ops(connection).await };
@@ -189,7 +188,7 @@ impl Append {
                 Ok(Attempt::Stored(appended)) => return Ok(appended),
                 Ok(Attempt::Outrun) => {}
                 Ok(Attempt::Refused) => {
-                    // Asked anew: what was read while the row was waited for may be older.
+                    // Read again: values read while waiting for the row may be outdated.
                     let found = self.found(connection).await?.ok_or_else(|| self.not_found())?;
                     if found.revision != self.seen.revision {
                         return self.refused(connection, found).await;
@@ -235,8 +234,8 @@ impl Append {
         Ok(Attempt::Stored(Appended { behind, stored: Some(resolved.event) }))
     }
 
-    /// Whether the append writes state of the scope. Everything that it writes is locked first, also what has no operation:
-    /// locked later, it would come in another order than with other appends.
+    /// Returns whether the append writes state of the scope. All written state is locked first, even without an operation:
+    /// locking it later would be in another order than in other appends.
     fn writes(&self, scope: Scope) -> bool {
         let actions = self.event.actions();
         let mut keys = actions.state_ops().keys().chain(actions.state_delta().keys());
@@ -248,12 +247,12 @@ impl Append {
     }
 }
 
-/// How one transaction with operations ended.
+/// The result of one transaction with operations.
 enum Attempt {
     Stored(Appended),
     /// The fence did not hold.
     Refused,
-    /// Another writer came first.
+    /// Another writer was first.
     Outrun,
 }
 
@@ -265,7 +264,7 @@ impl Ask for Append {
             return self.append_with_ops(connection).await;
         }
         for _ in 0..RACES {
-            // All rows: the commit comes behind the first.
+            // Fetches all rows, because the commit comes after the first.
             let rows = match self.query().fetch_all(&mut *connection).await {
                 Ok(rows) => rows,
                 Err(error) if Fault::of(&error) == Fault::Duplicate => return self.duplicate(connection, error).await,

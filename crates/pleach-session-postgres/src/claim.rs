@@ -11,15 +11,15 @@ use crate::fault::{Server, Trouble};
 use crate::value::{self, Seen, Time};
 use crate::{limits, sql};
 
-/// How often a statement is sent again because another writer came first while it waited for the row and left the
-/// revision as it was, or because an event has the time of the claim.
+/// How often a statement is repeated because another writer held the row first and did not change the revision, or because an
+/// event has the time of the claim.
 const RACES: usize = 8;
 
 /// A claim of a session.
 pub(crate) struct Claim {
     key: Arc<SessionKey>,
     server: Server,
-    /// What the caller has seen; the fence.
+    /// The revision that the caller has seen; the fence.
     seen: Seen,
     time: Time,
 }
@@ -35,7 +35,7 @@ impl Claim {
 impl Ask for Claim {
     type Answer = Seen;
 
-    /// A claim whose answer was lost is stale when it is sent again: it looks like another caller's.
+    /// A claim whose answer was lost is stale when it is repeated: it looks like another caller's.
     async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<Seen, Trouble> {
         let ours = self.seen.revision;
         let mut time = self.time;

@@ -1,7 +1,7 @@
-//! The connections of a service: opened when needed, lent for one operation, replaced when they break.
+//! The connections of a service: opened on demand, lent for one operation, replaced when they break.
 //!
-//! Not sqlx's pool: that one sends a ping whenever a connection comes back, which costs an append a fifth of its speed. A
-//! broken connection is noticed here by the operation that meets it, and every operation can be repeated.
+//! Not sqlx's pool, which sends a ping whenever a connection is returned and makes an append slower by a fifth. Here a broken
+//! connection is detected by the next operation on it, and every operation can be repeated.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,11 +19,11 @@ use crate::in_flight::{InFlight, Operation};
 use crate::options::PostgresOptions;
 use crate::secure::Secure;
 
-/// One operation, which may be asked for again on another connection.
+/// One operation, which can be repeated on another connection.
 pub(crate) trait Ask: Send + Sync {
     type Answer: Send;
 
-    /// Carries it out. `again` says that an earlier attempt lost its connection and may have been carried out.
+    /// Executes it. `again` is true when an earlier attempt lost its connection and may have been executed.
     fn ask(
         &self,
         connection: &mut PgConnection,
@@ -41,11 +41,11 @@ struct Shared {
     secure: Secure,
     server: Server,
     size: u32,
-    /// What one operation may take: waiting for a connection, every attempt and the pauses between them.
+    /// The time limit of one operation: waiting for a connection, all attempts and the pauses between them.
     acquire_timeout: Duration,
-    /// One permit per connection that may be open; waiters are served in order.
+    /// One permit per connection; waiters are served in order.
     permits: Arc<Semaphore>,
-    /// Connections nobody uses; the last one back is the first one out, so that few are used when few are needed.
+    /// Idle connections, used last in, first out, so that a small load uses few of them.
     idle: Mutex<Vec<PgConnection>>,
     in_flight: InFlight,
 }
@@ -70,29 +70,29 @@ impl Connections {
         &self.shared.server
     }
 
-    /// Opens a connection for work that takes long and keeps none of the others from theirs.
+    /// Opens an extra connection for work that takes long, so that the others stay available.
     pub(crate) async fn open(&self) -> sqlx::Result<PgConnection> {
         self.shared.secure.open().await
     }
 
-    /// Carries out a load in the caller's own time. Dropping the future costs a connection, nothing else.
+    /// Executes a load in the caller's task. Dropping the future costs a connection, nothing else.
     ///
-    /// It does not overtake what callers that went away have left behind: whoever drops a run and starts it again finds
-    /// all that was under way, whose deadline is before this one's.
+    /// It first waits for operations whose callers have gone: a caller that drops a run and starts it again sees everything that
+    /// was in flight, whose deadline is before this one's.
     pub(crate) async fn ask<A: Ask>(&self, ask: &A) -> SessionResult<A::Answer> {
         let retry = ConnectRetry::new(self.shared.acquire_timeout);
         self.shared.in_flight.wait_for_abandoned().await;
         self.ask_for(retry, ask).await
     }
 
-    /// Carries out an operation with its own deadline and retries.
+    /// Executes an operation with its own deadline and retries.
     pub(crate) async fn ask_for<A: Ask>(&self, retry: ConnectRetry, ask: &A) -> SessionResult<A::Answer> {
         let _operation = self.begin()?;
         let permit = self.permit(&retry).await?;
         self.ask_with(permit, ask, retry).await
     }
 
-    /// Carries out an operation to its end, even when the caller's future is dropped meanwhile.
+    /// Executes an operation to its end, even when the caller's future is dropped.
     pub(crate) async fn ask_to_the_end<A: Ask + 'static>(&self, ask: A) -> SessionResult<A::Answer> {
         let retry = ConnectRetry::new(self.shared.acquire_timeout);
         let operation = self.begin()?;
@@ -114,7 +114,7 @@ impl Connections {
         let mut again = false;
         loop {
             let Ok(outcome) = timeout_at(retry.deadline, self.attempt(ask, again)).await else {
-                // Its connection went with the attempt: the answer may still come. The others may be as deaf.
+                // The attempt's connection is dropped with it, because the answer may still come. The others may be unresponsive, too.
                 self.idle().clear();
                 return Err(self.server().unavailable("it did not answer in time"));
             };
@@ -139,7 +139,7 @@ impl Connections {
         };
         let outcome = ask.ask(&mut connection, again).await;
         match &outcome {
-            // What broke this one has most likely broken the others.
+            // The cause has most likely broken the other connections, too.
             Err(Trouble::Sql(error)) if Fault::of(error) == Fault::Lost => self.idle().clear(),
             _ => self.idle().push(connection),
         }
@@ -162,23 +162,23 @@ impl Connections {
         }
     }
 
-    /// Waits until every operation that was started before is done.
+    /// Waits until every operation that was started before has ended.
     pub(crate) async fn flush(&self) -> SessionResult<()> {
         if self.shared.in_flight.until_done().await { Ok(()) } else { Err(self.closed()) }
     }
 
-    /// Refuses what is new, waits for what was started, then closes; closing twice is fine.
+    /// Refuses new operations, waits for those in flight, then closes. Closing twice is allowed.
     pub(crate) async fn close(&self) {
         self.shared.in_flight.close().await;
         let idle = std::mem::take(&mut *self.idle());
         for connection in idle {
-            // Nothing is left to lose: every answer given was given after its commit.
+            // Nothing is lost: every answer was given after its commit.
             let _ = connection.close().await;
         }
     }
 
     fn idle(&self) -> std::sync::MutexGuard<'_, Vec<PgConnection>> {
-        // A list of connections is whole whatever happened to the thread that held it.
+        // A panic elsewhere leaves the list of connections whole.
         self.shared.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

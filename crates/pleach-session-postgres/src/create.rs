@@ -13,7 +13,7 @@ use crate::fault::{Server, Trouble};
 use crate::value::{self, Seen, Time};
 use crate::{limits, sql};
 
-/// A session that is about to be created.
+/// Creates a session.
 pub(crate) struct Create {
     key: Arc<SessionKey>,
     server: Server,
@@ -25,7 +25,7 @@ pub(crate) struct Create {
 }
 
 impl Create {
-    /// Checks and writes everything that needs no connection. Ids are taken as they are, also blank ones.
+    /// Checks and serialises everything that needs no connection. Ids are not trimmed, and may be blank.
     // S30
     pub(crate) fn new(request: CreateSession, server: &Server) -> SessionResult<Self> {
         let seconds = prepare::create_time(&request);
@@ -84,10 +84,10 @@ impl Ask for Create {
     }
 }
 
-/// A session that is about to be forgotten.
+/// Deletes a session.
 pub(crate) struct Delete {
     key: SessionKey,
-    /// When the session was created that was found first: a repeated delete must not hit one that was made since.
+    /// The creation time of the session that was found first: a repeated delete must not remove one that was created since.
     created: OnceLock<String>,
 }
 

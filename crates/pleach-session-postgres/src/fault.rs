@@ -1,4 +1,4 @@
-//! What a failed statement means to the caller.
+//! Classification of failed statements, and the errors of callers.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use pleach_session::SessionError;
 
 const BACKEND: &str = "postgres";
 
-/// The database as errors name it: never with a password.
+/// The name of the database in errors; it never has a password.
 #[derive(Clone, Debug)]
 pub(crate) struct Server(Arc<str>);
 
@@ -27,12 +27,12 @@ impl Server {
         }
     }
 
-    /// Why there is no answer, when no statement says so.
+    /// Makes the error for a missing answer without a failed statement.
     pub(crate) fn unavailable(&self, reason: &'static str) -> SessionError {
         SessionError::Unavailable { what: self.to_string(), source: BoxError::from(reason) }
     }
 
-    /// A stored value that cannot be read; `place` says where it stands.
+    /// Makes the error for a stored value that cannot be read; `place` is its row and column.
     pub(crate) fn corrupt(&self, place: impl fmt::Display, source: impl Into<BoxError>) -> SessionError {
         SessionError::Corrupt { what: format!("{place} in {self}"), source: source.into() }
     }
@@ -48,20 +48,20 @@ impl fmt::Display for Server {
     }
 }
 
-/// What a failed statement says about the connection and about repeating the work.
+/// What a failed statement means for the connection, and for repeating the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// The connection broke or there was none: the statement may have been carried out.
+    /// The connection broke or there was none: the statement may have been executed.
     Lost,
-    /// Rolled back in favour of someone else; nothing happened.
+    /// Rolled back in favour of another transaction; nothing was written.
     Again,
-    /// A row with this key is already there.
+    /// A row with this key exists.
     Duplicate,
-    /// A state that was to be merged into is not an object: our statements write NULL then.
+    /// The target of a merge is not an object: the statements write NULL then.
     NotAnObject,
-    /// A lock was not given in time.
+    /// A lock was not acquired in time.
     Locked,
-    /// The server refuses to serve us: password, permission, space.
+    /// The server refuses service: password, permission, space.
     Unavailable,
     /// The fault of this statement.
     Other,
@@ -79,7 +79,7 @@ impl Fault {
 
     fn of_code(code: &str) -> Self {
         match code {
-            // Shutting down, crashed, starting; closed because it was idle; too many connections.
+            // The server shuts down, crashed or starts; the connection was idle for too long; too many connections.
             "57P01" | "57P02" | "57P03" | "57P05" | "25P03" | "53300" => Self::Lost,
             "40001" | "40P01" => Self::Again,
             "23505" => Self::Duplicate,
@@ -94,13 +94,13 @@ impl Fault {
         }
     }
 
-    /// True when the same work may succeed a moment later.
+    /// Returns whether the same work may succeed a moment later.
     pub(crate) fn is_passing(self) -> bool {
         matches!(self, Self::Lost | Self::Again)
     }
 }
 
-/// Why an operation has no answer: the driver's fault, or one we found ourselves.
+/// Why an operation has no answer: an error of the driver, or one of the service.
 #[derive(Debug)]
 pub(crate) enum Trouble {
     /// The statement failed.

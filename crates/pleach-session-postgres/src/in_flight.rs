@@ -1,11 +1,11 @@
-//! The operations under way: who waits for those that began before keeps nobody from beginning another.
+//! [`InFlight`]: tracks in-flight operations. Waiting for earlier ones does not block new ones.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tokio::sync::watch;
 
-/// The operations of a service; clones share them.
+/// The in-flight operations of a service; clones share them.
 #[derive(Clone, Default)]
 pub(crate) struct InFlight {
     now: Arc<watch::Sender<Numbers>>,
@@ -14,7 +14,7 @@ pub(crate) struct InFlight {
 /// Operations, numbered as they begin.
 #[derive(Default)]
 struct Numbers {
-    /// How many have begun: the next one's number.
+    /// The number of the next operation.
     begun: u64,
     open: BTreeSet<u64>,
     /// The open ones whose callers went away.
@@ -35,7 +35,7 @@ pub(crate) struct Caller {
 }
 
 impl InFlight {
-    /// Begins an operation; `None` when no more are taken.
+    /// Begins an operation; `None` when the tracker is closed.
     pub(crate) fn begin(&self) -> Option<Operation> {
         let mut begun = None;
         self.now.send_if_modified(|now| {
@@ -44,7 +44,7 @@ impl InFlight {
                 begun = Some(Operation { in_flight: self.clone(), number: now.begun });
                 now.begun += 1;
             }
-            // Nobody waits for a beginning.
+            // No waiter depends on new operations.
             false
         });
         begun
@@ -57,14 +57,14 @@ impl InFlight {
         }
     }
 
-    /// Waits for the operations that are open now; false when no more were taken already.
+    /// Waits for the operations that are open now; returns false when the tracker was closed before.
     pub(crate) async fn until_done(&self) -> bool {
         let is_open = !self.now.borrow().is_closed;
         self.until_ended(|now| &now.open).await;
         is_open
     }
 
-    /// Takes no more operations and waits for the open ones.
+    /// Refuses new operations and waits for the open ones.
     pub(crate) async fn close(&self) {
         self.now.send_modify(|now| now.is_closed = true);
         self.until_ended(|now| &now.open).await;
@@ -73,7 +73,7 @@ impl InFlight {
     async fn until_ended(&self, which: fn(&Numbers) -> &BTreeSet<u64>) {
         let mut watching = self.now.subscribe();
         let begun = watching.borrow().begun;
-        // The sender is ours, so there is one until the end.
+        // `self` owns the sender, so the channel stays open.
         let _ = watching.wait_for(|now| which(now).first().is_none_or(|&first| first >= begun)).await;
     }
 }

@@ -1,8 +1,8 @@
 //! The inbox: open questions from a projection that is brought up to date before it is read.
 //!
-//! Appends know nothing of it. A partial index on `events` has those that may concern questions, whoever appends them;
-//! sessions whose number of entries is not the projected one are projected again, from these events abandoned. The index is
-//! built while others write, and the answer is the same without it.
+//! Appends do not maintain it. A partial index on `events` has those that may concern questions, from any writer. Sessions
+//! whose number of entries differs from the projected one are projected again, from these events alone. The index is built
+//! concurrently with writes, and the result is the same without it.
 
 use std::sync::atomic::Ordering;
 
@@ -238,7 +238,7 @@ impl Ask for Answer<'_> {
     async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<Self::Answer, Trouble> {
         let request = self.request;
         let after = request.after.as_ref();
-        // One more row than wanted shows that there is a next page.
+        // One row more than the limit shows that there is a next page.
         let limit = request.limit.map(|limit| i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1));
         let found = sqlx::query(sql::answer(request.user_id.is_some(), request.assignee.is_some()))
             .bind(Name(request.app_name.as_str()))

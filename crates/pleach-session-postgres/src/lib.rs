@@ -3,12 +3,12 @@
 //! An append is one statement: fence, merge of the three states and event, in one transaction and one round trip. Any
 //! number of processes, and google-adk itself, may use the same database at the same time.
 //!
-//! What the layout does to values: states and events are `jsonb`, which keeps neither the order of keys nor the spelling
+//! The layout changes values: states and events are `jsonb`, which keeps neither the order of keys nor the spelling
 //! of numbers (`1e300` is stored as an integer of 301 digits, `1.0` stays `1.0`); times are whole microseconds
 //! of the years 1 to 9999.
 //!
-//! Connections are encrypted as the URL's `sslmode` says, with rustls. Without TLS a server that asks for the password in
-//! clear text does not get it.
+//! Connections are encrypted with rustls according to the URL's `sslmode`. Without TLS, a server that requests the password
+//! in clear text does not get it.
 
 mod address;
 mod append;

@@ -12,7 +12,7 @@ use crate::fault::{Server, Trouble};
 use crate::sql;
 use crate::value::{self, Name, Seen, Time};
 
-/// The sessions of an app without events.
+/// Lists the sessions of an app without events.
 // S32
 pub(crate) struct List<'r> {
     pub(crate) request: &'r ListSessions,
@@ -25,7 +25,7 @@ impl Ask for List<'_> {
     async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<ListSessionsResponse, Trouble> {
         let request = self.request;
         let after = request.after.as_ref();
-        // One more row than wanted shows that there is a next page.
+        // One row more than the limit shows that there is a next page.
         let limit = request.limit.map(|limit| i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1));
         let rows = sqlx::query(sql::LIST_SESSIONS)
             .bind(Name(request.app_name.as_str()))
@@ -53,7 +53,7 @@ impl Ask for List<'_> {
     }
 }
 
-/// The states the sessions of a page share: the app's under `None`, and its users'.
+/// The shared states of a page's sessions: the app's under `None`, and its users'.
 type SharedStates<'r> = HashMap<Option<&'r str>, Map>;
 
 impl List<'_> {
@@ -90,7 +90,7 @@ impl List<'_> {
     }
 }
 
-/// NaN is at an end, where [`ListCursor::order`] has it.
+/// Puts NaN at an end, like [`ListCursor::order`].
 fn time_of(place: &ListCursor) -> Time {
     let time = place.update_time;
     Time(micros(if time.is_nan() { f64::INFINITY.copysign(time) } else { time }))
@@ -104,7 +104,7 @@ fn place(session: &Session) -> ListCursor {
     }
 }
 
-/// The keys of all sessions of the app with this id.
+/// Finds the keys of all sessions of the app with one id.
 pub(crate) struct Find<'r> {
     pub(crate) app_name: &'r AppName,
     pub(crate) session_id: &'r SessionId,
@@ -122,7 +122,7 @@ impl Ask for Find<'_> {
     }
 }
 
-/// The user's state, without prefixes.
+/// Reads the user's state, without prefixes.
 pub(crate) struct UserState<'r> {
     pub(crate) app_name: &'r AppName,
     pub(crate) user_id: &'r UserId,
@@ -141,7 +141,7 @@ impl Ask for UserState<'_> {
     }
 }
 
-/// A request for an app's state.
+/// Reads an app's state, without prefixes.
 pub(crate) struct AppState<'r> {
     pub(crate) app_name: &'r AppName,
     pub(crate) server: &'r Server,
@@ -158,7 +158,7 @@ impl Ask for AppState<'_> {
     }
 }
 
-/// Whether the database answers and has our tables.
+/// Checks that the database responds and has the tables.
 pub(crate) struct Check;
 
 impl Ask for Check {

@@ -17,14 +17,14 @@ use crate::fault::{Server, Trouble};
 use crate::sql;
 use crate::value::{self, Name, Seen, Time};
 
-/// A session that is about to be loaded.
+/// Loads a session.
 pub(crate) struct Load<'k> {
     key: &'k SessionKey,
     server: &'k Server,
     wanted: EventFilter,
 }
 
-/// Which events are wanted.
+/// The events to load.
 #[derive(Clone, Copy)]
 enum EventFilter {
     None,
@@ -33,14 +33,14 @@ enum EventFilter {
         after: Option<Time>,
         newest: Option<i64>,
     },
-    /// What was appended behind a revision.
+    /// The events appended after a revision.
     Since(Revision),
 }
 
-/// What the rows say.
+/// The result of the rows.
 struct Loaded {
     session: Option<Session>,
-    /// The revision that was asked about leads nowhere.
+    /// The requested revision does not exist.
     unknown: bool,
 }
 
@@ -82,7 +82,7 @@ impl<'k> Load<'k> {
                 Some(id) => events.push((place, Arc::new(read_event(&row, id, self.key, self.server)?))),
             }
         }
-        // They arrive in order, unless the server works on both halves of the statement at once.
+        // They arrive in order, unless the server executes both halves of the statement in parallel.
         if !events.is_sorted_by_key(|(place, _)| *place) {
             events.sort_by_key(|(place, _)| *place);
         }
@@ -109,8 +109,7 @@ impl<'k> Load<'k> {
     }
 }
 
-/// Reads an event from its row. The columns win over what the document says of ids, and the document over what they say of
-/// the time.
+/// Reads an event from its row. The columns overrule the document's ids; the document overrules the column's time.
 // S46
 pub(crate) fn read_event(row: &PgRow, id: &str, key: &SessionKey, server: &Server) -> Result<Event, Trouble> {
     let place = || format!("event {id} of session {key}");
@@ -138,7 +137,7 @@ impl Ask for Load<'_> {
     }
 }
 
-/// What is about to be asked: what was appended behind a head. A small look first, because most sessions have not changed.
+/// Loads the events appended after a head. A small query comes first, because most sessions have not changed.
 pub(crate) struct LoadSince<'k> {
     pub(crate) head: &'k SessionHead,
     pub(crate) server: &'k Server,
@@ -160,7 +159,7 @@ impl Ask for LoadSince<'_> {
     }
 }
 
-/// What is about to be asked: the head of a reader who has seen the session up to an event.
+/// Loads the head of a reader who has seen the session up to an event.
 pub(crate) struct HeadBehind<'k> {
     pub(crate) key: &'k SessionKey,
     pub(crate) event: &'k EventId,

@@ -1,10 +1,10 @@
-//! How a Postgres database is used.
+//! [`PostgresOptions`].
 
 use std::time::Duration;
 
 /// Settings of a [`PostgresSessionService`](crate::PostgresSessionService).
 ///
-/// Durability is the server's own: `synchronous_commit` is left as the database has it.
+/// Durability is up to the server: `synchronous_commit` is not changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PostgresOptions {
     pub(crate) connections: u32,
@@ -23,14 +23,14 @@ impl PostgresOptions {
         Self::default()
     }
 
-    /// How many connections are open at most; at least one. They are opened when they are needed.
+    /// The maximum of open connections; at least one. They are opened on demand.
     pub fn with_connections(mut self, connections: u32) -> Self {
         self.connections = connections.max(1);
         self
     }
 
-    /// How long an operation may take in all: waiting for a free connection, connecting, locks other programs hold,
-    /// and trying again when the server is gone. Then it is `Unavailable`, and an append may have been stored.
+    /// The time limit of a whole operation: waiting for a free connection, connecting, locks of other programs, and retries
+    /// while the server is unavailable. After it the operation fails as `Unavailable`, and an append may have been stored.
     pub fn with_acquire_timeout(mut self, timeout: Duration) -> Self {
         self.acquire_timeout = timeout;
         self

@@ -1,4 +1,4 @@
-//! Opening a database: what layout it has, and making the tables it lacks.
+//! Opening a database: detecting its layout, and creating the tables it lacks.
 // S62, S64
 
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::sql;
 /// Tables, metadata and index of the layout.
 const OBJECTS: i64 = 6;
 const METADATA: &str = "adk_internal_metadata";
-/// How long another program may take to make its tables.
+/// How long another program may take to create its tables.
 const OTHERS: Duration = Duration::from_secs(2);
 
 /// Makes sure that the database has the layout.
@@ -28,16 +28,16 @@ struct Prepare<'s> {
     server: &'s Server,
 }
 
-/// What is in a database.
+/// The contents of a database.
 #[derive(Debug, PartialEq, Eq)]
 enum Found {
-    /// Everything, in the version we know.
+    /// All tables, in the supported version.
     Ready,
-    /// Nothing, or some of it in our shape.
+    /// No table, or some tables of the layout.
     Missing,
-    /// The table of versions without a version: google-adk is at it just now, or was cut off there.
+    /// The table of versions without a version: google-adk is creating its tables, or was interrupted.
     Unversioned,
-    /// Something we must not touch.
+    /// Another layout, which must not be changed.
     Foreign(String),
 }
 
@@ -72,7 +72,7 @@ impl Prepare<'_> {
     }
 }
 
-/// True when another program made the same object at the same moment.
+/// Returns whether another program created the same object concurrently.
 fn is_race(error: &sqlx::Error) -> bool {
     let code = error.as_database_error().and_then(|error| error.code());
     Fault::of(error) == Fault::Again

@@ -1,4 +1,4 @@
-//! Opening a connection as the URL's TLS settings say, without handing the password to whoever asks for it.
+//! Opening a connection with the URL's TLS settings, without sending the password to any server that asks for it.
 
 use std::borrow::Cow;
 use std::error::Error as StdError;
@@ -10,29 +10,29 @@ use sqlx::{ConnectOptions as _, PgConnection};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-/// "Is TLS spoken here?"
+/// The request for TLS.
 const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
 /// Version 3.0 of the protocol.
 const PROTOCOL: [u8; 4] = [0, 3, 0, 0];
-/// No greeting is longer; what is longer is no Postgres server.
+/// The maximum length of a greeting; a longer one is not from a Postgres server.
 const LONGEST_GREETING: usize = 64 * 1024;
 
 /// How connections are opened. No `Debug`: the options hold the password.
 #[derive(Clone)]
 pub(crate) struct Secure {
     pub(crate) connect: PgConnectOptions,
-    /// What the URL wants of TLS, as libpq means it.
+    /// The TLS mode of the URL, with libpq's meaning.
     pub(crate) mode: PgSslMode,
-    /// Whether a server that does not speak TLS may get it in clear text.
+    /// Whether a server without TLS may get the password in clear text.
     pub(crate) allows_cleartext: bool,
 }
 
 /// How a server greets a client without TLS.
 #[derive(Debug, PartialEq, Eq)]
 enum Greeting {
-    /// It wants no password.
+    /// It requires no password.
     Trusts,
-    /// It wants a proof that does not show the password.
+    /// It requires a proof that does not reveal the password.
     WantsProof,
     WantsCleartext,
 }
@@ -40,7 +40,7 @@ enum Greeting {
 impl Secure {
     /// Opens a connection.
     pub(crate) async fn open(&self) -> sqlx::Result<PgConnection> {
-        // A Unix socket does not leave the machine, and its servers speak no TLS.
+        // A Unix socket does not leave the machine, and its servers do not support TLS.
         if self.connect.get_socket().is_some() || self.connect.get_host().starts_with('/') {
             return self.connect.clone().ssl_mode(PgSslMode::Disable).connect().await;
         }
@@ -59,7 +59,7 @@ impl Secure {
         if !self.speaks_tls().await? {
             return self.open_plain().await;
         }
-        // The answer is taken at its word: a server that says yes first and no then does not get the password.
+        // The first answer counts: a server that accepts TLS first and refuses it later does not get the password.
         match self.open_tls(PgSslMode::Require).await {
             Err(error) if is_refusal(&error) => self.open_plain().await,
             outcome => outcome,
@@ -98,7 +98,7 @@ impl Secure {
         }
     }
 
-    /// Begins as a client does and looks at what the server asks for; the driver itself would answer anything.
+    /// Starts like a client and checks which authentication the server requests; the driver itself would answer any request.
     async fn greeting(&self) -> sqlx::Result<Greeting> {
         let mut stream = self.dial().await?;
         let user = self.connect.get_username();
@@ -139,7 +139,7 @@ fn startup(user: &str, database: &str) -> Vec<u8> {
     [length.to_be_bytes().to_vec(), body].concat()
 }
 
-/// Returns whether connecting the other way may succeed: the server refuses this way, or TLS fails.
+/// Returns whether connecting with the other TLS setting may succeed: the server refuses this one, or TLS fails.
 fn is_refusal(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Tls(_) => true,
@@ -148,7 +148,7 @@ fn is_refusal(error: &sqlx::Error) -> bool {
     }
 }
 
-/// The server asks for the password in clear text, and nothing hides it.
+/// The server requests the password in clear text over an unencrypted connection.
 #[derive(Debug)]
 struct CleartextRefused;
 
@@ -164,7 +164,7 @@ impl fmt::Display for CleartextRefused {
 
 impl StdError for CleartextRefused {}
 
-/// What a server said instead of a greeting.
+/// The server's response instead of a greeting.
 #[derive(Debug)]
 struct Refused {
     code: String,

@@ -21,25 +21,25 @@ use crate::load::{HeadBehind, Load, LoadSince};
 use crate::options::PostgresOptions;
 use crate::schema;
 
-/// Long enough to replace a connection that was closed while nobody used it; whoever asks does not wait for long.
-const CHECK_PATIENCE: Duration = Duration::from_secs(2);
+/// The time limit of a health check: long enough to replace an idle connection that was closed.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Sessions in a Postgres database. ADK: `DatabaseSessionService`.
 ///
 /// The database has google-adk's *v1* layout, and google-adk may read and append to it at the same time. Any number of
-/// services, in any number of processes, may use the same database. The tables live in the connection's default schema,
+/// services, in any number of processes, may use the same database. The tables are in the connection's default schema,
 /// which a URL can set: `?options=-csearch_path%3Dmy_schema`.
 ///
-/// Every append is one statement and one transaction. When a connection breaks, nobody knows whether the statement was
-/// carried out; the same append is then sent again until the acquire timeout, and finds its event if it is stored. The
-/// caller sees an error only if the server stays away, and may repeat the append then.
+/// Every append is one statement and one transaction. When a connection breaks, it is unknown whether the statement was
+/// executed. The same append is then repeated until the acquire timeout, and finds its event if it is stored. The caller
+/// gets an error only if the server stays unavailable, and may repeat the append then.
 ///
 /// Calls need a Tokio runtime with I/O and time on; connections belong to the runtime that opened them, so use a service
 /// in one.
 ///
-/// Unlike google-adk's it notices *any* change since the session was loaded, also one with the same time. One gap is left
-/// between the two programs: google-adk does not touch the session's row when it appends an event without state at exactly
-/// the session's time, so an append of ours that waits for that very transaction does not notice it.
+/// Unlike google-adk's, it detects *any* change since the session was loaded, even one with the same time. One gap is left
+/// between the two programs: google-adk does not change the session's row when it appends an event without state at exactly
+/// the session's time, so an append that waits for that transaction does not detect it.
 ///
 /// # Example
 /// ```
@@ -59,7 +59,7 @@ pub struct PostgresSessionService {
 }
 
 impl PostgresSessionService {
-    /// Opens a database with the default options, and makes its tables when they are not there.
+    /// Opens a database with the default options, and creates missing tables.
     ///
     /// # Errors
     /// Those of [`open_with`](Self::open_with).
@@ -70,18 +70,18 @@ impl PostgresSessionService {
         Self::open_with(url, PostgresOptions::default()).await
     }
 
-    /// Opens a database, and makes its tables when they are not there; the database itself must exist.
+    /// Opens a database, and creates missing tables. The database itself must exist.
     ///
     /// The URL is `postgresql://USER:PASSWORD@HOST:PORT/DATABASE`; `postgres`, `postgresql+asyncpg` and
-    /// `postgresql+psycopg` mean the same. What it leaves out comes from libpq's variables (`PGHOST`, `PGPASSWORD`, …)
+    /// `postgresql+psycopg` mean the same. Missing parts come from libpq's variables (`PGHOST`, `PGPASSWORD`, …)
     /// and its password file.
     ///
     /// # Errors
     /// `Unsupported` for a URL that cannot be used and for a database in another layout (v0, newer, another program's),
-    /// which is not changed; `Unavailable` when the server cannot be reached or refuses us. No error shows a password.
+    /// which is not changed; `Unavailable` when the server cannot be reached or refuses the connection. No error shows a password.
     ///
     /// # Cancel safety
-    /// When the future is dropped, the tables may have been made.
+    /// When the future is dropped, the tables may have been created.
     pub async fn open_with(url: &str, options: PostgresOptions) -> SessionResult<Self> {
         let connections = Connections::new(Address::parse(url)?, &options);
         schema::prepare(&connections).await?;
@@ -182,7 +182,7 @@ impl SessionService for PostgresSessionService {
 
     fn health_check(&self) -> BoxFuture<'_, SessionResult<()>> {
         Box::pin(async move {
-            let retry = ConnectRetry::new(CHECK_PATIENCE.min(self.connections.acquire_timeout()));
+            let retry = ConnectRetry::new(CHECK_TIMEOUT.min(self.connections.acquire_timeout()));
             self.connections.ask_for(retry, &Check).await
         })
     }

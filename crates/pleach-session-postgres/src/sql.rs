@@ -1,6 +1,6 @@
 //! Every SQL text of this crate. Values are always bound; no text is put together at run time.
 
-/// The texts of an append with this fence, without and with shared state.
+/// The texts of an append with one kind of fence, without and with shared state.
 macro_rules! appends {
     ($fence:literal) => {
         [
@@ -23,19 +23,19 @@ pub(crate) const DETECT: &str = include_str!("../schema/detect.sql");
 pub(crate) const VERSION: &str = "SELECT value FROM adk_internal_metadata WHERE key = 'schema_version'";
 pub(crate) const CREATE_TABLES: &str = include_str!("../schema/create.sql");
 
-/// Appends behind an event or the creation: one whose delta has no app and user keys, and one that merges app or user state.
+/// Appends after an event or the creation: without app and user keys in the delta, and with a merge of app or user state.
 pub(crate) const APPEND: [&str; 2] = appends!("../schema/append_behind_event.sql");
-/// The same behind a claim.
+/// The same after a claim.
 pub(crate) const APPEND_BEHIND_CLAIM: [&str; 2] = appends!("../schema/append_behind_claim.sql");
 pub(crate) const CLAIM: &str = include_str!("../schema/claim.sql");
-/// The states that the operations of an append are applied to.
+/// Reads the states that the operations of an append are applied to.
 pub(crate) const LOCK_STATES: &str = include_str!("../schema/lock_states.sql");
 pub(crate) const FIND_REVISION: &str = include_str!("../schema/find_revision.sql");
-/// An event, seen from a revision.
+/// Finds an event, as seen from a revision.
 pub(crate) const FIND_EVENT: &str =
     concat!(include_str!("../schema/load_anchor.sql"), include_str!("../schema/find_event.sql"));
 
-/// The revision right behind an event.
+/// The revision right after an event.
 pub(crate) const FIND_BEHIND: &str = include_str!("../schema/find_behind.sql");
 
 pub(crate) const CREATE_SESSION: &str = include_str!("../schema/create_session.sql");
@@ -43,7 +43,7 @@ pub(crate) const ANYTHING: &str = "SELECT 1 FROM sessions LIMIT 1";
 /// As text, which can also be infinite.
 pub(crate) const FIND_CREATION: &str =
     "SELECT create_time::text AS create_time FROM sessions WHERE app_name = $1 AND user_id = $2 AND id = $3";
-/// Its events go with it: the foreign key cascades.
+/// The foreign key cascades to its events.
 pub(crate) const DELETE_SESSION: &str =
     "DELETE FROM sessions WHERE app_name = $1 AND user_id = $2 AND id = $3 AND create_time::text = $4";
 
@@ -54,7 +54,7 @@ pub(crate) const LOAD_ALL: &str =
 pub(crate) const LOAD_NEWEST: &str =
     concat!(include_str!("../schema/load_head.sql"), include_str!("../schema/load_newest.sql"));
 
-/// What was appended behind a revision.
+/// The events appended after a revision.
 pub(crate) const LOAD_SINCE: &str = concat!(
     include_str!("../schema/load_anchor.sql"),
     include_str!("../schema/load_head.sql"),

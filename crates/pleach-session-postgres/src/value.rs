@@ -1,4 +1,4 @@
-//! Column values as the driver gives and takes them: times in whole microseconds, JSON as bytes.
+//! Encoding and decoding of column values: times in whole microseconds, JSON as bytes.
 
 use pleach_core::{Map, Revision, SessionKey, seconds};
 use pleach_session::{SessionResult, raw_state};
@@ -11,10 +11,10 @@ use sqlx::{Decode, Encode, Row as _, Type, ValueRef as _};
 
 use crate::fault::Server;
 
-/// The part of a key in a condition.
+/// A part of a key in a condition.
 ///
-/// No text column holds U+0000, and the server refuses a text that has it. Such a name is NULL here, which equals nothing:
-/// there is no such session, and no error.
+/// No text column holds U+0000, and the server refuses a text with it. Such a name is bound as NULL, which equals nothing, so
+/// the session is not found and there is no error.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Name<'a>(pub(crate) &'a str);
 
@@ -43,13 +43,13 @@ pub(crate) fn query<'q>(text: &'static str, key: &'q SessionKey) -> Query<'q, Po
 const TIMESTAMP: PgTypeInfo = PgTypeInfo::with_oid(Oid(1114));
 /// Postgres counts from 2000-01-01.
 const POSTGRES_EPOCH: i64 = 946_684_800_000_000;
-/// The earliest moment of the type, in 4713 BC; what is before it compares as -infinity. The latest is beyond an `i64` of
+/// The earliest time of the type, in 4713 BC; earlier times compare as -infinity. The latest is beyond an `i64` of
 /// microseconds since 1970.
 const EARLIEST: i64 = -211_813_488_000_000_000;
 
 /// A `timestamp` column: UTC, in microseconds since 1970.
 ///
-/// An integer all the way, because it is the fence: no calendar and no float between the column and the revision.
+/// It stays an integer, because it is the fence: no calendar and no float between the column and the revision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Time(pub(crate) i64);
 
@@ -70,7 +70,7 @@ impl Encode<'_, Postgres> for Time {
 impl Decode<'_, Postgres> for Time {
     fn decode(value: PgValueRef<'_>) -> Result<Self, BoxDynError> {
         let since_2000 = i64::from_be_bytes(value.as_bytes()?.try_into()?);
-        // The ends of the range stand for the words infinity and -infinity.
+        // The ends of the range encode infinity and -infinity.
         if matches!(since_2000, i64::MIN | i64::MAX) {
             return Err("the time is infinite".into());
         }
@@ -78,7 +78,7 @@ impl Decode<'_, Postgres> for Time {
     }
 }
 
-/// A revision: its time, and how many events have it, or the ties of a claim.
+/// A revision: its time, and the number of events with that time, or the ties of a claim.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Seen {
     pub(crate) revision: Revision,
@@ -104,7 +104,7 @@ pub(crate) fn json<'r>(row: &'r PgRow, column: &str) -> sqlx::Result<Option<&'r 
     let bytes = value.as_bytes().map_err(decoding)?;
     let text = match value.format() {
         PgValueFormat::Text => bytes,
-        // The text behind one byte that says so.
+        // The text follows a version byte.
         PgValueFormat::Binary => bytes.strip_prefix(&[1]).ok_or_else(|| decoding("unknown form of jsonb".into()))?,
     };
     std::str::from_utf8(text).map(Some).map_err(|error| decoding(error.into()))

@@ -1,5 +1,5 @@
 -- The fence is that of an append: the last update is of the microsecond ?5, and its ties are ?6. The new time ?4 must be that
--- of no event: its revision would be the one right behind that event. The row says whether it is claimed, and the revision
+-- of no event: its revision would be the one right behind that event. Returns whether the session is claimed, and the revision
 -- that is stored then.
 BEGIN IMMEDIATE;
 UPDATE sessions AS s SET update_time = ?4

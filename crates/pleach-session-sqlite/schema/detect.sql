@@ -1,4 +1,4 @@
--- What kind of file this is: the declared type of the update times, the columns of events that tell the oldest layout,
+-- The kind of the file: the declared type of the update times, the columns of events that identify the oldest layout,
 -- and how many of the objects of either layout are there.
 SELECT
     (SELECT count(*) FROM pragma_table_info('sessions')) AS session_columns,

@@ -5,7 +5,7 @@ use sqlx::{Row as _, TypeInfo as _, ValueRef as _};
 
 use crate::time;
 
-/// Reads a time column, in seconds since the epoch; `None` when it says no time.
+/// Reads a time column, in seconds since the epoch; `None` when it holds no time.
 pub(crate) fn time(row: &SqliteRow, column: &str) -> sqlx::Result<Option<f64>> {
     let value = row.try_get_raw(column)?;
     if value.is_null() {

@@ -1,4 +1,4 @@
-//! Event documents, and the columns that complete or overrule them.
+//! Reading event documents, and the columns that complete or overrule them.
 // S46
 
 use std::borrow::Cow;
@@ -13,11 +13,12 @@ use crate::column;
 use crate::fault::File;
 use crate::layout::SqliteLayout;
 
-/// Between the documents of one text: JSON never has it raw.
+/// Separates the documents of one text; JSON text never contains it.
 // S47
 const SEPARATOR: char = '\u{1e}';
 
-/// Before the row number and the id of a document that is too long to travel with others (see `sql::DOCUMENT`). JSON never has it raw.
+/// Precedes the row number and the id of a document that is too long for the shared text (see `sql::DOCUMENT`). JSON text never
+/// contains it.
 const LEFT_OUT: char = '\u{1f}';
 
 /// An event whose document was left out.
@@ -28,7 +29,7 @@ pub(crate) struct LeftOut {
     pub(crate) row: LongRow,
 }
 
-/// The row of a document that was left out. The id shows whether the number has been given to another row since.
+/// The row of a document that was left out. The id shows whether the number now belongs to another row.
 #[derive(Clone, Debug)]
 pub(crate) struct LongRow {
     pub(crate) number: i64,
@@ -36,7 +37,7 @@ pub(crate) struct LongRow {
     pub(crate) id: String,
 }
 
-/// Up to 256 events: their documents in one text and, where columns overrule them, what the columns say.
+/// Up to 256 events: their documents in one text and, where columns overrule them, the columns.
 // S46
 pub(crate) struct Chunk<'r> {
     documents: &'r str,
@@ -50,7 +51,7 @@ impl<'r> Chunk<'r> {
         Ok(Self { documents: row.try_get("data")?, ids: row.try_get("ids")?, invocations: row.try_get("invocations")? })
     }
 
-    /// The events; one whose document was left out has only what the columns say, and is listed in `left_out`.
+    /// Returns the events. One whose document was left out has only the values of its columns, and is listed in `left_out`.
     pub(crate) fn events(
         &self,
         key: &SessionKey,
@@ -83,7 +84,7 @@ pub(crate) fn row_left_out(document: &str) -> Option<LongRow> {
     Some(LongRow { number: number.parse().ok()?, id: id.to_owned() })
 }
 
-/// Reads the document of an event that was left out; what the columns said of its ids stays.
+/// Reads the document of an event that was left out; the ids of its columns are kept.
 pub(crate) fn complete(event: &Event, document: &str, key: &SessionKey, file: &File) -> SessionResult<Event> {
     let mut read = parse(document, key, file)?;
     if !event.id().is_empty() {
@@ -92,7 +93,7 @@ pub(crate) fn complete(event: &Event, document: &str, key: &SessionKey, file: &F
     Ok(read)
 }
 
-/// Reads a document; an empty one stands for none, which leaves everything to the columns (case 74).
+/// Reads a document; an empty one means none, so that everything comes from the columns (case 74).
 fn parse(document: &str, key: &SessionKey, file: &File) -> SessionResult<Event> {
     if document.is_empty() {
         return Ok(Event::new());
@@ -109,13 +110,13 @@ fn overrule(event: &mut Event, id: &str, invocation: &str) {
     }
 }
 
-/// A document another program left without an id or a time; ours never do.
+/// Completes a document without an id or a time, which only other programs write.
 pub(crate) fn lacks_columns(event: &Event) -> bool {
     event.id().is_empty() || event.timestamp() == 0.0
 }
 
-/// Reads one event from its row. Google-adk makes up a random id and the current time for what a document of the lite
-/// layout lacks, at each read; the columns say the same thing every time.
+/// Reads one event from its row. google-adk invents a random id and the current time for a document of the lite layout that
+/// lacks them, at each read; the columns give the same values every time.
 pub(crate) fn event_of_row(
     row: &SqliteRow,
     document: &str,

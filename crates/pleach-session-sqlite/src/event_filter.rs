@@ -1,4 +1,4 @@
-//! Which events of a session a load is for, and the query that says so.
+//! [`EventFilter`]: which events of a session to load, and the query for them.
 
 use pleach_core::{Revision, SessionKey, seconds};
 use pleach_session::GetSessionConfig;
@@ -11,7 +11,7 @@ use crate::time;
 
 pub(crate) type Query<'q> = sqlx::query::Query<'q, Sqlite, SqliteArguments>;
 
-/// Which events are wanted.
+/// The events to load.
 pub(crate) enum EventFilter {
     None,
     Events {
@@ -20,7 +20,7 @@ pub(crate) enum EventFilter {
         after: Option<(f64, String)>,
         newest: Option<i64>,
     },
-    /// What was appended behind the n-th event of a time.
+    /// The events appended after the n-th event of a time.
     Since {
         time: TimeColumn,
         ties: u32,
@@ -32,7 +32,7 @@ impl EventFilter {
         if config.num_recent_events == Some(0) {
             return Self::None;
         }
-        // Zero means no filter here, as in google-adk (S31), and so does what is no number.
+        // Zero means no filter here, as in google-adk (S31), and so does NaN.
         let after = config.after_timestamp.filter(|&after| after != 0.0 && !after.is_nan());
         Self::Events {
             after: after.map(|after| (layout.rounded(after), time::to_text(after))),
@@ -44,7 +44,7 @@ impl EventFilter {
         Self::Since { time: layout.column(seconds(revision.micros)), ties: revision.ties }
     }
 
-    /// The session in the first row, its events in chunks behind it.
+    /// Returns a query for the session in the first row, and its events in chunks after it.
     pub(crate) fn query<'q>(&'q self, sql: &'q Sql, key: &'q SessionKey) -> Query<'q> {
         match self {
             Self::None => bind_key(sqlx::query(AssertSqlSafe(sql.load_head.clone())), key),

@@ -1,4 +1,4 @@
-//! What a failed statement means to the caller.
+//! Classification of failed statements, and the errors of callers.
 
 use std::fmt;
 use std::path::Path;
@@ -9,7 +9,7 @@ use pleach_session::SessionError;
 
 const BACKEND: &str = "sqlite";
 
-/// The file as errors name it.
+/// The name of the file in errors.
 #[derive(Clone, Debug)]
 pub(crate) struct File(Arc<str>);
 
@@ -22,7 +22,7 @@ impl File {
         self.shared_fault(&Arc::new(error))
     }
 
-    /// The same fault told to several callers.
+    /// Makes the same error for several callers.
     pub(crate) fn shared_fault(&self, error: &Arc<sqlx::Error>) -> SessionError {
         let what = self.to_string();
         let source: BoxError = Box::new(Arc::clone(error));
@@ -34,7 +34,7 @@ impl File {
         }
     }
 
-    /// An opening fault told to those who waited behind the first.
+    /// Makes a copy of the error of opening the file, for further callers.
     pub(crate) fn retold(&self, error: &SessionError) -> SessionError {
         let mut text = error.to_string();
         let mut source = std::error::Error::source(error);
@@ -45,7 +45,7 @@ impl File {
         SessionError::Unavailable { what: self.to_string(), source: text.into() }
     }
 
-    /// A stored value that cannot be read; `place` says where it stands.
+    /// Makes the error for a stored value that cannot be read; `place` is its row and column.
     pub(crate) fn corrupt(&self, place: impl fmt::Display, source: impl Into<BoxError>) -> SessionError {
         SessionError::Corrupt { what: format!("{place} in {self}"), source: source.into() }
     }
@@ -54,7 +54,7 @@ impl File {
         SessionError::Unsupported { what: self.to_string(), reason: reason.into() }
     }
 
-    /// The service was closed, or its writer is gone.
+    /// Makes the error of a service that was closed, or whose writer has ended.
     pub(crate) fn closed(&self) -> SessionError {
         let source = BoxError::from("the session service is closed");
         SessionError::Unavailable { what: self.to_string(), source }
@@ -67,18 +67,18 @@ impl fmt::Display for File {
     }
 }
 
-/// What a failed statement says about the file and about repeating the work.
+/// What a failed statement means for the file, and for repeating the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// Another connection holds the lock; nothing happened.
+    /// Another connection holds the lock; nothing was written.
     Busy,
-    /// A row with this key is already there.
+    /// A row with this key exists.
     Duplicate,
-    /// The file is not a database, or a broken one.
+    /// The file is not a database, or a damaged one.
     Damaged,
-    /// A value is not of the kind its column has; the fault of one row.
+    /// A value has not the type of its column; the fault of one row.
     Unreadable,
-    /// The file cannot be reached or written; the connection is not worth keeping.
+    /// The file cannot be reached or written; the connection must be replaced.
     Unavailable,
     /// The fault of this statement.
     Other,
@@ -109,18 +109,18 @@ impl Fault {
         }
     }
 
-    /// True when the file cannot be written whatever is tried.
+    /// Returns whether the file cannot be written by any statement.
     pub(crate) fn is_read_only(error: &sqlx::Error) -> bool {
         let code = error.as_database_error().and_then(|error| error.code());
         code.and_then(|code| code.parse::<i32>().ok()).is_some_and(|code| code & 0xff == 8)
     }
 
-    /// True when every statement of a transaction fares the same, so that trying them one by one tells nothing.
+    /// Returns whether every statement of the transaction would fail the same way, so that repeating them one by one is useless.
     pub(crate) fn is_shared(self) -> bool {
         self == Self::Busy || self.is_fatal()
     }
 
-    /// True when the connection itself must be replaced.
+    /// Returns whether the connection itself must be replaced.
     pub(crate) fn is_fatal(self) -> bool {
         matches!(self, Self::Damaged | Self::Unavailable)
     }

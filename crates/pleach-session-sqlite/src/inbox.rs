@@ -1,7 +1,7 @@
 //! The inbox: open questions from a projection that is brought up to date before it is read.
 //!
 //! Appends know nothing of it. A listing searches the part of the log that no listing has searched yet for events that may
-//! concern questions, whoever appended them. Sessions whose number of such events is not the projected one are projected
+//! concern questions, from any writer. Sessions whose number of such events is not the projected one are projected
 //! again, from these events alone. Everything is read beside the writer, which stores it in small portions.
 
 use std::sync::atomic::Ordering;
@@ -28,7 +28,7 @@ const FOUND: usize = 512;
 impl Projection for SqliteSessionService {
     async fn make(&self, anew: bool) -> ProjectionResult<()> {
         if anew || !self.inbox.is_made.load(Ordering::Acquire) {
-            self.writer.settle().await?;
+            self.writer.wait_for_abandoned().await?;
             let found: Vec<String> =
                 sqlx::query_scalar(OBJECTS).fetch_all(&self.readers).await.map_err(|error| self.trouble(error))?;
             if !self.sql.inbox.is_sound(&found) {
@@ -41,7 +41,7 @@ impl Projection for SqliteSessionService {
 
     async fn behind(&self, request: &ListQuestions, after: Option<&Behind>) -> ProjectionResult<Vec<Behind>> {
         if after.is_none() {
-            self.writer.settle().await?;
+            self.writer.wait_for_abandoned().await?;
             self.search().await?;
         }
         let text = if request.user_id.is_some() { &self.sql.inbox.stale_of_user } else { &self.sql.inbox.stale };

@@ -1,4 +1,4 @@
-//! The two layouts google-adk gives an SQLite file, and what differs between them once a file is open.
+//! The two layouts that google-adk uses in SQLite files, and their differences once a file is open.
 
 use pleach_core::{SessionKey, micros, seconds};
 use pleach_session::{SessionError, SessionResult, prepare};
@@ -17,16 +17,16 @@ const DISTINCT: f64 = 9e12;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SqliteLayout {
     /// That of google-adk's `SqliteSessionService`, which `adk web` uses: times are numbers of seconds, ids lose the
-    /// blanks around them. Its `DatabaseSessionService` can read it.
+    /// surrounding blanks. Its `DatabaseSessionService` can read it.
     #[default]
     Lite,
-    /// That of google-adk's `DatabaseSessionService`, as on every other database: times are texts in whole microseconds
-    /// of the years 1 to 9999, ids are kept as they are.
+    /// That of google-adk's `DatabaseSessionService`, as in every other database: times are texts in whole microseconds
+    /// of the years 1 to 9999, ids are not trimmed.
     V1,
 }
 
 impl SqliteLayout {
-    /// The name in logs and errors.
+    /// Returns the name for logs and errors.
     pub fn name(self) -> &'static str {
         match self {
             Self::Lite => "lite",
@@ -34,7 +34,7 @@ impl SqliteLayout {
         }
     }
 
-    /// A time in seconds as a column gives it back, refused when a column cannot hold it.
+    /// Returns a time in seconds as a column stores it; refuses one that a column cannot hold.
     // S49
     pub(crate) fn time(self, key: &SessionKey, field: &str, time: f64) -> SessionResult<f64> {
         match self {
@@ -47,7 +47,7 @@ impl SqliteLayout {
         }
     }
 
-    /// A time that was read or that `time` let pass, in the precision of the columns.
+    /// Rounds a time that was read or checked by `time` to the precision of the columns.
     pub(crate) fn rounded(self, time: f64) -> f64 {
         match self {
             Self::Lite => time,
@@ -55,7 +55,7 @@ impl SqliteLayout {
         }
     }
 
-    /// The time as a value to bind.
+    /// Returns the time as a value to bind.
     pub(crate) fn column(self, seconds: f64) -> TimeColumn {
         match self {
             Self::Lite => TimeColumn::Number(seconds),
@@ -63,7 +63,7 @@ impl SqliteLayout {
         }
     }
 
-    /// The column that orders events of one time.
+    /// Returns the column that orders events of one time.
     // S48
     pub(crate) fn tie(self) -> &'static str {
         match self {
@@ -72,7 +72,7 @@ impl SqliteLayout {
         }
     }
 
-    /// The id without blanks around it, where the layout cuts them off and there are any.
+    /// Returns the trimmed id, if the layout trims ids and this one has blanks.
     // S30
     pub(crate) fn trimmed(self, key: &SessionKey) -> Option<SessionKey> {
         match self {
@@ -82,7 +82,7 @@ impl SqliteLayout {
     }
 }
 
-/// A time as a column of either layout holds it.
+/// A time as stored in a column of either layout.
 #[derive(Clone, Debug)]
 pub(crate) enum TimeColumn {
     Number(f64),
@@ -90,7 +90,7 @@ pub(crate) enum TimeColumn {
 }
 
 impl Type<Sqlite> for TimeColumn {
-    /// Of no consequence: SQLite binds values, not types.
+    /// Has no effect: SQLite binds values, not types.
     fn type_info() -> SqliteTypeInfo {
         <f64 as Type<Sqlite>>::type_info()
     }

@@ -14,8 +14,8 @@ use crate::writer::Renewed;
 
 /// The sessions of an app without events.
 ///
-/// Two reads: where every session stands in the order, then what is to be told of those that are wanted. Sorting is done
-/// here because a mixed file's text times sort wrongly in SQL.
+/// Two reads: the sort keys of all sessions, then the sessions of the page. Sorting is done here because a mixed file's
+/// text times sort wrongly in SQL.
 // S32
 pub(crate) async fn sessions(reader: Reader<'_>, request: &ListSessions) -> SessionResult<ListSessionsResponse> {
     let Reader { pool, file, sql } = reader;
@@ -54,7 +54,7 @@ fn place(row: &SqliteRow, file: &File, sql: &Sql) -> SessionResult<(ListCursor, 
 /// The states a listing merges.
 #[derive(Default)]
 struct States<'r> {
-    /// By place in the page: the state, parsed when its session is made, and the revision, if the time is one.
+    /// By position in the page: the state, parsed when its session is made, and the revision, if the time is valid.
     own: HashMap<usize, (&'r str, Option<Renewed>)>,
     app: Map,
     users: HashMap<&'r str, Map>,
@@ -101,7 +101,7 @@ fn seen(row: &SqliteRow, sql: &Sql) -> sqlx::Result<Option<Renewed>> {
     Ok(time.map(|time| Renewed::new(sql.layout().rounded(time), ties)))
 }
 
-/// The keys of all sessions of the app with this id.
+/// Returns the keys of all sessions of the app with this id.
 pub(crate) async fn find(reader: Reader<'_>, app: &AppName, id: &SessionId) -> SessionResult<Vec<SessionKey>> {
     let Reader { pool, file, .. } = reader;
     let rows = sqlx::query(sql::FIND_SESSIONS).bind(app.as_str()).bind(id.as_str());
@@ -113,14 +113,14 @@ pub(crate) async fn find(reader: Reader<'_>, app: &AppName, id: &SessionId) -> S
     rows.iter().map(key).collect()
 }
 
-/// The user's state, without prefixes.
+/// Returns the user's state, without prefixes.
 pub(crate) async fn user_state(reader: Reader<'_>, app: &AppName, user: &UserId) -> SessionResult<Map> {
     let row = sqlx::query(sql::USER_STATE).bind(app.as_str()).bind(user.as_str());
     let row = row.fetch_optional(reader.pool).await.map_err(|error| reader.file.fault(error))?;
     shared_state(row, format_args!("the state of user {app}/{user}"), reader.file)
 }
 
-/// The app's state, without prefixes.
+/// Returns the app's state, without prefixes.
 pub(crate) async fn app_state(reader: Reader<'_>, app: &AppName) -> SessionResult<Map> {
     let row = sqlx::query(sql::APP_STATE).bind(app.as_str());
     let row = row.fetch_optional(reader.pool).await.map_err(|error| reader.file.fault(error))?;

@@ -1,8 +1,8 @@
 //! Loading one session: head, state and events in one statement, which is one snapshot and one trip.
 //!
-//! Events arrive as texts of up to 256 documents, so that SQLite's thread reads on while this side parses. Long documents
-//! are left out of those texts and read one by one, so that no text grows beyond what SQLite can build. A stored document
-//! never changes, so what is read behind the first statement belongs to its snapshot, unless the session was deleted meanwhile.
+//! Events arrive as texts of up to 256 documents, so that SQLite's thread reads while this side parses. Long documents are left
+//! out of those texts and read one by one, so that no text exceeds SQLite's limit. A stored document never changes, so later
+//! reads belong to the snapshot of the first statement, unless the session was deleted in between.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ pub(crate) struct Reader<'s> {
     pub(crate) sql: &'s Sql,
 }
 
-/// A session, and where the events before the wanted ones end, if that was asked and is known.
+/// A session, and the position where the selected events begin, if it was requested and is known.
 struct Loaded {
     session: Session,
     anchor: Option<i64>,
@@ -44,7 +44,7 @@ pub(crate) async fn session(
     Ok(loaded.map(|loaded| loaded.session))
 }
 
-/// What was appended behind a head: a small look first, because most sessions have not changed.
+/// Loads the events appended after a head. A small query comes first, because most sessions have not changed.
 pub(crate) async fn since(reader: Reader<'_>, head: &SessionHead) -> SessionResult<Option<Since>> {
     let Some(now) = load(reader, head.key(), &EventFilter::None).await? else {
         return Ok(None);
@@ -60,7 +60,7 @@ pub(crate) async fn since(reader: Reader<'_>, head: &SessionHead) -> SessionResu
     }))
 }
 
-/// The head of a reader who has seen the session up to an event.
+/// Loads the head of a reader who has seen the session up to an event.
 pub(crate) async fn head_behind(
     reader: Reader<'_>,
     key: &SessionKey,
@@ -76,7 +76,7 @@ pub(crate) async fn head_behind(
     Ok(Some(SessionHead::new(key.clone(), seen.revision, seen.update_time)))
 }
 
-/// How often a session is read that is deleted and made again meanwhile.
+/// How often a session is read again because it was deleted and created again in between.
 const TRIES: usize = 4;
 
 async fn load(reader: Reader<'_>, key: &SessionKey, wanted: &EventFilter) -> SessionResult<Option<Loaded>> {
@@ -91,10 +91,10 @@ async fn load(reader: Reader<'_>, key: &SessionKey, wanted: &EventFilter) -> Ses
     Err(SessionError::Locked { what, source: "it is deleted and made again while it is read".into() })
 }
 
-/// What reading a session gives.
+/// The result of reading a session.
 enum Read {
     Done(Option<Loaded>),
-    /// Events were deleted meanwhile.
+    /// Events were deleted in between.
     Gone,
 }
 
@@ -119,7 +119,7 @@ async fn read(
     Ok(Read::Done(Some(loaded)))
 }
 
-/// Reads head and events; what was left out of the events is listed by its index among them.
+/// Reads head and events; documents that were left out are listed by the index of their events.
 async fn read_chunks(
     reader: Reader<'_>,
     connection: &mut SqliteConnection,
@@ -154,7 +154,7 @@ async fn read_chunks(
     Ok(Some(loaded))
 }
 
-/// Loads everything again with a row for each event, for what documents lack.
+/// Loads everything again with a row for each event, for documents without an id or a time.
 async fn load_rows(
     reader: Reader<'_>,
     connection: &mut SqliteConnection,
@@ -164,7 +164,7 @@ async fn load_rows(
     let Reader { file, sql, .. } = reader;
     let fault = |error| file.fault(error);
     let mut rows = wanted.query_rows(sql, key).fetch_all(&mut *connection).await.map_err(fault)?;
-    // A row without a number would be a fault of the statement; the head is -1.
+    // Every row has a number; that of the head is -1.
     let number = |row: &SqliteRow| row.try_get::<i64, _>("chunk").unwrap_or(i64::MAX);
     rows.sort_by_key(number);
     let [head, events @ ..] = &*rows else {
@@ -188,7 +188,7 @@ async fn load_rows(
     Ok(Read::Done(Some(loaded)))
 }
 
-/// The row of a document that was left out; `None` when it was deleted since.
+/// Reads the row of a document that was left out; `None` when it was deleted since.
 async fn long_document(
     reader: Reader<'_>,
     connection: &mut SqliteConnection,
@@ -196,7 +196,7 @@ async fn long_document(
     row: &LongRow,
 ) -> SessionResult<Option<SqliteRow>> {
     let query = bind_key(sqlx::query(LONG_DOCUMENT), key).bind(row.number).bind(row.id.as_str());
-    // All rows: the statement lets go of its own copy at its end.
+    // Fetches all rows, because the statement frees its copy at its end.
     let rows = query.fetch_all(connection).await.map_err(|error| reader.file.fault(error))?;
     Ok(rows.into_iter().next())
 }
@@ -205,7 +205,7 @@ fn text_of<'r>(row: &'r SqliteRow, file: &File) -> SessionResult<&'r str> {
     row.try_get("data").map_err(|error| file.fault(error))
 }
 
-/// The session of the first row, without its events.
+/// Returns the session of the first row, without its events.
 fn first(row: &SqliteRow, key: &SessionKey, reader: Reader<'_>) -> SessionResult<Loaded> {
     let Reader { file, sql, .. } = reader;
     let (head, state) = read_head(row, key, file, sql.layout())?;

@@ -1,4 +1,4 @@
-//! Waiting for a lock that another process holds.
+//! [`LockWait`]: waiting for a lock that another process holds.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! How an SQLite file is used.
+//! [`SqliteOptions`].
 
 use std::time::Duration;
 
@@ -38,12 +38,12 @@ impl Default for SqliteOptions {
 }
 
 impl SqliteOptions {
-    /// Ten seconds of patience, full durability, four read connections, the lite layout for a new file.
+    /// A busy timeout of ten seconds, full durability, four read connections, the lite layout for a new file.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// How long to wait for other processes that hold the file's lock before failing as `Locked`.
+    /// Sets how long to wait for other processes that hold the file's lock before failing as `Locked`.
     pub fn with_busy_timeout(mut self, timeout: Duration) -> Self {
         self.busy_timeout = timeout;
         self
@@ -55,19 +55,19 @@ impl SqliteOptions {
         self
     }
 
-    /// The layout of a file that has no tables yet; that of one that has them stays as it is.
+    /// Sets the layout of a new file; the layout of an existing file does not change.
     pub fn with_layout(mut self, layout: SqliteLayout) -> Self {
         self.layout = layout;
         self
     }
 
-    /// Whether a file that is not there is made; without, opening it fails as `Unavailable`. On by default.
+    /// Sets whether a missing file is created; if not, opening it fails as `Unavailable`. On by default.
     pub fn with_create_if_missing(mut self, create: bool) -> Self {
         self.create_if_missing = create;
         self
     }
 
-    /// How many loads and listings run at the same time; at least one.
+    /// Sets how many loads and listings run at the same time; at least one.
     pub fn with_read_connections(mut self, connections: u32) -> Self {
         self.read_connections = connections.max(1);
         self

@@ -15,13 +15,13 @@ use tokio::sync::OnceCell;
 use crate::fault::File;
 use crate::{SqliteOptions, SqliteSessionService, private};
 
-/// Keeps the sessions of each app in a file of its own: `ROOT/APP/.adk/session.db`, and those of apps whose names begin
-/// with `__` in `ROOT/.adk/session.db`. ADK: `PerAgentDatabaseSessionService`, what `adk web` uses when it is told nothing.
+/// Keeps the sessions of each app in its own file: `ROOT/APP/.adk/session.db`, and those of apps whose names begin with `__` in
+/// `ROOT/.adk/session.db`. ADK: `PerAgentDatabaseSessionService`, the default of `adk web`.
 ///
-/// A file is opened when its app is asked for first, and made by the first
-/// [`create_session`](SessionService::create_session); reading about an unknown app makes nothing.
+/// A file is opened on the first call for its app, and created by the first
+/// [`create_session`](SessionService::create_session); reads of an unknown app create nothing.
 ///
-/// A name that is no path below the root (empty, absolute, with `..`) is refused as `Unsupported`.
+/// A name that is not a path below the root (empty, absolute, with `..`) is refused as `Unsupported`.
 ///
 /// # Example
 /// ```
@@ -51,13 +51,13 @@ impl PerAgentSessionService {
         }
     }
 
-    /// Opens the files with these options.
+    /// Sets the options of the files.
     pub fn with_options(mut self, options: SqliteOptions) -> Self {
         self.options = options;
         self
     }
 
-    /// Keeps the file of `app_name` below a folder that is called otherwise. ADK: `app_name_to_dir`.
+    /// Sets the name of the folder that holds the file of `app_name`. ADK: `app_name_to_dir`.
     pub fn with_folder(mut self, app_name: impl Into<AppName>, folder: impl Into<String>) -> Self {
         self.folders.insert(app_name.into(), folder.into());
         self
@@ -83,11 +83,11 @@ impl PerAgentSessionService {
     }
 
     fn files(&self) -> MutexGuard<'_, Option<Files>> {
-        // Nothing panics while the map is changed.
+        // Nothing panics while the map is locked.
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The app's service, with its file made if `make` says so; `None` when there is none and none is to be made.
+    /// Returns the app's service, creating its file if `make` is set; `None` when there is no file and `make` is not set.
     async fn service(&self, app_name: &AppName, make: bool) -> SessionResult<Option<SqliteSessionService>> {
         let folder = self.folder(app_name)?;
         let path = folder.join("session.db");
@@ -226,7 +226,7 @@ impl SessionService for PerAgentSessionService {
         })
     }
 
-    /// Asks the files that are open; the others are asked for when they are needed.
+    /// Checks the open files only; the others are opened when they are needed.
     fn health_check(&self) -> BoxFuture<'_, SessionResult<()>> {
         Box::pin(async move {
             for service in self.open_services() {

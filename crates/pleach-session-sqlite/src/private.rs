@@ -1,13 +1,13 @@
-//! Files and folders that only their owner may read.
+//! Creating files and folders that only their owner may read.
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::io;
 use std::path::Path;
 
-/// Makes a file for its owner alone, where there is none; one that is there keeps its permissions.
+/// Creates a file for its owner alone; an existing file keeps its permissions.
 ///
-/// SQLite gives the files beside it the permissions of the file itself. A file that cannot be made is left to SQLite, which
-/// says why.
+/// SQLite gives its companion files the permissions of the file itself. An error is ignored here, because SQLite reports it
+/// when it opens the file.
 pub(crate) fn make_file(path: &Path) {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
@@ -16,7 +16,7 @@ pub(crate) fn make_file(path: &Path) {
     let _ = options.open(path);
 }
 
-/// Makes a folder, and those it lies in, for their owner alone; those that are there keep their permissions.
+/// Creates a folder and its parents for their owner alone; existing ones keep their permissions.
 pub(crate) fn make_folders(path: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);

@@ -27,7 +27,7 @@ use crate::sql::{self, Sql};
 use crate::writer::{Append, Appended, Claim, Create, Delete, Message, Renewed, WriterHandle};
 use crate::{list, load};
 
-/// The shortest patience for a free read connection: with all of them busy there is nothing else to wait for.
+/// The minimum timeout for a free read connection.
 const MIN_ACQUIRE: Duration = Duration::from_secs(5);
 
 /// Sessions in an SQLite file. ADK: `SqliteSessionService` and, for the v1 layout, `DatabaseSessionService`.
@@ -35,13 +35,13 @@ const MIN_ACQUIRE: Duration = Duration::from_secs(5);
 /// A new file gets the layout of the options, an existing one keeps its own, and google-adk may read and append to it
 /// at the same time. Any number of services, in any number of processes, may have the same file open.
 ///
-/// Appends of all callers go through one writer, which commits those that are waiting together; each caller is
-/// answered after its commit. Loads run beside it on connections of their own.
+/// Appends of all callers go through one writer, which commits waiting appends together; each caller is answered after its
+/// commit. Loads run concurrently on other connections.
 ///
-/// Loads need a Tokio runtime with its time driver on; appends run on the writer's own.
+/// Loads need a Tokio runtime with the time driver enabled; appends run on the writer's own runtime.
 ///
-/// Unlike google-adk's it compares and appends in one transaction and refuses *any* change since the session was
-/// loaded, also one with the same or an older time.
+/// Unlike google-adk's, it compares and appends in one transaction and detects *any* change since the session was loaded,
+/// even one with the same or an older time.
 ///
 /// # Example
 /// ```
@@ -66,7 +66,7 @@ pub struct SqliteSessionService {
 }
 
 impl SqliteSessionService {
-    /// Opens a file with the default options, and creates it and its tables when they are not there.
+    /// Opens a file with the default options, and creates it and its tables if they are missing.
     ///
     /// # Errors
     /// Those of [`open_with`](Self::open_with).
@@ -77,18 +77,17 @@ impl SqliteSessionService {
         Self::open_with(path, SqliteOptions::default()).await
     }
 
-    /// Opens a file, and creates it and its tables when they are not there; switches it to WAL.
+    /// Opens a file, creates it and its tables if they are missing, and switches it to WAL.
     ///
     /// # Errors
-    /// `Unsupported` for a file whose tables have no layout we know (v0, a newer one, another program's) and for
-    /// SQLite's in-memory names, `Corrupt` for what is no database or a damaged one, `Locked` when other processes
-    /// hold it beyond the busy timeout, `Unavailable` when it cannot be opened or written. Each names the file; a
-    /// refused file is not changed.
+    /// `Unsupported` for a file whose tables have another layout (v0, a newer one, another program's) and for SQLite's in-memory
+    /// names, `Corrupt` for a file that is not a database or damaged, `Locked` when other processes hold it beyond the busy
+    /// timeout, `Unavailable` when it cannot be opened or written. Each names the file; a refused file is not changed.
     ///
     /// # Cancel safety
-    /// When the future is dropped, the file may have been created and its tables too.
+    /// When the future is dropped, the file and its tables may have been created.
     pub async fn open_with(path: impl AsRef<Path>, options: SqliteOptions) -> SessionResult<Self> {
-        // SQLite would read such a name as a URI, and its options with it.
+        // SQLite would interpret such a name as a URI with options.
         let path = match path.as_ref() {
             path if path.as_os_str().as_encoded_bytes().starts_with(b"file:") => &Path::new(".").join(path),
             path => path,
@@ -104,7 +103,7 @@ impl SqliteSessionService {
             .read_only(true)
             .busy_timeout(options.busy_timeout)
             .disable_statement_logging();
-        // No timers: a pool outlives the runtime that happened to open it.
+        // No timers, because a pool may outlive the runtime that opened it.
         let readers = SqlitePoolOptions::new()
             .max_connections(options.read_connections)
             .test_before_acquire(false)
@@ -117,7 +116,7 @@ impl SqliteSessionService {
         Ok(Self { file, writer, readers, sql, inbox: Arc::default() })
     }
 
-    /// Which of google-adk's two layouts the file has.
+    /// Returns which of google-adk's two layouts the file has.
     pub fn layout(&self) -> SqliteLayout {
         self.sql.layout()
     }
@@ -148,10 +147,10 @@ impl SqliteSessionService {
         Ok(Session::new(SessionHead::new(key, seen.revision, seen.update_time), view))
     }
 
-    /// Finds a session under its id as given or, failing that in the lite layout, without the blanks around it.
+    /// Finds a session by its id as given, or in the lite layout by the trimmed id.
     // S30
     async fn get(&self, key: &SessionKey, config: GetSessionConfig) -> SessionResult<Option<Session>> {
-        self.writer.settle().await?;
+        self.writer.wait_for_abandoned().await?;
         let found = load::session(self.reader(), key, &config).await?;
         match (found, self.layout().trimmed(key)) {
             (None, Some(trimmed)) => load::session(self.reader(), &trimmed, &config).await,
@@ -166,7 +165,7 @@ impl SqliteSessionService {
         let sent = prepare::event_to_store(head.key(), event)?;
         let event = prepare::event_with_time(head, Arc::clone(&sent));
         let time = self.layout().time(head.key(), "timestamp", event.timestamp())?;
-        // Written here, on the caller's thread: the writer's time is everybody's.
+        // Serialised on the caller's thread, because all callers share the writer's.
         let data = prepare::event_text(head.key(), &event)?.into();
         let delta = expected_delta(event.actions()).map_err(|error| self.unwritable(error))?;
         let (key, seen) = (head.shared_key().clone(), Renewed::seen_by(head));
@@ -193,7 +192,7 @@ impl SqliteSessionService {
         Reader { pool: &self.readers, file: &self.file, sql: &self.sql }
     }
 
-    /// Both halves of the service: the writer's thread and a read connection.
+    /// Checks both halves of the service: the writer's thread and a read connection.
     async fn check(&self) -> SessionResult<()> {
         self.writer.flush().await?;
         let asked = sqlx::query(sql::ANYTHING).fetch_optional(&self.readers).await;
@@ -205,7 +204,7 @@ impl SqliteSessionService {
     }
 }
 
-/// The delta with a place for each operation's result, so that the writer reads the states that they need.
+/// Returns the delta with a null for each operation's result, so that the writer reads the states that they need.
 fn expected_delta(actions: &EventActions) -> serde_json::Result<RawDelta> {
     if actions.state_ops().is_empty() {
         return RawDelta::from_map(actions.state_delta());
@@ -237,7 +236,7 @@ impl SessionService for SqliteSessionService {
 
     fn events_since<'a>(&'a self, head: &'a SessionHead) -> BoxFuture<'a, SessionResult<Option<Since>>> {
         Box::pin(async move {
-            self.writer.settle().await?;
+            self.writer.wait_for_abandoned().await?;
             load::since(self.reader(), head).await
         })
     }

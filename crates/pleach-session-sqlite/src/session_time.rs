@@ -1,15 +1,15 @@
-//! SQL for "the events of this microsecond", in files whose times may be of two kinds.
+//! SQL for the events of one microsecond, in files whose times may be of two kinds.
 //!
-//! A file of the lite layout has numbers and one of the v1 layout texts, unless google-adk's other service has appended to
-//! it. The quick form compares times of the layout's own kind, with an index; the thorough one, taken only
-//! for sessions that have a time of the other kind, compares what they say.
+//! A file of the lite layout has numbers and one of the v1 layout has texts, unless google-adk's other service has appended to
+//! it. The quick form compares times of the layout's own kind, with an index; the thorough form converts both, and is used only
+//! for sessions that have a time of the other kind.
 // S65, S66.4
 
 use pleach_session::prepare::CLAIMED;
 
 use crate::layout::SqliteLayout;
 
-/// A session's key and a time, as expressions of the statement around.
+/// A session's key and a time, as expressions of the enclosing statement.
 #[derive(Clone, Copy)]
 pub(crate) struct SessionTime<'s> {
     pub(crate) key: [&'s str; 3],
@@ -17,7 +17,7 @@ pub(crate) struct SessionTime<'s> {
 }
 
 impl SqliteLayout {
-    /// An expression: `select` over the events `t` of that microsecond, which `tail` may narrow and order.
+    /// Returns an expression: `select` over the events `t` of that microsecond, which `tail` may restrict and order.
     pub(crate) fn events_at(self, select: &str, time: SessionTime<'_>, tail: &str) -> String {
         let SessionTime { key, at } = time;
         let own = of_session("t", key);
@@ -30,7 +30,7 @@ impl SqliteLayout {
         )
     }
 
-    /// An expression: the ties of a revision at the time of the session row, as [`CLAIMED`] says for a claimed one.
+    /// Returns an expression: the ties of a revision at the time of the session row, with [`CLAIMED`] for a claimed one.
     pub(crate) fn ties(self, time: SessionTime<'_>) -> String {
         let own = of_session("t", time.key);
         let events = self.events_at("count(*)", time, "");
@@ -40,7 +40,7 @@ impl SqliteLayout {
         )
     }
 
-    /// Whether the time or an event of the session is of the other kind.
+    /// Returns a condition: the time or an event of the session is of the other kind.
     pub(crate) fn is_mixed(self, time: SessionTime<'_>) -> String {
         let SessionTime { key, at } = time;
         let own = of_session("o", key);
@@ -52,7 +52,7 @@ impl SqliteLayout {
         format!("(typeof({at}) IN ('{kind}') OR EXISTS (SELECT 1 FROM events o WHERE {own} AND o.timestamp {range}))")
     }
 
-    /// Numbers differ by less than a microsecond, of which revisions know nothing: compared as `time::instant` does.
+    /// Numbers may differ by less than a microsecond, which revisions ignore; they are compared like `time::instant`.
     fn quick(self, a: &str, b: &str) -> String {
         match self {
             Self::Lite => format!("{a} BETWEEN {b} - 1e-6 AND {b} + 1e-6 AND round({a} * 1e6) = round({b} * 1e6)"),
@@ -65,12 +65,12 @@ fn of_session(table: &str, [app, user, session]: [&str; 3]) -> String {
     format!("{table}.app_name = {app} AND {table}.user_id = {user} AND {table}.session_id = {session}")
 }
 
-/// Whether two times of any kind say the same microsecond.
+/// Returns a condition: two times of any kind are in the same microsecond.
 pub(crate) fn same(a: &str, b: &str) -> String {
     format!("{} = {}", micros(a), micros(b))
 }
 
-/// Microseconds since the epoch; of texts as google-adk writes them.
+/// Returns an expression: the microseconds since the epoch of a number, or of a text as google-adk writes it.
 pub(crate) fn micros(time: &str) -> String {
     format!(
         "CASE typeof({time}) WHEN 'text' \

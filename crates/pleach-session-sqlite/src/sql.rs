@@ -1,7 +1,7 @@
 //! Every SQL text of this crate. Values are always bound.
 //!
-//! Two habits keep sqlx's binding honest. Numbered parameters run from `?1` without a gap in each statement, because a
-//! gap is silently bound to something else; and texts made for several rows use anonymous `?` only.
+//! Two rules keep sqlx's binding correct. Numbered parameters run from `?1` without a gap in each statement, because a gap is
+//! silently bound to something else; and texts for several rows use anonymous `?` only.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub(crate) const BEGIN: &str = "BEGIN IMMEDIATE";
 pub(crate) const COMMIT: &str = "COMMIT";
 pub(crate) const ROLLBACK: &str = "ROLLBACK";
 
-/// The tables and the index of a layout, where they are missing.
+/// Creates the missing tables and the index of a layout.
 pub(crate) fn create_tables(layout: SqliteLayout) -> &'static str {
     match layout {
         SqliteLayout::Lite => include_str!("../schema/lite/create.sql"),
@@ -44,7 +44,7 @@ pub(crate) const REPAIR_SESSION: &str =
     "UPDATE sessions SET update_time = ?4 WHERE app_name = ?1 AND user_id = ?2 AND id = ?3";
 pub(crate) const REPAIR_TIME: &str = "UPDATE events SET timestamp = ?1 WHERE rowid = ?2";
 
-/// The texts with blanks to fill in, made once when a file is opened; sqlx keeps their prepared statements by text.
+/// The texts with placeholders filled in, made once when a file is opened; sqlx keeps their prepared statements by text.
 #[derive(Debug)]
 pub(crate) struct Sql {
     layout: SqliteLayout,
@@ -52,7 +52,7 @@ pub(crate) struct Sql {
     /// The same inside of the transaction.
     pub(crate) batch_read: Arc<str>,
     pub(crate) find_event: Arc<str>,
-    /// The time of the event `?4` and how many events up to it have that time: the revision right behind it.
+    /// The time of the event `?4` and the number of events up to it with that time: the revision right after it.
     pub(crate) find_behind: Arc<str>,
     pub(crate) count_at: Arc<str>,
     pub(crate) claim: Arc<str>,
@@ -65,14 +65,14 @@ pub(crate) struct Sql {
     pub(crate) load_rows: Loads,
 }
 
-/// A document, or, where it is long, a mark, the number of its row and its id: SQLite builds no text of more than a billion bytes,
-/// and a sort should not move what it does not look at. `octet_length` reads only the header of a row.
+/// A document, or, if it is long, a mark, the number of its row and its id: SQLite builds no text of more than a billion bytes,
+/// and a sort should not move long values. `octet_length` reads only the header of a row.
 const DOCUMENT: &str = "CASE WHEN octet_length(event_data) > 131072 THEN char(31) || rowid || ' ' || hex(id) ELSE coalesce(event_data, '') END";
-/// The document that was left out, of the session `?1` to `?3`.
+/// A document that was left out, of the session `?1` to `?3`.
 pub(crate) const LONG_DOCUMENT: &str = "SELECT coalesce(event_data, '') AS data FROM events \
      WHERE app_name = ?1 AND user_id = ?2 AND session_id = ?3 AND rowid = ?4 AND hex(id) = ?5";
 
-/// One text for each way to ask for events.
+/// One text for each kind of event filter.
 #[derive(Debug)]
 pub(crate) struct Loads {
     /// All of them: the key is `?1` to `?3`.
@@ -89,7 +89,7 @@ pub(crate) struct Loads {
 
 /// The session row `s` and its own time.
 const OF_ROW: SessionTime<'_> = SessionTime { key: ["s.app_name", "s.user_id", "s.id"], at: "s.update_time" };
-/// What a caller has asked for.
+/// The kind of load.
 const ASKED: SessionTime<'_> = SessionTime { key: ["?1", "?2", "?3"], at: "?4" };
 
 impl Sql {
@@ -132,8 +132,8 @@ impl Sql {
     }
 }
 
-/// The row of the last event that the owner of a revision has seen, or 0 for the creation; NULL when there is neither any
-/// more. Rows are numbered in the order they are appended, and a claim has the number of events before it.
+/// The row of the last event that the owner of a revision has seen, or 0 for the creation; NULL when neither exists any more.
+/// Rows are numbered in the order of appends, and a claim has the number of events before it.
 fn anchor(layout: SqliteLayout) -> String {
     let event = layout.events_at("t.rowid", ASKED, "ORDER BY t.rowid LIMIT 1 OFFSET ?5 - 1");
     let created = same("c.create_time", "?4");

@@ -1,4 +1,4 @@
-//! Times in columns: seconds as REAL, and the text of the v1 layout.
+//! Formats of time columns: seconds as REAL, and the text of the v1 layout.
 // S61, S66.4
 
 use chrono::{DateTime, NaiveDate};

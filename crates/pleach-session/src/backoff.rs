@@ -1,12 +1,12 @@
-//! How long to wait between attempts.
+//! [`Backoff`]: growing pauses between attempts.
 
 use std::time::Duration;
 
 use pleach_core::{IdGen as _, RandomIds};
 
-/// Pauses between attempts, randomly long and growing, until the sum of them reaches a limit.
+/// Random, growing pauses between attempts, up to a limit of their sum.
 ///
-/// For backends that try again while something they share with other processes is busy. How to sleep is theirs.
+/// For backends that retry while a shared resource is busy. The backend does the sleeping.
 #[derive(Debug)]
 pub struct Backoff {
     left: Duration,
@@ -15,12 +15,12 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// Pauses of about `first`, then twice that and so on up to `longest`, `limit` in all.
+    /// Makes pauses of about `first`, doubling up to `longest`, with a sum of `limit`.
     pub fn new(limit: Duration, first: Duration, longest: Duration) -> Self {
         Self { left: limit, pause: first, longest }
     }
 
-    /// The next pause; `None` when the limit is reached.
+    /// Returns the next pause; `None` when the limit is reached.
     pub fn pause(&mut self) -> Option<Duration> {
         if self.left.is_zero() {
             return None;

@@ -1,4 +1,4 @@
-//! Which events of a session count after rewinds.
+//! The events of a session that are effective after rewinds.
 // R1141
 
 use std::sync::Arc;
@@ -6,11 +6,10 @@ use std::sync::Arc;
 use foldhash::HashMap;
 use pleach_core::{Event, InvocationId};
 
-/// The events that count, the newest first: without those that a rewind has taken back, and without the rewinds
-/// themselves.
+/// Returns the effective events, newest first: without those that a rewind undid, and without the rewinds themselves.
 ///
-/// A rewind takes back everything from the first event of the invocation that it names; what lies before goes on counting, a
-/// rewind among it included. So a rewind to before an earlier rewind brings back what that one took.
+/// A rewind undoes everything from the first event of the invocation that it names. Events before stay effective, including
+/// earlier rewinds. A rewind to before an earlier rewind therefore restores the events which that one undid.
 ///
 /// Replay, the matching of answers, the search for ids and open questions all start from these events.
 // R1141
@@ -21,14 +20,14 @@ pub fn newest_effective_events(events: &[Arc<Event>]) -> impl Iterator<Item = &A
         loop {
             end = end.checked_sub(1)?;
             let Some(target) = rewind_target(&events[end]) else { return Some(&events[end]) };
-            // A rewind to what is not there, or lies behind it, takes nothing back.
+            // A rewind to an absent or later invocation undoes nothing.
             let first = firsts.get_or_insert_with(|| first_places(events)).get(target);
             end = first.map_or(end, |first| end.min(*first));
         }
     })
 }
 
-/// The events that count, in order; see [`newest_effective_events`].
+/// Returns the effective events in order; see [`newest_effective_events`].
 #[must_use]
 pub fn effective_events(events: &[Arc<Event>]) -> Vec<&Arc<Event>> {
     let mut live: Vec<_> = newest_effective_events(events).collect();
@@ -36,7 +35,7 @@ pub fn effective_events(events: &[Arc<Event>]) -> Vec<&Arc<Event>> {
     live
 }
 
-/// Those of one invocation among the events that count, in order.
+/// Returns the effective events of one invocation, in order.
 #[must_use]
 pub fn effective_events_of<'a>(events: &'a [Arc<Event>], invocation: &InvocationId) -> Vec<&'a Arc<Event>> {
     let mut own: Vec<_> = newest_effective_events(events).filter(|event| event.invocation_id() == invocation).collect();
@@ -44,7 +43,7 @@ pub fn effective_events_of<'a>(events: &'a [Arc<Event>], invocation: &Invocation
     own
 }
 
-/// Where the first event of each invocation stands.
+/// Returns the position of the first event of each invocation.
 fn first_places(events: &[Arc<Event>]) -> HashMap<&str, usize> {
     let mut firsts = HashMap::default();
     for (place, event) in events.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! What can go wrong in a session service.
+//! [`SessionError`].
 
 use std::fmt;
 
@@ -52,18 +52,18 @@ pub enum SessionError {
         /// Why the operation does not fit.
         reason: Box<StateOpError>,
     },
-    /// Stored data cannot be understood.
+    /// Stored data cannot be read.
     Corrupt {
         /// The file, row or column at fault.
         what: String,
-        /// What the reader said.
+        /// The error of the reader.
         source: BoxError,
     },
     /// Other writers kept the storage locked until the deadline passed; trying again may help.
     Locked {
         /// The file or server at fault.
         what: String,
-        /// What the driver said.
+        /// The error of the driver.
         source: BoxError,
     },
     /// The storage cannot be reached or written: missing folder, no permission, disk full, service closed.
@@ -72,21 +72,21 @@ pub enum SessionError {
     Unavailable {
         /// The file or server at fault.
         what: String,
-        /// What the driver said.
+        /// The error of the driver.
         source: BoxError,
     },
     /// The storage is sound but made for another program or version.
     Unsupported {
         /// The file or server at fault.
         what: String,
-        /// What was found and what to do about it.
+        /// What was found, and what to do about it.
         reason: String,
     },
     /// Any other failure of the storage.
     Storage {
         /// The backend's name, such as `sqlite`.
         backend: &'static str,
-        /// What the driver said.
+        /// The error of the driver.
         source: BoxError,
     },
 }

@@ -8,14 +8,13 @@ use pleach_core::{
 
 use crate::{GetSessionConfig, SessionError, SessionResult, SessionService, Since};
 
-/// What callers that hold a whole [`Session`] want beside the trait's own operations.
+/// Operations on a whole [`Session`] object, in addition to the trait's own.
 pub trait SessionServiceExt: SessionService {
     /// Stores `event` and applies it to `session`. ADK: `BaseSessionService.append_event`.
     ///
-    /// The delta's `temp:` keys go into `session.state` and are not stored; the rest of the delta and the event follow.
-    /// A partial event comes back untouched and changes nothing. An event without an id gets a UUID, one without a time the
-    /// system's.
-    /// Other than in google-adk `session` is changed only on success.
+    /// The delta's `temp:` keys are applied to `session.state` and are not stored; the rest of the delta and the event follow.
+    /// A partial event is returned as it is and changes nothing. An event without an id gets a UUID, one without a time the
+    /// system's. Unlike in google-adk, `session` is changed only on success.
     ///
     /// # Errors
     /// Those of [`SessionService::append`]; `session` is then unchanged.
@@ -40,7 +39,7 @@ pub trait SessionServiceExt: SessionService {
             let loaded = session.revision();
             let stored = self.append(&mut session.head, Arc::new(event)).await?;
             apply(&mut session.state, &temp);
-            // An unmoved revision means the event was stored before this session was loaded: it is in there already.
+            // An unchanged revision means that the event was stored before this session was loaded, so the session contains it.
             if session.revision() != loaded {
                 session.apply(&stored);
             }
@@ -48,11 +47,10 @@ pub trait SessionServiceExt: SessionService {
         }
     }
 
-    /// Brings `session` up to date; true when events were added to it or it had to be loaded anew.
+    /// Updates `session` from the store; returns whether events were added or the whole session was loaded again.
     ///
-    /// Reads only what is new, where the service can tell, and puts it behind the events that are there; where it cannot, the
-    /// whole session is loaded, also if only a part of it was held. The state becomes
-    /// the stored one, without the `temp:` keys of the object.
+    /// Reads only new events and appends them. When the service cannot determine them, the whole session is loaded, even if
+    /// `session` held a part of it only. The state becomes the stored one, without `temp:` keys.
     ///
     /// # Errors
     /// `NotFound` for a deleted session, and those of [`SessionService::events_since`]; `session` is then unchanged.
@@ -77,13 +75,13 @@ pub trait SessionServiceExt: SessionService {
         }
     }
 
-    /// Stores `event` as [`append_event`](Self::append_event) does, and when `session` is stale brings it up to date and
-    /// tries again, `retries` times at most.
+    /// Stores `event` like [`append_event`](Self::append_event). When `session` is stale, refreshes it and tries again, at most
+    /// `retries` times.
     ///
     /// For events that do not depend on the history they are appended to. Never used by a run: two runs would interleave.
     ///
     /// # Errors
-    /// Those of [`append_event`](Self::append_event) and [`refresh`](Self::refresh); `Stale` when every try was too late.
+    /// Those of [`append_event`](Self::append_event) and [`refresh`](Self::refresh); `Stale` when every attempt was stale.
     ///
     /// # Cancel safety
     /// When the future is dropped the event is stored whole or not at all; `session` may be refreshed.
@@ -94,7 +92,7 @@ pub trait SessionServiceExt: SessionService {
         retries: usize,
     ) -> impl Future<Output = SessionResult<Arc<Event>>> + Send {
         async move {
-            // The same id in every try: one that was stored is then not stored again.
+            // Every attempt uses one id, so an event that was stored is not stored again.
             if event.id().is_empty() && !event.is_partial() {
                 event.set_id(EventId::from(RandomIds.uuid()));
             }
@@ -112,7 +110,7 @@ pub trait SessionServiceExt: SessionService {
 impl<S: SessionService + ?Sized> SessionServiceExt for S {}
 
 fn temp_of(event: &mut Event, session: &Session) -> SessionResult<Map> {
-    // Asking for the mutable map would allocate one for the many events that have no delta.
+    // `state_delta_mut` would allocate a map for the many events that have no delta.
     if event.actions().state_delta().is_empty() && event.actions().state_ops().is_empty() {
         return Ok(Map::new());
     }

@@ -1,9 +1,9 @@
 //! The session service contract: one trait, its requests and errors, and the rules every backend shares.
 //!
-//! A session service is the only durable record of a run: history, state and their order live in it. This crate says
-//! what such a service guarantees ([`SessionService`]) and holds the parts of appending that must not differ between
-//! backends ([`prepare`], [`raw_state`]), as well as the pure rules about a log that need no running: which events count
-//! ([`effective_events`]) and which questions are open ([`open_questions`]). It contains no storage.
+//! A session service is the only durable record of a run: history, state and their order. This crate defines the contract
+//! ([`SessionService`]), the steps of an append that must not differ between backends ([`prepare`], [`raw_state`]), and the
+//! pure rules about a log: which events are effective after rewinds ([`effective_events`]) and which questions are open
+//! ([`open_questions`]). It contains no storage.
 
 mod backoff;
 mod effective_events;

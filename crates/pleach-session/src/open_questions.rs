@@ -18,7 +18,7 @@ pub const ABORTED: &str = "INVOCATION_ABORTED";
 /// Only events that count after rewinds are read. A question is identified by its invocation and its id. When several
 /// runs of one invocation ask under the same id, the last of them is listed, because an answer reaches that one; the others
 /// follow when it is answered. A question is closed by a user's answer that fits it, and by the end of an aborted
-/// invocation; what a long-running tool itself returns does not close it.
+/// invocation; the result of a long-running tool itself does not close it.
 // R901, R905, R907, R909, R128, R1130, R1141
 #[must_use]
 pub fn open_questions(events: &[Arc<Event>]) -> Vec<Question> {
@@ -30,7 +30,7 @@ pub fn open_questions(events: &[Arc<Event>]) -> Vec<Question> {
 /// Checks a stored answer against the schema that its question stored, as every reader of a history does.
 ///
 /// # Errors
-/// A text that says what does not fit.
+/// Describes what does not fit.
 // R907
 pub fn check_stored_answer(schema: Option<&Value>, response: &FunctionResponse) -> Result<Value, String> {
     let empty = Map::new();

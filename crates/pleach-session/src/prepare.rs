@@ -1,4 +1,4 @@
-//! The steps before storage that are the same in every backend.
+//! The steps before storage that all backends share.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::raw_state::{self, StoredValue};
 use crate::{CreateSession, SessionError, SessionResult};
 
-/// Makes an event ready to be stored: without `temp:` keys and with nothing storage refuses.
+/// Prepares an event for storage: removes its `temp:` keys and refuses values that no backend stores.
 ///
 /// The event is edited in place when it is not shared, and copied only when it is shared and has a `temp:` key.
 ///
@@ -43,7 +43,7 @@ pub fn event_to_store(key: &SessionKey, mut event: Arc<Event>) -> SessionResult<
     }
 }
 
-/// Gives an event that has no time the system's, and one behind the session's last update at the earliest.
+/// Sets the time of an event that has none: the system's, or one microsecond after the session's last update if that is later.
 #[must_use]
 pub fn event_with_time(head: &SessionHead, mut event: Arc<Event>) -> Arc<Event> {
     if !event.has_timestamp() {
@@ -53,13 +53,13 @@ pub fn event_with_time(head: &SessionHead, mut event: Arc<Event>) -> Arc<Event> 
     event
 }
 
-/// Replaces an event's operations by what they make of the stored values, which `stored` gives by key with its prefix.
+/// Replaces an event's operations by their results on the stored values, which `stored` returns by prefixed key.
 ///
-/// For a backend, inside of the append's transaction: no other writer may change the values until the results are
-/// written. Nothing is done to an event without operations.
+/// A backend calls this inside of the append's transaction: no other writer may change the values until the results are
+/// written. An event without operations is returned as it is.
 ///
 /// # Errors
-/// `StateOperation`, naming the state key; `Unstorable` when a result is; what `stored` fails with.
+/// `StateOperation`, naming the state key; `Unstorable` for a result that cannot be stored; the errors of `stored`.
 pub fn resolve_ops(
     key: &SessionKey,
     event: &Arc<Event>,
@@ -71,7 +71,7 @@ pub fn resolve_ops(
     let mut results = Map::new();
     for (state_key, ops) in event.actions().state_ops() {
         let before = match ops.first() {
-            // What is stored does not matter.
+            // The stored value does not matter.
             Some(StateOp::Set(_)) => None,
             _ => stored(state_key)?,
         };
@@ -96,10 +96,10 @@ pub struct StateTexts<'a> {
     pub user: Option<&'a str>,
 }
 
-/// Replaces an event's operations like [`resolve_ops`], by states that are stored as texts; each of them is read once.
+/// Replaces an event's operations like [`resolve_ops`], for states that are stored as texts. Each text is read once.
 ///
-/// `value` takes a stored value, for the state key that is named: see [`StoredValue`]. `corrupt` makes the error for a text
-/// that is no JSON object.
+/// `value` converts the stored value of a state key, see [`StoredValue`]. `corrupt` makes the error for a text that is not a
+/// JSON object.
 ///
 /// # Errors
 /// Those of [`resolve_ops`], `value` and `corrupt`.
@@ -131,11 +131,11 @@ pub fn resolve_ops_on_texts(
     })
 }
 
-/// Returns `ours` as it is stored, if `stored` came of it: with the stored results of its operations, and with the stored
-/// time if it has none of its own.
+/// Returns `ours` in its stored form if `stored` is the result of appending it: with the stored results of its operations, and
+/// the stored time if it has none.
 ///
-/// So an append whose answer was lost is known again without applying its operations twice. Numbers are compared by their
-/// values: a storage may write `1e16` as an integer.
+/// It recognises a repeated append whose answer was lost, so that operations are not applied twice. Numbers are compared by
+/// value, because a storage may write `1e16` as an integer.
 #[must_use]
 pub fn repeated(ours: &Event, stored: &Event) -> Option<Event> {
     let mut event = ours.clone();
@@ -169,7 +169,7 @@ fn is_same_value(left: &Value, right: &Value) -> bool {
     }
 }
 
-/// Refuses a time, in seconds, that is no number on any clock.
+/// Refuses a time, in seconds, that is not finite.
 ///
 /// # Errors
 /// `Unstorable`, naming the field.
@@ -181,7 +181,7 @@ fn check_time(key: &SessionKey, field: &str, seconds: f64) -> SessionResult<()> 
     Err(SessionError::unstorable(key, Unstorable { field: field.to_owned(), reason }))
 }
 
-/// Checks the names, the time and the initial state of a session that is about to be created; gives the state back.
+/// Checks the names, the time and the initial state of a new session; returns the state.
 ///
 /// # Errors
 /// `Unstorable`, naming the field.
@@ -208,7 +208,7 @@ pub fn check_new_session(key: &SessionKey, create_time: f64, state: Map) -> Sess
     }
 }
 
-/// The JSON text of an event that [`event_to_store`] has checked, for a backend that stores text.
+/// Returns the JSON text of an event that [`event_to_store`] has checked, for backends that store text.
 ///
 /// # Errors
 /// `Unstorable` when it has no JSON form.
@@ -220,7 +220,7 @@ pub fn event_text(key: &SessionKey, event: &Event) -> SessionResult<String> {
     })
 }
 
-/// The id a session is created under: the wanted one without blanks around it, or a new UUID.
+/// Returns the id of a new session: the requested one without surrounding blanks, or a new UUID.
 // S30
 pub fn session_id_or_new(wanted: Option<&SessionId>) -> SessionId {
     match wanted.map(|id| trim(id.as_str())) {
@@ -229,12 +229,12 @@ pub fn session_id_or_new(wanted: Option<&SessionId>) -> SessionId {
     }
 }
 
-/// Without what Python's `strip` takes away.
+/// Trims the characters that Python's `strip` removes.
 fn trim(text: &str) -> &str {
     text.trim_matches(|letter: char| letter.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&letter))
 }
 
-/// The session id without blanks around it, when that is a different id.
+/// Returns the key with a trimmed session id, when that is a different id.
 // S30
 pub fn trimmed_key(key: &SessionKey) -> Option<SessionKey> {
     let text = key.session_id.as_str();
@@ -242,7 +242,7 @@ pub fn trimmed_key(key: &SessionKey) -> Option<SessionKey> {
     (trimmed.len() != text.len()).then(|| SessionKey::new(&key.app_name, &key.user_id, trimmed))
 }
 
-/// The creation time of a new session: the wanted one, or the system's, in seconds since the epoch and whole µs.
+/// Returns the creation time of a new session: the requested one or the system's, in seconds since the epoch and whole µs.
 pub fn create_time(request: &CreateSession) -> f64 {
     request.create_time.unwrap_or_else(system_time)
 }
@@ -250,7 +250,7 @@ pub fn create_time(request: &CreateSession) -> f64 {
 /// The first microsecond of the year 1 and the last of 9999, which is what google-adk reads from a calendar column.
 const CALENDAR: std::ops::RangeInclusive<i64> = -62_135_596_800_000_000..=253_402_300_799_999_999;
 
-/// A time in seconds as a calendar column of the v1 layout holds it: whole microseconds since the epoch.
+/// Converts a time in seconds to that of a calendar column of the v1 layout: whole microseconds since the epoch.
 ///
 /// # Errors
 /// `Unstorable`, naming `field`, outside of the years 1 to 9999.
@@ -264,26 +264,26 @@ pub fn calendar_time(key: &SessionKey, field: &str, seconds: f64) -> SessionResu
     Err(SessionError::unstorable(key, Unstorable { field: field.to_owned(), reason }))
 }
 
-/// Marks the ties of a revision that a claim made in a database; the number of events before it is in the lower bits.
+/// The bit of a revision's ties that marks a claim in a database; the lower bits hold the number of events before it.
 ///
-/// Times alone do not tell claims apart: an event with an older time lets the next claim have the time of the last one. But
-/// such an event is counted, so no two claims of a session have one revision.
+/// Times alone do not distinguish claims: after an event with an older time, the next claim may get the time of the last one.
+/// The count of events makes the revisions of a session's claims unique.
 pub const CLAIMED: u32 = 1 << 31;
 
-/// The update time that a claim at `time` gives a session, in seconds since the epoch: behind the last update, which is
-/// that of `head` wherever its fence holds.
+/// Returns the update time of a session that is claimed at `time`, in seconds since the epoch: later than the last update,
+/// which is that of `head` if its fence holds.
 pub fn claim_time(head: &SessionHead, time: f64) -> f64 {
     seconds(micros(time).max(micros(head.last_update_time()).saturating_add(1)))
 }
 
-/// The system's time in seconds since the epoch, in whole µs like every time this crate makes itself.
+/// Returns the system's time in seconds since the epoch, rounded to whole µs.
 // S48
 #[expect(
     clippy::disallowed_methods,
     reason = "a request without a time asks for the system's; the runner gives its own clock's"
 )]
 fn system_time() -> f64 {
-    // A clock before 1970 is broken beyond what a session can mend; zero is as good as any answer then.
+    // A clock before 1970 is broken; zero is as good as any time then.
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     seconds(micros(since.as_secs_f64()))
 }

@@ -1,7 +1,7 @@
-//! State columns as JSON text: merged without touching what the delta does not name.
+//! Merging state columns as JSON text, without touching keys that the delta does not name.
 //!
-//! A stored value that no delta mentions keeps its exact text, so that an integer beyond 64 bits or a `1.0` another
-//! program stored is still that after any number of appends. Databases' own JSON functions do not promise this.
+//! A stored value that no delta names keeps its exact text, so an integer beyond 64 bits or a `1.0` of another program
+//! survives any number of appends. Databases' own JSON functions do not guarantee this.
 // S47
 
 use std::borrow::Cow;
@@ -59,7 +59,7 @@ impl RawDelta {
 pub fn merge(stored: &str, delta: &RawObject) -> serde_json::Result<String> {
     match merge_strict(stored, delta) {
         Ok(merged) => Ok(merged),
-        // Python writes NaN and infinities as bare words that are not JSON; only then look for them.
+        // Python writes NaN and infinities as bare words, which are not JSON. The slow search runs only after an error.
         Err(error) => match without_bare_words(stored) {
             Cow::Owned(clean) => merge_strict(&clean, delta),
             Cow::Borrowed(_) => Err(error),
@@ -67,7 +67,7 @@ pub fn merge(stored: &str, delta: &RawObject) -> serde_json::Result<String> {
     }
 }
 
-/// Reads a stored state object; the words Python writes for NaN and infinities read as null.
+/// Reads a stored state object; Python's words for NaN and infinities are read as null.
 ///
 /// # Errors
 /// When `stored` is not a JSON object.
@@ -82,7 +82,7 @@ pub fn decode(stored: &str) -> serde_json::Result<Map> {
     }
 }
 
-/// The values of some keys of a stored state object, which is read once; absent keys are left out.
+/// Reads the values of some keys of a stored state object in one pass; absent keys are left out.
 ///
 /// # Errors
 /// When `stored` is not a JSON object.
@@ -98,18 +98,18 @@ pub fn values<'k>(stored: &str, keys: &[&'k str]) -> serde_json::Result<BTreeMap
     })
 }
 
-/// A value of a stored state object, for operations to be applied to.
+/// A stored value that operations are applied to.
 #[derive(Debug, PartialEq)]
 pub struct StoredValue {
     value: Value,
     big_integers: BigIntegers,
 }
 
-/// The integers of more than 64 bits in a value, however deep: they are rounded to floats when they are read.
+/// Which integers of more than 64 bits a value contains at any depth. Reading rounds them to floats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum BigIntegers {
     None,
-    /// Each has the digits of a float, as jsonb writes large floats.
+    /// Each is the exact value of a float, as jsonb writes large floats.
     Floats,
     Rounded,
 }
@@ -119,18 +119,18 @@ impl StoredValue {
         Ok(Self { value: serde_json::from_str(text)?, big_integers: BigIntegers::of(text) })
     }
 
-    /// Returns the value where the storage keeps the text of every number.
+    /// Returns the value, for a storage that keeps the text of every number.
     ///
     /// # Errors
-    /// `StateOperation` if it has big integers, which another program has stored: the result would have floats instead.
+    /// `StateOperation` if it contains big integers, which another program has stored: the result would contain floats instead.
     pub fn exact(self, key: &SessionKey, state_key: &str) -> SessionResult<Value> {
         self.with(BigIntegers::None, key, state_key)
     }
 
-    /// Returns the value where the storage writes large floats as integers, as jsonb does, so that the two look alike.
+    /// Returns the value, for a storage that writes large floats as integers, as jsonb does.
     ///
     /// # Errors
-    /// `StateOperation` if it has big integers that are rounded: the result would have others.
+    /// `StateOperation` if it contains big integers that reading rounds: the result would contain others.
     pub fn by_value(self, key: &SessionKey, state_key: &str) -> SessionResult<Value> {
         self.with(BigIntegers::Floats, key, state_key)
     }
@@ -144,7 +144,7 @@ impl StoredValue {
 }
 
 impl BigIntegers {
-    /// Those in a JSON text.
+    /// Finds those in a JSON text.
     fn of(text: &str) -> Self {
         let mut worst = Self::None;
         let mut rest = text;
@@ -163,13 +163,13 @@ impl BigIntegers {
         if !is_integer || token.parse::<i64>().is_ok() || token.parse::<u64>().is_ok() {
             return Self::None;
         }
-        // A float is shown with all its digits.
+        // `to_string` writes all digits of a float.
         let is_float = token.parse::<f64>().is_ok_and(|float| float.to_string() == token);
         if is_float { Self::Floats } else { Self::Rounded }
     }
 }
 
-/// The length of the JSON string that a text begins with.
+/// Returns the length of the JSON string that a text begins with.
 fn string_length(text: &str) -> usize {
     let mut escaped = false;
     let end = text.bytes().skip(1).position(|byte| {
@@ -180,16 +180,16 @@ fn string_length(text: &str) -> usize {
     end.map_or(text.len(), |end| end + 2)
 }
 
-/// The length of the JSON number that a text begins with.
+/// Returns the length of the JSON number that a text begins with.
 fn number_length(text: &str) -> usize {
     let is_of_number = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E');
     text.bytes().position(|byte| !is_of_number(byte)).unwrap_or(text.len())
 }
 
-/// The text of a delta as a state object of its own.
+/// Writes a delta as the text of a state object.
 ///
 /// # Errors
-/// Only what writing JSON can fail with.
+/// Only those of writing JSON.
 pub fn to_text(object: &RawObject) -> serde_json::Result<String> {
     serde_json::to_string(object)
 }
@@ -212,7 +212,7 @@ impl fmt::Debug for Key<'_> {
 }
 
 fn merge_strict(stored: &str, delta: &RawObject) -> serde_json::Result<String> {
-    // A map also collapses duplicate keys to their last value, which is what every reader makes of them.
+    // A map also collapses duplicate keys to their last value, as every reader does.
     let mut object: BTreeMap<Key<'_>, &RawValue> = serde_json::from_str(stored)?;
     for (key, value) in delta {
         object.insert(Key(Cow::Borrowed(key)), value);
@@ -311,7 +311,7 @@ mod tests {
         assert!(values("[]", &["a"]).is_err());
     }
 
-    /// issue 10 B1: an integer that reading rounds is noticed wherever it is, and no other number is taken for one.
+    /// issue 10 B1: an integer that reading rounds is detected at any depth, and no other number is mistaken for one.
     #[test]
     fn big_integers_are_noticed_however_deep() {
         let read = |text: &str| StoredValue::read(text).unwrap();

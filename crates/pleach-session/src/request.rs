@@ -1,4 +1,4 @@
-//! The requests and answers of a session service.
+//! The requests and responses of a session service.
 
 use pleach_core::{AppName, Map, Session, SessionId, UserId};
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ pub struct CreateSession {
     /// The initial state with its scope prefixes; `temp:` keys are dropped.
     // S13
     pub state: Map,
-    /// The wanted id; the service makes a UUID when it is absent or blank.
+    /// The requested id; the service generates a UUID when it is absent or blank.
     // S30
     pub session_id: Option<SessionId>,
     /// Creation time in seconds since the epoch; the system's clock when absent.
@@ -21,7 +21,7 @@ pub struct CreateSession {
 }
 
 impl CreateSession {
-    /// A session of `user_id` in `app_name` with an empty state and a generated id.
+    /// Makes a request for a session of `user_id` in `app_name` with an empty state and a generated id.
     pub fn new(app_name: impl Into<AppName>, user_id: impl Into<UserId>) -> Self {
         Self {
             app_name: app_name.into(),
@@ -38,7 +38,7 @@ impl CreateSession {
         self
     }
 
-    /// Asks for this session id.
+    /// Sets the session id.
     pub fn with_session_id(mut self, id: impl Into<SessionId>) -> Self {
         self.session_id = Some(id.into());
         self
@@ -54,7 +54,7 @@ impl CreateSession {
 /// Which events [`get_session`](crate::SessionService::get_session) returns; the default is all. ADK: `GetSessionConfig`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct GetSessionConfig {
-    /// At most this many events, the newest ones; `Some(0)` gives none, and still the full state.
+    /// At most this many events, the newest ones; `Some(0)` returns none, but the full state.
     pub num_recent_events: Option<usize>,
     /// Only events at this time or later, in seconds since the epoch.
     pub after_timestamp: Option<f64>,
@@ -91,7 +91,7 @@ pub struct ListSessions {
     pub app_name: AppName,
     /// Only this user's sessions; `None` lists every user's, and the empty string is a user like any other.
     pub user_id: Option<UserId>,
-    /// Start behind this position: the `next` of the page before.
+    /// Starts after this position: the `next` of the previous page.
     pub after: Option<ListCursor>,
     /// At most this many sessions; all when absent.
     pub limit: Option<usize>,
@@ -109,7 +109,7 @@ impl ListSessions {
         self
     }
 
-    /// Continues behind `cursor`.
+    /// Continues after `cursor`.
     pub fn with_after(mut self, cursor: ListCursor) -> Self {
         self.after = Some(cursor);
         self
@@ -122,7 +122,7 @@ impl ListSessions {
     }
 }
 
-/// A place in the order of [`ListSessions`]: update time, then user, then id.
+/// A position in the order of [`ListSessions`]: update time, then user, then id.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ListCursor {
     /// The session's last update, in seconds since the epoch.
@@ -134,7 +134,7 @@ pub struct ListCursor {
 }
 
 impl ListCursor {
-    /// Orders two places as a listing does: by time of the last update, user, id.
+    /// Compares two positions: by time of the last update, user, id.
     // S32
     pub fn order(&self, other: &Self) -> std::cmp::Ordering {
         self.update_time
@@ -143,10 +143,10 @@ impl ListCursor {
             .then_with(|| self.session_id.cmp(&other.session_id))
     }
 
-    /// Sorts `items` by their place, drops what `after` has passed and keeps `limit`; the second value is the next
-    /// page's cursor, if there is a next page.
+    /// Sorts `items` by their position, drops those up to `after` and keeps `limit`; the second value is the next page's cursor, if
+    /// there is a next page.
     ///
-    /// Shared by the backends, which differ only in where the places come from.
+    /// Shared by the backends, which differ only in the source of the positions.
     pub fn page<T>(
         mut items: Vec<(Self, T)>,
         after: Option<&Self>,
@@ -170,6 +170,6 @@ impl ListCursor {
 pub struct ListSessionsResponse {
     /// Sessions with merged state and no events.
     pub sessions: Vec<Session>,
-    /// Where the next page starts; `None` when this answer reached the end, or when a page of none was asked for.
+    /// The start of the next page; `None` on the last page, and when the limit is zero.
     pub next: Option<ListCursor>,
 }

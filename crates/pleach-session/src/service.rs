@@ -13,7 +13,7 @@ use crate::{
 
 /// Stores sessions and their events. ADK: `BaseSessionService`.
 ///
-/// Every operation is cancel safe: when its future is dropped, its effect is there as a whole or not at all.
+/// Every operation is cancel safe: when its future is dropped, it takes effect as a whole or not at all.
 ///
 /// # Example
 /// ```
@@ -36,7 +36,7 @@ pub trait SessionService: fmt::Debug + Send + Sync + 'static {
     // S30
     fn create_session(&self, request: CreateSession) -> BoxFuture<'_, SessionResult<Session>>;
 
-    /// Loads a session with merged state and the wanted events, oldest first; `None` when there is none.
+    /// Loads a session with merged state and the events that `config` selects, oldest first; `None` when there is none.
     ///
     /// # Errors
     /// `Corrupt` when the stored data cannot be read.
@@ -47,21 +47,21 @@ pub trait SessionService: fmt::Debug + Send + Sync + 'static {
         config: GetSessionConfig,
     ) -> BoxFuture<'a, SessionResult<Option<Session>>>;
 
-    /// What was stored since `head` was made; `None` when there is no such session any more.
+    /// Returns the changes since `head` was made; `None` when the session no longer exists.
     ///
     /// For an unchanged session this is one small query, whatever the length of its history; otherwise only the new events
-    /// are read and parsed. The state is the merged view as it is now, in which other sessions may have changed `app:` and
-    /// `user:` keys also when no event is new.
+    /// are read and parsed. The state is the current merged view, in which other sessions may have changed `app:` and `user:`
+    /// keys even when there is no new event.
     ///
     /// # Errors
     /// `Corrupt` when the stored data cannot be read.
     fn events_since<'a>(&'a self, head: &'a SessionHead) -> BoxFuture<'a, SessionResult<Option<Since>>>;
 
-    /// The head of a reader who has seen a session up to an event, in the order of the appends: what
-    /// [`events_since`](Self::events_since) gives for it was appended behind the event.
+    /// Returns the head of a reader who has seen a session up to an event, in the order of appends:
+    /// [`events_since`](Self::events_since) returns for it the events that were appended after `event`.
     ///
-    /// `None` when there is no such event, or where the order of the appends is that in which
-    /// [`get_session`](Self::get_session) gives the events. A database returns them in the order of their times, which may be another.
+    /// `None` when there is no such event, or when [`get_session`](Self::get_session) returns events in the order of appends. A
+    /// database returns them in the order of their times, which may differ.
     ///
     /// # Errors
     /// Only storage failures.
@@ -83,8 +83,8 @@ pub trait SessionService: fmt::Debug + Send + Sync + 'static {
 
     /// Lists the open questions of the app's sessions, in the order asked: see [`open_questions`](crate::open_questions).
     ///
-    /// What is appended meanwhile may be in the answer or not; what was appended before is. The default loads every session,
-    /// so its time grows with their histories; a service that is asked often should keep a projection, as those of pleach do.
+    /// The answer includes everything appended before the call, and may include concurrent appends. The default loads every
+    /// session, so its time grows with their histories; a service should keep a projection instead, as those of pleach do.
     ///
     /// # Errors
     /// `Corrupt` when the stored data cannot be read.
@@ -92,7 +92,7 @@ pub trait SessionService: fmt::Debug + Send + Sync + 'static {
         Box::pin(async move { walk_questions(self, &request).await })
     }
 
-    /// The keys of all sessions of the app with this id, one per user that has one, ordered by user.
+    /// Returns the keys of all sessions of the app with this id, at most one per user, ordered by user.
     ///
     /// # Errors
     /// Only storage failures.
@@ -102,55 +102,55 @@ pub trait SessionService: fmt::Debug + Send + Sync + 'static {
         session_id: &'a SessionId,
     ) -> BoxFuture<'a, SessionResult<Vec<SessionKey>>>;
 
-    /// Removes a session and its events; app and user state stay, a missing session is no error.
+    /// Removes a session and its events. App and user state stay. A missing session is not an error.
     ///
-    /// Heads of a deleted session are stale in one that is made again under its id, unless a database's new session has the
-    /// very microsecond of the old one's creation: nothing is left there that could tell them apart.
+    /// Heads of a deleted session are stale in a new one with the same id. In a database this fails only when both were created
+    /// in the same microsecond.
     ///
     /// # Errors
     /// Only storage failures.
     // S33
     fn delete_session<'a>(&'a self, key: &'a SessionKey) -> BoxFuture<'a, SessionResult<()>>;
 
-    /// Stores one complete event under the fence of `head` (compare and append) and renews `head`.
+    /// Stores one complete event under the fence of `head` (compare and append) and updates `head`.
     ///
-    /// Returns what was stored: the event without the `temp:` keys of its state delta. A partial event comes back
-    /// untouched and is not stored. An event that is already stored, equal to the last field, counts as a success,
-    /// so that an append whose answer was lost can be repeated; `head` then moves only to the place right behind
-    /// that event, and not at all when it is there or further.
+    /// Returns the stored event, which has no `temp:` keys in its state delta. A partial event is returned as it is and not
+    /// stored. Appending an event that is already stored and equal in every field succeeds, so that an append whose answer was
+    /// lost can be repeated; `head` then advances at most to the revision right after that event.
     ///
     /// The event's operations ([`EventActions::state_ops`](pleach_core::EventActions::state_ops)) are applied to the stored
-    /// values in the transaction that stores the event, so that none is lost whatever other sessions write; their results
-    /// are stored and returned in the state delta, as plain values. An event with operations that is already stored is
-    /// equal if everything else is: they are not applied again.
+    /// values in the transaction that stores the event, so concurrent writes lose none. Their results are stored and returned
+    /// in the state delta, as plain values. An event with operations that is already stored is equal if everything else is;
+    /// the operations are not applied again.
     ///
-    /// The caller stamps the id. An event without a time gets the system's, and counts as equal whatever its time. `Arc` because the log shares its events; an unshared one is edited in place.
+    /// The caller sets the id. An event without a time gets the system's, and its time is not compared. The parameter is an `Arc`
+    /// because the log shares its events; an unshared one is edited in place.
     ///
     /// # Errors
     /// `NotFound` for a deleted session, `Stale` when someone else appended since `head` was made,
-    /// `EventAlreadyExists`, `Unstorable`, `StateOperation` when an operation does not fit the stored value. `head` changes only on success.
+    /// `EventAlreadyExists`, `Unstorable`, `StateOperation` when an operation does not fit the stored value. `head` changes on
+    /// success only.
     ///
     /// # Cancel safety
     /// When the future is dropped the event is stored whole or not at all, and `head` is unchanged.
     // S34, S35
     fn append<'a>(&'a self, head: &'a mut SessionHead, event: Arc<Event>) -> BoxFuture<'a, SessionResult<Arc<Event>>>;
 
-    /// Moves the session's revision on without storing an event, under the fence of `head`, and renews `head`: an older
-    /// head is stale from then on.
+    /// Advances the session's revision without storing an event, under the fence of `head`, and updates `head`. Older heads are
+    /// stale from then on.
     ///
-    /// For a writer who is about to do work whose result it appends later: of several with the same head exactly one
-    /// claim succeeds, so the others learn that they are late before they have done anything. The claim changes the
-    /// session's update time and nothing else, which other programs take for an ordinary change.
+    /// A writer claims a session before it does work whose result it appends later. Of several writers with the same head
+    /// exactly one succeeds, so the others fail before they have done anything. The claim changes only the session's update
+    /// time, which other programs see as an ordinary change.
     ///
-    /// `time` is the caller's clock, in seconds since the epoch. Where it is not behind the last update, or an event
-    /// has that time, the update time becomes the next free microsecond.
+    /// `time` is the caller's clock, in seconds since the epoch. When it is not later than the last update, or an event has
+    /// that time, the update time becomes the next free microsecond.
     ///
-    /// The default implementation only compares. A service that keeps it lets several claims of one head succeed, and
-    /// the first append decides.
+    /// The default implementation only compares, so several claims of one head succeed and the first append decides.
     ///
     /// # Errors
-    /// `NotFound` for a deleted session, `Stale` when someone else appended or claimed since `head` was made, also
-    /// where that was this caller and the answer was lost with its connection. `head` changes only on success.
+    /// `NotFound` for a deleted session, `Stale` when the session was appended to or claimed since `head` was made, even by this
+    /// caller with an answer that was lost. `head` changes on success only.
     ///
     /// # Cancel safety
     /// When the future is dropped, the claim is made or not, and `head` is unchanged.
@@ -170,14 +170,14 @@ pub trait SessionService: fmt::Debug + Send + Sync + 'static {
         })
     }
 
-    /// The user's state across sessions, keys without the `user:` prefix. ADK: `get_user_state`.
+    /// Returns the user's state across sessions, keys without the `user:` prefix. ADK: `get_user_state`.
     ///
     /// # Errors
     /// `Corrupt` when the stored data cannot be read.
     // S38
     fn user_state<'a>(&'a self, app_name: &'a AppName, user_id: &'a UserId) -> BoxFuture<'a, SessionResult<Map>>;
 
-    /// The app's state across users and sessions, keys without the `app:` prefix.
+    /// Returns the app's state across users and sessions, keys without the `app:` prefix.
     ///
     /// # Errors
     /// `Corrupt` when the stored data cannot be read; `Unsupported` by a service that does not have the operation.
@@ -187,7 +187,7 @@ pub trait SessionService: fmt::Debug + Send + Sync + 'static {
         Box::pin(std::future::ready(Err(SessionError::Unsupported { what, reason })))
     }
 
-    /// Makes sure that the storage answers.
+    /// Checks that the storage responds.
     ///
     /// # Errors
     /// Only storage failures: `Unavailable` for a server that is gone or a service that is closed.
@@ -195,7 +195,7 @@ pub trait SessionService: fmt::Debug + Send + Sync + 'static {
         Box::pin(std::future::ready(Ok(())))
     }
 
-    /// Waits until everything handed over before is stored.
+    /// Waits until everything submitted before is stored.
     ///
     /// # Errors
     /// Only storage failures.
@@ -203,7 +203,7 @@ pub trait SessionService: fmt::Debug + Send + Sync + 'static {
         Box::pin(std::future::ready(Ok(())))
     }
 
-    /// Finishes pending work and releases files and connections. A service that had any refuses later calls as `Unavailable`.
+    /// Finishes pending work and releases files and connections. Later calls of such a service fail as `Unavailable`.
     ///
     /// # Errors
     /// Only storage failures.
@@ -286,19 +286,19 @@ impl<S: SessionService + ?Sized> SessionService for Arc<S> {
     }
 }
 
-/// How many sessions are listed at once.
+/// The number of sessions that are listed at once.
 const SESSIONS_PER_PAGE: usize = 100;
 
 /// Lists open questions by loading every session, one after the other.
 ///
-/// Its time grows with the histories of all sessions. Backends with a projection fall back to it when the projection cannot
-/// be written.
+/// Takes time proportional to the histories of all sessions. Backends with a projection fall back to it when the projection
+/// cannot be written.
 ///
 /// # Errors
 /// Those of [`SessionService::list_sessions`] and [`SessionService::get_session`].
 ///
 /// # Cancel safety
-/// It only reads.
+/// The call only reads.
 pub async fn walk_questions<S: SessionService + ?Sized>(
     sessions: &S,
     request: &ListQuestions,
@@ -306,7 +306,7 @@ pub async fn walk_questions<S: SessionService + ?Sized>(
     let mut wanted = ListSessions::new(request.app_name.clone()).with_limit(SESSIONS_PER_PAGE);
     wanted.user_id.clone_from(&request.user_id);
     let mut items = Vec::new();
-    // A session that is appended to meanwhile moves to the end of the list: it may be listed again, and is never missed.
+    // A session that is appended to concurrently moves to the end of the list: it may be listed twice, and is never missed.
     let mut seen: HashSet<SessionKey> = HashSet::default();
     loop {
         let page = sessions.list_sessions(wanted.clone()).await?;

@@ -1,4 +1,4 @@
-//! Which folder an artifact lives in. Paths come from names only, never from stored files.
+//! The folders of artifacts. Paths come from names only, never from stored files.
 // S77
 
 use std::fs;
@@ -30,7 +30,7 @@ impl ArtifactFolder {
         self.versions().join(version.to_string())
     }
 
-    /// Where a version is written before it is published.
+    /// Returns the folder in which a version is written before it is published.
     pub(super) fn pending(&self, version: i64) -> PathBuf {
         self.versions().join(format!(".{version}.pending"))
     }
@@ -43,7 +43,7 @@ impl ArtifactFolder {
         self.version(version).join(METADATA)
     }
 
-    /// A `file://` URI of a version's file, percent-encoded as Python writes it.
+    /// Returns the `file://` URI of a version's file, percent-encoded like Python's.
     pub(super) fn canonical_uri(&self, version: i64) -> String {
         let mut uri = String::from("file://");
         for byte in self.payload(version).as_os_str().as_encoded_bytes() {
@@ -58,12 +58,12 @@ impl ArtifactFolder {
     }
 }
 
-/// The folder of the user's own artifacts.
+/// Returns the folder of the user's own artifacts.
 pub(super) fn user_folder(root: &Path, scope: &ArtifactScope) -> ArtifactResult<PathBuf> {
     Ok(base(root, scope)?.join("artifacts"))
 }
 
-/// The folder of the session's artifacts, if a session is given.
+/// Returns the folder of the session's artifacts, if a session is given.
 pub(super) fn session_folder(root: &Path, scope: &ArtifactScope) -> ArtifactResult<Option<PathBuf>> {
     let Some(session) = &scope.session_id else {
         return Ok(None);
@@ -79,7 +79,7 @@ fn base(root: &Path, scope: &ArtifactScope) -> ArtifactResult<PathBuf> {
     Ok(app.join("users").join(scope.user_id.as_str()))
 }
 
-/// The folder of an artifact; refuses names that lead out of their scope.
+/// Returns the folder of an artifact; refuses names that lead out of their scope.
 pub(super) fn artifact_folder(root: &Path, key: &ArtifactKey) -> ArtifactResult<ArtifactFolder> {
     let session = match key.has_user_prefix() {
         true => None,
@@ -97,7 +97,7 @@ pub(super) fn artifact_folder(root: &Path, key: &ArtifactKey) -> ArtifactResult<
 
 /// Refuses to save under a name whose files would collide with those of the layout itself.
 ///
-/// Only for saving: whatever is there under such a name can still be read and removed.
+/// Only for saving: existing artifacts with such a name can still be read and removed.
 pub(super) fn refuse_reserved(filename: &str) -> ArtifactResult<()> {
     // Windows drops trailing dots and blanks, and some file systems ignore case.
     let is = |part: &str, word: &str| folded(part.trim_end_matches([' ', '.'])) == word;
@@ -111,7 +111,7 @@ pub(super) fn refuse_reserved(filename: &str) -> ArtifactResult<()> {
     Ok(())
 }
 
-/// The parts of a name: `/` and `\` nest. An empty name stands for `artifact`.
+/// Splits a name at `/` and `\`. An empty name means `artifact`.
 fn parts(filename: &str) -> ArtifactResult<Vec<String>> {
     let name = filename.strip_prefix(USER_PREFIX).unwrap_or(filename).trim_matches(is_blank);
     if name.starts_with(['/', '\\']) || has_drive(name) {
@@ -136,7 +136,8 @@ fn parts(filename: &str) -> ArtifactResult<Vec<String>> {
 
 /// Refuses a path with a symbolic link in it anywhere below the root; `name` is what leads there.
 ///
-/// Somebody who may write below the root could put one there right behind this look: the root belongs to one program.
+/// Another program that may write below the root could create a link right after this check, so the root should belong to one
+/// program.
 pub(super) fn refuse_links(root: &Path, path: &Path, name: &str) -> ArtifactResult<()> {
     let below: Vec<&Path> = path.ancestors().take_while(|ancestor| *ancestor != root).collect();
     for part in below.into_iter().rev() {
@@ -145,7 +146,7 @@ pub(super) fn refuse_links(root: &Path, path: &Path, name: &str) -> ArtifactResu
                 return Err(invalid(name, "leads through a symbolic link: replace the link by a folder or a file"));
             }
             Ok(_) => {}
-            // What is not there has nothing below it.
+            // An absent path has nothing below it.
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(()),
             Err(source) => return Err(ArtifactError::Io { path: part.to_owned(), source }),
         }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::private;
 use crate::{ArtifactError, ArtifactResult};
 
-/// What is remembered about a version. ADK: `FileArtifactVersion`
+/// The stored metadata of a version. ADK: `FileArtifactVersion`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Metadata {
@@ -21,7 +21,7 @@ pub(super) struct Metadata {
     pub(super) custom_metadata: Map,
     #[serde(alias = "create_time", default, skip_serializing_if = "Option::is_none")]
     pub(super) create_time: Option<f64>,
-    /// Its presence says that the file holds bytes, not text.
+    /// Its presence means that the file holds bytes, not text.
     #[serde(alias = "mime_type", default, skip_serializing_if = "Option::is_none")]
     pub(super) mime_type: Option<String>,
     #[serde(alias = "file_name", default)]
@@ -31,7 +31,7 @@ pub(super) struct Metadata {
 }
 
 impl Metadata {
-    /// Reads a file; `None` when it is not there.
+    /// Reads a file; `None` when it does not exist.
     pub(super) fn read(path: &Path) -> ArtifactResult<Option<Self>> {
         let bytes = match private::read(path) {
             Ok(bytes) => bytes,
@@ -45,7 +45,7 @@ impl Metadata {
             .map_err(|error| ArtifactError::Corrupt { path: path.to_owned(), source: error.into() })
     }
 
-    /// The media type, when the file holds bytes; an empty one says nothing.
+    /// Returns the media type, if the file holds bytes; an empty one counts as none.
     pub(super) fn media_type(&self) -> Option<&str> {
         self.mime_type.as_deref().filter(|mime| !mime.is_empty())
     }

@@ -24,7 +24,7 @@ use store::Store;
 ///
 /// Beside each file lies a `metadata.json`. A version is written aside and renamed, so readers, other processes
 /// included, see it whole or not at all. A bare name without a session is stored with the user and listed as it is.
-/// What it makes only the owner may read (on Unix: folders 0700, files 0600), and no symbolic link below the folder is
+/// Only the owner may read its folders and files (on Unix: 0700 and 0600), and no symbolic link below the folder is
 /// followed. Files are read and written on tokio's blocking threads, so a tokio runtime must be running.
 ///
 /// ADK: `FileArtifactService`
@@ -36,7 +36,7 @@ pub struct FileArtifactService {
 }
 
 impl FileArtifactService {
-    /// Opens the folder, creating it when it is not there; `clock` tells when versions are created.
+    /// Opens the folder, creating it if it is missing; `clock` gives the creation times of versions.
     ///
     /// # Errors
     /// `Io` when the folder cannot be created or found.

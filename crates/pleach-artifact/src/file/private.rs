@@ -1,15 +1,15 @@
-//! Files and folders for their owner alone, and no file behind a link.
+//! Creating files and folders that only their owner may read, and reading files without following links.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
 use std::path::Path;
 
-/// Makes a folder.
+/// Creates a folder.
 pub(super) fn make_folder(path: &Path) -> io::Result<()> {
     builder().create(path)
 }
 
-/// Makes a folder, and those it lies in; those that are there keep their permissions.
+/// Creates a folder and its parents; existing ones keep their permissions.
 pub(super) fn make_folders(path: &Path) -> io::Result<()> {
     builder().recursive(true).create(path)
 }
@@ -22,7 +22,7 @@ fn builder() -> DirBuilder {
     builder
 }
 
-/// Makes a file that is not there yet.
+/// Creates a new file.
 pub(super) fn make_file(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
@@ -31,7 +31,7 @@ pub(super) fn make_file(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// Reads a file that is one itself.
+/// Reads a regular file; a symbolic link is an error.
 pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {
     match fs::symlink_metadata(path)?.is_file() {
         true => fs::read(path),

@@ -31,7 +31,7 @@ impl Store {
     }
 
     pub(super) fn save(&self, req: &SaveArtifact) -> ArtifactResult<i64> {
-        // The scope as it is listed: a `user:` name is kept outside of the session, whose id must be good all the same.
+        // The whole scope, as in listings: a `user:` name is stored outside of the session, whose id must be valid all the same.
         validate::scope(&req.key.scope)?;
         let content = Content::of(req)?;
         let folder = self.folder(&req.key)?;
@@ -133,7 +133,7 @@ impl Store {
         layout::artifact_folder(&self.root, key)
     }
 
-    /// The URI is made anew: a file that was tampered with must not say where things are.
+    /// The URI is computed again, because a file that was tampered with must not determine paths.
     fn info(&self, folder: &ArtifactFolder, version: i64) -> ArtifactResult<ArtifactVersion> {
         let metadata = Metadata::read(&folder.metadata(version))?;
         let create_time = metadata.as_ref().and_then(|m| m.create_time);
@@ -147,7 +147,7 @@ impl Store {
     }
 }
 
-/// What a save writes.
+/// The content that a save writes.
 // S74
 struct Content<'a> {
     bytes: &'a [u8],
@@ -178,7 +178,7 @@ impl<'a> Content<'a> {
     }
 }
 
-/// Takes the next free version number by creating its pending folder, which only one writer can.
+/// Reserves the next free version number by creating its pending folder, which only one writer can do.
 fn reserve(folder: &ArtifactFolder) -> ArtifactResult<i64> {
     let parent = folder.versions();
     at(&parent, private::make_folders(&parent))?;
@@ -192,7 +192,7 @@ fn reserve(folder: &ArtifactFolder) -> ArtifactResult<i64> {
                 if !folder.version(version).exists() {
                     return Ok(version);
                 }
-                // Another writer published this number between the two looks.
+                // Another writer published this number between the two checks.
                 at(&pending, fs::remove_dir(&pending))?;
             }
         }
@@ -212,14 +212,14 @@ fn publish(folder: &ArtifactFolder, version: i64, bytes: &[u8], metadata: &Metad
     at(&pending, fs::rename(&pending, folder.version(version)))
 }
 
-/// A published version must still be whole after a power failure.
+/// Syncs a folder: a published version must be whole after a power failure.
 fn write_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = private::make_file(path)?;
     file.write_all(bytes)?;
     file.sync_all()
 }
 
-/// The version that is meant: the one named, if it exists, or the newest.
+/// Returns the requested version, if it exists, or the newest.
 fn pick(folder: &ArtifactFolder, version: Option<i64>) -> ArtifactResult<Option<i64>> {
     let versions = versions(folder)?;
     Ok(match version {
@@ -228,7 +228,7 @@ fn pick(folder: &ArtifactFolder, version: Option<i64>) -> ArtifactResult<Option<
     })
 }
 
-/// The published versions, smallest first; pending ones have other names.
+/// Returns the published versions, smallest first; pending ones have other names.
 fn versions(folder: &ArtifactFolder) -> ArtifactResult<Vec<i64>> {
     let mut found: Vec<i64> =
         folders(&folder.versions())?.iter().filter_map(|path| version_of(path.file_name()?.to_str()?)).collect();
@@ -236,13 +236,13 @@ fn versions(folder: &ArtifactFolder) -> ArtifactResult<Vec<i64>> {
     Ok(found)
 }
 
-/// The number a folder is named after, if it is written as this service writes it.
+/// Returns the version number in a folder's name, if it has the form that this service writes.
 fn version_of(name: &str) -> Option<i64> {
     let version: i64 = name.parse().ok()?;
     (version >= 0 && version.to_string() == name).then_some(version)
 }
 
-/// The names of all artifacts below a scope's folder; `prefix` stands before a name that is not remembered.
+/// Collects the names of all artifacts below a scope's folder; `prefix` is added to a name without metadata.
 fn collect_names(scope: &Path, prefix: &str, names: &mut Vec<String>) -> ArtifactResult<()> {
     let mut open = vec![(scope.to_owned(), String::new())];
     while let Some((path, name)) = open.pop() {
@@ -264,13 +264,13 @@ fn collect_names(scope: &Path, prefix: &str, names: &mut Vec<String>) -> Artifac
     Ok(())
 }
 
-/// The name given when saving. One damaged file must not hide all other artifacts, so damage counts as no name.
+/// Returns the name given when saving. A damaged file counts as no name, so that it does not hide other artifacts.
 fn remembered_name(folder: &ArtifactFolder, version: i64) -> Option<String> {
     let metadata = Metadata::read(&folder.metadata(version)).ok().flatten()?;
     Some(metadata.file_name).filter(|name| !name.is_empty())
 }
 
-/// The folders in a folder, symbolic links not counted; none when it is not there.
+/// Returns the folders in a folder, without symbolic links; none when it does not exist.
 fn folders(path: &Path) -> ArtifactResult<Vec<PathBuf>> {
     // `read_dir` follows a link at the path itself.
     if fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink()) {

@@ -4,8 +4,8 @@
 //! session for one user, one session for another user and another app; texts with thoughts, other scripts, composed
 //! letters, wildcards, bytes, calls, equal texts of different age, and one event without an id. `expected.json` holds
 //! what the same service then found for each question (`searches`), three more events (`added`: one replaces an entry,
-//! one has no id), and the rows and findings after google-adk added those (`rows`, `searches_after`). Times stand in
-//! seconds, since entries tell them in local time.
+//! one has no id), and the rows and findings after google-adk added those (`rows`, `searches_after`). Times are in
+//! seconds, because entries hold them in local time.
 
 use pleach_core::Event;
 use pleach_memory::{AddEvents, MemoryService as _, SearchMemory, local_time};

@@ -131,7 +131,7 @@ async fn s82_an_index_is_made_for_a_file_that_has_none() {
     let indexed = place.open().await;
     assert_eq!(found(&indexed, "gre").await, [""; 0]);
     assert_eq!(found(&indexed, "green").await, ["e1"]);
-    // Whoever opened it without the index keeps it up to date.
+    // A service that opened the file without the index keeps the index up to date.
     add(&service, "s", vec![event("e1", 1.0, "black tea")]).await;
     assert_eq!(found(&indexed, "green").await, [""; 0]);
     assert_eq!(found(&indexed, "black").await, ["e1"]);

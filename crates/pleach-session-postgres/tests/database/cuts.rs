@@ -1,4 +1,4 @@
-//! Answers that are lost on the way, and servers that restart: nobody knows then whether the append was stored.
+//! Lost answers and restarting servers: it is unknown then whether the append was stored.
 
 use std::time::Duration;
 
@@ -83,7 +83,7 @@ async fn s34_appends_that_are_cut_anywhere_are_stored_once() {
     assert!(rounds < 80 || (cuts > 10 && proxy.lost() > 5), "{cuts} requests were cut, {} answers lost", proxy.lost());
 }
 
-/// The same for a new session: its creation is not mistaken for somebody else's.
+/// The same for a new session: its creation is not mistaken for another caller's.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn s30_a_create_whose_answer_is_lost_succeeds() {
     let Some(place) = Place::new().await else { return };

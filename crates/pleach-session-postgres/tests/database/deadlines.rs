@@ -43,7 +43,7 @@ async fn a_server_that_falls_silent_is_given_up_and_its_connections_too() {
     assert_eq!(loaded(&service, &key("s")).await, session);
 }
 
-/// The append that was given up may be stored when the lock is free at last: repeating it tells.
+/// The append that was given up may be stored once the lock is free: repeating it shows.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_row_that_stays_locked_is_waited_for_until_the_deadline() {
     let Some(place) = Place::new().await else { return };
@@ -62,7 +62,7 @@ async fn a_row_that_stays_locked_is_waited_for_until_the_deadline() {
     assert_eq!(session.events.len(), 1);
 }
 
-/// The one connection is lent to somebody with more patience.
+/// The one connection is lent to a caller with a longer timeout.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_connection_is_waited_for_until_the_deadline() {
     let Some(place) = Place::new().await else { return };

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use super::{Place, is_pending, key};
 
 /// Writers, and a killer that ends whatever is at work after every few answers: nothing acknowledged is lost, nothing is
-/// stored twice, and nobody sees an error.
+/// stored twice, and no caller gets an error.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn killed_connections_lose_nothing_and_store_nothing_twice() {
     let Some(place) = Place::new().await else { return };
@@ -57,7 +57,7 @@ async fn killed_connections_lose_nothing_and_store_nothing_twice() {
     assert!((0..8).all(|writer| state[&format!("app:{writer}")] == 39), "{state:?}");
 }
 
-/// Kills first what waits in the middle of its statement, then whatever is about to commit; says how many waited.
+/// Kills first the statements that wait, then those about to commit; returns how many waited.
 async fn kill(place: &Place, connection: &mut PgConnection) -> usize {
     let of_service = |condition: &str| {
         AssertSqlSafe(format!(
@@ -68,7 +68,7 @@ async fn kill(place: &Place, connection: &mut PgConnection) -> usize {
     sqlx::raw_sql("BEGIN; SELECT 1 FROM app_states FOR UPDATE").execute(&mut *connection).await.unwrap();
     let mut waited = 0;
     while waited == 0 {
-        // Inside a transaction the view shows the same moment again and again, unless it is told to look.
+        // Inside a transaction the view shows one snapshot, unless it is cleared.
         sqlx::raw_sql("SELECT pg_stat_clear_snapshot()").execute(&mut *connection).await.unwrap();
         let hit = sqlx::query(of_service("wait_event_type = 'Lock'")).fetch_all(&mut *connection).await;
         waited = hit.unwrap().len();
@@ -92,7 +92,7 @@ async fn idle_connections_that_were_closed_are_replaced() {
     assert_eq!(loaded(&service, &key("s")).await, session);
 }
 
-/// Issue 10 D1: the server closes what is idle for too long (57P05), and whoever comes next does not notice.
+/// Issue 10 D1: the server closes connections that are idle for too long (57P05), and the next caller does not notice.
 #[tokio::test]
 async fn d1_a_connection_closed_by_idle_session_timeout_is_replaced() {
     let Some(place) = Place::new().await else { return };
@@ -197,7 +197,7 @@ async fn a_closed_service_says_so() {
 
 /// Every connection but one waits for a lock; a flush that waits for them, too, does not keep the last one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_flush_waits_and_blocks_nobody() {
+async fn a_flush_waits_and_blocks_no_caller() {
     let Some(place) = Place::new().await else { return };
     let options = PostgresOptions::new().with_connections(2);
     let service = PostgresSessionService::open_with(&place.url(), options).await.unwrap();

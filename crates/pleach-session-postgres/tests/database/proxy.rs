@@ -188,7 +188,7 @@ async fn pass(client: TcpStream, wire: Arc<Wire>) {
             }
         }
     };
-    // Whoever ends first ends the connection.
+    // The side that ends first ends the connection.
     tokio::select! {
         () = asking => {}
         () = answering => {}

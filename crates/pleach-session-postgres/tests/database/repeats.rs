@@ -24,9 +24,9 @@ async fn s34_a_lost_answer_is_found_also_when_times_go_back() {
     assert_eq!(ids(&loaded(&service, &key("s")).await), ["e2", "e1"]);
 }
 
-/// Whoever has seen an event stays where it is when it appends it again, whatever the times are.
+/// The head of a caller that has seen an event does not change when the caller appends it again, whatever the times are.
 #[tokio::test]
-async fn s34_an_event_that_was_seen_moves_nobody() {
+async fn s34_an_event_that_was_seen_moves_no_head() {
     let Some(place) = Place::new().await else { return };
     let service = place.open().await;
     let mut writer = created(&service, &key("s"), json!({})).await;

@@ -18,7 +18,7 @@ async fn s35_s66_7_services_on_one_database_see_each_other() {
 }
 
 /// Both statements pass the fence in their own snapshot and wait for the row; their events have the session's own time,
-/// so that the time alone does not tell the second that the first was there.
+/// so that the time alone does not show the first append to the second.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn s35_of_two_that_wait_for_the_row_one_is_stale_also_at_the_same_time() {
     let Some(place) = Place::new().await else { return };

@@ -37,7 +37,7 @@ struct Front {
 }
 
 impl Front {
-    /// A front whose certificate is for `name`; `wants_certificate` says whether clients need one.
+    /// A front whose certificate is for `name`; with `wants_certificate` clients need one.
     async fn of(place: &Place, name: &str, wants_certificate: bool) -> Self {
         let (ca, other) = (authority(), authority());
         let server_key = KeyPair::generate().unwrap();

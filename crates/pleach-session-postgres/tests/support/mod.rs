@@ -13,7 +13,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Makes a schema, or says why the test is skipped.
+    /// Makes a schema, or prints why the test is skipped.
     pub(crate) async fn new() -> Option<Self> {
         let Some(server) = std::env::var(VARIABLE).ok().filter(|url| !url.is_empty()) else {
             eprintln!("SKIPPED: {VARIABLE} names no server");

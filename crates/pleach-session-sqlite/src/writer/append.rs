@@ -1,4 +1,4 @@
-//! Writing a batch of appends: one transaction for all of them, two trips to SQLite when nothing is unusual.
+//! Writing a batch of appends: one transaction for all of them, usually in two calls of SQLite.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ impl Writer {
                     answer(append.reply, outcome);
                 }
             }
-            // One of them spoils the transaction of all, such as a taken event id: each tries alone.
+            // One append fails the transaction of all, for example by a taken event id: each is tried alone.
             Err(error) if appends.len() > 1 && !Fault::of(&error).is_shared() => {
                 for append in appends {
                     Box::pin(self.append_all(vec![append])).await;
@@ -44,7 +44,7 @@ impl Writer {
         }
     }
 
-    /// Runs the whole transaction, again and again while another process holds the lock.
+    /// Runs the whole transaction, repeatedly while another process holds the lock.
     async fn try_append(&mut self, appends: &[Append]) -> sqlx::Result<Vec<Outcome>> {
         loop {
             let error = match self.transact(appends).await {
@@ -78,7 +78,7 @@ impl Writer {
                     Ok(appended)
                 }
                 Verdict::Stale(stored) => {
-                    // The same append may stand before it in this very batch, its caller gone.
+                    // The same append may be earlier in this batch, from a caller that has gone.
                     let known = match accepted.iter().find(|other| other.append.is_same_event(append)) {
                         Some(other) => {
                             Some(KnownEvent { data: Arc::clone(other.data()), behind: other.behind, seen: false })
@@ -104,7 +104,7 @@ impl Writer {
         let file = self.file().clone();
         for append in appends {
             let mut outcome = Err(file.shared_fault(&error));
-            // The fence held, so the caller has seen every event; its own may still be among them.
+            // The fence held, so the caller has seen every event; its own may be among them.
             if Fault::of(&error) == Fault::Duplicate
                 && let Some(Open { connection, sql }) = self.open.as_mut()
             {
@@ -119,7 +119,7 @@ impl Writer {
     }
 }
 
-/// Reads what the appends are judged by.
+/// Reads the rows that the appends are judged by.
 async fn read(connection: &mut SqliteConnection, sql: &Sql, text: &Arc<str>, batch: &mut Batch) -> sqlx::Result<()> {
     let encode = |keys: serde_json::Result<String>| keys.map_err(|error| sqlx::Error::Encode(Box::new(error)));
     let found = sqlx::query(AssertSqlSafe(text.clone()))
@@ -140,10 +140,10 @@ async fn read(connection: &mut SqliteConnection, sql: &Sql, text: &Arc<str>, bat
                     slot,
                     SessionRow {
                         state,
-                        // No time equals NaN: a session whose time is junk is stale until a load names the fault.
+                        // No time equals NaN: a session with an invalid time is stale until a load reports the fault.
                         update_time: updated.map_or(f64::NAN, rounded),
                         ties: column::count(row, "ties")?,
-                        // Of two kinds of times the greatest is not the latest.
+                        // With two kinds of times the greatest is not the latest.
                         newest: if mixed { Some(f64::INFINITY) } else { column::time(row, "newest")?.map(rounded) },
                         mixed,
                     },
@@ -156,8 +156,8 @@ async fn read(connection: &mut SqliteConnection, sql: &Sql, text: &Arc<str>, bat
     Ok(())
 }
 
-/// Turns the text times that the other layout's writers left in the batch's sessions into numbers, and says whether
-/// there were any: text sorts behind every number, so an event appended behind them would come back in front of them.
+/// Converts the text times that the other layout's writers left in the batch's sessions to numbers; returns whether there were
+/// any. Text sorts after every number, so an event appended after them would be loaded before them.
 // S66.4
 async fn repair_times(connection: &mut SqliteConnection, batch: &Batch) -> sqlx::Result<bool> {
     let mut repaired = false;
@@ -193,7 +193,7 @@ async fn repair_times(connection: &mut SqliteConnection, batch: &Batch) -> sqlx:
     Ok(repaired)
 }
 
-/// The time in the document, which has all its digits; the column's, if the document has none.
+/// Returns the time in the document, which has all digits, or the column's if the document has none.
 fn exact_time(event: &sqlx::sqlite::SqliteRow) -> sqlx::Result<Option<f64>> {
     let data: &str = event.try_get("event_data")?;
     let document: Option<serde_json::Value> = serde_json::from_str(data).ok();
@@ -201,7 +201,7 @@ fn exact_time(event: &sqlx::sqlite::SqliteRow) -> sqlx::Result<Option<f64>> {
     Ok(exact.or(time::parse(event.try_get("timestamp")?)))
 }
 
-/// How many stored events have the time of this append, where the batch cannot tell by itself.
+/// Counts the stored events with the time of this append, if the batch cannot know the number.
 async fn count_if_needed(
     connection: &mut SqliteConnection,
     sql: &Sql,
@@ -226,7 +226,7 @@ async fn count_if_needed(
 struct KnownEvent {
     data: Arc<str>,
     behind: Renewed,
-    /// Whether the caller's revision is of a later moment.
+    /// Whether the caller's revision is later.
     seen: bool,
 }
 
@@ -252,7 +252,7 @@ async fn find_event(connection: &mut SqliteConnection, sql: &Sql, append: &Appen
 }
 
 impl KnownEvent {
-    /// A success if it is the same event, as after an answer that was lost.
+    /// Returns a success if it is the same event, as after a lost answer.
     // S34
     fn outcome(&self, append: &Append) -> Outcome {
         let (is_same, stored) = self.compare(append);
@@ -260,14 +260,14 @@ impl KnownEvent {
             let key = (*append.key).clone();
             return Err(SessionError::EventAlreadyExists { key, event: append.event.id().clone() });
         }
-        // A caller that has seen later events stays where it is.
+        // The head of a caller that has seen later events does not change.
         Ok(Appended { renewed: if self.seen { append.seen } else { self.behind }, stored })
     }
 
-    /// Whether it is the same event, and the stored one where that has more than the one that was sent.
+    /// Returns whether it is the same event, and the stored one if it has more than the one that was sent.
     fn compare(&self, append: &Append) -> (bool, Option<Arc<Event>>) {
         let parse = |text: &str| serde_json::from_str::<serde_json::Value>(text).ok();
-        // The document that was sent may equal the stored one by chance: its delta has the results that were expected.
+        // The document that was sent may equal the stored one by chance: its delta has the expected results.
         if append.sent.has_timestamp() && append.sent.actions().state_ops().is_empty() {
             let same =
                 self.data == append.data || parse(&self.data).is_some_and(|stored| Some(stored) == parse(&append.data));

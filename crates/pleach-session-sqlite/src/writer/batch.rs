@@ -1,7 +1,7 @@
-//! Judging a batch of appends: pure decisions over the rows the transaction has read.
+//! Judging a batch of appends: pure decisions over the rows that the transaction has read.
 //!
-//! Appends are judged in the order they came, each against what the ones before it leave behind. A refused append
-//! touches nothing, so it needs no savepoint and its neighbours do not notice it.
+//! Appends are judged in the order of their arrival, each against the result of the ones before. A refused append changes
+//! nothing, so it needs no savepoint and does not affect the others.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use super::Reply;
 use crate::fault::File;
 use crate::time::instant;
 
-/// What a successful append makes of the caller's head.
+/// The new revision and update time of the caller's head.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Renewed {
     pub(crate) revision: Revision,
@@ -24,44 +24,44 @@ pub(crate) struct Renewed {
 }
 
 impl Renewed {
-    /// What the owner of a head has seen.
+    /// The revision that the owner of a head has seen.
     pub(crate) fn seen_by(head: &SessionHead) -> Self {
         Self { revision: head.revision(), update_time: head.last_update_time() }
     }
 
-    /// The revision of a session whose last update was at `update_time`, with so many events in that microsecond, or with
-    /// the ties of a claim.
+    /// Makes the revision of a session whose last update was at `update_time`, with this number of events in that microsecond,
+    /// or with the ties of a claim.
     ///
-    /// Never the same twice in a session: every append adds an event at its own time, and a claim counts the events before
-    /// it (see [`prepare::CLAIMED`]).
+    /// It never repeats in a session: every append adds an event at its own time, and a claim counts the events before it (see
+    /// [`prepare::CLAIMED`]).
     pub(crate) fn new(update_time: f64, ties: u32) -> Self {
         Self { revision: Revision::new(instant(update_time), ties), update_time }
     }
 }
 
-/// One append, with all that writing it needs.
+/// One append, with everything that writing it needs.
 pub(crate) struct Append {
     pub(crate) key: Arc<SessionKey>,
-    /// What the caller has seen; the fence.
+    /// The revision that the caller has seen; the fence.
     pub(crate) seen: Renewed,
-    /// The event as it came, by which a repeated append is known.
+    /// The event as the caller sent it, for recognising a repeated append.
     pub(crate) sent: Arc<Event>,
     /// The event with its time.
     pub(crate) event: Arc<Event>,
-    /// The event's time as a column gives it back.
+    /// The event's time as stored in a column.
     pub(crate) time: f64,
     /// The event as JSON text, which the driver shares.
     pub(crate) data: Arc<str>,
-    /// Its delta, in which the results of operations are still missing.
+    /// Its delta, without the results of operations.
     pub(crate) delta: RawDelta,
     pub(crate) reply: Reply<Appended>,
 }
 
-/// What a successful append gives.
+/// The result of a successful append.
 #[derive(Clone, Debug)]
 pub(crate) struct Appended {
     pub(crate) renewed: Renewed,
-    /// The stored event, where it is not the one that was sent.
+    /// The stored event, if it differs from the one that was sent.
     pub(crate) stored: Option<Arc<Event>>,
 }
 
@@ -74,16 +74,16 @@ pub(super) struct Resolved {
 }
 
 impl Append {
-    /// Whether both are for the same id of the same session.
+    /// Returns whether both have the same event id in the same session.
     pub(super) fn is_same_event(&self, other: &Self) -> bool {
         self.event.id() == other.event.id() && self.key == other.key
     }
 }
 
-/// A session as the batch finds it and changes it.
+/// A session that the batch reads and changes.
 pub(super) struct SessionSlot {
     pub(super) key: Arc<SessionKey>,
-    /// True when some append of the batch changes the session's own state, so that it must be read.
+    /// Whether an append of the batch changes the session's own state, so that it must be read.
     wants_state: bool,
     pub(super) row: Option<SessionRow>,
     /// The state to write, once some append has changed it.
@@ -92,28 +92,28 @@ pub(super) struct SessionSlot {
     pub(super) accepted: Vec<f64>,
 }
 
-/// A session's row, and what the fence needs to know of its events.
+/// A session's row, and what the fence needs of its events.
 pub(super) struct SessionRow {
     pub(super) state: Option<String>,
     pub(super) update_time: f64,
-    /// How many events have that microsecond; behind a claim as [`prepare::CLAIMED`] says.
+    /// The number of events in that microsecond; after a claim see [`prepare::CLAIMED`].
     pub(super) ties: u32,
     /// The latest time of any event.
     pub(super) newest: Option<f64>,
-    /// The session has times of the other layout's kind.
+    /// Whether the session has times of the other layout's kind.
     pub(super) mixed: bool,
 }
 
-/// App or user state that some append of the batch changes.
+/// App or user state that an append of the batch changes.
 pub(super) struct StateSlot<K> {
     pub(super) key: K,
-    /// The stored text; `{}` stands for a row that is not there yet, which an append creates.
+    /// The stored text; `{}` for a missing row, which the append creates.
     pub(super) text: String,
     /// The time to write, once some append has changed it.
     pub(super) changed: Option<f64>,
 }
 
-/// Which slots an append uses.
+/// The slots that an append uses.
 #[derive(Clone, Copy)]
 struct Places {
     session: usize,
@@ -121,9 +121,9 @@ struct Places {
     user: Option<usize>,
 }
 
-/// What is to become of one append.
+/// The decision about one append.
 pub(super) enum Verdict {
-    /// Write it, with what its operations give if it has any.
+    /// Write it, with the results of its operations if it has any.
     Store(Renewed, Option<Box<Resolved>>),
     /// The fence does not hold; an event with this id may be stored already.
     Stale(Revision),
@@ -131,7 +131,7 @@ pub(super) enum Verdict {
     Refuse(SessionError),
 }
 
-/// The distinct rows a batch touches.
+/// The distinct rows that a batch uses.
 #[derive(Default)]
 pub(super) struct Batch {
     pub(super) sessions: Vec<SessionSlot>,
@@ -165,7 +165,7 @@ impl Batch {
         batch
     }
 
-    /// The sessions to read, as the JSON array of `[app, user, id, wants state]` that `batch_begin.sql` takes.
+    /// Returns the sessions to read, as the JSON array of `[app, user, id, wants state]` that `batch_begin.sql` takes.
     pub(super) fn session_keys(&self) -> serde_json::Result<String> {
         let keys = self
             .sessions
@@ -200,15 +200,15 @@ impl Batch {
         }
     }
 
-    /// The session slot of the append at `index`.
+    /// Returns the session slot of the append at `index`.
     pub(super) fn session_of(&self, index: usize) -> &SessionSlot {
         &self.sessions[self.places[index].session]
     }
 
     /// Judges the append at `index` and, if it is accepted, records its changes.
     ///
-    /// `stored_at_time` is how many stored events have this event's time; it is asked for only where
-    /// [`SessionSlot::needs_count`] says so.
+    /// `stored_at_time` is the number of stored events with this event's time; it is needed only where
+    /// [`SessionSlot::needs_count`] is true.
     pub(super) fn judge(&mut self, index: usize, append: &Append, stored_at_time: u32, file: &File) -> Verdict {
         let Places { session, app, user } = self.places[index];
         let SessionSlot { key, row: Some(row), new_state, accepted, .. } = &mut self.sessions[session] else {
@@ -217,7 +217,7 @@ impl Batch {
         if !row.fits(&append.seen) {
             return Verdict::Stale(row.renewed().revision);
         }
-        // Everything that can fail comes before the first change.
+        // Everything that can fail happens before the first change.
         let resolved = if append.event.actions().state_ops().is_empty() {
             None
         } else {
@@ -258,7 +258,7 @@ impl Batch {
     }
 }
 
-/// Applies the operations to the states as the appends before have left them.
+/// Applies the operations to the states after the previous appends.
 fn resolve(append: &Append, texts: StateTexts<'_>, file: &File) -> SessionResult<Resolved> {
     let key = &append.key;
     let corrupt = |error| file.corrupt(format_args!("a state that session {key} writes"), error);
@@ -269,7 +269,7 @@ fn resolve(append: &Append, texts: StateTexts<'_>, file: &File) -> SessionResult
     Ok(Resolved { event, data, delta })
 }
 
-/// The session's new text, or `None` when the delta does not touch it.
+/// Returns the session's new text, or `None` when the delta does not change it.
 fn merge_session(stored: &str, delta: &RawObject, key: &SessionKey, file: &File) -> SessionResult<Option<String>> {
     if delta.is_empty() {
         return Ok(None);
@@ -284,7 +284,7 @@ impl SessionSlot {
         Self { key, wants_state: false, row: None, new_state: None, accepted: Vec::new() }
     }
 
-    /// True when only the database knows how many events have this time: it lies among or below the stored ones.
+    /// Returns whether only the database knows how many events have this time: it is among or before the stored ones.
     pub(super) fn needs_count(&self, time: f64) -> bool {
         let time = instant(time);
         let among = |newest| time <= instant(newest);
@@ -294,7 +294,7 @@ impl SessionSlot {
 
 impl SessionRow {
     fn fits(&self, seen: &Renewed) -> bool {
-        // No revision has a time that is no number.
+        // No revision has a time that is NaN.
         !self.update_time.is_nan() && self.renewed().revision == seen.revision
     }
 
@@ -302,7 +302,7 @@ impl SessionRow {
         Renewed::new(self.update_time, self.ties)
     }
 
-    /// Takes in an event at `time`, behind the `accepted` ones of the same batch.
+    /// Adds an event at `time` after the `accepted` ones of the same batch.
     fn accept(&mut self, time: f64, stored_at_time: u32, accepted: &mut Vec<f64>) -> Renewed {
         self.ties = if instant(time) == instant(self.update_time) {
             // A claim has a time that no event has.

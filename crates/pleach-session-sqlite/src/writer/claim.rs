@@ -1,4 +1,4 @@
-//! Moving a session's revision on without an event: one transaction in one trip.
+//! Advancing a session's revision without an event: one transaction in one call.
 
 use std::sync::Arc;
 
@@ -15,9 +15,9 @@ use crate::fault::Fault;
 /// A claim of a session.
 pub(crate) struct Claim {
     pub(crate) key: Arc<SessionKey>,
-    /// What the caller has seen; the fence.
+    /// The revision that the caller has seen; the fence.
     pub(crate) seen: Renewed,
-    /// The new update time as a column gives it back, behind the last one.
+    /// The new update time as stored in a column, later than the last one.
     pub(crate) time: f64,
     pub(crate) reply: Reply<Renewed>,
 }
@@ -63,7 +63,7 @@ impl Writer {
             if stored.revision != seen.revision {
                 return Ok(Err(SessionError::Stale { key: key.clone(), stored: stored.revision, ours: seen.revision }));
             }
-            // An event has that very microsecond, so its revision is an old one.
+            // An event has that microsecond, so its revision is an old one.
             time = seconds(micros(time).saturating_add(1));
         }
     }

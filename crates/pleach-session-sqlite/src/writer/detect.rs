@@ -1,4 +1,4 @@
-//! What kind of file this is.
+//! Detecting the kind of a file.
 // S64, S66.3
 
 use sqlx::{Row as _, SqliteConnection};
@@ -6,20 +6,20 @@ use sqlx::{Row as _, SqliteConnection};
 use crate::layout::SqliteLayout;
 use crate::sql;
 
-/// A file that may be used.
+/// A supported file.
 #[derive(Debug)]
 pub(super) struct Found {
-    /// The layout of its tables; `None` when it has none yet.
+    /// The layout of its tables; `None` without tables.
     pub(super) layout: Option<SqliteLayout>,
-    /// It lacks no table and no index.
+    /// Whether all tables and the index exist.
     pub(super) is_complete: bool,
-    /// It has a table of versions without a version.
+    /// Whether the table of versions is empty.
     pub(super) is_half_made: bool,
 }
 
 const TABLES_AND_INDEX: i64 = 5;
 
-/// Looks at a file; the inner error says why it cannot be used and what to do.
+/// Inspects a file; the inner error describes why it is not supported and what to do.
 pub(super) async fn detect(connection: &mut SqliteConnection) -> sqlx::Result<Result<Found, String>> {
     let row = sqlx::query(sql::DETECT).fetch_one(&mut *connection).await?;
     let count = |column: &str| row.try_get::<i64, _>(column);

@@ -1,7 +1,7 @@
 //! The one writer of a service: a thread that owns the writing connection and commits appends in groups.
 //!
-//! Callers send a message and wait for its answer, so dropping a caller's future never interrupts a statement. The
-//! thread runs its own small runtime: waking it costs less than waking a worker of the caller's.
+//! Callers send a message and wait for its answer, so dropping a caller's future never interrupts a statement. The thread runs
+//! its own small runtime, because waking it costs less than waking a worker of the caller's runtime.
 
 mod accepted;
 mod append;
@@ -35,11 +35,11 @@ use crate::layout::SqliteLayout;
 use crate::lock_wait::LockWait;
 use crate::sql;
 
-/// Messages that wait at most; senders wait beyond that.
+/// The maximum of waiting messages; beyond it senders wait.
 const QUEUE: usize = 1024;
-/// Appends that share a transaction at most.
+/// The maximum of appends in a transaction.
 const BATCH: usize = 256;
-/// Polls without a new message after which a batch is not expected to grow.
+/// The number of polls without a new message after which a batch is complete.
 const IDLE_POLLS: usize = 20;
 
 pub(crate) type Reply<T> = oneshot::Sender<SessionResult<T>>;
@@ -54,7 +54,7 @@ pub(crate) enum Message {
     Close(oneshot::Sender<()>),
 }
 
-/// The callers' end of the writer.
+/// The callers' handle of the writer.
 #[derive(Clone, Debug)]
 pub(crate) struct WriterHandle {
     file: File,
@@ -63,16 +63,16 @@ pub(crate) struct WriterHandle {
     unanswered: Arc<Unanswered>,
 }
 
-/// Callers that went away before their answer came: what they sent is perhaps not stored yet.
+/// Counts callers that have gone before their answer came: their messages may not have been executed yet.
 #[derive(Debug, Default)]
 struct Unanswered {
-    /// How many there have been.
+    /// The number of such callers.
     gone: AtomicU64,
-    /// How many of them a load has waited for.
-    settled: AtomicU64,
+    /// The number of those that a load has waited for.
+    waited_for: AtomicU64,
 }
 
-/// Notes that a caller goes away before its answer comes.
+/// Counts a caller that goes before its answer comes.
 struct Waiting<'a>(Option<&'a Unanswered>);
 
 impl Drop for Waiting<'_> {
@@ -93,7 +93,7 @@ impl WriterHandle {
         let work = async move {
             let outcome = writer.connect().await.map(|open| open.sql.layout());
             let running = outcome.is_ok();
-            // When nobody waits any more the handle is gone too, and `run` ends at once.
+            // When the receiver is gone, the handle is gone too, and `run` ends at once.
             let _ = opened.send(outcome);
             if running {
                 writer.run(messages).await;
@@ -119,13 +119,13 @@ impl WriterHandle {
         answered
     }
 
-    /// Waits for what callers that went away have left with the writer, so that a load does not overtake it: whoever
-    /// drops a run and starts it again finds all that was under way.
-    pub(crate) async fn settle(&self) -> SessionResult<()> {
+    /// Waits for the messages of callers that have gone, so that a load does not overtake them: a caller that drops a run and
+    /// starts it again sees everything that was in flight.
+    pub(crate) async fn wait_for_abandoned(&self) -> SessionResult<()> {
         let gone = self.unanswered.gone.load(Ordering::Acquire);
-        if self.unanswered.settled.load(Ordering::Acquire) < gone {
+        if self.unanswered.waited_for.load(Ordering::Acquire) < gone {
             self.flush().await?;
-            self.unanswered.settled.fetch_max(gone, Ordering::AcqRel);
+            self.unanswered.waited_for.fetch_max(gone, Ordering::AcqRel);
         }
         Ok(())
     }
@@ -135,7 +135,7 @@ impl WriterHandle {
         self.signal(Message::Flush).await
     }
 
-    /// Finishes what was sent before and closes the file; closing twice is fine.
+    /// Executes everything sent before and closes the file. Closing twice is allowed.
     pub(crate) async fn close(&self) {
         let _ = self.signal(Message::Close).await;
     }
@@ -155,13 +155,13 @@ fn spawn(work: impl Future<Output = ()> + Send + 'static) -> std::io::Result<()>
     Ok(())
 }
 
-/// The thread's end: the connection and what is needed to replace it.
+/// The thread's state: the connection and what is needed to replace it.
 struct Writer {
     settings: open::Settings,
-    /// None after a fault that the connection did not survive, until the next message needs one.
+    /// `None` after a fault that broke the connection, until the next message needs one.
     open: Option<Open>,
     texts: Texts,
-    /// How much waiting for other processes is left to the messages that are being served: they wait together.
+    /// The remaining wait for other processes, shared by the messages that are being served.
     lock_wait: LockWait,
 }
 
@@ -178,7 +178,7 @@ impl Writer {
             }
         }
         if let Some(Open { connection, .. }) = self.open.take() {
-            // Nothing is left to lose: every answer given was given after its commit.
+            // Nothing is lost: every answer was given after its commit.
             let _ = connection.close().await;
         }
         for done in closing {
@@ -186,7 +186,7 @@ impl Writer {
         }
     }
 
-    /// Serves messages in order, neighbouring appends together; returns who asked to close.
+    /// Serves messages in order, consecutive appends together; returns the reply of the message that closes.
     async fn serve(&mut self, messages: impl Iterator<Item = Message>) -> Vec<oneshot::Sender<()>> {
         let mut closing = Vec::new();
         let mut appends = Vec::new();
@@ -202,7 +202,7 @@ impl Writer {
                 Message::Delete(delete) => self.delete(delete).await,
                 Message::Claim(claim) => self.claim(claim).await,
                 Message::Inbox(write, reply) => self.write_inbox(write, reply).await,
-                // A dropped receiver has stopped waiting.
+                // The receiver may be gone.
                 Message::Flush(done) => drop(done.send(())),
                 Message::Close(done) => closing.push(done),
             }
@@ -215,7 +215,7 @@ impl Writer {
         self.settings.file()
     }
 
-    /// Opens the connection, unless there is one that was not given up.
+    /// Opens the connection, unless there is one.
     async fn connect(&mut self) -> SessionResult<&Open> {
         if self.open.is_none() {
             self.open = Some(self.settings.open().await?);
@@ -228,12 +228,12 @@ impl Writer {
         self.open.as_ref().map(|open| open.sql.layout()).ok_or(sqlx::Error::WorkerCrashed)
     }
 
-    /// The connection that [`connect`](Self::connect) made sure of.
+    /// Returns the connection, which [`connect`](Self::connect) has opened.
     fn open_connection(&mut self) -> sqlx::Result<&mut SqliteConnection> {
         self.open.as_mut().map(|open| &mut open.connection).ok_or(sqlx::Error::WorkerCrashed)
     }
 
-    /// Ends a transaction that failed, or gives the connection up if even that fails.
+    /// Rolls a failed transaction back, or drops the connection if that fails, too.
     async fn roll_back(&mut self, error: &sqlx::Error) {
         let Some(Open { connection, .. }) = self.open.as_mut() else {
             return;
@@ -243,7 +243,7 @@ impl Writer {
             return;
         }
         let ended = sqlx::query(sql::ROLLBACK).execute(connection).await;
-        // A statement that failed at BEGIN, or one SQLite rolled back itself, leaves nothing to end.
+        // After a failed BEGIN, or a rollback by SQLite itself, there is no transaction to end.
         let sound = match ended {
             Ok(_) => true,
             Err(sqlx::Error::Database(error)) => error.message().contains("no transaction is active"),
@@ -255,8 +255,8 @@ impl Writer {
     }
 }
 
-/// Waits a moment for more appends: closed-loop callers that were just answered are about to send their next one, and
-/// a commit costs the same for all of them. A lone message never waits.
+/// Waits briefly for more appends: callers that were just answered are about to send their next one, and a commit costs the
+/// same for all of them. A lone message never waits.
 async fn linger(inbox: &mut mpsc::Receiver<Message>, waiting: &mut Vec<Message>) {
     if waiting.len() < 2 {
         return;
@@ -274,8 +274,8 @@ async fn linger(inbox: &mut mpsc::Receiver<Message>, waiting: &mut Vec<Message>)
     }
 }
 
-/// Tells a caller that has not given up what became of its request.
+/// Sends a caller its answer.
 fn answer<T>(reply: Reply<T>, outcome: SessionResult<T>) {
-    // The caller may have dropped its future; what was stored stays stored.
+    // The caller may have dropped its future; the work is done all the same.
     let _ = reply.send(outcome);
 }

@@ -1,4 +1,4 @@
-//! Opening the file for writing: which layout it has, WAL, and its tables.
+//! Opening the file for writing: its layout, WAL, and its tables.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -16,17 +16,17 @@ use crate::options::{SqliteOptions, Synchronous};
 use crate::private;
 use crate::sql::{self, Sql};
 
-/// How long another program may take to make its tables.
+/// How long another program may take to create its tables.
 const OTHERS: Duration = Duration::from_secs(2);
 const UNVERSIONED: &str = "its table adk_internal_metadata has no row schema_version; insert ('schema_version', '1') if \
                            its other tables are those of google-adk 1.22 or later";
 
-/// How the writing connection is made, and made again.
+/// The settings of the writing connection, also for replacing it.
 pub(super) struct Settings {
     file: File,
     options: SqliteOptions,
     connect: SqliteConnectOptions,
-    /// The layout the file had when it was opened first.
+    /// The layout of the file when it was opened first.
     layout: OnceLock<SqliteLayout>,
 }
 
@@ -40,9 +40,9 @@ pub(super) struct Open {
 enum Trouble {
     /// A statement failed.
     Sql(sqlx::Error),
-    /// The file is refused.
+    /// The file is not supported.
     Refused(SessionError),
-    /// Another program is making its tables just now, or was cut off doing so.
+    /// Another program is creating its tables, or was interrupted.
     HalfMade,
 }
 
@@ -64,7 +64,7 @@ impl Settings {
             .synchronous(synchronous)
             .foreign_keys(true)
             .pragma("cache_size", "-16000")
-            // The writer waits on its own terms: see `LockWait`.
+            // The writer does its own waiting: see `LockWait`.
             .busy_timeout(Duration::ZERO)
             .disable_statement_logging();
         Self { file, options: options.clone(), connect, layout: OnceLock::new() }
@@ -78,8 +78,8 @@ impl Settings {
         LockWait::new(self.options.busy_timeout)
     }
 
-    /// Connects, refuses what is not ours, turns WAL on and creates what is missing; all of it again while the file is
-    /// locked, since every step can be kept waiting and none is harmed by being repeated.
+    /// Connects, refuses unsupported files, turns WAL on and creates missing tables. All steps are repeated while the file is
+    /// locked, because each can meet a lock and each can be repeated.
     pub(super) async fn open(&self) -> SessionResult<Open> {
         let mut lock_wait = self.lock_wait();
         let mut others = LockWait::new(OTHERS.min(self.options.busy_timeout));
@@ -101,7 +101,7 @@ impl Settings {
         }
         let mut connection = self.connect.connect().await?;
         let found = self.look(&mut connection).await?;
-        // Only now: a file we refuse must not be changed, and the journal mode is a property of the file.
+        // Only after the check: a refused file must not be changed, and the journal mode is a property of the file.
         sqlx::query(sql::WAL).fetch_all(&mut connection).await?;
         let layout = if found.is_complete { found.layout } else { Some(self.create_tables(&mut connection).await?) };
         let layout = layout.unwrap_or(self.options.layout);
@@ -117,8 +117,8 @@ impl Settings {
         if found.is_half_made { Err(Trouble::HalfMade) } else { Ok(found) }
     }
 
-    /// Makes the tables that are missing, in the layout of those that are there. Looks again under the lock: another
-    /// program may have begun with its own since.
+    /// Creates the missing tables, in the layout of the existing ones. Checks again under the lock, because another program may
+    /// have begun to create its own.
     async fn create_tables(&self, connection: &mut SqliteConnection) -> Result<SqliteLayout, Trouble> {
         sqlx::query(sql::BEGIN).execute(&mut *connection).await?;
         let layout = self.look(connection).await?.layout.unwrap_or(self.options.layout);

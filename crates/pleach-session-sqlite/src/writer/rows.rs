@@ -1,4 +1,4 @@
-//! Writing the rows of a judged batch, in as few executes as their numbers allow, and committing.
+//! Writing the rows of a judged batch in few executes, and committing.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -88,9 +88,8 @@ impl Step {
 
 /// Cuts the rows of the four tables into steps.
 ///
-/// A lone append is one step whatever it changes. Otherwise sessions and events share a step where their ranges are
-/// equally long, which is the usual case of one event a session, and nothing else shares, so that the number of
-/// different texts stays small.
+/// A lone append is one step whatever it changes. Otherwise only sessions and events share a step, if their ranges are
+/// equally long, which is the usual case of one event per session. This keeps the number of different texts small.
 fn plan(counts: [usize; 4]) -> Vec<Step> {
     let [apps, users, sessions, events] = counts;
     if counts.iter().all(|&count| count <= 1) {

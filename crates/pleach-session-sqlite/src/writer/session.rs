@@ -14,25 +14,25 @@ use crate::sql;
 
 /// A request for a session.
 pub(crate) struct Create {
-    /// The key with the id it gets: as the layout has it, or generated.
+    /// The key with its final id: trimmed if the layout trims, or generated.
     pub(crate) key: Arc<SessionKey>,
-    /// The id as it was asked for: a row that has it with its blanks makes the id taken.
+    /// The id as requested: an existing row with its blanks also makes the id taken.
     // S30
     pub(crate) asked_id: String,
     pub(crate) state: RawDelta,
-    /// In seconds since the epoch, as a column gives it back.
+    /// In seconds since the epoch, as stored in a column.
     pub(crate) time: f64,
     pub(crate) reply: Reply<Created>,
 }
 
-/// The three states a new session starts with, as JSON text.
+/// The three initial states of a new session, as JSON text.
 pub(crate) struct Created {
     pub(crate) session: String,
     pub(crate) app: String,
     pub(crate) user: String,
 }
 
-/// A request to forget a session; the ids are tried in order until one is found.
+/// A request to delete a session; the ids are tried in order until one is found.
 pub(crate) struct Delete {
     pub(crate) key: SessionKey,
     pub(crate) trimmed: Option<SessionKey>,
@@ -76,7 +76,7 @@ impl Writer {
                 return Ok(Err(error));
             }
         };
-        // A row that is there and not changed by this request keeps its text and its time.
+        // An existing row that the request does not change keeps its text and its time.
         let write_app = found.app.is_none() || !create.state.app.is_empty();
         let write_user = found.user.is_none() || !create.state.user.is_empty();
         if write_app || write_user {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-/// The rows one execute carries at most. Smaller ones are powers of two, so that few texts are ever prepared.
+/// The maximum of rows of one execute. Smaller numbers are powers of two, so that few texts are prepared.
 const MOST_ROWS: usize = 64;
 
 const UPDATE_SESSIONS: Rows = Rows {
@@ -48,7 +48,7 @@ impl Rows {
     }
 }
 
-/// What one execute writes: so many rows of each table, and whether the transaction ends with it.
+/// What one execute writes: the number of rows of each table, and whether it commits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Shape {
     pub(super) apps: usize,

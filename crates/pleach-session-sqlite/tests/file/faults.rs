@@ -67,7 +67,7 @@ async fn a_read_only_file_is_not_available() {
 struct SmallDisk(TempDir);
 
 impl SmallDisk {
-    /// Mounts one, or says why the test is skipped.
+    /// Mounts one, or prints why the test is skipped.
     fn new(bytes: u32) -> Option<Self> {
         let folder = TempDir::new().unwrap();
         let size = format!("size={bytes}");
@@ -100,7 +100,7 @@ async fn a_read_only_disk_is_not_available() {
     assert!(matches!(&error, SessionError::Unavailable { what, .. } if what.contains("sessions.db")), "{error}");
 }
 
-/// What was acknowledged is there, what was refused is not, and with room again it goes on.
+/// Acknowledged events are stored, refused ones are not, and with free space appends succeed again.
 #[tokio::test]
 async fn a_full_disk_loses_nothing_and_can_be_emptied() {
     for layout in LAYOUTS {
@@ -162,7 +162,7 @@ async fn s66_6_a_lock_is_waited_for_until_the_deadline() {
     assert_eq!(loaded(&impatient, &key("s")).await, session);
 }
 
-/// Whoever waits for the same lock waits for it together, not one behind the other.
+/// Messages that wait for the same lock share one wait, instead of waiting one after the other.
 #[tokio::test]
 async fn s66_6_waiting_messages_share_their_patience() {
     let place = Place::new();

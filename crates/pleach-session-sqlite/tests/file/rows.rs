@@ -261,7 +261,7 @@ async fn s35_s65_a_writer_of_the_other_layout_is_noticed_also_at_the_same_micros
         assert_eq!((ids(&new), &new.head), (vec!["py1".to_owned()], &fresh.head));
         let error = service.append_event(&mut session, event("e2", 2.0)).await.unwrap_err();
         assert!(error.is_stale(), "{layout:?}: {error}");
-        // Whoever has seen it goes on, and what it leaves is one revision for all.
+        // A caller that has seen it continues, and the revision afterwards is one for all.
         service.append_event(&mut fresh, event("e2", 1.0)).await.unwrap();
         service.append_event(&mut fresh, event("e3", 2.0)).await.unwrap();
         let back = loaded(&service, &key("s")).await;

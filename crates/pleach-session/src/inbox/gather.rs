@@ -15,7 +15,7 @@ pub struct Projected {
     pub created: String,
     /// How many events were read.
     pub events: usize,
-    /// The open questions; `None` when only the whole history says which are open.
+    /// The open questions; `None` when only the whole history determines them.
     pub open: Option<Vec<Asked>>,
 }
 

@@ -14,7 +14,7 @@ pub struct ListQuestions {
     pub user_id: Option<UserId>,
     /// Only the questions that name this assignee; `None` lists all of them.
     pub assignee: Option<String>,
-    /// Start behind this position: the `next` of the page before.
+    /// Starts after this position: the `next` of the previous page.
     pub after: Option<QuestionCursor>,
     /// At most this many questions; all when absent.
     pub limit: Option<usize>,
@@ -38,7 +38,7 @@ impl ListQuestions {
         self
     }
 
-    /// Continues behind `cursor`.
+    /// Continues after `cursor`.
     pub fn with_after(mut self, cursor: QuestionCursor) -> Self {
         self.after = Some(cursor);
         self
@@ -99,7 +99,7 @@ impl QuestionCursor {
 pub struct ListQuestionsResponse {
     /// The questions in the order asked; those asked at the same time are ordered by user and session.
     pub items: Vec<InboxItem>,
-    /// Where the next page starts; `None` when this answer reached the end, or when a page of none was asked for.
+    /// The start of the next page; `None` on the last page, and when the limit is zero.
     pub next: Option<QuestionCursor>,
 }
 
