@@ -4,12 +4,13 @@
 //! deciding what a resume does with the answer is the workflow engine's part.
 // R1001
 
+mod engine_cache;
 mod notes;
 mod record;
 mod runs;
 
 use std::any::Any;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use foldhash::{HashMap, HashSet};
 use pleach_core::{Branch, Event, InvocationId, NodePath};
@@ -22,6 +23,7 @@ pub use notes::{mark_completed, notes_completed_runs};
 pub use record::RunRecord;
 pub use runs::RunKey;
 
+use engine_cache::EngineCache;
 use pleach_schema::{check_answer, unwrap_response};
 use pleach_session::effective_events_of;
 use record::is_echo;
@@ -41,8 +43,8 @@ pub struct History {
     ended: HashSet<SmolStr>,
     /// The runs that are proven to be complete by what followed them.
     complete: Mutex<FxHashSet<RunKey>>,
-    /// What engines keep, by run.
-    kept: Mutex<FxHashMap<RunKey, Box<dyn Any + Send>>>,
+    /// What engines compute about runs before they start.
+    cache: EngineCache,
 }
 
 /// A run that has asked a question, and the shape of the answer that it wants.
@@ -121,14 +123,14 @@ impl History {
     /// run that left no event. For engines.
     pub fn keep<T: Any + Send>(&self, path: &NodePath, finding: T) {
         if let Some(key) = self.runs.find(path) {
-            self.kept().insert(key, Box::new(finding));
+            self.cache.put(key, finding);
         }
     }
 
     /// Takes what was kept for a run, if it is of this type. For engines.
     pub fn take_kept<T: Any + Send>(&self, path: &NodePath) -> Option<T> {
         let key = self.runs.find(path)?;
-        self.kept().remove(&key)?.downcast().ok().map(|finding| *finding)
+        self.cache.take(key)
     }
 
     /// Records that a run is proven to be complete by what followed it. For engines.
@@ -150,10 +152,6 @@ impl History {
         run.parent.is_none()
             && self.ended.contains(name)
             && self.runs.iter().filter(|other| other.path.name() == name).count() == 1
-    }
-
-    fn kept(&self) -> MutexGuard<'_, FxHashMap<RunKey, Box<dyn Any + Send>>> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The run that is kept there.
@@ -225,7 +223,7 @@ impl History {
 
     /// Reads one event more. What was [kept](Self::keep) without it is gone. For engines.
     pub fn add(&mut self, event: &Arc<Event>) {
-        self.kept.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
+        self.cache.clear();
         self.now += 1;
         // A user's metadata is not the engine's.
         if event.custom_metadata().is_some() && !event.is_from_user() {
