@@ -31,6 +31,7 @@
 //! | `full` | all of them |
 
 mod connect;
+mod connect_error;
 #[cfg(feature = "inmemory")]
 mod runner_ext;
 #[cfg(feature = "sqlite")]
@@ -40,7 +41,8 @@ pub mod handler;
 pub mod model;
 pub mod prelude;
 
-pub use connect::{ConnectError, connect};
+pub use connect::connect;
+pub use connect_error::ConnectError;
 #[cfg(feature = "inmemory")]
 pub use runner_ext::RunnerExt;
 

@@ -1,4 +1,4 @@
-//! W11: how time grows with the input. Whoever may send messages, tool calls or files chooses their number and size: an operation
+//! W11: how time grows with the input. The sender of messages, tool calls or files chooses their number and size: an operation
 //! whose exponent is near 2 can be used to stop a service.
 
 mod graphs;
