@@ -7,6 +7,7 @@
 mod abort;
 mod clock;
 mod context;
+mod contract;
 mod credential;
 mod dead_end;
 pub mod engine;
@@ -21,7 +22,6 @@ mod queue;
 mod retry;
 mod run_config;
 mod scheduler;
-mod services;
 mod session_state;
 mod shared;
 pub mod telemetry;
@@ -30,24 +30,22 @@ mod work_gate;
 
 pub use abort::AbortSignal;
 pub use clock::SystemClock;
-pub use context::{Context, Key, ReadonlyContext, SessionView, State, StateNumber, json_schema_of};
-pub use credential::{CredentialService, InMemoryCredentialService, SessionStateCredentialService};
+pub use context::{Key, ReadonlyContext, SessionView, State, StateNumber, json_schema_of};
+pub use contract::{Context, CredentialService, Hook, InvocationContext, Node, Plugin, Tool, ToolContext};
+pub use credential::{InMemoryCredentialService, SessionStateCredentialService};
 pub use dead_end::DeadEnd;
 pub use error::{ChildFailure, Fail, NodeError, Result, ResultExt};
 pub use extract::fit;
 pub use extract::{And, Answers, Extract, Feeds, FromContext, FromState, Input, Nothing, Resume, Shared, Takes, Wants};
 pub use history::History;
-pub use invocation::InvocationContext;
 pub use node::{
-    Decode, Dynamic, EdgeOutline, Flow, GraphOutline, InputKind, Node, NodeFault, NodeInput, NodeKind, NodeSpec,
-    Outline, Typed, TypedNode, Untyped, Yield,
+    Decode, Dynamic, EdgeOutline, Flow, GraphOutline, InputKind, NodeFault, NodeInput, NodeKind, NodeSpec, Outline,
+    Typed, TypedNode, Untyped, Yield,
 };
 pub use pleach_auth::AuthCredential;
 pub use pleach_schema::{AnswerType, BadArgument, Field, Schema, coerce_arguments, json_or_text};
 pub use pleach_session::effective_events_of;
-pub use plugin::{Hook, Plugin};
 pub use retry::RetryConfig;
 pub use run_config::{RunConfig, StreamingMode};
 pub use scheduler::RunOptions;
 pub use shared::{Need, Provided};
-pub use tool::{Tool, ToolContext};

@@ -1,4 +1,4 @@
-//! Hooks around an app's invocations.
+//! [`PluginManager`]: calls the hooks of plugins.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,120 +8,11 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::{Either, select};
-use pleach_core::{BoxError, BoxFuture, Clock, Content, Event, Map};
+use pleach_core::{BoxError, Clock, Content, Event, Map};
 use serde_json::Value;
 
-use crate::{InvocationContext, NodeError, Tool, ToolContext};
-
-/// What a hook gives back: `None` when the plugin has no such hook (which costs nothing), else a future.
-pub type Hook<'a, T> = Option<BoxFuture<'a, Result<T, BoxError>>>;
-
-/// Hooks around an app's invocations, in the order of registration. Every hook has a default that does nothing.
-///
-/// Of the hooks that give a value, the first plugin that returns one wins and the later ones are not asked.
-/// An error of such a hook ends the run; an error of a notification is only logged.
-///
-/// # Example
-/// ```
-/// # use pleach_context::{Hook, InvocationContext, NodeError, Plugin};
-/// #[derive(Debug)]
-/// struct Failures;
-///
-/// impl Plugin for Failures {
-///     fn name(&self) -> &str {
-///         "failures"
-///     }
-///
-///     fn on_run_error<'a>(&'a self, ic: &'a InvocationContext, error: &'a NodeError) -> Hook<'a, ()> {
-///         Some(Box::pin(async move {
-///             eprintln!("{}: {error}", ic.invocation_id());
-///             Ok(())
-///         }))
-///     }
-/// }
-/// ```
-///
-/// ADK: `BasePlugin`.
-// R1111
-pub trait Plugin: fmt::Debug + Send + Sync + 'static {
-    /// The name, unique in an app.
-    fn name(&self) -> &str;
-
-    /// Before the user's message is stored; a returned content replaces it.
-    fn on_user_message<'a>(&'a self, _ic: &'a InvocationContext, _message: &'a Content) -> Hook<'a, Option<Content>> {
-        None
-    }
-
-    /// Before the root node runs; a returned content ends the run with it.
-    fn before_run<'a>(&'a self, _ic: &'a InvocationContext) -> Hook<'a, Option<Content>> {
-        None
-    }
-
-    /// Before an event is stored and handed out. The fields that the returned event sets replace those of the event;
-    /// downstream nodes still get the original output.
-    // R1110
-    fn on_event<'a>(&'a self, _ic: &'a InvocationContext, _event: &'a Event) -> Hook<'a, Option<Event>> {
-        None
-    }
-
-    /// Before a tool is called, and before its confirmation gate; a returned value answers the call instead. Later
-    /// plugins, the gate and the tool see what it changes in `args`.
-    // R852, L101
-    fn before_tool<'a>(
-        &'a self,
-        _tool: &'a dyn Tool,
-        _args: &'a mut Map,
-        _ctx: &'a ToolContext,
-    ) -> Hook<'a, Option<Value>> {
-        None
-    }
-
-    /// After a tool call has its result, from the tool or a plugin; a returned value replaces the result. Not called for a call
-    /// that waits for a confirmation or a credential.
-    // R852
-    fn after_tool<'a>(
-        &'a self,
-        _tool: &'a dyn Tool,
-        _args: &'a Map,
-        _ctx: &'a ToolContext,
-        _result: &'a Value,
-    ) -> Hook<'a, Option<Value>> {
-        None
-    }
-
-    /// After a tool has failed; a returned value is the result instead of the failure.
-    // R852
-    fn on_tool_error<'a>(
-        &'a self,
-        _tool: &'a dyn Tool,
-        _args: &'a Map,
-        _ctx: &'a ToolContext,
-        _error: &'a NodeError,
-    ) -> Hook<'a, Option<Value>> {
-        None
-    }
-
-    /// After the root node has run.
-    fn after_run<'a>(&'a self, _ic: &'a InvocationContext) -> Hook<'a, ()> {
-        None
-    }
-
-    /// After a failed run; a notification.
-    fn on_run_error<'a>(&'a self, _ic: &'a InvocationContext, _error: &'a NodeError) -> Hook<'a, ()> {
-        None
-    }
-
-    /// When the Runner is closed. It may take as long as the Runner's `plugin_close_timeout`.
-    fn close(&self) -> Hook<'_, ()> {
-        None
-    }
-}
-
-/// The plugins of an app. ADK: `PluginManager`.
-#[derive(Clone, Default)]
-pub struct PluginManager {
-    plugins: Arc<[Arc<dyn Plugin>]>,
-}
+use crate::contract::PluginManager;
+use crate::{Hook, InvocationContext, NodeError, Plugin, Tool, ToolContext};
 
 impl PluginManager {
     /// Takes the plugins of an app.

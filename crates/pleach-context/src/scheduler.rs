@@ -1,13 +1,12 @@
-//! [`NodeScheduler`]: how a context runs dynamic children without knowing the engine.
+//! [`RunOptions`] and [`BackgroundChild`]: how dynamic children are run.
 
 use std::fmt;
-use std::sync::Arc;
 
-use pleach_core::BoxFuture;
+use pleach_core::{BoxFuture, NodePath};
 use smol_str::SmolStr;
 
-use crate::engine::{BackgroundChild, NodeEnd};
-use crate::{Context, Node, NodeError, NodeInput};
+use crate::NodeError;
+use crate::node_end::NodeEnd;
 
 /// How a dynamic child is run. ADK: the arguments of `Context.run_node`.
 // R701
@@ -82,29 +81,16 @@ impl RunOptions {
     }
 }
 
-/// Runs the dynamic children of contexts. Implemented by the workflow engine; cuts the cycle between the two.
-pub trait NodeScheduler: fmt::Debug + Send + Sync + 'static {
-    /// Starts a child of `parent`; the run id is fixed by this call, not by the first poll.
-    ///
-    /// The future fails with the child's failure as [`NodeError::child`], or with what is wrong with the call.
-    // R703
-    fn run_child<'a>(
-        &'a self,
-        parent: &'a Context,
-        node: &'a dyn Node,
-        input: NodeInput,
-        options: RunOptions,
-    ) -> BoxFuture<'a, Result<NodeEnd, NodeError>>;
+/// A background child, on its way to the workflow that runs it.
+pub struct BackgroundChild {
+    /// The path of its run.
+    pub path: NodePath,
+    /// The run itself.
+    pub run: BoxFuture<'static, Result<NodeEnd, NodeError>>,
+}
 
-    /// Makes a background child of `parent`; this call fixes its path.
-    ///
-    /// # Errors
-    /// An input that does not fit the node.
-    fn run_detached(
-        self: Arc<Self>,
-        parent: Context,
-        node: Arc<dyn Node>,
-        input: NodeInput,
-        options: RunOptions,
-    ) -> Result<BackgroundChild, NodeError>;
+impl fmt::Debug for BackgroundChild {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DetachedChild").field("path", &self.path).finish_non_exhaustive()
+    }
 }

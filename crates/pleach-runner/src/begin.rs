@@ -100,7 +100,7 @@ async fn store_message(
             answered = resolve(&message, &ic.events(), Some(&known.invocation_id), &*parts.root)?;
         }
     }
-    let sent = TakenCredentials::take_from(&mut message, ic);
+    let sent = TakenCredentials::take_from(&mut message, || ic.events());
     let mut event = Event::from_author("user").with_content(message).with_state_map(state_delta);
     if let Some(answered) = answered {
         event.set_branch(answered.branch);
@@ -108,7 +108,7 @@ async fn store_message(
     }
     let stored = store_user_event(ic, store, event).await?;
     // Not before: of two answers the one that is stored counts.
-    ic.engine().services().sent_credentials.keep(ic, sent);
+    ic.engine().services().sent_credentials.keep(ic.session_key(), ic.invocation_id(), sent);
     Ok(stored)
 }
 

@@ -90,7 +90,7 @@ impl Invocation {
                 _ => Outcome::Aborted,
             };
             if !cut && !matches!(outcome, Outcome::Waiting(_)) {
-                ic.engine().services().sent_credentials.forget(&ic);
+                ic.engine().services().sent_credentials.forget(ic.session_key(), ic.invocation_id());
             }
             let succeeded = !matches!(outcome, Outcome::Aborted);
             run.set_outcome(outcome);

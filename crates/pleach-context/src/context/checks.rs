@@ -1,12 +1,9 @@
 //! What is checked about a call for a child, and about a question, before anything of it is stored.
 
 use super::Context;
+use crate::engine::{MAX_DEPTH, too_deep};
 use crate::node::name_fault;
 use crate::{NodeError, NodeSpec, RunOptions};
-
-/// How deep runs may be nested: a child is polled inside its parent, on one stack. As many workflows as a graph may nest, and a
-/// node in the innermost.
-pub(crate) const MAX_DEPTH: u32 = 129;
 
 impl Context {
     /// Checks what `build` checks for the nodes of a graph, and the texts that become part of paths and branches.
@@ -82,12 +79,6 @@ impl Context {
     }
 }
 
-/// The error of a run below `depth` others.
-pub(crate) fn too_deep(depth: u32) -> NodeError {
-    NodeError::new("RecursionError", format!("{depth} nested runs: maximum recursion depth exceeded"))
-        .with_hint("run the work in a loop of the graph instead of in children of children")
-}
-
 /// `/` and `@` separate the parts of paths, `.` those of branches.
 fn check_run_id(id: &str) -> Result<(), NodeError> {
     let refused = |letter: &char| matches!(letter, '/' | '@' | '.') || letter.is_control();
@@ -100,17 +91,4 @@ fn check_run_id(id: &str) -> Result<(), NodeError> {
         "`RunOptions::run_id` '{}' {reason}: it becomes part of the run's path and branch, so use letters, digits, '-' and '_'",
         id.escape_debug()
     )))
-}
-
-/// A blank id would be in no inbox, and U+0000 in no store.
-pub(crate) fn check_question_id(id: &str) -> Result<(), NodeError> {
-    if id.trim().is_empty() {
-        return Err(NodeError::value("a question needs an id that is not blank: give it one with `RequestInput::ask`"));
-    }
-    if id.contains('\0') {
-        return Err(NodeError::value(
-            "the id of a question contains U+0000, which cannot be stored: give it another id",
-        ));
-    }
-    Ok(())
 }

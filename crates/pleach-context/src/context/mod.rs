@@ -21,42 +21,15 @@ mod state;
 mod tool_call;
 
 use std::fmt;
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{MutexGuard, PoisonError};
 
 pub use ask::json_schema_of;
 pub use readonly::ReadonlyContext;
 pub use session_view::SessionView;
 pub use state::{Key, State, StateNumber};
 
-pub(crate) use checks::{MAX_DEPTH, check_question_id, too_deep};
-
-use crate::engine::{ContextInner, RunState};
-
-/// The context of one node run. Cheap to clone: clones are the same run.
-///
-/// # Example
-/// A handler that reads state, reports progress and asks a person. A node that asks in its body runs again when the answer
-/// comes, so it is added with `rerun_on_resume(true)`.
-/// ```
-/// # use pleach_context::{Context, Input, NodeError};
-/// # use pleach_core::Event;
-/// async fn refund(ctx: Context, Input(cents): Input<i64>) -> Result<String, NodeError> {
-///     let limit = ctx.state().try_get("app:refund_limit")?.unwrap_or(1_000);
-///     if cents > limit && !ctx.ask::<bool>("approve", format!("Refund {cents}?")).await? {
-///         return Ok("refused".to_owned());
-///     }
-///     ctx.emit(Event::message(format!("paying {cents}"))).await?;
-///     ctx.state().add("app:refunded", cents)?;
-///     Ok("paid".to_owned())
-/// }
-/// ```
-///
-/// ADK: `Context` (also `CallbackContext` and `ToolContext`).
-// R201–R220
-#[derive(Clone)]
-pub struct Context {
-    pub(crate) inner: Arc<ContextInner>,
-}
+use crate::Context;
+use crate::engine::RunState;
 
 impl Context {
     pub(crate) fn cell(&self) -> MutexGuard<'_, RunState> {

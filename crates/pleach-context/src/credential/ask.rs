@@ -42,7 +42,9 @@ pub fn credential_question(ctx: &Context, config: &AuthConfig, id: &str) -> Resu
 /// A key of digits is a string as the client typed it: read as JSON, an API key would lose its text.
 pub fn sent_credential(ctx: &Context, id: &str) -> Option<SentCredential> {
     let stored = ctx.resume_inputs().get(id).filter(|answer| !answer.is_null())?;
-    if let Some(sent) = ctx.invocation().engine().services().sent_credentials.get(ctx, id) {
+    let ic = ctx.invocation();
+    let sent = &ic.engine().services().sent_credentials;
+    if let Some(sent) = sent.get(ic.session_key(), ic.invocation_id(), id) {
         return Some(SentCredential::Answer(digits(&sent).unwrap_or_else(|| unwrap_response(&sent))));
     }
     if stored == REDACTED {

@@ -2,12 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pleach_core::{Content, FunctionResponse, InvocationId, Map, REQUEST_CREDENTIAL, SessionKey};
+use pleach_core::{Content, Event, FunctionResponse, InvocationId, Map, REQUEST_CREDENTIAL, SessionKey};
 use serde_json::Value;
-
-use crate::{Context, InvocationContext};
 
 /// Replaces the credential in a stored answer.
 pub(super) const REDACTED: &str = "[redacted credential]";
@@ -37,12 +35,13 @@ pub struct TakenCredentials(Vec<(String, Map)>);
 impl TakenCredentials {
     /// Replaces every answer to a request for a credential in `message` by a placeholder, and returns the answers.
     ///
-    /// An answer without a value is left in the message, because it answers nothing.
+    /// `events` returns the session's events, which hold the requests. An answer without a value is left in the message, because it answers nothing.
     #[must_use]
-    pub fn take_from(message: &mut Content, ic: &InvocationContext) -> Self {
+    pub fn take_from(message: &mut Content, events: impl Fn() -> Vec<Arc<Event>>) -> Self {
         let mut sent = Vec::new();
         for part in message.parts_mut() {
-            let Some(response) = part.function_response.as_mut().filter(|response| is_credential(response, ic)) else {
+            let Some(response) = part.function_response.as_mut().filter(|response| is_credential(response, &events))
+            else {
                 continue;
             };
             let Some(answer) = response.response.take() else { continue };
@@ -72,14 +71,18 @@ impl fmt::Debug for TakenCredentials {
 impl KeptCredentials {
     /// Keeps the credentials that were sent to the invocation. Call it once their message is stored: a refused answer must not
     /// replace an accepted one.
-    pub fn keep(&self, ic: &InvocationContext, sent: TakenCredentials) {
+    pub fn keep(&self, session: &SessionKey, invocation: &InvocationId, sent: TakenCredentials) {
         if sent.0.is_empty() {
             return;
         }
         let mut kept = self.kept();
         kept.count += 1;
         let count = kept.count;
-        kept.invocations.entry(owner(ic)).or_insert_with(|| (count, BTreeMap::new())).1.extend(sent.0);
+        kept.invocations
+            .entry((session.clone(), invocation.clone()))
+            .or_insert_with(|| (count, BTreeMap::new()))
+            .1
+            .extend(sent.0);
         if kept.invocations.len() > MAX_INVOCATIONS
             && let Some(oldest) =
                 kept.invocations.iter().min_by_key(|(_, (count, _))| *count).map(|(key, _)| key.clone())
@@ -88,14 +91,14 @@ impl KeptCredentials {
         }
     }
 
-    /// Returns the answer to the question `id` of the invocation of `ctx`, as the client sent it.
-    pub(crate) fn get(&self, ctx: &Context, id: &str) -> Option<Map> {
-        self.kept().invocations.get(&owner(ctx.invocation()))?.1.get(id).cloned()
+    /// Returns the answer to the question `id` of an invocation, as the client sent it.
+    pub(crate) fn get(&self, session: &SessionKey, invocation: &InvocationId, id: &str) -> Option<Map> {
+        self.kept().invocations.get(&(session.clone(), invocation.clone()))?.1.get(id).cloned()
     }
 
     /// Removes what was sent to an invocation that has ended.
-    pub fn forget(&self, ic: &InvocationContext) {
-        self.kept().invocations.remove(&owner(ic));
+    pub fn forget(&self, session: &SessionKey, invocation: &InvocationId) {
+        self.kept().invocations.remove(&(session.clone(), invocation.clone()));
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
@@ -110,22 +113,18 @@ impl fmt::Debug for KeptCredentials {
     }
 }
 
-fn owner(ic: &InvocationContext) -> (SessionKey, InvocationId) {
-    (ic.session_key().clone(), ic.invocation_id().clone())
-}
-
 fn placeholder() -> Map {
     Map::from_iter([("result".to_owned(), Value::from(REDACTED))])
 }
 
 /// Returns whether the response answers a request for a credential, whatever function name the client uses.
-fn is_credential(response: &FunctionResponse, ic: &InvocationContext) -> bool {
+fn is_credential(response: &FunctionResponse, events: &impl Fn() -> Vec<Arc<Event>>) -> bool {
     if response.name.as_deref() == Some(REQUEST_CREDENTIAL) {
         return true;
     }
-    let asks = |event: &pleach_core::Event| {
+    let asks = |event: &Event| {
         let mut calls = event.function_calls();
         calls.any(|call| call.id == response.id && call.name.as_deref() == Some(REQUEST_CREDENTIAL))
     };
-    ic.events().iter().rev().any(|event| !event.is_from_user() && asks(event))
+    events().iter().rev().any(|event| !event.is_from_user() && asks(event))
 }

@@ -9,8 +9,7 @@ use pleach_auth::{AuthCredential, ClientFields, credential_key, with_client, wit
 use pleach_core::{AppName, AuthConfig, BoxFuture, UserId};
 use serde_json::Value;
 
-use super::CredentialService;
-use crate::{Context, NodeError};
+use crate::{Context, CredentialService, NodeError};
 
 /// Keeps credentials in memory, per app and user. ADK: `InMemoryCredentialService`.
 #[derive(Default)]

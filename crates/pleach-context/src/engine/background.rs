@@ -1,26 +1,8 @@
 //! Background children: the enclosing workflow runs them beside its nodes.
 // R643
 
-use std::fmt;
-
-use pleach_core::{BoxFuture, NodePath};
-
-use super::{NodeEnd, RunHandle};
+use super::{BackgroundChild, RunHandle};
 use crate::NodeError;
-
-/// A background child, on its way to the workflow that runs it.
-pub struct BackgroundChild {
-    /// The path of its run.
-    pub path: NodePath,
-    /// The run itself.
-    pub run: BoxFuture<'static, Result<NodeEnd, NodeError>>,
-}
-
-impl fmt::Debug for BackgroundChild {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DetachedChild").field("path", &self.path).finish_non_exhaustive()
-    }
-}
 
 /// Returns the error of a question that a background child asks.
 #[must_use]

@@ -6,7 +6,8 @@ use std::sync::atomic::Ordering;
 use pleach_core::{Event, Map};
 
 use super::{EventQueue, InvocationHandle, NodeScheduler, Services, WorkGate};
-use crate::invocation::{HistoryCache, lock};
+use crate::contract::HistoryCache;
+use crate::invocation::lock;
 use crate::{DeadEnd, History, InvocationContext, NodeError};
 
 impl InvocationContext {

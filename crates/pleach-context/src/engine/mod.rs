@@ -15,8 +15,10 @@ mod deltas;
 mod invocation;
 mod outcome;
 mod parking;
+mod position;
 mod progress;
 mod replay_order;
+mod replayed_child;
 mod run_state;
 mod stage;
 mod tool_call;
@@ -27,28 +29,28 @@ use std::sync::Arc;
 
 use crate::{Context, InvocationContext};
 
-pub use background::{BackgroundChild, asked_in_background};
+pub use background::asked_in_background;
 pub use parking::WaitReason;
-pub use stage::{OutputSource, Staged};
+pub use position::{GraphNames, GraphPosition};
+pub use run_state::OutputSource;
+pub use stage::Staged;
 pub use tool_call::ToolRequests;
-pub use tree::{ChildSetup, GraphNames, GraphPosition};
+pub use tree::ChildSetup;
 
+pub use crate::contract::{InvocationSetup, NodeScheduler, PluginManager, Services};
 pub use crate::credential::{
     KeptCredentials, SentCredential, TakenCredentials, accept_credential, credential_question, sent_credential,
 };
 pub use crate::history::{AnswerState, RecordedRun, RunKey, RunRecord, mark_completed, notes_completed_runs};
-pub use crate::invocation::InvocationSetup;
 pub use crate::node_end::{NodeEnd, NodeResult, RunResult};
-pub use crate::plugin::PluginManager;
 pub use crate::queue::{EventQueue, Ticket};
-pub use crate::scheduler::NodeScheduler;
-pub use crate::services::Services;
+pub use crate::scheduler::BackgroundChild;
 pub use crate::work_gate::WorkGate;
 
 pub(crate) use deliver::Sending;
 pub(crate) use parking::InFlightCall;
 pub(crate) use run_state::{Output, RunState, output_twice};
-pub(crate) use tree::ContextInner;
+pub(crate) use tree::{MAX_DEPTH, too_deep};
 
 /// Gives the engine's handle of what node code sees.
 pub trait Engine: sealed::Sealed {

@@ -99,7 +99,7 @@ impl RunHandle<'_> {
             return WaitReason::PollAgain;
         }
         let pending = if cell.is_parked() { WaitReason::Parked } else { WaitReason::Other };
-        match cell.release_next() {
+        match cell.replay_order.as_mut().and_then(|order| order.release_next()) {
             Some(child) => {
                 drop(cell);
                 child.wake();

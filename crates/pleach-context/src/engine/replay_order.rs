@@ -1,77 +1,68 @@
-//! Delivers replayed children's results in their original completion order.
-//!
-//! Such a child could answer at once. A body that takes the first of several would then take a different one than the
-//! first time. So it waits: whenever the body cannot progress otherwise, the engine releases the earliest child.
+//! [`ReplayOrder`]: the original completion order of replayed children.
 // R1020
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::future::poll_fn;
-use std::task::{Poll, Waker};
+use std::task::Waker;
 
-use super::{RunHandle, RunState};
-use crate::Context;
+/// A call for a replayed child: the time at which the child completed, and the number of the call.
+pub(crate) type CallKey = (u32, u64);
 
-/// The calls that wait for their turn, by the time at which the child completed.
+/// The calls for replayed children that wait for their place in the original completion order.
 #[derive(Debug, Default)]
 pub(crate) struct ReplayOrder {
-    waiting: BTreeMap<(u32, u64), Waker>,
-    /// Distinguishes two calls for the same child.
+    waiting: BTreeMap<CallKey, Waker>,
+    /// The number of calls so far; distinguishes two calls for the same child.
     calls: u64,
-    /// The calls that have got their turn and not taken it yet.
-    released: BTreeSet<(u32, u64)>,
+    /// The calls that were released and have not returned yet.
+    released: BTreeSet<CallKey>,
 }
 
-/// A call that waits; dropping it gives its place up.
-struct WaitingCall<'a> {
-    ctx: &'a Context,
-    key: (u32, u64),
-}
-
-impl Drop for WaitingCall<'_> {
-    fn drop(&mut self) {
-        let mut cell = self.ctx.cell();
-        let order = cell.replay_order.get_or_insert_default();
-        order.waiting.remove(&self.key);
-        order.released.remove(&self.key);
+impl ReplayOrder {
+    /// Adds a call for a child that completed at `time`.
+    pub(crate) fn add(&mut self, time: u32) -> CallKey {
+        self.calls += 1;
+        (time, self.calls)
     }
-}
 
-impl<'a> RunHandle<'a> {
-    /// Waits until it is the turn of a child that completed at `time`.
-    ///
-    /// # Cancel safety
-    /// Dropping the future gives the turn to the next one.
-    pub async fn wait_in_replay_order(self, time: u32) {
-        let key = {
-            let mut cell = self.0.cell();
-            let order = cell.replay_order.get_or_insert_default();
-            order.calls += 1;
-            (time, order.calls)
-        };
-        let call = WaitingCall { ctx: self.0, key };
-        poll_fn(|cx| {
-            let mut cell = call.ctx.cell();
-            let order = cell.replay_order.get_or_insert_default();
-            if order.released.contains(&key) {
-                return Poll::Ready(());
-            }
-            order.waiting.insert(key, cx.waker().clone());
-            // In a task of its own, it wakes the body's task, which has to see that it waits.
-            let body = cell.body.take();
-            drop(cell);
-            body.into_iter().for_each(Waker::wake);
-            Poll::Pending
-        })
-        .await;
+    /// Returns whether a call was released; else wakes `waker` when it is.
+    pub(crate) fn poll_released(&mut self, call: CallKey, waker: &Waker) -> bool {
+        if self.released.contains(&call) {
+            return true;
+        }
+        self.waiting.insert(call, waker.clone());
+        false
     }
-}
 
-impl RunState {
-    /// Gives the turn to the earliest child that waits for it.
+    /// Removes a call that has returned or was dropped.
+    pub(crate) fn remove(&mut self, call: CallKey) {
+        self.waiting.remove(&call);
+        self.released.remove(&call);
+    }
+
+    /// Releases the waiting call whose child completed first.
     pub(crate) fn release_next(&mut self) -> Option<Waker> {
-        let order = self.replay_order.as_mut()?;
-        let (key, waker) = order.waiting.pop_first()?;
-        order.released.insert(key);
+        let (call, waker) = self.waiting.pop_first()?;
+        self.released.insert(call);
         Some(waker)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn r1020_calls_are_released_in_the_order_of_completion() {
+        let mut order = ReplayOrder::default();
+        let calls = [7, 3, 5].map(|time| order.add(time));
+        for call in calls {
+            assert!(!order.poll_released(call, Waker::noop()));
+        }
+        order.remove(calls[2]);
+        for call in [calls[1], calls[0]] {
+            assert!(order.release_next().is_some());
+            assert!(order.poll_released(call, Waker::noop()));
+        }
+        assert!(order.release_next().is_none());
     }
 }

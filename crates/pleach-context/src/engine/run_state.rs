@@ -9,7 +9,8 @@ use serde_json::Value;
 use smol_str::SmolStr;
 
 use super::replay_order::ReplayOrder;
-use super::{BackgroundChild, OutputSource, Ticket};
+use crate::queue::Ticket;
+use crate::scheduler::BackgroundChild;
 use crate::{ChildFailure, NodeError, NodeInput};
 
 /// The changing part of a context.
@@ -86,6 +87,17 @@ impl Output {
     pub(crate) fn is_set(&self) -> bool {
         !matches!(self, Self::Unset)
     }
+}
+
+/// Which part of a stored event is its run's output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutputSource {
+    /// No part of it.
+    None,
+    /// The output.
+    Output,
+    /// The message.
+    Content,
 }
 
 /// How many calls of the body are under way, and how many of them wait for the outside world.

@@ -7,8 +7,7 @@ use pleach_core::{Branch, Event, OutputFor};
 use serde_json::Value;
 
 use super::deltas::{has_changes, take_deltas};
-use super::{Engine as _, Output, RunHandle, RunState, asked_in_background, output_twice};
-use crate::context::check_question_id;
+use super::{Engine as _, Output, OutputSource, RunHandle, RunState, asked_in_background, output_twice};
 use crate::history::{mark_pending_route, mark_reported};
 use crate::{Context, NodeError, NodeInput, NodeKind, Yield};
 
@@ -19,17 +18,6 @@ pub struct Staged {
     pub event: Arc<Event>,
     /// Which part of the event is the run's output.
     pub output_source: OutputSource,
-}
-
-/// Which part of a stored event is its run's output.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OutputSource {
-    /// No part of it.
-    None,
-    /// The output.
-    Output,
-    /// The message.
-    Content,
 }
 
 impl RunHandle<'_> {
@@ -294,4 +282,17 @@ impl RunState {
             self.interrupts.push(id.to_owned());
         }
     }
+}
+
+/// A blank id would be in no inbox, and U+0000 in no store.
+fn check_question_id(id: &str) -> Result<(), NodeError> {
+    if id.trim().is_empty() {
+        return Err(NodeError::value("a question needs an id that is not blank: give it one with `RequestInput::ask`"));
+    }
+    if id.contains('\0') {
+        return Err(NodeError::value(
+            "the id of a question contains U+0000, which cannot be stored: give it another id",
+        ));
+    }
+    Ok(())
 }

@@ -2,56 +2,21 @@
 
 use std::sync::{Arc, Mutex, OnceLock};
 
-use foldhash::HashMap;
 use pleach_core::{Branch, Map, NodePath};
 use smol_str::SmolStr;
 
-use super::{RunHandle, RunState};
-use crate::context::{MAX_DEPTH, too_deep};
-use crate::{Context, InvocationContext, NodeError, NodeKind, NodeSpec, Schema};
+use super::{GraphNames, GraphPosition, RunHandle, RunState};
+use crate::contract::ContextInner;
+use crate::{Context, InvocationContext, NodeError, NodeKind, NodeSpec};
 
-pub(crate) struct ContextInner {
-    pub(crate) invocation: Arc<InvocationContext>,
-    pub(crate) parent: Option<Context>,
-    pub(crate) path: NodePath,
-    pub(crate) name: SmolStr,
-    pub(crate) author: SmolStr,
-    pub(crate) child_author: Option<SmolStr>,
-    pub(crate) kind: NodeKind,
-    pub(crate) rerun_on_resume: bool,
-    pub(crate) attempt: u32,
-    /// How many runs are above this one.
-    pub(crate) depth: u32,
-    pub(crate) output_schema: Option<Schema>,
-    pub(crate) state_schema: Option<Schema>,
-    pub(crate) resume_inputs: Option<Arc<Map>>,
-    pub(crate) position: Option<GraphPosition>,
-    /// The run, or one above it, is a background child.
-    pub(crate) background: bool,
-    pub(crate) graph: OnceLock<Arc<GraphNames>>,
-    pub(crate) output_for: Option<Arc<[NodePath]>>,
-    pub(crate) is_delegate: bool,
-    /// How many children of each name earlier attempts of this run have started.
-    pub(crate) earlier_children: Option<Box<HashMap<SmolStr, u32>>>,
-    pub(crate) cell: Mutex<RunState>,
-}
+/// How deep runs may be nested: a child is polled inside its parent, on one stack. As many workflows as a graph may nest, and a
+/// node in the innermost.
+pub(crate) const MAX_DEPTH: u32 = 129;
 
-/// The position of a run in its workflow's graph.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct GraphPosition {
-    /// The node.
-    pub node: u32,
-    /// The predecessor whose completion queued the run; `None` for the first nodes.
-    pub by: Option<u32>,
-}
-
-/// The names in a workflow's graph, for contexts to show. A workflow run shares one with the runs below it.
-#[derive(Debug, Default)]
-pub struct GraphNames {
-    /// The nodes.
-    pub nodes: Vec<SmolStr>,
-    /// For every node, the names of all its predecessors.
-    pub predecessors: Vec<Vec<SmolStr>>,
+/// Returns the error of a run below `depth` others.
+pub(crate) fn too_deep(depth: u32) -> NodeError {
+    NodeError::new("RecursionError", format!("{depth} nested runs: maximum recursion depth exceeded"))
+        .with_hint("run the work in a loop of the graph instead of in children of children")
 }
 
 /// What a child context is made from, beside its node and its parent.

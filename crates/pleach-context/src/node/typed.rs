@@ -3,8 +3,8 @@
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{Node, NodeInput};
-use crate::NodeError;
+use super::{Dynamic, NodeInput};
+use crate::{Node, NodeError};
 
 /// A node whose input and output types are known to the compiler.
 pub trait TypedNode: Node + Sized {
@@ -13,12 +13,6 @@ pub trait TypedNode: Node + Sized {
     /// What it gives; [`Dynamic`] is only known at run time.
     type Out;
 }
-
-/// A value whose type is only known at run time: the opt-out of typed edges.
-///
-/// It is neither `Serialize` nor `Deserialize`, so that it never passes for a typed value by accident.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Dynamic(pub Value);
 
 /// Reads a node's output as the type it gives; the marker `M` is inferred.
 pub trait Decode<M> {
