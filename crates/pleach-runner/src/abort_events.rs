@@ -1,4 +1,4 @@
-//! Closing an aborted invocation, so that its history is well formed.
+//! The events that close an aborted invocation, so that every call in its history has an answer.
 // R128, R1130
 
 use std::collections::BTreeMap;
@@ -11,8 +11,8 @@ use serde_json::Value;
 
 const TEXT: &str = "Invocation was aborted by client.";
 
-/// The events that close an aborted invocation: an answer for every open call, one event per author, branch and scope,
-/// or a single error event of the root when nothing is open.
+/// Returns the events that close an aborted invocation: an answer for every open call, one event per author, branch and
+/// scope; or a single error event of the root when no call is open.
 pub(crate) fn abort_events(ic: &InvocationContext, root: &str) -> Vec<Event> {
     let all = ic.events();
     let events = effective_events_of(&all, ic.invocation_id());

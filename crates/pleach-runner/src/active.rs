@@ -1,4 +1,4 @@
-//! [`ActiveRun`]: what a run shares with those who follow it, stop it or wait for its end.
+//! [`ActiveRun`]: the part of a run that its followers, joined callers and stoppers share.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,20 +14,20 @@ use crate::outcome::{Outcome, RunEnd};
 use crate::seat::{BACKLOG, Seat};
 use crate::{RunError, RunEvent, RunRequest, SessionRef};
 
-/// What a run shares with those who follow it, stop it or wait for its end.
+/// The part of a run that its followers, joined callers and stoppers share.
 pub(crate) struct ActiveRun {
     session: SessionRef,
-    /// The invocation that the caller names, unless its message answers something: the key under which callers join.
+    /// The invocation that the caller names, unless the message is an answer: the key under which callers join.
     requested_invocation: Option<InvocationId>,
     abort: AbortSignal,
     closing: AtomicBool,
     detached: AtomicBool,
     summing_up: AtomicBool,
-    /// Whether there ever was a follower; spares the others a lock for each event.
+    /// Whether a follower has subscribed; runs without one skip a lock per event.
     followed: AtomicBool,
-    /// Who reads the run.
+    /// The stream of the run and its readers.
     pub(crate) seat: Arc<Seat>,
-    /// Wakes the run, where it waits for its root node, when it has to stop.
+    /// Wakes the run when it must stop while it waits for its root node.
     pub(crate) stopper: AtomicWaker,
     inner: Mutex<Inner>,
     changed: Notify,
@@ -36,15 +36,15 @@ pub(crate) struct ActiveRun {
 #[derive(Default)]
 struct Inner {
     key: Option<SessionKey>,
-    /// The session that it waits for, or has waited for.
+    /// The session that the run is or was queued for.
     queued: Option<SessionKey>,
     invocation: Option<InvocationId>,
-    /// The message that the invocation began with, as far as it is known.
+    /// The message that started the invocation, if known.
     message: Option<Content>,
-    /// The run that this one has joined.
+    /// The run that this one joined.
     leader: Option<Arc<ActiveRun>>,
     outcome: Option<Outcome>,
-    /// There only while somebody has asked for it: most runs are never followed.
+    /// `None` until a follower subscribes, because most runs are never followed.
     feed: Option<broadcast::Sender<RunEvent>>,
     end: Option<RunEnd>,
 }
@@ -69,16 +69,16 @@ impl ActiveRun {
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
-        // Every change below is one assignment: a panic elsewhere leaves nothing half-changed.
+        // Every change is a single assignment, so a panic elsewhere leaves nothing half-changed.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The session as the caller named it.
+    /// Returns the session as the caller named it.
     pub(crate) fn session(&self) -> &SessionRef {
         &self.session
     }
 
-    /// The session, once it is found.
+    /// Returns the key of the session, once it is known.
     pub(crate) fn key(&self) -> Option<SessionKey> {
         self.inner().key.clone()
     }
@@ -99,7 +99,7 @@ impl ActiveRun {
         self.inner().queued.as_ref() == Some(key)
     }
 
-    /// The invocation, once its message is stored.
+    /// Returns the invocation, once its message is stored.
     pub(crate) fn invocation(&self) -> Option<InvocationId> {
         self.inner().invocation.clone()
     }
@@ -117,13 +117,13 @@ impl ActiveRun {
         self.detached.store(true, Ordering::Release);
     }
 
-    /// Asks the run to stop and to close its open calls.
+    /// Aborts the run: it stops and answers its open calls.
     // R1130
     pub(crate) fn abort(&self) {
         self.abort.abort();
     }
 
-    /// Asks the run to stop where it is.
+    /// Stops the run where it is, so that it can be resumed.
     pub(crate) fn cut(&self) {
         self.closing.store(true, Ordering::Release);
         self.stopper.wake();
@@ -137,7 +137,7 @@ impl ActiveRun {
         self.inner().outcome = Some(outcome);
     }
 
-    /// Says that nothing but a summary is left of the run.
+    /// Records that only a summary is left of the run.
     pub(crate) fn set_summing_up(&self) {
         self.summing_up.store(true, Ordering::Release);
     }
@@ -146,7 +146,7 @@ impl ActiveRun {
         self.summing_up.load(Ordering::Acquire)
     }
 
-    /// The end of the run, as its span tells of it.
+    /// Returns the end of the run's span.
     pub(crate) fn span_end(&self) -> SpanEnd {
         self.inner().outcome.as_ref().map_or(SpanEnd::Completed, Outcome::span_end)
     }
@@ -155,22 +155,22 @@ impl ActiveRun {
         self.inner().outcome.clone()
     }
 
-    /// The message that the invocation began with, as far as it is known.
+    /// The message that started the invocation, if known.
     pub(crate) fn message(&self) -> Option<Content> {
         self.inner().message.clone()
     }
 
-    /// Notes the message that the invocation began with, unless the caller of this run has given it.
+    /// Sets the message that started the invocation, unless this run's caller sent it.
     pub(crate) fn set_message(&self, message: &Content) {
         self.inner().message.get_or_insert_with(|| message.clone());
     }
 
-    /// The invocation under which the caller can join another run.
+    /// Returns the invocation under which the caller can join another run.
     pub(crate) fn requested_invocation(&self) -> Option<&InvocationId> {
         self.requested_invocation.as_ref()
     }
 
-    /// Whether a caller who wants the invocation `id` can join this run.
+    /// Returns whether a caller that requests the invocation `id` can join this run.
     pub(crate) fn can_be_joined(&self, id: &InvocationId) -> bool {
         if self.is_closing() || self.is_summing_up() {
             return false;
@@ -183,7 +183,7 @@ impl ActiveRun {
         self.inner().leader = Some(Arc::clone(leader));
     }
 
-    /// The run that does the work: this one, or the one it has joined.
+    /// Returns the run that executes: this one, or the one it joined.
     pub(crate) fn leader(self: &Arc<Self>) -> Arc<Self> {
         self.inner().leader.clone().unwrap_or_else(|| Arc::clone(self))
     }
@@ -192,21 +192,21 @@ impl ActiveRun {
         &self.abort
     }
 
-    /// Hands an event that was stored, or a fragment that never is, to the followers.
+    /// Sends a stored event, or a fragment, to the followers.
     pub(crate) fn publish(&self, event: &Arc<Event>) {
-        // Who follows from now on reads the log after saying so, and finds the event there.
+        // A later follower reads the log after it has subscribed, and finds the event there.
         if !self.followed.load(Ordering::Acquire) {
             return;
         }
-        // Not sent under the lock: followers are woken by it.
+        // Sending wakes followers, so it must not happen under the lock.
         let feed = self.inner().feed.clone();
         if let Some(feed) = feed {
-            // Fails only when nobody listens any more.
+            // Fails only without a receiver.
             let _ = feed.send(RunEvent::new(Arc::clone(event)));
         }
     }
 
-    /// The events from now on; `None` when the run has ended.
+    /// Returns a receiver of all further events, or `None` when the run has ended.
     pub(crate) fn subscribe(&self) -> Option<broadcast::Receiver<RunEvent>> {
         let mut inner = self.inner();
         if inner.end.is_some() {
@@ -216,7 +216,7 @@ impl ActiveRun {
         Some(inner.feed.get_or_insert_with(|| broadcast::channel(BACKLOG).0).subscribe())
     }
 
-    /// Says that the stream has come to its end; its outcome tells which.
+    /// Ends the run with its outcome.
     pub(crate) fn complete(&self) {
         let is_closing = self.is_closing();
         let end = self.inner().outcome.as_ref().map_or(RunEnd::Cut, |outcome| outcome.end(is_closing));
@@ -227,7 +227,7 @@ impl ActiveRun {
         self.finish(RunEnd::Failed { code: error.code().to_owned(), message: error.message() });
     }
 
-    /// Says how the run ended; only the first call counts.
+    /// Ends the run; only the first call has an effect.
     pub(crate) fn finish(&self, end: RunEnd) {
         let mut inner = self.inner();
         inner.end.get_or_insert(end);
@@ -241,7 +241,7 @@ impl ActiveRun {
         self.inner().end.clone()
     }
 
-    /// What the run failed with, for others than its reader.
+    /// Returns the run's error for followers and joined callers.
     pub(crate) fn followed_error(&self) -> Option<RunError> {
         match self.end() {
             Some(RunEnd::Failed { code, message }) => Some(RunError::Followed { code, message }),

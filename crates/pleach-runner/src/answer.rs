@@ -1,4 +1,4 @@
-//! Answers to questions: finding what they answer, and checking them before anything is stored.
+//! Answers to questions: finds their questions and checks them before anything is stored.
 // R903–R907
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,26 +17,26 @@ use serde_json::Value;
 use crate::RunError;
 use crate::error::{open_ids, quoted};
 
-/// What a message's function responses answer.
+/// The invocation and lane that a message's function responses belong to.
 #[derive(Debug)]
 pub(crate) struct AnswerTarget {
     /// The invocation that asked.
     pub(crate) invocation_id: InvocationId,
-    /// The branch and scope of the question, which the stored answer gets, too.
+    /// The branch and scope of the question, which the stored answer takes over.
     pub(crate) branch: Option<Branch>,
     pub(crate) isolation_scope: Option<Arc<str>>,
 }
 
-/// The part that answers a question.
+/// Returns the message part that answers a question.
 ///
 /// # Errors
-/// An answer that has no JSON form.
+/// An answer that cannot be written as JSON.
 pub(crate) fn response_part(question: &str, answer: impl Serialize) -> Result<Part, RunError> {
     let answer = pleach_core::to_json(answer)
         .map_err(|error| RunError::Answer { id: question.to_owned(), reason: format!("response: {error}") })?;
     let response = match answer {
         Value::Object(map) if map.len() != 1 || !map.contains_key("result") => map,
-        // A text in `result` is read as JSON where it is JSON: a text that looks like it is sent as a JSON text.
+        // Readers parse the text in `result` as JSON if they can, so a text that is valid JSON is sent as a JSON string.
         Value::String(text) if serde_json::from_str::<Value>(&text).is_ok() => {
             result(Value::from(Value::from(text).to_string()))
         }
@@ -49,10 +49,10 @@ fn result(value: Value) -> Map {
     Map::from_iter([("result".to_owned(), value)])
 }
 
-/// Checks a message and finds what it answers; `None` for an ordinary message.
+/// Checks a message and finds what it answers. Returns `None` for an ordinary message.
 ///
 /// # Errors
-/// A message that mixes answers with text or calls functions, answers to unknown calls or to several invocations, an
+/// A message that mixes answers with text or contains function calls; answers to unknown calls or several invocations; an
 /// answer that does not fit its question.
 pub(crate) fn resolve(
     content: &Content,
@@ -114,7 +114,7 @@ pub(crate) fn resolve(
     Ok(Some(of_call(first)))
 }
 
-/// What an answer to a question of this event takes over from it.
+/// Returns the target of an answer to a question of this event.
 pub(crate) fn of_call(event: &Event) -> AnswerTarget {
     AnswerTarget {
         invocation_id: event.invocation_id().clone(),
@@ -130,26 +130,26 @@ pub(crate) fn several_invocations(invocations: BTreeSet<&str>) -> RunError {
     refused(&message, "send one message for each invocation")
 }
 
-/// The error of a message that cannot be taken.
+/// Returns the error of a message that is not acceptable.
 fn refused(message: &str, hint: &'static str) -> RunError {
     RunError::Message(NodeError::value(message).with_hint(hint))
 }
 
-/// The error of an answer that no store can keep.
+/// Returns the error of an answer that cannot be stored.
 pub(crate) fn unstorable_answer(id: &str, fault: &Unstorable) -> RunError {
     RunError::Answer { id: id.to_owned(), reason: fault.to_string() }
 }
 
-/// The first answer of a message that nests too deep for its event, with its id.
+/// Returns the id of the first answer that is nested too deep for its event.
 pub(crate) fn too_deep_answer(message: &Content) -> Option<String> {
-    // Event, content, list of parts, part and function response are around the answer.
+    // Event, content, list of parts, part and function response enclose the answer.
     let too_deep = |response: &&FunctionResponse| {
         response.response.as_ref().is_some_and(|answer| answer.values().any(|value| !nests_within(value, DEEPEST - 6)))
     };
     message.function_responses().find(too_deep).map(|response| response.id.clone().unwrap_or_default())
 }
 
-/// The call that each of these ids reaches: that of the invocation that is named if it has one, else the newest one.
+/// Returns the call that each id refers to: the one of the named invocation if there is one, else the newest.
 // R905
 fn find_calls<'a>(
     events: &'a [Arc<Event>],
@@ -175,14 +175,14 @@ fn find_calls<'a>(
     found
 }
 
-/// The schema that a question stored.
+/// Returns the stored response schema of a question.
 pub(crate) fn schema_of(call: &FunctionCall) -> Option<&Value> {
     let schema = call.args.as_ref()?.get("response_schema")?;
     (asks_input(call) && schema.is_object()).then_some(schema)
 }
 
-/// Checks an answer before it is stored: against the whole schema of its question, as every later reader of the history will,
-/// and against the type that the asking node declares.
+/// Checks an answer before it is stored: against the schema of its question, as every later reader does, and against the
+/// type that the asking node declares.
 pub(crate) fn check(
     root: &dyn Node,
     id: &str,
@@ -193,7 +193,7 @@ pub(crate) fn check(
     let empty = Map::new();
     let stored = response.response.as_ref().unwrap_or(&empty);
     check_map("response", stored).map_err(|fault| unstorable_answer(id, &fault))?;
-    // google-adk takes confirmations with keys that its own schema forbids.
+    // google-adk accepts confirmations with keys that its own schema forbids.
     let is_confirmation = id.starts_with(NODE_CONFIRMATION);
     let misfit = |reason| RunError::Answer { id: id.to_owned(), reason };
     let schema = schema_of(call);
@@ -210,7 +210,7 @@ fn asks_input(call: &FunctionCall) -> bool {
     call.name.as_deref() == Some(REQUEST_INPUT)
 }
 
-/// The type of the answers that the node wants whose run has asked.
+/// Returns the answer type that the asking node declares.
 fn answer_type(root: &dyn Node, asked: &Event) -> Option<AnswerType> {
     let names: Vec<&str> =
         asked.path().segments().map(|run| run.rsplit_once('@').map_or(run, |(name, _)| name)).collect();
@@ -218,8 +218,8 @@ fn answer_type(root: &dyn Node, asked: &Event) -> Option<AnswerType> {
     if *first == root.spec().name { root.answer_type(below) } else { None }
 }
 
-/// Warns of questions whose schema is not enforced: every answer fits them, as in google-adk.
-// Not where the node asks: compiling a schema needs more stack than nested runs leave.
+/// Warns about questions whose schema is not enforced: every answer fits them, as in google-adk.
+// Not called from the node, because compiling a schema needs more stack than nested runs leave.
 pub(crate) fn warn_unenforced(event: &Event) {
     for call in event.function_calls() {
         if let Some(reason) = schema_of(call).and_then(why_not_enforced) {

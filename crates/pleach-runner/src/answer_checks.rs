@@ -1,4 +1,4 @@
-//! Answers by [`Runner::answer`](crate::Runner::answer): which question each of them reaches, and whether it still counts.
+//! Checks answers of [`Runner::answer`](crate::Runner::answer): which question each refers to, and whether it has an effect.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,21 +14,21 @@ use crate::answer::{AnswerTarget, check, of_call, several_invocations};
 use crate::error::open_ids;
 use crate::question_ref::{AnswerChecks, QuestionRef};
 
-/// What is left to do with the answers of a message.
+/// The answers of a message after the checks.
 #[derive(Debug)]
 pub(crate) struct AcceptedAnswers {
-    /// What they answer.
+    /// The question that they answer.
     pub(crate) answered: AnswerTarget,
-    /// The answers that are stored; `None` when all of them are stored already.
+    /// The answers to store; `None` when all are stored already.
     pub(crate) message: Option<Content>,
-    /// What the invocation that asked has done so far.
+    /// The history of the invocation that asked.
     pub(crate) history: History,
 }
 
-/// Finds the questions that a message answers part by part, and leaves out the answers that are stored already.
+/// Finds the question of each part of a message, and drops answers that are stored already.
 ///
 /// # Errors
-/// A question that is unknown, ambiguous or answered otherwise, questions of several invocations, an answer that does not fit.
+/// An unknown, ambiguous or otherwise answered question, questions of several invocations, or an answer that does not fit.
 pub(crate) fn resolve_answers(
     message: &Content,
     answer_checks: &AnswerChecks,
@@ -73,7 +73,7 @@ fn of_parts(message: &Content, parts: Vec<Part>) -> Content {
     content
 }
 
-/// Finds the call that asks a question.
+/// Returns the call that asks a question.
 fn find<'a>(
     wanted: &QuestionRef,
     events: &'a [Arc<Event>],
@@ -93,7 +93,7 @@ fn find<'a>(
     found.ok_or_else(|| RunError::UnknownQuestion { ids: vec![id.to_owned()], open: open_ids(open) })
 }
 
-/// The invocation of the one open question with this id, if one is open.
+/// Returns the invocation of the only open question with this id, if one is open.
 fn only_open(id: &str, open: &[Question]) -> Result<Option<InvocationId>, RunError> {
     let asking: BTreeSet<&InvocationId> =
         open.iter().filter(|question| question.id == id).map(|question| &question.invocation_id).collect();
@@ -103,21 +103,21 @@ fn only_open(id: &str, open: &[Question]) -> Result<Option<InvocationId>, RunErr
     }
 }
 
-/// What becomes of an answer.
+/// The effect of an answer.
 enum Effect {
     /// The question is open.
     New,
-    /// It is answered otherwise, and no run that took the answer has completed.
+    /// A different answer is stored, and no run that used it has completed.
     Replaces,
     /// The same answer is stored.
     Same,
-    /// A run that took another answer has completed.
+    /// A run that used a different answer has completed.
     Late,
 }
 
 fn effect_of(history: &History, is_open: bool, call: &FunctionCall, response: &FunctionResponse) -> Effect {
     let earlier = history.answer_to(call.id.as_deref().unwrap_or_default());
-    // What is stored of a credential is not the credential.
+    // The stored answer holds a placeholder instead of the credential, so answers cannot be compared.
     let is_secret = call.name.as_deref() == Some(REQUEST_CREDENTIAL);
     let is_same = |given: &Value| !is_secret && answer_in(call, response).is_some_and(|answer| answer == *given);
     match earlier {
@@ -129,7 +129,7 @@ fn effect_of(history: &History, is_open: bool, call: &FunctionCall, response: &F
     }
 }
 
-/// The answer as a reader of the history sees it.
+/// Returns the answer as a reader of the history sees it.
 fn answer_in(call: &FunctionCall, response: &FunctionResponse) -> Option<Value> {
     check_stored_answer(crate::answer::schema_of(call), response).ok()
 }

@@ -1,4 +1,4 @@
-//! [`App`]: a root node with its name and what belongs to it.
+//! [`App`]: a root node with a name, plugins and settings.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use pleach_workflow::{BuildError, Fault};
 
 use crate::EventsCompactionConfig;
 
-/// A root node under a checked name, with its plugins. ADK: `App`.
+/// A root node with a validated name, plugins and settings. ADK: `App`.
 ///
 /// # Example
 /// ```
@@ -34,10 +34,10 @@ pub struct App {
 }
 
 impl App {
-    /// An app of this name.
+    /// Returns an app of this name.
     ///
     /// # Errors
-    /// A name that is not a letter followed by letters, digits, `_` and `-`, or that is `user`.
+    /// A name other than a letter followed by letters, digits, `_` and `-`, and the name `user`.
     pub fn new(name: impl Into<AppName>, root: impl Node) -> Result<Self, BuildError> {
         let name = name.into();
         let mut letters = name.as_str().chars();
@@ -67,8 +67,8 @@ impl App {
         self
     }
 
-    /// Whether checkpoints and end marks are recorded, and completed runs noted, so that none of them runs again: not
-    /// even one that gave nothing. ADK: `ResumabilityConfig`.
+    /// Sets whether checkpoints and completed runs are recorded, so that a resume executes no completed run again, not even
+    /// one without an output. ADK: `ResumabilityConfig`.
     // R1030, R1011
     #[must_use]
     pub fn resumable(mut self, yes: bool) -> Self {
@@ -76,7 +76,7 @@ impl App {
         self
     }
 
-    /// Sums up long histories. ADK: `App.events_compaction_config`.
+    /// Sets when long histories are summarised. ADK: `App.events_compaction_config`.
     // R1150
     #[must_use]
     pub fn events_compaction_config(mut self, config: EventsCompactionConfig) -> Self {

@@ -1,4 +1,4 @@
-//! Beginning an invocation that was opened: its message is stored.
+//! Begins an opened invocation: stores its message and prepares the root node's input.
 // R1103, R1107
 
 use std::sync::Arc;
@@ -20,19 +20,20 @@ use crate::store::Store;
 pub(crate) enum Begun {
     /// The root node runs now.
     Now(Invocation),
-    /// The invocation was started before, and its recorded end counts.
+    /// The invocation was started before, so its recorded result is returned.
     Before {
         invocation: Invocation,
-        /// Whether it was started with another message.
+        /// Whether it was started with a different message.
         other_message: bool,
     },
 }
 
 impl Opening {
-    /// Stores the message, unless the invocation has one, and gathers what the root node needs.
+    /// Stores the message, unless the invocation already has one, and prepares the root node's run.
     ///
     /// # Errors
-    /// A failing plugin or session service, an answer that a plugin has replaced and that does not fit. Nothing is stored then.
+    /// An error of a plugin or the session service, or an answer that does not fit after a plugin replaced it. Nothing is
+    /// stored then.
     pub(crate) async fn begin(self, parts: &RunnerParts, run: &ActiveRun) -> Result<Begun, RunError> {
         let Self { ic, engine, mut store, message, answered, state_delta, original, mut history, resumes, repeats } =
             self;
@@ -56,7 +57,7 @@ impl Opening {
         let input_event = original.or_else(|| stored.clone());
         if let Some(event) = &input_event {
             ic.engine().set_user_event(Arc::clone(event));
-            // What a plugin has replaced is not what a caller sends.
+            // Joining callers compare messages as sent, and a plugin may have replaced this one.
             if ic.engine().services().plugins.is_empty() {
                 event.content().iter().for_each(|message| run.set_message(message));
             }
@@ -66,7 +67,7 @@ impl Opening {
             ic.engine().set_history(history);
         }
         if resumes && !starts_again && !store.has_stored() {
-            // Of several that resume, one runs.
+            // Nothing is stored yet, so the first body must claim the session: of several resumes only one runs.
             ic.engine().work_gate().close();
         }
         let input = input_event.map_or(NodeInput::Null, NodeInput::Content);
@@ -75,7 +76,7 @@ impl Opening {
     }
 }
 
-/// Whether a message is another one than that which started the invocation. A plugin may have replaced that one.
+/// Returns whether a message differs from the one that started the invocation, which a plugin may have replaced.
 async fn is_other_message(ic: &InvocationContext, new: &Content, first: &Event) -> Result<bool, RunError> {
     if first.content() == Some(new) {
         return Ok(false);
@@ -107,12 +108,12 @@ async fn store_message(
         event.set_isolation_scope(answered.isolation_scope);
     }
     let stored = store_user_event(ic, store, event).await?;
-    // Not before: of two answers the one that is stored counts.
+    // Only after the append: of two concurrent answers, the stored one counts.
     ic.engine().services().sent_credentials.keep(ic.session_key(), ic.invocation_id(), sent);
     Ok(stored)
 }
 
-/// A user's event is stored without the on_event hooks.
+/// Stores a user's event, without the `on_event` hooks.
 // R1107
 async fn store_user_event(ic: &InvocationContext, store: &mut Store, mut event: Event) -> Result<Arc<Event>, RunError> {
     event.set_invocation_id(ic.invocation_id().clone());

@@ -1,4 +1,4 @@
-//! [`RunnerBuilder`]: putting a Runner together.
+//! [`RunnerBuilder`]: builds a Runner.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::runner::Runner;
 use crate::trace::OnSpan;
 use crate::{App, EventsCompactionConfig};
 
-/// Puts a [`Runner`] together.
+/// Builds a [`Runner`].
 pub struct RunnerBuilder {
     name: AppName,
     root: Option<Arc<dyn Node>>,
@@ -39,7 +39,7 @@ pub struct RunnerBuilder {
 }
 
 impl RunnerBuilder {
-    /// Starts with the app's name.
+    /// Returns a builder for an app of this name.
     pub fn new(app_name: impl Into<AppName>) -> Self {
         Self {
             name: app_name.into(),
@@ -60,7 +60,7 @@ impl RunnerBuilder {
         }
     }
 
-    /// Starts with an app: its name, root node, plugins and settings.
+    /// Returns a builder with an app's name, root node, plugins and settings.
     #[must_use]
     pub fn app(app: App) -> Self {
         Self {
@@ -72,35 +72,35 @@ impl RunnerBuilder {
         }
     }
 
-    /// Sets the root node: a workflow, a function node, an agent.
+    /// Sets the root node, such as a workflow, a function node or an agent.
     #[must_use]
     pub fn root(mut self, node: impl Node) -> Self {
         self.root = Some(Arc::new(node));
         self
     }
 
-    /// Sets where sessions are kept.
+    /// Sets the session service.
     #[must_use]
     pub fn sessions(mut self, service: impl SessionService) -> Self {
         self.sessions = Some(Arc::new(service));
         self
     }
 
-    /// Sets where files are kept.
+    /// Sets the artifact service.
     #[must_use]
     pub fn artifacts(mut self, service: impl ArtifactService) -> Self {
         self.artifacts = Some(Arc::new(service));
         self
     }
 
-    /// Sets where earlier sessions are searched.
+    /// Sets the memory service.
     #[must_use]
     pub fn memory(mut self, service: impl MemoryService) -> Self {
         self.memory = Some(Arc::new(service));
         self
     }
 
-    /// Sets where credentials are kept.
+    /// Sets the credential service.
     #[must_use]
     pub fn credentials(mut self, service: impl CredentialService) -> Self {
         self.credentials = Some(Arc::new(service));
@@ -114,37 +114,37 @@ impl RunnerBuilder {
         self
     }
 
-    /// Provides a value that handlers ask for with `Shared<T>`. A `T` and an `Arc<T>` serve alike; one value is kept per
-    /// type, the last one provided, and a `T` counts before an `Arc<T>`.
+    /// Provides a value for handlers that take `Shared<T>`: a `T` or an `Arc<T>`. A later value replaces an earlier one of the
+    /// same type, and a `T` takes precedence over an `Arc<T>`.
     #[must_use]
     pub fn provide<T: Send + Sync + 'static>(mut self, value: T) -> Self {
         self.provided.insert(value);
         self
     }
 
-    /// Sets the source of time; tests use a clock that stands still.
+    /// Sets the clock; tests use a fixed one.
     #[must_use]
     pub fn clock(mut self, clock: impl Clock) -> Self {
         self.clock = Arc::new(clock);
         self
     }
 
-    /// Sets the source of ids and randomness; tests use one that counts.
+    /// Sets the source of ids and randomness; tests use counted ids.
     #[must_use]
     pub fn ids(mut self, ids: impl IdGen) -> Self {
         self.ids = Arc::new(ids);
         self
     }
 
-    /// Whether a missing session is created by the first run; it is unless told otherwise.
+    /// Sets whether the first run creates a missing session: true by default.
     #[must_use]
     pub fn auto_create_session(mut self, yes: bool) -> Self {
         self.auto_create_session = yes;
         self
     }
 
-    /// Whether checkpoints and end marks are recorded, and completed runs noted, so that none of them runs again: not
-    /// even one that gave nothing.
+    /// Sets whether checkpoints and completed runs are recorded, so that a resume executes no completed run again, not even
+    /// one without an output.
     // R1030, R1011
     #[must_use]
     pub fn resumable(mut self, yes: bool) -> Self {
@@ -152,7 +152,7 @@ impl RunnerBuilder {
         self
     }
 
-    /// Sums up long histories. ADK: `App.events_compaction_config`.
+    /// Sets when long histories are summarised. ADK: `App.events_compaction_config`.
     // R1150
     #[must_use]
     pub fn events_compaction_config(mut self, config: EventsCompactionConfig) -> Self {
@@ -160,9 +160,9 @@ impl RunnerBuilder {
         self
     }
 
-    /// Calls `hook` with the span of every invocation that starts or goes on, before it is entered, unless no subscriber
-    /// wants it. There an exporter puts all parts of an invocation into one trace: see `docs/tracing.md`. A later call
-    /// replaces the hook of an earlier one.
+    /// Sets a hook that receives the span of every invocation that starts or resumes, before the span is entered; disabled
+    /// spans are skipped. An exporter uses it to put all parts of an invocation into one trace: see `docs/tracing.md`. A later
+    /// call replaces the hook.
     #[must_use]
     pub fn on_invocation_span(
         mut self,
@@ -172,27 +172,27 @@ impl RunnerBuilder {
         self
     }
 
-    /// Sets how long each plugin may take when [`Runner::close`] closes it: 5 seconds unless set, by the Runner's clock. One
-    /// that takes longer is reported as an error, and the others are closed all the same. ADK: `plugin_close_timeout`.
+    /// Sets the time limit for closing each plugin in [`Runner::close`], by the Runner's clock: 5 seconds by default. A plugin
+    /// that takes longer is reported as an error; the others are still closed. ADK: `plugin_close_timeout`.
     #[must_use]
     pub fn plugin_close_timeout(mut self, limit: Duration) -> Self {
         self.closing.limit = limit;
         self
     }
 
-    /// Whether [`Runner::close`] leaves the plugins open, because something else owns them, such as another Runner that
-    /// uses them too. It closes them unless set. ADK: `PluginManager.set_skip_closing_plugins`.
+    /// Sets whether [`Runner::close`] leaves the plugins open, for plugins that another Runner shares: false by default. ADK:
+    /// `PluginManager.set_skip_closing_plugins`.
     #[must_use]
     pub fn skip_closing_plugins(mut self, yes: bool) -> Self {
         self.closing.skip = yes;
         self
     }
 
-    /// Checks that everything is there and makes the Runner.
+    /// Checks the configuration and returns the Runner.
     ///
     /// # Errors
-    /// No root node, no session service, a fault in the root node's declaration, two plugins of one name, an incomplete
-    /// compaction config, or a value that a handler needs and nothing provides; all at once.
+    /// All faults at once: no root node, no session service, a fault in the root node's declaration, two plugins of one name,
+    /// an incomplete compaction config, or a missing value that a handler needs.
     pub fn build(self) -> Result<Runner, BuildError> {
         let mut faults = Vec::new();
         if self.name.is_empty() {
@@ -251,7 +251,7 @@ impl RunnerBuilder {
 }
 
 impl Runner {
-    /// A builder that starts with an app.
+    /// Returns a builder for an app.
     #[must_use]
     pub fn app(app: crate::App) -> RunnerBuilder {
         RunnerBuilder::app(app)

@@ -1,12 +1,12 @@
-//! Closing a Runner: its plugins, then its session service, whatever fails in between.
+//! Closes a Runner: its plugins, then its session service, even if one of them fails.
 
 use crate::{RunError, Runner};
 
 impl Runner {
-    /// Closes the plugins and the session service. What is still running is not waited for: [`Runner::drain`] does that.
+    /// Closes the plugins and the session service. It does not wait for active runs: call [`Runner::drain`] first.
     ///
-    /// Everything is closed, whatever fails. The limits are [`RunnerBuilder::plugin_close_timeout`] and
-    /// [`RunnerBuilder::skip_closing_plugins`].
+    /// A failure does not stop the rest from being closed. [`RunnerBuilder::plugin_close_timeout`] and
+    /// [`RunnerBuilder::skip_closing_plugins`] configure it.
     ///
     /// [`RunnerBuilder::plugin_close_timeout`]: crate::RunnerBuilder::plugin_close_timeout
     /// [`RunnerBuilder::skip_closing_plugins`]: crate::RunnerBuilder::skip_closing_plugins
@@ -16,7 +16,7 @@ impl Runner {
     /// not be flushed or closed; [`RunError::Close`] with all errors when there is more than one.
     ///
     /// # Cancel safety
-    /// When the future is dropped, what was not closed yet stays open; closing again is safe.
+    /// When the future is dropped, the rest stays open; closing again is safe.
     pub async fn close(&self) -> Result<(), RunError> {
         let (services, closing) = (&self.parts.services, self.parts.closing);
         let plugins = match closing.skip {

@@ -1,4 +1,4 @@
-//! [`Detached`]: the handle of a run that goes on without a reader.
+//! [`Detached`]: the handle of a run without a reader.
 
 use std::fmt;
 use std::future::Future;
@@ -14,16 +14,16 @@ use crate::outcome::{Outcome, RunEnd};
 use crate::parts::RunnerParts;
 use crate::{Follow, RunError};
 
-/// A run that goes on in a task of its own; awaiting it gives its end. Dropping the handle does not stop the run.
+/// The handle of a run that a task of its own polls. Awaiting it waits for the end; dropping it does not stop the run.
 ///
-/// Awaited again by reference after a failure, it gives [`RunError::Followed`].
+/// Awaiting it again by reference after a failure returns [`RunError::Followed`].
 ///
 /// # Cancel safety
-/// Awaiting it by reference can be given up and taken up again.
+/// Awaiting by reference can be cancelled and repeated.
 pub struct Detached {
     parts: Arc<RunnerParts>,
     run: Arc<ActiveRun>,
-    /// Gone when it was joined.
+    /// `None` after the task was joined.
     task: Option<JoinHandle<Result<(), RunError>>>,
 }
 
@@ -36,11 +36,11 @@ impl Detached {
         Self { parts, run, task: Some(tokio::spawn(end)) }
     }
 
-    /// Waits until the run has its invocation and its message is stored: what a server answers before it hangs up.
+    /// Waits until the message is stored, and returns the invocation id, which a server can send as its response.
     ///
     /// # Errors
-    /// [`RunError::Followed`] with what the run failed with before that; awaiting the handle gives the error itself.
-    /// [`RunError::Aborted`] when it was cut off before.
+    /// [`RunError::Followed`] when the run failed before; awaiting the handle returns the error itself.
+    /// [`RunError::Aborted`] when the run was stopped before.
     ///
     /// # Cancel safety
     /// Dropping the future has no effect.
@@ -52,26 +52,25 @@ impl Detached {
         }
     }
 
-    /// Asks the run to stop: its nodes are cancelled and its open calls are closed. Awaiting the handle waits until
-    /// that is stored.
+    /// Aborts the run: its nodes are cancelled and its open calls are answered. Awaiting the handle waits until that is stored.
     // R1130
     pub fn abort(&self) {
         self.run.abort();
     }
 
-    /// Asks the run to stop where it is: its nodes are cancelled, and nothing says so in the session.
-    /// [`Runner::resume`](crate::Runner::resume) resumes it, in any process.
+    /// Stops the run where it is: its nodes are cancelled and nothing is recorded, so that
+    /// [`Runner::resume`](crate::Runner::resume) can continue it in any process.
     pub fn cut(&self) {
         self.run.cut();
     }
 
-    /// How the run ended; `None` while it is under way.
+    /// Returns how the run ended, or `None` while it is active.
     #[must_use]
     pub fn end(&self) -> Option<RunEnd> {
         self.run.end()
     }
 
-    /// Follows this run, also when another one has begun since. See [`Runner::follow`](crate::Runner::follow).
+    /// Follows this run, even if another one has begun since. See [`Runner::follow`](crate::Runner::follow).
     ///
     /// # Errors
     /// Those of [`Runner::follow`](crate::Runner::follow), and [`RunError::Followed`] when the run failed before its message was stored.
@@ -83,10 +82,10 @@ impl Detached {
         self.parts.follow_run(&self.run.leader(), after).await
     }
 
-    /// Waits for the end and reads the output. `T` is the type that the root node gives, or `Value`.
+    /// Waits for the end and reads the output. `T` is the output type of the root node, or `Value`.
     ///
     /// # Errors
-    /// Why the run ended without its result; [`RunError::Waiting`] with the open questions when it waits for answers.
+    /// The error that ended the run; [`RunError::Waiting`] with the open questions when it waits for answers.
     ///
     /// # Cancel safety
     /// Dropping the future does not stop the run.
@@ -103,7 +102,7 @@ impl Future for Detached {
         let Some(task) = &mut self.task else {
             return Poll::Ready(self.run.followed_error().map_or(Ok(()), Err));
         };
-        // The task cannot panic, so what fails here is a runtime that was shut down.
+        // The task cannot panic, so joining fails only when the tokio runtime was shut down.
         let joined = ready!(Pin::new(task).poll(cx)).unwrap_or(Err(RunError::Aborted));
         self.task = None;
         Poll::Ready(joined)

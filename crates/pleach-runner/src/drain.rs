@@ -1,4 +1,4 @@
-//! Letting a Runner come to rest before its process ends.
+//! Drains a Runner before its process ends.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,45 +9,45 @@ use pleach_core::{InvocationId, SessionKey};
 use crate::active::ActiveRun;
 use crate::{RunEnd, Runner};
 
-/// What becomes of the runs that are still under way at the deadline of a drain.
+/// What a drain does with runs that are still active at its deadline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Overdue {
-    /// They are cut off where they are: finished nodes are stored, and [`Runner::resume`] goes on with the rest in the
-    /// process that comes after this one. Right when it is redeployed.
+    /// They are stopped where they are. Finished nodes are stored, and [`Runner::resume`] executes the rest in a later
+    /// process. Suits a redeployment.
     #[default]
     Cut,
-    /// They are aborted: their open calls are answered and they are over. For runs that will not be resumed.
+    /// They are aborted: their open calls are answered and they cannot be resumed.
     // R1130
     Abort,
 }
 
-/// How a Runner is drained. Made from a [`Duration`] where only the deadline matters.
+/// The options of [`Runner::drain`]. A [`Duration`] converts into options with that deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DrainOptions {
-    /// How long running invocations may take to end by themselves.
+    /// How long active runs may take to end by themselves.
     pub deadline: Duration,
-    /// What becomes of those that do not.
+    /// What happens to those that do not.
     pub overdue: Overdue,
-    /// How long those then have to stop: to store what is on its way, to answer open calls, to run the plugins' hooks.
+    /// How long those may take to stop: to store pending events, answer open calls and run the plugins' hooks.
     pub grace: Duration,
 }
 
 impl DrainOptions {
-    /// Gives running invocations this long, cuts off those that remain and gives them five seconds to stop.
+    /// Returns options with this deadline, after which the remaining runs are stopped within five seconds.
     #[must_use]
     pub fn new(deadline: Duration) -> Self {
         Self { deadline, overdue: Overdue::default(), grace: Duration::from_secs(5) }
     }
 
-    /// Sets what becomes of the runs that are under way at the deadline.
+    /// Sets what happens to the runs that are active at the deadline.
     #[must_use]
     pub fn overdue(mut self, overdue: Overdue) -> Self {
         self.overdue = overdue;
         self
     }
 
-    /// Sets how long those have to stop.
+    /// Sets how long those runs may take to stop.
     #[must_use]
     pub fn grace(mut self, grace: Duration) -> Self {
         self.grace = grace;
@@ -61,7 +61,7 @@ impl From<Duration> for DrainOptions {
     }
 }
 
-/// What became of the runs that were under way when a drain began.
+/// The result of a drain: the runs that were active when it began.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Drained {
     /// The runs, by session.
@@ -72,16 +72,16 @@ pub struct Drained {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DrainedRun {
-    /// The session; `None` when the run had not found it yet.
+    /// The session; `None` when it was not known yet.
     pub session: Option<SessionKey>,
     /// The invocation, for [`Runner::resume`]; `None` when its message was not stored yet.
     pub invocation: Option<InvocationId>,
-    /// How it ended; `None` when it did not stop in time, for example because its reader does not ask for its next event.
+    /// How the run ended; `None` when it did not stop in time, for example because its reader does not poll it.
     pub end: Option<RunEnd>,
 }
 
 impl Drained {
-    /// Whether every run came to its own end: nothing was cut off or aborted, and nothing is still under way.
+    /// Returns whether every run ended by itself: none was stopped or aborted, and none is still active.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.runs.iter().all(|run| !matches!(run.end, None | Some(RunEnd::Cut | RunEnd::Aborted)))
@@ -89,18 +89,17 @@ impl Drained {
 }
 
 impl Runner {
-    /// Comes to rest: takes no new runs, lets those under way end until the deadline, and stops the rest.
+    /// Drains the Runner: refuses new runs, waits for active ones until the deadline, and stops the rest.
     ///
-    /// From the call on, every run that begins through this Runner or a clone fails with
-    /// [`RunError::Draining`](crate::RunError::Draining); that is never taken back. Answers and resumes are runs, too.
-    /// Reading, following, rewinding and forking go on. Then close the Runner.
+    /// From this call on, every run that begins through this Runner or a clone fails with
+    /// [`RunError::Draining`](crate::RunError::Draining), answers and resumes included. This cannot be undone. Reading,
+    /// following, rewinding and forking still work. Close the Runner afterwards.
     ///
-    /// A run that is read by someone is stopped like a detached one, but only moves when its reader asks for its next
-    /// event; one that nobody reads is not waited for longer than the grace. The waits are the Runner's clock's. ADK has
-    /// no such call.
+    /// A run with a reader makes progress only while its reader polls it; a run that is not polled ends the drain after the
+    /// grace period. All waits use the Runner's clock. ADK has no such call.
     ///
     /// # Cancel safety
-    /// When the future is dropped, new runs stay refused and those under way go on.
+    /// When the future is dropped, new runs stay refused and active ones continue.
     pub async fn drain(&self, options: impl Into<DrainOptions>) -> Drained {
         let options = options.into();
         let runs = self.parts.active.drain();
@@ -118,10 +117,10 @@ impl Runner {
         Drained { runs }
     }
 
-    /// Waits until all runs have ended, but no longer than `at_most`; whether they have.
+    /// Waits at most `at_most` until all runs have ended; returns whether they have.
     async fn all_ended(&self, runs: &[Arc<ActiveRun>], at_most: Duration) -> bool {
         let ended = std::pin::pin!(join_all(runs.iter().map(|run| run.ended())));
-        // The runs are asked first: what has ended by now counts.
+        // The runs are polled first, so that those that have already ended count.
         select(ended, self.parts.services.clock.sleep(at_most)).await;
         runs.iter().all(|run| run.end().is_some())
     }

@@ -1,4 +1,4 @@
-//! [`Driver`]: what polls a run, from the request to the end, inside the span of its invocation.
+//! [`Driver`]: polls a run from the request to the end, inside the span of its invocation.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -23,9 +23,9 @@ use crate::{RunError, RunRequest};
 /// Polls a run: opens and begins the invocation, drives it, and reports its failure to the plugins.
 pub(crate) struct Driver {
     phase: Phase,
-    /// `None` before the invocation is known, and for a run that has joined another one.
+    /// `None` before the invocation is known, and for a run that joined another one.
     span: Option<RunSpan>,
-    /// Behind the stream: it is dropped when nothing runs any more.
+    /// Declared after the stream so that it is dropped when nothing runs any more.
     registration: Registration,
 }
 
@@ -38,11 +38,11 @@ enum Phase {
 /// A run whose invocation is known.
 struct Started {
     span: Option<RunSpan>,
-    /// `None` when all of it was recorded before.
+    /// `None` when the recorded result is all there is to return.
     phase: Option<Phase>,
 }
 
-/// Why a run did not begin.
+/// The error of a run that did not begin.
 struct Failure {
     error: RunError,
     span: Option<RunSpan>,
@@ -115,7 +115,7 @@ impl Driver {
                 Phase::Running { stream, ic } => {
                     let polled = ready!(RunSpan::within(span.as_ref(), || stream.as_mut().poll_next(cx)));
                     match (polled, ic.take()) {
-                        // The nodes are cancelled first.
+                        // Replacing the phase cancels the nodes before the plugins are notified.
                         (Some(Err(error)), Some(ic)) => self.phase = Phase::Failing(Box::pin(report(ic, error))),
                         (polled, known) => {
                             *ic = known;
@@ -158,7 +158,7 @@ impl PollRun for Driver {
     }
 }
 
-/// The place of a run among those that are under way, from its first poll to its end.
+/// The registration of a run among the active ones, from its first poll to its end.
 struct Registration {
     parts: Arc<RunnerParts>,
     run: Arc<ActiveRun>,
@@ -173,7 +173,7 @@ enum RegistrationState {
 }
 
 impl Registration {
-    /// Takes the run in, if it has not begun.
+    /// Registers the run, unless it has begun.
     fn enter(&mut self) -> Result<(), RunError> {
         if self.state == RegistrationState::New {
             self.state = RegistrationState::Registered;
@@ -185,10 +185,10 @@ impl Registration {
         Ok(())
     }
 
-    /// Takes the run out, because it has ended, with an error or without.
+    /// Removes the run, which has ended, possibly with an error.
     fn end(&mut self, error: Option<&RunError>) {
         self.state = RegistrationState::Removed;
-        // First this, then the news: who hears of the end may start another run.
+        // Removed before the end is published: a waiting caller may start another run at once.
         self.parts.active.leave(&self.run);
         match error {
             Some(error) => self.run.fail(error),

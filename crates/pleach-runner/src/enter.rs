@@ -1,4 +1,4 @@
-//! A run takes its place among those of its session, or joins the one that has its invocation.
+//! Admits a run to its session, or joins it to the active run of the same invocation.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::registry::Admission;
 use crate::{RunError, RunRequest};
 
 impl RunnerParts {
-    /// Takes a place among the runs of the session, or joins the one that has the invocation.
+    /// Admits a run to the session, or joins it to the run that has the requested invocation.
     pub(crate) async fn enter_session(
         &self,
         request: &RunRequest,
@@ -42,7 +42,7 @@ impl RunnerParts {
         }
     }
 
-    /// Claims the session for a run; one that is queued waits until nothing keeps the session busy.
+    /// Admits a run to the session. A queued run waits until the session is not busy.
     ///
     /// # Errors
     /// [`RunError::Busy`], and [`RunError::Aborted`] when the run is stopped while it waits.
@@ -58,7 +58,7 @@ impl RunnerParts {
                 }
             }
             match self.active.admit(run, key) {
-                // A detached run has begun between the two.
+                // A detached run has begun in between.
                 Err(RunError::Busy { .. }) => {}
                 admission => return admission,
             }

@@ -1,15 +1,15 @@
-//! Why a run ended without its result.
+//! [`RunError`]: why a run ended without its result.
 
 use pleach_artifact::ArtifactError;
 use pleach_context::{ChildFailure, DeadEnd, NodeError};
 use pleach_core::{EventId, InvocationId, NodePath, Question, SessionKey};
 use pleach_session::SessionError;
 
-/// Why a run ended without its result. Everything that was handed out before is stored.
+/// Why a run ended without its result. All events that the run yielded before are stored.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
-    /// There is no such session, and it is not created on demand.
+    /// The session does not exist and is not created on demand.
     #[error("session not found: {0}; create it first, or check the app, user and session ids")]
     SessionNotFound(SessionKey),
     /// Sessions of several users have this id: name the user, too.
@@ -28,7 +28,7 @@ pub enum RunError {
         /// The session id.
         id: String,
     },
-    /// The message cannot be taken; nothing was stored.
+    /// The message is not acceptable; nothing was stored.
     // R904, R1104
     #[error("{0}; nothing was stored")]
     Message(NodeError),
@@ -48,8 +48,8 @@ pub enum RunError {
         /// The invocations that wait.
         invocations: Vec<InvocationId>,
     },
-    /// A run that took an earlier answer to the question has completed, so another answer cannot count any more; or the
-    /// question is not open although only an open one was to be answered. Nothing was stored.
+    /// A run that used an earlier answer has completed, so another answer would have no effect; or the question is not open
+    /// and [`AnswerOptions::only_if_open`](crate::AnswerOptions::only_if_open) is set. Nothing was stored.
     #[error(
         "question '{id}' of invocation {invocation} is answered already: to answer it otherwise, rewind the session to before the invocation"
     )]
@@ -59,7 +59,7 @@ pub enum RunError {
         /// The invocation that asked.
         invocation: InvocationId,
     },
-    /// The invocation was aborted, which ended it: it takes no answers and cannot be resumed. Nothing was stored.
+    /// The invocation was aborted: it takes no answers and cannot be resumed. Nothing was stored.
     #[error("invocation {invocation} was aborted and is over: send a message to start a new one")]
     InvocationAborted {
         /// The invocation.
@@ -73,7 +73,7 @@ pub enum RunError {
         /// The Runner's app.
         app: String,
     },
-    /// The session has no event of this invocation: nothing to resume or to rewind. A rewound invocation has none to resume.
+    /// The session has no event of this invocation. A rewound invocation has none that could be resumed.
     #[error(
         "session {session} has no invocation '{invocation}': take the id from an event of the session that was not rewound"
     )]
@@ -113,7 +113,7 @@ pub enum RunError {
         /// What does not fit.
         reason: String,
     },
-    /// The session service failed; the event it was given is not stored unless the error says so.
+    /// The session service failed. The event of the failed append is not stored, unless the error states otherwise.
     ///
     /// [`SessionError::Stale`] means that another invocation, in this process or another one, has appended to the session
     /// meanwhile. A run that could not even store its message has stored nothing; one that loses later keeps what it has
@@ -129,7 +129,7 @@ pub enum RunError {
     /// A node failed; its error event is stored.
     #[error("{path} failed with {}: {}", .error.class(), .error.with_causes())]
     Node {
-        /// What it failed with.
+        /// The error.
         error: NodeError,
         /// The run that failed.
         path: NodePath,
@@ -137,24 +137,24 @@ pub enum RunError {
     /// The run waits for a person: these questions are open.
     #[error("the run waits for answers to {}: give them with `Runner::answer`", ids(.0))]
     Waiting(Vec<Question>),
-    /// The run's output is not of the wanted type.
+    /// The run's output does not fit the requested type.
     #[error("the output of the run does not fit the type that was asked for: {}; ask for the type that the root node returns", .0.with_causes())]
     Output(NodeError),
-    /// The run ended without an output: its last node gave none.
+    /// The run ended without an output: its terminal node returned none.
     #[error("the run gave no output: its last node returned nothing; return a value from it, or read the run's events")]
     NoOutput,
-    /// The run ended without an output, because branches ended before a last node of the graph.
+    /// The run ended without an output, because branches ended before a terminal node of the graph.
     #[error("the run gave no output: {}", dead_ends(.0))]
     DeadEnd(Vec<DeadEnd>),
-    /// A detached run is under way in the session: follow it, wait for its end, or abort it. Nothing was stored.
+    /// A detached run is active in the session: follow it, wait for its end, or abort it. Nothing was stored.
     #[error("session {session} is busy with a detached run{}: wait for its end, or abort it; nothing was stored", of(.invocation))]
     Busy {
         /// The session.
         session: SessionKey,
-        /// The invocation that is under way, once its message is stored.
+        /// The active invocation, once its message is stored.
         invocation: Option<InvocationId>,
     },
-    /// The invocation was started with another message; nothing was stored.
+    /// The invocation was started with a different message; nothing was stored.
     #[error(
         "invocation {invocation} of session {session} was started with another message: send that one again, or start a \
          new invocation under another id"
@@ -165,8 +165,8 @@ pub enum RunError {
         /// The invocation.
         invocation: InvocationId,
     },
-    /// A message was sent under the id of an invocation that has begun and not ended, and is not under way in this Runner:
-    /// another process runs it, or it was cut off. Nothing was run or stored.
+    /// The message names an invocation that has begun, has not ended and is not active in this Runner: another process runs it,
+    /// or it was interrupted. Nothing was run or stored.
     #[error(
         "invocation {invocation} of session {session} has begun and not ended: wait for the process that runs it, or \
          resume it if there is none"
@@ -180,7 +180,7 @@ pub enum RunError {
     /// The Runner is being drained and takes no new runs. Nothing was stored.
     #[error("the runner is being drained and takes no new runs: start the run in another process")]
     Draining,
-    /// The run has failed, and this caller shares it or follows it: the class and the text of the error that its first caller got.
+    /// The run has failed, and this caller joined or follows it. Its first caller received the error itself.
     #[error("{message}")]
     Followed {
         /// The class of the error.
@@ -188,10 +188,10 @@ pub enum RunError {
         /// Its text.
         message: String,
     },
-    /// Several things failed while the Runner was closed; everything else is closed.
+    /// Several parts failed to close; everything else is closed.
     #[error("closing failed: {}", texts(.0))]
     Close(Vec<RunError>),
-    /// The run was stopped before it ended.
+    /// The run was stopped before its end.
     #[error("the run was aborted: send a message to start a new one")]
     Aborted,
 }
@@ -217,12 +217,12 @@ fn of(invocation: &Option<InvocationId>) -> String {
     invocation.as_ref().map(|id| format!(" of invocation {id}")).unwrap_or_default()
 }
 
-/// How many ids an error shows.
+/// The maximum number of ids in an error.
 const SHOWN_IDS: usize = 10;
-/// How many characters of an id an error shows.
+/// The maximum number of characters of an id in an error.
 const SHOWN_CHARS: usize = 80;
 
-/// The ids of open questions for an error.
+/// Returns the ids of open questions for an error.
 pub(crate) fn open_ids(open: &[Question]) -> Vec<String> {
     open.iter().take(SHOWN_IDS).map(|question| question.id.clone()).collect()
 }
@@ -255,7 +255,7 @@ pub(crate) fn quoted(ids: &[String]) -> String {
     shown.join(", ")
 }
 
-// The causes are in the text, so there is no `source()`.
+// The text contains the causes, so there is no `source()`.
 impl From<ChildFailure> for RunError {
     fn from(failure: ChildFailure) -> Self {
         Self::Node { error: failure.error, path: failure.path }
@@ -275,7 +275,7 @@ impl From<ArtifactError> for RunError {
 }
 
 impl RunError {
-    /// The class of the error: ADK's name for it, or that of the failed node's error.
+    /// Returns the class of the error: ADK's name, or the class of the failed node's error.
     #[must_use]
     pub fn code(&self) -> &str {
         match self {
@@ -307,7 +307,7 @@ impl RunError {
         }
     }
 
-    /// The text of the error without the run that failed: what ADK's exception says.
+    /// Returns the text of the error without the path of the failed run, as in ADK's exception.
     #[must_use]
     pub fn message(&self) -> String {
         match self {
@@ -321,7 +321,7 @@ impl RunError {
         }
     }
 
-    /// The error for another caller of the same run: the same one, or its class and text.
+    /// Returns the error for another caller of the same run: a copy, or its class and text.
     pub(crate) fn shared(&self) -> Self {
         match self {
             Self::Node { error, path } => Self::Node { error: error.clone(), path: path.clone() },
@@ -343,7 +343,7 @@ impl RunError {
         }
     }
 
-    /// The error as plugins see it.
+    /// Returns the error as plugins receive it.
     pub(crate) fn to_node_error(&self) -> NodeError {
         match self {
             Self::Message(error) | Self::Plugin(error) | Self::Node { error, .. } | Self::Output(error) => {

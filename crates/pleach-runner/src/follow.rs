@@ -1,4 +1,4 @@
-//! Following a run from outside: what is stored, then what comes.
+//! [`Follow`]: reads a session's log and the events of its active run.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -21,35 +21,35 @@ use crate::parts::{RunnerParts, check_ids};
 use crate::registry::LaterRuns;
 use crate::{FollowOptions, RunError, RunEvent, SessionRef};
 
-/// How the run that a [`Follow`] reads stands.
+/// The status of the run that a [`Follow`] reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FollowStatus {
-    /// No run of the session was under way in this Runner: the stream gives what was stored and ends. A run may have
-    /// ended before, or be under way in another process; following again from the last event shows what it has stored.
+    /// No run of the session was active in this Runner: the stream yields the stored events and ends. A run may have ended
+    /// before or be active in another process; follow again from the last event to see what it has stored since.
     NotHere,
-    /// A run is under way.
+    /// A run is active.
     Running,
-    /// The run has ended. The stream may still have events of it.
+    /// The run has ended. The stream may still hold events of it.
     Ended(RunEnd),
 }
 
-/// The log of a session as a stream: what is stored behind an event, then what a run under way adds, until it ends.
+/// The log of a session as a stream: the events stored after a given one, then those of the active run until it ends.
 ///
-/// Every event that is stored comes exactly once and in the order of the log, the user's message and summaries
-/// among them; [`FollowOptions`] says which are left out. In between come the streaming fragments (`is_partial`) of the
-/// run, unless the follower was too slow for them. If the run fails, the last item is [`RunError::Followed`].
+/// The stream yields every stored event exactly once and in the order of the log, including the user's message and
+/// summaries; [`FollowOptions`] selects the events. The run's streaming fragments (`is_partial`) come in between, unless
+/// the follower is too slow for them. If the run fails, the last item is [`RunError::Followed`].
 ///
-/// The run does not wait for its followers, and keeps a fixed number of events for all of them together. A follower that
-/// is farther behind goes on from the store.
+/// The run does not wait for its followers and buffers a fixed number of events for all of them. A follower that falls
+/// further behind reads the store.
 ///
 /// # Cancel safety
-/// Dropping it has no effect on the run. `next` can be dropped and called again.
+/// Dropping the stream has no effect on the run. A dropped `next` can be called again.
 // R1150
 #[must_use = "a follower does nothing unless its events are read"]
 pub struct Follow {
     stream: Pin<Box<dyn Stream<Item = Result<RunEvent, RunError>> + Send>>,
-    /// The run that is followed; another one behind a pause.
+    /// The followed run; replaced by a later one after a pause.
     run: Arc<Mutex<Option<Arc<ActiveRun>>>>,
 }
 
@@ -58,18 +58,19 @@ impl Follow {
         self.run.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The next event; `None` at the end.
+    /// Returns the next event, or `None` at the end.
     ///
     /// # Errors
-    /// [`RunError::Followed`] when the run failed; [`RunError::Session`] when the store could not be read; nothing follows.
+    /// [`RunError::Followed`] when the run failed; [`RunError::Session`] when the store could not be read. The stream ends after an
+    /// error.
     ///
     /// # Cancel safety
-    /// An event whose `next` was dropped comes with the following call.
+    /// Dropping the future loses no event: the next call returns it.
     pub async fn next(&mut self) -> Option<Result<RunEvent, RunError>> {
         std::future::poll_fn(|cx| self.stream.as_mut().poll_next(cx)).await
     }
 
-    /// How the run stands that is followed.
+    /// Returns the status of the followed run.
     #[must_use]
     pub fn status(&self) -> FollowStatus {
         match self.run().map(|run| run.end()) {
@@ -79,7 +80,7 @@ impl Follow {
         }
     }
 
-    /// The invocation that is followed, if a run of the session was under way.
+    /// Returns the followed invocation, if a run of the session was active.
     #[must_use]
     pub fn invocation_id(&self) -> Option<InvocationId> {
         self.run()?.invocation()
@@ -101,7 +102,7 @@ impl fmt::Debug for Follow {
 }
 
 impl RunnerParts {
-    /// Follows the run of a session, and its log.
+    /// Follows the log of a session and its active run.
     pub(crate) async fn follow_session(
         self: &Arc<Self>,
         session: &SessionRef,
@@ -112,13 +113,13 @@ impl RunnerParts {
         }
         let key = self.session_key(session).await?;
         check_ids(&key)?;
-        // Before a run is looked for: none is missed.
+        // Watched before the active run is looked up, so that no run is missed.
         let later = options.across_pauses.then(|| self.active.watch(&key));
         let run = self.active.of(&key);
         self.follow_log(&key, run, later, options).await
     }
 
-    /// Follows a run that has found its session.
+    /// Follows a run whose session is known.
     pub(crate) async fn follow_run(
         self: &Arc<Self>,
         run: &Arc<ActiveRun>,
@@ -135,7 +136,7 @@ impl RunnerParts {
         later: Option<LaterRuns>,
         options: FollowOptions,
     ) -> Result<Follow, RunError> {
-        // First listen, then read: what is stored in between comes both ways and is recognised by its id.
+        // Subscribes before it reads: an event stored in between arrives twice and is recognised by its id.
         let feed = run.as_ref().and_then(|run| run.subscribe());
         let mut session = self.load_all(key).await?;
         let start = match &options.after {
@@ -159,7 +160,7 @@ impl RunnerParts {
         Ok(Follow { stream: Box::pin(follow(source, session.events, feed)), run: followed })
     }
 
-    /// What was appended behind an event; `None` where that is what comes behind it in the session.
+    /// Returns the events appended after an event, or `None` when the order in the loaded session is the order of appends.
     async fn behind(&self, key: &SessionKey, after: Option<&EventId>) -> Result<Option<Session>, RunError> {
         let sessions = &self.services.sessions;
         let Some(after) = after else { return Ok(None) };
@@ -171,24 +172,24 @@ impl RunnerParts {
     }
 }
 
-/// A reader's place in the log.
+/// A reader's position in the log.
 ///
-/// Compares ids and not times: a node, another program or another clock may give an event any time.
+/// Compares ids and not times, because a node, another program or another clock may give an event any time.
 struct Log {
     sessions: Arc<dyn SessionService>,
-    /// Where the store was read last.
+    /// The head of the last read of the store.
     head: SessionHead,
-    /// The events of the log that the reader has, or did not ask for.
+    /// The ids of the events that the reader has received or skipped.
     known: HashSet<EventId>,
 }
 
 impl Log {
-    /// Whether the reader does not have this event yet; it has it from now on.
+    /// Marks an event as received; returns whether it is new.
     fn take(&mut self, event: &Event) -> bool {
         self.known.insert(event.id().clone())
     }
 
-    /// Reads what was stored since the store was read last.
+    /// Reads the events stored since the last read.
     async fn catch_up(&mut self) -> Result<Vec<Arc<Event>>, RunError> {
         let gone = || RunError::SessionNotFound(self.head.key().clone());
         let session: Session = match self.sessions.events_since(&self.head).await?.ok_or_else(gone)? {
@@ -203,12 +204,12 @@ impl Log {
     }
 }
 
-/// What a follower reads.
+/// The sources of a follower's events.
 struct Source {
     parts: Arc<RunnerParts>,
     log: Log,
     run: Arc<Mutex<Option<Arc<ActiveRun>>>>,
-    /// The runs that begin later, where the follower continues across pauses.
+    /// The runs that begin later, for a follower that continues across pauses.
     later: Option<LaterRuns>,
     options: FollowOptions,
 }
@@ -218,7 +219,7 @@ impl Source {
         self.run.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What has come by now, without what the log has: first what the store has to tell because the run was too fast.
+    /// Returns what has arrived by now: events that the channel dropped and the store still has, and then those in the channel.
     async fn arrived(
         &mut self,
         feed: &mut Receiver<RunEvent>,
@@ -233,12 +234,12 @@ impl Source {
         }
     }
 
-    /// The events that have come, behind the last one that the log has; `None` when some were lost.
+    /// Returns the received events after the last one that the log contains, or `None` when the channel dropped some.
     fn drain(&mut self, feed: &mut Receiver<RunEvent>) -> Option<VecDeque<RunEvent>> {
         let mut come = VecDeque::new();
         loop {
             match feed.try_recv() {
-                // A fragment before an event that the log has is old.
+                // Fragments before an event of the log are outdated.
                 Ok(event) if !event.is_partial() && self.log.known.contains(event.id()) => come.clear(),
                 Ok(event) => come.push_back(event),
                 Err(TryRecvError::Lagged(_)) => return None,
@@ -247,13 +248,13 @@ impl Source {
         }
     }
 
-    /// Whether the follower continues behind the end of the run.
+    /// Returns whether the follower continues after the end of the run.
     fn continues(&self) -> bool {
         let end = self.run().and_then(|run| run.end());
         self.options.across_pauses && matches!(end, None | Some(RunEnd::Waiting))
     }
 
-    /// Waits until a run of this Runner has begun in the session, or until it is time to look what others have stored.
+    /// Waits until a run of this Runner begins in the session, or until it is time to read what other processes have stored.
     async fn pause(&mut self) -> Option<Receiver<RunEvent>> {
         let sleep = self.parts.services.clock.sleep(self.options.poll_interval);
         let later = self.later.as_mut()?;
@@ -284,7 +285,7 @@ fn follow(
                 }
             }
             let mut lagged = false;
-            // Without it the run has ended before anything could be missed.
+            // Without a channel the run has ended, and the store has all its events.
             'feed: while let Some(events) = &mut feed {
                 let (missed, mut come) = match source.arrived(events, lagged).await {
                     Ok(arrived) => arrived,

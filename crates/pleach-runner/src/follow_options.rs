@@ -1,26 +1,25 @@
-//! [`FollowOptions`]: what a follower wants to see, and for how long.
+//! [`FollowOptions`]: which events a follower receives, and for how long.
 
 use std::time::Duration;
 
 use pleach_context::engine::notes_completed_runs;
 use pleach_core::{Event, EventId, OutputFor};
 
-/// What a follower sees, and when it ends.
+/// Which events a follower receives, and when it ends.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct FollowOptions {
-    /// The id of the last complete event that the client has; from the beginning without one.
+    /// The id of the last complete event that the client has; `None` starts from the beginning.
     pub after: Option<EventId>,
-    /// Whether the follower continues when the run waits for answers, or none is under way: it then shows the runs that
-    /// begin in this Runner, and what other processes store. It ends when a run of this Runner ends otherwise.
+    /// Whether the follower continues when the run waits for answers or no run is active. It then yields the events of runs
+    /// that begin in this Runner and those that other processes store, until a run of this Runner ends other than by waiting.
     pub across_pauses: bool,
-    /// How often such a follower looks what other processes have stored, by the Runner's clock.
+    /// How often such a follower reads what other processes have stored, by the Runner's clock.
     pub poll_interval: Duration,
-    /// Whether checkpoints are shown: the events of resumable apps that only note how far a run is, with `agent_state`,
-    /// `end_of_agent` or the runs that have completed.
+    /// Whether checkpoints are yielded: the events of resumable apps that only record progress, with `agent_state`,
+    /// `end_of_agent` or completed runs.
     pub checkpoints: bool,
-    /// Whether echoes are shown: the outputs of nodes that a workflow repeats in their place, as a resume in a resumable app
-    /// does.
+    /// Whether echoes are yielded: events in which a workflow of a resumable app repeats the output of a node.
     pub echoes: bool,
 }
 
@@ -37,13 +36,13 @@ impl Default for FollowOptions {
 }
 
 impl FollowOptions {
-    /// From the beginning of the log to the end of the run, without checkpoints and echoes.
+    /// Returns the default options: from the beginning of the log to the end of the run, without checkpoints and echoes.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Begins behind this event.
+    /// Starts after this event.
     #[must_use]
     pub fn after(mut self, event: impl Into<Option<EventId>>) -> Self {
         self.after = event.into();
@@ -57,21 +56,21 @@ impl FollowOptions {
         self
     }
 
-    /// Sets how often the store is looked at during a pause: one second unless set.
+    /// Sets how often the store is read during a pause: one second by default.
     #[must_use]
     pub fn poll_interval(mut self, interval: Duration) -> Self {
         self.poll_interval = interval;
         self
     }
 
-    /// Sets whether checkpoints are shown.
+    /// Sets whether checkpoints are yielded.
     #[must_use]
     pub fn checkpoints(mut self, yes: bool) -> Self {
         self.checkpoints = yes;
         self
     }
 
-    /// Sets whether echoes are shown.
+    /// Sets whether echoes are yielded.
     #[must_use]
     pub fn echoes(mut self, yes: bool) -> Self {
         self.echoes = yes;
@@ -83,7 +82,7 @@ impl FollowOptions {
     }
 }
 
-/// Whether the event only notes how far a run is.
+/// Returns whether the event only records progress.
 pub(crate) fn is_checkpoint(event: &Event) -> bool {
     let actions = event.actions();
     let notes = actions.agent_state().is_some() || actions.end_of_agent().is_some() || notes_completed_runs(event);
@@ -91,7 +90,7 @@ pub(crate) fn is_checkpoint(event: &Event) -> bool {
     notes && !says && actions.state_delta().is_empty() && actions.route().is_none()
 }
 
-/// Returns whether a workflow repeats the output of one of its nodes: only the node's own events name their receivers.
+/// Returns whether the event repeats a node's output. Only the node's own events name the runs whose output it is.
 fn is_echo(event: &Event) -> bool {
     let path = event.path();
     let of_child = path.parent().is_some_and(|parent| parent.name() == event.author());

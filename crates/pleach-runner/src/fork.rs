@@ -1,4 +1,4 @@
-//! Going on from the middle of a session in a new one.
+//! Forks a session at one of its events.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,30 +12,29 @@ use crate::parts::RunnerParts;
 use crate::{RunError, Runner};
 
 impl Runner {
-    /// Copies a session as it was right after one of its events into a new session of the same user, and returns that.
+    /// Copies a session, as it was right after one of its events, to a new session of the same user, and returns the new one.
     ///
-    /// The new session has the events that counted then, with their ids, times and invocations. So where the event
-    /// lies in the middle of an invocation, [`Runner::resume`] goes on with it there, and questions that were open can be
-    /// answered in both sessions. An event that a later rewind took back can be named, too: this is the way to it.
+    /// The new session has the events that were effective then, with their ids, times and invocations. If the event is in the
+    /// middle of an invocation, [`Runner::resume`] continues the invocation in the new session, and open questions can be
+    /// answered in both. The event may also be one that a later rewind has undone.
     ///
-    /// **State.** The session's own keys are as they were after that event. A key that no event has ever changed keeps
-    /// its value; of one that only later events changed nobody knows an earlier value, so it is left out. `app:` and `user:`
-    /// state is shared as it is now: the copies of the events do not set it again.
+    /// **State.** The session's own keys have the values they had after that event. A key that no event changed keeps its
+    /// value; a key that only later events changed is left out, because its earlier value is unknown. `app:` and `user:` state
+    /// is shared and keeps its current values.
     ///
-    /// **Files.** The session's files are copied up to the versions that the copied events tell of; files that no event
-    /// tells of, and references to the old session inside of contents, are not. The user's files are shared.
+    /// **Files.** The session's files are copied up to the versions that the copied events list. Files that no event lists, and
+    /// references to the old session inside contents, are not copied. The user's files are shared.
     ///
-    /// Every event is one append, so the new session fills up while others can already see it. If anything fails it is
-    /// deleted again; a process that dies meanwhile leaves what it has copied. The last update of the new session is the
-    /// time of its last event. ADK has no such call.
+    /// Each event is one append, so others can see the new session while it fills. On an error it is deleted; a process that
+    /// dies meanwhile leaves a partial copy. The new session's last update time is that of its last event. ADK has no such
+    /// call.
     ///
     /// # Errors
     /// [`RunError::SessionNotFound`]; [`RunError::UnknownEvent`]; [`RunError::BlankId`]; [`RunError::Session`] with
     /// `AlreadyExists` when the new id is taken, or when the storage fails; [`RunError::Artifact`].
     ///
     /// # Cancel safety
-    /// The copying goes on in a task of its own when the future is dropped, so the new session is there as a whole or not
-    /// at all.
+    /// When the future is dropped, a task of its own completes the copy, so the new session exists as a whole or not at all.
     ///
     /// # Panics
     /// Without a tokio runtime.
@@ -92,7 +91,7 @@ impl RunnerParts {
         Ok(())
     }
 
-    /// Takes a copy back that could not be finished.
+    /// Deletes an unfinished copy.
     async fn discard(&self, fork: &Session, files: &Files) {
         if let Err(error) = self.services.sessions.delete_session(fork.key()).await {
             tracing::warn!(session = %fork.key(), %error, "an unfinished fork could not be deleted");
@@ -106,7 +105,7 @@ impl RunnerParts {
     }
 }
 
-/// The session's own state that the copies of `live` have to be put on, to give the state after the event at `place`.
+/// Returns the initial state of the fork, which becomes the state after the event at `place` once `live` is applied.
 fn state_before(source: &Session, place: usize, live: &[&Arc<Event>]) -> Map {
     let told: HashSet<&str> =
         source.events.iter().flat_map(|event| event.actions().state_delta().keys()).map(String::as_str).collect();
@@ -124,7 +123,7 @@ fn is_own(key: &str) -> bool {
     Scope::split(key).0 == Scope::Session
 }
 
-/// The session's files that events tell of, with their newest versions.
+/// Returns the session's files that events list, with their newest versions.
 fn newest_versions<'a>(events: &[&'a Arc<Event>]) -> BTreeMap<&'a str, i64> {
     let mut newest = BTreeMap::new();
     for (name, version) in events.iter().flat_map(|event| event.actions().artifact_delta()) {
@@ -136,13 +135,13 @@ fn newest_versions<'a>(events: &[&'a Arc<Event>]) -> BTreeMap<&'a str, i64> {
     newest
 }
 
-/// The files of a session on their way to another one.
+/// The files of a session while they are copied to another one.
 struct Files {
     from: ArtifactScope,
     to: ArtifactScope,
-    /// The names that the new session did not have before.
+    /// The names that the new session did not have before the copy.
     begun: Vec<String>,
-    /// The numbers of the copied versions, by name, where they are others than those of the originals.
+    /// The version numbers of copies that differ from the originals, by name and original number.
     renumbered: BTreeMap<String, BTreeMap<i64, i64>>,
 }
 
@@ -172,7 +171,7 @@ impl Files {
         Ok(())
     }
 
-    /// The event as the new session stores it: without shared state, and with the versions of the copied files.
+    /// Returns the event as the new session stores it: without shared state, and with the version numbers of the copies.
     fn copied(&self, event: &Arc<Event>) -> Arc<Event> {
         let mut copy = Arc::clone(event);
         if !event.actions().state_delta().keys().all(|key| is_own(key)) {

@@ -1,4 +1,4 @@
-//! [`Invocation`]: the order of things in one run, from the message to the end.
+//! [`Invocation`]: the steps of one run, from the message to the end.
 // R1103, R1107, R1108, R1130
 
 use std::sync::Arc;
@@ -28,15 +28,14 @@ pub(crate) struct Invocation {
     pub(crate) input: NodeInput,
     /// The stored event of the message.
     pub(crate) user_event: Option<Arc<Event>>,
-    /// What a resume holds back.
+    /// Drops what a resume would only repeat.
     pub(crate) repeats: RepeatFilter,
 }
 
 impl Invocation {
-    /// Runs the root node: stores each event, hands it out, and then lets its node continue. Leaves on `run` how the
-    /// invocation has ended.
+    /// Runs the root node: stores each event, yields it, and then lets its node continue. Sets the outcome on `run`.
     ///
-    /// Dropping the stream cancels what runs.
+    /// Dropping the stream cancels the nodes.
     pub(crate) fn run(self, parts: Arc<RunnerParts>, run: Arc<ActiveRun>) -> impl Stream<Item = Item> + Send {
         let Self { ic, engine, mut store, input, user_event, mut repeats } = self;
         try_stream! {
@@ -58,7 +57,7 @@ impl Invocation {
                         }
                         let Stored { shown, original } = root.drive_while(store.take(&ic, event)).await?;
                         yield Shown::event(shown);
-                        // What several lanes have queued meanwhile may be dropped (R1130).
+                        // Events that other lanes have queued meanwhile are dropped (R1130).
                         if must_stop(&ic, &run) {
                             break 'run;
                         }
@@ -97,7 +96,7 @@ impl Invocation {
             ic.engine().services().plugins.after_run(&ic).await.map_err(RunError::Plugin)?;
             if let (Some(config), true) = (&parts.compaction, succeeded && store.has_stored() && !must_stop(&ic, &run)) {
                 run.set_summing_up();
-                // An abort leaves the summary to a later invocation.
+                // After an abort a later invocation makes the summary.
                 let compacting = std::pin::pin!(config.compact(&ic, &mut store));
                 future::select(compacting, std::pin::pin!(stopped(&ic, &run))).await;
             }
@@ -105,7 +104,7 @@ impl Invocation {
     }
 }
 
-/// The event of a run that a plugin ended before it began.
+/// Returns the event with which a plugin ends the run before the root node starts.
 fn early_exit(ic: &InvocationContext, content: Content) -> Event {
     let mut event = Event::from_author("model").with_content(content);
     event.set_invocation_id(ic.invocation_id().clone());

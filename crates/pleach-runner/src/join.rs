@@ -1,4 +1,4 @@
-//! Joining a run that is under way under the same invocation id.
+//! Joins an active run with the same invocation id.
 
 use std::future::Future as _;
 use std::pin::pin;
@@ -12,14 +12,14 @@ use crate::active::ActiveRun;
 use crate::outcome::Outcome;
 use crate::seat::Item;
 
-/// A caller's share of a run that another caller has begun. Dropping it leaves the run.
+/// A joined caller's place among the readers of a run. Dropping it leaves the run.
 pub(crate) struct Share {
     leader: Arc<ActiveRun>,
     reader: u32,
 }
 
 impl Share {
-    /// `None` when the run is over.
+    /// Joins a run, or returns `None` when it has ended.
     pub(crate) fn of(leader: Arc<ActiveRun>) -> Option<Self> {
         let reader = leader.seat.join()?;
         Some(Self { leader, reader })
@@ -36,8 +36,7 @@ impl Drop for Share {
     }
 }
 
-/// Whether a run was begun with another message than the one that wants to join it. A plugin may have replaced what is
-/// known of a run that was resumed.
+/// Returns whether a run was started with a different message than that of the caller that joins it.
 pub(crate) fn differs(leader: &ActiveRun, run: &ActiveRun) -> bool {
     match (leader.message(), run.message()) {
         (Some(first), Some(message)) => first != message,
@@ -45,7 +44,7 @@ pub(crate) fn differs(leader: &ActiveRun, run: &ActiveRun) -> bool {
     }
 }
 
-/// What the caller `run` sees of the run that it has joined.
+/// Returns the stream of the joined run for the caller `run`.
 pub(crate) fn joined(share: Share, run: Arc<ActiveRun>) -> impl Stream<Item = Item> + Send {
     stream! {
         let leader = Arc::clone(share.leader());

@@ -1,8 +1,7 @@
-//! Drives invocations: loads the session, stores the user's message, runs the root node, stores and hands out its
-//! events.
+//! Drives invocations: loads the session, stores the user's message, runs the root node, stores and yields its events.
 //!
-//! This crate owns the order of things in one invocation ([`Runner`], [`Run`]): persist, then yield, then let the node
-//! go on. It runs no node itself (that is `pleach-workflow`) and stores nothing itself (that is a session service).
+//! This crate owns the order of steps in one invocation ([`Runner`], [`Run`]): store an event, yield it, then let its node
+//! continue. Nodes are run by `pleach-workflow`, and events are stored by a session service.
 
 mod abort_events;
 mod active;

@@ -1,4 +1,4 @@
-//! What a user sends.
+//! [`Message`]: a user's message.
 
 use pleach_core::{Content, Part};
 use serde::Serialize;
@@ -8,15 +8,15 @@ use serde::Serialize;
 pub struct Message(Content);
 
 impl Message {
-    /// Data as a message: its JSON, which an `Input<T>` of the first nodes reads.
+    /// Returns a message with data as JSON text, which an `Input<T>` of the first nodes reads.
     ///
-    /// A value that has no JSON form becomes null.
+    /// A value that cannot be written as JSON becomes null.
     pub fn data(value: impl Serialize) -> Self {
         let text = serde_json::to_string(&value).unwrap_or_else(|_| "null".to_owned());
         Self(Content::user(text))
     }
 
-    /// The message as content; its role is always `user`.
+    /// Returns the message as content; the Runner sets its role to `user`.
     // R1103
     #[must_use]
     pub fn into_content(self) -> Content {
@@ -31,12 +31,12 @@ impl<T: Into<pleach_core::Message>> From<T> for Message {
     }
 }
 
-/// A content that is one part.
+/// Returns a user's content of these parts.
 pub(crate) fn of_parts(parts: Vec<Part>) -> Content {
     Content::new("user", parts)
 }
 
-/// Whatever a caller says, a user's message has the role `user`.
+/// Sets the role of a user's message to `user`, whatever role the caller gave it.
 // R1103
 pub(crate) fn as_user(mut content: Content) -> Content {
     content.role = Some("user".into());

@@ -1,4 +1,4 @@
-//! Opening an invocation: the session is found and loaded, and the request is checked against it. Nothing is stored.
+//! Opens an invocation: loads the session and checks the request against it. Nothing is stored.
 // R1103–R1105
 
 use std::sync::Arc;
@@ -22,38 +22,38 @@ use crate::request::Refused;
 use crate::store::Store;
 use crate::{RunError, RunRequest};
 
-/// What a request comes to.
+/// The result of opening a request.
 pub(crate) enum Opened {
-    /// An invocation of its own, and the span that everything else of it belongs to.
+    /// An invocation to begin, and its span.
     Own(Box<Opening>, Span),
-    /// Another caller's run has the invocation.
+    /// Another caller's active run of the same invocation.
     Join(Share),
 }
 
-/// An invocation that a request begins, resumes or starts again. Its session is loaded and the request is checked.
+/// An opened invocation: its session is loaded and its request is checked.
 pub(crate) struct Opening {
     pub(crate) ic: Arc<InvocationContext>,
     pub(crate) engine: Arc<Engine>,
     pub(crate) store: Store,
     pub(crate) message: Option<Content>,
-    /// What the message answers.
+    /// The question that the message answers.
     pub(crate) answered: Option<AnswerTarget>,
     pub(crate) state_delta: Map,
-    /// The stored message that the invocation started with.
+    /// The stored message that started the invocation.
     pub(crate) original: Option<Arc<Event>>,
     pub(crate) history: History,
-    /// Whether events of the invocation are stored.
+    /// Whether the session already has events of the invocation.
     pub(crate) resumes: bool,
-    /// What a resume holds back.
+    /// Drops what a resume would only repeat.
     pub(crate) repeats: RepeatFilter,
 }
 
-/// A request's message, as its session takes it.
+/// A request's message after the checks.
 #[derive(Default)]
 struct Checked {
     message: Option<Content>,
     answered: Option<AnswerTarget>,
-    /// The history of the invocation that is answered, where the check has read it.
+    /// The history of the answered invocation, if the check has read it.
     history: Option<History>,
 }
 
@@ -61,8 +61,7 @@ impl RunnerParts {
     /// Finds and loads the session, and checks the request.
     ///
     /// # Errors
-    /// No such session, a session that is busy, an unknown or aborted invocation, a message that cannot be taken, an answer that
-    /// does not fit.
+    /// An unknown or busy session, an unknown or aborted invocation, an unacceptable message, or an answer that does not fit.
     pub(crate) async fn open(&self, request: RunRequest, run: &Arc<ActiveRun>) -> Result<Opened, RunError> {
         let key = self.session_key(&request.session).await?;
         check_ids(&key)?;
@@ -72,7 +71,7 @@ impl RunnerParts {
                 None => SessionError::Unstorable { key, field: fault.field, reason: fault.reason }.into(),
             });
         }
-        // Before the session is loaded: behind a run that is just ending the newcomer sees all of it.
+        // Admitted before the session is loaded, so that a run that is just ending is visible as a whole.
         if let Some(share) = self.enter_session(&request, run, &key).await? {
             return Ok(Opened::Join(share));
         }
@@ -83,7 +82,7 @@ impl RunnerParts {
         // Of a rewound invocation no event counts (R1141).
         let own = known.as_ref().map(|id| effective_events_of(&session.events, id)).unwrap_or_default();
         let (original, resumes) = (first_message(&own), !own.is_empty());
-        // The message that started it gives the recorded end.
+        // Sending the starting message again returns the recorded end, also of an aborted invocation.
         let continues = answered.is_some() || message.is_none();
         if let Some(event) = own.last().filter(|_| continues && is_aborted(&own)) {
             return Err(RunError::InvocationAborted { invocation: event.invocation_id().clone() });
@@ -116,7 +115,7 @@ impl RunnerParts {
         engine: &Arc<Engine>,
     ) -> InvocationSetup {
         InvocationSetup {
-            // The stored key: a backend may know the session without the blanks around its id.
+            // The stored key: a backend may trim the session id.
             session_key: Arc::clone(session.head.shared_key()),
             last_update_time: session.head.last_update_time(),
             invocation_id,
@@ -131,7 +130,7 @@ impl RunnerParts {
         }
     }
 
-    /// Finds what the message answers, and checks it.
+    /// Finds the question that the message answers, and checks the answer.
     fn check(&self, request: &RunRequest, session: &Session) -> Result<Checked, RunError> {
         let Some(message) = request.message.clone().map(as_user) else { return Ok(Checked::default()) };
         if let Some(answer_checks) = &request.answer_checks {
@@ -150,7 +149,7 @@ impl RunnerParts {
 
     async fn load(&self, key: &SessionKey, request: &RunRequest) -> Result<Session, RunError> {
         let sessions = &self.services.sessions;
-        // What an invocation has done is read from its events: a resume needs them all.
+        // A resume reads the invocation's progress from all its events.
         let answers = request.message.as_ref().is_some_and(|message| message.function_responses().next().is_some());
         let resumes = answers || request.invocation_id.is_some();
         let config = if resumes { GetSessionConfig::all() } else { request.config.get_session_config };
@@ -164,7 +163,7 @@ impl RunnerParts {
             .with_session_id(key.session_id.clone())
             .with_create_time(self.services.clock.now());
         match sessions.create_session(create).await {
-            // Another run has created it meanwhile.
+            // A concurrent run has created it.
             Err(SessionError::AlreadyExists(_)) => {
                 let session = sessions.get_session(key, config).await?;
                 session.ok_or_else(|| RunError::SessionNotFound(key.clone()))
@@ -174,13 +173,13 @@ impl RunnerParts {
     }
 }
 
-/// Whether an invocation was aborted, and nothing of it has run since.
+/// Returns whether an invocation was aborted and nothing of it has run since.
 pub(crate) fn is_aborted(own: &[&Arc<Event>]) -> bool {
     let last = own.iter().rev().find(|event| !event.is_from_user());
     last.is_some_and(|event| event.error_code() == Some(ABORTED))
 }
 
-/// The message that started an invocation: its first user event with content that answers nothing.
+/// Returns the message that started an invocation: its first user event with content and without answers.
 fn first_message(own: &[&Arc<Event>]) -> Option<Arc<Event>> {
     let mut users = own.iter().filter(|event| event.is_from_user());
     let message = users.find(|event| event.content().is_some() && event.function_responses().next().is_none());

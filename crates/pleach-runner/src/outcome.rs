@@ -1,4 +1,4 @@
-//! How a run ends: [`Outcome`] with what its output is made from, and the public [`RunEnd`].
+//! How a run ends: [`Outcome`] with the output, and the public [`RunEnd`].
 
 use pleach_context::engine::{Engine as _, NodeEnd, NodeResult};
 use pleach_context::telemetry::SpanEnd;
@@ -13,27 +13,26 @@ use crate::RunError;
 pub enum RunEnd {
     /// The root node has completed.
     Done,
-    /// The root node has completed, but on the way branches ended before a last node: no edge took a route, or a join
-    /// waited in vain.
+    /// The root node has completed, but branches ended before a terminal node: no edge took a route, or a join never ran.
     DoneWithDeadEnds(Vec<DeadEnd>),
     /// It waits for answers.
     Waiting,
     /// It failed.
     Failed {
-        /// The class of the error, as [`RunError::code`] gives it.
+        /// The class of the error: [`RunError::code`].
         code: String,
-        /// Its text, as [`RunError::message`] gives it.
+        /// The text of the error: [`RunError::message`].
         message: String,
     },
-    /// It was aborted: its open calls are answered and it is over.
+    /// It was aborted: its open calls are answered, and it cannot be resumed.
     // R1130
     Aborted,
-    /// It was cut off where it was, by a drop, by [`Run::close`](crate::Run::close) or by a drain. Nothing says so in the
-    /// session, and [`Runner::resume`](crate::Runner::resume) resumes it.
+    /// It was stopped where it was, by a drop, [`Run::close`](crate::Run::close) or a drain. The session does not record that,
+    /// and [`Runner::resume`](crate::Runner::resume) continues it.
     Cut,
 }
 
-/// What only the output of a run is made from.
+/// The internal end of a run, from which its output and [`RunEnd`] are made.
 #[derive(Clone)]
 pub(crate) enum Outcome {
     Done(NodeInput, Vec<DeadEnd>),
@@ -42,7 +41,7 @@ pub(crate) enum Outcome {
 }
 
 impl RunEnd {
-    /// Whether the root node has completed, with or without dead ends.
+    /// Returns whether the root node has completed, with or without dead ends.
     #[must_use]
     pub fn is_done(&self) -> bool {
         matches!(self, Self::Done | Self::DoneWithDeadEnds(_))
@@ -58,7 +57,7 @@ impl Outcome {
             NodeEnd::Interrupted(ids) => {
                 let own = ic.events().into_iter().filter(|event| event.invocation_id() == ic.invocation_id());
                 let mut asked: Vec<Question> = own.flat_map(|event| event.questions()).collect();
-                // Of a question that was asked again the last one counts.
+                // If a question was asked again, the last one counts.
                 asked.reverse();
                 let newest = |id: &String| asked.iter().find(|question| question.id == *id).cloned();
                 Self::Waiting(ids.iter().filter_map(newest).collect())
@@ -66,7 +65,7 @@ impl Outcome {
         }
     }
 
-    /// The public end of a run with this outcome.
+    /// Returns the public end of a run with this outcome.
     pub(crate) fn end(&self, is_closing: bool) -> RunEnd {
         match self {
             Self::Done(_, dead_ends) if dead_ends.is_empty() => RunEnd::Done,
@@ -77,7 +76,7 @@ impl Outcome {
         }
     }
 
-    /// The end of the run's span.
+    /// Returns the end of the run's span.
     pub(crate) fn span_end(&self) -> SpanEnd {
         match self {
             Self::Done(..) => SpanEnd::Completed,
@@ -86,7 +85,7 @@ impl Outcome {
         }
     }
 
-    /// The output, as the type that the caller wants.
+    /// Returns the output as a `T`.
     pub(crate) fn output<T: serde::de::DeserializeOwned>(self) -> Result<T, RunError> {
         match self {
             Self::Done(output, dead_ends) => output.parse().map_err(|error| match output.is_null() {

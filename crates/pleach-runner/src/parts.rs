@@ -1,4 +1,4 @@
-//! [`RunnerParts`]: what a Runner is made of.
+//! [`RunnerParts`]: the parts of a Runner.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::registry::ActiveRuns;
 use crate::trace::OnSpan;
 use crate::{EventsCompactionConfig, RunError, SessionRef};
 
-/// What a Runner is made of. Its clones and its runs share it.
+/// The parts of a Runner, shared by its clones and runs.
 pub(crate) struct RunnerParts {
     pub(crate) app_name: AppName,
     pub(crate) root: Arc<dyn Node>,
@@ -25,12 +25,12 @@ pub(crate) struct RunnerParts {
     pub(crate) closing: Closing,
 }
 
-/// What becomes of the plugins when a Runner is closed.
+/// How the plugins are closed with the Runner.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Closing {
-    /// How long each of them may take.
+    /// The time limit of each plugin.
     pub(crate) limit: Duration,
-    /// Whether they are left open.
+    /// Whether the plugins stay open.
     pub(crate) skip: bool,
 }
 
@@ -41,17 +41,17 @@ impl Default for Closing {
 }
 
 impl RunnerParts {
-    /// Loads a session with all its events; it is never created.
+    /// Loads an existing session with all its events.
     ///
     /// # Errors
-    /// A blank id, no such session, what the session service said.
+    /// A blank id, an unknown session, or an error of the session service.
     pub(crate) async fn load_all(&self, key: &SessionKey) -> Result<Session, RunError> {
         check_ids(key)?;
         let session = self.services.sessions.get_session(key, GetSessionConfig::all()).await?;
         session.ok_or_else(|| RunError::SessionNotFound(key.clone()))
     }
 
-    /// Finds the session that a request names.
+    /// Returns the key of the session that a request names.
     pub(crate) async fn session_key(&self, session: &SessionRef) -> Result<SessionKey, RunError> {
         let id = match session {
             SessionRef::Of(user, id) => return Ok(SessionKey::new(self.app_name.clone(), user.clone(), id.clone())),

@@ -1,9 +1,9 @@
-//! Changing an event by what a plugin returns: only what the returned event sets.
+//! Merges the event that a plugin returns into the original: only fields that the returned event sets.
 // R1110
 
 use pleach_core::{Event, EventActions};
 
-/// Puts what `over` sets onto `event`. Id, invocation and time stay; so does an author that `over` leaves empty.
+/// Sets on `event` the fields that `change` sets. Id, invocation and time stay, and so does the author if `change` has none.
 pub(crate) fn apply_plugin_change(event: &mut Event, mut change: Event) {
     if !change.author().is_empty() {
         event.set_author(change.author().to_owned());
@@ -31,7 +31,7 @@ pub(crate) fn apply_plugin_change(event: &mut Event, mut change: Event) {
     }
     if let Some(metadata) = change.custom_metadata() {
         let mut metadata = metadata.clone();
-        // What the engine noted is not the plugin's to drop.
+        // A plugin must not drop the engine's notes.
         let noted = event.custom_metadata().into_iter().flatten().filter(|(key, _)| key.starts_with("_adk"));
         for (key, value) in noted {
             metadata.entry(key.clone()).or_insert_with(|| value.clone());

@@ -1,26 +1,26 @@
-//! How a caller names a question, and the options of an answer.
+//! [`QuestionRef`] names a question; [`AnswerOptions`] are the options of an answer.
 
 use pleach_core::{InvocationId, Question};
 
-/// A question, by its id, or by the invocation that asked and its id.
+/// A question, by its id or by its invocation and id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum QuestionRef {
-    /// The one open question of the session with this id, else the last one that was asked under it.
+    /// The only open question of the session with this id, or else the last question asked with this id.
     Only(String),
     /// The question of this invocation.
     Of(InvocationId, String),
 }
 
 impl QuestionRef {
-    /// The question's id.
+    /// Returns the question's id.
     #[must_use]
     pub fn id(&self) -> &str {
         let (Self::Only(id) | Self::Of(_, id)) = self;
         id
     }
 
-    /// The invocation, when it is named.
+    /// Returns the invocation, if it is named.
     #[must_use]
     pub fn invocation(&self) -> Option<&InvocationId> {
         match self {
@@ -66,11 +66,11 @@ impl<I: Into<InvocationId>, Q: Into<String>> From<(I, Q)> for QuestionRef {
     }
 }
 
-/// How answers are taken: see [`Runner::answer_with`](crate::Runner::answer_with).
+/// The options of [`Runner::answer_with`](crate::Runner::answer_with).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AnswerOptions {
-    /// Whether an answer to a question that is answered already is an error, even if it is the same.
+    /// Whether answering a question again is an error, even with the same answer.
     pub only_if_open: bool,
     /// Whether to wait for a detached run of the same session instead of failing with
     /// [`RunError::Busy`](crate::RunError::Busy).
@@ -78,21 +78,21 @@ pub struct AnswerOptions {
 }
 
 impl AnswerOptions {
-    /// The options of [`Runner::answer`](crate::Runner::answer): neither is set.
+    /// Returns the options of [`Runner::answer`](crate::Runner::answer): none is set.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets whether an answer to a question that is answered already is an error, even if it is the same.
+    /// Sets whether answering a question again is an error, even with the same answer.
     #[must_use]
     pub fn only_if_open(mut self, yes: bool) -> Self {
         self.only_if_open = yes;
         self
     }
 
-    /// Sets whether to wait for the end of a detached run that keeps the session busy. Waiting answers take their turns in
-    /// the order in which their runs were first polled; dropping a run gives its turn up.
+    /// Sets whether to wait for the end of a detached run that keeps the session busy. Waiting answers are processed in the
+    /// order in which their runs were first polled; dropping a run removes it from the queue.
     #[must_use]
     pub fn queue(mut self, yes: bool) -> Self {
         self.queue = yes;
@@ -100,7 +100,7 @@ impl AnswerOptions {
     }
 }
 
-/// What [`Runner::answer`](crate::Runner::answer) adds to a message with answers.
+/// The checks that [`Runner::answer`](crate::Runner::answer) requests for a message with answers.
 #[derive(Clone, Debug)]
 pub(crate) struct AnswerChecks {
     /// The questions, in the order of the message's parts.

@@ -1,4 +1,4 @@
-//! The recorded result of an invocation that is started again: nothing of it is run, and nothing is stored.
+//! Returns the recorded result of an invocation that is started again, without running or storing anything.
 
 use std::sync::Arc;
 
@@ -16,13 +16,13 @@ use crate::outcome::Outcome;
 use crate::parts::RunnerParts;
 use crate::root_driver::{RootDriver, must_stop};
 
-/// Leaves on `run` how the invocation has ended, as history says.
+/// Sets on `run` the outcome that history records.
 ///
-/// The root node is replayed behind a closed gate: if one of its bodies would have to run, the invocation has not ended.
+/// The root node is replayed with the work gate closed: if a body would have to run, the invocation has not ended.
 ///
 /// # Errors
-/// The recorded failure; [`RunError::Unfinished`]; [`RunError::OtherMessage`] for an invocation that is not done; a workflow
-/// that does not fit its history any more.
+/// The recorded failure; [`RunError::Unfinished`]; [`RunError::OtherMessage`] for an invocation that has not completed; a
+/// workflow that no longer fits its history.
 pub(crate) async fn recorded(
     parts: &RunnerParts,
     begun: &Invocation,
@@ -40,7 +40,7 @@ pub(crate) async fn recorded(
     match end {
         Some(end @ NodeEnd::Done(_)) => {
             if other_message {
-                // R1103: once all of it is done, the id means the old message.
+                // R1103: the id of a completed invocation refers to its first message.
                 tracing::warn!(invocation = %ic.invocation_id(), "the invocation is done: the new message is dropped");
             }
             run.set_outcome(Outcome::of(ic, end));
@@ -66,7 +66,7 @@ pub(crate) async fn recorded(
     Ok(())
 }
 
-/// How the root node ends without running anything; `None` when a body would have to run.
+/// Replays the root node. Returns `None` when a body would have to run.
 async fn replay(parts: &RunnerParts, begun: &Invocation, run: &ActiveRun) -> Result<Option<NodeEnd>, RunError> {
     let Invocation { ic, engine, input, .. } = begun;
     ic.engine().work_gate().close();
@@ -74,7 +74,7 @@ async fn replay(parts: &RunnerParts, begun: &Invocation, run: &ActiveRun) -> Res
     let mut root = RootDriver::new(Box::pin(engine.run_root(&root_ctx, &*parts.root, input.clone())));
     while !must_stop(ic, run) && !ic.engine().work_gate().is_wanted() {
         root.step(ic, run).await;
-        // What a replay emits again is stored already.
+        // Events that a replay sends again are already stored.
         while let Some((ticket, event)) = ic.engine().queue().take() {
             ic.engine().queue().acknowledge(ticket, event);
         }
@@ -85,10 +85,10 @@ async fn replay(parts: &RunnerParts, begun: &Invocation, run: &ActiveRun) -> Res
     Ok(None)
 }
 
-/// Returns the failure of the invocation, if history proves that it has ended with one.
+/// Returns the failure of the invocation, if history proves that it ended with one.
 ///
-/// Every attempt that fails and every child whose failure is caught leave an error event, too. Only that of a root
-/// without retries is the last word.
+/// Failed attempts and caught failures of children leave error events, too. Only the error event of a root without retries
+/// proves the end.
 // R404
 fn failure(parts: &RunnerParts, ic: &InvocationContext) -> Option<RunError> {
     let events = ic.events();
@@ -100,8 +100,8 @@ fn failure(parts: &RunnerParts, ic: &InvocationContext) -> Option<RunError> {
     Some(RunError::Node { error, path: last.path().clone() })
 }
 
-/// The open questions, unless an answer is the last that happened: a node that got some of its answers may run again, and
-/// waits for the others.
+/// Returns the invocation's open questions if its last event asks one. After an answer, a node may run again while it waits
+/// for other answers.
 fn asked_last(ic: &InvocationContext) -> Vec<Question> {
     let events = ic.events();
     let own = effective_events_of(&events, ic.invocation_id());

@@ -1,4 +1,4 @@
-//! The runs that are under way in this process.
+//! [`ActiveRuns`]: the active runs of a Runner.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -10,15 +10,15 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use crate::active::ActiveRun;
 use crate::{RunError, RunEvent, SessionRef};
 
-/// What a run that has found its session may do there.
+/// How a run is admitted to its session.
 pub(crate) enum Admission {
-    /// Begin, once these have ended.
+    /// The run begins once these runs have ended.
     Own(Vec<Arc<ActiveRun>>),
-    /// Join this run, which has the same invocation.
+    /// The run joins this one, which has the same invocation.
     Join(Arc<ActiveRun>),
 }
 
-/// The runs of one Runner and its clones that have begun and not ended.
+/// The runs of a Runner and its clones that have begun and not ended.
 #[derive(Default)]
 pub(crate) struct ActiveRuns {
     inner: Mutex<Inner>,
@@ -27,16 +27,16 @@ pub(crate) struct ActiveRuns {
 #[derive(Default)]
 struct Inner {
     draining: bool,
-    /// By session id, which every request names; in the order in which they began.
+    /// By session id, which every request contains, in the order in which they began.
     runs: HashMap<SessionId, Vec<Arc<ActiveRun>>>,
-    /// Who wants to hear of the runs that begin in a session.
+    /// The watchers of runs that begin in a session.
     watchers: HashMap<SessionKey, Vec<UnboundedSender<StartedRun>>>,
 }
 
-/// A run that has begun, and its events from the beginning.
+/// A run that has begun, and the receiver of its events from the beginning.
 pub(crate) type StartedRun = (Arc<ActiveRun>, Receiver<RunEvent>);
 
-/// The runs that begin in a session, as they come.
+/// Receives the runs that begin in a session.
 pub(crate) type LaterRuns = UnboundedReceiver<StartedRun>;
 
 impl ActiveRuns {
@@ -44,7 +44,7 @@ impl ActiveRuns {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a run in that is about to begin.
+    /// Adds a run that is about to begin.
     ///
     /// # Errors
     /// [`RunError::Draining`].
@@ -57,7 +57,7 @@ impl ActiveRuns {
         Ok(())
     }
 
-    /// Takes a run out that has ended.
+    /// Removes a run that has ended.
     pub(crate) fn leave(&self, run: &Arc<ActiveRun>) {
         let mut inner = self.inner();
         let id = bucket(run.session());
@@ -68,13 +68,12 @@ impl ActiveRuns {
         }
     }
 
-    /// Says which session a run is in. Runs in it of which only a summary is left are asked to stop, and the detached ones
-    /// are returned, to be waited for. A run that wants an invocation which is under way joins it, and is no run of its own
-    /// any more.
+    /// Admits a run to a session. Runs of the session that only have a summary left are stopped; the detached ones among them
+    /// are returned so that the caller waits for them. A run that requests an active invocation joins that run instead.
     ///
     /// # Errors
-    /// [`RunError::Busy`] when a detached run is in it: nobody could make that one wait, so the newcomer would take the
-    /// session from under it.
+    /// [`RunError::Busy`] when a detached run is active in the session: it cannot be made to wait, so its next append would
+    /// fail.
     pub(crate) fn admit(&self, run: &Arc<ActiveRun>, key: &SessionKey) -> Result<Admission, RunError> {
         let key = stored(key);
         let mut inner = self.inner();
@@ -95,7 +94,7 @@ impl ActiveRuns {
         Ok(Admission::Own(ending))
     }
 
-    /// The run that a queued one has to wait for: a detached one of the session, or one that was queued before it.
+    /// Returns the run that a queued one must wait for: a detached run of the session, or a run queued earlier.
     pub(crate) fn before(&self, run: &Arc<ActiveRun>, key: &SessionKey) -> Option<Arc<ActiveRun>> {
         let key = stored(key);
         run.set_queued(key.clone());
@@ -109,7 +108,7 @@ impl ActiveRuns {
         queued.or_else(|| runs.iter().find(working)).cloned()
     }
 
-    /// The detached runs that may turn out to be in this session, and have not found it yet.
+    /// Returns the detached runs that may belong to this session but have not stored their message yet.
     pub(crate) fn about_to_begin(&self, session: &SessionRef) -> Vec<Arc<ActiveRun>> {
         let inner = self.inner();
         let runs = inner.runs.get(&bucket(session)).map(Vec::as_slice).unwrap_or_default();
@@ -121,7 +120,7 @@ impl ActiveRuns {
         runs.iter().filter(waits).filter(may_be).cloned().collect()
     }
 
-    /// The run of a session: the detached one, or else the one that began last.
+    /// Returns the run of a session: the detached one, or else the one that began last.
     pub(crate) fn of(&self, key: &SessionKey) -> Option<Arc<ActiveRun>> {
         let key = stored(key);
         let inner = self.inner();
@@ -130,14 +129,14 @@ impl ActiveRuns {
         runs.find(|run| run.is_detached()).or(last).cloned()
     }
 
-    /// The runs that begin in a session from now on.
+    /// Returns a receiver of the runs that begin in a session from now on.
     pub(crate) fn watch(&self, key: &SessionKey) -> LaterRuns {
         let (sender, later) = unbounded_channel();
         self.inner().watchers.entry(stored(key)).or_default().push(sender);
         later
     }
 
-    /// Takes no more runs in; returns those that are under way.
+    /// Refuses further runs; returns the active ones.
     pub(crate) fn drain(&self) -> Vec<Arc<ActiveRun>> {
         let mut inner = self.inner();
         inner.draining = true;
@@ -146,7 +145,7 @@ impl ActiveRuns {
 }
 
 impl Inner {
-    /// Notifies the watchers of a session of a run that begins there.
+    /// Notifies the watchers of a session about a run that begins there.
     fn announce(&mut self, key: &SessionKey, run: &Arc<ActiveRun>) {
         let Some(watchers) = self.watchers.get_mut(key) else { return };
         watchers.retain(|watcher| run.subscribe().is_some_and(|live| watcher.send((Arc::clone(run), live)).is_ok()));
@@ -160,7 +159,7 @@ fn bucket(session: &SessionRef) -> SessionId {
     trimmed(session.session_id())
 }
 
-/// The session's id without blanks around it, as new sessions are stored.
+/// Returns the session id without surrounding blanks, as new sessions are stored.
 // S30
 fn trimmed(id: &SessionId) -> SessionId {
     let text = id.as_str().trim();

@@ -1,7 +1,7 @@
-//! What a resume that finds nothing to do would record once more: it is held back, and dropped when nothing follows.
+//! [`RepeatFilter`]: drops events that a resume would only repeat.
 //!
-//! A resumed invocation that only waits repeats its checkpoints and questions. They say nothing new, so they are stored only
-//! before an event that does.
+//! A resumed invocation that only waits sends its checkpoints and questions again. They are held back, stored before the
+//! first new event, and dropped if none follows.
 
 use std::sync::Arc;
 
@@ -9,18 +9,19 @@ use pleach_context::engine::{EventQueue, Ticket};
 use pleach_core::{Event, Question};
 use pleach_session::open_questions;
 
-/// The events that are held back; none in a run that brings a message or an answer.
+/// Holds back repeated events. The default filter, for runs with a message or an answer, holds back nothing.
 #[derive(Debug, Default)]
 pub(crate) struct RepeatFilter {
     held: Vec<Arc<Event>>,
-    /// The questions that are open already; `None` once something new was stored.
+    /// The questions that were open before; `None` once a new event was stored.
     open: Option<Vec<Question>>,
     has_ended: bool,
 }
 
 impl RepeatFilter {
-    /// For a resume without a message of an invocation with these events, whose root has this name. An answer that is stored
-    /// already records nothing of an invocation that has ended; a plain resume repeats its end as google-adk does.
+    /// Returns the filter for a resume without a new message. `own` are the invocation's events and `root` is the name of the
+    /// root node. If the request is an answer that is already stored, an ended invocation records nothing; a plain resume
+    /// repeats the end event, as google-adk does.
     pub(crate) fn resume(own: &[&Arc<Event>], root: &str, is_answer: bool) -> Self {
         let events: Vec<Arc<Event>> = own.iter().map(|event| Arc::clone(event)).collect();
         let is_end = |event: &&Arc<Event>| event.actions().end_of_agent() == Some(true) && event.author() == root;
@@ -31,7 +32,7 @@ impl RepeatFilter {
         }
     }
 
-    /// Holds an event back that says nothing new: its sender continues. Gives the event back if it has to be stored.
+    /// Holds back a repeated event and acknowledges it to its sender. Returns an event that must be stored.
     pub(crate) fn pass(
         &mut self,
         queue: &EventQueue,
@@ -46,13 +47,13 @@ impl RepeatFilter {
         Some((ticket, event))
     }
 
-    /// The events that were held back and have to be stored before what follows, which is not held back any more.
+    /// Takes the held events, which must be stored before the next one. Later events are not held back.
     pub(crate) fn release(&mut self) -> Vec<Arc<Event>> {
         self.open = None;
         std::mem::take(&mut self.held)
     }
 
-    /// What is left to be stored at the end of a run that succeeded: nothing when it waits, or had ended before.
+    /// Takes the held events to store at the end of a successful run: none if it waits or had ended before.
     pub(crate) fn end(&mut self, waits: bool) -> Vec<Arc<Event>> {
         let held = self.release();
         if waits || self.has_ended { Vec::new() } else { held }
@@ -72,7 +73,7 @@ fn is_repeat(event: &Event, open: &[Question]) -> bool {
         && (actions.agent_state().is_some() || actions.end_of_agent() == Some(true) || is_echo(event))
 }
 
-/// Whether the event repeats the output of a run: it does not say whose output it is.
+/// Returns whether the event repeats the output of a run: such an event does not name the runs whose output it is.
 fn is_echo(event: &Event) -> bool {
     event.output().is_some() && event.node_info().output_for().is_none()
 }

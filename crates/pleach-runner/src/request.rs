@@ -1,4 +1,4 @@
-//! What a caller asks a Runner for.
+//! [`RunRequest`]: the parameters of a run.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use crate::Message;
 use crate::answer::too_deep_answer;
 use crate::question_ref::AnswerChecks;
 
-/// Everything that starting or resuming an invocation can be given. ADK: the arguments of `run_async`.
+/// The parameters of starting or resuming an invocation. ADK: the arguments of `run_async`.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct RunRequest {
@@ -20,17 +20,17 @@ pub struct RunRequest {
     /// The invocation to resume, or the id of a new one.
     ///
     /// With a message this is the idempotency key of the run: however often it is sent, the invocation runs once.
-    /// - The first request starts it. Requests that come while this Runner or a clone runs it join that run: they get
-    ///   the same events from its beginning, the same output, questions or error, and keep it going as long as one of
-    ///   them asks for events. Fragments from before they joined are missing.
-    /// - Later ones get what is recorded, and neither run nor store anything: the output, [`RunError::Waiting`],
+    /// - The first request starts the invocation. Requests that arrive while this Runner or a clone runs it join that run:
+    ///   they receive the same events from its beginning and the same output, questions or error, and the run continues as
+    ///   long as one of its readers polls it. Fragments from before they joined are missing.
+    /// - Later requests return the recorded result without running or storing anything: the output, [`RunError::Waiting`],
     ///   [`RunError::Aborted`], or the failure of a root without retries as [`RunError::Node`].
-    /// - An invocation that is not under way in this Runner, and is not known to have ended, is
-    ///   [`RunError::Unfinished`]: it runs in another process, was cut off, or a node below its root has failed.
-    /// - Another message under the same id is [`RunError::OtherMessage`].
+    /// - [`RunError::Unfinished`] is returned for an invocation that is not active in this Runner and not known to have
+    ///   ended: it runs in another process, was interrupted, or a node below its root has failed.
+    /// - [`RunError::OtherMessage`] is returned for a different message under the same id.
     ///
-    /// Without a message the invocation continues where it failed or was cut off; a request that comes while this Runner
-    /// runs it joins, too.
+    /// Without a message the invocation continues where it failed or was interrupted; a request that arrives while this
+    /// Runner runs it joins the run, too.
     ///
     /// [`RunError::Waiting`]: crate::RunError::Waiting
     /// [`RunError::Aborted`]: crate::RunError::Aborted
@@ -38,30 +38,30 @@ pub struct RunRequest {
     /// [`RunError::Unfinished`]: crate::RunError::Unfinished
     /// [`RunError::OtherMessage`]: crate::RunError::OtherMessage
     pub invocation_id: Option<InvocationId>,
-    /// State that is set with the message.
+    /// The state changes stored with the message.
     pub state_delta: Map,
     /// The settings.
     pub config: RunConfig,
-    /// Whether the stored event of the message is handed out, too.
+    /// Whether the run also yields the stored event of the message.
     pub yield_user_message: bool,
-    /// How the caller can stop the invocation.
+    /// The signal by which the caller aborts the invocation.
     pub abort: AbortSignal,
-    /// Which questions the message answers, when it comes from [`Runner::answer`](crate::Runner::answer).
+    /// The checks of a message from [`Runner::answer`](crate::Runner::answer).
     pub(crate) answer_checks: Option<AnswerChecks>,
-    /// What was wrong with the message or the state, which are no longer here then.
+    /// The fault of a message or state that was too deep and was removed from the request.
     pub(crate) refused: Option<Refused>,
 }
 
-/// A message or a state that no store can keep.
+/// The fault of a message or state that cannot be stored.
 #[derive(Clone, Debug)]
 pub(crate) struct Refused {
-    /// The id of the question, if an answer is at fault.
+    /// The id of the question, if the fault is in an answer.
     pub(crate) answer: Option<String>,
     pub(crate) fault: Unstorable,
 }
 
 impl RunRequest {
-    /// A request for a session, without a message.
+    /// Returns a request for a session, without a message.
     pub fn new(session: impl Into<SessionRef>) -> Self {
         Self {
             session: session.into(),
@@ -76,7 +76,7 @@ impl RunRequest {
         }
     }
 
-    /// Removes a message and state that nest too deep before anything copies them; `refused` says so.
+    /// Removes a message and state that are nested too deep, before anything copies them, and sets `refused`.
     pub(crate) fn bounded(mut self) -> Self {
         let answer = self.message.as_ref().and_then(too_deep_answer);
         let mut event = Event::new().with_state_map(std::mem::take(&mut self.state_delta));
@@ -91,7 +91,7 @@ impl RunRequest {
         self
     }
 
-    /// Whether the message answers questions.
+    /// Returns whether the message answers questions.
     pub(crate) fn answers(&self) -> bool {
         self.message.as_ref().is_some_and(|message| message.function_responses().next().is_some())
     }
@@ -103,14 +103,14 @@ impl RunRequest {
         self
     }
 
-    /// Names the invocation to resume, or gives a new one its id.
+    /// Sets the invocation to resume, or the id of a new one.
     #[must_use]
     pub fn invocation_id(mut self, id: impl Into<InvocationId>) -> Self {
         self.invocation_id = Some(id.into());
         self
     }
 
-    /// Sets state with the message.
+    /// Sets the state changes stored with the message.
     #[must_use]
     pub fn state_delta(mut self, delta: Map) -> Self {
         self.state_delta = delta;
@@ -124,14 +124,14 @@ impl RunRequest {
         self
     }
 
-    /// Hands out the stored event of the message, too.
+    /// Sets whether the run also yields the stored event of the message.
     #[must_use]
     pub fn yield_user_message(mut self, yes: bool) -> Self {
         self.yield_user_message = yes;
         self
     }
 
-    /// Sets how the caller can stop the invocation.
+    /// Sets the signal by which the caller aborts the invocation.
     #[must_use]
     pub fn abort_signal(mut self, signal: AbortSignal) -> Self {
         self.abort = signal;
@@ -139,7 +139,7 @@ impl RunRequest {
     }
 }
 
-/// Shows neither the message nor the state: an answer may be a credential.
+/// Omits the message and the state, because an answer may be a credential.
 impl fmt::Debug for RunRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RunRequest")
@@ -150,19 +150,19 @@ impl fmt::Debug for RunRequest {
     }
 }
 
-/// A session, by user and id, or by id alone where only one user has such a session.
+/// A session, by user and id, or by id alone if only one user has a session with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SessionRef {
     /// The session of this user.
     Of(UserId, SessionId),
-    /// The one session with this id.
+    /// The only session with this id.
     Only(SessionId),
-    /// The session of this key, which must be of the Runner's app.
+    /// The session with this key, which must belong to the Runner's app.
     Key(SessionKey),
 }
 
 impl SessionRef {
-    /// The session's id.
+    /// Returns the session's id.
     #[must_use]
     pub fn session_id(&self) -> &SessionId {
         match self {
@@ -171,7 +171,7 @@ impl SessionRef {
         }
     }
 
-    /// The user, when it is named.
+    /// Returns the user, if it is named.
     #[must_use]
     pub fn user_id(&self) -> Option<&UserId> {
         match self {

@@ -1,4 +1,4 @@
-//! Taking a session back to before an invocation.
+//! Rewinds a session to before an invocation.
 // R127, R1140, S40
 
 use std::collections::BTreeMap;
@@ -14,26 +14,26 @@ use crate::store::Store;
 use crate::{RunError, Runner};
 
 impl Runner {
-    /// Takes a session back to before the first event of an invocation, and returns the event that says so.
+    /// Rewinds a session to before the first event of an invocation, and returns the event that records the rewind.
     ///
-    /// Nothing is deleted: one event is appended, and from then on the events from that invocation to it no longer count:
-    /// they are not replayed, and questions among them can no longer be answered. The session's own state is
-    /// as it was; a key that was added since is null, and so is one that only the session's creation has set, because no
-    /// event tells of it. `app:` and `user:` state stays. Files of the session that were saved since get a new version
-    /// with the old content, or an empty one that loads as absent; files of the user stay.
+    /// Nothing is deleted. One event is appended, and the events from that invocation up to it are no longer effective: they
+    /// are not replayed, and their questions cannot be answered. The session's own state returns to its earlier values; a key
+    /// added since becomes null, and so does a key set only when the session was created, because no event records it. `app:`
+    /// and `user:` state is unchanged. The session's files that were saved since get a new version with the old content, or an
+    /// empty version that loads as absent; the user's files are unchanged.
     ///
-    /// A rewind can be undone: rewind to before the invocation of the returned event.
+    /// To undo a rewind, rewind to before the invocation of the returned event.
     ///
     /// ADK: `Runner.rewind_async`.
     ///
     /// # Errors
-    /// [`RunError::SessionNotFound`], also where a run would create the session; [`RunError::UnknownInvocation`];
-    /// [`RunError::Session`] with a stale error when another writer appended meanwhile; [`RunError::Artifact`]. The session
-    /// is then as it was, but files that were restored before the failure keep their new version.
+    /// [`RunError::SessionNotFound`], even if a run would create the session; [`RunError::UnknownInvocation`];
+    /// [`RunError::Session`] with a stale error when another writer appended meanwhile; [`RunError::Artifact`]. The session is
+    /// then unchanged, but files restored before the failure keep their new version.
     ///
     /// # Cancel safety
-    /// When the future is dropped the event is stored whole or not at all; files may have been restored before it.
-    /// Rewinding again is safe.
+    /// When the future is dropped, the event is stored whole or not at all; files may already be restored. Rewinding again is
+    /// safe.
     // R1141, R1140, S40
     pub async fn rewind(
         &self,
@@ -68,7 +68,7 @@ impl RunnerParts {
     }
 }
 
-/// What brings the session's own state back to what the events before `place` made of it.
+/// Returns the state delta that restores the session's own state as the events before `place` left it.
 fn state_delta(session: &Session, place: usize) -> Map {
     let own = |key: &str| Scope::split(key).0 == Scope::Session;
     let mut then: HashMap<&str, &Value> = HashMap::default();
@@ -86,7 +86,7 @@ fn state_delta(session: &Session, place: usize) -> Map {
     delta
 }
 
-/// The session's files that were saved at `place` or later, with the version from before, if there was one.
+/// Returns the session's files saved at `place` or later, with the version from before, if any.
 fn changed_files(events: &[Arc<Event>], place: usize) -> BTreeMap<&str, Option<i64>> {
     let newest = |events| -> BTreeMap<&str, i64> {
         let saved = <[Arc<Event>]>::iter(events).flat_map(|event| event.actions().artifact_delta());
@@ -100,7 +100,7 @@ fn changed_files(events: &[Arc<Event>], place: usize) -> BTreeMap<&str, Option<i
         .collect()
 }
 
-/// Saves a file as it was in `version`; what is no longer there is saved as absent.
+/// Saves the content of `version` as a new version. A version that no longer exists is saved as absent.
 async fn restore(
     artifacts: &dyn ArtifactService,
     scope: &ArtifactScope,

@@ -1,4 +1,4 @@
-//! Driving the root node inside the caller's own task.
+//! [`RootDriver`]: polls the root node inside the caller's task.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -13,15 +13,15 @@ use pleach_core::BoxFuture;
 
 use crate::active::ActiveRun;
 
-/// How often the root is polled in one poll of the run before the executor gets control.
+/// How often one poll of the run polls the root before it yields to the executor.
 const POLL_BUDGET: usize = 32;
 
-/// The root node of an invocation, under way.
+/// Polls the root node of an invocation.
 ///
-/// Acknowledging an event wakes the node that sent it. That wake reaches the caller's task only while it sleeps: awake,
-/// the Runner polls the root anyway.
+/// Acknowledging an event wakes the node that sent it. The wake is passed on to the caller's task only while that task
+/// sleeps; otherwise the Runner polls the root anyway.
 pub(crate) struct RootDriver<'a> {
-    /// `None` once it has ended: a future is not polled again then.
+    /// `None` once it has ended, because a completed future must not be polled again.
     root: Option<BoxFuture<'a, RunResult>>,
     ended: Option<RunResult>,
     signal: Arc<Signal>,
@@ -46,12 +46,12 @@ impl Wake for Signal {
     }
 }
 
-/// Whether the run was aborted or has to stop where it is.
+/// Returns whether the run was aborted or must stop where it is.
 pub(crate) fn must_stop(ic: &InvocationContext, run: &ActiveRun) -> bool {
     ic.is_aborted() || run.is_closing()
 }
 
-/// Waits until the run has to stop. One task at a time.
+/// Waits until the run must stop. Only one task may wait at a time.
 pub(crate) async fn stopped(ic: &InvocationContext, run: &ActiveRun) {
     let mut aborted = pin!(ic.abort_signal().aborted());
     poll_fn(|cx| {
@@ -71,7 +71,7 @@ impl<'a> RootDriver<'a> {
         Self { root: Some(root), ended: None, signal, waker }
     }
 
-    /// Drives until the root has sent an event, wants to run a first body, has ended, or the run has to stop.
+    /// Polls until the root has sent an event, waits to run a first body, or has ended, or the run must stop.
     pub(crate) async fn step(&mut self, ic: &InvocationContext, run: &ActiveRun) {
         let mut stopped = pin!(stopped(ic, run));
         let calls = || ic.engine().queue().has_events() || ic.engine().work_gate().is_wanted();
@@ -83,13 +83,13 @@ impl<'a> RootDriver<'a> {
             if calls() {
                 return Poll::Ready(());
             }
-            // Only a run that waits needs to hear of it; registering costs a lock.
+            // Registered last, because it takes a lock and only a waiting run needs it.
             stopped.as_mut().poll(cx)
         })
         .await;
     }
 
-    /// Waits for `other`, an append for example, while the root goes on.
+    /// Waits for `other`, such as an append, while the root makes progress.
     pub(crate) async fn drive_while<F: Future>(&mut self, other: F) -> F::Output {
         let mut other = pin!(other);
         poll_fn(|cx| {
@@ -102,7 +102,7 @@ impl<'a> RootDriver<'a> {
         .await
     }
 
-    /// How the root ended, once it has.
+    /// Takes the result of the root, once it has ended.
     pub(crate) fn take_end(&mut self) -> Option<RunResult> {
         self.ended.take()
     }
@@ -129,7 +129,7 @@ impl<'a> RootDriver<'a> {
                 break;
             }
         }
-        // The root keeps waking itself: let others have their turn.
+        // The root keeps waking itself, so yield to other tasks.
         cx.waker().wake_by_ref();
         Poll::Pending
     }
@@ -141,7 +141,7 @@ mod tests {
 
     use super::*;
 
-    /// Events of cancelled runs may still be on their way to the store when the root has ended.
+    /// Events of cancelled runs may still be pending when the root has ended.
     #[tokio::test]
     async fn r640_what_is_stored_after_the_end_does_not_poll_the_root_again() {
         let mut root = RootDriver::new(Box::pin(async { Ok(NodeEnd::Done(NodeResult::default())) }));

@@ -16,13 +16,12 @@ use crate::{Detached, RunError, RunRequest};
 
 /// An invocation as a stream of its events. It starts when it is first polled.
 ///
-/// Every complete event is stored before it is handed out, and the node that sent it goes on only when the next one is
-/// asked for. Streaming fragments (`is_partial`) are handed out and never stored. After an error the stream
-/// ends.
+/// Every complete event is stored before it is yielded, and the node that sent it continues only when the next event is
+/// requested. Streaming fragments (`is_partial`) are yielded and never stored. The stream ends after an error.
 ///
 /// # Cancel safety
-/// Dropping a run cancels everything in it; what it has handed out is stored. [`Run::close`] cancels it too and lets
-/// the plugins' `after_run` hooks run; [`Run::detach`] lets it go on without a reader. A run that other callers have joined
+/// Dropping a run cancels its nodes; all events it has yielded are stored. [`Run::close`] cancels the run and runs the
+/// plugins' `after_run` hooks; [`Run::detach`] lets it continue without a reader. A run that other callers have joined
 /// ([`RunRequest::invocation_id`]) is cancelled when the last of them drops it.
 ///
 /// # Example
@@ -43,9 +42,9 @@ use crate::{Detached, RunError, RunRequest};
 pub struct Run {
     run: Arc<ActiveRun>,
     parts: Arc<RunnerParts>,
-    /// This caller's place among the readers of the run.
+    /// This caller's reader id.
     reader: u32,
-    /// Whether the caller wants to see its message.
+    /// Whether to yield the stored event of the message.
     echo: bool,
     over: bool,
 }
@@ -58,21 +57,21 @@ impl Run {
         Self { run, parts, reader, echo, over: false }
     }
 
-    /// The next event; `None` when the run has ended.
+    /// Returns the next event, or `None` when the run has ended.
     ///
     /// # Errors
-    /// Why the run ended without its result; nothing follows.
+    /// The error that ended the run. The stream ends after it.
     ///
     /// # Cancel safety
-    /// An event whose `next` was dropped comes with the following call.
+    /// Dropping the future loses no event: the next call returns it.
     pub async fn next(&mut self) -> Option<Result<RunEvent, RunError>> {
         std::future::poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
     }
 
-    /// Runs to the end and reads the output. `T` is the type that the root node gives, or `Value`.
+    /// Runs to the end and reads the output. `T` is the output type of the root node, or `Value`.
     ///
     /// # Errors
-    /// Why the run ended without its result; [`RunError::Waiting`] with the open questions when it waits for answers.
+    /// The error that ended the run; [`RunError::Waiting`] with the open questions when it waits for answers.
     ///
     /// # Cancel safety
     /// Dropping the future drops the run.
@@ -82,17 +81,16 @@ impl Run {
         run.outcome().unwrap_or(Outcome::Aborted).output()
     }
 
-    /// How the run ended; `None` while it is under way.
+    /// Returns how the run ended, or `None` while it is active.
     #[must_use]
     pub fn end(&self) -> Option<RunEnd> {
         self.run.end()
     }
 
-    /// Cancels what is still running and lets the plugins' `after_run` hooks run. A run that other callers read, too,
-    /// continues: closing only leaves it.
+    /// Cancels the run and runs the plugins' `after_run` hooks. A run with other readers continues, and closing only leaves it.
     ///
     /// # Errors
-    /// What a hook failed with.
+    /// The error of a hook.
     ///
     /// # Cancel safety
     /// Dropping the future drops the run.
@@ -105,10 +103,10 @@ impl Run {
         self.finish().await
     }
 
-    /// Lets the run go on in a task of its own, without a reader. Needs a tokio runtime.
+    /// Moves the run into a task of its own, where it continues without a reader. Needs a tokio runtime.
     ///
-    /// It begins at once, if it has not yet; [`Runner::follow`](crate::Runner::follow) reads its events, any number of
-    /// times. Until it ends no other run can begin in its session through this Runner ([`RunError::Busy`]).
+    /// The run begins at once, unless it has begun. [`Runner::follow`](crate::Runner::follow) reads its events, any number of
+    /// times. Until it ends, no other run can begin in its session through this Runner ([`RunError::Busy`]).
     ///
     /// # Panics
     /// Without a tokio runtime.

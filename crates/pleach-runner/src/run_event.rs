@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use pleach_core::{Event, Question};
 
-/// One event of a run, and the question that it asks, if it asks one. Dereferences to the [`Event`].
+/// One event of a run, with the question that it asks, if any. Dereferences to the [`Event`].
 #[derive(Clone, Debug)]
 pub struct RunEvent {
     /// The event, shared with the session.
     pub event: Arc<Event>,
-    /// The question that it asks.
+    /// The question that the event asks, if any.
     pub request: Option<Box<Question>>,
 }
 

@@ -15,7 +15,7 @@ use crate::question_ref::AnswerChecks;
 use crate::run::Run;
 use crate::{AnswerOptions, Follow, FollowOptions, Message, QuestionRef, RunError, RunRequest, SessionRef};
 
-/// Starts and resumes invocations of an app. Cheap to clone; one serves any number of sessions at once.
+/// Starts and resumes invocations of an app. Cheap to clone; one Runner serves any number of sessions concurrently.
 ///
 /// # Example
 /// ```
@@ -45,45 +45,45 @@ impl Runner {
         Self { parts: Arc::new(parts) }
     }
 
-    /// The app's name.
+    /// Returns the app's name.
     #[must_use]
     pub fn app_name(&self) -> &AppName {
         &self.parts.app_name
     }
 
-    /// Where the app's sessions are kept.
+    /// Returns the session service.
     #[must_use]
     pub fn sessions(&self) -> &Arc<dyn SessionService> {
         &self.parts.services.sessions
     }
 
-    /// Sends a user's message to a session. The run starts when it is first polled; dropping it cancels it.
+    /// Returns a run that sends a user's message to a session. It starts when it is first polled; dropping it cancels it.
     pub fn run(&self, user: impl Into<UserId>, session: impl Into<SessionId>, message: impl Into<Message>) -> Run {
         self.start(RunRequest::new((user, session)).message(message))
     }
 
-    /// Starts or resumes what the request says. The run starts when it is first polled; dropping it cancels it.
+    /// Returns a run for a request. It starts when it is first polled; dropping it cancels it.
     pub fn start(&self, request: RunRequest) -> Run {
         Run::new(Arc::clone(&self.parts), request)
     }
 
-    /// Answers a question of a session, in any process and on any day; the invocation that asked goes on.
+    /// Answers a question of a session, at any time and in any process; the invocation that asked continues.
     ///
-    /// The session is named by user and id, by its key, or by its id alone; the question by its id, by invocation and id, or by a
-    /// [`Question`](pleach_core::Question). All checks are made when the run starts, and when one fails nothing is stored:
+    /// The session is named by user and id, by its key, or by its id alone; the question by its id, by invocation and id, or by
+    /// a [`Question`](pleach_core::Question). All checks are made when the run starts; if one fails, nothing is stored:
     ///
-    /// - The answer must fit the question's schema and, where the node declares it by returning a `RequestInput<T>`, the type.
-    ///   Results of long-running tools have no type that the Runner knows; they are stored as they come.
-    /// - An id alone must be open in one invocation only ([`RunError::AmbiguousQuestion`]).
-    /// - The same answer again is a success that stores nothing; the invocation is resumed if it was cut off.
-    /// - Another answer replaces the first until a run that took the first has completed, and is an error then
-    ///   ([`RunError::AlreadyAnswered`]). That is the run of a node: the one that asked, or one that started from its answer.
-    ///   A node that has completed does not run again, so a newer answer could not change anything, even while other
-    ///   lanes of the invocation continue. Completions in a lane beside the question's do not count.
+    /// - The answer must fit the question's schema and, if the node declares it by returning a `RequestInput<T>`, the type `T`.
+    ///   Results of long-running tools have no declared type and are stored unchecked.
+    /// - A question named by its id alone must be open in only one invocation ([`RunError::AmbiguousQuestion`]).
+    /// - Repeating the stored answer succeeds and stores nothing; an interrupted invocation is resumed.
+    /// - A different answer replaces the first one until a node run that used the first has completed, and is an error
+    ///   afterwards ([`RunError::AlreadyAnswered`]): the run that asked, or one that started from its answer. A completed node
+    ///   does not run again, so a newer answer would have no effect, even while other lanes of the invocation continue.
+    ///   Completions in lanes parallel to the question's do not count.
     /// - The invocation must not be aborted ([`RunError::InvocationAborted`]).
     ///
     /// # Errors
-    /// An answer that has no JSON form.
+    /// An answer that cannot be written as JSON.
     pub fn answer(
         &self,
         session: impl Into<SessionRef>,
@@ -93,10 +93,10 @@ impl Runner {
         self.answer_all(session, [(question, answer)])
     }
 
-    /// Answers several questions of one invocation at once. See [`Runner::answer`].
+    /// Answers several questions of one invocation in one message. See [`Runner::answer`].
     ///
     /// # Errors
-    /// An answer that has no JSON form.
+    /// An answer that cannot be written as JSON.
     pub fn answer_all(
         &self,
         session: impl Into<SessionRef>,
@@ -108,7 +108,7 @@ impl Runner {
     /// Answers questions of one invocation with options. See [`Runner::answer`].
     ///
     /// # Errors
-    /// An answer that has no JSON form.
+    /// An answer that cannot be written as JSON.
     pub fn answer_with(
         &self,
         session: impl Into<SessionRef>,
@@ -126,7 +126,7 @@ impl Runner {
         Ok(self.start(request))
     }
 
-    /// Goes on with an invocation that failed or was cut off: finished nodes are not run again.
+    /// Resumes an invocation that failed or was interrupted. Completed nodes do not run again.
     // R1025
     pub fn resume(
         &self,
@@ -137,18 +137,18 @@ impl Runner {
         self.start(RunRequest::new((user, session)).invocation_id(invocation))
     }
 
-    /// Reads a session's log behind an event, or from its beginning, and goes on with the run that is under way in it
-    /// until that ends: the way back for a client that has lost its connection.
+    /// Reads a session's log after an event, or from its beginning, and then the events of the active run until it ends. A
+    /// client that has lost its connection continues with it.
     ///
-    /// `after` is the id of the last complete event that the client has: what a server gives as `id:` of a server-sent
-    /// event comes back as `Last-Event-ID`. Fragments are not stored, so their ids are no place in the log.
+    /// `after` is the id of the last complete event that the client has. A server sends it as the `id:` of a server-sent event
+    /// and gets it back as `Last-Event-ID`. Fragments are not stored, so their ids are not positions in the log.
     ///
-    /// Checkpoints and echoes are left out; [`Runner::follow_with`] shows them, and follows across pauses.
+    /// Checkpoints and echoes are left out; [`Runner::follow_with`] can include them, and can follow across pauses.
     ///
-    /// Any run of this Runner and its clones can be followed, detached or not; of several in the session the detached
-    /// one is, or else the one that began last. [`Detached::follow`](crate::Detached::follow) names one. A detached run
-    /// that has not yet made its session is waited for. Where no run is under way, the stream ends with what is stored,
-    /// and [`Follow::status`] says so. ADK has no such call.
+    /// Any run of this Runner and its clones can be followed, detached or not. Of several in the session the detached one is
+    /// followed, or else the one that began last; [`Detached::follow`](crate::Detached::follow) selects one. The call waits for
+    /// a detached run that has not created its session yet. Without an active run the stream ends after the stored events, and
+    /// [`Follow::status`] returns [`FollowStatus::NotHere`](crate::FollowStatus::NotHere). ADK has no such call.
     ///
     /// # Errors
     /// [`RunError::UnknownEvent`] when the session has no event `after`; [`RunError::SessionNotFound`],

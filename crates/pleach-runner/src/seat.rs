@@ -1,7 +1,7 @@
-//! [`Seat`]: the stream of a run, and the callers that read it together.
+//! [`Seat`]: the stream of a run and its readers.
 //!
-//! A stream is driven by whoever asks for its next event. What one reader drives out is queued for the others, so a run
-//! continues as long as one of its readers asks, and is cancelled when the last one leaves.
+//! The reader that asks for the next event polls the stream. Its events are queued for the other readers, so a run makes
+//! progress while any reader polls it, and is cancelled when the last one leaves.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -11,11 +11,11 @@ use pleach_core::Event;
 
 use crate::RunError;
 
-/// An event that the stream of a run gives.
+/// An event that the stream of a run yields.
 #[derive(Clone, Debug)]
 pub(crate) struct Shown {
     pub(crate) event: Arc<Event>,
-    /// Whether it is the user's message, which only those see who ask for it.
+    /// Whether it is the user's message, which is yielded only on request.
     pub(crate) is_message: bool,
 }
 
@@ -31,22 +31,23 @@ impl Shown {
 
 pub(crate) type Item = Result<Shown, RunError>;
 
-/// What a run is driven by.
+/// Polls a run. Implemented by the driver.
 pub(crate) trait PollRun: Send {
-    /// Takes the run in among those that are under way, if it has not begun.
+    /// Registers the run as active, unless it has begun.
     ///
     /// # Errors
     /// [`RunError::Draining`].
     fn enter(&mut self) -> Result<(), RunError>;
 
-    /// Polls for the next event. It is not polled again after an error or the end.
+    /// Polls for the next event. Not called again after an error or the end.
     fn poll(&mut self, cx: &mut TaskContext<'_>) -> Poll<Option<Item>>;
 }
 
-/// How many events a reader or follower may be behind before it misses fragments, or has to read the store again.
+/// The number of events that are queued for a reader or follower. Beyond it a reader misses fragments, and a follower reads
+/// the store.
 pub(crate) const BACKLOG: usize = 256;
 
-/// Holds the driver of a run between two polls, and what its readers have not read yet.
+/// Holds the driver of a run between two polls, and the queues of its readers.
 #[derive(Default)]
 pub(crate) struct Seat {
     inner: Mutex<Inner>,
@@ -54,10 +55,10 @@ pub(crate) struct Seat {
 
 #[derive(Default)]
 struct Inner {
-    /// `None` while a reader polls it, and at the end.
+    /// `None` while a reader polls it, and after the end.
     driver: Option<Box<dyn PollRun>>,
     over: bool,
-    /// The complete events so far, for those who join.
+    /// The complete events so far, for callers that join.
     shown: Vec<Shown>,
     readers: Vec<Reader>,
     /// The id of the next reader.
@@ -90,8 +91,7 @@ impl Inner {
         self.readers.iter_mut().filter_map(|reader| reader.waker.take()).collect()
     }
 
-    /// Queues what one reader has driven out for the others; returns whom to wake. A reader that is far behind misses
-    /// fragments.
+    /// Queues an item for all readers but `by`; returns the wakers to wake. A reader whose queue is full misses fragments.
     fn share(&mut self, by: u32, is_fragment: bool, item: impl Fn() -> Item) -> Vec<Waker> {
         let others = self.readers.iter_mut().filter(|reader| reader.id != by);
         let in_time = others.filter(|reader| !is_fragment || reader.queue.len() < BACKLOG);
@@ -99,7 +99,7 @@ impl Inner {
         self.take_wakers()
     }
 
-    /// The run is over, and cannot be joined any more.
+    /// Marks the run as over, so that no reader can join it.
     fn close(&mut self) {
         self.over = true;
         self.shown = Vec::new();
@@ -108,18 +108,18 @@ impl Inner {
 
 impl Seat {
     fn inner(&self) -> MutexGuard<'_, Inner> {
-        // No user code runs while it is held.
+        // No user code runs while the lock is held.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the driver of a new run; returns its first reader.
+    /// Sets the driver of a new run; returns the id of its first reader.
     pub(crate) fn open(&self, driver: impl PollRun + 'static) -> u32 {
         let mut inner = self.inner();
         inner.driver = Some(Box::new(driver));
         inner.add(VecDeque::new())
     }
 
-    /// A further reader, who gets all complete events from the beginning; `None` when the run is over.
+    /// Adds a reader, which gets all complete events from the beginning. Returns `None` when the run is over.
     pub(crate) fn join(&self) -> Option<u32> {
         let mut inner = self.inner();
         if inner.over {
@@ -129,12 +129,12 @@ impl Seat {
         Some(inner.add(queue))
     }
 
-    /// Whether others read the run, too.
+    /// Returns whether the run has more than one reader.
     pub(crate) fn is_shared(&self) -> bool {
         self.inner().readers.len() > 1
     }
 
-    /// Takes the run in among those that are under way, if it has not begun.
+    /// Registers the run as active, unless it has begun.
     pub(crate) fn enter(&self) -> Result<(), RunError> {
         let Some(mut driver) = self.inner().driver.take() else { return Ok(()) };
         let entered = driver.enter();
@@ -149,7 +149,7 @@ impl Seat {
         entered
     }
 
-    /// A reader goes away; the last one takes the run with it.
+    /// Removes a reader. Removing the last one drops the run.
     pub(crate) fn leave(&self, reader: u32) {
         let mut inner = self.inner();
         inner.readers.retain(|other| other.id != reader);
@@ -159,7 +159,7 @@ impl Seat {
         } else {
             None
         };
-        // The stream may know no other waker than that of the reader who has left.
+        // The stream may hold only the waker of the reader that has left.
         let wakers = inner.take_wakers();
         drop(inner);
         drop(driver);
@@ -168,7 +168,7 @@ impl Seat {
 }
 
 impl Seat {
-    /// The next event for a reader, who drives the run unless another one is just doing that.
+    /// Polls the next event for a reader. The reader polls the run itself unless another one is polling it.
     pub(crate) fn poll_next(self: &Arc<Self>, reader: u32, cx: &mut TaskContext<'_>) -> Poll<Option<Item>> {
         let mut inner = self.inner();
         let alone = inner.readers.len() == 1;
@@ -202,7 +202,7 @@ impl Seat {
     }
 }
 
-/// One poll of a run.
+/// One poll of a run by a reader.
 struct ActivePoll<'a> {
     seat: &'a Arc<Seat>,
     reader: u32,
@@ -214,7 +214,7 @@ impl ActivePoll<'_> {
         self.driver.as_mut().map_or(Poll::Ready(None), |driver| driver.poll(cx))
     }
 
-    /// Puts the driver back, unless the run has ended, and gives the others what they have to know.
+    /// Puts the driver back unless the run has ended, and queues the item for the other readers.
     fn end(mut self, alone: bool, polled: &Poll<Option<Item>>, waker: &Waker) {
         let driver = self.driver.take();
         let mut inner = self.seat.inner();
@@ -222,10 +222,10 @@ impl ActivePoll<'_> {
             Poll::Pending => {
                 inner.driver = driver;
                 if alone {
-                    // The stream will know the waker of one who joins, but no more this one.
+                    // Once another reader joins and polls, the stream no longer holds this reader's waker.
                     inner.wait(self.reader, waker);
                 }
-                // Whoever has joined meanwhile is not known to the stream.
+                // The stream does not hold the waker of a reader that has joined meanwhile.
                 if alone && inner.readers.len() > 1 { inner.take_wakers() } else { Vec::new() }
             }
             Poll::Ready(Some(Ok(shown))) => {
@@ -254,7 +254,7 @@ impl ActivePoll<'_> {
 }
 
 impl Drop for ActivePoll<'_> {
-    /// A panic in the stream ends the run for all.
+    /// A panic in the stream ends the run for all readers.
     fn drop(&mut self) {
         let Some(driver) = self.driver.take() else { return };
         let mut inner = self.seat.inner();

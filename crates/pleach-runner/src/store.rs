@@ -1,4 +1,4 @@
-//! From an event that a node has sent to one that is stored.
+//! [`Store`]: completes and stores the events of an invocation.
 // R1107
 
 use std::sync::Arc;
@@ -12,26 +12,26 @@ use crate::active::ActiveRun;
 use crate::answer::warn_unenforced;
 use crate::plugin_change::apply_plugin_change;
 
-/// The times that a node may give its own events, in seconds: what every backend and google-adk can read. Anything
-/// else counts as not given.
+/// The valid times of a node's own events, in seconds: those that every backend and google-adk can read. Other times are
+/// replaced by the clock's.
 const TIMES: std::ops::Range<f64> = f64::MIN_POSITIVE..253_402_300_800.0;
 
-/// Stores the events of one invocation, in order.
+/// Stores the events of one invocation in order.
 pub(crate) struct Store {
     pub(crate) head: SessionHead,
-    /// The run, which hands everything to its followers.
+    /// The run that publishes stored events to its followers.
     run: Option<Arc<ActiveRun>>,
-    /// The time of the last event in whole microseconds: events of a session never share one.
+    /// The time of the last event in microseconds. Times of a session's events are unique.
     // S48
     last: i64,
     has_stored: bool,
 }
 
-/// What came of an event.
+/// A stored event.
 pub(crate) struct Stored {
-    /// What the caller gets.
+    /// The event as the caller receives it.
     pub(crate) shown: Arc<Event>,
-    /// What the node gets back: the event as it sent it, also when a plugin changed what is stored.
+    /// The event as its node receives it: without the changes of plugins.
     // R1110
     pub(crate) original: Arc<Event>,
 }
@@ -42,7 +42,7 @@ impl Store {
         Self { head, run: None, last, has_stored: false }
     }
 
-    /// Lets the followers of `run` see what is stored.
+    /// Publishes stored events to the followers of `run`.
     pub(crate) fn of_run(mut self, run: &Arc<ActiveRun>) -> Self {
         self.run = Some(Arc::clone(run));
         self
@@ -54,10 +54,10 @@ impl Store {
         }
     }
 
-    /// Takes an event through metadata, plugins and the session service.
+    /// Adds metadata to an event, passes it to the plugins and stores it.
     ///
     /// # Errors
-    /// What a plugin or the session service said; the event is not stored then.
+    /// The error of a plugin or the session service; the event is not stored then.
     pub(crate) async fn take(&mut self, ic: &InvocationContext, mut event: Arc<Event>) -> Result<Stored, RunError> {
         let metadata = ic.engine().custom_metadata_if_any();
         if let Some(mut merged) = metadata {
@@ -94,10 +94,10 @@ impl Store {
         Ok(Stored { shown, original })
     }
 
-    /// Stores a complete event and makes it part of the invocation.
+    /// Stores a complete event and records it in the invocation.
     ///
     /// # Errors
-    /// What the session service said; nothing is stored then.
+    /// The error of the session service; nothing is stored then.
     pub(crate) async fn append(
         &mut self,
         ic: &InvocationContext,
@@ -118,7 +118,7 @@ impl Store {
         }
         ic.engine().record(&stored, temp.as_ref(), writes, self.head.last_update_time());
         self.has_stored = true;
-        // The fence has decided.
+        // The fenced append has won the session, so bodies may run.
         ic.engine().work_gate().open();
         if stored.is_interrupt() {
             warn_unenforced(&stored);
@@ -127,15 +127,15 @@ impl Store {
         Ok(stored)
     }
 
-    /// Whether the run has stored anything.
+    /// Returns whether the run has stored anything.
     pub(crate) fn has_stored(&self) -> bool {
         self.has_stored
     }
 
-    /// Makes the session this run's before a body runs that nothing was stored for.
+    /// Claims the session before a body runs for which nothing was stored.
     ///
     /// # Errors
-    /// What the session service said; another writer has the session then.
+    /// The error of the session service, such as a stale head when another writer has the session.
     pub(crate) async fn claim(&mut self, ic: &InvocationContext) -> Result<(), RunError> {
         let services = ic.engine().services();
         services.sessions.claim(&mut self.head, services.clock.now()).await?;
@@ -144,7 +144,7 @@ impl Store {
         Ok(())
     }
 
-    /// Gives an event its id and its time.
+    /// Sets the id and time of an event.
     pub(crate) fn stamp(&mut self, services: &Services, event: &mut Event) {
         if event.id().is_empty() {
             event.set_id(EventId::from(services.ids.uuid()));

@@ -9,10 +9,10 @@ use tracing::{Instrument as _, Span};
 
 use crate::RunError;
 
-/// The span of a run. Dropped before the end, it records that the run was cancelled.
+/// The span of a run. If dropped before the end, it records that the run was cancelled.
 pub(crate) struct RunSpan(OpenSpan);
 
-/// What an app does with new spans of invocations.
+/// The app's hook for new spans of invocations.
 #[derive(Clone, Default)]
 pub(crate) struct OnSpan(pub(crate) Option<SpanHook>);
 

@@ -1,4 +1,4 @@
-//! Summing up at the end of an invocation.
+//! Summarises the history at the end of an invocation.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -17,8 +17,8 @@ use crate::RunError;
 use crate::store::Store;
 
 impl EventsCompactionConfig {
-    /// Sums up the session's events if it is time to, and stores the summary. It is part of no run: it goes through no
-    /// plugin and is not handed out. Whatever fails is logged, because the invocation itself has succeeded.
+    /// Summarises the session's events if a trigger is reached, and stores the summary. The summary belongs to no run: plugins
+    /// do not see it and callers do not receive it. Errors are logged, because the invocation itself has succeeded.
     pub(crate) async fn compact(&self, ic: &InvocationContext, store: &mut Store) {
         let Some(summarizer) = &self.summarizer else { return };
         let all = ic.events();
@@ -37,12 +37,12 @@ impl EventsCompactionConfig {
     }
 }
 
-/// Asks for a summary of `range`, unless there is nothing to gain.
+/// Returns a summary of `range`, unless it would not shorten the prompt.
 async fn summarize(summarizer: &dyn EventsSummarizer, events: &[&Arc<Event>], range: Vec<Arc<Event>>) -> Option<Event> {
     if range.is_empty() || !is_worth_it(events, &range) {
         return None;
     }
-    // The call itself may panic, too, before there is a future.
+    // The call may also panic before it returns a future.
     let asked = AssertUnwindSafe(async { summarizer.maybe_summarize_events(&range).await }).catch_unwind().await;
     match asked.unwrap_or_else(|_| Err("the summarizer panicked".into())) {
         Ok(Some(event)) if event.actions().compaction().is_none() || event.is_partial() => {
@@ -61,7 +61,7 @@ async fn put(ic: &InvocationContext, store: &mut Store, mut event: Event) {
     if event.invocation_id().is_empty() {
         event.set_invocation_id(format!("e-{}", ic.engine().services().ids.uuid()));
     }
-    // A summary with a scope would never be found again.
+    // A summary with an isolation scope would never be found.
     event.set_isolation_scope(None);
     store.stamp(ic.engine().services(), &mut event);
     let session = ic.session_key();

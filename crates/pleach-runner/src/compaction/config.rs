@@ -1,4 +1,4 @@
-//! When a history is summed up, and by whom.
+//! [`EventsCompactionConfig`]: when a history is summarised, and by which summarizer.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,23 +6,24 @@ use std::sync::Arc;
 use pleach_core::{BoxError, BoxFuture, Content, Event, EventCompaction};
 use pleach_workflow::Fault;
 
-/// What a summarizer gives back: the event that holds the summary, or `None` when there is nothing to sum up.
+/// The result of a summarizer: the event with the summary, or `None` without anything to summarise.
 pub type Summary = Result<Option<Event>, BoxError>;
 
-/// Sums up events. ADK: `BaseEventsSummarizer`.
+/// Summarises events. ADK: `BaseEventsSummarizer`.
 pub trait EventsSummarizer: fmt::Debug + Send + Sync + 'static {
-    /// Sums up `events`, which are in order and never empty, into one event with
-    /// [`compaction`](pleach_core::EventActions::compaction) set; [`summary_event`] makes it.
+    /// Summarises `events`, which are in order and never empty, in one event with
+    /// [`compaction`](pleach_core::EventActions::compaction) set; [`summary_event`] makes such an event.
     ///
     /// # Errors
-    /// Anything; it is logged, and the history stays as it is.
+    /// Any error. It is logged, and the history stays unchanged.
     ///
     /// # Cancel safety
     /// The future is dropped when the invocation is aborted or dropped; nothing is stored then.
     fn maybe_summarize_events<'a>(&'a self, events: &'a [Arc<Event>]) -> BoxFuture<'a, Summary>;
 }
 
-/// The event that says that `content` stands for `events`; `None` for no events. Its content's role becomes `model`.
+/// Returns the event that records `content` as the summary of `events`, or `None` without events. The role of the content
+/// becomes `model`.
 #[must_use]
 pub fn summary_event(events: &[Arc<Event>], mut content: Content) -> Option<Event> {
     content.role = Some("model".into());
@@ -35,48 +36,48 @@ pub fn summary_event(events: &[Arc<Event>], mut content: Content) -> Option<Even
     Some(event)
 }
 
-/// When the events of a session are summed up: at the end of an invocation that was neither aborted nor failed.
+/// When the events of a session are summarised, at the end of a successful invocation.
 ///
-/// One of the two triggers must be set, each with both of its fields; the one by tokens is asked first.
-/// [`RunnerBuilder::build`](crate::RunnerBuilder::build) names what is missing.
+/// At least one of the two triggers must be set, with both of its fields. The token trigger is checked first.
+/// [`RunnerBuilder::build`](crate::RunnerBuilder::build) reports missing fields.
 ///
 /// ADK: `EventsCompactionConfig`.
 // R1150
 #[derive(Clone, Debug, Default)]
 pub struct EventsCompactionConfig {
-    /// Who sums up.
+    /// The summarizer.
     pub summarizer: Option<Arc<dyn EventsSummarizer>>,
-    /// After how many new invocations the history is summed up; at least one.
+    /// The number of new invocations that triggers a summary; at least one.
     pub compaction_interval: Option<usize>,
-    /// How many invocations before the first new one a summary takes in again.
+    /// The number of invocations before the first new one that a summary includes again.
     pub overlap_size: Option<usize>,
-    /// From how many tokens in the last prompt on the history is summed up; at least one.
+    /// The number of tokens in the last prompt that triggers a summary; at least one.
     pub token_threshold: Option<u64>,
-    /// How many of the newest events stay as they are when it is.
+    /// The number of newest events that such a summary leaves out.
     pub event_retention_size: Option<usize>,
 }
 
 impl EventsCompactionConfig {
-    /// A config with a summarizer and no trigger yet.
+    /// Returns a config with a summarizer and no trigger.
     pub fn new(summarizer: impl EventsSummarizer) -> Self {
         Self { summarizer: Some(Arc::new(summarizer)), ..Self::default() }
     }
 
-    /// Sums up after every `compaction_interval` invocations, together with the last `overlap_size` ones before them.
+    /// Summarises after every `compaction_interval` invocations, together with the last `overlap_size` ones before them.
     #[must_use]
     pub fn with_sliding_window(mut self, compaction_interval: usize, overlap_size: usize) -> Self {
         (self.compaction_interval, self.overlap_size) = (Some(compaction_interval), Some(overlap_size));
         self
     }
 
-    /// Sums up when the last prompt had `token_threshold` tokens, all but the newest `event_retention_size` events.
+    /// Summarises all but the newest `event_retention_size` events when the last prompt reaches `token_threshold` tokens.
     #[must_use]
     pub fn with_token_threshold(mut self, token_threshold: u64, event_retention_size: usize) -> Self {
         (self.token_threshold, self.event_retention_size) = (Some(token_threshold), Some(event_retention_size));
         self
     }
 
-    /// What makes the config unusable.
+    /// Returns the faults of the config.
     pub(crate) fn faults(&self) -> Vec<Fault> {
         let fault = |what: &str| Fault::value("events_compaction_config", what);
         let mut faults = Vec::new();

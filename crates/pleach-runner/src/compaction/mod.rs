@@ -1,7 +1,7 @@
-//! Summing up a long history after an invocation.
+//! Summarises long histories after an invocation.
 //!
-//! `config` says when, `window` and `tokens` say which events, `prefix` keeps calls together with their answers, `prompt`
-//! measures what a summary would save, and `after_run` does it.
+//! `config` holds the triggers, `window` and `tokens` select the events, `prefix` keeps calls together with their answers,
+//! `prompt` estimates what a summary saves, and `after_run` makes and stores it.
 // R1150
 
 mod after_run;

@@ -1,4 +1,4 @@
-//! Which events may be summed up without tearing a call from its answer.
+//! Selects events to summarise without separating a call from its answer.
 
 use std::sync::Arc;
 
@@ -7,10 +7,10 @@ use pleach_core::{Event, REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, REQUEST_INPUT
 
 type Ids<'a> = HashSet<&'a str>;
 
-/// The length of the longest prefix of `range` behind which no call and no request is open.
+/// Returns the length of the longest prefix of `range` after which no call and no request is open.
 ///
-/// A call whose answer can no longer come does not count, or one lost call would keep everything behind it from ever
-/// being summed up. `all` is the whole history, which tells such calls.
+/// A call that can no longer be answered does not count; otherwise one lost call would keep everything after it from being
+/// summarised. `all` is the whole history, in which such calls are found.
 pub(super) fn self_contained(range: &[Arc<Event>], all: &[&Arc<Event>]) -> usize {
     let answer_checks = balanced(range, &Ids::default());
     let ends_an_invocation = answer_checks > 0
@@ -23,8 +23,8 @@ pub(super) fn self_contained(range: &[Arc<Event>], all: &[&Arc<Event>]) -> usize
     if dead.is_empty() { answer_checks } else { answer_checks.max(balanced(range, &dead)) }
 }
 
-/// The largest place at which a retained tail of `events` can begin, at `split` or before, so that every answer in it
-/// has its call with it.
+/// Returns the largest index, at most `split`, at which a retained tail of `events` can begin so that it contains the call
+/// of every answer in it.
 pub(super) fn safe_split(events: &[Arc<Event>], split: usize) -> usize {
     let mut unmatched = Ids::default();
     for (place, event) in events.iter().enumerate().rev() {
@@ -43,7 +43,7 @@ fn balanced(range: &[Arc<Event>], dead: &Ids<'_>) -> usize {
     let mut open = Ids::default();
     let mut length = 0;
     for (place, event) in range.iter().enumerate() {
-        // Answers first: what an event asks itself is not answered by it.
+        // Answers first: an event does not answer its own calls.
         for answer in answers(event) {
             open.remove(answer);
         }
@@ -55,8 +55,8 @@ fn balanced(range: &[Arc<Event>], dead: &Ids<'_>) -> usize {
     length
 }
 
-/// The calls of `range` that will never be answered: made by an invocation that is not the newest, answered nowhere, and
-/// not those of a long-running tool. The questions to a person of an older invocation count as given up.
+/// Returns the calls of `range` that will never be answered: unanswered calls of older invocations, except those of
+/// long-running tools. Questions to a person count as abandoned in an older invocation.
 fn dead_calls<'a>(range: &'a [Arc<Event>], all: &[&'a Arc<Event>]) -> Ids<'a> {
     let newest = all.iter().rev().find(|event| !event.invocation_id().is_empty() && !is_summary(event));
     let newest = newest.map(|event| event.invocation_id());
@@ -99,7 +99,7 @@ fn answers(event: &Event) -> impl Iterator<Item = &str> {
     event.function_responses().filter_map(|answer| answer.id.as_deref()).filter(|id| !id.is_empty())
 }
 
-/// The calls whose confirmation or credential the event asks for.
+/// Returns the ids of the calls for which the event requests a confirmation or credential.
 fn requests(event: &Event) -> impl Iterator<Item = &str> {
     let actions = event.actions();
     actions.requested_tool_confirmations().keys().chain(actions.requested_auth_configs().keys()).map(String::as_str)

@@ -1,4 +1,4 @@
-//! How large a prompt made of events is, and what a summary takes off it.
+//! Estimates the size of a prompt made from events, and how much a summary shortens it.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -6,14 +6,14 @@ use std::sync::Arc;
 use foldhash::HashSet;
 use pleach_core::{Content, Event, EventCompaction};
 
-/// The summaries that count, as places among `events`: one that another contains is superseded, and of two equal ones
-/// the later counts.
+/// Returns the indices of the effective summaries among `events`: a summary inside the range of another one is superseded,
+/// and of two equal ones the later counts.
 fn summaries(events: &[&Event]) -> Vec<usize> {
     let mut found: Vec<(usize, &EventCompaction)> = Vec::new();
     for (place, event) in events.iter().enumerate() {
         found.extend(event.actions().compaction().map(|compaction| (place, compaction)));
     }
-    // Every summary stands behind all that can contain it, so the farthest end so far decides.
+    // Every summary comes after all that can contain it, so comparing with the largest end so far is enough.
     found.sort_by(|(left, a), (right, b)| {
         let by_range =
             a.start_timestamp.total_cmp(&b.start_timestamp).then(b.end_timestamp.total_cmp(&a.end_timestamp));
@@ -31,14 +31,15 @@ fn summaries(events: &[&Event]) -> Vec<usize> {
     counting
 }
 
-/// The newest summary that counts, with its event.
+/// Returns the newest effective summary with its event.
 pub(super) fn latest_summary<'a>(events: &[&'a Arc<Event>]) -> Option<(&'a Event, &'a EventCompaction)> {
     let plain: Vec<&'a Event> = events.iter().map(|event| &***event).collect();
     let event = plain[*summaries(&plain).last()?];
     Some((event, event.actions().compaction()?))
 }
 
-/// The contents of the prompt that `events` make: summaries instead of what they sum up, in no special order.
+/// Returns the contents of the prompt made from `events`, with summaries in place of the events they cover, in no
+/// particular order.
 pub(super) fn contents<'a>(events: &[&'a Event]) -> Vec<&'a Content> {
     let counting: Vec<&EventCompaction> =
         summaries(events).into_iter().filter_map(|place| events[place].actions().compaction()).collect();
@@ -60,8 +61,8 @@ pub(super) fn contents<'a>(events: &[&'a Event]) -> Vec<&'a Content> {
     summed.chain(raw.filter_map(|event| event.content())).collect()
 }
 
-/// Whether a summary of `range` can take more off the prompt than the last summary adds to it: its length is the best
-/// guess at that of the next one, and it must be known before anyone pays for it.
+/// Returns whether a summary of `range` is expected to shorten the prompt. The size of the last summary estimates that of
+/// the next one, because the decision comes before paying for it.
 pub(super) fn is_worth_it(events: &[&Arc<Event>], range: &[Arc<Event>]) -> bool {
     let mut plain: Vec<&Event> = events.iter().map(|event| &***event).collect();
     let times = || range.iter().map(|event| event.timestamp());
@@ -81,7 +82,7 @@ fn total_size(events: &[&Event]) -> usize {
     contents(events).into_iter().map(size).sum()
 }
 
-/// The size of a content: the characters of its JSON.
+/// Returns the size of a content: the number of characters of its JSON.
 fn size(content: &Content) -> usize {
     struct Characters(usize);
 
@@ -98,16 +99,16 @@ fn size(content: &Content) -> usize {
     }
 
     let mut characters = Characters(0);
-    // Nothing of a content fails to be written, and a size is only a measure.
+    // Writing a content does not fail, and the size is only an estimate.
     let _ = serde_json::to_writer(&mut characters, content);
     characters.0
 }
 
-/// How many tokens the last prompt had: what a model has reported since the last summary, or else an estimate from the
-/// contents that a prompt would show. `None` when there is nothing to estimate from.
+/// Returns the number of tokens in the last prompt: the count that a model reported since the last summary, or else an
+/// estimate from the contents that a prompt would contain. `None` without contents.
 ///
-/// google-adk estimates from a fully assembled prompt, in which calls without answers are left out and answers are
-/// quoted; here each content counts as it is stored.
+/// google-adk estimates from a fully assembled prompt, which omits calls without answers and quotes answers; here each
+/// content counts as stored.
 pub(super) fn token_count(events: &[&Arc<Event>]) -> Option<u64> {
     for event in events.iter().rev().take_while(|event| event.actions().compaction().is_none()) {
         let usage = event.model().and_then(|model| model.usage_metadata.as_ref());
@@ -120,12 +121,12 @@ pub(super) fn token_count(events: &[&Arc<Event>]) -> Option<u64> {
     let shown: Vec<&Event> = events.iter().map(|event| &***event).filter(|event| is_shown(event, &calls)).collect();
     match contents(&shown).into_iter().map(characters).sum::<usize>() {
         0 => None,
-        // The usual rule of thumb: four characters are a token.
+        // A rule of thumb: a token has four characters.
         total => Some(total as u64 / 4),
     }
 }
 
-/// Whether a prompt shows the event at all.
+/// Returns whether a prompt contains the event.
 fn is_shown(event: &Event, calls: &HashSet<&str>) -> bool {
     if event.actions().compaction().is_some() {
         return true;
@@ -155,7 +156,7 @@ fn is_visible(part: &pleach_core::Part) -> bool {
     always || (!part.is_thought() && (has_text || has_media || has_code))
 }
 
-/// Whether the content is about a credential, a confirmation or the framework itself, which models are not shown.
+/// Returns whether the content is a credential, a confirmation or a framework message, which prompts omit.
 fn is_internal(content: &Content) -> bool {
     let internal = |name: &Option<String>| {
         matches!(name.as_deref(), Some("adk_framework" | "adk_request_credential" | "adk_request_confirmation"))
@@ -164,7 +165,7 @@ fn is_internal(content: &Content) -> bool {
         || content.function_responses().any(|response| internal(&response.name))
 }
 
-/// The characters of a content that cost tokens.
+/// Returns the number of characters of a content that cost tokens.
 fn characters(content: &Content) -> usize {
     let text = |text: &Option<String>| text.as_ref().map_or(0, |text| text.chars().count());
     let json = |map: &Option<pleach_core::Map>| {

@@ -1,4 +1,4 @@
-//! The events that are summed up when a prompt has grown too long.
+//! Selects the events to summarise when a prompt is too long.
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use pleach_core::Event;
 use super::prefix::{safe_split, self_contained};
 use super::prompt::{latest_summary, token_count};
 
-/// What is summed up when the last prompt reached `threshold` tokens: everything since the last summary but the newest
-/// `retained` events, with that summary in front, so that the new one supersedes it; nothing otherwise.
+/// Returns the events to summarise if the last prompt reached `threshold` tokens: all since the last summary except the
+/// newest `retained`, preceded by that summary so that the new one supersedes it. Empty otherwise.
 pub(super) fn above_threshold(events: &[&Arc<Event>], threshold: u64, retained: usize) -> Vec<Arc<Event>> {
     if token_count(events).is_none_or(|tokens| tokens < threshold) {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! The events of a sliding window over invocations.
+//! Selects the events of a sliding window over invocations.
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use pleach_core::Event;
 
 use super::prefix::self_contained;
 
-/// What is summed up when at least `interval` invocations are new since the last summary: from `overlap` invocations
-/// before the first new one to the end of the last; nothing otherwise.
+/// Returns the events to summarise if at least `interval` invocations are new since the last summary: from `overlap`
+/// invocations before the first new one to the end of the last. Empty otherwise.
 pub(super) fn sliding_window(events: &[&Arc<Event>], interval: usize, overlap: usize) -> Vec<Arc<Event>> {
     let summed_up = events.iter().rev().filter_map(|event| event.actions().compaction());
     // An end of zero counts as none.
@@ -30,7 +30,7 @@ pub(super) fn sliding_window(events: &[&Arc<Event>], interval: usize, overlap: u
     range
 }
 
-/// The invocations in the order in which they began, with the times of their last events.
+/// Returns the invocations in the order in which they began, with the times of their last events.
 fn invocations<'a>(events: &[&'a Arc<Event>]) -> Vec<(&'a str, f64)> {
     let mut places: HashMap<&str, usize> = HashMap::default();
     let mut found: Vec<(&str, f64)> = Vec::new();

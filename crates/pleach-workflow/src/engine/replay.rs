@@ -13,7 +13,7 @@ use serde_json::Value;
 pub(crate) enum Decision {
     /// Execute it, with these answers.
     Run(Option<Arc<Map>>),
-    /// Answer it from history with this end. A `None` branch stands for the branch that the run starts on.
+    /// Answer it from history with this end. A `None` branch means the branch that the run starts on.
     Replay(NodeEnd),
 }
 
