@@ -104,6 +104,7 @@ fn only_open(id: &str, open: &[Question]) -> Result<Option<InvocationId>, RunErr
 }
 
 /// The effect of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Effect {
     /// The question is open.
     New,
@@ -132,4 +133,53 @@ fn effect_of(history: &History, is_open: bool, call: &FunctionCall, response: &F
 /// Returns the answer as a reader of the history sees it.
 fn answer_in(call: &FunctionCall, response: &FunctionResponse) -> Option<Value> {
     check_stored_answer(crate::answer::schema_of(call), response).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use pleach_core::{Map, OutputFor, RequestInput};
+    use serde_json::json;
+
+    use super::*;
+
+    fn response(answer: &str) -> FunctionResponse {
+        FunctionResponse::new("q", "adk_request_input", Map::from_iter([("result".to_owned(), json!(answer))]))
+    }
+
+    /// Events of the run `wf@1/a@1`: `?` asks `q`, `=x` answers it, `out` is an output; `b` is an output of another run.
+    fn event(text: &str) -> Arc<Event> {
+        let event = match text {
+            "?" => RequestInput::<Value>::new().into_event("q").with_node_path("wf@1/a@1"),
+            "out" | "b" => {
+                let mut event = Event::of(1).with_node_path(if text == "b" { "wf@1/b@1" } else { "wf@1/a@1" });
+                event.set_output_for(OutputFor::Own);
+                event
+            }
+            answer => {
+                let part = Part::function_response(response(answer.trim_start_matches('=')));
+                Event::from_author("user").with_content(Content::new("user", [part]))
+            }
+        };
+        Arc::new(event)
+    }
+
+    #[test]
+    fn r910_what_an_answer_does_depends_on_what_used_the_earlier_one() {
+        for (rule, log, is_open, answer, expected) in [
+            ("an open question", "?", true, "x", Effect::New),
+            ("the same answer", "? =x", false, "x", Effect::Same),
+            ("another answer before a run used the first", "? =x", false, "y", Effect::Replaces),
+            ("another answer after the run completed", "? =x out", false, "y", Effect::Late),
+            ("another answer after a successor completed", "? =x b", false, "y", Effect::Late),
+            ("the same answer after the run completed", "? =x out", false, "x", Effect::Same),
+            ("a question that no recorded run asked", "out", false, "x", Effect::New),
+            ("asked again", "? =x ?", false, "y", Effect::New),
+        ] {
+            let events: Vec<Arc<Event>> = log.split_whitespace().map(event).collect();
+            let history = History::of(&events.iter().collect::<Vec<_>>());
+            let question = event("?");
+            let call = question.function_calls().next().unwrap();
+            assert_eq!(effect_of(&history, is_open, call, &response(answer)), expected, "{rule}");
+        }
+    }
 }

@@ -96,3 +96,33 @@ fn is_echo(event: &Event) -> bool {
     let of_child = path.parent().is_some_and(|parent| parent.name() == event.author());
     event.output().is_some() && event.content().is_none() && matches!(event.output_for(), OutputFor::None) && of_child
 }
+
+#[cfg(test)]
+mod tests {
+    use pleach_core::{Content, Map};
+
+    use super::*;
+
+    #[test]
+    fn checkpoints_and_echoes_are_left_out_unless_asked_for() {
+        let mut checkpoint = Event::from_author("wf");
+        checkpoint.actions_mut().set_agent_state(Some(Map::new()));
+        let mut with_state = checkpoint.clone();
+        with_state.actions_mut().set_state("k", 1);
+        let echo = Event::from_author("wf").with_output(1).with_node_path("wf@1/a@1");
+        let mut own = echo.clone();
+        own.set_output_for(OutputFor::Own);
+        let message = Event::message(Content::model("hello")).with_node_path("wf@1/a@1");
+        let (default, all) = (FollowOptions::new(), FollowOptions::new().checkpoints(true).echoes(true));
+        for (rule, event, shown) in [
+            ("a checkpoint", checkpoint, false),
+            ("a checkpoint with state", with_state, true),
+            ("an echo", echo, false),
+            ("a node's own output", own, true),
+            ("a message", message, true),
+        ] {
+            assert_eq!(default.shows(&event), shown, "{rule}");
+            assert!(all.shows(&event), "{rule}");
+        }
+    }
+}

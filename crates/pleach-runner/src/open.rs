@@ -185,3 +185,46 @@ fn first_message(own: &[&Arc<Event>]) -> Option<Arc<Event>> {
     let message = users.find(|event| event.content().is_some() && event.function_responses().next().is_none());
     message.map(|event| Arc::clone(event))
 }
+
+#[cfg(test)]
+mod tests {
+    use pleach_core::{FunctionResponse, Part};
+
+    use super::*;
+
+    /// `m` is a user's message, `s` a user's event with state only, `a` an answer, `n` a node's event, `!` an abort event.
+    fn events(log: &str) -> Vec<Arc<Event>> {
+        let event = |letter: char| match letter {
+            'm' => Event::from_author("user").with_message("hello"),
+            's' => Event::from_author("user").with_state("k", 1),
+            'a' => {
+                let part = Part::function_response(FunctionResponse::new("q", "adk_request_input", Map::new()));
+                Event::from_author("user").with_content(Content::new("user", [part]))
+            }
+            '!' => Event::from_author("node").with_error(ABORTED, "aborted"),
+            _ => Event::from_author("node"),
+        };
+        log.chars().map(|letter| Arc::new(event(letter))).collect()
+    }
+
+    #[test]
+    fn r1103_the_first_message_that_is_no_answer_started_the_invocation() {
+        for (log, place) in [("", None), ("m", Some(0)), ("nsam", Some(3)), ("mnm", Some(0)), ("sa", None)] {
+            let events = events(log);
+            let found = first_message(&events.iter().collect::<Vec<_>>());
+            let expected = place.map(|place: usize| &events[place]);
+            assert!(found.iter().zip(expected).all(|(found, event)| Arc::ptr_eq(found, event)), "{log}");
+            assert_eq!(found.is_some(), expected.is_some(), "{log}");
+        }
+    }
+
+    #[test]
+    fn r1130_an_invocation_is_aborted_until_something_of_it_runs_again() {
+        for (log, aborted) in
+            [("", false), ("mn", false), ("mn!", true), ("mn!a", true), ("mn!n", false), ("mn!!", true)]
+        {
+            let events = events(log);
+            assert_eq!(is_aborted(&events.iter().collect::<Vec<_>>()), aborted, "{log}");
+        }
+    }
+}

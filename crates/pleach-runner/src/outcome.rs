@@ -98,3 +98,56 @@ impl Outcome {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use pleach_core::{NodePath, Question};
+    use serde_json::json;
+
+    use super::*;
+
+    fn dead_end() -> DeadEnd {
+        DeadEnd::route(NodePath::root(), "a".into(), None)
+    }
+
+    fn done(output: NodeInput, dead_ends: Vec<DeadEnd>) -> Outcome {
+        Outcome::Done(output, dead_ends)
+    }
+
+    #[test]
+    fn the_public_end_follows_from_the_outcome() {
+        let one = || NodeInput::json(json!(1));
+        for (outcome, is_closing, end) in [
+            (done(one(), Vec::new()), false, RunEnd::Done),
+            (done(one(), vec![dead_end()]), false, RunEnd::DoneWithDeadEnds(vec![dead_end()])),
+            (Outcome::Waiting(Vec::new()), false, RunEnd::Waiting),
+            (Outcome::Aborted, false, RunEnd::Aborted),
+            (Outcome::Aborted, true, RunEnd::Cut),
+        ] {
+            assert_eq!(outcome.end(is_closing), end);
+        }
+    }
+
+    #[test]
+    fn an_outcome_without_an_output_names_the_reason() {
+        let code = |outcome: Outcome| match outcome.output::<u32>() {
+            Ok(value) => value.to_string(),
+            Err(RunError::NoOutput) => "no output".to_owned(),
+            Err(RunError::DeadEnd(ends)) => format!("{} dead ends", ends.len()),
+            Err(RunError::Output(_)) => "does not fit".to_owned(),
+            Err(RunError::Waiting(questions)) => format!("{} questions", questions.len()),
+            Err(error) => error.code().to_owned(),
+        };
+        let questions: Vec<Question> = Vec::new();
+        for (outcome, expected) in [
+            (done(NodeInput::json(json!(7)), Vec::new()), "7"),
+            (done(NodeInput::json(json!("x")), Vec::new()), "does not fit"),
+            (done(NodeInput::Null, Vec::new()), "no output"),
+            (done(NodeInput::Null, vec![dead_end()]), "1 dead ends"),
+            (Outcome::Waiting(questions), "0 questions"),
+            (Outcome::Aborted, "INVOCATION_ABORTED"),
+        ] {
+            assert_eq!(code(outcome), expected);
+        }
+    }
+}

@@ -51,3 +51,59 @@ pub(crate) fn apply_plugin_change(event: &mut Event, mut change: Event) {
         *event.model_mut() = model.clone();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use pleach_core::{Content, Map};
+    use serde_json::json;
+
+    use super::*;
+
+    fn event() -> Event {
+        let mut event =
+            Event::from_author("node").with_output(1).with_state("k", 1).with_content(Content::model("old"));
+        event.set_id("id");
+        event.set_invocation_id("i");
+        event.set_timestamp(5.0);
+        event.set_custom_metadata(Some(Map::from_iter([
+            ("_adk_note".to_owned(), json!(1)),
+            ("own".to_owned(), json!(1)),
+        ])));
+        event
+    }
+
+    fn changed(change: Event) -> Event {
+        let mut event = event();
+        apply_plugin_change(&mut event, change);
+        event
+    }
+
+    #[test]
+    fn r1110_only_the_fields_that_a_plugin_sets_are_replaced() {
+        assert_eq!(changed(Event::new()), event());
+        let output = changed(Event::of(2));
+        assert_eq!((output.output(), output.author(), output.text()), (Some(&json!(2)), "node", "old".to_owned()));
+        let state = changed(Event::new().with_state("other", 2));
+        assert_eq!(state.actions().state_delta().keys().collect::<Vec<_>>(), ["other"]);
+        assert_eq!(changed(Event::from_author("plugin")).author(), "plugin");
+    }
+
+    #[test]
+    fn r1110_id_invocation_and_time_stay() {
+        let mut change = Event::new();
+        change.set_id("other");
+        change.set_invocation_id("other");
+        change.set_timestamp(9.0);
+        let event = changed(change);
+        assert_eq!(event.id().to_string(), "id");
+        assert_eq!((event.invocation_id().as_str(), event.timestamp()), ("i", 5.0));
+    }
+
+    #[test]
+    fn r1110_new_metadata_keeps_the_notes_of_the_engine() {
+        let metadata = Map::from_iter([("new".to_owned(), json!(2))]);
+        let event = changed(Event::new().with_custom_metadata(metadata));
+        let expected = json!({"new": 2, "_adk_note": 1});
+        assert_eq!(serde_json::to_value(event.custom_metadata()).unwrap(), expected);
+    }
+}

@@ -169,3 +169,86 @@ fn trimmed(id: &SessionId) -> SessionId {
 fn stored(key: &SessionKey) -> SessionKey {
     SessionKey::new(key.app_name.clone(), key.user_id.clone(), trimmed(&key.session_id))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::RunRequest;
+
+    fn key() -> SessionKey {
+        SessionKey::new("app", "ana", "s1")
+    }
+
+    fn run(registry: &ActiveRuns, invocation: Option<&str>) -> Arc<ActiveRun> {
+        let request = RunRequest::new(("ana", "s1"));
+        let request = match invocation {
+            Some(id) => request.invocation_id(id),
+            None => request,
+        };
+        let run = Arc::new(ActiveRun::new(&request));
+        registry.enter(&run).unwrap();
+        run
+    }
+
+    fn admit(registry: &ActiveRuns, run: &Arc<ActiveRun>) -> &'static str {
+        match registry.admit(run, &key()) {
+            Ok(Admission::Own(ending)) if ending.is_empty() => "own",
+            Ok(Admission::Own(_)) => "own after others",
+            Ok(Admission::Join(_)) => "join",
+            Err(RunError::Busy { .. }) => "busy",
+            Err(_) => "error",
+        }
+    }
+
+    #[test]
+    fn runs_with_a_reader_do_not_exclude_each_other() {
+        let registry = ActiveRuns::default();
+        let (first, second) = (run(&registry, None), run(&registry, None));
+        assert_eq!([admit(&registry, &first), admit(&registry, &second)], ["own", "own"]);
+    }
+
+    #[test]
+    fn a_detached_run_keeps_its_session_to_itself_until_only_its_summary_is_left() {
+        let registry = ActiveRuns::default();
+        let (first, second) = (run(&registry, None), run(&registry, None));
+        first.set_detached();
+        assert_eq!([admit(&registry, &first), admit(&registry, &second)], ["own", "busy"]);
+        assert!(registry.before(&second, &key()).is_some_and(|other| Arc::ptr_eq(&other, &first)));
+        first.set_summing_up();
+        assert!(registry.before(&second, &key()).is_none());
+        assert_eq!(admit(&registry, &second), "own after others");
+        assert!(first.is_closing());
+        registry.leave(&first);
+        assert_eq!(admit(&registry, &run(&registry, None)), "own");
+    }
+
+    #[test]
+    fn a_request_for_an_active_invocation_joins_its_run() {
+        let registry = ActiveRuns::default();
+        let first = run(&registry, Some("i"));
+        assert_eq!(admit(&registry, &first), "own");
+        assert_eq!(admit(&registry, &run(&registry, Some("i"))), "join");
+        assert_eq!(admit(&registry, &run(&registry, Some("j"))), "own");
+    }
+
+    #[test]
+    fn queued_runs_wait_for_those_before_them() {
+        let registry = ActiveRuns::default();
+        let detached = run(&registry, None);
+        detached.set_detached();
+        assert_eq!(admit(&registry, &detached), "own");
+        let (first, second) = (run(&registry, None), run(&registry, None));
+        let before = |run| registry.before(run, &key()).unwrap();
+        assert!(Arc::ptr_eq(&before(&first), &detached));
+        assert!(Arc::ptr_eq(&before(&second), &first));
+    }
+
+    #[test]
+    fn a_draining_registry_admits_no_run() {
+        let registry = ActiveRuns::default();
+        let first = run(&registry, None);
+        assert!(registry.drain().iter().all(|active| Arc::ptr_eq(active, &first)));
+        let late = Arc::new(ActiveRun::new(&RunRequest::new(("ana", "s1"))));
+        assert!(matches!(registry.enter(&late), Err(RunError::Draining)));
+    }
+}

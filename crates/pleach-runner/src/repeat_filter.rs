@@ -87,3 +87,81 @@ fn is_same(known: &Question, asked: &Question) -> bool {
         && known.response_schema == asked.response_schema
         && known.assignee == asked.assignee
 }
+
+#[cfg(test)]
+mod tests {
+    use pleach_core::{Content, Map, RequestInput};
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn question(id: &str, message: &str) -> Arc<Event> {
+        let mut event = RequestInput::<Value>::ask(id, message).into_event(id).with_node_path("wf@1/a@1");
+        event.set_invocation_id("i");
+        Arc::new(event)
+    }
+
+    fn with(change: impl FnOnce(&mut Event)) -> Arc<Event> {
+        let mut event = Event::from_author("wf");
+        change(&mut event);
+        Arc::new(event)
+    }
+
+    fn end() -> Arc<Event> {
+        with(|event| event.actions_mut().set_end_of_agent(Some(true)))
+    }
+
+    /// Sends an event through the filter; returns whether it is held back.
+    fn is_held(filter: &mut RepeatFilter, event: Arc<Event>) -> bool {
+        let queue = EventQueue::default();
+        queue.push(event, std::task::Waker::noop().clone());
+        let (ticket, event) = queue.take().unwrap();
+        filter.pass(&queue, ticket, event).is_none()
+    }
+
+    #[test]
+    fn a_resume_holds_back_what_it_only_repeats() {
+        let checkpoint = |event: &mut Event| event.actions_mut().set_agent_state(Some(Map::new()));
+        for (rule, event, held) in [
+            ("the same question", question("q", "why?"), true),
+            ("another question", question("p", "why?"), false),
+            ("the question with another text", question("q", "how?"), false),
+            ("a checkpoint", with(checkpoint), true),
+            (
+                "a checkpoint with state",
+                with(|event| {
+                    checkpoint(event);
+                    event.actions_mut().set_state("k", json!(1));
+                }),
+                false,
+            ),
+            ("the end of the workflow", end(), true),
+            ("an echo", with(|event| event.set_output(Some(json!(1)))), true),
+            ("a message", with(|event| event.set_content(Some(Content::model("hi")))), false),
+            ("an error", with(|event| event.set_error_code(Some("ValueError".to_owned()))), false),
+            ("an event without anything", with(|_| {}), false),
+        ] {
+            let mut filter = RepeatFilter::resume(&[&question("q", "why?")], "wf", false);
+            assert_eq!(is_held(&mut filter, event), held, "{rule}");
+        }
+    }
+
+    #[test]
+    fn a_run_with_a_message_holds_nothing_back() {
+        assert!(!is_held(&mut RepeatFilter::default(), end()));
+    }
+
+    #[test]
+    fn held_events_are_stored_before_a_new_one_and_at_the_end_of_a_run_that_does_not_wait() {
+        let held = |is_answer: bool, recorded: &[&Arc<Event>]| {
+            let mut filter = RepeatFilter::resume(recorded, "wf", is_answer);
+            assert!(is_held(&mut filter, end()));
+            filter
+        };
+        assert_eq!(held(false, &[]).release().len(), 1);
+        assert_eq!(held(false, &[]).end(false).len(), 1);
+        assert_eq!(held(false, &[]).end(true).len(), 0, "the run waits");
+        assert_eq!(held(true, &[&end()]).end(false).len(), 0, "the end is recorded, and the answer was, too");
+        assert_eq!(held(false, &[&end()]).end(false).len(), 1, "a plain resume repeats its end, as google-adk does");
+    }
+}

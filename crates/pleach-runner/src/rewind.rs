@@ -117,3 +117,53 @@ async fn restore(
     }
     Ok(artifacts.save_artifact(SaveArtifact::new(key, old.unwrap_or_else(rewind_tombstone))).await?)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn session(deltas: &[Value]) -> Session {
+        let mut session = Session::from_parts(SessionKey::new("app", "ana", "s1"), Map::new(), Vec::new(), 0.0);
+        for delta in deltas {
+            let delta = delta.as_object().cloned().unwrap_or_default();
+            let event = Arc::new(Event::from_author("node").with_state_map(delta));
+            session.apply(&event);
+        }
+        session
+    }
+
+    #[test]
+    fn r1140_own_keys_go_back_and_shared_keys_stay() {
+        for (rule, deltas, place, expected) in [
+            ("a changed key gets its old value", vec![json!({"k": 1}), json!({"k": 2})], 1, json!({"k": 1})),
+            ("an added key becomes null", vec![json!({"k": 1}), json!({"l": 2})], 1, json!({"l": null})),
+            ("a key that was set to the same value is left out", vec![json!({"k": 1}), json!({"k": 1})], 1, json!({})),
+            (
+                "a key that was null before becomes null",
+                vec![json!({"k": null}), json!({"k": 1})],
+                1,
+                json!({"k": null}),
+            ),
+            ("shared state stays", vec![json!({"app:a": 1}), json!({"app:a": 2, "user:u": 1})], 1, json!({})),
+            ("to before the first event", vec![json!({"k": 1})], 0, json!({"k": null})),
+        ] {
+            assert_eq!(Value::Object(state_delta(&session(&deltas), place)), expected, "{rule}");
+        }
+    }
+
+    #[test]
+    fn r1140_files_saved_since_are_those_whose_version_changed() {
+        let saved = |files: &[(&str, i64)]| {
+            let mut event = Event::from_author("node");
+            for (name, version) in files {
+                event.actions_mut().artifact_delta_mut().insert((*name).to_owned(), *version);
+            }
+            Arc::new(event)
+        };
+        let events = [saved(&[("a", 0), ("b", 0)]), saved(&[("a", 1), ("c", 0), ("user:u", 3)])];
+        assert_eq!(changed_files(&events, 1), BTreeMap::from([("a", Some(0)), ("c", None)]));
+        assert_eq!(changed_files(&events, 2), BTreeMap::new());
+    }
+}

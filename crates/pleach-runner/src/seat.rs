@@ -276,3 +276,91 @@ impl Wake for WakeAll {
         wakers.into_iter().for_each(Waker::wake);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    /// Yields events of these authors, then an error if there is one, then the end. Counts drops.
+    struct Script(VecDeque<&'static str>, Option<RunError>, Arc<AtomicUsize>);
+
+    impl PollRun for Script {
+        fn enter(&mut self) -> Result<(), RunError> {
+            Ok(())
+        }
+
+        fn poll(&mut self, _: &mut TaskContext<'_>) -> Poll<Option<Item>> {
+            match self.0.pop_front() {
+                Some("pending") => Poll::Pending,
+                Some("fragment") => {
+                    Poll::Ready(Some(Ok(Shown::event(Arc::new(Event::from_author("fragment").with_partial(true))))))
+                }
+                Some(author) => Poll::Ready(Some(Ok(Shown::event(Arc::new(Event::from_author(author)))))),
+                None => Poll::Ready(self.1.take().map(Err)),
+            }
+        }
+    }
+
+    impl Drop for Script {
+        fn drop(&mut self) {
+            self.2.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn run(authors: &[&'static str], error: Option<RunError>) -> (Arc<Seat>, u32, Arc<AtomicUsize>) {
+        let (seat, drops) = (Arc::new(Seat::default()), Arc::new(AtomicUsize::new(0)));
+        let reader = seat.open(Script(authors.iter().copied().collect(), error, Arc::clone(&drops)));
+        (seat, reader, drops)
+    }
+
+    /// What a reader gets until it has to wait.
+    fn read(seat: &Arc<Seat>, reader: u32) -> String {
+        let mut cx = TaskContext::from_waker(Waker::noop());
+        let mut read = Vec::new();
+        loop {
+            match seat.poll_next(reader, &mut cx) {
+                Poll::Ready(Some(Ok(shown))) => read.push(shown.event.author().to_owned()),
+                Poll::Ready(Some(Err(error))) => read.push(error.code().to_owned()),
+                Poll::Ready(None) => {
+                    read.push("end".to_owned());
+                    break;
+                }
+                Poll::Pending => break,
+            }
+        }
+        read.join(" ")
+    }
+
+    #[test]
+    fn every_reader_gets_every_complete_event_whoever_polls() {
+        let (seat, first, drops) = run(&["a", "fragment", "pending", "b", "fragment", "pending", "c"], None);
+        assert_eq!(read(&seat, first), "a fragment");
+        let second = seat.join().unwrap();
+        assert_eq!(read(&seat, second), "a b fragment", "the fragment before it joined is missing");
+        assert_eq!(read(&seat, first), "b fragment c end");
+        assert_eq!(read(&seat, second), "c end");
+        assert!(seat.join().is_none(), "a run that is over cannot be joined");
+        assert_eq!(drops.load(Ordering::Relaxed), 1);
+    }
+
+    #[test]
+    fn an_error_reaches_all_readers_and_ends_the_run() {
+        let (seat, first, _) = run(&["a"], Some(RunError::Draining));
+        let second = seat.join().unwrap();
+        assert_eq!(read(&seat, first), "a RunnerDrainingError end");
+        assert_eq!(read(&seat, second), "a RunnerDrainingError end");
+    }
+
+    #[test]
+    fn the_last_reader_that_leaves_drops_the_run() {
+        let (seat, first, drops) = run(&["a", "b"], None);
+        let second = seat.join().unwrap();
+        seat.leave(first);
+        assert_eq!(drops.load(Ordering::Relaxed), 0);
+        seat.leave(second);
+        assert_eq!(drops.load(Ordering::Relaxed), 1);
+        assert!(seat.join().is_none());
+    }
+}

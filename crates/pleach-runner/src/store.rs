@@ -149,9 +149,34 @@ impl Store {
         if event.id().is_empty() {
             event.set_id(EventId::from(services.ids.uuid()));
         }
-        let given = event.timestamp();
-        let time = micros(if TIMES.contains(&given) { given } else { services.clock.now() });
-        self.last = time.max(self.last.saturating_add(1));
+        self.last = next_time(self.last, event.timestamp(), || services.clock.now());
         event.set_timestamp(seconds(self.last));
+    }
+}
+
+/// Returns the time of an event in microseconds: its own time if that is valid, else the clock's, but always later than the
+/// last event of the session.
+fn next_time(last: i64, own: f64, now: impl Fn() -> f64) -> i64 {
+    let time = micros(if TIMES.contains(&own) { own } else { now() });
+    time.max(last.saturating_add(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn s48_times_are_valid_and_increase() {
+        for (rule, last, own, expected) in [
+            ("its own time", 0, 5.0, 5_000_000),
+            ("no time: the clock's", 0, 0.0, 9_000_000),
+            ("not a number: the clock's", 0, f64::NAN, 9_000_000),
+            ("before the epoch: the clock's", 0, -1.0, 9_000_000),
+            ("beyond the year 9999: the clock's", 0, 253_402_300_800.0, 9_000_000),
+            ("not after the last event", 7_000_000, 5.0, 7_000_001),
+            ("a clock that went back", 12_000_000, 0.0, 12_000_001),
+        ] {
+            assert_eq!(next_time(last, own, || 9.0), expected, "{rule}");
+        }
     }
 }

@@ -104,3 +104,49 @@ fn requests(event: &Event) -> impl Iterator<Item = &str> {
     let actions = event.actions();
     actions.requested_tool_confirmations().keys().chain(actions.requested_auth_configs().keys()).map(String::as_str)
 }
+
+#[cfg(test)]
+mod tests {
+    use pleach_core::{Content, FunctionCall, FunctionResponse, Map, Part};
+
+    use super::*;
+
+    /// Events as `invocation:+id` (a call), `invocation:-id` (its answer) or `invocation:.` (text).
+    fn events(log: &str) -> Vec<Arc<Event>> {
+        let event = |word: &str| {
+            let (invocation, what) = word.split_once(':').unwrap();
+            let part = match what.split_at(1) {
+                ("+", id) => Part::function_call(FunctionCall::new(id, "tool", Map::new())),
+                ("-", id) => Part::function_response(FunctionResponse::new(id, "tool", Map::new())),
+                _ => Part::text("text"),
+            };
+            let mut event = Event::from_author("node").with_content(Content::new("model", [part]));
+            event.set_invocation_id(invocation);
+            Arc::new(event)
+        };
+        log.split_whitespace().map(event).collect()
+    }
+
+    #[test]
+    fn r1150_a_summary_never_separates_a_call_from_its_answer() {
+        for (rule, log, length) in [
+            ("no calls", "i:. i:. i:.", 3),
+            ("an answered call", "i:+a i:-a i:.", 3),
+            ("an open call of the newest invocation", "i:. i:+a i:.", 1),
+            ("two calls, one open", "i:+a i:+b i:-a", 0),
+            ("an open call at the end of an older invocation is left to a later summary", "i:. i:+a j:.", 3),
+        ] {
+            let events = events(log);
+            assert_eq!(self_contained(&events, &events.iter().collect::<Vec<_>>()), length, "{rule}");
+        }
+    }
+
+    #[test]
+    fn r1150_a_retained_tail_has_the_calls_of_its_answers() {
+        for (log, split, expected) in
+            [("i:. i:. i:.", 2, 2), ("i:. i:+a i:-a", 2, 1), ("i:+a i:. i:-a", 1, 0), ("i:+a i:-a i:.", 2, 2)]
+        {
+            assert_eq!(safe_split(&events(log), split), expected, "{log}");
+        }
+    }
+}

@@ -47,3 +47,46 @@ fn invocations<'a>(events: &[&'a Arc<Event>]) -> Vec<(&'a str, f64)> {
     }
     found
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::summary_event;
+    use pleach_core::Content;
+
+    /// One event for each letter, of the invocation with that name; `|` is a summary of all before it.
+    fn log(text: &str) -> Vec<Arc<Event>> {
+        let mut events: Vec<Arc<Event>> = Vec::new();
+        for (time, letter) in (1..).zip(text.chars()) {
+            let mut event = match letter {
+                '|' => summary_event(&events, Content::model("summary")).unwrap(),
+                letter => {
+                    let mut event = Event::message("hello");
+                    event.set_invocation_id(letter.to_string());
+                    event
+                }
+            };
+            event.set_timestamp(f64::from(time));
+            events.push(Arc::new(event));
+        }
+        events
+    }
+
+    #[test]
+    fn r1150_a_window_slides_over_invocations_and_overlaps() {
+        for (rule, text, interval, overlap, expected) in [
+            ("too few invocations", "ab", 3, 0, ""),
+            ("enough invocations", "abc", 3, 0, "abc"),
+            ("several events of one invocation count once", "aab", 3, 0, ""),
+            ("nothing new since the summary", "abc|", 1, 0, ""),
+            ("only what is new", "abc|de", 2, 0, "de"),
+            ("with the invocations before it", "abc|de", 2, 1, "cde"),
+            ("with more than there are", "a|bc", 2, 5, "abc"),
+        ] {
+            let events = log(text);
+            let range = sliding_window(&events.iter().collect::<Vec<_>>(), interval, overlap);
+            let found: String = range.iter().map(|event| event.invocation_id().as_str()).collect();
+            assert_eq!(found, expected, "{rule}");
+        }
+    }
+}
