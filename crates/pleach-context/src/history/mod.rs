@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use foldhash::{HashMap, HashSet};
 use pleach_core::{Branch, Event, InvocationId, NodePath};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 use serde_json::Value;
 use smol_str::SmolStr;
 
