@@ -98,7 +98,7 @@ fn rewound(count: usize) -> Vec<Event> {
     for number in 0..count {
         events.push(placed(2 * number, event(number)));
         let mut rewind = placed(2 * number + 1, Event::from_author("user"));
-        rewind.actions_mut().set_rewind_before_invocation_id(Some(format!("e-{}", 2 * number).into()));
+        rewind.actions_mut().set_rewind_before_invocation_id(Some(format!("e-{}", 2 * number)));
         events.push(rewind);
     }
     events
@@ -202,7 +202,7 @@ async fn append_to_events(backend: Backend, count: usize) -> Result<Duration, Bo
     let begin = now();
     store.sessions.append_event(&mut session, placed(count, event(count))).await?;
     let time = begin.elapsed();
-    let loaded = store.sessions.get_session(&session.key(), GetSessionConfig::all()).await?;
+    let loaded = store.sessions.get_session(session.key(), GetSessionConfig::all()).await?;
     let stored = loaded.map_or(0, |session| session.events.len());
     store.sessions.close().await?;
     if stored == count + 1 { Ok(time) } else { Err(format!("{stored} events stored instead of {}", count + 1).into()) }
@@ -211,7 +211,7 @@ async fn append_to_events(backend: Backend, count: usize) -> Result<Duration, Bo
 async fn delete_events(backend: Backend, count: usize) -> Result<Duration, BoxError> {
     let (store, session) = filled(backend, count).await?;
     let begin = now();
-    store.sessions.delete_session(&session.key()).await?;
+    store.sessions.delete_session(session.key()).await?;
     let time = begin.elapsed();
     store.sessions.close().await?;
     Ok(time)
