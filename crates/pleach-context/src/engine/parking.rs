@@ -85,7 +85,7 @@ pub enum WaitReason {
 }
 
 impl RunHandle<'_> {
-    /// Marks the body as being polled: [`pending`](Self::pending) sees what it begins to wait for from now on.
+    /// Marks the body as being polled: [`wait_reason`](Self::wait_reason) sees what it begins to wait for from now on.
     pub fn resume_body(self) {
         self.0.cell().body = None;
     }

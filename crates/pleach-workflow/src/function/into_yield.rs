@@ -58,7 +58,7 @@ pub mod marker {
     /// A value whose type is only known at run time.
     #[derive(Debug)]
     pub enum Untyped {}
-    /// A [`Yield`] or an input, passed through.
+    /// A [`Yield`](pleach_context::Yield) or an input, passed through.
     #[derive(Debug)]
     pub enum Raw {}
     /// A stream.

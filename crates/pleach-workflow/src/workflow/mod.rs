@@ -25,7 +25,7 @@ use orchestrate::Orchestration;
 /// A graph of nodes, run as one node: the root of an app, a node of another workflow, or a dynamic child.
 ///
 /// # Example
-/// A route and a loop; [`WorkflowBuilder`] has the other edges.
+/// A route and a loop; [`WorkflowBuilder`](crate::WorkflowBuilder) has the other edges.
 /// ```
 /// # use pleach_context::Input;
 /// # use pleach_workflow::{BuildError, EdgeRoute, Output, START, Workflow};
