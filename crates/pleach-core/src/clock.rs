@@ -60,9 +60,43 @@ pub fn seconds(micros: i64) -> f64 {
     micros as f64 / 1e6
 }
 
+/// The first time, in seconds since the epoch, from which an `f64` cannot distinguish every microsecond: in the year 2242.
+pub const DISTINCT_TIMES: f64 = 8_589_934_592.0;
+
+/// Returns the earliest time after `time` that storage distinguishes from it, in seconds since the epoch.
+///
+/// That is the next whole microsecond, and from [`DISTINCT_TIMES`] on the next whole second, which is exact in every unit.
+// S48
+pub fn next_time(time: f64) -> f64 {
+    if time < DISTINCT_TIMES {
+        return seconds(micros(time).saturating_add(1));
+    }
+    (time.floor() + 1.0).max(time.next_up())
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{IdGen, RandomIds, micros, seconds};
+    use super::{DISTINCT_TIMES, IdGen, RandomIds, micros, next_time, seconds};
+
+    // S48: whatever the time, the next one is another in every unit that a backend compares.
+    #[test]
+    fn s48_the_next_time_is_later_in_every_unit() {
+        for start in
+            [-1.5, 0.0, 1_760_000_000.123_456, DISTINCT_TIMES - 1.0, DISTINCT_TIMES, 9.1e9, 9e10, 253_402_300_000.0]
+        {
+            let mut time = start;
+            for _ in 0..1_000 {
+                let next = next_time(time);
+                assert!(next > time && micros(next) > micros(time), "{time} {next}");
+                assert!((next * 1e6).round() > (time * 1e6).round(), "{time} {next}");
+                assert_eq!(seconds(micros(next)), next);
+                time = next;
+            }
+        }
+        assert!(next_time(f64::MAX) > f64::MAX);
+        let whole = 8_589_934_591_999_999;
+        assert_eq!((micros(seconds(whole)), next_time(seconds(whole))), (whole, DISTINCT_TIMES));
+    }
 
     // S49: half to even on the exact binary value, carry and borrow.
     #[test]

@@ -41,7 +41,7 @@ pub use bytes::Bytes;
 pub use casing::{CamelCase, to_camel};
 pub use causes::with_causes;
 pub use check::{Unstorable, check_event, check_map, check_storable, to_storable_json};
-pub use clock::{Clock, IdGen, RandomIds, micros, seconds};
+pub use clock::{Clock, DISTINCT_TIMES, IdGen, RandomIds, micros, next_time, seconds};
 pub use compaction::EventCompaction;
 pub use content::{
     Blob, CodeExecutionResult, Content, ExecutableCode, FileData, FunctionCall, FunctionDeclaration, FunctionResponse,

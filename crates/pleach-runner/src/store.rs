@@ -5,25 +5,25 @@ use std::sync::Arc;
 
 use pleach_context::InvocationContext;
 use pleach_context::engine::{Engine as _, Services};
-use pleach_core::{Event, EventId, SessionHead, micros, seconds, take_temp};
+use pleach_core::{DISTINCT_TIMES, Event, EventId, SessionHead, micros, next_time, seconds, take_temp};
 
 use crate::RunError;
 use crate::active::ActiveRun;
 use crate::answer::warn_unenforced;
 use crate::plugin_change::apply_plugin_change;
 
-/// The valid times of a node's own events, in seconds: those that every backend and google-adk can read. Other times are
-/// replaced by the clock's.
-const TIMES: std::ops::Range<f64> = f64::MIN_POSITIVE..253_402_300_800.0;
+/// The valid times of a node's own events, in seconds: those that every backend and google-adk can read, with room for later
+/// events, none of which may share its time. Other times are replaced by the clock's.
+const TIMES: std::ops::Range<f64> = f64::MIN_POSITIVE..DISTINCT_TIMES;
 
 /// Stores the events of one invocation in order.
 pub(crate) struct Store {
     pub(crate) head: SessionHead,
     /// The run that publishes stored events to its followers.
     run: Option<Arc<ActiveRun>>,
-    /// The time of the last event in microseconds. Times of a session's events are unique.
+    /// The time of the last event in seconds. Times of a session's events are unique.
     // S48
-    last: i64,
+    last: f64,
     has_stored: bool,
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct Stored {
 
 impl Store {
     pub(crate) fn new(head: SessionHead) -> Self {
-        let last = micros(head.last_update_time());
+        let last = head.last_update_time();
         Self { head, run: None, last, has_stored: false }
     }
 
@@ -139,7 +139,7 @@ impl Store {
     pub(crate) async fn claim(&mut self, ic: &InvocationContext) -> Result<(), RunError> {
         let services = ic.engine().services();
         services.sessions.claim(&mut self.head, services.clock.now()).await?;
-        self.last = self.last.max(micros(self.head.last_update_time()));
+        self.last = self.last.max(self.head.last_update_time());
         ic.engine().work_gate().open();
         Ok(())
     }
@@ -149,16 +149,16 @@ impl Store {
         if event.id().is_empty() {
             event.set_id(EventId::from(services.ids.uuid()));
         }
-        self.last = next_time(self.last, event.timestamp(), || services.clock.now());
-        event.set_timestamp(seconds(self.last));
+        self.last = event_time(self.last, event.timestamp(), || services.clock.now());
+        event.set_timestamp(self.last);
     }
 }
 
-/// Returns the time of an event in microseconds: its own time if that is valid, else the clock's, but always later than the
+/// Returns the time of an event in seconds: its own time if that is valid, else the clock's, but always later than the
 /// last event of the session.
-fn next_time(last: i64, own: f64, now: impl Fn() -> f64) -> i64 {
-    let time = micros(if TIMES.contains(&own) { own } else { now() });
-    time.max(last.saturating_add(1))
+fn event_time(last: f64, own: f64, now: impl Fn() -> f64) -> f64 {
+    let time = if TIMES.contains(&own) { own } else { now() };
+    seconds(micros(time)).max(next_time(last))
 }
 
 #[cfg(test)]
@@ -168,15 +168,16 @@ mod tests {
     #[test]
     fn s48_times_are_valid_and_increase() {
         for (rule, last, own, expected) in [
-            ("its own time", 0, 5.0, 5_000_000),
-            ("no time: the clock's", 0, 0.0, 9_000_000),
-            ("not a number: the clock's", 0, f64::NAN, 9_000_000),
-            ("before the epoch: the clock's", 0, -1.0, 9_000_000),
-            ("beyond the year 9999: the clock's", 0, 253_402_300_800.0, 9_000_000),
-            ("not after the last event", 7_000_000, 5.0, 7_000_001),
-            ("a clock that went back", 12_000_000, 0.0, 12_000_001),
+            ("its own time", 0.0, 5.0, 5.0),
+            ("no time: the clock's", 0.0, 0.0, 9.0),
+            ("not a number: the clock's", 0.0, f64::NAN, 9.0),
+            ("before the epoch: the clock's", 0.0, -1.0, 9.0),
+            ("too far ahead for microseconds: the clock's", 0.0, DISTINCT_TIMES, 9.0),
+            ("not after the last event", 7.0, 5.0, 7.000_001),
+            ("a clock that went back", 12.0, 0.0, 12.000_001),
+            ("the last event is too far ahead for microseconds", 9e10, 5.0, 90_000_000_001.0),
         ] {
-            assert_eq!(next_time(last, own, || 9.0), expected, "{rule}");
+            assert_eq!(event_time(last, own, || 9.0), expected, "{rule}");
         }
     }
 }

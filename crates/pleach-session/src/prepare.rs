@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use pleach_core::{
     Event, IdGen as _, Map, RandomIds, Scope, SessionHead, SessionId, SessionKey, StateOp, Unstorable, check_event,
-    check_map, discard, discard_event, is_same_number, micros, seconds, take_temp,
+    check_map, discard, discard_event, is_same_number, micros, next_time, seconds, take_temp,
 };
 use serde_json::Value;
 
@@ -47,8 +47,8 @@ pub fn event_to_store(key: &SessionKey, mut event: Arc<Event>) -> SessionResult<
 #[must_use]
 pub fn event_with_time(head: &SessionHead, mut event: Arc<Event>) -> Arc<Event> {
     if !event.has_timestamp() {
-        let earliest = micros(head.last_update_time()).saturating_add(1);
-        Arc::make_mut(&mut event).set_timestamp(seconds(micros(system_time()).max(earliest)));
+        let earliest = next_time(head.last_update_time());
+        Arc::make_mut(&mut event).set_timestamp(system_time().max(earliest));
     }
     event
 }
@@ -273,7 +273,7 @@ pub const CLAIMED: u32 = 1 << 31;
 /// Returns the update time of a session that is claimed at `time`, in seconds since the epoch: later than the last update,
 /// which is that of `head` if its fence holds.
 pub fn claim_time(head: &SessionHead, time: f64) -> f64 {
-    seconds(micros(time).max(micros(head.last_update_time()).saturating_add(1)))
+    seconds(micros(time)).max(next_time(head.last_update_time()))
 }
 
 /// Returns the system's time in seconds since the epoch, rounded to whole µs.

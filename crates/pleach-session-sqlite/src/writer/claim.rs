@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pleach_core::{SessionKey, micros, seconds};
+use pleach_core::{SessionKey, next_time};
 use pleach_session::{SessionError, SessionResult};
 use sqlx::{AssertSqlSafe, Row as _};
 
@@ -64,7 +64,7 @@ impl Writer {
                 return Ok(Err(SessionError::Stale { key: key.clone(), stored: stored.revision, ours: seen.revision }));
             }
             // An event has that microsecond, so its revision is an old one.
-            time = seconds(micros(time).saturating_add(1));
+            time = next_time(time);
         }
     }
 }

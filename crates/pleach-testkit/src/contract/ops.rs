@@ -237,3 +237,20 @@ pub async fn c2_an_event_without_a_time_gets_one(service: &dyn SessionService) {
         assert_eq!(loaded(service, &key(id)).await, back);
     }
 }
+
+/// Issue 10 D5: so far ahead an `f64` does not distinguish every microsecond, and no two events may share a time.
+pub async fn d5_events_behind_a_far_time_keep_their_order(service: &dyn SessionService) {
+    let mut session = created(service, &key("s"), json!({})).await;
+    service.append_event(&mut session, event("far", 9e10 - super::CREATED)).await.unwrap();
+    for number in (0..20).rev() {
+        let mut timeless = event(&format!("e{number:02}"), 0.0);
+        timeless.clear_timestamp();
+        let before = session.revision();
+        service.append_event(&mut session, timeless).await.unwrap();
+        assert!(session.revision() > before);
+        service.claim(&mut session.head, super::CREATED).await.unwrap();
+    }
+    let back = loaded(service, &key("s")).await;
+    assert_eq!((super::ids(&back), &back.head), (super::ids(&session), &session.head));
+    assert_eq!(back.events, session.events);
+}

@@ -142,6 +142,7 @@ macro_rules! session_rules {
                     b1_operations_and_plain_deltas_do_not_block_each_other,
                     b4_app_and_user_state_are_read_without_a_session,
                     c2_an_event_without_a_time_gets_one,
+                    d5_events_behind_a_far_time_keep_their_order,
                 ]
                 inbox: [
                     questions_are_listed_until_they_are_answered,

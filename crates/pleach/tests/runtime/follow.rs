@@ -169,7 +169,10 @@ async fn what_cannot_be_followed_is_named() {
     trace(runner.run("ana", "s1", "go")).await;
     let unknown = "EventNotFoundError: session t/ana/s1 has no event 'e9': take the id from one of its stored events";
     assert_eq!(fails(("ana", "s1"), Some("e9")).await, unknown);
-    assert_eq!(fails(("ana", " "), None).await, "ValueError: the session id must not be blank");
+    assert_eq!(
+        fails(("ana", " "), None).await,
+        "ValueError: the session id must not be blank: give a text with at least one visible character"
+    );
     let error = runner.follow("s9", None).await.unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -471,5 +474,48 @@ async fn d5_a_client_that_has_seen_the_future_gets_what_came_behind_it() {
         assert_eq!(behind("a").await, [": says future", ": says b", ": says c"]);
         assert_eq!(behind("b").await, [": says c"]);
         assert_eq!(behind("c").await, [] as [&str; 0]);
+    }
+}
+
+/// Issue 10 D5: the replay reads what the store gives back, so every layout has to keep the order of the run.
+#[cfg(feature = "sqlite")]
+#[tokio::test]
+async fn d5_events_behind_a_far_time_are_loaded_in_the_order_of_the_run() {
+    use pleach::{CreateSession, SessionServiceExt, SqliteLayout, SqliteOptions, SqliteSessionService};
+    let root = || {
+        FunctionNode::new("n", async |ctx: Context| -> Result<i64> {
+            for number in 0..40 {
+                let mut event = Event::message(number.to_string());
+                event.set_timestamp(if number == 3 { 9e10 } else { 0.0 });
+                ctx.emit(event).await?;
+            }
+            Ok(1)
+        })
+    };
+    for (layout, stored) in [
+        (SqliteLayout::Lite, None),
+        (SqliteLayout::V1, None),
+        (SqliteLayout::Lite, Some(9e10)),
+        (SqliteLayout::V1, Some(9e10)),
+        (SqliteLayout::V1, Some(253_402_300_000.0)),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let options = SqliteOptions::new().with_layout(layout);
+        let shared = SqliteSessionService::open_with(folder.path().join("s.db"), options).await.unwrap();
+        let create = CreateSession::new("t", "ana").with_session_id("s1").with_create_time(1.0);
+        let mut session = shared.create_session(create).await.unwrap();
+        if let Some(time) = stored {
+            let mut event = Event::message("far").with_author("other");
+            event.set_timestamp(time);
+            shared.append_event(&mut session, event).await.unwrap();
+        }
+        let runner = Runner::builder("t").root(root()).sessions(shared).build().unwrap();
+        let mut run = runner.run("ana", "s1", "go");
+        let mut shown = Vec::new();
+        while let Some(event) = run.next().await {
+            shown.push(event.unwrap().id().clone());
+        }
+        let loaded = ids(&runner).await;
+        assert!(loaded.ends_with(&shown), "{layout:?} {stored:?}: {loaded:?} {shown:?}");
     }
 }
