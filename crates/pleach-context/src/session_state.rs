@@ -5,6 +5,8 @@
 //! store. For that each key knows its writes until all of them are stored; a key that only one run writes knows no more
 //! than which run's delta that is.
 
+use std::collections::VecDeque;
+
 use foldhash::HashMap;
 use pleach_core::{EventActions, Map, Scope, StateOp, StateOpError};
 use serde_json::Value;
@@ -29,11 +31,18 @@ enum Writes {
 }
 
 /// The writes of a key in their order, from the first one that is not stored.
-#[derive(Debug)]
+///
+/// Deltas are usually stored in the order of their writes. Each step then looks at the front of the log only, so that its cost
+/// does not depend on how many runs write the key.
+#[derive(Debug, Default)]
 struct Log {
     /// What the store has, as far as this invocation knows.
     base: Option<Value>,
-    entries: Vec<Entry>,
+    entries: VecDeque<Entry>,
+    /// The number of entries of each delta that are not stored; absent for none.
+    pending: HashMap<u64, usize>,
+    /// The number of entries that are stored.
+    stored: usize,
 }
 
 #[derive(Debug)]
@@ -56,19 +65,49 @@ impl Entry {
 }
 
 impl Log {
+    fn new(base: Option<Value>, delta: u64, op: StateOp) -> Self {
+        let mut log = Self { base, ..Self::default() };
+        log.push(Entry::pending(delta, op));
+        log
+    }
+
+    fn push(&mut self, entry: Entry) {
+        match entry.stored {
+            true => self.stored += 1,
+            false => *self.pending.entry(entry.delta).or_default() += 1,
+        }
+        self.entries.push_back(entry);
+    }
+
+    fn pending(&self, delta: u64) -> usize {
+        self.pending.get(&delta).copied().unwrap_or_default()
+    }
+
+    /// Returns whether the delta sets the value.
+    fn is_set_by(&self, delta: u64) -> bool {
+        let own = self.entries.iter().filter(|entry| entry.delta == delta && !entry.stored);
+        own.take(self.pending(delta)).any(Entry::sets)
+    }
+
+    /// Removes the writes of a delta that is not stored.
+    fn remove(&mut self, delta: u64) {
+        if self.pending.remove(&delta).is_some() {
+            self.entries.retain(|entry| entry.delta != delta);
+        }
+    }
+
     /// The value after all writes; `None` while the key is absent.
     fn value(&self) -> Option<Value> {
         let set = self.entries.iter().rposition(Entry::sets);
-        match set.and_then(|at| self.entries.get(at..)) {
-            Some(entries) if !entries[0].stored => Some(fold(None, entries.iter())),
-            // The base has what is stored.
-            behind => {
-                let mut pending = behind.unwrap_or(&self.entries).iter().filter(|entry| !entry.stored).peekable();
-                match pending.peek() {
-                    None => self.base.clone(),
-                    Some(_) => Some(fold(self.base.clone(), pending)),
-                }
-            }
+        if let Some(at) = set.filter(|at| !self.entries[*at].stored) {
+            return Some(fold(None, self.entries.range(at..)));
+        }
+        // The base has what is stored.
+        let behind = self.entries.range(set.unwrap_or_default()..);
+        let mut pending = behind.filter(|entry| !entry.stored).peekable();
+        match pending.peek() {
+            None => self.base.clone(),
+            Some(_) => Some(fold(self.base.clone(), pending)),
         }
     }
 
@@ -76,33 +115,62 @@ impl Log {
     ///
     /// A write that others have set over is not stored again: its event shows the newest stored value.
     fn carried(&self, delta: u64) -> Carried {
-        let counts = |entry: &&Entry| entry.stored || entry.delta == delta;
-        let set = self.entries.iter().rposition(|entry| entry.sets() && counts(&entry));
-        let behind = set.and_then(|at| self.entries.get(at..)).unwrap_or(&self.entries);
-        if behind.first().is_some_and(|first| first.sets() && !first.stored && first.delta == delta) {
-            return Carried::Value(fold(None, behind.iter().filter(counts)));
+        let counting = self.entries.iter().filter(|entry| entry.stored || entry.delta == delta);
+        let counting: Vec<&Entry> = counting.take(self.stored + self.pending(delta)).collect();
+        let set = counting.iter().rposition(|entry| entry.sets());
+        let behind = counting.get(set.unwrap_or_default()..).unwrap_or_default();
+        if behind.first().is_some_and(|first| first.sets() && !first.stored) {
+            return Carried::Value(fold(None, behind.iter().copied()));
         }
-        let own = behind.iter().filter(|entry| entry.delta == delta && !entry.stored);
+        let own = behind.iter().filter(|entry| !entry.stored);
         Carried::Ops(own.flat_map(|entry| entry.ops.iter().cloned()).collect())
     }
 
-    /// Forgets what no event on its way can depend on; false when nothing is left.
+    /// Takes over that the delta's event has stored `value`. Returns the value after all writes, unless it stays as it is.
+    fn store(&mut self, value: &Value, delta: u64) -> Option<Value> {
+        let before = self.base.replace(value.clone());
+        let own = self.pending.remove(&delta).unwrap_or_default();
+        if own == 0 {
+            self.push(Entry { delta, stored: true, ops: vec![StateOp::Set(value.clone())] });
+        }
+        let of_delta = self.entries.iter_mut().enumerate().filter(|(_, entry)| entry.delta == delta && !entry.stored);
+        let mut last = 0;
+        for (at, entry) in of_delta.take(own) {
+            entry.stored = true;
+            last = at;
+        }
+        self.stored += own;
+        let is_first = own > 0 && last + 1 == own;
+        if is_first && fold(before, self.entries.range(..own)) == *value {
+            return None;
+        }
+        let newest = self.value().unwrap_or_default();
+        self.merge_stored();
+        Some(newest)
+    }
+
+    /// Removes what no event on its way can depend on; false when nothing is left.
     fn trim(&mut self) -> bool {
-        let pending = self.entries.iter().position(|entry| !entry.stored);
-        let Some(pending) = pending else { return false };
-        self.entries.drain(..pending);
-        let mut kept: Vec<Entry> = Vec::with_capacity(self.entries.len());
+        while self.entries.pop_front_if(|first| first.stored).is_some() {
+            self.stored -= 1;
+        }
+        !self.entries.is_empty()
+    }
+
+    /// Makes one entry of stored entries side by side.
+    fn merge_stored(&mut self) {
+        let mut kept: VecDeque<Entry> = VecDeque::with_capacity(self.entries.len());
         for entry in self.entries.drain(..) {
-            match kept.last_mut() {
+            match kept.back_mut() {
                 Some(last) if last.stored && entry.stored => {
                     // An operation that does not fit was refused by the store.
                     entry.ops.into_iter().for_each(|op| drop(StateOp::push_onto(&mut last.ops, op)));
+                    self.stored -= 1;
                 }
-                _ => kept.push(entry),
+                _ => kept.push_back(entry),
             }
         }
         self.entries = kept;
-        true
     }
 }
 
@@ -145,8 +213,8 @@ impl SessionState {
             Some(writes) => {
                 let log = Self::log_of(writes, self.view.get(key));
                 // Its own earlier writes are undone by the same event.
-                log.entries.retain(|entry| entry.delta != delta);
-                log.entries.push(Entry::pending(delta, StateOp::Set(value.clone())));
+                log.remove(delta);
+                log.push(Entry::pending(delta, StateOp::Set(value.clone())));
             }
         }
         put(&mut self.view, key, value);
@@ -176,14 +244,14 @@ impl SessionState {
             // It stays a value that this delta sets.
             Some(Writes::Lone(known)) if *known == delta => {}
             None => {
-                let log = Log { base: before.flatten(), entries: vec![Entry::pending(delta, op)] };
+                let log = Log::new(before.flatten(), delta, op);
                 self.writes.insert(SmolStr::new(key), Writes::Many(Box::new(log)));
             }
             Some(writes) => {
                 let log = Self::log_of(writes, before.flatten().as_ref());
-                let own = log.entries.last_mut().filter(|last| last.delta == delta);
+                let own = log.entries.back_mut().filter(|last| last.delta == delta);
                 if own.is_none_or(|last| StateOp::push_onto(&mut last.ops, op.clone()).is_err()) {
-                    log.entries.push(Entry::pending(delta, op));
+                    log.push(Entry::pending(delta, op));
                 }
             }
         }
@@ -194,7 +262,7 @@ impl SessionState {
     fn log_of<'a>(writes: &'a mut Writes, value: Option<&Value>) -> &'a mut Log {
         if let Writes::Lone(delta) = writes {
             let set = StateOp::Set(value.cloned().unwrap_or_default());
-            *writes = Writes::Many(Box::new(Log { base: None, entries: vec![Entry::pending(*delta, set)] }));
+            *writes = Writes::Many(Box::new(Log::new(None, *delta, set)));
         }
         match writes {
             Writes::Many(log) => log,
@@ -220,10 +288,11 @@ impl SessionState {
     pub(crate) fn drop_ops(&mut self, values: &mut Map, delta: u64) {
         values.retain(|key, _| {
             let Some(Writes::Many(log)) = self.writes.get_mut(key.as_str()) else { return true };
-            if log.entries.iter().any(|entry| entry.delta == delta && entry.sets()) {
+            if log.is_set_by(delta) {
                 return true;
             }
-            log.entries.retain(|entry| entry.delta != delta);
+            log.remove(delta);
+            log.merge_stored();
             let value = log.value();
             if !log.trim() {
                 self.writes.remove(key.as_str());
@@ -275,18 +344,13 @@ impl SessionState {
             Some(Writes::Lone(known)) if *known == delta => drop(self.writes.remove(key)),
             Some(writes) => {
                 let log = Self::log_of(writes, self.view.get(key));
-                let mut own = log.entries.iter_mut().filter(|entry| entry.delta == delta && !entry.stored).peekable();
-                if own.peek().is_some() {
-                    own.for_each(|entry| entry.stored = true);
-                } else {
-                    log.entries.push(Entry { delta, stored: true, ops: vec![StateOp::Set(value.clone())] });
-                }
-                log.base = Some(value.clone());
-                let newest = log.value();
+                let newest = log.store(value, delta);
                 if !log.trim() {
                     self.writes.remove(key);
                 }
-                put(&mut self.view, key, newest.unwrap_or_default());
+                if let Some(newest) = newest {
+                    put(&mut self.view, key, newest);
+                }
                 return;
             }
         }
@@ -301,5 +365,82 @@ fn put(map: &mut Map, key: &str, value: Value) {
     match map.get_mut(key) {
         Some(slot) => *slot = value,
         None => drop(map.insert(key.to_owned(), value)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pleach_core::{EventActions, StateOp};
+    use serde_json::{Value, json};
+
+    use super::{Map, SessionState, Writes};
+
+    /// A sequence of numbers that looks random and is the same each time.
+    struct Numbers(u64);
+
+    impl Numbers {
+        fn below(&mut self, limit: u64) -> u64 {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (self.0 >> 33) % limit
+        }
+    }
+
+    /// Stores a delta like a session service, on `stored`, and gives the state what was stored.
+    fn store(state: &mut SessionState, stored: &mut Option<Value>, delta: u64) {
+        let mut actions = EventActions::new();
+        actions.state_delta_mut().insert("k".into(), Value::Null);
+        actions.set_state_writes(delta);
+        let mut values = actions.state_delta().clone();
+        state.fill(&mut values, delta);
+        *actions.state_delta_mut() = values;
+        state.before_store(&mut actions);
+        let value = match actions.state_ops().get("k") {
+            Some(ops) => StateOp::apply_all(ops, stored.as_ref()).unwrap(),
+            None => actions.state_delta()["k"].clone(),
+        };
+        *stored = Some(value.clone());
+        state.stored(&Map::from_iter([("k".to_owned(), value)]), delta);
+    }
+
+    /// Issue 10 D4: what is left out for the sake of speed changes nothing that is seen, in whichever order deltas are stored.
+    #[test]
+    fn d4_the_view_is_what_all_writes_give_in_their_order() {
+        let mut numbers = Numbers(7);
+        for round in 0..400 {
+            let in_order = round % 2 == 0;
+            let mut state = SessionState::new(Map::new());
+            let (mut stored, mut pending) = (None, Vec::new());
+            for _ in 0..30 {
+                match numbers.below(3) {
+                    0 if !pending.is_empty() => {
+                        let at = if in_order { 0 } else { numbers.below(pending.len() as u64) as usize };
+                        store(&mut state, &mut stored, pending.remove(at));
+                    }
+                    _ => {
+                        let known = pending.last().copied().filter(|_| numbers.below(4) == 0);
+                        let delta = known.unwrap_or_else(|| state.next_delta());
+                        let item = json!(numbers.below(5));
+                        match numbers.below(4) {
+                            0 if round % 4 == 1 => state.set("k", json!([item]), delta),
+                            1 => state.apply("k", StateOp::Push(vec![item]), delta).unwrap(),
+                            _ => state.apply("k", StateOp::Union(vec![item]), delta).unwrap(),
+                        }
+                        if known.is_none() {
+                            pending.push(delta);
+                        }
+                    }
+                }
+                if let Some(Writes::Many(log)) = state.writes.get("k") {
+                    assert_eq!(state.view().get("k").cloned(), log.value(), "round {round}");
+                    assert_eq!(log.stored, log.entries.iter().filter(|entry| entry.stored).count());
+                    assert_eq!(log.entries.len() - log.stored, log.pending.values().sum::<usize>());
+                }
+            }
+            for delta in pending {
+                store(&mut state, &mut stored, delta);
+            }
+            assert!(state.writes.is_empty(), "round {round}");
+            assert_eq!(state.view().get("k"), stored.as_ref(), "round {round}");
+        }
     }
 }

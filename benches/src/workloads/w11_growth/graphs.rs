@@ -35,6 +35,7 @@ pub(super) fn rows() -> Vec<Row> {
         growth("run_edges", 400, async |edges| run::<i64>(layers(edges)?, 0.into()).await),
         growth("run_star", 500, async |nodes| run::<usize>(star(nodes)?, 0.into()).await),
         growth("run_keys", 500, async |keys| run::<usize>(sets_keys(keys)?, 0.into()).await),
+        growth("run_adds", 500, async |nodes| run::<usize>(adds(nodes)?, 0.into()).await),
         growth("run_items", 500, async |items| {
             let items: Vec<usize> = (0..items).collect();
             run::<Vec<i64>>(over_items()?, serde_json::to_value(items)?).await
@@ -97,6 +98,17 @@ fn sets_keys(keys: usize) -> Result<Workflow, BuildError> {
         Ok::<_, NodeError>(read)
     });
     wf.edge(START, node);
+    wf.build()
+}
+
+/// `branches` nodes side by side that add to one key, before any of their events is stored.
+fn adds(branches: usize) -> Result<Workflow, BuildError> {
+    let mut wf = Workflow::builder("adds");
+    let add = async |ctx: Context| ctx.state().add("sum", 1).map(|()| 1);
+    let branches: Vec<_> = (0..branches).map(|index| wf.node(format!("b{index}"), add)).collect();
+    let joined = wf.join("joined", branches.clone());
+    let end = wf.node("end", async |ctx: Context| ctx.state().get::<usize>("sum"));
+    wf.edge(START, branches).edge(joined, end);
     wf.build()
 }
 

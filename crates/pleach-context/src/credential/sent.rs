@@ -1,6 +1,6 @@
 //! Credentials that clients have sent: kept in this process, never stored.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -39,8 +39,12 @@ impl TakenCredentials {
     #[must_use]
     pub fn take_from(message: &mut Content, events: impl Fn() -> Vec<Arc<Event>>) -> Self {
         let mut sent = Vec::new();
+        if message.function_responses().next().is_none() {
+            return Self(sent);
+        }
+        let asked = asked_for(&events());
         for part in message.parts_mut() {
-            let Some(response) = part.function_response.as_mut().filter(|response| is_credential(response, &events))
+            let Some(response) = part.function_response.as_mut().filter(|response| is_credential(response, &asked))
             else {
                 continue;
             };
@@ -118,13 +122,12 @@ fn placeholder() -> Map {
 }
 
 /// Returns whether the response answers a request for a credential, whatever function name the client uses.
-fn is_credential(response: &FunctionResponse, events: &impl Fn() -> Vec<Arc<Event>>) -> bool {
-    if response.name.as_deref() == Some(REQUEST_CREDENTIAL) {
-        return true;
-    }
-    let asks = |event: &Event| {
-        let mut calls = event.function_calls();
-        calls.any(|call| call.id == response.id && call.name.as_deref() == Some(REQUEST_CREDENTIAL))
-    };
-    events().iter().rev().any(|event| !event.is_from_user() && asks(event))
+fn is_credential(response: &FunctionResponse, asked: &HashSet<Option<String>>) -> bool {
+    response.name.as_deref() == Some(REQUEST_CREDENTIAL) || asked.contains(&response.id)
+}
+
+/// Returns the ids of the requests for credentials among the events.
+fn asked_for(events: &[Arc<Event>]) -> HashSet<Option<String>> {
+    let calls = events.iter().filter(|event| !event.is_from_user()).flat_map(|event| event.function_calls());
+    calls.filter(|call| call.name.as_deref() == Some(REQUEST_CREDENTIAL)).map(|call| call.id.clone()).collect()
 }

@@ -3,19 +3,18 @@
 use pleach_core::NodePath;
 use serde_json::Value;
 
-use super::run_state::Failures;
 use super::{Engine as _, Output, RunHandle, RunState};
 use crate::{ChildFailure, Context, NodeInput};
 
 impl Context {
     /// Records the failures that the body has received: it continues, and a resume must find them.
     pub(crate) fn record_caught_failures(&self, cell: &mut RunState) {
-        let Some(Failures { received, caught }) = cell.failures.as_deref_mut() else { return };
-        for (run, failure) in received.drain(..) {
+        let Some(failures) = cell.failures.as_deref_mut() else { return };
+        for (run, failure) in std::mem::take(&mut failures.received) {
             self.invocation().engine().queue().note_caught(&run, &failure);
-            caught.push((run, failure));
+            failures.pass(run, failure);
         }
-        cell.has_caught |= !caught.is_empty();
+        cell.has_caught |= failures.has_passed_any();
     }
 
     /// The run has completed: without a record of that, a resume could not distinguish it from one interrupted after the
@@ -37,7 +36,7 @@ impl RunHandle<'_> {
     pub fn note_failure(self, run: &NodePath, failure: &ChildFailure) {
         let mut cell = self.0.cell();
         let failures = cell.failures.get_or_insert_default();
-        if !failures.caught.iter().any(|(known, _)| known == run) {
+        if !failures.has_passed_run(run) {
             failures.received.push((run.clone(), failure.clone()));
         }
     }
@@ -45,7 +44,7 @@ impl RunHandle<'_> {
     /// Records that history gives the body the failure of its child that ran at `run`: it went past it then.
     pub fn note_recorded_failure(self, run: &NodePath, failure: &ChildFailure) {
         let mut cell = self.0.cell();
-        cell.failures.get_or_insert_default().caught.push((run.clone(), failure.clone()));
+        cell.failures.get_or_insert_default().pass(run.clone(), failure.clone());
         cell.has_caught = true;
     }
 
@@ -66,12 +65,7 @@ impl RunHandle<'_> {
     /// Returns whether the body has gone past this failure of a child.
     #[must_use]
     pub fn has_caught(self, failure: &ChildFailure) -> bool {
-        let same = |passed: &ChildFailure| {
-            passed.path == failure.path
-                && passed.error.code() == failure.error.code()
-                && passed.error.message() == failure.error.message()
-        };
-        self.0.cell().failures.as_ref().is_some_and(|failures| failures.caught.iter().any(|(_, passed)| same(passed)))
+        self.0.cell().failures.as_ref().is_some_and(|failures| failures.has_passed(failure))
     }
 
     /// Returns whether this run, or one above it, is tried again in this process.

@@ -10,7 +10,7 @@ impl RunHandle<'_> {
     pub fn take_end(self, wait_for_output: bool) -> NodeEnd {
         let mut cell = self.0.cell();
         if !cell.interrupts.is_empty() {
-            return NodeEnd::Interrupted(cell.interrupts.clone());
+            return NodeEnd::Interrupted(cell.interrupts.ids().to_vec());
         }
         let output = match std::mem::take(&mut cell.output) {
             Output::Unset | Output::Sending => cell.delegate_output.take().unwrap_or_default(),
@@ -24,7 +24,7 @@ impl RunHandle<'_> {
     pub fn add_interrupts(self, ids: &[String]) {
         let mut cell = self.0.cell();
         for id in ids {
-            cell.add_interrupt(id);
+            cell.interrupts.add(id);
         }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::task::Waker;
 
-use foldhash::HashMap;
+use foldhash::{HashMap, HashSet};
 use pleach_core::{Branch, EventActions, NodePath, Route, ToolConfirmation};
 use serde_json::Value;
 use smol_str::SmolStr;
@@ -35,7 +35,7 @@ pub(crate) struct RunState {
     pub(crate) route: Option<Route>,
     /// No event carries the route yet.
     pub(crate) route_pending: bool,
-    pub(crate) interrupts: Vec<String>,
+    pub(crate) interrupts: Interrupts,
     pub(crate) actions: EventActions,
     pub(crate) branch: Option<Branch>,
     pub(crate) isolation_scope: Option<Arc<str>>,
@@ -61,13 +61,77 @@ pub(crate) struct RunState {
     pub(crate) has_caught: bool,
 }
 
+/// The ids of the questions that a run waits for, in the order in which they were asked, each once.
+#[derive(Debug, Default)]
+pub(crate) struct Interrupts {
+    ids: Vec<String>,
+    /// The same, for more ids than are compared quickly.
+    known: HashSet<String>,
+}
+
+impl Interrupts {
+    const FEW: usize = 8;
+
+    pub(crate) fn ids(&self) -> &[String] {
+        &self.ids
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ids.is_empty()
+    }
+
+    pub(crate) fn add(&mut self, id: &str) {
+        let is_known = match self.known.is_empty() {
+            true => self.ids.iter().any(|known| known == id),
+            false => self.known.contains(id),
+        };
+        if is_known {
+            return;
+        }
+        self.ids.push(id.to_owned());
+        if !self.known.is_empty() {
+            self.known.insert(id.to_owned());
+        } else if self.ids.len() > Self::FEW {
+            self.known.extend(self.ids.iter().cloned());
+        }
+    }
+}
+
 /// The failures of children that a body has got.
 #[derive(Debug, Default)]
 pub(crate) struct Failures {
     /// Those that it has done nothing after yet.
     pub(crate) received: Vec<(NodePath, ChildFailure)>,
-    /// Those that it has gone past: it sent an event, or started another child.
-    pub(crate) caught: Vec<(NodePath, ChildFailure)>,
+    /// The runs of those that it has gone past: it sent an event, or started another child.
+    passed_runs: HashSet<NodePath>,
+    /// The same failures, by the run that failed.
+    passed: HashMap<NodePath, Vec<ChildFailure>>,
+}
+
+impl Failures {
+    /// Records that the body has gone past the failure of its child that ran at `run`.
+    pub(crate) fn pass(&mut self, run: NodePath, failure: ChildFailure) {
+        self.passed_runs.insert(run);
+        self.passed.entry(failure.path.clone()).or_default().push(failure);
+    }
+
+    /// Returns whether the body has gone past any failure.
+    pub(crate) fn has_passed_any(&self) -> bool {
+        !self.passed_runs.is_empty()
+    }
+
+    /// Returns whether the body has gone past a failure of its child that ran at `run`.
+    pub(crate) fn has_passed_run(&self, run: &NodePath) -> bool {
+        self.passed_runs.contains(run)
+    }
+
+    /// Returns whether the body has gone past this failure.
+    pub(crate) fn has_passed(&self, failure: &ChildFailure) -> bool {
+        let is_same = |passed: &ChildFailure| {
+            passed.error.code() == failure.error.code() && passed.error.message() == failure.error.message()
+        };
+        self.passed.get(&failure.path).is_some_and(|passed| passed.iter().any(is_same))
+    }
 }
 
 /// The output of a run.

@@ -186,7 +186,7 @@ impl Context {
         }
         if let Some(ids) = event.long_running_tool_ids() {
             for id in ids {
-                cell.add_interrupt(id);
+                cell.interrupts.add(id);
             }
         }
         let own = event.author().is_empty() || event.author() == self.node_name();
@@ -273,14 +273,6 @@ impl Context {
         take_deltas(self, cell, &mut event);
         cell.sent = true;
         Some(Staged { event: Arc::new(event), output_source })
-    }
-}
-
-impl RunState {
-    pub(crate) fn add_interrupt(&mut self, id: &str) {
-        if !self.interrupts.iter().any(|known| known == id) {
-            self.interrupts.push(id.to_owned());
-        }
     }
 }
 
