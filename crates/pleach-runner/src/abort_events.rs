@@ -1,7 +1,7 @@
 //! The events that close an aborted invocation, so that every call in its history has an answer.
 // R128, R1130
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use pleach_core::{Branch, Content, Event, FunctionResponse, InvocationId, Map, Part};
@@ -14,13 +14,12 @@ const TEXT: &str = "Invocation was aborted by client.";
 /// scope; or a single error event of the root when no call is open. `events` are the session's.
 pub(crate) fn abort_events(events: &[Arc<Event>], invocation: &InvocationId, root: &str) -> Vec<Event> {
     let events = effective_events_of(events, invocation);
-    let answered = |id: &str| {
-        events.iter().any(|event| event.function_responses().any(|response| response.id.as_deref() == Some(id)))
-    };
+    let responses = events.iter().flat_map(|event| event.function_responses());
+    let answered: HashSet<&str> = responses.filter_map(|response| response.id.as_deref()).collect();
     let mut groups: BTreeMap<(String, Option<Branch>, Option<String>), Vec<Part>> = BTreeMap::new();
     for event in &events {
         for call in event.function_calls() {
-            let Some(id) = call.id.as_deref().filter(|id| !answered(id)) else { continue };
+            let Some(id) = call.id.as_deref().filter(|id| !answered.contains(id)) else { continue };
             let group =
                 (event.author().to_owned(), event.branch().cloned(), event.isolation_scope().map(str::to_owned));
             let response = Map::from_iter([("error".to_owned(), Value::from(TEXT))]);

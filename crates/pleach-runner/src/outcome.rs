@@ -1,5 +1,7 @@
 //! How a run ends: [`Outcome`] with the output, and the public [`RunEnd`].
 
+use std::collections::HashMap;
+
 use pleach_context::engine::{Engine as _, NodeEnd, NodeResult};
 use pleach_context::telemetry::SpanEnd;
 use pleach_context::{DeadEnd, InvocationContext, NodeInput};
@@ -56,11 +58,10 @@ impl Outcome {
             NodeEnd::Waiting => Self::Waiting(Vec::new()),
             NodeEnd::Interrupted(ids) => {
                 let own = ic.events().into_iter().filter(|event| event.invocation_id() == ic.invocation_id());
-                let mut asked: Vec<Question> = own.flat_map(|event| event.questions()).collect();
                 // If a question was asked again, the last one counts.
-                asked.reverse();
-                let newest = |id: &String| asked.iter().find(|question| question.id == *id).cloned();
-                Self::Waiting(ids.iter().filter_map(newest).collect())
+                let newest: HashMap<String, Question> =
+                    own.flat_map(|event| event.questions()).map(|question| (question.id.clone(), question)).collect();
+                Self::Waiting(ids.iter().filter_map(|id| newest.get(id).cloned()).collect())
             }
         }
     }

@@ -3,18 +3,22 @@
 //! A resumed invocation that only waits sends its checkpoints and questions again. They are held back, stored before the
 //! first new event, and dropped if none follows.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use pleach_context::engine::{EventQueue, Ticket};
 use pleach_core::{Event, Question};
 use pleach_session::open_questions;
 
+/// Open questions by their ids; several nodes may have asked with one id.
+type OpenById = HashMap<String, Vec<Question>>;
+
 /// Holds back repeated events. The default filter, for runs with a message or an answer, holds back nothing.
 #[derive(Debug, Default)]
 pub(crate) struct RepeatFilter {
     held: Vec<Arc<Event>>,
     /// The questions that were open before; `None` once a new event was stored.
-    open: Option<Vec<Question>>,
+    open: Option<OpenById>,
     has_ended: bool,
 }
 
@@ -25,11 +29,11 @@ impl RepeatFilter {
     pub(crate) fn resume(own: &[&Arc<Event>], root: &str, is_answer: bool) -> Self {
         let events: Vec<Arc<Event>> = own.iter().map(|event| Arc::clone(event)).collect();
         let is_end = |event: &&Arc<Event>| event.actions().end_of_agent() == Some(true) && event.author() == root;
-        Self {
-            held: Vec::new(),
-            has_ended: is_answer && events.iter().any(|event| is_end(&event)),
-            open: Some(open_questions(&events)),
+        let mut open = OpenById::new();
+        for question in open_questions(&events) {
+            open.entry(question.id.clone()).or_default().push(question);
         }
+        Self { held: Vec::new(), has_ended: is_answer && events.iter().any(|event| is_end(&event)), open: Some(open) }
     }
 
     /// Holds back a repeated event and acknowledges it to its sender. Returns an event that must be stored.
@@ -60,14 +64,16 @@ impl RepeatFilter {
     }
 }
 
-fn is_repeat(event: &Event, open: &[Question]) -> bool {
+fn is_repeat(event: &Event, open: &OpenById) -> bool {
     let actions = event.actions();
     if !actions.state_delta().is_empty() || event.is_partial() || event.error_code().is_some() {
         return false;
     }
     let asked = event.questions();
     if !asked.is_empty() {
-        return asked.iter().all(|question| open.iter().any(|known| is_same(known, question)));
+        let is_open =
+            |asked: &Question| open.get(&asked.id).is_some_and(|known| known.iter().any(|known| is_same(known, asked)));
+        return asked.iter().all(is_open);
     }
     event.content().is_none()
         && (actions.agent_state().is_some() || actions.end_of_agent() == Some(true) || is_echo(event))
@@ -79,8 +85,7 @@ fn is_echo(event: &Event) -> bool {
 }
 
 fn is_same(known: &Question, asked: &Question) -> bool {
-    known.id == asked.id
-        && known.node_path == asked.node_path
+    known.node_path == asked.node_path
         && known.kind == asked.kind
         && known.message == asked.message
         && known.payload == asked.payload
