@@ -4,6 +4,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::{Content, Event, FunctionCall, Part};
@@ -71,10 +72,18 @@ impl<T> RequestInput<T> {
         self
     }
 
-    /// Sets the data to show with the text.
+    /// Sets the data to show with the text. A NaN or an infinity becomes null; [`RequestInput::try_with_payload`] refuses it.
     pub fn with_payload(mut self, payload: impl Into<Value>) -> Self {
         self.payload = Some(payload.into());
         self
+    }
+
+    /// Sets the data to show with the text to anything that has a JSON form.
+    ///
+    /// # Errors
+    /// When the value has none, such as one with a NaN.
+    pub fn try_with_payload(self, payload: impl Serialize) -> serde_json::Result<Self> {
+        Ok(self.with_payload(crate::to_json(payload)?))
     }
 
     /// Sets the JSON schema of the answer.

@@ -1,33 +1,49 @@
 //! [`Message`]: a user's message.
 
-use pleach_core::{Content, Part};
+use pleach_core::{Content, Part, Unstorable};
 use serde::Serialize;
 
 /// A user's message: text, parts, or data as JSON text.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Message(Content);
+pub struct Message {
+    content: Content,
+    /// Why its data cannot be sent.
+    fault: Option<Unstorable>,
+}
 
 impl Message {
     /// Returns a message with data as JSON text, which an `Input<T>` of the first nodes reads.
     ///
-    /// A value that cannot be written as JSON becomes null.
+    /// A run refuses data that has no JSON form, such as a NaN: it fails with
+    /// [`SessionError::Unstorable`](pleach_session::SessionError::Unstorable) before anything is stored.
     pub fn data(value: impl Serialize) -> Self {
-        let text = serde_json::to_string(&value).unwrap_or_else(|_| "null".to_owned());
-        Self(Content::user(text))
+        match pleach_core::to_json(&value).and_then(|_| serde_json::to_string(&value)) {
+            Ok(text) => Self { content: Content::user(text), fault: None },
+            Err(_) => Self { content: Content::user(""), fault: Some(no_json()) },
+        }
     }
 
-    /// Returns the message as content; the Runner sets its role to `user`.
+    /// Returns the message as content; the Runner sets its role to `user`. Data without a JSON form is an empty text.
     // R1103
     #[must_use]
     pub fn into_content(self) -> Content {
-        self.0
+        self.content
     }
+
+    pub(crate) fn into_parts(self) -> (Content, Option<Unstorable>) {
+        (self.content, self.fault)
+    }
+}
+
+fn no_json() -> Unstorable {
+    let reason = "its data has no JSON form, such as a NaN or a map whose keys are no texts: send another value";
+    Unstorable { field: "message".to_owned(), reason }
 }
 
 impl<T: Into<pleach_core::Message>> From<T> for Message {
     fn from(message: T) -> Self {
         let pleach_core::Message(content) = message.into();
-        Self(content)
+        Self { content, fault: None }
     }
 }
 

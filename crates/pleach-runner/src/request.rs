@@ -99,7 +99,9 @@ impl RunRequest {
     /// Sets the user's message.
     #[must_use]
     pub fn message(mut self, message: impl Into<Message>) -> Self {
-        self.message = Some(message.into().into_content());
+        let (content, fault) = message.into().into_parts();
+        self.message = Some(content);
+        self.refused = fault.map(|fault| Refused { answer: None, fault });
         self
     }
 

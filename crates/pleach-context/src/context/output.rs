@@ -1,6 +1,7 @@
 //! What a run gives: its output, its route, and how it ended.
 
 use pleach_core::{IntoRoute, NodePath, Route};
+use serde::Serialize;
 use serde_json::Value;
 
 use super::Context;
@@ -21,10 +22,13 @@ impl Context {
     /// Sets the output of the run; it is sent when the body ends. Null leaves it unset.
     ///
     /// # Errors
-    /// A `ValueError` when an output is set already: a run gives at most one. A `RuntimeError` when the run has ended.
+    /// A `ValidationError` when the value has no JSON form, such as one with NaN; a `ValueError` when an output is set already: a
+    /// run gives at most one; a `RuntimeError` when the run has ended.
     // R210
-    pub fn set_output(&self, output: impl Into<Value>) -> Result<(), NodeError> {
-        let output = self.bounded(output.into())?;
+    pub fn set_output(&self, output: impl Serialize) -> Result<(), NodeError> {
+        let output = pleach_core::to_json(output).map_err(|error| {
+            NodeError::validation(format!("the output of node '{}' has no JSON form: {error}", self.node_name()))
+        })?;
         let mut cell = self.cell();
         if cell.parking.ended {
             return Err(self.has_ended());
@@ -62,7 +66,7 @@ impl Context {
     /// The questions that this run, or a run below it, waits for.
     #[must_use]
     pub fn interrupt_ids(&self) -> Vec<String> {
-        self.cell().interrupts.clone()
+        self.cell().interrupts.ids().to_vec()
     }
 
     /// What the run failed with.

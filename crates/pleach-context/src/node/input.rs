@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use pleach_core::{Content, Event};
 use pleach_schema::{coerce, coerce_content};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -24,12 +25,21 @@ pub enum NodeInput {
 }
 
 impl NodeInput {
-    /// An input of this value; null is [`NodeInput::Null`].
+    /// An input of this value; null is [`NodeInput::Null`]. A NaN or an infinity becomes null; [`NodeInput::try_json`] refuses it.
     pub fn json(value: impl Into<Value>) -> Self {
         match value.into() {
             Value::Null => Self::Null,
             value => Self::Json(Arc::new(value)),
         }
+    }
+
+    /// An input of anything that has a JSON form; null is [`NodeInput::Null`].
+    ///
+    /// # Errors
+    /// A `ValidationError` when the value has none, such as one with a NaN.
+    pub fn try_json(value: impl Serialize) -> Result<Self, NodeError> {
+        let json = pleach_core::to_json(value);
+        json.map(Self::json).map_err(|error| NodeError::validation(format!("the input has no JSON form: {error}")))
     }
 
     /// Whether there is no input.

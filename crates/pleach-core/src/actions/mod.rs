@@ -8,6 +8,7 @@ mod uncommon;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::{AuthConfig, EventCompaction, Map, Route, StateOp, StateOps};
@@ -106,7 +107,18 @@ impl EventActions {
         self.state_delta = (!delta.is_empty()).then(|| Box::new(Delta { values: delta, ..Delta::default() }));
     }
 
-    /// Sets a state key and drops earlier operations on it.
+    /// Sets a state key, to anything that has a JSON form, and drops earlier operations on it.
+    ///
+    /// # Errors
+    /// When the value has none, such as one with a NaN; nothing is changed then.
+    pub fn try_set_state(&mut self, key: impl Into<String>, value: impl Serialize) -> serde_json::Result<()> {
+        self.set_state(key, crate::to_json(value)?);
+        Ok(())
+    }
+
+    /// Sets a state key and drops earlier operations on it. A NaN or an infinity becomes null; [`try_set_state`] refuses it.
+    ///
+    /// [`try_set_state`]: Self::try_set_state
     pub fn set_state(&mut self, key: impl Into<String>, value: impl Into<Value>) {
         let (key, delta) = (key.into(), self.state_delta.get_or_insert_default());
         if let Some(ops) = &mut delta.ops {

@@ -23,7 +23,7 @@ impl Event {
         Self::new().with_message(message)
     }
 
-    /// Makes an event with a JSON value as output.
+    /// Makes an event with a JSON value as output. A NaN or an infinity becomes null; [`Event::try_of`] refuses it.
     pub fn of(value: impl Into<Value>) -> Self {
         Self::new().with_output(value)
     }
@@ -31,7 +31,7 @@ impl Event {
     /// Makes an event with any serializable value as output.
     ///
     /// # Errors
-    /// When the value has none.
+    /// When the value has none, such as one with a NaN.
     pub fn try_of(value: impl Serialize) -> serde_json::Result<Self> {
         Self::new().try_with_output(value)
     }
@@ -42,7 +42,7 @@ impl Event {
         self
     }
 
-    /// Sets the output.
+    /// Sets the output. A NaN or an infinity becomes null; [`Event::try_with_output`] refuses it.
     pub fn with_output(mut self, value: impl Into<Value>) -> Self {
         self.set_output(Some(value.into()));
         self
@@ -51,7 +51,7 @@ impl Event {
     /// Sets the output to anything that has a JSON form.
     ///
     /// # Errors
-    /// When the value has none.
+    /// When the value has none, such as one with a NaN.
     pub fn try_with_output(self, value: impl Serialize) -> serde_json::Result<Self> {
         Ok(self.with_output(crate::to_json(value)?))
     }
@@ -62,7 +62,7 @@ impl Event {
         self
     }
 
-    /// Adds one change of state.
+    /// Adds one change of state. A NaN or an infinity becomes null; [`Event::try_with_state`] refuses it.
     pub fn with_state(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
         self.actions.set_state(key, value);
         self
@@ -71,7 +71,7 @@ impl Event {
     /// Adds one change of state, of anything that has a JSON form.
     ///
     /// # Errors
-    /// When the value has none.
+    /// When the value has none, such as one with a NaN.
     pub fn try_with_state(self, key: impl Into<String>, value: impl Serialize) -> serde_json::Result<Self> {
         Ok(self.with_state(key, crate::to_json(value)?))
     }

@@ -188,13 +188,15 @@ impl IntoYield<marker::Raw> for NodeInput {
 pub struct Output<T, R = AnyRoute> {
     value: T,
     event: Event,
+    /// Why a state value was refused.
+    fault: Option<NodeError>,
     among: PhantomData<fn() -> R>,
 }
 
 impl<T> Output<T> {
     /// Returns an output of this value.
     pub fn of(value: T) -> Self {
-        Self { value, event: Event::new(), among: PhantomData }
+        Self { value, event: Event::new(), fault: None, among: PhantomData }
     }
 }
 
@@ -202,13 +204,19 @@ impl<T, R> Output<T, R> {
     /// Sets the route.
     #[must_use]
     pub fn route<K: IntoRoute>(self, route: K) -> Output<T, K::Among> {
-        Output { value: self.value, event: self.event.with_route(route), among: PhantomData }
+        Output { value: self.value, event: self.event.with_route(route), fault: self.fault, among: PhantomData }
     }
 
     /// Sets a state key.
+    ///
+    /// If the value has no JSON form, such as one with NaN, the node fails with a `ValidationError` when it returns this.
     #[must_use]
-    pub fn state(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
-        self.event = self.event.with_state(key, value);
+    pub fn state(mut self, key: impl Into<String>, value: impl Serialize) -> Self {
+        let key = key.into();
+        match pleach_core::to_json(value) {
+            Ok(value) => self.event = self.event.with_state(key, value),
+            Err(error) => self.fault = Some(NodeError::validation(format!("state key '{key}': {error}"))),
+        }
         self
     }
 
@@ -224,6 +232,9 @@ impl<T: Serialize + 'static, R: Routes> IntoYield<marker::Routed> for Output<T, 
     type Out = T;
 
     fn into_flow(self) -> Result<Flow, NodeError> {
+        if let Some(fault) = self.fault {
+            return Err(fault);
+        }
         let value = pleach_core::into_json(self.value).map_err(no_json)?;
         Ok(Flow::Done(Some(Yield::from(self.event.with_output(value)))))
     }

@@ -275,3 +275,42 @@ fn e226_e227_an_app_has_a_name_and_a_runner_a_root() {
     assert!(App::new("a-b_1", node()).is_ok());
     assert_eq!(Runner::builder("t").build().unwrap_err().rule(), "no_root");
 }
+
+/// Issue 10 B3: JSON has no NaN. Whoever gives one learns it, and nothing becomes null unnoticed.
+#[tokio::test]
+async fn b3_a_nan_is_refused_wherever_a_node_gives_it() {
+    async fn refused(node: impl pleach::Node) {
+        let (runner, sessions) = runner(node);
+        let error = runner.run("ana", "s1", "go").output::<Value>().await.unwrap_err();
+        assert_eq!(error.code(), "ValidationError", "{error}");
+        assert!(error.to_string().contains("no JSON form"), "{error}");
+        assert!(stored(&sessions).await.iter().all(|line| !line.contains("null")));
+    }
+    refused(FunctionNode::new("n", async |ctx: Context| ctx.set_output(f64::NAN))).await;
+    refused(FunctionNode::new("n", async |ctx: Context| ctx.set_output([1.0, f32::INFINITY]))).await;
+    refused(FunctionNode::new("n", async || pleach::Output::of(1).state("k", f64::NAN).route("x"))).await;
+    refused(FunctionNode::new("n", async |ctx: Context| ctx.state().set("k", f64::NAN))).await;
+    assert!(pleach::NodeInput::try_json(f64::NAN).is_err());
+    assert!(RequestInput::<i64>::ask("q", "?").try_with_payload(f64::NAN).is_err());
+    let mut actions = pleach::EventActions::new();
+    assert!(actions.try_set_state("k", f64::NAN).is_err());
+    assert!(actions.state_delta().is_empty());
+    actions.try_set_state("k", 1.5).unwrap();
+    assert_eq!(actions.state_delta()["k"], json!(1.5));
+}
+
+#[tokio::test]
+async fn b3_a_message_with_a_nan_starts_no_run() {
+    #[derive(Serialize)]
+    struct Order {
+        x: f64,
+    }
+    let (runner, sessions) = runner(FunctionNode::new("n", async || 1));
+    let run = runner.run("ana", "s1", pleach::Message::data(Order { x: f64::NAN }));
+    let error = run.output::<i64>().await.unwrap_err();
+    assert_eq!(error.code(), "UnstorableValueError");
+    assert!(error.to_string().contains("message cannot be stored: its data has no JSON form"), "{error}");
+    assert!(sessions.get_session(&key(), Default::default()).await.unwrap().is_none_or(|s| s.events.is_empty()));
+    let run = runner.run("ana", "s1", pleach::Message::data(Order { x: 0.5 }));
+    assert_eq!(run.output::<i64>().await.unwrap(), 1);
+}
