@@ -2,6 +2,10 @@
 
 use std::error::Error;
 
+use serde_json::error::Category;
+
+use crate::BoxError;
+
 /// Returns the text of an error followed by those of its causes, each text once.
 ///
 /// Errors of this project use it to show a cause in their own `Display`; they give no `source()` then.
@@ -17,6 +21,24 @@ pub fn with_causes(error: &(dyn Error + 'static)) -> String {
         next = cause.source();
     }
     text
+}
+
+/// Returns why stored data cannot be read, without the data: errors are logged, and what is stored may be secret.
+///
+/// The text of an error of `serde_json` quotes values; only its kind and its place are kept. Other errors stay as they are.
+pub fn without_data(error: impl Into<BoxError>) -> BoxError {
+    let error = error.into();
+    let Some(json) = error.downcast_ref::<serde_json::Error>() else { return error };
+    let reason = match json.classify() {
+        Category::Io => return error,
+        Category::Eof => "the JSON text ends too early",
+        Category::Syntax => "it is no valid JSON",
+        Category::Data => "the JSON has another shape",
+    };
+    match (json.line(), json.column()) {
+        (0, _) => reason.into(),
+        (line, column) => format!("{reason}: line {line}, column {column}").into(),
+    }
 }
 
 #[cfg(test)]

@@ -39,7 +39,7 @@ pub use actions::{EventActions, ToolConfirmation, UiWidget};
 pub use branch::Branch;
 pub use bytes::Bytes;
 pub use casing::{CamelCase, to_camel};
-pub use causes::with_causes;
+pub use causes::{with_causes, without_data};
 pub use check::{Unstorable, check_event, check_map, check_storable, to_storable_json};
 pub use clock::{Clock, DISTINCT_TIMES, IdGen, RandomIds, micros, next_time, seconds};
 pub use compaction::EventCompaction;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use pleach_core::BoxError;
+use pleach_core::{BoxError, without_data};
 use pleach_memory::MemoryError;
 
 /// The name of the file in errors.
@@ -44,7 +44,7 @@ impl File {
 
     /// Makes the error for a stored value that cannot be read; `place` is its row and column.
     pub(crate) fn corrupt(&self, place: impl fmt::Display, source: impl Into<BoxError>) -> MemoryError {
-        MemoryError::Corrupt { what: format!("{place} in {self}"), source: source.into() }
+        MemoryError::Corrupt { what: format!("{place} in {self}"), source: without_data(source) }
     }
 
     /// The file is sound but not ours.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use pleach_core::BoxError;
+use pleach_core::{BoxError, without_data};
 use pleach_session::SessionError;
 
 const BACKEND: &str = "sqlite";
@@ -47,7 +47,7 @@ impl File {
 
     /// Makes the error for a stored value that cannot be read; `place` is its row and column.
     pub(crate) fn corrupt(&self, place: impl fmt::Display, source: impl Into<BoxError>) -> SessionError {
-        SessionError::Corrupt { what: format!("{place} in {self}"), source: source.into() }
+        SessionError::Corrupt { what: format!("{place} in {self}"), source: without_data(source) }
     }
 
     pub(crate) fn unsupported(&self, reason: impl Into<String>) -> SessionError {

@@ -4,7 +4,7 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
-use pleach_core::Map;
+use pleach_core::{Map, without_data};
 use serde::{Deserialize, Serialize};
 
 use super::private;
@@ -42,7 +42,7 @@ impl Metadata {
         };
         serde_json::from_slice(&bytes)
             .map(Some)
-            .map_err(|error| ArtifactError::Corrupt { path: path.to_owned(), source: error.into() })
+            .map_err(|error| ArtifactError::Corrupt { path: path.to_owned(), source: without_data(error) })
     }
 
     /// Returns the media type, if the file holds bytes; an empty one counts as none.

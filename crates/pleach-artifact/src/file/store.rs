@@ -182,7 +182,11 @@ impl<'a> Content<'a> {
 fn reserve(folder: &ArtifactFolder) -> ArtifactResult<i64> {
     let parent = folder.versions();
     at(&parent, private::make_folders(&parent))?;
-    let mut version = versions(folder)?.last().map_or(0, |last| last + 1);
+    let after = |version: i64| {
+        let source = format!("no version can follow {version}: remove that folder").into();
+        version.checked_add(1).ok_or_else(|| ArtifactError::Corrupt { path: folder.version(version), source })
+    };
+    let mut version = versions(folder)?.last().map_or(Ok(0), |last| after(*last))?;
     loop {
         let pending = folder.pending(version);
         match private::make_folder(&pending) {
@@ -196,7 +200,7 @@ fn reserve(folder: &ArtifactFolder) -> ArtifactResult<i64> {
                 at(&pending, fs::remove_dir(&pending))?;
             }
         }
-        version += 1;
+        version = after(version)?;
     }
 }
 

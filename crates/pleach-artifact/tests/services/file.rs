@@ -231,3 +231,29 @@ async fn concurrent_saves_get_different_versions() {
     versions.dedup();
     assert_eq!(versions.len(), 20);
 }
+
+/// Issue 10 D3: the error is logged, and metadata may be secret.
+#[tokio::test]
+async fn d3_damaged_metadata_is_not_shown() {
+    let (folder, service) = service().await;
+    save(&service, &key("f"), "mine").await;
+    let path = folder.path().join("root/apps/app/users/u1/sessions/s1/artifacts/f/versions/0/metadata.json");
+    fs::write(&path, r#"{"version": 0, "mimeType": ["sk-live-1"], "fileName": "f"}"#).expect("written");
+    let error = service.load_artifact(&key("f"), None).await.expect_err("damaged");
+    assert!(error.to_string().contains("line 1, column"), "{error}");
+    fs::write(&path, r#"{"version": "sk-live-1"}"#).expect("written");
+    let error = service.load_artifact(&key("f"), None).await.expect_err("damaged");
+    assert!(!format!("{error} {error:?}").contains("sk-live-1"), "{error}");
+}
+
+/// Issue 10 D: no number follows the largest one.
+#[tokio::test]
+async fn no_version_follows_the_last_one() {
+    let (folder, service) = service().await;
+    save(&service, &key("f"), "mine").await;
+    let versions = folder.path().join("root/apps/app/users/u1/sessions/s1/artifacts/f/versions");
+    fs::create_dir(versions.join(i64::MAX.to_string())).expect("a folder");
+    let request = SaveArtifact::new(key("f"), Part::text("more"));
+    let error = service.save_artifact(request).await.expect_err("there is no number");
+    assert!(error.to_string().contains("no version can follow 9223372036854775807"), "{error}");
+}

@@ -273,3 +273,24 @@ async fn case_85_90_damaged_events_and_times_are_named() {
         }
     }
 }
+
+/// Issue 10 D3: errors are logged, and what is stored may be secret.
+#[tokio::test]
+async fn d3_what_is_damaged_is_named_and_not_shown() {
+    for layout in LAYOUTS {
+        let place = Place::of(layout);
+        let service = place.open().await;
+        let mut session = created(&service, &key("s"), json!({})).await;
+        service.append_event(&mut session, event("e1", 1.0)).await.unwrap();
+        for bad in ["\"sk-live-1\"", "{\"actions\": \"sk-live-1\"}", "{\"sk-live-1\": 1}", "{\"content\": sk-live-1}"] {
+            place.run(&format!("UPDATE events SET event_data = '{bad}'")).await;
+            let error = service.get_session(&key("s"), GetSessionConfig::all()).await.unwrap_err();
+            assert!(matches!(error, SessionError::Corrupt { .. }), "{error}");
+            let text = format!("{error} {error:?} {}", chain(&error));
+            assert!(text.contains("line 1, column") && !text.contains("sk-live-1"), "{text}");
+        }
+        place.run("UPDATE sessions SET state = '\"sk-live-1\"'").await;
+        let error = service.get_session(&key("s"), GetSessionConfig::all()).await.unwrap_err();
+        assert!(!format!("{error} {error:?}").contains("sk-live-1"), "{error}");
+    }
+}
