@@ -71,7 +71,23 @@ impl Address {
         for (name, value) in own {
             address.set(name, &value)?;
         }
+        address.refuse_a_setting_twice(&kinds)?;
         Ok(address)
+    }
+
+    /// Refuses a setting of the server that `options` and another parameter both give, or `options` twice.
+    fn refuse_a_setting_twice(&self, kinds: &[&str]) -> SessionResult<()> {
+        let all = self.secure.connect.get_options().unwrap_or_default();
+        // The driver puts what the URL says behind the variable; the last one counts, so the URL overrules it.
+        let variable = std::env::var("PGOPTIONS").unwrap_or_default();
+        let mut names = settings(all.strip_prefix(variable.as_str()).unwrap_or(all));
+        names.extend(kinds.iter().filter(|kind| **kind == "application_name").map(|kind| (*kind).to_owned()));
+        names.sort_unstable();
+        match names.windows(2).find(|pair| pair[0] == pair[1]) {
+            Some(pair) if is_word(&pair[0]) => Err(twice(&pair[0])),
+            Some(_) => Err(twice("options")),
+            None => Ok(()),
+        }
     }
 
     fn set(&mut self, name: &str, value: &str) -> SessionResult<()> {
@@ -150,6 +166,32 @@ fn parameters<'u>(query: &'u str, fragment: &'u str) -> SessionResult<(Vec<(&'st
         }
     }
     Ok((own, of_driver))
+}
+
+/// The names of the settings in the command line that the server is given, as the server knows them.
+fn settings(options: &str) -> Vec<String> {
+    // The server splits at spaces; behind a backslash a space is a part of the value.
+    let mut words = vec![String::new()];
+    let mut letters = options.chars();
+    while let Some(letter) = letters.next() {
+        let last = words.len() - 1;
+        match letter {
+            '\\' => words[last].extend(letters.next()),
+            _ if letter.is_whitespace() => words.push(String::new()),
+            _ => words[last].push(letter),
+        }
+    }
+    let mut words = words.into_iter().filter(|word| !word.is_empty());
+    let mut names = Vec::new();
+    while let Some(word) = words.next() {
+        let setting = match word.strip_prefix("--").or_else(|| word.strip_prefix("-c")) {
+            Some("") => words.next(),
+            other => other.map(str::to_owned),
+        };
+        let name = setting.as_deref().map(|setting| setting.split_once('=').map_or(setting, |(name, _)| name));
+        names.extend(name.map(|name| name.to_ascii_lowercase().replace('-', "_")));
+    }
+    names
 }
 
 fn twice(name: &str) -> SessionError {
@@ -298,6 +340,23 @@ mod tests {
             check(&format!("postgres://h/db?{name}=-1"), "number of milliseconds");
             check(&format!("postgres://h/db?{name}=1&{name}=1"), "twice");
         }
+        for (query, name) in [
+            ("options=-c%20statement_timeout%3D5&statement_timeout=1000", "statement_timeout"),
+            ("options=-cstatement_timeout%3D5&statement_timeout=1000", "statement_timeout"),
+            ("options=--statement-timeout%3D5&options[statement_timeout]=6", "statement_timeout"),
+            ("options[LOCK_timeout]=1&lock_timeout=9", "lock_timeout"),
+            ("options[a]=1&options[a]=1", "a"),
+            ("options=-c%20a%3D1%20-c%20a%3D2", "a"),
+            ("options=-c%20a%3D1&options=-c%20a%3D2", "a"),
+            ("options[application_name]=x&application_name=y", "application_name"),
+            ("options=-c%20s3cret!%3D1%20-c%20s3cret!%3D2", "options"),
+        ] {
+            check(&format!("postgres://h/db?{query}"), &format!("says `{name}` twice"));
+        }
+        check(
+            "postgres://u@h/db?options=-c%20a%3Dx%5C%20-c%20-c%20b%3D2&options[c]=1",
+            "Postgres database db at h:5432",
+        );
         check("postgres://h/db?connections=0", "from 1 to 10000");
         check("postgres://h/db?operation_timeout=0", "number of milliseconds");
     }
