@@ -37,14 +37,10 @@ impl Context {
         let mut after = self.bounded_event(Event::new().with_actions(changed))?.into_actions();
         check_settable(&before, &after)?;
         let state = changed_state(&before, &after)?;
-        self.state().update(state)?;
-        for (key, ops) in after.take_state_ops() {
-            ops.into_iter().try_for_each(|op| self.state().apply(&key, op))?;
-        }
+        let ops = after.take_state_ops();
+        self.state().check_changes(&state, &ops)?;
         let mut cell = self.cell();
-        if cell.parking.ended {
-            return Err(self.has_ended());
-        }
+        self.state().change(&mut cell, state, ops)?;
         if before.route() != after.route() {
             cell.route = after.route().cloned();
             cell.route_pending = after.route().is_some();

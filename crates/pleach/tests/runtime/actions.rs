@@ -3,7 +3,7 @@
 #![expect(clippy::type_complexity, reason = "tables of cases")]
 
 use pleach::prelude::*;
-use pleach::{AuthConfig, EventActions, Node, RunOptions, UiWidget};
+use pleach::{AuthConfig, EventActions, Node, RunOptions, StateOp, UiWidget};
 use serde_json::json;
 
 use crate::support::{key, runner, trace};
@@ -210,4 +210,32 @@ async fn widgets_of_an_event_are_joined_with_those_that_the_context_shows() {
     let actions = last_actions(&runner).await;
     let ids: Vec<_> = actions.render_ui_widgets().unwrap().iter().map(|widget| widget.id.as_str()).collect();
     assert_eq!(ids, ["a", "b"]);
+}
+
+/// Issue 10 C2: an error changes nothing, whichever of the changes is at fault.
+#[tokio::test]
+async fn c2_a_change_of_actions_is_made_as_a_whole_or_not_at_all() {
+    let node = FunctionNode::new("node", async |ctx: Context| {
+        ctx.state().set("b", "text")?;
+        let refused = ctx.with_actions(|actions| {
+            actions.set_state("a", 1);
+            actions.add_state_op("c", StateOp::Add(1.into()));
+            actions.add_state_op("b", StateOp::Push(vec![json!(1)]));
+            actions.set_escalate(Some(true));
+        });
+        let error = refused.unwrap_err();
+        assert!(error.message().starts_with("state key 'b'"), "{error:?}");
+        assert_eq!((ctx.state().value("a"), ctx.state().value("c")), (None, None));
+        ctx.with_actions(|actions| {
+            actions.set_state("a", 1);
+            actions.add_state_op("a", StateOp::Add(1.into()));
+            actions.add_state_op("c", StateOp::Add(1.into()));
+            actions.add_state_op("c", StateOp::Max(5.into()));
+        })
+    });
+    let (runner, _) = runner(node);
+    trace(runner.run("ana", "s1", "go")).await;
+    let actions = last_actions(&runner).await;
+    assert_eq!(json!(actions.state_delta()), json!({"a": 2, "b": "text", "c": 5}));
+    assert_eq!(actions.escalate(), None);
 }

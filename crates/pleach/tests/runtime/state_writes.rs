@@ -384,3 +384,18 @@ async fn a_readonly_context_shows_what_the_run_sees() {
     });
     assert!(matches!(runner(node).0.run("ana", "s1", "go").output::<()>().await, Ok(()) | Err(RunError::NoOutput)));
 }
+
+/// A rewind leaves null where there was nothing before.
+#[tokio::test]
+async fn b3_get_or_set_takes_null_as_absent() {
+    let node = FunctionNode::new("node", async |ctx: Context| {
+        assert_eq!(ctx.state().get_or_set("null", 1)?, json!(1));
+        assert_eq!(ctx.state().get_or_set("null", 2)?, json!(1));
+        ctx.state().get_or_set("false", true)
+    });
+    let (runner, sessions) = runner(node);
+    let request = pleach::CreateSession::new("t", "ana").with_session_id("s1");
+    sessions.create_session(request.with_state(object(json!({"null": null, "false": false})))).await.unwrap();
+    assert_eq!(runner.run("ana", "s1", "go").output::<bool>().await.unwrap(), false);
+    assert_eq!(state_of(&sessions).await["null"], json!(1));
+}

@@ -4,7 +4,7 @@ mod key;
 
 use std::fmt;
 
-use pleach_core::{Event, EventActions, Map, StateOp, StateOpError};
+use pleach_core::{Event, EventActions, Map, StateOp, StateOpError, StateOps};
 use pleach_schema::coerce;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -12,6 +12,7 @@ use serde_json::{Number, Value};
 
 pub use key::{Key, StateNumber};
 
+use crate::engine::RunState;
 use crate::session_state::SessionState;
 use crate::{Context, NodeError};
 
@@ -199,18 +200,59 @@ impl<'a> State<'a> {
     pub fn update(&self, changes: Map) -> Result<(), NodeError> {
         let changes = self.ctx.bounded_event(Event::new().with_state_map(changes))?;
         let changes = changes.into_actions().take_state_delta().unwrap_or_default();
-        for (key, value) in &changes {
-            self.ctx.check_state_entry(key, value)?;
-        }
-        changes.into_iter().try_for_each(|(key, value)| self.write(key, value))
+        self.check_changes(&changes, &StateOps::new())?;
+        self.change(&mut self.ctx.cell(), changes, StateOps::new())
     }
 
-    /// The value of a key, which is set to `default` first if it is absent.
+    /// Checks values that are about to be set, and what operations would make of the values as they are now.
+    ///
+    /// # Errors
+    /// A `StateSchemaError` that names the key, a `ValidationError` for an operation that does not fit.
+    pub(crate) fn check_changes(&self, values: &Map, ops: &StateOps) -> Result<(), NodeError> {
+        for (key, value) in values {
+            self.ctx.check_state_entry(key, value)?;
+        }
+        for (key, ops) in ops {
+            let before = values.get(key).cloned().or_else(|| self.value(key));
+            let result = StateOp::apply_all(ops, before.as_ref()).map_err(|error| misfit(key, &error))?;
+            self.ctx.check_state_entry(key, &result)?;
+        }
+        Ok(())
+    }
+
+    /// Sets values and applies operations, all of them or none. Schemas have been checked, because no code of a user runs under
+    /// a lock.
+    ///
+    /// # Errors
+    /// A `RuntimeError` when the run has ended, a `ValidationError` for an operation that does not fit.
+    pub(crate) fn change(&self, cell: &mut RunState, values: Map, ops: StateOps) -> Result<(), NodeError> {
+        if cell.parking.ended {
+            return Err(self.ctx.has_ended());
+        }
+        let mut state = self.ctx.invocation().session_state();
+        for (key, ops) in &ops {
+            let before = values.get(key).or_else(|| state.view().get(key));
+            StateOp::apply_all(ops, before).map_err(|error| misfit(key, &error))?;
+        }
+        for (key, value) in values {
+            put(&mut cell.actions, &mut state, key, value);
+        }
+        for (key, ops) in ops {
+            let delta = delta_of(&mut cell.actions, &mut state);
+            for op in ops {
+                state.apply(&key, op, delta).map_err(|error| misfit(&key, &error))?;
+            }
+            cell.actions.state_delta_mut().insert(key, Value::Null);
+        }
+        Ok(())
+    }
+
+    /// The value of a key, which is set to `default` first if it is absent. Null, which a rewind leaves behind, counts as absent.
     ///
     /// # Errors
     /// As [`State::set`].
     pub fn get_or_set(&self, key: &str, default: impl Serialize) -> Result<Value, NodeError> {
-        if let Some(value) = self.value(key) {
+        if let Some(value) = self.value(key).filter(|value| !value.is_null()) {
             return Ok(value);
         }
         self.set(key, default)?;
@@ -258,11 +300,7 @@ impl<'a> State<'a> {
         if cell.parking.ended {
             return Err(self.ctx.has_ended());
         }
-        let mut state = self.ctx.invocation().session_state();
-        let delta = delta_of(&mut cell.actions, &mut state);
-        state.set(&key, value, delta);
-        // The value is put in when the delta leaves the context.
-        cell.actions.state_delta_mut().insert(key, Value::Null);
+        put(&mut cell.actions, &mut self.ctx.invocation().session_state(), key, value);
         Ok(())
     }
 }
@@ -292,6 +330,14 @@ fn delta_of(actions: &mut EventActions, state: &mut SessionState) -> u64 {
         actions.set_state_writes(state.next_delta());
     }
     actions.state_writes()
+}
+
+/// Sets a key as a part of the pending delta.
+fn put(actions: &mut EventActions, state: &mut SessionState, key: String, value: Value) {
+    let delta = delta_of(actions, state);
+    state.set(&key, value, delta);
+    // The value is put in when the delta leaves the context.
+    actions.state_delta_mut().insert(key, Value::Null);
 }
 
 fn misfit(key: &str, error: &StateOpError) -> NodeError {
