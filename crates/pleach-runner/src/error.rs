@@ -102,7 +102,7 @@ pub enum RunError {
         event: String,
     },
     /// A user or session id is empty or blank.
-    #[error("the {0} id must not be blank")]
+    #[error("the {0} id must not be blank: give a text with at least one visible character")]
     BlankId(&'static str),
     /// An answer does not fit its question; nothing was stored and the question stays open.
     // R907

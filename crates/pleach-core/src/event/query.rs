@@ -5,6 +5,9 @@ use std::collections::BTreeSet;
 use crate::request_input::{REQUEST_CREDENTIAL, REQUEST_INPUT};
 use crate::{Event, FunctionCall, FunctionResponse, NodePath, OutputFor};
 
+/// How the keys of the engine's notes begin, which are in `custom_metadata`.
+const NOTE: &str = "_adk_";
+
 impl Event {
     /// Returns whether the event has nothing beyond ids, path, output, message, route and state: what most events are.
     pub(crate) fn has_only_common_parts(&self) -> bool {
@@ -34,13 +37,14 @@ impl Event {
     /// Returns whether the event is the user's own: a message, an answer, a state change or a rewind.
     ///
     /// A workflow or a node may be named `user`, so the author alone does not decide: what a node wrote has a path, and
-    /// what a workflow writes about itself is a checkpoint, an end mark or the seal of an abort.
+    /// what the engine writes about it is a checkpoint, an end mark, a note or the seal of an abort.
     pub fn is_from_user(&self) -> bool {
         self.author() == "user"
             && self.path().is_root()
             && self.error_code().is_none()
             && self.actions.agent_state().is_none()
             && self.actions.end_of_agent().is_none()
+            && !self.custom_metadata().is_some_and(|metadata| metadata.keys().any(|key| key.starts_with(NOTE)))
     }
 
     /// Returns whether this event's output is that of the run at `path`.

@@ -198,7 +198,10 @@ async fn what_is_not_there_or_taken_is_named() {
         error("s1", "", "s2").await,
         "EventNotFoundError: session t/ana/s1 has no event '': take the id from one of its stored events"
     );
-    assert_eq!(error("s1", "0", " ").await, "ValueError: the session id must not be blank");
+    assert_eq!(
+        error("s1", "0", " ").await,
+        "ValueError: the session id must not be blank: give a text with at least one visible character"
+    );
     let taken = runner.fork("ana", "s1", "0", Some("s1".into())).await.unwrap_err();
     assert!(matches!(&taken, RunError::Session(SessionError::AlreadyExists(taken)) if *taken == key()), "{taken:?}");
     assert_eq!(sessions.list_sessions(ListSessions::new("t")).await.unwrap().sessions.len(), 1);

@@ -82,7 +82,7 @@ async fn r1140_e223_what_is_not_there_is_named_and_nothing_is_stored() {
         );
     }
     let error = runner.rewind(" ", "s1", "nope").await.unwrap_err();
-    assert_eq!(error.to_string(), "the user id must not be blank");
+    assert_eq!(error.to_string(), "the user id must not be blank: give a text with at least one visible character");
     assert_eq!(load(&runner).await, before);
 }
 
