@@ -361,3 +361,12 @@ fn text_leaves_thoughts_out() {
     let thought = Part { thought: Some(true), ..Part::text("hm") };
     assert_eq!(Event::message(vec![Part::text("a"), thought, Part::text("b")]).text(), "ab");
 }
+
+// Issue 10 C1: a root node may be named `user`, and its notes are on an event that has nothing else, not even a path.
+#[test]
+fn the_engines_notes_are_not_the_users() {
+    let with =
+        |key: &str| Event::from_author("user").with_custom_metadata(Map::from_iter([(key.to_owned(), json!([]))]));
+    assert!(!with("_adk_caught_failures").is_from_user());
+    assert!(with("origin").is_from_user());
+}

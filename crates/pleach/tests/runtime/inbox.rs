@@ -229,5 +229,8 @@ async fn a_session_that_is_not_there_is_named_and_not_created() {
     let error = runner.questions(("ana", "s1")).await.unwrap_err();
     assert_eq!((error.code(), error.message().as_str()), ("SessionNotFoundError", "session not found: t/ana/s1"));
     assert!(sessions.get_session(&key(), Default::default()).await.unwrap().is_none());
-    assert_eq!(runner.questions(("ana", "")).await.unwrap_err().to_string(), "the session id must not be blank");
+    assert_eq!(
+        runner.questions(("ana", "")).await.unwrap_err().to_string(),
+        "the session id must not be blank: give a text with at least one visible character"
+    );
 }

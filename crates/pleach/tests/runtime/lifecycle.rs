@@ -298,7 +298,10 @@ async fn what_cannot_be_resumed_is_named_and_nothing_is_created() {
     let lines = trace(runner.resume("ana", "s1", "e-7")).await;
     assert_eq!(lines, ["! InvocationNotFoundError: Invocation ID not found: e-7"]);
     let lines = trace(runner.run("ana", "  ", "go")).await;
-    assert_eq!(lines, ["! ValueError: the session id must not be blank"]);
+    assert_eq!(
+        lines,
+        ["! ValueError: the session id must not be blank: give a text with at least one visible character"]
+    );
 }
 
 #[tokio::test]

@@ -44,30 +44,3 @@ async fn c1_an_aborted_workflow_named_user_waits_for_nothing() {
     assert!(pleach::open_questions(&session.events).is_empty());
     assert_eq!(session.events.iter().filter(|event| event.is_from_user()).count(), 1, "the seal is not the user's");
 }
-
-/// What is left to note at the end of a run is on an event of the root that has nothing else, not even a path.
-#[tokio::test]
-async fn c1_the_notes_of_a_root_function_named_user_are_not_the_users() {
-    let root = || {
-        let ask = FunctionNode::new("ask", async || RequestInput::<u32>::ask("q", "?"));
-        let plain = FunctionNode::new("plain", async || 1);
-        let body = move |ctx: Context| {
-            let (ask, plain) = (ask.clone(), plain.clone());
-            async move {
-                let (answer, one) = futures::join!(ctx.run(&ask, ()), ctx.run(&plain, ()));
-                Ok::<u32, NodeError>(answer? + u32::try_from(one?).unwrap())
-            }
-        };
-        FunctionNode::new("user", body).rerun_on_resume(true)
-    };
-    let sessions = Sessions::default();
-    play(process(root(), &sessions, true).run("ana", "s1", "go")).await;
-    let session = sessions.stored.get_session(&key(), Default::default()).await.unwrap().unwrap();
-    let is_note = |event: &pleach::Event| {
-        event.author() == "user" && event.node_info().path().is_root() && event.custom_metadata().is_some()
-    };
-    assert_eq!(session.events.iter().filter(|event| is_note(event)).count(), 1, "{:?}", session.events);
-    assert_eq!(session.events.iter().filter(|event| event.is_from_user()).count(), 1);
-    let again = process(root(), &sessions, true);
-    assert_eq!(again.answer("s1", "q", 7).unwrap().output::<u32>().await.unwrap(), 8);
-}
