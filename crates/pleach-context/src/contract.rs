@@ -259,6 +259,12 @@ pub trait Node: Send + Sync + 'static {
         None
     }
 
+    /// Returns the declaration of the node that the names on `path` lead to: this node's for an empty `path`. `None` for nodes
+    /// that are only known at run time.
+    fn spec_at(&self, path: &[&str]) -> Option<&NodeSpec> {
+        path.is_empty().then(|| self.spec())
+    }
+
     /// Adds the app-provided values (see [`Shared`](crate::Shared)) that the node cannot run without.
     fn needs(&self, _needs: &mut Vec<crate::Need>) {}
 }

@@ -142,6 +142,13 @@ impl<N: Node> Node for ParallelWorker<N> {
         path.split_first().and_then(|(_, below)| self.node.answer_type(below))
     }
 
+    fn spec_at(&self, path: &[&str]) -> Option<&NodeSpec> {
+        match path.split_first() {
+            None => Some(self.spec()),
+            Some((_, below)) => self.node.spec_at(below),
+        }
+    }
+
     fn needs(&self, needs: &mut Vec<Need>) {
         self.node.needs(needs);
     }

@@ -10,6 +10,7 @@ mod record;
 mod runs;
 
 use std::any::Any;
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use foldhash::{HashMap, HashSet};
@@ -29,7 +30,7 @@ use pleach_session::effective_events_of;
 use record::is_echo;
 use runs::{Run, Runs};
 
-use crate::ChildFailure;
+use crate::{ChildFailure, Node, NodeKind};
 
 /// The runs of one invocation that left events.
 #[derive(Debug, Default)]
@@ -45,6 +46,29 @@ pub struct History {
     complete: Mutex<FxHashSet<RunKey>>,
     /// What engines compute about runs before they start.
     cache: EngineCache,
+    /// The root node, which knows how its nodes complete.
+    root: Root,
+}
+
+/// The root node of an invocation, where it is known.
+#[derive(Default)]
+struct Root(Option<Arc<dyn Node>>);
+
+impl fmt::Debug for Root {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Root").field(&self.0.as_ref().map(|root| &root.spec().name)).finish()
+    }
+}
+
+impl Root {
+    /// Returns whether a message without an output completes the run at `path`, as a replay decides it.
+    fn message_completes(&self, path: &NodePath) -> bool {
+        let names: Vec<&str> = path.segments().map(|run| run.rsplit_once('@').map_or(run, |(name, _)| name)).collect();
+        let Some((first, below)) = names.split_first() else { return false };
+        let root = self.0.as_ref().filter(|root| *first == root.spec().name);
+        let spec = root.and_then(|root| root.spec_at(below));
+        spec.is_some_and(|spec| spec.kind != NodeKind::Workflow && !spec.always_gives && !spec.wait_for_output)
+    }
 }
 
 /// A run that has asked a question, and the shape of the answer that it wants.
@@ -108,7 +132,18 @@ impl History {
     /// Reads these events, which are those of one invocation that count, in order. For engines.
     #[must_use]
     pub fn of(own: &[&Arc<Event>]) -> Self {
-        let mut history = Self { runs: Runs::with_capacity(own.len()), ..Self::default() };
+        Self::with_root(own, Root::default())
+    }
+
+    /// Reads these events like [`History::of`]; `root` decides which of its nodes a message without an output completes. For
+    /// runners.
+    #[must_use]
+    pub fn of_root(own: &[&Arc<Event>], root: &Arc<dyn Node>) -> Self {
+        Self::with_root(own, Root(Some(Arc::clone(root))))
+    }
+
+    fn with_root(own: &[&Arc<Event>], root: Root) -> Self {
+        let mut history = Self { runs: Runs::with_capacity(own.len()), root, ..Self::default() };
         own.iter().for_each(|event| history.add(event));
         history
     }
@@ -202,17 +237,36 @@ impl History {
         }
     }
 
-    /// Whether a run that took the answer to this run's question has completed: the run itself, or another one since that is
-    /// not of a lane beside it.
+    /// Whether a run that took the answer to this run's question has completed: the run itself, or another one since that may
+    /// have started from the answer.
     fn is_final(&self, asker: &Asker) -> bool {
         let answered = self.at(asker.run).record.answered();
         let own = self.at(asker.run).path;
-        // A run that only asked is noted as completed by its answer alone.
-        let took = |other: &runs::Run| match other.path == *own {
-            true => other.record.gave_after(answered),
-            false => other.record.completed_after(answered) && !are_apart(&asker.branch, &other.record.branch),
-        };
-        self.runs.iter().any(took)
+        let gave = |run: &Run| run.record.gave_after(answered, || self.root.message_completes(&run.path));
+        // A run that only asked is recorded as completed by its answer alone.
+        self.runs.iter().any(|run| match run.path == *own {
+            true => gave(run),
+            false => {
+                (gave(run) || run.record.recorded_complete_after(answered)) && self.may_take(asker, own, run, answered)
+            }
+        })
+    }
+
+    /// Whether `run` may have used the answer that the run at `asked` got at this time: it is above or below that run, or it
+    /// is neither in a lane beside it nor in one that had begun before the answer.
+    fn may_take(&self, asker: &Asker, asked: &NodePath, run: &Run, answered: u32) -> bool {
+        let shared = asked.segments().zip(run.path.segments()).take_while(|(one, other)| one == other).count();
+        let depth = run.path.segments().count();
+        if shared == depth || shared == asked.segments().count() {
+            return true;
+        }
+        // Dynamic children share the branch of their caller. The one that leads to `run` decides: below it everything is new.
+        let mut lane = run;
+        for _ in shared + 1..depth {
+            let Some(parent) = lane.parent else { break };
+            lane = self.runs.at(parent);
+        }
+        !are_apart(&asker.branch, &run.record.branch) && lane.record.may_have_begun_after(answered)
     }
 
     /// Whether nothing has been recorded.

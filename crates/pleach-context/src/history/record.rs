@@ -293,14 +293,22 @@ impl RunRecord {
         self.questions().map_or(0, |asked| asked.answered)
     }
 
-    /// Whether the run has completed after this time.
-    pub(super) fn completed_after(&self, time: u32) -> bool {
-        self.gave_after(time) || (self.completed && self.completion_recorded_at > time)
+    /// Whether the run is recorded as completed after this time.
+    pub(super) fn recorded_complete_after(&self, time: u32) -> bool {
+        self.completed && self.completion_recorded_at > time
     }
 
-    /// Whether the run's own events say that it has completed after this time.
-    pub(super) fn gave_after(&self, time: u32) -> bool {
-        self.own > time && self.finished && !self.failed && !self.is_open()
+    /// Whether the run's own events prove that it has completed after this time: by a result, or, for a run that a message
+    /// completes, by any event that ends it.
+    pub(super) fn gave_after(&self, time: u32, message_completes: impl FnOnce() -> bool) -> bool {
+        let has_result = || self.output.is_some() || (self.chose() && !self.chose_before_answer) || self.completed;
+        let has_ended = self.own > time && self.finished && !self.failed && !self.is_open();
+        has_ended && (has_result() || message_completes())
+    }
+
+    /// Whether the first event of the run, or of a run below it, came after this time; also of a run without events.
+    pub(super) fn may_have_begun_after(&self, time: u32) -> bool {
+        self.began == 0 || self.began > time
     }
 
     /// The run gave an event, which `finishes` it unless it failed.

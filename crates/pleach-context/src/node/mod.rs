@@ -41,6 +41,10 @@ impl<N: Node + ?Sized> Node for std::sync::Arc<N> {
         (**self).answer_type(path)
     }
 
+    fn spec_at(&self, path: &[&str]) -> Option<&NodeSpec> {
+        (**self).spec_at(path)
+    }
+
     fn needs(&self, needs: &mut Vec<crate::Need>) {
         (**self).needs(needs);
     }

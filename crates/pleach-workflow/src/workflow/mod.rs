@@ -111,6 +111,12 @@ impl<In: 'static, Out: 'static> Node for Workflow<In, Out> {
         graph.nodes[*graph.index.get(*name)? as usize].node.answer_type(below)
     }
 
+    fn spec_at(&self, path: &[&str]) -> Option<&NodeSpec> {
+        let Some((name, below)) = path.split_first() else { return Some(self.spec()) };
+        let graph = self.graph.as_ref()?;
+        graph.nodes[*graph.index.get(*name)? as usize].node.spec_at(below)
+    }
+
     fn needs(&self, needs: &mut Vec<Need>) {
         for node in self.graph.iter().flat_map(|graph| &graph.nodes) {
             node.node.needs(needs);
