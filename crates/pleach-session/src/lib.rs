@@ -26,7 +26,7 @@ pub use inbox::{
     ProjectionError, ProjectionResult, QuestionCursor, QuestionRow, asked_questions, concerns_questions, is_rewind,
     list_projected, refresh_projection,
 };
-pub use open_questions::{ABORTED, check_stored_answer, open_questions};
+pub use open_questions::{ABORTED, check_stored_answer, ends_aborted, open_questions};
 pub use request::{CreateSession, GetSessionConfig, ListCursor, ListSessions, ListSessionsResponse};
 pub use service::{SessionService, walk_questions};
 pub use since::Since;

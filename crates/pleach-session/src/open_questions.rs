@@ -27,6 +27,13 @@ pub fn open_questions(events: &[Arc<Event>]) -> Vec<Question> {
     desk.into_open()
 }
 
+/// Returns whether an event closes an aborted invocation. The error event of a node that failed with the same code does not.
+// R128, R1130
+#[must_use]
+pub fn ends_aborted(event: &Event) -> bool {
+    event.error_code() == Some(ABORTED) && event.path().is_root()
+}
+
 /// Checks a stored answer against the schema that its question stored, as every reader of a history does.
 ///
 /// # Errors
@@ -68,7 +75,7 @@ impl Desk {
         if event.is_from_user() {
             return self.take_answers(event);
         }
-        if event.error_code() == Some(ABORTED) {
+        if ends_aborted(event) {
             self.close_invocation(event.invocation_id());
         }
         event.questions().into_iter().for_each(|question| self.ask(question));

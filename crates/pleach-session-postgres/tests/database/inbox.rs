@@ -23,11 +23,11 @@ async fn ours(place: &Place) -> Vec<String> {
 }
 
 const ALL: [&str; 5] = [
-    "pleach_events_2",
-    "pleach_inbox_2",
-    "pleach_questions_2",
-    "pleach_questions_2_by_assignee",
-    "pleach_questions_2_by_time",
+    "pleach_events_3",
+    "pleach_inbox_3",
+    "pleach_questions_3",
+    "pleach_questions_3_by_assignee",
+    "pleach_questions_3_by_time",
 ];
 
 async fn open(service: &dyn SessionService) -> Vec<String> {
@@ -79,13 +79,13 @@ async fn a5_histories_and_states_are_not_read() {
 #[tokio::test]
 async fn a5_a_damaged_projection_is_made_again() {
     for damage in [
-        "DROP TABLE pleach_questions_2",
-        "DROP TABLE pleach_questions_2, pleach_inbox_2",
-        "DELETE FROM pleach_questions_2",
-        "DELETE FROM pleach_inbox_2",
-        "UPDATE pleach_inbox_2 SET events = 7",
-        "DROP TABLE pleach_questions_2; CREATE TABLE pleach_questions_2 (app_name text)",
-        "DROP TABLE pleach_questions_2, pleach_inbox_2; CREATE TABLE pleach_inbox_2 (x text)",
+        "DROP TABLE pleach_questions_3",
+        "DROP TABLE pleach_questions_3, pleach_inbox_3",
+        "DELETE FROM pleach_questions_3",
+        "DELETE FROM pleach_inbox_3",
+        "UPDATE pleach_inbox_3 SET events = 7",
+        "DROP TABLE pleach_questions_3; CREATE TABLE pleach_questions_3 (app_name text)",
+        "DROP TABLE pleach_questions_3, pleach_inbox_3; CREATE TABLE pleach_inbox_3 (x text)",
     ] {
         let Some(place) = Place::new().await else { return };
         let service = filled(&place).await;
@@ -104,7 +104,7 @@ async fn a5_a_dropped_index_is_made_again_by_the_next_service() {
     let Some(place) = Place::new().await else { return };
     let service = filled(&place).await;
     assert_eq!(open(&service).await, ["s"]);
-    place.run("DROP INDEX pleach_events_2").await;
+    place.run("DROP INDEX pleach_events_3").await;
     append(&service, &key("t"), asks("e4", 4.0, "again", None)).await;
     assert_eq!(open(&service).await, ["s", "again"]);
     assert_eq!(open(&place.open().await).await, ["s", "again"]);
@@ -120,7 +120,7 @@ async fn a5_rows_that_are_deleted_by_hand_are_not_listed() {
     place.run("DELETE FROM events WHERE id = 'e3'").await;
     assert_eq!(open(&service).await, ["s", "t"]);
     place.run("DELETE FROM sessions WHERE id = 't'").await;
-    assert_eq!(place.texts("SELECT session_id FROM pleach_inbox_2").await, ["s"]);
+    assert_eq!(place.texts("SELECT session_id FROM pleach_inbox_3").await, ["s"]);
     assert_eq!(open(&service).await, ["s"]);
 }
 
@@ -156,16 +156,16 @@ async fn a5_versions_side_by_side_leave_each_other_alone() {
 #[tokio::test]
 async fn a5_an_index_is_known_by_its_definition() {
     for damage in [
-        "CREATE INDEX pleach_events_2 ON events (app_name)",
+        "CREATE INDEX pleach_events_3 ON events (app_name)",
         // Fails, and leaves an index that is not valid.
-        "CREATE UNIQUE INDEX CONCURRENTLY pleach_events_2 ON events (app_name)",
+        "CREATE UNIQUE INDEX CONCURRENTLY pleach_events_3 ON events (app_name)",
     ] {
         let Some(place) = Place::new().await else { return };
         let service = filled(&place).await;
         let mut other = place.raw().await;
         let _ = sqlx::raw_sql(AssertSqlSafe(damage)).execute(&mut other).await;
         let sql = format!(
-            "SELECT indexdef FROM pg_indexes WHERE indexname = 'pleach_events_2' AND schemaname = '{}'",
+            "SELECT indexdef FROM pg_indexes WHERE indexname = 'pleach_events_3' AND schemaname = '{}'",
             place.schema
         );
         assert!(!place.texts(&sql).await[0].contains("WHERE"), "{damage}");
@@ -234,7 +234,7 @@ async fn a5_a_failure_is_an_error_and_not_a_walk() {
     let service = filled(&place).await;
     assert_eq!(open(&service).await, ["s"]);
     append(&service, &key("t"), asks("e4", 4.0, "again", None)).await;
-    place.run("ALTER TABLE pleach_questions_2 ADD CHECK (question_id <> 'again')").await;
+    place.run("ALTER TABLE pleach_questions_3 ADD CHECK (question_id <> 'again')").await;
     let error = service.list_questions(ListQuestions::new("app")).await.unwrap_err();
     assert!(matches!(&error, SessionError::Storage { .. }), "{error}");
 }
@@ -248,7 +248,7 @@ async fn a5_who_may_not_make_the_index_lists_without_it() {
     let (schema, role) = (&place.schema, format!("{}_role", place.schema));
     place
         .run(&format!(
-            "DROP INDEX pleach_events_2; CREATE ROLE {role}; GRANT USAGE ON SCHEMA {schema} TO {role};
+            "DROP INDEX pleach_events_3; CREATE ROLE {role}; GRANT USAGE ON SCHEMA {schema} TO {role};
              GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {role}; GRANT {role} TO CURRENT_USER"
         ))
         .await;
@@ -256,7 +256,7 @@ async fn a5_who_may_not_make_the_index_lists_without_it() {
     let url = place.url().replace("options=", &format!("options=-crole%3D{role}%20"));
     let other = PostgresSessionService::open(&url).await.unwrap();
     assert_eq!(open(&other).await, ["s", "again"]);
-    assert!(!ours(&place).await.contains(&"pleach_events_2".to_owned()));
+    assert!(!ours(&place).await.contains(&"pleach_events_3".to_owned()));
     other.close().await.unwrap();
     place.run(&format!("DROP OWNED BY {role}; DROP ROLE {role}")).await;
 }
