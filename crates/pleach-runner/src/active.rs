@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures_util::task::AtomicWaker;
 use pleach_context::AbortSignal;
 use pleach_context::telemetry::SpanEnd;
-use pleach_core::{Content, Event, InvocationId, SessionKey};
+use pleach_core::{Content, Event, InvocationId, Map, SessionKey};
 use tokio::sync::{Notify, broadcast};
 
 use crate::message::as_user;
@@ -19,6 +19,8 @@ pub(crate) struct ActiveRun {
     session: SessionRef,
     /// The invocation that the caller names, unless the message is an answer: the key under which callers join.
     requested_invocation: Option<InvocationId>,
+    /// The state that the caller sets.
+    state_delta: Map,
     abort: AbortSignal,
     closing: AtomicBool,
     detached: AtomicBool,
@@ -39,6 +41,8 @@ struct Inner {
     /// The session that the run is or was queued for.
     queued: Option<SessionKey>,
     invocation: Option<InvocationId>,
+    /// The invocation that its answers belong to, before it begins.
+    answered: Option<InvocationId>,
     /// The message that started the invocation, if known.
     message: Option<Content>,
     /// The run that this one joined.
@@ -56,6 +60,7 @@ impl ActiveRun {
         Self {
             session: request.session.clone(),
             requested_invocation: request.invocation_id.clone().filter(|_| !answers),
+            state_delta: request.state_delta.clone(),
             abort: request.abort.clone(),
             closing: AtomicBool::new(false),
             detached: AtomicBool::new(false),
@@ -155,6 +160,11 @@ impl ActiveRun {
         self.inner().outcome.clone()
     }
 
+    /// How the run ended, where it has left no outcome it was cut off.
+    pub(crate) fn final_outcome(&self) -> Outcome {
+        self.outcome().unwrap_or_else(|| Outcome::Cut(self.invocation()))
+    }
+
     /// The message that started the invocation, if known.
     pub(crate) fn message(&self) -> Option<Content> {
         self.inner().message.clone()
@@ -170,6 +180,16 @@ impl ActiveRun {
         self.requested_invocation.as_ref()
     }
 
+    /// The state that the caller sets.
+    pub(crate) fn state_delta(&self) -> &Map {
+        &self.state_delta
+    }
+
+    /// Notes the invocation that the run's answers belong to, before they are stored.
+    pub(crate) fn set_answered(&self, id: &InvocationId) {
+        self.inner().answered = Some(id.clone());
+    }
+
     /// Returns whether a caller that requests the invocation `id` can join this run.
     pub(crate) fn can_be_joined(&self, id: &InvocationId) -> bool {
         if self.is_closing() || self.is_summing_up() {
@@ -177,6 +197,15 @@ impl ActiveRun {
         }
         let inner = self.inner();
         inner.end.is_none() && inner.invocation.as_ref().or(self.requested_invocation.as_ref()) == Some(id)
+    }
+
+    /// Whether a caller whose answers to the invocation `id` are stored already can join this run.
+    pub(crate) fn runs_answered(&self, id: &InvocationId) -> bool {
+        let answers = || {
+            let inner = self.inner();
+            inner.end.is_none() && inner.answered.as_ref() == Some(id)
+        };
+        self.can_be_joined(id) || (!self.is_closing() && !self.is_summing_up() && answers())
     }
 
     pub(crate) fn set_leader(&self, leader: &Arc<Self>) {
@@ -218,8 +247,7 @@ impl ActiveRun {
 
     /// Ends the run with its outcome.
     pub(crate) fn complete(&self) {
-        let is_closing = self.is_closing();
-        let end = self.inner().outcome.as_ref().map_or(RunEnd::Cut, |outcome| outcome.end(is_closing));
+        let end = self.inner().outcome.as_ref().map_or(RunEnd::Cut, Outcome::end);
         self.finish(end);
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use pleach_context::{AnswerType, Node, NodeError};
 use pleach_core::{
     Branch, Content, DEEPEST, Event, FunctionCall, FunctionResponse, InvocationId, Map, NODE_CONFIRMATION, Part,
-    REQUEST_INPUT, Unstorable, check_map, nests_within,
+    Question, REQUEST_INPUT, Unstorable, check_map, nests_within,
 };
 use pleach_schema::{unwrap_response, validate_answer, why_not_enforced};
 use pleach_session::{check_stored_answer, newest_effective_events, open_questions};
@@ -89,11 +89,15 @@ pub(crate) fn resolve(
         };
     }
     let found = find_calls(events, &identified.iter().map(|(id, _)| *id).collect(), named);
+    let open = open_questions(events);
     let mut calls = Vec::new();
     let mut unknown = BTreeSet::new();
     for (id, response) in identified {
         match found.get(id) {
-            Some((event, call)) => calls.push((id, response, *event, *call)),
+            Some(newest) => {
+                let (event, call) = open_call(*newest, id, events, &open);
+                calls.push((id, response, event, call));
+            }
             None => {
                 unknown.insert(id);
             }
@@ -101,7 +105,7 @@ pub(crate) fn resolve(
     }
     if !unknown.is_empty() {
         let ids = unknown.into_iter().map(str::to_owned).collect();
-        return Err(RunError::UnknownQuestion { ids, open: open_ids(&open_questions(events)) });
+        return Err(RunError::UnknownQuestion { ids, open: open_ids(&open) });
     }
     let Some((_, _, first, _)) = calls.first() else { return Ok(None) };
     let invocations: BTreeSet<&str> = calls.iter().map(|(_, _, event, _)| event.invocation_id().as_str()).collect();
@@ -173,6 +177,25 @@ fn find_calls<'a>(
         }
     }
     found
+}
+
+/// The call of the open question with this id in the invocation of the newest call: another run may have asked that one.
+pub(crate) fn open_call<'a>(
+    newest: (&'a Event, &'a FunctionCall),
+    id: &str,
+    events: &'a [Arc<Event>],
+    open: &[Question],
+) -> (&'a Event, &'a FunctionCall) {
+    let invocation = newest.0.invocation_id();
+    let is_wanted = |question: &&Question| question.id == id && question.invocation_id == *invocation;
+    let Some(question) = open.iter().find(is_wanted).filter(|question| question.node_path != *newest.0.path()) else {
+        return newest;
+    };
+    let mut asking = newest_effective_events(events)
+        .filter(|event| event.invocation_id() == invocation && *event.path() == question.node_path);
+    let call =
+        |event: &'a Arc<Event>| Some((&**event, event.function_calls().find(|call| call.id.as_deref() == Some(id))?));
+    asking.find_map(call).unwrap_or(newest)
 }
 
 /// Returns the stored response schema of a question.

@@ -3,14 +3,16 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use pleach_context::engine::AnswerState as Earlier;
+use pleach_context::engine::{AnswerState as Earlier, KeptCredentials};
 use pleach_context::{History, Node};
-use pleach_core::{Content, Event, FunctionCall, FunctionResponse, InvocationId, Part, Question, REQUEST_CREDENTIAL};
+use pleach_core::{
+    Content, Event, FunctionCall, FunctionResponse, InvocationId, Map, Part, Question, REQUEST_CREDENTIAL, SessionKey,
+};
 use pleach_session::{check_stored_answer, effective_events_of, newest_effective_events, open_questions};
 use serde_json::Value;
 
 use crate::RunError;
-use crate::answer::{AnswerTarget, check, of_call, several_invocations};
+use crate::answer::{AnswerTarget, check, of_call, open_call, several_invocations};
 use crate::error::open_ids;
 use crate::question_ref::{AnswerChecks, QuestionRef};
 
@@ -25,6 +27,14 @@ pub(crate) struct AcceptedAnswers {
     pub(crate) history: History,
 }
 
+/// What answers are checked against.
+pub(crate) struct Asked<'a> {
+    pub(crate) session: &'a SessionKey,
+    pub(crate) events: &'a [Arc<Event>],
+    pub(crate) root: &'a Arc<dyn Node>,
+    pub(crate) credentials: &'a KeptCredentials,
+}
+
 /// Finds the question of each part of a message, and drops answers that are stored already.
 ///
 /// # Errors
@@ -32,9 +42,9 @@ pub(crate) struct AcceptedAnswers {
 pub(crate) fn resolve_answers(
     message: &Content,
     answer_checks: &AnswerChecks,
-    events: &[Arc<Event>],
-    root: &dyn Node,
+    session: &Asked<'_>,
 ) -> Result<AcceptedAnswers, RunError> {
+    let Asked { events, root, .. } = *session;
     let open = open_questions(events);
     let mut asked = Vec::new();
     for question in &answer_checks.questions {
@@ -45,13 +55,13 @@ pub(crate) fn resolve_answers(
         return Err(several_invocations(invocations));
     };
     let invocation = first.invocation_id();
-    let history = History::of(&effective_events_of(events, invocation));
+    let history = History::of_root(&effective_events_of(events, invocation), root);
     let mut parts = Vec::new();
     for ((event, call), part) in asked.iter().zip(message.parts()) {
         let Some(response) = &part.function_response else { continue };
         let id = call.id.as_deref().unwrap_or_default();
         let is_open = open.iter().any(|question| question.id == id && question.invocation_id == *invocation);
-        let effect = effect_of(&history, is_open, call, response);
+        let effect = if is_open { Effect::New } else { session.effect_of(&history, event, call, response) };
         let already = || RunError::AlreadyAnswered { id: id.to_owned(), invocation: invocation.clone() };
         match effect {
             Effect::New => {}
@@ -60,7 +70,7 @@ pub(crate) fn resolve_answers(
             Effect::Same => continue,
             Effect::Late => return Err(already()),
         }
-        check(root, id, response, event, call)?;
+        check(&**root, id, response, event, call)?;
         parts.push(part.clone());
     }
     let message = (!parts.is_empty()).then(|| of_parts(message, parts));
@@ -85,12 +95,13 @@ fn find<'a>(
         None => only_open(id, open)?,
     };
     let is_asked = |event: &&Arc<Event>| named.as_ref().is_none_or(|named| event.invocation_id() == named);
-    let call = |event: &'a Arc<Event>| {
+    let asks = |event: &'a Arc<Event>| {
         let call = event.function_calls().find(|call| call.id.as_deref() == Some(id))?;
-        Some((&**event, call))
+        event.interrupt_ids().contains(id).then_some((&**event, call))
     };
-    let found = newest_effective_events(events).filter(is_asked).find_map(call);
-    found.ok_or_else(|| RunError::UnknownQuestion { ids: vec![id.to_owned()], open: open_ids(open) })
+    let newest = newest_effective_events(events).filter(is_asked).find_map(asks);
+    let newest = newest.ok_or_else(|| RunError::UnknownQuestion { ids: vec![id.to_owned()], open: open_ids(open) })?;
+    Ok(open_call(newest, id, events, open))
 }
 
 /// Returns the invocation of the only open question with this id, if one is open.
@@ -116,17 +127,42 @@ enum Effect {
     Late,
 }
 
-fn effect_of(history: &History, is_open: bool, call: &FunctionCall, response: &FunctionResponse) -> Effect {
-    let earlier = history.answer_to(call.id.as_deref().unwrap_or_default());
-    // The stored answer holds a placeholder instead of the credential, so answers cannot be compared.
-    let is_secret = call.name.as_deref() == Some(REQUEST_CREDENTIAL);
-    let is_same = |given: &Value| !is_secret && answer_in(call, response).is_some_and(|answer| answer == *given);
-    match earlier {
-        _ if is_open => Effect::New,
-        Earlier::Waiting | Earlier::Unknown => Effect::New,
-        Earlier::Replaceable(given) | Earlier::Final(given) if is_same(given) => Effect::Same,
-        Earlier::Replaceable(_) => Effect::Replaces,
-        Earlier::Final(_) => Effect::Late,
+impl Asked<'_> {
+    /// Returns what becomes of an answer to a question that is not open.
+    fn effect_of(&self, history: &History, asked: &Event, call: &FunctionCall, response: &FunctionResponse) -> Effect {
+        let id = call.id.as_deref().unwrap_or_default();
+        match history.answer_to(id) {
+            Earlier::Waiting => Effect::New,
+            Earlier::Unknown => self.effect_outside_nodes(asked, call, response),
+            Earlier::Replaceable(given) | Earlier::Final(given) if self.is_same(asked, call, response, given) => {
+                Effect::Same
+            }
+            Earlier::Replaceable(_) => Effect::Replaces,
+            Earlier::Final(_) => Effect::Late,
+        }
+    }
+
+    /// What asks outside of nodes has its answer as soon as one is stored, in whatever invocation.
+    fn effect_outside_nodes(&self, asked: &Event, call: &FunctionCall, response: &FunctionResponse) -> Effect {
+        let answers = |event: &&Arc<Event>| event.is_from_user();
+        let behind = newest_effective_events(self.events).take_while(|event| !std::ptr::eq(&***event, asked));
+        let mut given = behind.filter(answers).flat_map(|event| event.function_responses());
+        match given.find(|given| given.id == call.id).map(|given| answer_in(call, given)) {
+            // It is not open for another reason, such as an abort.
+            None => Effect::New,
+            Some(Some(given)) if self.is_same(asked, call, response, &given) => Effect::Same,
+            Some(_) => Effect::Late,
+        }
+    }
+
+    /// Whether an answer is the one that is stored. Of a credential only this process knows it, until the invocation ends.
+    fn is_same(&self, asked: &Event, call: &FunctionCall, response: &FunctionResponse, given: &Value) -> bool {
+        if call.name.as_deref() != Some(REQUEST_CREDENTIAL) {
+            return answer_in(call, response).is_some_and(|answer| answer == *given);
+        }
+        let (id, empty) = (call.id.as_deref().unwrap_or_default(), Map::new());
+        let answer = response.response.as_ref().unwrap_or(&empty);
+        self.credentials.is_kept(self.session, asked.invocation_id(), id, answer)
     }
 }
 

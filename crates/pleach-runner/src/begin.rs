@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use pleach_context::engine::{Engine as _, TakenCredentials};
 use pleach_context::{InvocationContext, NodeInput};
-use pleach_core::{Content, Event, Map};
+use pleach_core::{Content, Event, Map, Scope};
 
 use crate::RunError;
 use crate::active::ActiveRun;
 use crate::answer::{AnswerTarget, resolve};
 use crate::invocation::Invocation;
+use crate::join::Difference;
 use crate::message::as_user;
 use crate::open::Opening;
 use crate::parts::RunnerParts;
@@ -23,8 +24,8 @@ pub(crate) enum Begun {
     /// The invocation was started before, so its recorded result is returned.
     Before {
         invocation: Invocation,
-        /// Whether it was started with a different message.
-        other_message: bool,
+        /// What it was started with otherwise.
+        difference: Option<Difference>,
     },
 }
 
@@ -39,9 +40,9 @@ impl Opening {
             self;
         let takes_message = answered.is_some() || original.is_none();
         let starts_again = !takes_message && message.is_some();
-        let other_message = match (&message, &original) {
-            (Some(message), Some(original)) if starts_again => is_other_message(&ic, message, original).await?,
-            _ => false,
+        let difference = match (&message, &original) {
+            (Some(message), Some(original)) if starts_again => difference(&ic, message, &state_delta, original).await?,
+            _ => None,
         };
         let stored = match message {
             Some(message) if takes_message => {
@@ -72,8 +73,25 @@ impl Opening {
         }
         let input = input_event.map_or(NodeInput::Null, NodeInput::Content);
         let invocation = Invocation { ic, engine, store, input, user_event: stored, repeats };
-        Ok(if starts_again { Begun::Before { invocation, other_message } } else { Begun::Now(invocation) })
+        Ok(if starts_again { Begun::Before { invocation, difference } } else { Begun::Now(invocation) })
     }
+}
+
+/// Finds what a request that starts an invocation again asks for otherwise than the message that started it.
+async fn difference(
+    ic: &InvocationContext,
+    message: &Content,
+    state_delta: &Map,
+    first: &Event,
+) -> Result<Option<Difference>, RunError> {
+    if is_other_message(ic, message, first).await? {
+        return Ok(Some(Difference::Message));
+    }
+    // What is temporary is not stored.
+    let mut kept = state_delta.iter().filter(|(key, _)| Scope::split(key).0 != Scope::Temp).peekable();
+    let stored = first.actions().state_delta();
+    let differs = kept.peek().is_some() && !kept.eq(stored.iter());
+    Ok(differs.then_some(Difference::State))
 }
 
 /// Returns whether a message differs from the one that started the invocation, which a plugin may have replaced.

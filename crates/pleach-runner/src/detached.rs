@@ -10,7 +10,7 @@ use pleach_core::{EventId, InvocationId};
 use tokio::task::JoinHandle;
 
 use crate::active::ActiveRun;
-use crate::outcome::{Outcome, RunEnd};
+use crate::outcome::RunEnd;
 use crate::parts::RunnerParts;
 use crate::{Follow, RunError};
 
@@ -48,7 +48,7 @@ impl Detached {
         self.run.begun().await;
         match self.run.invocation() {
             Some(id) => Ok(id),
-            None => Err(self.run.followed_error().unwrap_or(RunError::Aborted)),
+            None => Err(self.run.followed_error().unwrap_or(RunError::Cut { invocation: None })),
         }
     }
 
@@ -91,7 +91,7 @@ impl Detached {
     /// Dropping the future does not stop the run.
     pub async fn output<T: serde::de::DeserializeOwned>(mut self) -> Result<T, RunError> {
         (&mut self).await?;
-        self.run.outcome().unwrap_or(Outcome::Aborted).output()
+        self.run.final_outcome().output()
     }
 }
 
@@ -102,8 +102,9 @@ impl Future for Detached {
         let Some(task) = &mut self.task else {
             return Poll::Ready(self.run.followed_error().map_or(Ok(()), Err));
         };
-        // The task cannot panic, so joining fails only when the tokio runtime was shut down.
-        let joined = ready!(Pin::new(task).poll(cx)).unwrap_or(Err(RunError::Aborted));
+        // The task cannot panic, so what fails here is a runtime that was shut down.
+        let joined = ready!(Pin::new(task).poll(cx));
+        let joined = joined.unwrap_or_else(|_| Err(RunError::Cut { invocation: self.run.invocation() }));
         self.task = None;
         Poll::Ready(joined)
     }

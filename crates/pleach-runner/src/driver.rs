@@ -59,23 +59,49 @@ async fn start(parts: Arc<RunnerParts>, request: RunRequest, run: Arc<ActiveRun>
     if run.is_closing() {
         return Ok(Started { span: None, phase: None });
     }
-    let (opening, span) = match parts.open(request, &run).await? {
+    let again = request.answer_checks.is_some().then(|| request.clone());
+    let opened = parts.open(request, &run).await?;
+    match (begin(&parts, opened, &run, again.is_some()).await, again) {
+        (Err(Failure { error, span }), Some(request)) if is_stale(&error) => {
+            span.into_iter().for_each(|span| span.fail(&error));
+            // What was stored meanwhile may be the same answer.
+            let key = run.key().ok_or(error)?;
+            let opened = parts.open_entered(key, request, &run).await?;
+            begin(&parts, opened, &run, false).await
+        }
+        (begun, _) => begun,
+    }
+}
+
+fn is_stale(error: &RunError) -> bool {
+    matches!(error, RunError::Session(error) if error.is_stale())
+}
+
+/// Begins the invocation that was opened. `retries` when the caller tries again after a stale session.
+async fn begin(
+    parts: &Arc<RunnerParts>,
+    opened: Opened,
+    run: &Arc<ActiveRun>,
+    retries: bool,
+) -> Result<Started, Failure> {
+    let (opening, span) = match opened {
         Opened::Own(opening, span) => (opening, RunSpan::new(span)),
         Opened::Join(share) => {
-            let phase = Phase::Running { stream: Box::pin(joined(share, run)), ic: None };
+            let phase = Phase::Running { stream: Box::pin(joined(share, Arc::clone(run))), ic: None };
             return Ok(Started { span: None, phase: Some(phase) });
         }
     };
     let begin = async {
         let ic = Arc::clone(&opening.ic);
-        match opening.begin(&parts, &run).await {
+        match opening.begin(parts, run).await {
             Ok(Begun::Now(invocation)) => {
-                let stream = Box::pin(invocation.run(Arc::clone(&parts), Arc::clone(&run)));
+                let stream = Box::pin(invocation.run(Arc::clone(parts), Arc::clone(run)));
                 Ok(Some(Phase::Running { stream, ic: Some(ic) }))
             }
-            Ok(Begun::Before { invocation, other_message }) => {
-                recorded(&parts, &invocation, other_message, &run).await.map(|()| None)
+            Ok(Begun::Before { invocation, difference }) => {
+                recorded(parts, &invocation, difference, run).await.map(|()| None)
             }
+            Err(error) if retries && is_stale(&error) => Err(error),
             Err(error) => Err(report(ic, error).await),
         }
     };

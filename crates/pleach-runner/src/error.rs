@@ -101,7 +101,7 @@ pub enum RunError {
         /// The event's id.
         event: String,
     },
-    /// A user or session id is empty or blank.
+    /// A user, session or invocation id is empty or blank.
     #[error("the {0} id must not be blank: give a text with at least one visible character")]
     BlankId(&'static str),
     /// An answer does not fit its question; nothing was stored and the question stays open.
@@ -165,6 +165,18 @@ pub enum RunError {
         /// The invocation.
         invocation: InvocationId,
     },
+    /// The invocation has begun with other state than the request sets, which cannot be added to it any more; nothing was
+    /// stored.
+    #[error(
+        "invocation {invocation} of session {session} has begun with other state: send the same state again or none, or \
+         start a new invocation under another id"
+    )]
+    OtherState {
+        /// The session.
+        session: SessionKey,
+        /// The invocation.
+        invocation: InvocationId,
+    },
     /// The message names an invocation that has begun, has not ended and is not active in this Runner: another process runs it,
     /// or it was interrupted. Nothing was run or stored.
     #[error(
@@ -194,6 +206,14 @@ pub enum RunError {
     /// The run was stopped before its end.
     #[error("the run was aborted: send a message to start a new one")]
     Aborted,
+    /// The run was cut off where it was, by a drop, by [`Run::close`](crate::Run::close), by
+    /// [`Detached::cut`](crate::Detached::cut), by a drain, by a panic or by the end of its runtime. Nothing in the session
+    /// records it, and [`Runner::resume`](crate::Runner::resume) resumes the invocation.
+    #[error("{}", cut_text(.invocation))]
+    Cut {
+        /// The invocation; `None` when its message was not stored yet.
+        invocation: Option<InvocationId>,
+    },
 }
 
 fn session_text(error: &SessionError) -> String {
@@ -202,6 +222,13 @@ fn session_text(error: &SessionError) -> String {
             format!("another invocation has appended to session {key} meanwhile: resume this one, or run it again")
         }
         other => format!("session service failed: {other}"),
+    }
+}
+
+fn cut_text(invocation: &Option<InvocationId>) -> String {
+    match invocation {
+        Some(id) => format!("the run of invocation {id} was cut off before it ended: resume the invocation"),
+        None => "the run was cut off before its message was stored: start it again".to_owned(),
     }
 }
 
@@ -298,12 +325,13 @@ impl RunError {
                 error.class()
             }
             Self::Waiting(_) => "NodeInterruptedError",
-            Self::OtherMessage { .. } => "ValueError",
+            Self::OtherMessage { .. } | Self::OtherState { .. } => "ValueError",
             Self::Busy { .. } | Self::Unfinished { .. } => "SessionBusyError",
             Self::Draining => "RunnerDrainingError",
             Self::Close(_) => "RuntimeError",
             Self::Followed { code, .. } => code,
             Self::Aborted => "INVOCATION_ABORTED",
+            Self::Cut { .. } => "INVOCATION_CUT",
         }
     }
 
@@ -339,6 +367,10 @@ impl RunError {
             Self::Waiting(questions) => Self::Waiting(questions.clone()),
             Self::Draining => Self::Draining,
             Self::Aborted => Self::Aborted,
+            Self::Cut { invocation } => Self::Cut { invocation: invocation.clone() },
+            Self::OtherState { session, invocation } => {
+                Self::OtherState { session: session.clone(), invocation: invocation.clone() }
+            }
             other => Self::Followed { code: other.code().to_owned(), message: other.to_string() },
         }
     }

@@ -125,7 +125,7 @@ impl RunnerParts {
         run: &Arc<ActiveRun>,
         after: Option<EventId>,
     ) -> Result<Follow, RunError> {
-        let Some(key) = run.key() else { return Err(RunError::Aborted) };
+        let Some(key) = run.key() else { return Err(RunError::Cut { invocation: run.invocation() }) };
         self.follow_log(&key, Some(Arc::clone(run)), None, FollowOptions::new().after(after)).await
     }
 

@@ -7,8 +7,9 @@ use async_stream::try_stream;
 use futures_util::{Stream, future};
 use pleach_context::engine::{Engine as _, NodeEnd, NodeResult, root_context};
 use pleach_context::{InvocationContext, NodeInput};
-use pleach_core::{Content, Event};
+use pleach_core::{Content, Event, Map};
 use pleach_workflow::Engine;
+use serde_json::Value;
 
 use crate::RunError;
 use crate::abort_events::abort_events;
@@ -19,6 +20,9 @@ use crate::repeat_filter::RepeatFilter;
 use crate::root_driver::{RootDriver, must_stop, stopped};
 use crate::seat::{Item, Shown};
 use crate::store::{Store, Stored};
+
+/// The event ends an invocation that a plugin's `before_run` hook answered: `{"_adk_ended_by_plugin": true}`.
+const ENDED_BY_PLUGIN: &str = "_adk_ended_by_plugin";
 
 /// An invocation that is ready to run its root node.
 pub(crate) struct Invocation {
@@ -86,12 +90,13 @@ impl Invocation {
             }
             let outcome = match ended {
                 Some(ended) if !cut && !aborted => Outcome::of(&ic, ended.map_err(RunError::from)?),
+                _ if cut => Outcome::Cut(Some(ic.invocation_id().clone())),
                 _ => Outcome::Aborted,
             };
             if !cut && !matches!(outcome, Outcome::Waiting(_)) {
                 ic.engine().services().sent_credentials.forget(ic.session_key(), ic.invocation_id());
             }
-            let succeeded = !matches!(outcome, Outcome::Aborted);
+            let succeeded = !matches!(outcome, Outcome::Aborted | Outcome::Cut(_));
             run.set_outcome(outcome);
             ic.engine().services().plugins.after_run(&ic).await.map_err(RunError::Plugin)?;
             if let (Some(config), true) = (&parts.compaction, succeeded && store.has_stored() && !must_stop(&ic, &run)) {
@@ -108,5 +113,14 @@ impl Invocation {
 fn early_exit(ic: &InvocationContext, content: Content) -> Event {
     let mut event = Event::from_author("model").with_content(content);
     event.set_invocation_id(ic.invocation_id().clone());
+    event.set_custom_metadata(Some(Map::from_iter([(ENDED_BY_PLUGIN.to_owned(), Value::Bool(true))])));
     event
+}
+
+/// Returns whether a plugin ended the invocation with these events before it began.
+pub(crate) fn is_ended_by_plugin(own: &[&Arc<Event>]) -> bool {
+    let last = own.iter().rev().find(|event| !event.is_from_user());
+    last.is_some_and(|event| {
+        event.path().is_root() && event.custom_metadata().is_some_and(|notes| notes.contains_key(ENDED_BY_PLUGIN))
+    })
 }

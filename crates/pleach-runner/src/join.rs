@@ -7,7 +7,9 @@ use std::task::Poll;
 
 use async_stream::stream;
 use futures_util::Stream;
+use pleach_core::{InvocationId, SessionKey};
 
+use crate::RunError;
 use crate::active::ActiveRun;
 use crate::outcome::Outcome;
 use crate::seat::Item;
@@ -36,11 +38,30 @@ impl Drop for Share {
     }
 }
 
-/// Returns whether a run was started with a different message than that of the caller that joins it.
-pub(crate) fn differs(leader: &ActiveRun, run: &ActiveRun) -> bool {
-    match (leader.message(), run.message()) {
-        (Some(first), Some(message)) => first != message,
-        _ => false,
+/// What a request that wants an invocation which has begun asks for otherwise than the first one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Difference {
+    Message,
+    State,
+}
+
+impl Difference {
+    /// Finds what a run that wants to join another one asks for otherwise. A plugin may have replaced the message that is known
+    /// of a run that was resumed.
+    pub(crate) fn between(leader: &ActiveRun, run: &ActiveRun) -> Option<Self> {
+        if let (Some(first), Some(message)) = (leader.message(), run.message())
+            && first != message
+        {
+            return Some(Self::Message);
+        }
+        (!run.state_delta().is_empty() && run.state_delta() != leader.state_delta()).then_some(Self::State)
+    }
+
+    pub(crate) fn error(self, session: SessionKey, invocation: InvocationId) -> RunError {
+        match self {
+            Self::Message => RunError::OtherMessage { session, invocation },
+            Self::State => RunError::OtherState { session, invocation },
+        }
     }
 }
 
@@ -58,7 +79,7 @@ pub(crate) fn joined(share: Share, run: Arc<ActiveRun>) -> impl Stream<Item = It
             let next = std::future::poll_fn(|cx| {
                 run.stopper.register(cx.waker());
                 if run.is_closing() {
-                    run.set_outcome(Outcome::Aborted);
+                    run.set_outcome(Outcome::Cut(leader.invocation()));
                     return Poll::Ready(None);
                 }
                 if let Some(asked) = &mut aborted

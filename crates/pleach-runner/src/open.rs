@@ -6,17 +6,18 @@ use std::sync::Arc;
 use pleach_context::engine::InvocationSetup;
 use pleach_context::{History, InvocationContext};
 use pleach_core::{Content, Event, InvocationId, Map, Session, SessionKey, Unstorable};
-use pleach_session::{ABORTED, CreateSession, GetSessionConfig, SessionError, effective_events_of};
+use pleach_session::{CreateSession, GetSessionConfig, SessionError, effective_events_of, ends_aborted};
 use pleach_workflow::Engine;
 use smol_str::SmolStr;
 use tracing::Span;
 
 use crate::active::ActiveRun;
 use crate::answer::{AnswerTarget, resolve, unstorable_answer};
-use crate::answer_checks::resolve_answers;
+use crate::answer_checks::{Asked, resolve_answers};
+use crate::enter::Ended;
 use crate::join::Share;
 use crate::message::as_user;
-use crate::parts::{RunnerParts, check_ids};
+use crate::parts::{RunnerParts, check_id, check_ids};
 use crate::repeat_filter::RepeatFilter;
 use crate::request::Refused;
 use crate::store::Store;
@@ -71,12 +72,58 @@ impl RunnerParts {
                 None => SessionError::Unstorable { key, field: fault.field, reason: fault.reason }.into(),
             });
         }
-        // Admitted before the session is loaded, so that a run that is just ending is visible as a whole.
-        if let Some(share) = self.enter_session(&request, run, &key).await? {
-            return Ok(Opened::Join(share));
+        if let (Some(id), None) = (&request.invocation_id, &request.message) {
+            check_id("invocation", id.as_str())?;
         }
-        let session = self.load(&key, &request).await?;
-        let Checked { message, answered, history } = self.check(&request, &session)?;
+        // Before the session is loaded: behind a run that is just ending the newcomer sees all of it.
+        loop {
+            match self.enter_session(&request, run, &key).await {
+                Ok(Some(share)) => return Ok(Opened::Join(share)),
+                Ok(None) => return self.open_entered(key, request, run).await,
+                Err(busy @ RunError::Busy { .. }) if request.answer_checks.is_some() => {
+                    if self.rival_has_begun(&key).await {
+                        let joined = self.join_repeated(&request, run, &key).await;
+                        return joined.map(Opened::Join).ok_or(busy);
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Joins the detached run of a session for answers that are stored already.
+    async fn join_repeated(&self, request: &RunRequest, run: &Arc<ActiveRun>, key: &SessionKey) -> Option<Share> {
+        let session = self.load(key, request).await.ok()?;
+        let checked = self.check(request, &session).ok()?;
+        let answered = checked.answered.filter(|_| checked.message.is_none())?;
+        self.join_answered(run, key, &answered.invocation_id).await.ok()?
+    }
+
+    /// Loads the session that a request has entered, and checks the request against it.
+    ///
+    /// # Errors
+    /// Those of [`RunnerParts::open`].
+    pub(crate) async fn open_entered(
+        &self,
+        key: SessionKey,
+        request: RunRequest,
+        run: &Arc<ActiveRun>,
+    ) -> Result<Opened, RunError> {
+        let (session, checked) = loop {
+            let session = self.load(&key, &request).await?;
+            let checked = self.check(&request, &session)?;
+            let Some(answered) = &checked.answered else { break (session, checked) };
+            if checked.message.is_some() {
+                run.set_answered(&answered.invocation_id);
+                break (session, checked);
+            }
+            match self.join_answered(run, &key, &answered.invocation_id).await {
+                Ok(Some(share)) => return Ok(Opened::Join(share)),
+                Ok(None) => break (session, checked),
+                Err(Ended) => {}
+            }
+        };
+        let Checked { message, answered, history } = checked;
         let known =
             answered.as_ref().map(|answered| answered.invocation_id.clone()).or_else(|| request.invocation_id.clone());
         // Of a rewound invocation no event counts (R1141).
@@ -90,7 +137,7 @@ impl RunnerParts {
         if let (Some(named), None, false) = (&request.invocation_id, &message, resumes) {
             return Err(RunError::UnknownInvocation { session: key, invocation: named.to_string() });
         }
-        let history = history.unwrap_or_else(|| History::of(&own));
+        let history = history.unwrap_or_else(|| History::of_root(&own, &self.root));
         let drops_repeats = resumes && message.is_none() && request.state_delta.is_empty();
         let repeats = match drops_repeats {
             true => RepeatFilter::resume(&own, &self.root.spec().name, answered.is_some()),
@@ -134,7 +181,13 @@ impl RunnerParts {
     fn check(&self, request: &RunRequest, session: &Session) -> Result<Checked, RunError> {
         let Some(message) = request.message.clone().map(as_user) else { return Ok(Checked::default()) };
         if let Some(answer_checks) = &request.answer_checks {
-            let taken = resolve_answers(&message, answer_checks, &session.events, &*self.root)?;
+            let asked = Asked {
+                session: session.head.shared_key(),
+                events: &session.events,
+                root: &self.root,
+                credentials: &self.services.sent_credentials,
+            };
+            let taken = resolve_answers(&message, answer_checks, &asked)?;
             let (answered, history) = (Some(taken.answered), Some(taken.history));
             return Ok(Checked { message: taken.message, answered, history });
         }
@@ -175,8 +228,7 @@ impl RunnerParts {
 
 /// Returns whether an invocation was aborted and nothing of it has run since.
 pub(crate) fn is_aborted(own: &[&Arc<Event>]) -> bool {
-    let last = own.iter().rev().find(|event| !event.is_from_user());
-    last.is_some_and(|event| event.error_code() == Some(ABORTED))
+    own.iter().rev().find(|event| !event.is_from_user()).is_some_and(|event| ends_aborted(event))
 }
 
 /// Returns the message that started an invocation: its first user event with content and without answers.

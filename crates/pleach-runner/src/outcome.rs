@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use pleach_context::engine::{Engine as _, NodeEnd, NodeResult};
 use pleach_context::telemetry::SpanEnd;
 use pleach_context::{DeadEnd, InvocationContext, NodeInput};
-use pleach_core::Question;
+use pleach_core::{InvocationId, Question};
 
 use crate::RunError;
 
@@ -40,6 +40,8 @@ pub(crate) enum Outcome {
     Done(NodeInput, Vec<DeadEnd>),
     Waiting(Vec<Question>),
     Aborted,
+    /// Cut off, with the invocation if it has begun.
+    Cut(Option<InvocationId>),
 }
 
 impl RunEnd {
@@ -66,14 +68,14 @@ impl Outcome {
         }
     }
 
-    /// Returns the public end of a run with this outcome.
-    pub(crate) fn end(&self, is_closing: bool) -> RunEnd {
+    /// The public end of a run with this outcome.
+    pub(crate) fn end(&self) -> RunEnd {
         match self {
             Self::Done(_, dead_ends) if dead_ends.is_empty() => RunEnd::Done,
             Self::Done(_, dead_ends) => RunEnd::DoneWithDeadEnds(dead_ends.clone()),
             Self::Waiting(_) => RunEnd::Waiting,
-            Self::Aborted if !is_closing => RunEnd::Aborted,
-            Self::Aborted => RunEnd::Cut,
+            Self::Aborted => RunEnd::Aborted,
+            Self::Cut(_) => RunEnd::Cut,
         }
     }
 
@@ -82,7 +84,7 @@ impl Outcome {
         match self {
             Self::Done(..) => SpanEnd::Completed,
             Self::Waiting(_) => SpanEnd::Interrupted,
-            Self::Aborted => SpanEnd::Cancelled,
+            Self::Aborted | Self::Cut(_) => SpanEnd::Cancelled,
         }
     }
 
@@ -96,6 +98,7 @@ impl Outcome {
             }),
             Self::Waiting(questions) => Err(RunError::Waiting(questions)),
             Self::Aborted => Err(RunError::Aborted),
+            Self::Cut(invocation) => Err(RunError::Cut { invocation }),
         }
     }
 }
@@ -118,14 +121,14 @@ mod tests {
     #[test]
     fn the_public_end_follows_from_the_outcome() {
         let one = || NodeInput::json(json!(1));
-        for (outcome, is_closing, end) in [
-            (done(one(), Vec::new()), false, RunEnd::Done),
-            (done(one(), vec![dead_end()]), false, RunEnd::DoneWithDeadEnds(vec![dead_end()])),
-            (Outcome::Waiting(Vec::new()), false, RunEnd::Waiting),
-            (Outcome::Aborted, false, RunEnd::Aborted),
-            (Outcome::Aborted, true, RunEnd::Cut),
+        for (outcome, end) in [
+            (done(one(), Vec::new()), RunEnd::Done),
+            (done(one(), vec![dead_end()]), RunEnd::DoneWithDeadEnds(vec![dead_end()])),
+            (Outcome::Waiting(Vec::new()), RunEnd::Waiting),
+            (Outcome::Aborted, RunEnd::Aborted),
+            (Outcome::Cut(None), RunEnd::Cut),
         ] {
-            assert_eq!(outcome.end(is_closing), end);
+            assert_eq!(outcome.end(), end);
         }
     }
 

@@ -83,6 +83,6 @@ pub(crate) fn check_ids(key: &SessionKey) -> Result<(), RunError> {
     check_id("session", key.session_id.as_str())
 }
 
-fn check_id(what: &'static str, id: &str) -> Result<(), RunError> {
+pub(crate) fn check_id(what: &'static str, id: &str) -> Result<(), RunError> {
     if id.trim().is_empty() { Err(RunError::BlankId(what)) } else { Ok(()) }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pleach_context::engine::{Engine as _, NodeEnd, root_context};
+use pleach_context::engine::{Engine as _, NodeEnd, NodeResult, root_context};
 use pleach_context::{InvocationContext, NodeError};
 use pleach_core::Question;
 use pleach_session::{effective_events_of, open_questions};
@@ -10,7 +10,8 @@ use pleach_session::{effective_events_of, open_questions};
 use crate::RunError;
 use crate::active::ActiveRun;
 use crate::follow_options::is_checkpoint;
-use crate::invocation::Invocation;
+use crate::invocation::{Invocation, is_ended_by_plugin};
+use crate::join::Difference;
 use crate::open::is_aborted;
 use crate::outcome::Outcome;
 use crate::parts::RunnerParts;
@@ -26,31 +27,35 @@ use crate::root_driver::{RootDriver, must_stop};
 pub(crate) async fn recorded(
     parts: &RunnerParts,
     begun: &Invocation,
-    other_message: bool,
+    difference: Option<Difference>,
     run: &ActiveRun,
 ) -> Result<(), RunError> {
     let ic = &begun.ic;
     let name = || (ic.session_key().clone(), ic.invocation_id().clone());
     let events = ic.events();
-    let aborted = is_aborted(&effective_events_of(&events, ic.invocation_id()));
+    let own = effective_events_of(&events, ic.invocation_id());
+    let aborted = is_aborted(&own);
     let end = match aborted {
         true => None,
+        false if is_ended_by_plugin(&own) => Some(NodeEnd::Done(NodeResult::default())),
         false => replay(parts, begun, run).await?,
     };
+    if let Some(difference) = difference.filter(|_| !matches!(end, Some(NodeEnd::Done(_)))) {
+        let (session, invocation) = name();
+        return Err(difference.error(session, invocation));
+    }
     match end {
         Some(end @ NodeEnd::Done(_)) => {
-            if other_message {
-                // R1103: the id of a completed invocation refers to its first message.
-                tracing::warn!(invocation = %ic.invocation_id(), "the invocation is done: the new message is dropped");
+            if let Some(difference) = difference {
+                // R1103: once all of it is done, the id means the old message.
+                tracing::warn!(invocation = %ic.invocation_id(), ?difference, "the invocation is done: what is new is dropped");
             }
             run.set_outcome(Outcome::of(ic, end));
         }
-        _ if other_message => {
-            let (session, invocation) = name();
-            return Err(RunError::OtherMessage { session, invocation });
-        }
         Some(end) => run.set_outcome(Outcome::of(ic, end)),
-        None if aborted || must_stop(ic, run) => run.set_outcome(Outcome::Aborted),
+        None if aborted => run.set_outcome(Outcome::Aborted),
+        None if run.is_closing() => run.set_outcome(Outcome::Cut(run.invocation())),
+        None if must_stop(ic, run) => run.set_outcome(Outcome::Aborted),
         None => {
             let (session, invocation) = name();
             if let Some(error) = failure(parts, ic) {

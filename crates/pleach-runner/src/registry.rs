@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use foldhash::HashMap;
-use pleach_core::{SessionId, SessionKey};
+use pleach_core::{InvocationId, SessionId, SessionKey};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
@@ -94,6 +94,24 @@ impl ActiveRuns {
         Ok(Admission::Own(ending))
     }
 
+    /// Finds the run of this Runner that has an invocation; without one, `run` is noted as the one that has it.
+    pub(crate) fn lead_or_join(
+        &self,
+        run: &Arc<ActiveRun>,
+        key: &SessionKey,
+        invocation: &InvocationId,
+    ) -> Option<Arc<ActiveRun>> {
+        let key = stored(key);
+        let inner = self.inner();
+        let runs = inner.runs.get(&key.session_id).map(Vec::as_slice).unwrap_or_default();
+        let mut others = runs.iter().filter(|other| !Arc::ptr_eq(other, run) && other.is_in(&key));
+        let leader = others.find(|other| other.runs_answered(invocation)).cloned();
+        if leader.is_none() {
+            run.set_answered(invocation);
+        }
+        leader
+    }
+
     /// Returns the run that a queued one must wait for: a detached run of the session, or a run queued earlier.
     pub(crate) fn before(&self, run: &Arc<ActiveRun>, key: &SessionKey) -> Option<Arc<ActiveRun>> {
         let key = stored(key);
@@ -132,7 +150,14 @@ impl ActiveRuns {
     /// Returns a receiver of the runs that begin in a session from now on.
     pub(crate) fn watch(&self, key: &SessionKey) -> LaterRuns {
         let (sender, later) = unbounded_channel();
-        self.inner().watchers.entry(stored(key)).or_default().push(sender);
+        let mut inner = self.inner();
+        // Those who have gone are known only here, and when a run begins.
+        inner.watchers.retain(|_, senders| {
+            senders.retain(|sender| !sender.is_closed());
+            !senders.is_empty()
+        });
+        inner.watchers.entry(stored(key)).or_default().push(sender);
+        drop(inner);
         later
     }
 
@@ -250,5 +275,17 @@ mod tests {
         assert!(registry.drain().iter().all(|active| Arc::ptr_eq(active, &first)));
         let late = Arc::new(ActiveRun::new(&RunRequest::new(("ana", "s1"))));
         assert!(matches!(registry.enter(&late), Err(RunError::Draining)));
+    }
+
+    /// Issue 10 D5: closed watchers stayed until a run began in their session.
+    #[test]
+    fn d5_closed_watchers_are_removed() {
+        let registry = ActiveRuns::default();
+        for session in ["s1", "s1", "s2", "s3"] {
+            drop(registry.watch(&SessionKey::new("app", "ana", session)));
+        }
+        let _later = registry.watch(&key());
+        let inner = registry.inner();
+        assert_eq!((inner.watchers.len(), inner.watchers[&key()].len()), (1, 1));
     }
 }

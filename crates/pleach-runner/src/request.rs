@@ -37,6 +37,7 @@ pub struct RunRequest {
     /// [`RunError::Node`]: crate::RunError::Node
     /// [`RunError::Unfinished`]: crate::RunError::Unfinished
     /// [`RunError::OtherMessage`]: crate::RunError::OtherMessage
+    /// [`RunError::OtherState`]: crate::RunError::OtherState
     pub invocation_id: Option<InvocationId>,
     /// The state changes stored with the message.
     pub state_delta: Map,
@@ -78,6 +79,10 @@ impl RunRequest {
 
     /// Removes a message and state that are nested too deep, before anything copies them, and sets `refused`.
     pub(crate) fn bounded(mut self) -> Self {
+        // A resume without an id is refused when it starts.
+        if self.message.is_some() {
+            self.invocation_id = self.invocation_id.filter(|id| !id.as_str().trim().is_empty());
+        }
         let answer = self.message.as_ref().and_then(too_deep_answer);
         let mut event = Event::new().with_state_map(std::mem::take(&mut self.state_delta));
         event.set_content(self.message.take());

@@ -9,7 +9,7 @@ use futures_util::Stream;
 
 use crate::active::ActiveRun;
 use crate::driver::Driver;
-use crate::outcome::{Outcome, RunEnd};
+use crate::outcome::RunEnd;
 use crate::parts::RunnerParts;
 use crate::run_event::RunEvent;
 use crate::{Detached, RunError, RunRequest};
@@ -78,7 +78,7 @@ impl Run {
     pub async fn output<T: serde::de::DeserializeOwned>(self) -> Result<T, RunError> {
         let run = Arc::clone(&self.run);
         self.finish().await?;
-        run.outcome().unwrap_or(Outcome::Aborted).output()
+        run.final_outcome().output()
     }
 
     /// Returns how the run ended, or `None` while it is active.

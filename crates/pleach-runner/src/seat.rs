@@ -258,8 +258,9 @@ impl Drop for ActivePoll<'_> {
     fn drop(&mut self) {
         let Some(driver) = self.driver.take() else { return };
         let mut inner = self.seat.inner();
+        let invocation = inner.shown.first().map(|shown| shown.event.invocation_id().clone());
         inner.close();
-        let wakers = inner.share(self.reader, false, || Err(RunError::Aborted));
+        let wakers = inner.share(self.reader, false, || Err(RunError::Cut { invocation: invocation.clone() }));
         drop(inner);
         drop(driver);
         wakers.into_iter().for_each(Waker::wake);

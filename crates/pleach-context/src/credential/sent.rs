@@ -100,6 +100,14 @@ impl KeptCredentials {
         self.kept().invocations.get(&(session.clone(), invocation.clone()))?.1.get(id).cloned()
     }
 
+    /// Returns whether this answer to the question `id` is kept for an invocation.
+    #[must_use]
+    pub fn is_kept(&self, session: &SessionKey, invocation: &InvocationId, id: &str, answer: &Map) -> bool {
+        let kept = self.kept();
+        let answers = kept.invocations.get(&(session.clone(), invocation.clone()));
+        answers.and_then(|(_, answers)| answers.get(id)) == Some(answer)
+    }
+
     /// Removes what was sent to an invocation that has ended.
     pub fn forget(&self, session: &SessionKey, invocation: &InvocationId) {
         self.kept().invocations.remove(&(session.clone(), invocation.clone()));

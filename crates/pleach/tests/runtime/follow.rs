@@ -519,3 +519,23 @@ async fn d5_events_behind_a_far_time_are_loaded_in_the_order_of_the_run() {
         assert!(loaded.ends_with(&shown), "{layout:?} {stored:?}: {loaded:?} {shown:?}");
     }
 }
+
+/// Issue 10 E: what was cut off is resumed, and not sent again.
+#[tokio::test]
+async fn e_a_run_that_was_cut_says_how_it_goes_on() {
+    let (script, runner) = scripted_runner(sessions());
+    let first = runner.run("ana", "s1", "go").detach();
+    let invocation = first.invocation_id().await.unwrap();
+    script.fragment("there").await;
+    first.cut();
+    let error = first.output::<String>().await.unwrap_err();
+    assert!(matches!(&error, RunError::Cut { invocation: Some(id) } if *id == invocation), "{error:?}");
+    let text = format!("the run of invocation {invocation} was cut off before it ended: resume the invocation");
+    assert_eq!((error.to_string(), error.code()), (text, "INVOCATION_CUT"));
+    let drained = runner.resume("ana", "s1", invocation.clone()).detach();
+    drained.invocation_id().await.unwrap();
+    script.fragment("there").await;
+    runner.drain(std::time::Duration::ZERO).await;
+    let error = drained.output::<String>().await.unwrap_err();
+    assert!(matches!(&error, RunError::Cut { invocation: Some(id) } if *id == invocation), "{error:?}");
+}

@@ -9,6 +9,7 @@ use pleach::{
     AbortSignal, Detached, InMemorySessionService, Node, Run, RunEnd, RunRequest, SessionError, SessionService,
 };
 use pleach_testkit::SeqIds;
+use serde_json::json;
 
 use crate::gated::Gated;
 use crate::script::{rest, scripted_runner};
@@ -422,5 +423,89 @@ async fn c7_a_start_of_an_invocation_that_waits_again_gives_its_questions() {
         let RunError::Waiting(open) = &error else { panic!("resumable {resumable}: {error:?}") };
         assert_eq!((open.len(), open[0].id.as_str()), (1, "b"));
         assert_eq!(events(&runner).await, before);
+    }
+}
+
+#[tokio::test]
+async fn c7_other_state_under_the_same_id_is_refused() {
+    let (script, runner) = scripted_runner(InMemorySessionService::new());
+    let with = |state: serde_json::Value| {
+        let state = state.as_object().unwrap().clone();
+        RunRequest::new(("ana", "s1")).invocation_id("mine").state_delta(state)
+    };
+    let begin = |state| runner.start(with(state).message("go"));
+    let refused = async |run: Run| {
+        let error = run.output::<String>().await.unwrap_err();
+        let RunError::OtherState { session, invocation } = &error else { panic!("{error:?}") };
+        assert_eq!((session, invocation.as_str(), error.code()), (&key(), "mine", "ValueError"));
+    };
+    let mut first = begin(json!({"a": 1}));
+    script.later("one");
+    first.next().await.unwrap().unwrap();
+    // While it is under way, whoever joins.
+    refused(begin(json!({"a": 2}))).await;
+    refused(runner.start(with(json!({"b": 1})))).await;
+    let mut joined = [begin(json!({"a": 1})), begin(json!({}))];
+    for run in &mut joined {
+        assert_eq!(run.next().await.unwrap().unwrap().text(), "one");
+    }
+    drop((first, joined));
+    // When it was cut off.
+    refused(begin(json!({"a": 2}))).await;
+    for state in [json!({"a": 1}), json!({}), json!({"a": 1, "temp:b": 2})] {
+        let error = begin(state).output::<String>().await.unwrap_err();
+        assert!(matches!(&error, RunError::Unfinished { .. }), "{error:?}");
+    }
+    script.end("done");
+    assert_eq!(runner.start(with(json!({"b": 1}))).output::<String>().await.unwrap(), "done");
+    let before = events(&runner).await;
+    assert_eq!(begin(json!({"a": 2})).output::<String>().await.unwrap(), "done");
+    let session = runner.sessions().get_session(&key(), Default::default()).await.unwrap().unwrap();
+    assert_eq!((session.events.len(), json!(session.state)), (before, json!({"a": 1, "b": 1})));
+}
+
+#[tokio::test]
+async fn c8_a_blank_invocation_id_is_no_key_of_a_run() {
+    let bodies = Arc::default();
+    let runner = over(chain(&bodies), InMemorySessionService::new());
+    for id in ["", " \t"] {
+        let request = || RunRequest::new(("ana", "s1")).message("go").invocation_id(id);
+        runner.start(request()).output::<usize>().await.unwrap();
+        let error = runner.resume("ana", "s1", id).output::<usize>().await.unwrap_err();
+        assert!(matches!(error, RunError::BlankId("invocation")), "{error:?}");
+    }
+    assert_eq!((bodies.load(Ordering::Relaxed), events(&runner).await), (2 * NODES, 2 * (NODES + 1)));
+    let session = runner.sessions().get_session(&key(), Default::default()).await.unwrap().unwrap();
+    assert!(session.events.iter().all(|event| !event.invocation_id().as_str().trim().is_empty()));
+}
+
+/// Answers every run before it begins.
+#[derive(Debug)]
+struct Answers;
+
+impl pleach::Plugin for Answers {
+    fn name(&self) -> &str {
+        "answers"
+    }
+
+    fn before_run<'a>(&'a self, _: &'a pleach::InvocationContext) -> pleach::Hook<'a, Option<pleach::Content>> {
+        Some(Box::pin(async { Ok(Some(pleach::Content::model("no"))) }))
+    }
+}
+
+#[tokio::test]
+async fn c7_an_invocation_that_a_plugin_ended_gives_its_end_and_stores_nothing() {
+    for resumable in [false, true] {
+        let bodies = Arc::default();
+        let builder = Runner::builder("t").root(chain(&bodies)).sessions(InMemorySessionService::new());
+        let runner = builder.clock(StillClock).resumable(resumable).plugin(Answers).build().unwrap();
+        assert_eq!(trace(start(&runner, "go")).await, [": says no"]);
+        let before = events(&runner).await;
+        let mut again = start(&runner, "go");
+        assert!(again.next().await.is_none());
+        assert_eq!(again.end(), Some(RunEnd::Done));
+        let error = start(&runner, "go").output::<usize>().await.unwrap_err();
+        assert!(matches!(error, RunError::NoOutput), "{error:?}");
+        assert_eq!((bodies.load(Ordering::Relaxed), events(&runner).await), (0, before), "{resumable}");
     }
 }

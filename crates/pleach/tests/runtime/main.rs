@@ -31,6 +31,7 @@ mod pictures;
 mod plugins;
 mod questions;
 mod recorded_ways;
+mod repeated_answers;
 mod replay;
 mod rewind;
 mod script;
