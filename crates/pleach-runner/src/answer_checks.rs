@@ -173,7 +173,8 @@ fn answer_in(call: &FunctionCall, response: &FunctionResponse) -> Option<Value> 
 
 #[cfg(test)]
 mod tests {
-    use pleach_core::{Map, OutputFor, RequestInput};
+    use pleach_context::{Context, Flow, NodeError, NodeInput, NodeSpec};
+    use pleach_core::{BoxFuture, OutputFor, RequestInput};
     use serde_json::json;
 
     use super::*;
@@ -199,23 +200,39 @@ mod tests {
         Arc::new(event)
     }
 
+    /// The root of the workflow; no test runs it.
+    struct Root(NodeSpec);
+
+    impl Node for Root {
+        fn spec(&self) -> &NodeSpec {
+            &self.0
+        }
+
+        fn run<'a>(&'a self, _: Context, _: NodeInput) -> BoxFuture<'a, Result<Flow, NodeError>> {
+            Box::pin(std::future::pending())
+        }
+    }
+
     #[test]
     fn r910_what_an_answer_does_depends_on_what_used_the_earlier_one() {
-        for (rule, log, is_open, answer, expected) in [
-            ("an open question", "?", true, "x", Effect::New),
-            ("the same answer", "? =x", false, "x", Effect::Same),
-            ("another answer before a run used the first", "? =x", false, "y", Effect::Replaces),
-            ("another answer after the run completed", "? =x out", false, "y", Effect::Late),
-            ("another answer after a successor completed", "? =x b", false, "y", Effect::Late),
-            ("the same answer after the run completed", "? =x out", false, "x", Effect::Same),
-            ("a question that no recorded run asked", "out", false, "x", Effect::New),
-            ("asked again", "? =x ?", false, "y", Effect::New),
+        let session = SessionKey::new("app", "ana", "s");
+        let root: Arc<dyn Node> = Arc::new(Root(NodeSpec::new("wf")));
+        let credentials = KeptCredentials::default();
+        for (rule, log, answer, expected) in [
+            ("the same answer", "? =x", "x", Effect::Same),
+            ("another answer before a run used the first", "? =x", "y", Effect::Replaces),
+            ("another answer after the run completed", "? =x out", "y", Effect::Late),
+            ("another answer after a successor completed", "? =x b", "y", Effect::Late),
+            ("the same answer after the run completed", "? =x out", "x", Effect::Same),
+            ("a question that no recorded run asked", "out", "x", Effect::New),
+            ("asked again", "? =x ?", "y", Effect::New),
         ] {
             let events: Vec<Arc<Event>> = log.split_whitespace().map(event).collect();
-            let history = History::of(&events.iter().collect::<Vec<_>>());
+            let history = History::of_root(&events.iter().collect::<Vec<_>>(), &root);
             let question = event("?");
             let call = question.function_calls().next().unwrap();
-            assert_eq!(effect_of(&history, is_open, call, &response(answer)), expected, "{rule}");
+            let asked = Asked { session: &session, events: &events, root: &root, credentials: &credentials };
+            assert_eq!(asked.effect_of(&history, &question, call, &response(answer)), expected, "{rule}");
         }
     }
 }

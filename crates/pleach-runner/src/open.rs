@@ -241,6 +241,7 @@ fn first_message(own: &[&Arc<Event>]) -> Option<Arc<Event>> {
 #[cfg(test)]
 mod tests {
     use pleach_core::{FunctionResponse, Part};
+    use pleach_session::ABORTED;
 
     use super::*;
 
