@@ -64,7 +64,7 @@ impl RunnerParts {
         rival.end().is_none()
     }
 
-    /// Joins the run that has the invocation, for answers that are stored already. `Ok(None)` when this run has to go on with
+    /// Joins the run that has the invocation, for answers that are stored already. `Ok(None)` when this run has to continue with
     /// the invocation itself.
     ///
     /// # Errors

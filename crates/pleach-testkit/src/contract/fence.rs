@@ -46,7 +46,7 @@ pub async fn case_30_31_equal_and_older_times_do_not_hide_a_writer(service: &dyn
 }
 
 /// Several events in one microsecond, also closer together than that: each revision is behind the one before.
-pub async fn s35_a_clock_that_stands_still_moves_the_revision_on(service: &dyn SessionService) {
+pub async fn s35_a_clock_that_does_not_move_moves_the_revision_on(service: &dyn SessionService) {
     let mut session = created(service, &key("s"), json!({})).await;
     for (number, time) in [0.0, 0.0, 0.000_000_3, 1.0, 1.000_000_25, 1.000_000_25, 1.000_001].into_iter().enumerate() {
         let before = session.revision();

@@ -106,7 +106,7 @@ macro_rules! session_rules {
                 fence: [
                     case_29_the_second_writer_is_stale,
                     case_30_31_equal_and_older_times_do_not_hide_a_writer,
-                    s35_a_clock_that_stands_still_moves_the_revision_on,
+                    s35_a_clock_that_does_not_move_moves_the_revision_on,
                     s35_times_that_return_do_not_repeat_a_revision,
                     s33_a_session_made_again_refuses_old_heads,
                     s34_a_lost_answer_can_be_asked_for_again,

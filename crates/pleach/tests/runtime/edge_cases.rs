@@ -276,7 +276,7 @@ fn e226_e227_an_app_has_a_name_and_a_runner_a_root() {
     assert_eq!(Runner::builder("t").build().unwrap_err().rule(), "no_root");
 }
 
-/// Issue 10 B3: JSON has no NaN. Whoever gives one learns it, and nothing becomes null unnoticed.
+/// Issue 10 B3: JSON has no NaN. A node that gives one fails, and nothing becomes null unnoticed.
 #[tokio::test]
 async fn b3_a_nan_is_refused_wherever_a_node_gives_it() {
     async fn refused(node: impl pleach::Node) {

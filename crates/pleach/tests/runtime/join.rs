@@ -442,7 +442,7 @@ async fn c7_other_state_under_the_same_id_is_refused() {
     let mut first = begin(json!({"a": 1}));
     script.later("one");
     first.next().await.unwrap().unwrap();
-    // While it is under way, whoever joins.
+    // The same while the first run is under way.
     refused(begin(json!({"a": 2}))).await;
     refused(runner.start(with(json!({"b": 1})))).await;
     let mut joined = [begin(json!({"a": 1})), begin(json!({}))];
