@@ -26,7 +26,7 @@ use crate::{AnswerOptions, Follow, FollowOptions, Message, QuestionRef, RunError
 /// let runner = RunnerBuilder::new("shop").root(workflow).sessions(sessions).build()?;
 /// let reply: String = runner.run("ana", "session-1", "Where is my parcel?").output().await?;
 /// for question in runner.questions(("ana", "session-1")).await? {
-///     println!("{}: {}", question.id, question.message.unwrap_or_default());
+///     println!("{}: {}", question.id, question.message);
 /// }
 /// # drop(reply);
 /// # Ok(())

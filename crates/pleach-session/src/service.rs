@@ -18,7 +18,7 @@ use crate::{
 /// # Example
 /// ```
 /// # use pleach_core::{Event, SessionKey};
-/// # use pleach_session::{CreateSession, SessionResult, SessionService};
+/// # use pleach_session::{CreateSession, SessionResult, SessionService, SessionServiceExt as _};
 /// async fn greet(sessions: &dyn SessionService) -> SessionResult<usize> {
 ///     let mut session = sessions.create_session(CreateSession::new("shop", "ana").with_session_id("session-1")).await?;
 ///     sessions.append_event(&mut session, Event::message("hello").with_state("greeted", true)).await?;
