@@ -27,7 +27,7 @@ use orchestrate::Orchestration;
 /// # Example
 /// A route and a loop; [`WorkflowBuilder`](crate::WorkflowBuilder) has the other edges.
 /// ```
-/// # use pleach_context::Input;
+/// # use pleach_context::{Input, Node as _};
 /// # use pleach_workflow::{BuildError, EdgeRoute, Output, START, Workflow};
 /// # fn main() -> Result<(), BuildError> {
 /// let mut wf = Workflow::builder("countdown");
