@@ -18,7 +18,7 @@ pub enum AuthError {
     /// The scheme declares no address to sign in at.
     #[error("Cannot generate an auth uri for the auth scheme: {0}.")]
     NoEndpoint(&'static str),
-    /// The OAuth2 client asks for a PKCE method other than S256.
+    /// The OAuth2 client asks for a PKCE method other than SHA-256.
     #[error("Unsupported code_challenge_method: {0}. Only 'S256' is supported.")]
     UnsupportedChallenge(String),
     /// The client's answer holds no credential, or belongs to another sign-in.

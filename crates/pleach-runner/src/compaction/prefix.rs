@@ -12,15 +12,14 @@ type Ids<'a> = HashSet<&'a str>;
 /// A call that can no longer be answered does not count; otherwise one lost call would keep everything after it from being
 /// summarised. `all` is the whole history, in which such calls are found.
 pub(super) fn self_contained(range: &[Arc<Event>], all: &[&Arc<Event>]) -> usize {
-    let answer_checks = balanced(range, &Ids::default());
-    let ends_an_invocation = answer_checks > 0
-        && answer_checks < range.len()
-        && range[answer_checks - 1].invocation_id() != range[answer_checks].invocation_id();
-    if answer_checks == range.len() || ends_an_invocation {
-        return answer_checks;
+    let strict = balanced(range, &Ids::default());
+    let ends_an_invocation =
+        strict > 0 && strict < range.len() && range[strict - 1].invocation_id() != range[strict].invocation_id();
+    if strict == range.len() || ends_an_invocation {
+        return strict;
     }
     let dead = dead_calls(range, all);
-    if dead.is_empty() { answer_checks } else { answer_checks.max(balanced(range, &dead)) }
+    if dead.is_empty() { strict } else { strict.max(balanced(range, &dead)) }
 }
 
 /// Returns the largest index, at most `split`, at which a retained tail of `events` can begin so that it contains the call
