@@ -1,20 +1,21 @@
 //! Answers to questions: finds their questions and checks them before anything is stored.
 // R903–R907
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use pleach_context::{AnswerType, Node, NodeError};
 use pleach_core::{
     Branch, Content, DEEPEST, Event, FunctionCall, FunctionResponse, InvocationId, Map, NODE_CONFIRMATION, Part,
-    Question, REQUEST_INPUT, Unstorable, check_map, nests_within,
+    REQUEST_INPUT, Unstorable, check_map, nests_within,
 };
 use pleach_schema::{unwrap_response, validate_answer, why_not_enforced};
-use pleach_session::{check_stored_answer, newest_effective_events, open_questions};
+use pleach_session::{check_stored_answer, open_questions};
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::RunError;
+use crate::asked_calls::AskedCalls;
 use crate::error::{open_ids, quoted};
 
 /// The invocation and lane that a message's function responses belong to.
@@ -88,14 +89,14 @@ pub(crate) fn resolve(
             None => Ok(None),
         };
     }
-    let found = find_calls(events, &identified.iter().map(|(id, _)| *id).collect(), named);
     let open = open_questions(events);
+    let asked = AskedCalls::of(events, identified.iter().map(|(id, _)| *id), &open);
     let mut calls = Vec::new();
     let mut unknown = BTreeSet::new();
     for (id, response) in identified {
-        match found.get(id) {
+        match asked.newest(id, named) {
             Some(newest) => {
-                let (event, call) = open_call(*newest, id, events, &open);
+                let (event, call) = asked.open_or(newest, id);
                 calls.push((id, response, event, call));
             }
             None => {
@@ -151,51 +152,6 @@ pub(crate) fn too_deep_answer(message: &Content) -> Option<String> {
         response.response.as_ref().is_some_and(|answer| answer.values().any(|value| !nests_within(value, DEEPEST - 6)))
     };
     message.function_responses().find(too_deep).map(|response| response.id.clone().unwrap_or_default())
-}
-
-/// Returns the call that each id refers to: the one of the named invocation if there is one, else the newest.
-// R905
-fn find_calls<'a>(
-    events: &'a [Arc<Event>],
-    ids: &BTreeSet<&str>,
-    named: Option<&InvocationId>,
-) -> BTreeMap<&'a str, (&'a Event, &'a FunctionCall)> {
-    let is_named = |event: &Event| named.is_none_or(|named| event.invocation_id() == named);
-    let mut found: BTreeMap<&str, (&Event, &FunctionCall)> = BTreeMap::new();
-    let mut found_named = 0;
-    for event in newest_effective_events(events) {
-        for call in event.function_calls() {
-            let Some(id) = call.id.as_deref().filter(|id| ids.contains(id)) else { continue };
-            let known = found.get(id).map(|(known, _)| is_named(known));
-            if known.is_none() || (known == Some(false) && is_named(event)) {
-                found_named += usize::from(is_named(event));
-                found.insert(id, (&**event, call));
-            }
-        }
-        if found_named == ids.len() {
-            break;
-        }
-    }
-    found
-}
-
-/// The call of the open question with this id in the invocation of the newest call: another run may have asked that one.
-pub(crate) fn open_call<'a>(
-    newest: (&'a Event, &'a FunctionCall),
-    id: &str,
-    events: &'a [Arc<Event>],
-    open: &[Question],
-) -> (&'a Event, &'a FunctionCall) {
-    let invocation = newest.0.invocation_id();
-    let is_wanted = |question: &&Question| question.id == id && question.invocation_id == *invocation;
-    let Some(question) = open.iter().find(is_wanted).filter(|question| question.node_path != *newest.0.path()) else {
-        return newest;
-    };
-    let mut asking = newest_effective_events(events)
-        .filter(|event| event.invocation_id() == invocation && *event.path() == question.node_path);
-    let call =
-        |event: &'a Arc<Event>| Some((&**event, event.function_calls().find(|call| call.id.as_deref() == Some(id))?));
-    asking.find_map(call).unwrap_or(newest)
 }
 
 /// Returns the stored response schema of a question.

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use pleach_context::engine::{AnswerState as Earlier, KeptCredentials};
 use pleach_context::{History, Node};
 use pleach_core::{
-    Content, Event, FunctionCall, FunctionResponse, InvocationId, Map, Part, Question, REQUEST_CREDENTIAL, SessionKey,
+    Content, Event, FunctionCall, FunctionResponse, Map, Part, Question, REQUEST_CREDENTIAL, SessionKey,
 };
 use pleach_session::{check_stored_answer, effective_events_of, newest_effective_events, open_questions};
 use serde_json::Value;
 
 use crate::RunError;
-use crate::answer::{AnswerTarget, check, of_call, open_call, several_invocations};
+use crate::answer::{AnswerTarget, check, of_call, several_invocations};
+use crate::asked_calls::{AskedCall, AskedCalls};
 use crate::error::open_ids;
 use crate::question_ref::{AnswerChecks, QuestionRef};
 
@@ -46,9 +47,10 @@ pub(crate) fn resolve_answers(
 ) -> Result<AcceptedAnswers, RunError> {
     let Asked { events, root, .. } = *session;
     let open = open_questions(events);
+    let calls = AskedCalls::of(events, answer_checks.questions.iter().map(QuestionRef::id), &open);
     let mut asked = Vec::new();
     for question in &answer_checks.questions {
-        asked.push(find(question, events, &open)?);
+        asked.push(find(question, &calls, &open)?);
     }
     let invocations: BTreeSet<&str> = asked.iter().map(|(event, _)| event.invocation_id().as_str()).collect();
     let Some((first, _)) = asked.first().filter(|_| invocations.len() == 1) else {
@@ -60,8 +62,11 @@ pub(crate) fn resolve_answers(
     for ((event, call), part) in asked.iter().zip(message.parts()) {
         let Some(response) = &part.function_response else { continue };
         let id = call.id.as_deref().unwrap_or_default();
-        let is_open = open.iter().any(|question| question.id == id && question.invocation_id == *invocation);
-        let effect = if is_open { Effect::New } else { session.effect_of(&history, event, call, response) };
+        let effect = if calls.is_open(id, invocation) {
+            Effect::New
+        } else {
+            session.effect_of(&history, event, call, response)
+        };
         let already = || RunError::AlreadyAnswered { id: id.to_owned(), invocation: invocation.clone() };
         match effect {
             Effect::New => {}
@@ -84,34 +89,20 @@ fn of_parts(message: &Content, parts: Vec<Part>) -> Content {
 }
 
 /// Returns the call that asks a question.
-fn find<'a>(
-    wanted: &QuestionRef,
-    events: &'a [Arc<Event>],
-    open: &[Question],
-) -> Result<(&'a Event, &'a FunctionCall), RunError> {
+fn find<'a>(wanted: &QuestionRef, calls: &AskedCalls<'a>, open: &[Question]) -> Result<AskedCall<'a>, RunError> {
     let id = wanted.id();
+    let asking = calls.asking(id);
     let named = match wanted.invocation() {
-        Some(invocation) => Some(invocation.clone()),
-        None => only_open(id, open)?,
+        Some(invocation) => Some(invocation),
+        None if asking.len() > 1 => {
+            let invocations = asking.into_iter().cloned().collect();
+            return Err(RunError::AmbiguousQuestion { id: id.to_owned(), invocations });
+        }
+        None => asking.into_iter().next(),
     };
-    let is_asked = |event: &&Arc<Event>| named.as_ref().is_none_or(|named| event.invocation_id() == named);
-    let asks = |event: &'a Arc<Event>| {
-        let call = event.function_calls().find(|call| call.id.as_deref() == Some(id))?;
-        event.interrupt_ids().contains(id).then_some((&**event, call))
-    };
-    let newest = newest_effective_events(events).filter(is_asked).find_map(asks);
+    let newest = calls.newest_question(id, named);
     let newest = newest.ok_or_else(|| RunError::UnknownQuestion { ids: vec![id.to_owned()], open: open_ids(open) })?;
-    Ok(open_call(newest, id, events, open))
-}
-
-/// Returns the invocation of the only open question with this id, if one is open.
-fn only_open(id: &str, open: &[Question]) -> Result<Option<InvocationId>, RunError> {
-    let asking: BTreeSet<&InvocationId> =
-        open.iter().filter(|question| question.id == id).map(|question| &question.invocation_id).collect();
-    match asking.len() {
-        0 | 1 => Ok(asking.into_iter().next().cloned()),
-        _ => Err(RunError::AmbiguousQuestion { id: id.to_owned(), invocations: asking.into_iter().cloned().collect() }),
-    }
+    Ok(calls.open_or(newest, id))
 }
 
 /// The effect of an answer.

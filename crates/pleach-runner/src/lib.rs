@@ -8,6 +8,7 @@ mod active;
 mod answer;
 mod answer_checks;
 mod app;
+mod asked_calls;
 mod begin;
 mod builder;
 mod closing;

@@ -1,0 +1,78 @@
+//! [`AskedCalls`]: the calls that the answers of one message refer to, found in one pass over the session.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use foldhash::{HashMap, HashSet};
+use pleach_core::{Event, FunctionCall, InvocationId, NodePath, Question};
+use pleach_session::newest_effective_events;
+
+/// A call and the event that has it.
+pub(crate) type AskedCall<'a> = (&'a Event, &'a FunctionCall);
+
+/// The calls with some ids, and which of them are open questions.
+#[derive(Debug)]
+pub(crate) struct AskedCalls<'a> {
+    /// By id, the newest first.
+    calls: HashMap<&'a str, Vec<AskedCall<'a>>>,
+    /// By id: the invocations with an open question, and the runs that ask it.
+    open: HashMap<&'a str, BTreeMap<&'a InvocationId, &'a NodePath>>,
+}
+
+impl<'a> AskedCalls<'a> {
+    pub(crate) fn of<'i>(
+        events: &'a [Arc<Event>],
+        ids: impl Iterator<Item = &'i str>,
+        open_questions: &'a [Question],
+    ) -> Self {
+        let ids: HashSet<&str> = ids.collect();
+        let mut calls: HashMap<&str, Vec<AskedCall<'_>>> = HashMap::default();
+        for event in newest_effective_events(events) {
+            for call in event.function_calls() {
+                if let Some(id) = call.id.as_deref().filter(|id| ids.contains(id)) {
+                    calls.entry(id).or_default().push((event, call));
+                }
+            }
+        }
+        let mut open: HashMap<&str, BTreeMap<_, _>> = HashMap::default();
+        for question in open_questions {
+            open.entry(&question.id).or_default().insert(&question.invocation_id, &question.node_path);
+        }
+        Self { calls, open }
+    }
+
+    /// Returns the newest call with this id in the named invocation if it has one, else the newest of all.
+    // R905
+    pub(crate) fn newest(&self, id: &str, named: Option<&InvocationId>) -> Option<AskedCall<'a>> {
+        let calls = self.calls.get(id)?;
+        let is_named = |(event, _): &&AskedCall<'_>| named.is_none_or(|named| event.invocation_id() == named);
+        calls.iter().find(is_named).or(calls.first()).copied()
+    }
+
+    /// Returns the newest call with this id that asks a question, of the named invocation if one is named.
+    pub(crate) fn newest_question(&self, id: &str, named: Option<&InvocationId>) -> Option<AskedCall<'a>> {
+        let asks = |(event, _): &&AskedCall<'_>| {
+            named.is_none_or(|named| event.invocation_id() == named) && event.interrupt_ids().contains(id)
+        };
+        self.calls.get(id)?.iter().find(asks).copied()
+    }
+
+    /// Returns the call of the open question with this id in the invocation of `newest`, which another run may have asked, else
+    /// `newest`.
+    pub(crate) fn open_or(&self, newest: AskedCall<'a>, id: &str) -> AskedCall<'a> {
+        let invocation = newest.0.invocation_id();
+        let Some(asking) = self.open.get(id).and_then(|open| open.get(invocation)) else { return newest };
+        let is_open = |(event, _): &&AskedCall<'_>| event.invocation_id() == invocation && event.path() == *asking;
+        self.calls.get(id).and_then(|calls| calls.iter().find(is_open)).copied().unwrap_or(newest)
+    }
+
+    /// Returns whether the invocation has an open question with this id.
+    pub(crate) fn is_open(&self, id: &str, invocation: &InvocationId) -> bool {
+        self.open.get(id).is_some_and(|open| open.contains_key(invocation))
+    }
+
+    /// Returns the invocations with an open question with this id.
+    pub(crate) fn asking(&self, id: &str) -> BTreeSet<&'a InvocationId> {
+        self.open.get(id).into_iter().flat_map(BTreeMap::keys).copied().collect()
+    }
+}
