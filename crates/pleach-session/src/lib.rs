@@ -16,6 +16,8 @@ pub mod raw_state;
 mod request;
 mod service;
 mod since;
+mod summaries;
+mod visible;
 
 pub use backoff::Backoff;
 pub use effective_events::{effective_events, effective_events_of, newest_effective_events};
@@ -30,3 +32,5 @@ pub use open_questions::{ABORTED, check_stored_answer, ends_aborted, open_questi
 pub use request::{CreateSession, GetSessionConfig, ListCursor, ListSessions, ListSessionsResponse};
 pub use service::{SessionService, walk_questions};
 pub use since::Since;
+pub use summaries::Summaries;
+pub use visible::{is_internal_content, is_visible_part};

@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use foldhash::{HashMap, HashSet};
-use pleach_core::{Event, EventCompaction};
+use pleach_core::Event;
+use pleach_session::Summaries;
 
 use super::entry::Entry;
 
@@ -17,65 +18,19 @@ pub(super) fn apply<'e>(events: &[&'e Arc<Event>]) -> Vec<Entry<'e>> {
     if !events.iter().any(|event| event.actions().compaction().is_some()) {
         return events.iter().filter_map(|event| Entry::of(event)).collect();
     }
-    let counting = counting(events);
-    let covered = covered(&counting);
-    let is_covered = |time: f64| {
-        let place = covered.partition_point(|(start, _)| *start <= time);
-        place.checked_sub(1).is_some_and(|place| time <= covered[place].1)
-    };
+    let summaries = Summaries::of(events.iter().map(|event| &***event));
     let mut placed: Vec<(f64, Placed<'e>)> = Vec::new();
-    for (place, compaction) in &counting {
+    for (place, compaction) in summaries.effective() {
         let entry = Entry::summary_of(events[*place]);
         placed.extend(entry.map(|entry| (compaction.end_timestamp, (*place, entry))));
     }
     for (place, event) in events.iter().enumerate() {
-        if event.actions().compaction().is_none() && !is_covered(event.timestamp()) {
+        if event.actions().compaction().is_none() && !summaries.covers(event.timestamp()) {
             placed.extend(Entry::of(event).map(|entry| (event.timestamp(), (place, entry))));
         }
     }
     placed.sort_by(|(a_time, (a, _)), (b_time, (b, _))| a_time.total_cmp(b_time).then(a.cmp(b)));
     recover_calls(placed.into_iter().map(|(_, entry)| entry).collect(), events)
-}
-
-/// The summaries that count, in the order of the events: one that another contains is superseded, and of two equal ones
-/// the later counts.
-fn counting<'e>(events: &[&'e Arc<Event>]) -> Vec<(usize, &'e EventCompaction)> {
-    let found = events.iter().enumerate();
-    let mut found: Vec<(usize, &EventCompaction)> =
-        found.filter_map(|(place, event)| Some((place, event.actions().compaction()?))).collect();
-    // Every summary comes behind all that can contain it, so the farthest end so far decides.
-    found.sort_by(|(left, a), (right, b)| {
-        let by_time = a.start_timestamp.total_cmp(&b.start_timestamp).then(b.end_timestamp.total_cmp(&a.end_timestamp));
-        by_time.then(right.cmp(left))
-    });
-    let mut farthest: Option<f64> = None;
-    found.retain(|(_, compaction)| {
-        let counts = farthest.is_none_or(|farthest| compaction.end_timestamp > farthest);
-        if counts {
-            farthest = Some(compaction.end_timestamp);
-        }
-        counts
-    });
-    found.sort_by_key(|(place, _)| *place);
-    found
-}
-
-/// The times that summaries cover, joined where they overlap.
-fn covered(counting: &[(usize, &EventCompaction)]) -> Vec<(f64, f64)> {
-    let mut spans: Vec<(f64, f64)> = counting
-        .iter()
-        .map(|(_, one)| (one.start_timestamp, one.end_timestamp))
-        .filter(|(start, end)| start <= end)
-        .collect();
-    spans.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let mut covered: Vec<(f64, f64)> = Vec::new();
-    for (start, end) in spans {
-        match covered.last_mut() {
-            Some(last) if start <= last.1 => last.1 = last.1.max(end),
-            _ => covered.push((start, end)),
-        }
-    }
-    covered
 }
 
 /// Which event answers a call: the place of the event that calls, and the id.

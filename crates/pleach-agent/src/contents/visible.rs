@@ -5,12 +5,10 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 
 use foldhash::HashSet;
-use pleach_core::{Branch, Content, Event, Part};
+use pleach_core::{Branch, Event};
+use pleach_session::{is_internal_content, is_visible_part};
 
 use super::ConversationView;
-
-/// Functions whose calls and responses are between the runtime and its client.
-const INTERNAL: &[&str] = &["adk_framework", "adk_request_credential", "adk_request_confirmation"];
 
 /// Decides which events an agent sees.
 pub(super) struct Filter<'a> {
@@ -75,7 +73,7 @@ impl<'a> Filter<'a> {
             && self.has_something_to_show(event)
             && !self.is_input_of_another_node(event)
             && self.is_on_branch(event)
-            && !event.content().is_some_and(is_internal)
+            && !event.content().is_some_and(is_internal_content)
     }
 
     /// A message that the user, or the runtime in the user's name, gave to another node.
@@ -93,7 +91,7 @@ impl<'a> Filter<'a> {
         let Some(content) = event.content() else { return false };
         let with_thoughts = || self.view.thoughts_of_others && is_of_another(event, self.view.agent);
         content.role().is_some_and(|role| !role.is_empty())
-            && content.parts().iter().any(|part| is_visible(part, &with_thoughts))
+            && content.parts().iter().any(|part| is_visible_part(part, with_thoughts))
     }
 
     // L42
@@ -130,31 +128,6 @@ pub(super) fn is_of_another(event: &Event, agent: &str) -> bool {
     event.author() != "user" && (is_live || (!agent.is_empty() && event.author() != agent))
 }
 
-/// Whether a part is shown to a model, or at least keeps its content in the conversation.
-// L43
-fn is_visible(part: &Part, with_thoughts: &dyn Fn() -> bool) -> bool {
-    let always = part.function_call.is_some()
-        || part.function_response.is_some()
-        || part.thought_signature.as_ref().is_some_and(|signature| !signature.is_empty())
-        || part.tool_call.is_some()
-        || part.tool_response.is_some();
-    let says = part.text.as_ref().is_some_and(|text| !text.is_empty())
-        || part.inline_data.is_some()
-        || part.file_data.is_some()
-        || part.executable_code.is_some()
-        || part.code_execution_result.is_some();
-    always || (says && (!part.is_thought() || with_thoughts()))
-}
-
-/// Whether a content is about a credential, a confirmation or the framework itself.
-fn is_internal(content: &Content) -> bool {
-    let is_internal = |name: &Option<String>| name.as_deref().is_some_and(|name| INTERNAL.contains(&name));
-    content.parts().iter().any(|part| {
-        part.function_call.as_ref().is_some_and(|call| is_internal(&call.name))
-            || part.function_response.as_ref().is_some_and(|response| is_internal(&response.name))
-    })
-}
-
 /// Whether the event transfers to another agent: it continues a turn.
 fn is_transfer(event: &Event) -> bool {
     event.actions().transfer_to_agent().is_some_and(|agent| !agent.is_empty())
@@ -185,26 +158,5 @@ mod tests {
         ] {
             assert_eq!(is_below(&branch.into(), &ancestor.into()), expected, "{branch} {ancestor}");
         }
-    }
-
-    #[test]
-    fn l43_thoughts_and_empty_parts_are_invisible() {
-        let thought = |part: Part| Part { thought: Some(true), ..part };
-        let signed = Part { thought_signature: Some(vec![1].into()), ..Part::default() };
-        for (part, expected) in [
-            (Part::text("a"), true),
-            (Part::text(""), false),
-            (Part::default(), false),
-            (thought(Part::text("a")), false),
-            (thought(Part::function_call(Default::default())), true),
-            (Part::function_response(Default::default()), true),
-            (thought(signed.clone()), true),
-            (signed, true),
-            (Part::bytes("image/png", vec![1]), true),
-            (thought(Part::bytes("image/png", vec![1])), false),
-        ] {
-            assert_eq!(is_visible(&part, &|| false), expected, "{part:?}");
-        }
-        assert!(is_visible(&thought(Part::text("a")), &|| true));
     }
 }

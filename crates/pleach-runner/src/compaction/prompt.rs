@@ -5,60 +5,22 @@ use std::sync::Arc;
 
 use foldhash::HashSet;
 use pleach_core::{Content, Event, EventCompaction};
-
-/// Returns the indices of the effective summaries among `events`: a summary inside the range of another one is superseded,
-/// and of two equal ones the later counts.
-fn summaries(events: &[&Event]) -> Vec<usize> {
-    let mut found: Vec<(usize, &EventCompaction)> = Vec::new();
-    for (place, event) in events.iter().enumerate() {
-        found.extend(event.actions().compaction().map(|compaction| (place, compaction)));
-    }
-    // Every summary comes after all that can contain it, so comparing with the largest end so far is enough.
-    found.sort_by(|(left, a), (right, b)| {
-        let by_range =
-            a.start_timestamp.total_cmp(&b.start_timestamp).then(b.end_timestamp.total_cmp(&a.end_timestamp));
-        by_range.then(right.cmp(left))
-    });
-    let mut farthest = f64::NEG_INFINITY;
-    let mut counting = Vec::new();
-    for (place, compaction) in found {
-        if counting.is_empty() || compaction.end_timestamp > farthest {
-            farthest = compaction.end_timestamp;
-            counting.push(place);
-        }
-    }
-    counting.sort_unstable();
-    counting
-}
+use pleach_session::{Summaries, is_internal_content, is_visible_part};
 
 /// Returns the newest effective summary with its event.
 pub(super) fn latest_summary<'a>(events: &[&'a Arc<Event>]) -> Option<(&'a Event, &'a EventCompaction)> {
-    let plain: Vec<&'a Event> = events.iter().map(|event| &***event).collect();
-    let event = plain[*summaries(&plain).last()?];
-    Some((event, event.actions().compaction()?))
+    let summaries = Summaries::of(events.iter().map(|event| &***event));
+    summaries.effective().last().map(|(place, summary)| (&**events[*place], *summary))
 }
 
 /// Returns the contents of the prompt made from `events`, with summaries in place of the events they cover, in no
 /// particular order.
 pub(super) fn contents<'a>(events: &[&'a Event]) -> Vec<&'a Content> {
-    let counting: Vec<&EventCompaction> =
-        summaries(events).into_iter().filter_map(|place| events[place].actions().compaction()).collect();
-    let mut covered: Vec<(f64, f64)> = Vec::new();
-    let mut spans: Vec<(f64, f64)> = counting.iter().map(|one| (one.start_timestamp, one.end_timestamp)).collect();
-    spans.sort_by(|a, b| a.0.total_cmp(&b.0));
-    for (start, end) in spans.into_iter().filter(|(start, end)| start <= end) {
-        match covered.last_mut() {
-            Some(last) if start <= last.1 => last.1 = last.1.max(end),
-            _ => covered.push((start, end)),
-        }
-    }
-    let is_covered = |time: f64| {
-        let place = covered.partition_point(|(start, _)| *start <= time);
-        place.checked_sub(1).is_some_and(|place| time <= covered[place].1)
-    };
-    let raw = events.iter().filter(|event| event.actions().compaction().is_none() && !is_covered(event.timestamp()));
-    let summed = counting.iter().map(|compaction| &compaction.compacted_content);
-    summed.chain(raw.filter_map(|event| event.content())).collect()
+    let summaries = Summaries::of(events.iter().copied());
+    let is_covered = |event: &Event| summaries.covers(event.timestamp());
+    let raw = events.iter().filter(|event| event.actions().compaction().is_none() && !is_covered(event));
+    let raw: Vec<&Content> = raw.filter_map(|event| event.content()).collect();
+    summaries.effective().iter().map(|(_, summary)| &summary.compacted_content).chain(raw).collect()
 }
 
 /// Returns whether a summary of `range` is expected to shorten the prompt. The size of the last summary estimates that of
@@ -141,28 +103,10 @@ fn is_shown(event: &Event, calls: &HashSet<&str>) -> bool {
         && !event.path().is_root()
         && !event.path().segments().any(|segment| segment.starts_with("user@"));
     let of_a_tool = event.branch().is_some_and(|branch| branch.run_ids().any(|id| calls.contains(id)));
-    !to_a_node && !of_a_tool && !is_internal(content) && content.parts().iter().any(is_visible)
-}
-
-fn is_visible(part: &pleach_core::Part) -> bool {
-    let always = part.function_call.is_some()
-        || part.function_response.is_some()
-        || part.thought_signature.as_ref().is_some_and(|signature| !signature.is_empty())
-        || part.tool_call.is_some()
-        || part.tool_response.is_some();
-    let has_text = part.text.as_ref().is_some_and(|text| !text.is_empty());
-    let has_media = part.inline_data.is_some() || part.file_data.is_some();
-    let has_code = part.executable_code.is_some() || part.code_execution_result.is_some();
-    always || (!part.is_thought() && (has_text || has_media || has_code))
-}
-
-/// Returns whether the content is a credential, a confirmation or a framework message, which prompts omit.
-fn is_internal(content: &Content) -> bool {
-    let internal = |name: &Option<String>| {
-        matches!(name.as_deref(), Some("adk_framework" | "adk_request_credential" | "adk_request_confirmation"))
-    };
-    content.function_calls().any(|call| internal(&call.name))
-        || content.function_responses().any(|response| internal(&response.name))
+    !to_a_node
+        && !of_a_tool
+        && !is_internal_content(content)
+        && content.parts().iter().any(|part| is_visible_part(part, || false))
 }
 
 /// Returns the number of characters of a content that cost tokens.
