@@ -17,7 +17,6 @@ mod isolate;
 mod measure;
 mod report;
 mod runs;
-mod schema;
 mod stores;
 mod workloads;
 

@@ -23,4 +23,4 @@ mod value;
 mod world;
 
 pub use ordered::read;
-pub use play::play;
+pub use play::{Played, Stored, play};
