@@ -57,7 +57,11 @@ pub(crate) const LAYERS: &[Row] = &[
     library("pleach-memory-sqlite", 2, MEMORY),
     library("pleach-context", 3, NECK),
     library("pleach-workflow", 4, &["pleach-core", "pleach-context"]),
-    library("pleach-agent", 5, &["pleach-core", "pleach-session", "pleach-model", "pleach-context", "pleach-workflow"]),
+    library(
+        "pleach-agent",
+        5,
+        &["pleach-core", "pleach-schema", "pleach-session", "pleach-model", "pleach-context", "pleach-workflow"],
+    ),
     library(
         "pleach-runner",
         5,

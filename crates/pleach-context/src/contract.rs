@@ -17,17 +17,18 @@ use pleach_core::{
     SessionKey,
 };
 use pleach_memory::MemoryService;
+use pleach_model::{LlmRequest, LlmResponse};
 use pleach_session::SessionService;
 use serde_json::Value;
 use smol_str::SmolStr;
 
 use crate::credential::KeptCredentials;
-use crate::engine::{EventQueue, GraphNames, GraphPosition, NodeEnd, RunState, WorkGate};
+use crate::engine::{EventQueue, GraphNames, GraphPosition, Lane, NodeEnd, RunState, WorkGate};
 use crate::scheduler::BackgroundChild;
 use crate::session_state::SessionState;
 use crate::{
-    AbortSignal, AnswerType, DeadEnd, Flow, History, Need, NodeError, NodeInput, NodeKind, NodeSpec, Outline, Provided,
-    RunConfig, RunOptions, Schema,
+    AbortSignal, AgentSpec, AnswerType, DeadEnd, Flow, History, Need, NodeError, NodeInput, NodeKind, NodeSpec,
+    Outline, Provided, ReadonlyContext, RunConfig, RunOptions, Schema,
 };
 
 /// The context of one node run. Cheap to clone: clones are the same run.
@@ -54,6 +55,8 @@ use crate::{
 #[derive(Clone)]
 pub struct Context {
     pub(crate) inner: Arc<ContextInner>,
+    /// The call within the run that this is the context of; `None` for the body.
+    pub(crate) lane: Option<Arc<Mutex<Lane>>>,
 }
 
 /// The fixed part of a context, and its [`RunState`].
@@ -267,10 +270,18 @@ pub trait Node: Send + Sync + 'static {
 
     /// Adds the app-provided values (see [`Shared`](crate::Shared)) that the node cannot run without.
     fn needs(&self, _needs: &mut Vec<crate::Need>) {}
+
+    /// Returns what the runtime knows of the node as an agent; `None` for a node that is none.
+    fn agent(&self) -> Option<&Arc<AgentSpec>> {
+        None
+    }
 }
 
 /// The context of a tool call: that of the run that makes it. ADK: `ToolContext`.
 pub type ToolContext = Context;
+
+/// The context of a callback: that of the agent's run. ADK: `CallbackContext`.
+pub type CallbackContext = Context;
 
 /// Something that can be called with named arguments: by the model of an agent, or as a node of a graph.
 ///
@@ -342,8 +353,53 @@ pub trait Tool: Send + Sync + 'static {
     /// Dropping the future cancels the call.
     fn run<'a>(&'a self, args: &'a Map, ctx: &'a ToolContext) -> BoxFuture<'a, Result<Value, NodeError>>;
 
+    /// Changes the request in which the tool is offered to a model. Declares the tool unless it is overridden.
+    /// ADK: `process_llm_request`
+    ///
+    /// # Errors
+    /// What the request cannot be made without; the agent's run fails.
+    // L56
+    fn process_request<'a>(
+        &'a self,
+        _ctx: &'a ToolContext,
+        request: &'a mut LlmRequest,
+    ) -> BoxFuture<'a, Result<(), NodeError>> {
+        request.append_tools(self.declaration().cloned());
+        Box::pin(ready(Ok(())))
+    }
+
     /// Adds the app-provided values (see [`Shared`](crate::Shared)) that the tool cannot run without.
     fn needs(&self, _needs: &mut Vec<Need>) {}
+}
+
+/// A source of tools whose set may differ from request to request. ADK: `BaseToolset`
+///
+/// An agent asks for the tools once per request. A toolset that fails is left out with a warning.
+// L56, L57
+pub trait Toolset: Send + Sync + 'static {
+    /// The name in warnings.
+    fn name(&self) -> &str;
+
+    /// Returns the tools that the agent has now.
+    ///
+    /// # Errors
+    /// The source cannot be reached.
+    ///
+    /// # Cancel safety
+    /// Dropping the future leaves the toolset as it was.
+    fn tools<'a>(&'a self, ctx: &'a ReadonlyContext) -> BoxFuture<'a, Result<Vec<Arc<dyn Tool>>, NodeError>>;
+
+    /// Changes the request before its tools do.
+    ///
+    /// # Errors
+    /// What the request cannot be made without; the agent's run fails.
+    fn process_request<'a>(
+        &'a self,
+        _ctx: &'a ToolContext,
+        _request: &'a mut LlmRequest,
+    ) -> BoxFuture<'a, Result<(), NodeError>> {
+        Box::pin(ready(Ok(())))
+    }
 }
 
 /// What a hook gives back: `None` when the plugin has no such hook (which costs nothing), else a future.
@@ -431,6 +487,57 @@ pub trait Plugin: fmt::Debug + Send + Sync + 'static {
         _ctx: &'a ToolContext,
         _error: &'a NodeError,
     ) -> Hook<'a, Option<Value>> {
+        None
+    }
+
+    /// Before an agent runs; a returned content is its answer, and the agent does not run.
+    // L135
+    fn before_agent<'a>(&'a self, _agent: &'a AgentSpec, _ctx: &'a CallbackContext) -> Hook<'a, Option<Content>> {
+        None
+    }
+
+    /// After an agent has run; a returned content is one more event of it.
+    fn after_agent<'a>(&'a self, _agent: &'a AgentSpec, _ctx: &'a CallbackContext) -> Hook<'a, Option<Content>> {
+        None
+    }
+
+    /// Before a model is called; a returned response is used instead of the model's.
+    // L84
+    fn before_model<'a>(
+        &'a self,
+        _ctx: &'a CallbackContext,
+        _request: &'a mut LlmRequest,
+    ) -> Hook<'a, Option<LlmResponse>> {
+        None
+    }
+
+    /// After a model has answered, for every response and every fragment; a returned response replaces it.
+    fn after_model<'a>(
+        &'a self,
+        _ctx: &'a CallbackContext,
+        _response: &'a LlmResponse,
+    ) -> Hook<'a, Option<LlmResponse>> {
+        None
+    }
+
+    /// After a call of a model has failed; a returned response is used instead of the failure.
+    // L133
+    fn on_model_error<'a>(
+        &'a self,
+        _ctx: &'a CallbackContext,
+        _request: &'a LlmRequest,
+        _error: &'a NodeError,
+    ) -> Hook<'a, Option<LlmResponse>> {
+        None
+    }
+
+    /// After an agent has failed; a notification.
+    fn on_agent_error<'a>(
+        &'a self,
+        _agent: &'a AgentSpec,
+        _ctx: &'a CallbackContext,
+        _error: &'a NodeError,
+    ) -> Hook<'a, ()> {
         None
     }
 

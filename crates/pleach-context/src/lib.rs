@@ -5,6 +5,7 @@
 //! `pleach-workflow`, invocations by `pleach-runner`.
 
 mod abort;
+mod agent;
 mod clock;
 mod context;
 mod contract;
@@ -29,9 +30,12 @@ mod tool;
 mod work_gate;
 
 pub use abort::AbortSignal;
+pub use agent::{AgentMode, AgentSpec, Instruction, SecondParent};
 pub use clock::SystemClock;
 pub use context::{Key, ReadonlyContext, SessionView, State, StateNumber, json_schema_of};
-pub use contract::{Context, CredentialService, Hook, InvocationContext, Node, Plugin, Tool, ToolContext};
+pub use contract::{
+    CallbackContext, Context, CredentialService, Hook, InvocationContext, Node, Plugin, Tool, ToolContext, Toolset,
+};
 pub use credential::{InMemoryCredentialService, SessionStateCredentialService};
 pub use dead_end::DeadEnd;
 pub use error::{ChildFailure, Fail, NodeError, Result, ResultExt};

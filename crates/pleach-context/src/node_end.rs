@@ -1,6 +1,7 @@
 //! [`NodeEnd`]: how the run of a node ended. The root node, dynamic children, graph nodes and replayed runs share it.
 
 use pleach_core::{Branch, Route};
+use smol_str::SmolStr;
 
 use crate::{ChildFailure, NodeInput};
 
@@ -28,6 +29,8 @@ pub struct NodeResult {
     pub route: Option<Route>,
     /// The branch that the run ended on; `None` is the root branch.
     pub branch: Option<Branch>,
+    /// The agent that an agent transfers to.
+    pub transfer_to_agent: Option<SmolStr>,
 }
 
 impl NodeEnd {
@@ -37,7 +40,7 @@ impl NodeEnd {
     // R307
     #[must_use]
     pub fn of_body(result: NodeResult, wait_for_output: bool) -> Self {
-        let is_empty = result.output.is_null() && result.route.is_none();
+        let is_empty = result.output.is_null() && result.route.is_none() && result.transfer_to_agent.is_none();
         if wait_for_output && is_empty { Self::Waiting } else { Self::Done(result) }
     }
 
@@ -68,7 +71,7 @@ mod tests {
             (output(), route(), true, true),
         ] {
             let row = format!("{output:?}, {route:?}, {wait_for_output}");
-            let end = NodeEnd::of_body(NodeResult { output, route, branch: None }, wait_for_output);
+            let end = NodeEnd::of_body(NodeResult { output, route, ..NodeResult::default() }, wait_for_output);
             assert_eq!(end.is_done(), done, "{row}");
             assert_eq!(matches!(end, NodeEnd::Waiting), !done, "{row}");
         }

@@ -9,10 +9,11 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::{Either, select};
 use pleach_core::{BoxError, Clock, Content, Event, Map};
+use pleach_model::{LlmRequest, LlmResponse};
 use serde_json::Value;
 
 use crate::contract::PluginManager;
-use crate::{Hook, InvocationContext, NodeError, Plugin, Tool, ToolContext};
+use crate::{AgentSpec, CallbackContext, Hook, InvocationContext, NodeError, Plugin, Tool, ToolContext};
 
 impl PluginManager {
     /// Takes the plugins of an app.
@@ -127,6 +128,93 @@ impl PluginManager {
         error: &NodeError,
     ) -> Result<Option<Value>, NodeError> {
         self.first("on_tool_error_callback", |plugin| given(plugin.on_tool_error(tool, args, ctx, error))).await
+    }
+
+    /// Asks the plugins for the answer of an agent that then does not run.
+    ///
+    /// # Errors
+    /// A `RuntimeError` that names the plugin whose hook failed.
+    ///
+    /// # Cancel safety
+    /// Dropping the future drops the hook that runs; later plugins are not asked.
+    pub async fn before_agent(&self, agent: &AgentSpec, ctx: &CallbackContext) -> Result<Option<Content>, NodeError> {
+        self.first("before_agent_callback", |plugin| plugin.before_agent(agent, ctx)).await
+    }
+
+    /// Asks the plugins for what an agent says at its end.
+    ///
+    /// # Errors
+    /// A `RuntimeError` that names the plugin whose hook failed.
+    ///
+    /// # Cancel safety
+    /// Dropping the future drops the hook that runs; later plugins are not asked.
+    pub async fn after_agent(&self, agent: &AgentSpec, ctx: &CallbackContext) -> Result<Option<Content>, NodeError> {
+        self.first("after_agent_callback", |plugin| plugin.after_agent(agent, ctx)).await
+    }
+
+    /// Asks the plugins for a response instead of the model's, or to change the request.
+    ///
+    /// # Errors
+    /// A `RuntimeError` that names the plugin whose hook failed.
+    ///
+    /// # Cancel safety
+    /// Dropping the future drops the hook that runs; later plugins are not asked. Changes of `request` stay.
+    pub async fn before_model(
+        &self,
+        ctx: &CallbackContext,
+        request: &mut LlmRequest,
+    ) -> Result<Option<LlmResponse>, NodeError> {
+        for plugin in &*self.plugins {
+            let asked = call(|| plugin.before_model(ctx, request)).await;
+            let answer = asked.map_err(|error| hook_error(&**plugin, "before_model_callback", error))?.flatten();
+            if answer.is_some() {
+                return Ok(answer);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Asks the plugins for a response in place of the model's.
+    ///
+    /// # Errors
+    /// A `RuntimeError` that names the plugin whose hook failed.
+    ///
+    /// # Cancel safety
+    /// Dropping the future drops the hook that runs; later plugins are not asked.
+    pub async fn after_model(
+        &self,
+        ctx: &CallbackContext,
+        response: &LlmResponse,
+    ) -> Result<Option<LlmResponse>, NodeError> {
+        self.first("after_model_callback", |plugin| plugin.after_model(ctx, response)).await
+    }
+
+    /// Asks the plugins for a response in place of a model's failure.
+    ///
+    /// # Errors
+    /// A `RuntimeError` that names the plugin whose hook failed.
+    ///
+    /// # Cancel safety
+    /// Dropping the future drops the hook that runs; later plugins are not asked.
+    pub async fn on_model_error(
+        &self,
+        ctx: &CallbackContext,
+        request: &LlmRequest,
+        error: &NodeError,
+    ) -> Result<Option<LlmResponse>, NodeError> {
+        self.first("on_model_error_callback", |plugin| plugin.on_model_error(ctx, request, error)).await
+    }
+
+    /// Notifies all plugins that an agent has failed; failures of the hooks are logged.
+    ///
+    /// # Cancel safety
+    /// Dropping the future drops the hook that runs; later plugins are not notified.
+    pub async fn on_agent_error(&self, agent: &AgentSpec, ctx: &CallbackContext, error: &NodeError) {
+        for plugin in &*self.plugins {
+            if let Err(failure) = call(|| plugin.on_agent_error(agent, ctx, error)).await {
+                tracing::warn!(plugin = plugin.name(), error = %failure, "on_agent_error hook failed");
+            }
+        }
     }
 
     /// Notifies all plugins that the run has ended.

@@ -96,6 +96,17 @@ impl Log {
         }
     }
 
+    /// Makes the pending writes of one delta the newest ones of another.
+    fn adopt(&mut self, from: u64, into: u64) {
+        if self.pending.remove(&from).is_none() {
+            return;
+        }
+        let is_own = |entry: &Entry| entry.delta == from && !entry.stored;
+        let (own, rest): (VecDeque<_>, VecDeque<_>) = self.entries.drain(..).partition(is_own);
+        self.entries = rest;
+        own.into_iter().for_each(|entry| self.push(Entry { delta: into, ..entry }));
+    }
+
     /// The value after all writes; `None` while the key is absent.
     fn value(&self) -> Option<Value> {
         let set = self.entries.iter().rposition(Entry::sets);
@@ -267,6 +278,20 @@ impl SessionState {
         match writes {
             Writes::Many(log) => log,
             Writes::Lone(_) => unreachable!("a lone write was made a log above"),
+        }
+    }
+
+    /// Makes what one delta writes to a key a part of another, as its newest write.
+    pub(crate) fn adopt(&mut self, key: &str, from: u64, into: u64) {
+        match self.writes.get_mut(key) {
+            Some(Writes::Lone(known)) if *known == from => *known = into,
+            Some(Writes::Many(log)) => {
+                log.adopt(from, into);
+                if let Some(value) = log.value() {
+                    put(&mut self.view, key, value);
+                }
+            }
+            _ => {}
         }
     }
 

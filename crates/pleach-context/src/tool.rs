@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use pleach_core::{BoxFuture, FunctionDeclaration, Map};
+use pleach_model::LlmRequest;
 use serde_json::Value;
 
 use crate::{Need, NodeError, Tool, ToolContext};
@@ -34,6 +35,14 @@ impl<T: Tool + ?Sized> Tool for Arc<T> {
 
     fn run<'a>(&'a self, args: &'a Map, ctx: &'a ToolContext) -> BoxFuture<'a, Result<Value, NodeError>> {
         (**self).run(args, ctx)
+    }
+
+    fn process_request<'a>(
+        &'a self,
+        ctx: &'a ToolContext,
+        request: &'a mut LlmRequest,
+    ) -> BoxFuture<'a, Result<(), NodeError>> {
+        (**self).process_request(ctx, request)
     }
 
     fn needs(&self, needs: &mut Vec<Need>) {

@@ -36,8 +36,19 @@ impl Opening {
     /// An error of a plugin or the session service, or an answer that does not fit after a plugin replaced it. Nothing is
     /// stored then.
     pub(crate) async fn begin(self, parts: &RunnerParts, run: &ActiveRun) -> Result<Begun, RunError> {
-        let Self { ic, engine, mut store, message, answered, state_delta, original, mut history, resumes, repeats } =
-            self;
+        let Self {
+            ic,
+            engine,
+            entry,
+            mut store,
+            message,
+            answered,
+            state_delta,
+            original,
+            mut history,
+            resumes,
+            repeats,
+        } = self;
         let takes_message = answered.is_some() || original.is_none();
         let starts_again = !takes_message && message.is_some();
         let difference = match (&message, &original) {
@@ -72,7 +83,7 @@ impl Opening {
             ic.engine().work_gate().close();
         }
         let input = input_event.map_or(NodeInput::Null, NodeInput::Content);
-        let invocation = Invocation { ic, engine, store, input, user_event: stored, repeats };
+        let invocation = Invocation { ic, engine, entry, store, input, user_event: stored, repeats };
         Ok(if starts_again { Begun::Before { invocation, difference } } else { Begun::Now(invocation) })
     }
 }

@@ -10,6 +10,7 @@ use pleach_context::{InvocationContext, NodeInput};
 use pleach_core::{Content, Event, Map};
 use pleach_workflow::Engine;
 use serde_json::Value;
+use smol_str::SmolStr;
 
 use crate::RunError;
 use crate::abort_events::abort_events;
@@ -28,6 +29,8 @@ const ENDED_BY_PLUGIN: &str = "_adk_ended_by_plugin";
 pub(crate) struct Invocation {
     pub(crate) ic: Arc<InvocationContext>,
     pub(crate) engine: Arc<Engine>,
+    /// The way from the root agent to the agent that runs.
+    pub(crate) entry: Vec<SmolStr>,
     pub(crate) store: Store,
     pub(crate) input: NodeInput,
     /// The stored event of the message.
@@ -41,7 +44,7 @@ impl Invocation {
     ///
     /// Dropping the stream cancels the nodes.
     pub(crate) fn run(self, parts: Arc<RunnerParts>, run: Arc<ActiveRun>) -> impl Stream<Item = Item> + Send {
-        let Self { ic, engine, mut store, input, user_event, mut repeats } = self;
+        let Self { ic, engine, entry, mut store, input, user_event, mut repeats } = self;
         try_stream! {
             if let Some(event) = user_event {
                 yield Shown::message(event);
@@ -52,7 +55,7 @@ impl Invocation {
                 ended = Some(Ok(NodeEnd::Done(NodeResult::default())));
             } else {
                 let root_ctx = root_context(Arc::clone(&ic));
-                let mut root = RootDriver::new(Box::pin(engine.run_root(&root_ctx, &*parts.root, input)));
+                let mut root = RootDriver::new(Box::pin(engine.run_root(&root_ctx, &*parts.root, &entry, input)));
                 'run: loop {
                     while let Some((ticket, event)) = ic.engine().queue().take() {
                         let Some((ticket, event)) = repeats.pass(ic.engine().queue(), ticket, event) else { continue };

@@ -12,6 +12,7 @@ use smol_str::SmolStr;
 use tracing::Span;
 
 use crate::active::ActiveRun;
+use crate::agent_to_run::agent_to_run;
 use crate::answer::{AnswerTarget, resolve, unstorable_answer};
 use crate::answer_checks::{Asked, resolve_answers};
 use crate::enter::Ended;
@@ -35,6 +36,8 @@ pub(crate) enum Opened {
 pub(crate) struct Opening {
     pub(crate) ic: Arc<InvocationContext>,
     pub(crate) engine: Arc<Engine>,
+    /// The way from the root agent to the agent that runs.
+    pub(crate) entry: Vec<SmolStr>,
     pub(crate) store: Store,
     pub(crate) message: Option<Content>,
     /// The question that the message answers.
@@ -145,12 +148,13 @@ impl RunnerParts {
         };
         let invocation_id = known.unwrap_or_else(|| InvocationId::from(format!("e-{}", self.services.ids.uuid())));
         let engine = Arc::new(Engine::new());
+        let entry = agent_to_run(&*self.root, &session.events, &invocation_id);
         let store = Store::new(session.head.clone()).of_run(run);
         let ic = Arc::new(self.setup(&request, session, invocation_id, &engine).open());
         let span = self.on_span.open(&ic, self.root.spec(), resumes);
         let state_delta = request.state_delta;
         let opening =
-            Opening { ic, engine, store, message, answered, state_delta, original, history, resumes, repeats };
+            Opening { ic, engine, entry, store, message, answered, state_delta, original, history, resumes, repeats };
         Ok(Opened::Own(Box::new(opening), span))
     }
 
@@ -166,7 +170,7 @@ impl RunnerParts {
             session_key: Arc::clone(session.head.shared_key()),
             last_update_time: session.head.last_update_time(),
             invocation_id,
-            agent_name: SmolStr::new_static("unknown"),
+            agent_name: self.root.agent().map_or(SmolStr::new_static("unknown"), |root| root.name.clone()),
             run_config: Arc::new(request.config.clone()),
             resumable: self.resumable,
             services: Arc::clone(&self.services),

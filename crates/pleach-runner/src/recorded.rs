@@ -73,10 +73,10 @@ pub(crate) async fn recorded(
 
 /// Replays the root node. Returns `None` when a body would have to run.
 async fn replay(parts: &RunnerParts, begun: &Invocation, run: &ActiveRun) -> Result<Option<NodeEnd>, RunError> {
-    let Invocation { ic, engine, input, .. } = begun;
+    let Invocation { ic, engine, entry, input, .. } = begun;
     ic.engine().work_gate().close();
     let root_ctx = root_context(Arc::clone(ic));
-    let mut root = RootDriver::new(Box::pin(engine.run_root(&root_ctx, &*parts.root, input.clone())));
+    let mut root = RootDriver::new(Box::pin(engine.run_root(&root_ctx, &*parts.root, entry, input.clone())));
     while !must_stop(ic, run) && !ic.engine().work_gate().is_wanted() {
         root.step(ic, run).await;
         // Events that a replay sends again are already stored.

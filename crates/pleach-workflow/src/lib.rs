@@ -22,6 +22,7 @@ pub use join::JoinNode;
 pub use parallel_worker::ParallelWorker;
 pub use picture::{dot, dot_of_run, mermaid, mermaid_of_run};
 pub use tool::{
-    Args, FunctionTool, ToolHandler, ToolNode, ToolParam, ToolParams, ToolReply, Unbound, confirmation_gate, tool,
+    Args, Callback, Called, FunctionTool, ToolCall, ToolCallbacks, ToolHandler, ToolNode, ToolParam, ToolParams,
+    ToolReply, Unbound, confirmation_gate, tool,
 };
 pub use workflow::Workflow;

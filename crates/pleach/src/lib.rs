@@ -46,7 +46,9 @@ pub use connect_error::ConnectError;
 #[cfg(feature = "inmemory")]
 pub use runner_ext::RunnerExt;
 
-pub use pleach_agent::{TemplateError, TemplateSource, inject_session_state};
+pub use pleach_agent::{
+    IncludeContents, LlmAgent, LlmAgentBuilder, TemplateError, TemplateSource, inject_session_state,
+};
 pub use pleach_artifact::{
     ArtifactError, ArtifactKey, ArtifactReference, ArtifactResult, ArtifactScope, ArtifactService, ArtifactVersion,
     FileArtifactService, InMemoryArtifactService, SaveArtifact, USER_PREFIX,
@@ -54,11 +56,12 @@ pub use pleach_artifact::{
 pub use pleach_auth::{AuthCredential, AuthError};
 pub use pleach_context::History;
 pub use pleach_context::{
-    AbortSignal, Answers, ChildFailure, Context, CredentialService, DeadEnd, Dynamic, EdgeOutline, Extract, Fail, Flow,
-    FromContext, FromState, GraphOutline, Hook, InMemoryCredentialService, Input, InputKind, InvocationContext, Key,
-    Need, Node, NodeError, NodeFault, NodeInput, NodeKind, NodeSpec, Outline, Plugin, ReadonlyContext, Result,
-    ResultExt, Resume, RetryConfig, RunConfig, RunOptions, SessionStateCredentialService, SessionView, Shared, State,
-    StateNumber, StreamingMode, SystemClock, Tool, ToolContext, TypedNode, Yield,
+    AbortSignal, AgentMode, AgentSpec, Answers, CallbackContext, ChildFailure, Context, CredentialService, DeadEnd,
+    Dynamic, EdgeOutline, Extract, Fail, Flow, FromContext, FromState, GraphOutline, Hook, InMemoryCredentialService,
+    Input, InputKind, Instruction, InvocationContext, Key, Need, Node, NodeError, NodeFault, NodeInput, NodeKind,
+    NodeSpec, Outline, Plugin, ReadonlyContext, Result, ResultExt, Resume, RetryConfig, RunConfig, RunOptions,
+    SecondParent, SessionStateCredentialService, SessionView, Shared, State, StateNumber, StreamingMode, SystemClock,
+    Tool, ToolContext, Toolset, TypedNode, Yield,
 };
 pub use pleach_core::{
     AnyRoute, AppName, AuthConfig, AuthDocument, Blob, BoxError, BoxFuture, Branch, Bytes, CamelCase, Clock,

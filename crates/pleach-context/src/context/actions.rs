@@ -10,7 +10,7 @@ impl Context {
     #[must_use]
     pub fn actions(&self) -> EventActions {
         let cell = self.cell();
-        let mut actions = cell.actions.clone();
+        let mut actions = cell.lane.actions.clone();
         if !actions.state_delta().is_empty() {
             let delta = actions.state_writes();
             self.invocation().session_state().fill(actions.state_delta_mut(), delta);
@@ -45,7 +45,7 @@ impl Context {
             cell.route = after.route().cloned();
             cell.route_pending = after.route().is_some();
         }
-        cell.actions.replay(&before, after);
+        cell.lane.actions.replay(&before, after);
         Ok(result)
     }
 
@@ -55,16 +55,16 @@ impl Context {
     /// A `ValueError` when the run already shows one with this id.
     pub fn render_ui_widget(&self, widget: UiWidget) -> Result<(), NodeError> {
         let mut cell = self.cell();
-        if cell.parking.ended {
+        if cell.has_ended() {
             return Err(self.has_ended());
         }
-        let mut widgets = cell.actions.render_ui_widgets().unwrap_or_default().to_vec();
+        let mut widgets = cell.lane.actions.render_ui_widgets().unwrap_or_default().to_vec();
         if widgets.iter().any(|known| known.id == widget.id) {
             return Err(NodeError::value(format!("UI widget with id '{}' already exists.", widget.id))
                 .with_hint("give each widget of a run an id of its own"));
         }
         widgets.push(widget);
-        cell.actions.set_render_ui_widgets(Some(widgets));
+        cell.lane.actions.set_render_ui_widgets(Some(widgets));
         Ok(())
     }
 }

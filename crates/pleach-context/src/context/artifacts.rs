@@ -52,17 +52,17 @@ impl Context {
         metadata: Map,
     ) -> Result<i64, NodeError> {
         let (service, key) = self.artifact(filename)?;
-        if self.cell().parking.ended {
+        if self.cell().has_ended() {
             return Err(self.has_ended());
         }
         let request = SaveArtifact::new(key, artifact).with_custom_metadata(metadata);
         let version = service.save_artifact(request).await.map_err(artifact_error)?;
         let mut cell = self.cell();
-        if cell.parking.ended {
+        if cell.has_ended() {
             // The file is saved, but no event will show it.
             return Err(self.has_ended());
         }
-        cell.actions.artifact_delta_mut().insert(filename.to_owned(), version);
+        cell.lane.actions.artifact_delta_mut().insert(filename.to_owned(), version);
         Ok(version)
     }
 

@@ -121,7 +121,7 @@ impl Context {
     }
 
     pub(crate) fn author_in(&self, cell: &RunState) -> SmolStr {
-        match &cell.author {
+        match &cell.lane.author {
             Some(author) if author.is_empty() => self.inner.name.clone(),
             Some(author) => author.clone(),
             None => self.inner.author.clone(),
@@ -133,18 +133,18 @@ impl Context {
     ///
     /// ADK: `Context.event_author`
     pub fn set_event_author(&self, author: impl Into<SmolStr>) {
-        self.cell().author = Some(author.into());
+        self.cell().lane.author = Some(author.into());
     }
 
     /// The branch that the run is on; the root is none.
     #[must_use]
     pub fn branch(&self) -> Option<Branch> {
-        self.cell().branch.clone()
+        self.cell().lane.branch.clone()
     }
 
     /// The tag that keeps a conversation apart from others of the session.
     #[must_use]
     pub fn isolation_scope(&self) -> Option<Arc<str>> {
-        self.cell().isolation_scope.clone()
+        self.cell().lane.isolation_scope.clone()
     }
 }

@@ -21,22 +21,14 @@ mod state;
 mod tool_call;
 
 use std::fmt;
-use std::sync::{MutexGuard, PoisonError};
 
 pub use ask::json_schema_of;
 pub use readonly::ReadonlyContext;
 pub use session_view::SessionView;
+pub(crate) use state::delta_of;
 pub use state::{Key, State, StateNumber};
 
 use crate::Context;
-use crate::engine::RunState;
-
-impl Context {
-    pub(crate) fn cell(&self) -> MutexGuard<'_, RunState> {
-        // No user code runs under this lock, so a panic cannot leave the cell half-changed.
-        self.inner.cell.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 impl fmt::Debug for Context {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -30,7 +30,7 @@ impl Context {
             NodeError::validation(format!("the output of node '{}' has no JSON form: {error}", self.node_name()))
         })?;
         let mut cell = self.cell();
-        if cell.parking.ended {
+        if cell.has_ended() {
             return Err(self.has_ended());
         }
         if cell.output.is_set() {
@@ -54,7 +54,7 @@ impl Context {
     pub fn set_route(&self, route: impl IntoRoute) {
         let route = route.into_route();
         let mut cell = self.cell();
-        if cell.parking.ended {
+        if cell.has_ended() {
             drop(cell);
             tracing::warn!(path = %self.node_path(), "a route was set after the end of its run and is ignored");
             return;

@@ -2,15 +2,15 @@
 
 use std::fmt;
 
-use pleach_core::{Content, Map};
+use pleach_core::{Content, Map, Part};
 use serde_json::Value;
 
 use super::SessionView;
-use crate::{AuthCredential, Context, RunConfig};
+use crate::{AuthCredential, Context, NodeError, RunConfig};
 
 /// A read-only view of a run, for functions that compute something for it and must not change it.
 ///
-/// It is what the instruction functions of LLM agents will be given. Nothing else takes one: conditions such as
+/// It is what the instruction functions of LLM agents are given. Nothing else takes one: conditions such as
 /// `FunctionTool::confirm_if` get the arguments alone. Code of your own can make one to hand a [`Context`] on.
 ///
 /// ADK: `ReadonlyContext`.
@@ -54,6 +54,23 @@ impl ReadonlyContext {
     #[must_use]
     pub fn state_value(&self, key: &str) -> Option<Value> {
         self.ctx.state().value(key)
+    }
+
+    /// Returns whether the app keeps files.
+    #[must_use]
+    pub fn has_artifacts(&self) -> bool {
+        self.ctx.invocation().artifact_service().is_some()
+    }
+
+    /// Loads the newest version of a file; `None` if there is none.
+    ///
+    /// # Errors
+    /// As [`Context::load_artifact`].
+    ///
+    /// # Cancel safety
+    /// Dropping the future has no effect.
+    pub async fn load_artifact(&self, filename: &str) -> Result<Option<Part>, NodeError> {
+        self.ctx.load_artifact(filename, None).await
     }
 
     /// Returns a read-only view of the session.

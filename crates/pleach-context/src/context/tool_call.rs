@@ -23,7 +23,7 @@ impl Context {
     pub fn request_credential(&self, config: AuthConfig) -> Result<(), NodeError> {
         let id = self.tool_call("request_credential")?;
         let request = auth_request(&config, &*self.invocation().engine().services().ids)?;
-        self.cell().actions.requested_auth_configs_mut().insert(id, request);
+        self.cell().lane.actions.requested_auth_configs_mut().insert(id, request);
         Ok(())
     }
 
@@ -37,7 +37,7 @@ impl Context {
     pub fn request_confirmation(&self, hint: impl Into<String>, payload: Option<Value>) -> Result<(), NodeError> {
         let id = self.tool_call("request_confirmation")?;
         let confirmation = ToolConfirmation { hint: hint.into(), confirmed: false, payload };
-        self.cell().actions.requested_tool_confirmations_mut().insert(id, confirmation);
+        self.cell().lane.actions.requested_tool_confirmations_mut().insert(id, confirmation);
         Ok(())
     }
 
@@ -52,12 +52,12 @@ impl Context {
     /// The id of the tool call that this context belongs to.
     #[must_use]
     pub fn function_call_id(&self) -> Option<String> {
-        self.cell().tool.as_ref().and_then(|tool| tool.function_call_id.clone())
+        self.cell().lane.tool.as_ref().and_then(|tool| tool.function_call_id.clone())
     }
 
     /// The client's answer to a request for confirmation.
     #[must_use]
     pub fn tool_confirmation(&self) -> Option<ToolConfirmation> {
-        self.cell().tool.as_ref().and_then(|tool| tool.confirmation.clone())
+        self.cell().lane.tool.as_ref().and_then(|tool| tool.confirmation.clone())
     }
 }

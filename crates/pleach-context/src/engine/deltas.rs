@@ -11,36 +11,40 @@ impl Context {
     /// A failed attempt is tried again, now or by a resume: its operations would count twice. What it has set stays.
     // R415
     pub(super) fn drop_operations(&self, cell: &mut RunState) {
-        let delta = cell.actions.state_writes();
-        if delta != 0 && !cell.actions.state_delta().is_empty() {
-            self.invocation().session_state().drop_ops(cell.actions.state_delta_mut(), delta);
+        let delta = cell.lane.actions.state_writes();
+        if delta != 0 && !cell.lane.actions.state_delta().is_empty() {
+            self.invocation().session_state().drop_ops(cell.lane.actions.state_delta_mut(), delta);
         }
     }
 }
 
 pub(super) fn has_changes(cell: &RunState) -> bool {
-    if cell.sends_requests() { cell.actions.has_effects() } else { cell.actions.has_effects_beside_requests() }
+    if cell.sends_requests() {
+        cell.lane.actions.has_effects()
+    } else {
+        cell.lane.actions.has_effects_beside_requests()
+    }
 }
 
 /// Moves pending changes onto the event; they win over the event's own, which become visible now.
 // R411
 pub(super) fn take_deltas(ctx: &Context, cell: &mut RunState, event: &mut Event) {
     take_state(ctx, cell, event);
-    if cell.actions.is_empty() {
+    if cell.lane.actions.is_empty() {
         return;
     }
     // Files, widgets, credentials, confirmations and control, which few runs ask for.
-    let mut pending = std::mem::take(&mut cell.actions);
+    let mut pending = std::mem::take(&mut cell.lane.actions);
     if !cell.sends_requests() {
-        cell.actions.take_requests(&mut pending);
+        cell.lane.actions.take_requests(&mut pending);
     }
     event.actions_mut().merge(pending);
 }
 
 /// The same for the state alone. An event that changes none takes no lock.
 fn take_state(ctx: &Context, cell: &mut RunState, event: &mut Event) {
-    let pending = cell.actions.state_writes();
-    let keys = cell.actions.take_state_delta();
+    let pending = cell.lane.actions.state_writes();
+    let keys = cell.lane.actions.take_state_delta();
     if keys.is_none() && event.actions().state_delta().is_empty() && event.actions().state_ops().is_empty() {
         return;
     }

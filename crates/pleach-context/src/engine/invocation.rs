@@ -55,6 +55,11 @@ impl<'a> InvocationHandle<'a> {
         &self.0.setup.scheduler
     }
 
+    /// Calls `read` with the session's events. Locked meanwhile: `read` must not call back.
+    pub fn with_events<R>(self, read: impl FnOnce(&[Arc<Event>]) -> R) -> R {
+        read(&lock(&self.0.events))
+    }
+
     /// The events that are on their way to the store.
     #[must_use]
     pub fn queue(self) -> &'a EventQueue {

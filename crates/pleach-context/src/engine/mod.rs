@@ -13,6 +13,7 @@ mod caught;
 mod deliver;
 mod deltas;
 mod invocation;
+mod lane;
 mod outcome;
 mod parking;
 mod position;
@@ -30,6 +31,7 @@ use std::sync::Arc;
 use crate::{Context, InvocationContext};
 
 pub use background::asked_in_background;
+pub use lane::LaneSetup;
 pub use parking::WaitReason;
 pub use position::{GraphNames, GraphPosition};
 pub use run_state::OutputSource;
@@ -49,7 +51,7 @@ pub use crate::work_gate::WorkGate;
 
 pub(crate) use deliver::Sending;
 pub(crate) use parking::InFlightCall;
-pub(crate) use run_state::{Output, RunState, output_twice};
+pub(crate) use run_state::{Lane, Output, RunState, output_twice};
 pub(crate) use tree::{MAX_DEPTH, too_deep};
 
 /// Gives the engine's handle of what node code sees.

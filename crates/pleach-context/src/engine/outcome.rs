@@ -17,7 +17,13 @@ impl RunHandle<'_> {
             Output::Pending(value) => NodeInput::json(value),
             Output::Stored(output) => output,
         };
-        NodeEnd::of_body(NodeResult { output, route: cell.route.take(), branch: cell.branch.clone() }, wait_for_output)
+        let result = NodeResult {
+            output,
+            route: cell.route.take(),
+            branch: cell.lane.branch.clone(),
+            transfer_to_agent: cell.transfer_to_agent.take(),
+        };
+        NodeEnd::of_body(result, wait_for_output)
     }
 
     /// Adds questions that this run waits for.

@@ -35,11 +35,10 @@ pub(crate) struct RunState {
     pub(crate) route: Option<Route>,
     /// No event carries the route yet.
     pub(crate) route_pending: bool,
+    /// The agent that the run's last event transfers to.
+    pub(crate) transfer_to_agent: Option<SmolStr>,
     pub(crate) interrupts: Interrupts,
-    pub(crate) actions: EventActions,
-    pub(crate) branch: Option<Branch>,
-    pub(crate) isolation_scope: Option<Arc<str>>,
-    pub(crate) author: Option<SmolStr>,
+    pub(crate) lane: Lane,
     pub(crate) error: Option<Box<ChildFailure>>,
     /// The last event of the run or of a run below it; `None` before the first.
     pub(crate) last_event: Option<Ticket>,
@@ -54,11 +53,23 @@ pub(crate) struct RunState {
     pub(crate) children: Option<Box<HashMap<SmolStr, u32>>>,
     /// Background children that the run has not taken yet; `None` when it takes none.
     pub(crate) background: Option<Vec<BackgroundChild>>,
-    pub(crate) tool: Option<Box<ToolPart>>,
     /// The failures of children that the body has got.
     pub(crate) failures: Option<Box<Failures>>,
     /// This attempt, or a run below it that did not complete, has gone past failures, and no error event ends that yet.
     pub(crate) has_caught: bool,
+}
+
+/// What a call within a run has for itself; the body of the run is the first one.
+#[derive(Debug, Default)]
+pub(crate) struct Lane {
+    /// What rides on the next event.
+    pub(crate) actions: EventActions,
+    pub(crate) branch: Option<Branch>,
+    pub(crate) isolation_scope: Option<Arc<str>>,
+    pub(crate) author: Option<SmolStr>,
+    pub(crate) tool: Option<Box<ToolPart>>,
+    /// The call is over: what it changes now would be lost.
+    pub(crate) ended: bool,
 }
 
 /// The ids of the questions that a run waits for, in the order in which they were asked, each once.
@@ -186,7 +197,12 @@ pub(crate) struct ToolPart {
 impl RunState {
     /// Whether what a tool asks for rides on events.
     pub(crate) fn sends_requests(&self) -> bool {
-        self.tool.as_ref().is_none_or(|tool| !tool.keeps_requests)
+        self.lane.tool.as_ref().is_none_or(|tool| !tool.keeps_requests)
+    }
+
+    /// Whether changes on the context come too late for any event.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.parking.ended || self.lane.ended
     }
 }
 

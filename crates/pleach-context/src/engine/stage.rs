@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use pleach_core::{Branch, Event, OutputFor};
 use serde_json::Value;
+use smol_str::SmolStr;
 
 use super::deltas::{has_changes, take_deltas};
 use super::{Engine as _, Output, OutputSource, RunHandle, RunState, asked_in_background, output_twice};
@@ -69,7 +70,7 @@ impl RunHandle<'_> {
             return Err(asked_in_background());
         }
         let mut cell = self.0.cell();
-        if cell.parking.ended {
+        if cell.has_ended() {
             return Err(self.0.has_ended());
         }
         self.0.record_caught_failures(&mut cell);
@@ -96,6 +97,7 @@ impl RunHandle<'_> {
         cell.sent = true;
         if !event.is_partial() {
             take_deltas(self.0, &mut cell, &mut event);
+            cell.transfer_to_agent = event.actions().transfer_to_agent().map(SmolStr::new);
         }
         if event.node_info().message_as_output() == Some(true) {
             cell.delegated = true;
@@ -203,18 +205,18 @@ impl Context {
         event.set_invocation_id(self.invocation().invocation_id().clone());
         event.set_path(self.node_path().clone());
         match event.branch() {
-            None => event.set_branch(cell.branch.clone()),
+            None => event.set_branch(cell.lane.branch.clone()),
             Some(branch) if branch.as_str().is_empty() => {
-                cell.branch = None;
+                cell.lane.branch = None;
                 event.set_branch(None);
             }
-            Some(branch) => cell.branch = Some(branch.clone()),
+            Some(branch) => cell.lane.branch = Some(branch.clone()),
         }
         if event.output().is_some() {
             self.address_output(cell, event);
         }
-        if event.isolation_scope().is_none() && cell.isolation_scope.is_some() {
-            event.set_isolation_scope(cell.isolation_scope.clone());
+        if event.isolation_scope().is_none() && cell.lane.isolation_scope.is_some() {
+            event.set_isolation_scope(cell.lane.isolation_scope.clone());
         }
     }
 
@@ -227,7 +229,7 @@ impl Context {
         event.set_output_for(OutputFor::Paths(own.chain(ancestors.iter()).cloned().collect()));
         if self.inner.is_delegate
             && event.function_responses().next().is_none()
-            && let Some(branch) = self.delegator_branch(cell.branch.as_ref())
+            && let Some(branch) = self.delegator_branch(cell.lane.branch.as_ref())
         {
             event.set_branch(branch);
         }

@@ -17,32 +17,41 @@ pub struct ToolRequests {
 impl RunHandle<'_> {
     /// Makes this the context of a tool call.
     pub fn set_function_call_id(self, id: impl Into<String>) {
-        self.0.cell().tool.get_or_insert_default().function_call_id = Some(id.into());
+        self.0.cell().lane.tool.get_or_insert_default().function_call_id = Some(id.into());
     }
 
     /// Sets the client's answer to a request for confirmation.
     pub fn set_tool_confirmation(self, confirmation: ToolConfirmation) {
-        self.0.cell().tool.get_or_insert_default().confirmation = Some(confirmation);
+        self.0.cell().lane.tool.get_or_insert_default().confirmation = Some(confirmation);
     }
 
     /// Makes this the context of a tool call whose requests are kept for [`take_tool_requests`](Self::take_tool_requests)
     /// and ride on no event.
     pub fn begin_tool_call(self, id: impl Into<String>) {
         self.0.engine().set_function_call_id(id);
-        self.0.cell().tool.get_or_insert_default().keeps_requests = true;
+        self.0.cell().lane.tool.get_or_insert_default().keeps_requests = true;
     }
 
-    /// What the tool asked for in this call; it is asked for no more.
+    /// Marks the response of an agent's call, which waits for its confirmation, as final.
+    // L114
+    pub fn skip_summarization_of_gate(self) {
+        let mut cell = self.0.cell();
+        if cell.sends_requests() {
+            cell.lane.actions.set_skip_summarization(Some(true));
+        }
+    }
+
+    /// Takes what the tool asked for in this call; nothing in a call whose requests ride on an event.
     #[must_use]
     pub fn take_tool_requests(self) -> ToolRequests {
         let Some(id) = self.0.function_call_id() else { return ToolRequests::default() };
         let mut cell = self.0.cell();
-        if cell.actions.is_empty() {
+        if cell.lane.actions.is_empty() || cell.sends_requests() {
             return ToolRequests::default();
         }
         ToolRequests {
-            confirmation: cell.actions.requested_tool_confirmations_mut().remove(&id),
-            credential: cell.actions.requested_auth_configs_mut().remove(&id),
+            confirmation: cell.lane.actions.requested_tool_confirmations_mut().remove(&id),
+            credential: cell.lane.actions.requested_auth_configs_mut().remove(&id),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use pleach_core::{Branch, Map, NodePath};
 use smol_str::SmolStr;
 
-use super::{GraphNames, GraphPosition, RunHandle, RunState};
+use super::{GraphNames, GraphPosition, Lane, RunHandle, RunState};
 use crate::contract::ContextInner;
 use crate::{Context, InvocationContext, NodeError, NodeKind, NodeSpec};
 
@@ -66,6 +66,7 @@ impl Context {
                 earlier_children: None,
                 cell: Mutex::default(),
             }),
+            lane: None,
         }
     }
 }
@@ -77,10 +78,11 @@ impl<'a> RunHandle<'a> {
     pub fn child(self, spec: &NodeSpec, name: &SmolStr, setup: ChildSetup) -> Context {
         let parent = &*self.0.inner;
         let is_workflow = spec.kind == NodeKind::Workflow;
+        let is_agent = spec.kind == NodeKind::Agent;
         // An author that the caller has set counts for what it starts, too.
-        let inherited = || self.0.cell().author.clone().or_else(|| parent.child_author.clone());
-        let child_author = if is_workflow { Some(name.clone()) } else { inherited() };
-        let isolation_scope = setup.isolation_scope.or_else(|| self.0.cell().isolation_scope.clone());
+        let inherited = || self.0.cell().lane.author.clone().or_else(|| parent.child_author.clone());
+        let child_author = if is_workflow || is_agent { Some(name.clone()) } else { inherited() };
+        let isolation_scope = setup.isolation_scope.or_else(|| self.0.cell().lane.isolation_scope.clone());
         let explicit = setup.output_for.is_some() && parent.kind != NodeKind::Workflow;
         let is_delegate = explicit || (setup.output_for.is_some() && parent.is_delegate);
         Context {
@@ -104,8 +106,12 @@ impl<'a> RunHandle<'a> {
                 output_for: setup.output_for,
                 is_delegate,
                 earlier_children: None,
-                cell: Mutex::new(RunState { branch: setup.branch, isolation_scope, ..RunState::default() }),
+                cell: Mutex::new(RunState {
+                    lane: Lane { branch: setup.branch, isolation_scope, ..Lane::default() },
+                    ..RunState::default()
+                }),
             }),
+            lane: None,
         }
     }
 
@@ -139,8 +145,13 @@ impl<'a> RunHandle<'a> {
                 output_for: this.output_for.clone(),
                 is_delegate: this.is_delegate,
                 earlier_children: children.clone(),
-                cell: Mutex::new(RunState { branch, isolation_scope, children, ..RunState::default() }),
+                cell: Mutex::new(RunState {
+                    lane: Lane { branch, isolation_scope, ..Lane::default() },
+                    children,
+                    ..RunState::default()
+                }),
             }),
+            lane: None,
         }
     }
 

@@ -23,6 +23,8 @@ pub enum NodeKind {
     Join,
     /// Runs other nodes and decides about each of them on resume. ADK: `Workflow`.
     Workflow,
+    /// Decides from its own events what it does next, also on a resume. ADK: `BaseAgent`.
+    Agent,
 }
 
 /// What a node reads its input as, for those who take a message apart before the node gets it.

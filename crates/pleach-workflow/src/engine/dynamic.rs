@@ -8,10 +8,12 @@ use pleach_context::engine::{
 };
 use pleach_context::{ChildFailure, Context, History, Node, NodeError, NodeInput, NodeKind, NodeSpec, RunOptions};
 use pleach_core::{BoxFuture, Branch, Event, NodePath};
+use smol_str::SmolStr;
 
 use super::input::conform;
 use super::replay::{Decision, ReplayRules, ReplayState, decide};
 use super::single_flight::SingleFlight;
+use super::transfer::Transfers;
 use super::{NodeRun, RunSetup};
 
 /// Runs the root node of an invocation and the dynamic children of its nodes. One per invocation.
@@ -27,7 +29,8 @@ impl Engine {
         Self::default()
     }
 
-    /// Runs the root node, or answers it from history when the invocation resumes.
+    /// Runs the root node, or answers it from history when the invocation resumes. `entry` names the sub-agents, each one of the
+    /// agent before, that lead from a root agent to the agent that runs instead.
     ///
     /// # Errors
     /// The failure of the root node; its error event has been sent.
@@ -35,7 +38,7 @@ impl Engine {
     /// # Cancel safety
     /// Dropping the future cancels every run.
     // R1001, R1015
-    pub async fn run_root(&self, root: &Context, node: &dyn Node, input: NodeInput) -> RunResult {
+    pub async fn run_root(&self, root: &Context, node: &dyn Node, entry: &[SmolStr], input: NodeInput) -> RunResult {
         let spec = node.spec();
         // An invalid input is the caller's error; the root has no calling node, so no event records it (R305).
         let input =
@@ -45,8 +48,10 @@ impl Engine {
             fits(node, root.node_path(), &path, &history)
                 .map_err(|error| ChildFailure { error, path: path.clone() })?;
         }
-        let setup = RunSetup { path, ..RunSetup::default() };
-        let end = run(root, node, input, setup).await?;
+        let end = match node.agent() {
+            Some(_) => Box::pin(Transfers::entering(root, node, entry).enter(input)).await?,
+            None => run_one(root, node, input, RunSetup { path, ..RunSetup::default() }).await?,
+        };
         if !end.is_done() && root.invocation().is_resumable() && root.invocation().engine().queue().has_notes() {
             // No other event follows that could carry the pending notes.
             let mut event = Event::from_author(&*spec.name);
@@ -70,8 +75,16 @@ fn fits(node: &dyn Node, root: &NodePath, path: &NodePath, history: &History) ->
     node.fits(path, history)
 }
 
+/// Runs one node outside a graph, or answers it from history, and then the agents that it transfers to.
+async fn run(parent: &Context, node: &dyn Node, input: NodeInput, setup: RunSetup) -> RunResult {
+    if node.agent().is_none() {
+        return run_one(parent, node, input, setup).await;
+    }
+    Box::pin(Transfers::from(parent, node).run(input, setup)).await
+}
+
 /// Runs one node outside a graph, or answers it from history.
-async fn run(parent: &Context, node: &dyn Node, input: NodeInput, mut setup: RunSetup) -> RunResult {
+pub(super) async fn run_one(parent: &Context, node: &dyn Node, input: NodeInput, mut setup: RunSetup) -> RunResult {
     let spec = node.spec();
     let background = setup.background;
     // The caller may take the first of several children, so replayed children resolve in their original order (R1020).

@@ -10,6 +10,7 @@ mod run_set;
 mod single_flight;
 mod span;
 mod stack;
+mod transfer;
 
 pub use dynamic::Engine;
 

@@ -7,6 +7,7 @@ use pleach_context::engine::{NodeEnd, NodeResult, RunRecord};
 use pleach_context::{Node, NodeError, NodeInput, NodeKind, NodeSpec, json_or_text};
 use pleach_core::Map;
 use serde_json::Value;
+use smol_str::SmolStr;
 
 /// What a resume does with a run.
 #[derive(Debug)]
@@ -111,7 +112,8 @@ pub(crate) fn decide(
         ReplayState::Completed => recorded_output(node, record)?,
     };
     let route = record.result_route(rules.rerun_on_resume).cloned();
-    Ok(Decision::Replay(NodeEnd::Done(NodeResult { output, route, branch: record.branch.clone() })))
+    let transfer_to_agent = record.transfer_to_agent().filter(|_| node.agent().is_some()).map(SmolStr::new);
+    Ok(Decision::Replay(NodeEnd::Done(NodeResult { output, route, branch: record.branch.clone(), transfer_to_agent })))
 }
 
 /// Returns the answers of a run, as its context exposes them.

@@ -1,12 +1,14 @@
 //! Tools: made from handlers, and as nodes of a graph.
 
 mod arguments;
+mod call;
 mod function;
 mod handler;
 mod node;
 mod params;
 
+pub use call::{Callback, Called, ToolCall, ToolCallbacks, confirmation_gate};
 pub use function::{FunctionTool, tool};
 pub use handler::{ToolHandler, ToolReply};
-pub use node::{ToolNode, confirmation_gate};
+pub use node::ToolNode;
 pub use params::{Args, ToolParam, ToolParams, Unbound};

@@ -387,7 +387,7 @@ impl<'a> Orchestration<'a> {
     }
 
     fn complete(&mut self, schedule: &mut Schedule, node: usize, run: &EndedRun, result: NodeResult, needs_echo: bool) {
-        let NodeResult { output, route, branch } = result;
+        let NodeResult { output, route, branch, .. } = result;
         let ran = matches!(run, EndedRun::Executed(_));
         self.note_completed(run);
         // Records an output that no other event records, such as the answer to a child's question.

@@ -174,13 +174,13 @@ impl<'a> State<'a> {
     pub fn apply(&self, key: &str, op: StateOp) -> Result<(), NodeError> {
         self.check_ops(key, std::slice::from_ref(&op))?;
         let mut cell = self.ctx.cell();
-        if cell.parking.ended {
+        if cell.has_ended() {
             return Err(self.ctx.has_ended());
         }
         let mut state = self.ctx.invocation().session_state();
-        let delta = delta_of(&mut cell.actions, &mut state);
+        let delta = delta_of(&mut cell.lane.actions, &mut state);
         state.apply(key, op, delta).map_err(|error| misfit(key, &error))?;
-        cell.actions.state_delta_mut().insert(key.to_owned(), Value::Null);
+        cell.lane.actions.state_delta_mut().insert(key.to_owned(), Value::Null);
         Ok(())
     }
 
@@ -226,7 +226,7 @@ impl<'a> State<'a> {
     /// # Errors
     /// A `RuntimeError` when the run has ended, a `ValidationError` for an operation that does not fit.
     pub(crate) fn change(&self, cell: &mut RunState, values: Map, ops: StateOps) -> Result<(), NodeError> {
-        if cell.parking.ended {
+        if cell.has_ended() {
             return Err(self.ctx.has_ended());
         }
         let mut state = self.ctx.invocation().session_state();
@@ -235,14 +235,14 @@ impl<'a> State<'a> {
             StateOp::apply_all(ops, before).map_err(|error| misfit(key, &error))?;
         }
         for (key, value) in values {
-            put(&mut cell.actions, &mut state, key, value);
+            put(&mut cell.lane.actions, &mut state, key, value);
         }
         for (key, ops) in ops {
-            let delta = delta_of(&mut cell.actions, &mut state);
+            let delta = delta_of(&mut cell.lane.actions, &mut state);
             for op in ops {
                 state.apply(&key, op, delta).map_err(|error| misfit(&key, &error))?;
             }
-            cell.actions.state_delta_mut().insert(key, Value::Null);
+            cell.lane.actions.state_delta_mut().insert(key, Value::Null);
         }
         Ok(())
     }
@@ -292,15 +292,15 @@ impl<'a> State<'a> {
     /// Whether this run has written anything that is not stored yet.
     #[must_use]
     pub fn has_delta(&self) -> bool {
-        !self.ctx.cell().actions.state_delta().is_empty()
+        !self.ctx.cell().lane.actions.state_delta().is_empty()
     }
 
     fn write(&self, key: String, value: Value) -> Result<(), NodeError> {
         let mut cell = self.ctx.cell();
-        if cell.parking.ended {
+        if cell.has_ended() {
             return Err(self.ctx.has_ended());
         }
-        put(&mut cell.actions, &mut self.ctx.invocation().session_state(), key, value);
+        put(&mut cell.lane.actions, &mut self.ctx.invocation().session_state(), key, value);
         Ok(())
     }
 }
@@ -325,7 +325,7 @@ impl Context {
 }
 
 /// The number of the delta that is pending, which gets one with its first write.
-fn delta_of(actions: &mut EventActions, state: &mut SessionState) -> u64 {
+pub(crate) fn delta_of(actions: &mut EventActions, state: &mut SessionState) -> u64 {
     if actions.state_writes() == 0 {
         actions.set_state_writes(state.next_delta());
     }

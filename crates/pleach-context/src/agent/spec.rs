@@ -1,0 +1,133 @@
+//! [`AgentSpec`]: an agent's place in its tree.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock, Weak};
+
+use pleach_model::Model;
+use smol_str::SmolStr;
+
+use super::Instruction;
+use crate::Node;
+
+/// How an agent takes part in a conversation. ADK: `LlmAgent.mode`
+// L180
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AgentMode {
+    /// It converses with the user, and may transfer to other agents.
+    Chat,
+    /// It works on a task, over several turns of the user if need be, until it calls `finish_task`.
+    Task,
+    /// It answers its input once, and sees nothing else of the session.
+    SingleTurn,
+}
+
+/// What the runtime knows of an agent: its declaration, and its place in the tree of agents.
+#[non_exhaustive]
+pub struct AgentSpec {
+    /// The agent's name.
+    pub name: SmolStr,
+    /// What the agent is for; other agents read it.
+    pub description: String,
+    /// The mode that the agent declares; see [`mode_below`](Self::mode_below).
+    pub mode: Option<AgentMode>,
+    /// The agents that this agent is the parent of.
+    pub sub_agents: Vec<Arc<dyn Node>>,
+    /// Whether a model decides what the agent does, so that it can transfer to others.
+    pub is_llm: bool,
+    /// Whether the agent may not transfer to its parent.
+    pub disallow_transfer_to_parent: bool,
+    /// Whether the agent may not transfer to its siblings.
+    pub disallow_transfer_to_peers: bool,
+    /// The agent's own model. Agents below that have none use it.
+    pub model: Option<Arc<dyn Model>>,
+    /// The instruction for all agents of a tree; only the root's counts.
+    pub global_instruction: Option<Instruction>,
+    parent: OnceLock<Weak<AgentSpec>>,
+}
+
+/// An agent is to become the sub-agent of a second parent.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "agent '{agent}' already is a sub-agent of '{parent}' and cannot also become one of '{second}': build another agent for it"
+)]
+pub struct SecondParent {
+    /// The agent's name.
+    pub agent: SmolStr,
+    /// The name of its parent.
+    pub parent: SmolStr,
+    /// The name of the other one.
+    pub second: SmolStr,
+}
+
+impl AgentSpec {
+    /// Returns the specification of an agent without sub-agents.
+    pub fn new(name: impl Into<SmolStr>) -> Self {
+        Self {
+            name: name.into(),
+            description: String::new(),
+            mode: None,
+            sub_agents: Vec::new(),
+            is_llm: false,
+            disallow_transfer_to_parent: false,
+            disallow_transfer_to_peers: false,
+            model: None,
+            global_instruction: None,
+            parent: OnceLock::new(),
+        }
+    }
+
+    /// Shares the specification, and makes its agent the parent of its sub-agents.
+    ///
+    /// # Errors
+    /// A sub-agent that has a parent already.
+    // L3
+    pub fn share(self) -> Result<Arc<Self>, SecondParent> {
+        let spec = Arc::new(self);
+        for sub in spec.sub_agents.iter().filter_map(|node| node.agent()) {
+            if sub.parent.set(Arc::downgrade(&spec)).is_err()
+                && let Some(parent) = sub.parent().filter(|parent| !Arc::ptr_eq(parent, &spec))
+            {
+                return Err(SecondParent {
+                    agent: sub.name.clone(),
+                    parent: parent.name.clone(),
+                    second: spec.name.clone(),
+                });
+            }
+        }
+        Ok(spec)
+    }
+
+    /// Returns the agent that this one is a sub-agent of, as long as that one lives.
+    pub fn parent(&self) -> Option<Arc<Self>> {
+        self.parent.get()?.upgrade()
+    }
+
+    /// Returns the mode of a run of the agent. An agent without a declared mode converses where it is the root of a Runner, has
+    /// a parent or has sub-agents, and else answers once.
+    // L6, L180
+    pub fn mode_below(&self, is_root: bool) -> AgentMode {
+        let converses = || is_root || self.parent.get().is_some() || !self.sub_agents.is_empty();
+        self.mode.unwrap_or_else(|| if converses() { AgentMode::Chat } else { AgentMode::SingleTurn })
+    }
+
+    /// Returns whether other agents run this one by a call, so that none transfers to it.
+    pub fn is_delegated(&self) -> bool {
+        matches!(self.mode, Some(AgentMode::Task | AgentMode::SingleTurn))
+    }
+
+    /// Returns the sub-agent of this name.
+    pub fn sub_agent(&self, name: &str) -> Option<&Arc<dyn Node>> {
+        self.sub_agents.iter().find(|node| node.agent().is_some_and(|sub| sub.name == name))
+    }
+}
+
+impl fmt::Debug for AgentSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let subs: Vec<_> = self.sub_agents.iter().map(|node| &node.spec().name).collect();
+        f.debug_struct("AgentSpec")
+            .field("name", &self.name)
+            .field("mode", &self.mode)
+            .field("sub_agents", &subs)
+            .finish_non_exhaustive()
+    }
+}

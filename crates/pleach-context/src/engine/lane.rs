@@ -1,0 +1,108 @@
+//! Lanes: several calls within one run, each with its own actions, author, branch and tool call.
+// L100
+
+use std::ops::{Deref, DerefMut};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pleach_core::Branch;
+use smol_str::SmolStr;
+
+use super::{Lane, RunHandle, RunState};
+use crate::Context;
+
+/// The state of a run, as one of its calls sees it: with its own lane in the place of the body's.
+pub(crate) struct Cell<'a> {
+    run: MutexGuard<'a, RunState>,
+    call: Option<MutexGuard<'a, Lane>>,
+}
+
+impl Cell<'_> {
+    fn swap(&mut self) {
+        if let Some(lane) = &mut self.call {
+            std::mem::swap(&mut self.run.lane, lane);
+        }
+    }
+}
+
+impl Deref for Cell<'_> {
+    type Target = RunState;
+
+    fn deref(&self) -> &RunState {
+        &self.run
+    }
+}
+
+impl DerefMut for Cell<'_> {
+    fn deref_mut(&mut self) -> &mut RunState {
+        &mut self.run
+    }
+}
+
+impl Drop for Cell<'_> {
+    fn drop(&mut self) {
+        self.swap();
+    }
+}
+
+impl Context {
+    /// Locks the state of the run. Lock order: the run, its lane, the session state.
+    pub(crate) fn cell(&self) -> Cell<'_> {
+        // No user code runs under these locks, so a panic cannot leave them half-changed.
+        let run = self.inner.cell.lock().unwrap_or_else(PoisonError::into_inner);
+        let call = self.lane.as_ref().map(|lane| lane.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut cell = Cell { run, call };
+        cell.swap();
+        cell
+    }
+}
+
+/// What a lane has that differs from the run.
+#[derive(Debug, Default)]
+pub struct LaneSetup {
+    /// The author of its events; `None` for the run's.
+    pub author: Option<SmolStr>,
+    /// The branch that it is on; `None` for the run's.
+    pub branch: Option<Branch>,
+}
+
+impl RunHandle<'_> {
+    /// Returns the context of a call within this run. Parking, the counters of children and questions are the run's; actions,
+    /// author, branch and the tool call are the lane's own, until [`merge_lane`](Self::merge_lane).
+    #[must_use]
+    pub fn lane(self, setup: LaneSetup) -> Context {
+        let cell = self.0.cell();
+        let lane = Lane {
+            branch: setup.branch.or_else(|| cell.lane.branch.clone()),
+            isolation_scope: cell.lane.isolation_scope.clone(),
+            author: setup.author.or_else(|| cell.lane.author.clone()),
+            ..Lane::default()
+        };
+        drop(cell);
+        Context { inner: Arc::clone(&self.0.inner), lane: Some(Arc::new(Mutex::new(lane))) }
+    }
+
+    /// Ends a lane of this run, and moves its pending actions to the run's next event. Of writes to one state key, those of the
+    /// lane that is merged last win.
+    // L108
+    pub fn merge_lane(self, lane: &Context) {
+        let mut actions = {
+            let mut cell = lane.cell();
+            cell.lane.ended = true;
+            std::mem::take(&mut cell.lane.actions)
+        };
+        if actions.is_empty() {
+            return;
+        }
+        let from = actions.state_writes();
+        let keys = actions.take_state_delta().unwrap_or_default();
+        let mut cell = self.0.cell();
+        if !keys.is_empty() {
+            let mut state = self.0.invocation().session_state();
+            let into = crate::context::delta_of(&mut cell.lane.actions, &mut state);
+            keys.keys().for_each(|key| state.adopt(key, from, into));
+            drop(state);
+            cell.lane.actions.state_delta_mut().extend(keys);
+        }
+        cell.lane.actions.merge(actions);
+    }
+}

@@ -1,0 +1,62 @@
+//! Which agent of a tree continues the conversation.
+// L142, L143
+
+use std::sync::Arc;
+
+use pleach_context::{AgentMode, AgentSpec, Node};
+use pleach_core::{Event, InvocationId};
+use pleach_session::{ABORTED, newest_effective_events};
+use smol_str::SmolStr;
+
+/// Returns the names of the agents, each a sub-agent of the one before, that lead from the root agent to the one that runs;
+/// empty for the root itself.
+///
+/// An invocation that has begun is continued by the agent that began it: what it did after that is replayed.
+pub(crate) fn agent_to_run(root: &dyn Node, events: &[Arc<Event>], invocation: &InvocationId) -> Vec<SmolStr> {
+    let Some(root) = root.agent().filter(|root| root.is_llm && root.mode != Some(AgentMode::Task)) else {
+        return Vec::new();
+    };
+    if root.sub_agents.is_empty() {
+        return Vec::new();
+    }
+    let earlier = newest_effective_events(events).filter(|event| event.invocation_id() != invocation);
+    for event in earlier.filter(|event| counts(event)) {
+        if let Some(target) = event.actions().transfer_to_agent()
+            && let Some(way) = way_to(root, target).filter(|way| can_return(root, way))
+        {
+            return way;
+        }
+        if event.author() == root.name {
+            return Vec::new();
+        }
+        if let Some(way) = way_to(root, event.author()).filter(|way| can_return(root, way)) {
+            return way;
+        }
+    }
+    Vec::new()
+}
+
+/// Returns whether an event shows which agent speaks with the user.
+fn counts(event: &Event) -> bool {
+    let actions = event.actions();
+    let is_error = event.error_code().is_some_and(|code| code == ABORTED || event.content().is_none());
+    !event.is_from_user() && !is_error && actions.agent_state().is_none() && actions.end_of_agent() != Some(true)
+}
+
+/// Returns the names on the way down to the first agent of this name.
+fn way_to(from: &AgentSpec, name: &str) -> Option<Vec<SmolStr>> {
+    from.sub_agents.iter().filter_map(|node| node.agent()).find_map(|sub| {
+        let below = if sub.name == name { Some(Vec::new()) } else { way_to(sub, name) };
+        below.map(|below| std::iter::once(sub.name.clone()).chain(below).collect())
+    })
+}
+
+/// Returns whether all agents on the way are asked by the user directly and can hand back to their parents.
+fn can_return(root: &Arc<AgentSpec>, way: &[SmolStr]) -> bool {
+    let mut agent = Arc::clone(root);
+    way.iter().all(|name| {
+        let Some(sub) = agent.sub_agent(name).and_then(|node| node.agent()).cloned() else { return false };
+        agent = sub;
+        agent.is_llm && !agent.disallow_transfer_to_parent && !agent.is_delegated()
+    })
+}

@@ -1,0 +1,150 @@
+//! Transfers between agents: which agent runs next, and where in the tree of runs.
+// R204, R708, L140, L141
+
+use pleach_context::engine::{ChildSetup, Engine as _, NodeEnd, NodeResult, RunResult};
+use pleach_context::{ChildFailure, Context, Node, NodeError, NodeInput};
+use smol_str::SmolStr;
+
+use super::RunSetup;
+use super::dynamic::run_one;
+
+/// The agents from the first one of a tree down to the one that runs.
+pub(super) struct Transfers<'a> {
+    agents: Vec<Place<'a>>,
+}
+
+/// An agent, and where its runs are.
+struct Place<'a> {
+    node: &'a dyn Node,
+    /// The context under which the agent runs.
+    above: Context,
+    /// The context of its last run, under which its sub-agents run.
+    own: Option<Context>,
+}
+
+/// What a transfer does.
+#[derive(Debug, PartialEq, Eq)]
+enum Step {
+    /// The agent runs a sub-agent of its own.
+    Down(SmolStr),
+    /// The parent runs again.
+    Up,
+    /// The parent runs another of its sub-agents.
+    Beside(SmolStr),
+}
+
+impl<'a> Transfers<'a> {
+    /// Begins with an agent that `above` runs.
+    pub(super) fn from(above: &Context, node: &'a dyn Node) -> Self {
+        Self { agents: vec![Place { node, above: above.clone(), own: None }] }
+    }
+
+    /// Begins with a sub-agent of the root agent, to which `entry` leads. Its path is that of a transfer from the root.
+    pub(super) fn entering(root: &Context, node: &'a dyn Node, entry: &[SmolStr]) -> Self {
+        let mut this = Self::from(root, node);
+        for name in entry {
+            let Some(sub) = this.last().node.agent().and_then(|spec| spec.sub_agent(name)) else { break };
+            let above = this.last().context();
+            this.agents.push(Place { node: &**sub, above, own: None });
+        }
+        this
+    }
+
+    fn last(&mut self) -> &mut Place<'a> {
+        self.agents.last_mut().unwrap_or_else(|| unreachable!("the first agent is never removed"))
+    }
+
+    /// Runs the last agent at its next path, and those that it transfers to.
+    pub(super) async fn enter(mut self, input: NodeInput) -> RunResult {
+        let setup = self.last().next_setup();
+        self.run(input, setup).await
+    }
+
+    /// Runs the last agent, and those that it transfers to.
+    pub(super) async fn run(mut self, input: NodeInput, mut setup: RunSetup) -> RunResult {
+        loop {
+            let place = self.last();
+            let own = place.context_of(&setup);
+            let end = run_one(&place.above, place.node, input.clone(), setup).await?;
+            place.own = Some(own.clone());
+            // The agents above may have ended before; those that run them end behind this one.
+            if let Some(last) = place.above.engine().last_event() {
+                self.agents.iter().for_each(|place| place.above.engine().note_event(last));
+            }
+            let NodeEnd::Done(NodeResult { transfer_to_agent: Some(target), .. }) = &end else { return Ok(end) };
+            let failed = |error| ChildFailure { error, path: own.node_path().clone() };
+            match self.step(target).map_err(failed)? {
+                Step::Down(name) => self.push(&name),
+                Step::Up => drop(self.agents.pop()),
+                Step::Beside(name) => {
+                    self.agents.pop();
+                    self.push(&name);
+                }
+            }
+            setup = self.last().next_setup();
+        }
+    }
+
+    fn push(&mut self, name: &str) {
+        let place = self.last();
+        let node = place.node;
+        if let Some(sub) = node.agent().and_then(|spec| spec.sub_agent(name)) {
+            let above = place.context();
+            self.agents.push(Place { node: &**sub, above, own: None });
+        }
+    }
+
+    /// Finds the target of a transfer of the last agent.
+    ///
+    /// # Errors
+    /// A `ValueError` for an agent that it cannot transfer to.
+    fn step(&self, target: &str) -> Result<Step, NodeError> {
+        let mut from_last = self.agents.iter().rev().filter_map(|place| place.node.agent());
+        let refused = |why: String| Err(NodeError::value(why));
+        let Some(own) = from_last.next() else { return refused(unknown(target)) };
+        if own.name == target {
+            return refused(format!("Agent '{target}' cannot transfer to itself."));
+        }
+        if own.sub_agent(target).is_some() {
+            return Ok(Step::Down(target.into()));
+        }
+        let Some(parent) = from_last.next().filter(|parent| parent.is_llm) else { return refused(unknown(target)) };
+        if parent.name == target {
+            return match own.disallow_transfer_to_parent {
+                false => Ok(Step::Up),
+                true => refused(format!("Agent '{}' may not transfer to its parent '{target}'.", own.name)),
+            };
+        }
+        match parent.sub_agent(target) {
+            Some(_) if own.disallow_transfer_to_peers => {
+                refused(format!("Agent '{}' may not transfer to its sibling '{target}'.", own.name))
+            }
+            Some(_) => Ok(Step::Beside(target.into())),
+            None => refused(unknown(target)),
+        }
+    }
+}
+
+fn unknown(target: &str) -> String {
+    format!("Transfer target agent '{target}' not found.")
+}
+
+impl Place<'_> {
+    /// Returns the setup of the agent's next run.
+    fn next_setup(&self) -> RunSetup {
+        let path = self.above.engine().next_child_path(&self.node.spec().name, None);
+        RunSetup { path, branch: self.above.branch(), ..RunSetup::default() }
+    }
+
+    /// Returns a context for what runs below the agent.
+    fn context_of(&self, setup: &RunSetup) -> Context {
+        let spec = self.node.spec();
+        let child = ChildSetup { path: setup.path.clone(), branch: setup.branch.clone(), ..ChildSetup::default() };
+        self.above.engine().child(spec, setup.name.as_ref().unwrap_or(&spec.name), child)
+    }
+
+    /// Returns the context of the agent's last run, or of one that it would have.
+    fn context(&self) -> Context {
+        self.own.clone().unwrap_or_else(|| self.context_of(&self.next_setup()))
+    }
+}

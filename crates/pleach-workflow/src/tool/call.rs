@@ -1,0 +1,196 @@
+//! [`ToolCall`]: what happens around every call of a tool, by an agent or as a node.
+// R852, L101–L103
+
+use std::fmt;
+use std::panic::AssertUnwindSafe;
+
+use futures_util::FutureExt as _;
+use pleach_context::engine::{Engine as _, PluginManager, ToolRequests};
+use pleach_context::{NodeError, Tool, ToolContext};
+use pleach_core::{BoxFuture, Map};
+use serde_json::{Value, json};
+
+use crate::approval::rejected;
+use crate::engine::panic_error;
+
+/// What a callback gives; `None` when there is no callback.
+pub type Callback<'a> = Option<BoxFuture<'a, Result<Option<Value>, NodeError>>>;
+
+/// The callbacks that an agent has around the calls of its tools. They run behind those of the plugins.
+pub trait ToolCallbacks: Send + Sync {
+    /// Before the call; a returned value is its result.
+    fn before_tool<'a>(&'a self, _tool: &'a dyn Tool, _args: &'a mut Map, _ctx: &'a ToolContext) -> Callback<'a> {
+        None
+    }
+
+    /// After the call; a returned value replaces its result.
+    fn after_tool<'a>(
+        &'a self,
+        _tool: &'a dyn Tool,
+        _args: &'a Map,
+        _ctx: &'a ToolContext,
+        _result: &'a Value,
+    ) -> Callback<'a> {
+        None
+    }
+
+    /// After a failure; a returned value is the result instead of it.
+    fn on_tool_error<'a>(
+        &'a self,
+        _tool: &'a dyn Tool,
+        _args: &'a Map,
+        _ctx: &'a ToolContext,
+        _error: &'a NodeError,
+    ) -> Callback<'a> {
+        None
+    }
+}
+
+impl ToolCallbacks for () {}
+
+/// What a call has led to.
+#[derive(Debug)]
+pub enum Called {
+    /// Its result; null is none.
+    Result(Value),
+    /// The tool needs an answer before it can give one. Only for a context that keeps what its tool asks for.
+    Asks(ToolRequests),
+}
+
+/// One call of a tool: the hooks of the plugins, the callbacks of the agent, the confirmation gate, the tool.
+pub struct ToolCall<'a> {
+    /// The tool.
+    pub tool: &'a dyn Tool,
+    /// The context of the call.
+    pub ctx: &'a ToolContext,
+    /// The callbacks of the agent.
+    pub callbacks: &'a dyn ToolCallbacks,
+}
+
+impl ToolCall<'_> {
+    /// Makes the call.
+    ///
+    /// # Errors
+    /// The failure of the tool, unless a hook gives a result for it; the failure of a hook.
+    ///
+    /// # Cancel safety
+    /// Dropping the future cancels the call.
+    pub async fn make(&self, args: &mut Map) -> Result<Called, NodeError> {
+        let result = match self.before(args).await? {
+            Some(answer) => answer,
+            None => match self.run(args).await? {
+                Called::Result(result) => result,
+                asks @ Called::Asks(_) => return Ok(asks),
+            },
+        };
+        self.after(args, result).await.map(Called::Result)
+    }
+
+    /// Asks the plugins and the callbacks for a result before the tool is called.
+    ///
+    /// # Errors
+    /// The failure of a hook.
+    pub async fn before(&self, args: &mut Map) -> Result<Option<Value>, NodeError> {
+        let Self { tool, ctx, callbacks } = *self;
+        match self.plugins().before_tool(tool, args, ctx).await? {
+            Some(answer) => Ok(Some(answer)),
+            None => answered(callbacks.before_tool(tool, args, ctx)).await,
+        }
+    }
+
+    /// Calls the tool behind its confirmation gate. A failure drops what the tool has asked for.
+    ///
+    /// # Errors
+    /// The failure of the tool, unless a hook gives a result for it.
+    pub async fn run(&self, args: &Map) -> Result<Called, NodeError> {
+        let called = AssertUnwindSafe(self.gated(args)).catch_unwind().await;
+        let called = called.unwrap_or_else(|panic| Err(panic_error("the tool", &*panic)));
+        let asked = self.ctx.engine().take_tool_requests();
+        match called {
+            Ok(_) if asked.confirmation.is_some() || asked.credential.is_some() => Ok(Called::Asks(asked)),
+            Ok(result) => Ok(Called::Result(result)),
+            Err(error) => self.on_error(args, &error).await?.map(Called::Result).ok_or(error),
+        }
+    }
+
+    /// Asks the plugins and the callbacks for a result in place of a failure.
+    ///
+    /// # Errors
+    /// The failure of a hook.
+    pub async fn on_error(&self, args: &Map, error: &NodeError) -> Result<Option<Value>, NodeError> {
+        let Self { tool, ctx, callbacks } = *self;
+        match self.plugins().on_tool_error(tool, args, ctx, error).await? {
+            Some(answer) => Ok(Some(answer)),
+            None => answered(callbacks.on_tool_error(tool, args, ctx, error)).await,
+        }
+    }
+
+    /// Asks the plugins and the callbacks for another result.
+    ///
+    /// # Errors
+    /// The failure of a hook.
+    pub async fn after(&self, args: &Map, result: Value) -> Result<Value, NodeError> {
+        let Self { tool, ctx, callbacks } = *self;
+        let other = match self.plugins().after_tool(tool, args, ctx, &result).await? {
+            Some(other) => Some(other),
+            None => answered(callbacks.after_tool(tool, args, ctx, &result)).await?,
+        };
+        Ok(other.unwrap_or(result))
+    }
+
+    async fn gated(&self, args: &Map) -> Result<Value, NodeError> {
+        match confirmation_gate(self.tool, args, self.ctx).await? {
+            Some(instead) => Ok(instead),
+            None => self.tool.run(args, self.ctx).await,
+        }
+    }
+
+    fn plugins(&self) -> &PluginManager {
+        &self.ctx.invocation().engine().services().plugins
+    }
+}
+
+impl fmt::Debug for ToolCall<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ToolCall").field("tool", &self.tool.name()).finish_non_exhaustive()
+    }
+}
+
+/// Waits for a callback. Null is no answer.
+async fn answered(callback: Callback<'_>) -> Result<Option<Value>, NodeError> {
+    match callback {
+        Some(callback) => Ok(callback.await?.filter(|value| !value.is_null())),
+        None => Ok(None),
+    }
+}
+
+/// Checks whether a person must confirm a call. Returns the call's result if the tool must not run, or `None` if it may.
+///
+/// A call that needs an answer requests one, as [`Context::request_confirmation`](pleach_context::Context::request_confirmation)
+/// does.
+///
+/// # Errors
+/// The error of the tool's own check; a `ValueError` outside a tool call.
+///
+/// # Cancel safety
+/// Dropping the future drops the tool's own check; nothing is asked then.
+///
+/// ADK: `apply_confirmation_gate`
+pub async fn confirmation_gate(tool: &dyn Tool, args: &Map, ctx: &ToolContext) -> Result<Option<Value>, NodeError> {
+    if !tool.check_require_confirmation(args, ctx).await? {
+        return Ok(None);
+    }
+    match ctx.tool_confirmation() {
+        Some(answer) if answer.confirmed => Ok(None),
+        Some(_) => Ok(Some(rejected())),
+        None => {
+            let hint = format!(
+                "Please approve or reject the tool call {}() by responding with a FunctionResponse with an expected ToolConfirmation payload.",
+                tool.name()
+            );
+            ctx.request_confirmation(hint, None)?;
+            ctx.engine().skip_summarization_of_gate();
+            Ok(Some(json!({"error": "This tool call requires confirmation, please approve or reject."})))
+        }
+    }
+}
