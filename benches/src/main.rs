@@ -17,6 +17,7 @@ mod isolate;
 mod measure;
 mod report;
 mod runs;
+mod schema;
 mod stores;
 mod workloads;
 

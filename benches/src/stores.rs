@@ -7,11 +7,9 @@ use pleach::{
     BoxError, InMemorySessionService, PostgresSessionService, SessionService, SqliteOptions, SqliteSessionService,
     Synchronous,
 };
-use pleach_testkit::schema::{self, Schema};
 use tempfile::TempDir;
 
-/// Why rows on Postgres are skipped without a server.
-const NO_SERVER: &str = "PLEACH_TEST_POSTGRES_URL names no server (`cargo xtask bench` starts one)";
+use crate::schema::{self, Schema};
 
 /// A kind of session service, by its name in parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +32,7 @@ impl Backend {
 
     /// Why it cannot be used here, if so.
     pub(crate) fn missing(self) -> Option<&'static str> {
-        (self == Self::Postgres && schema::server().is_none()).then_some(NO_SERVER)
+        (self == Self::Postgres && schema::server().is_none()).then_some(schema::NO_SERVER)
     }
 
     /// Opens an empty store with the backend's own default settings.
@@ -43,16 +41,16 @@ impl Backend {
     /// The file or the schema cannot be made or opened.
     pub(crate) async fn open(self) -> Result<Store, BoxError> {
         let (sessions, place): (Arc<dyn SessionService>, _) = match self {
-            Self::Memory => (Arc::new(InMemorySessionService::new()), Storage::Memory),
+            Self::Memory => (Arc::new(InMemorySessionService::new()), Place::Memory),
             Self::Sqlite => {
-                let place = Storage::Folder(tempfile::tempdir()?);
+                let place = Place::Folder(tempfile::tempdir()?);
                 (Arc::new(SqliteSessionService::open(place.file()).await?), place)
             }
             Self::Postgres => {
-                let schema = Schema::create(schema::server().ok_or(NO_SERVER)?).await?;
+                let schema = Schema::create().await?;
                 let sessions = PostgresSessionService::open(&schema.url()).await?;
                 schema.run(OTHER_SESSIONS).await?;
-                (Arc::new(sessions), Storage::Schema(schema))
+                (Arc::new(sessions), Place::Schema(schema))
             }
         };
         Ok(Store { backend: self, sessions, place })
@@ -72,11 +70,11 @@ const OTHER_SESSIONS: &str = "\
 pub(crate) struct Store {
     backend: Backend,
     pub(crate) sessions: Arc<dyn SessionService>,
-    pub(crate) place: Storage,
+    pub(crate) place: Place,
 }
 
 /// Where the data is. Dropped behind the service.
-pub(crate) enum Storage {
+pub(crate) enum Place {
     Memory,
     Folder(TempDir),
     Schema(Schema),
@@ -102,15 +100,15 @@ impl Store {
     /// The file cannot be opened.
     pub(crate) async fn unsynced(&self) -> Result<Arc<dyn SessionService>, BoxError> {
         match &self.place {
-            Storage::Folder(_) => {
+            Place::Folder(_) => {
                 let options = SqliteOptions::new().with_synchronous(Synchronous::Normal);
                 Ok(Arc::new(SqliteSessionService::open_with(self.place.file(), options).await?))
             }
-            Storage::Schema(schema) => {
+            Place::Schema(schema) => {
                 let url = format!("{}%20-csynchronous_commit%3Doff", schema.url());
                 Ok(Arc::new(PostgresSessionService::open(&url).await?))
             }
-            Storage::Memory => Ok(Arc::clone(&self.sessions)),
+            Place::Memory => Ok(Arc::clone(&self.sessions)),
         }
     }
 
@@ -120,13 +118,13 @@ impl Store {
     /// The server does not answer.
     pub(crate) async fn settle(&self) -> Result<(), BoxError> {
         match &self.place {
-            Storage::Schema(schema) => Ok(schema.run("ANALYZE sessions, events").await?),
-            Storage::Memory | Storage::Folder(_) => Ok(()),
+            Place::Schema(schema) => schema.run("ANALYZE sessions, events").await,
+            Place::Memory | Place::Folder(_) => Ok(()),
         }
     }
 }
 
-impl Storage {
+impl Place {
     /// The file of SQLite; `None` for the other stores.
     pub(crate) fn file(&self) -> PathBuf {
         match self {

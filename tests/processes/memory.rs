@@ -1,4 +1,4 @@
-//! Process memory cannot be shared by processes; tasks take their database.
+//! Process memory cannot be shared by processes; tasks take their place.
 
 use std::io;
 use std::sync::{Arc, Mutex};

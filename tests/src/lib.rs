@@ -9,4 +9,5 @@ pub mod dice;
 pub mod interop;
 pub mod normalise;
 pub mod scenario;
+pub mod schema;
 pub mod worker;

@@ -1,19 +1,27 @@
-//! What an LLM agent asks its model: the pure parts.
+//! Agents: nodes whose steps a model decides.
 //!
-//! Owns the template grammar of instructions ([`inject_session_state`]), the conversation that an agent sees
-//! ([`conversation`]), and the texts and declarations that agents add to a request ([`guidance`]). It runs no agent, calls
-//! no model and no tool, and does no I/O but what a [`TemplateSource`] does.
+//! Owns [`LlmAgent`], and the pure functions that make its requests: the template grammar of instructions
+//! ([`inject_session_state`]), the conversation that an agent sees ([`conversation`]), and the texts and declarations that
+//! agents add to a request ([`guidance`]). The engine runs agents like other nodes and stores their events.
 
 mod call_ids;
 mod contents;
 pub mod guidance;
 mod json_text;
+mod llm_agent;
 mod python;
+mod run;
 mod schema;
 mod template;
+mod tools;
 
 pub use call_ids::ensure_call_ids;
 pub use contents::{ConversationView, conversation, current_turn};
 pub use json_text::json_text;
+pub use llm_agent::callbacks::{
+    AfterModelCallback, AfterToolCallback, AgentCallback, BeforeModelCallback, BeforeToolCallback, ModelErrorCallback,
+    ToolErrorCallback,
+};
+pub use llm_agent::{IncludeContents, LlmAgent, LlmAgentBuilder};
 pub use schema::{OutputWrapper, json_in_text};
 pub use template::{TemplateError, TemplateSource, inject_session_state};

@@ -1,66 +1,50 @@
-//! [`FixedClock`]: a clock that a test sets.
+//! A fixed clock.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use pleach_core::{BoxFuture, Clock};
 
-/// A clock that advances only when the test or a sleep advances it. Its clones are one clock.
+/// A clock that a test sets: it advances only when the test or a sleep advances it.
 ///
-/// Sleeping completes at once and advances the clock by that duration, so that a test can read from it how long was slept.
-#[derive(Clone, Debug)]
+/// Sleeping completes at once and moves the clock on by that long, so that a retry's waits can be read off it.
+#[derive(Debug)]
 pub struct FixedClock {
-    now: Arc<Mutex<f64>>,
-    step: f64,
+    now: std::sync::Arc<Mutex<f64>>,
 }
 
 impl FixedClock {
     /// A clock that shows `seconds` since the epoch.
     pub fn at(seconds: f64) -> Self {
-        Self { now: Arc::new(Mutex::new(seconds)), step: 0.0 }
+        Self { now: std::sync::Arc::new(Mutex::new(seconds)) }
     }
 
-    /// A clock that shows `seconds` since the epoch when it is read first, and a second more with every further reading.
-    pub fn ticking(seconds: f64) -> Self {
-        Self { step: 1.0, ..Self::at(seconds) }
-    }
-
-    /// Advances the clock.
+    /// Moves the clock on.
     pub fn advance(&self, by: Duration) {
-        *self.lock() += by.as_secs_f64();
+        *lock(&self.now) += by.as_secs_f64();
     }
 
     /// Sets the clock to `seconds` since the epoch.
     pub fn set(&self, seconds: f64) {
-        *self.lock() = seconds;
-    }
-
-    fn lock(&self) -> MutexGuard<'_, f64> {
-        self.now.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Shows the first second of 2027-01-15, 08:00 UTC: 1,800,000,000.
-impl Default for FixedClock {
-    fn default() -> Self {
-        Self::at(1_800_000_000.0)
+        *lock(&self.now) = seconds;
     }
 }
 
 impl Clock for FixedClock {
     fn now(&self) -> f64 {
-        let mut now = self.lock();
-        let shown = *now;
-        *now += self.step;
-        shown
+        *lock(&self.now)
     }
 
     fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
-        let clock = self.clone();
+        let now = self.now.clone();
         Box::pin(async move {
-            clock.advance(duration);
-            // Other tasks must be polled, as they are while a real sleep waits.
+            *lock(&now) += duration.as_secs_f64();
+            // Others must get a turn, as they would while a real sleeper waits.
             tokio::task::yield_now().await;
         })
     }
+}
+
+fn lock(now: &Mutex<f64>) -> std::sync::MutexGuard<'_, f64> {
+    now.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -2,8 +2,10 @@
 
 #[cfg(feature = "inmemory")]
 pub use crate::RunnerExt;
+pub use crate::model::ScriptedModel;
 pub use crate::{
     Answers, Args, BuildError, Content, Context, DEFAULT, Dynamic, Event, Fail, FromState, FunctionNode, FunctionTool,
-    Input, Key, Message, NodeError, Output, Part, RequestInput, Result, ResultExt, Resume, RetryConfig, Routes,
-    RunError, RunEvent, Runner, START, SessionService, Shared, Tool, ToolContext, ToolNode, Workflow, connect, tool,
+    Input, Key, LlmAgent, Message, NodeError, Output, Part, RequestInput, Result, ResultExt, Resume, RetryConfig,
+    Routes, RunError, RunEvent, Runner, START, SessionService, Shared, Tool, ToolContext, ToolNode, Workflow, connect,
+    tool,
 };

@@ -23,4 +23,4 @@ mod value;
 mod world;
 
 pub use ordered::read;
-pub use play::{Played, Stored, play};
+pub use play::play;

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use self::sqlite::Grouping;
 use crate::measure::now;
-use crate::stores::{Storage, Store};
+use crate::stores::{Place, Store};
 
 /// One append as the driver gets it.
 pub(super) struct Append {
@@ -62,17 +62,17 @@ impl Limit {
     pub(super) async fn all(store: &Store, sessions: usize) -> Result<Vec<Self>, BoxError> {
         let sqlite = |variant, grouping| Self { variant, way: Way::Sqlite(grouping) };
         Ok(match &store.place {
-            Storage::Memory => Vec::new(),
-            Storage::Folder(_) if sessions == 1 => vec![
+            Place::Memory => Vec::new(),
+            Place::Folder(_) if sessions == 1 => vec![
                 // Hardly any waiting for SQLite's thread, which is what SQLite itself can do.
                 sqlite(",trip=20", Grouping { commits: 20, events: 1, in_rows: false }),
                 sqlite(",trip=1", Grouping { commits: 1, events: 1, in_rows: false }),
             ],
-            Storage::Folder(_) => vec![
+            Place::Folder(_) => vec![
                 sqlite(",commit=64", Grouping { commits: 1, events: 64, in_rows: false }),
                 sqlite(",commit=64,rows", Grouping { commits: 1, events: 64, in_rows: true }),
             ],
-            Storage::Schema(schema) => {
+            Place::Schema(schema) => {
                 let (variant, connections) = if sessions == 1 { (",conns=1", 1) } else { (",conns=16", 16) };
                 vec![Self { variant, way: Way::Postgres(postgres::Writers::open(schema, connections).await?) }]
             }
@@ -116,9 +116,9 @@ impl Reader {
     /// No connection.
     pub(super) async fn open(store: &Store) -> Result<Self, BoxError> {
         Ok(match &store.place {
-            Storage::Memory => Self::Memory,
-            Storage::Folder(_) => Self::Sqlite(sqlite::Reader::open(&store.place.file()).await?),
-            Storage::Schema(schema) => Self::Postgres(postgres::Reader::open(schema).await?),
+            Place::Memory => Self::Memory,
+            Place::Folder(_) => Self::Sqlite(sqlite::Reader::open(&store.place.file()).await?),
+            Place::Schema(schema) => Self::Postgres(postgres::Reader::open(schema).await?),
         })
     }
 

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use futures_util::future::try_join_all;
 use pleach::{BoxError, Event, SessionKey};
-use pleach_testkit::Schema;
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 
 use super::Append;
 use crate::measure::{micros, now};
+use crate::schema::Schema;
 
 const APPEND: &str = r#"
 WITH s AS (
@@ -82,7 +82,7 @@ pub(in super::super) struct Reader(PgConnection);
 
 impl Reader {
     pub(super) async fn open(schema: &Schema) -> Result<Self, BoxError> {
-        Ok(Self(schema.connect().await?))
+        schema.connect().await.map(Self)
     }
 
     pub(super) async fn events(&mut self, key: &SessionKey, limit: i64) -> sqlx::Result<Vec<PgRow>> {

@@ -3,29 +3,39 @@
 use std::sync::Arc;
 
 use pleach::prelude::*;
-use pleach::{InMemorySessionService, Node, Run, RunnerBuilder};
-use pleach_testkit::{FixedClock, SeqIds};
+use pleach::{BoxFuture, Clock, IdGen, InMemorySessionService, Node, Run, RunnerBuilder, Uuid};
+use pleach_testkit::SeqIds;
 
 /// What the Runners of several processes share: what is stored, and that no id is made twice.
 #[derive(Clone, Debug)]
 pub(crate) struct World {
     sessions: Arc<InMemorySessionService>,
-    ids: SeqIds,
+    ids: Arc<SeqIds>,
 }
 
 impl World {
     pub(crate) fn new() -> Self {
-        Self { sessions: Arc::new(InMemorySessionService::new()), ids: SeqIds::new() }
+        Self { sessions: Arc::new(InMemorySessionService::new()), ids: Arc::new(SeqIds::new()) }
     }
 
     /// A new process over the same store; sleeps end at once.
     pub(crate) fn builder(&self, root: impl Node) -> RunnerBuilder {
         let builder = Runner::builder("t").root(root).sessions(Arc::clone(&self.sessions));
-        builder.clock(FixedClock::default()).ids(self.ids.clone())
+        builder.clock(StillClock).ids(self.clone())
     }
 
     pub(crate) fn runner(&self, root: impl Node) -> Runner {
         self.builder(root).build().unwrap()
+    }
+}
+
+impl IdGen for World {
+    fn uuid(&self) -> Uuid {
+        self.ids.uuid()
+    }
+
+    fn uniform(&self) -> f64 {
+        self.ids.uniform()
     }
 }
 
@@ -39,5 +49,19 @@ pub(crate) async fn finish(mut run: Run) {
         if event.is_err() {
             break;
         }
+    }
+}
+
+/// A fixed time; every sleep ends after one poll of the executor.
+#[derive(Debug)]
+struct StillClock;
+
+impl Clock for StillClock {
+    fn now(&self) -> f64 {
+        1_800_000_000.0
+    }
+
+    fn sleep(&self, _: std::time::Duration) -> BoxFuture<'static, ()> {
+        Box::pin(tokio::task::yield_now())
     }
 }

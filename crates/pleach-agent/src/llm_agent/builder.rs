@@ -1,0 +1,325 @@
+//! [`LlmAgentBuilder`]: builds an agent.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pleach_context::{
+    AgentMode, AgentSpec, Instruction, Node, NodeError, NodeKind, NodeSpec, ReadonlyContext, RetryConfig, Schema, Tool,
+    Toolset,
+};
+use pleach_core::Content;
+use pleach_model::{GenerateConfig, Model};
+use pleach_workflow::{BuildError, Fault};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use smol_str::SmolStr;
+
+use super::callbacks::{
+    AfterModelCallback, AfterToolCallback, AgentCallback, BeforeModelCallback, BeforeToolCallback, Callbacks,
+    ModelErrorCallback, ToolErrorCallback,
+};
+use super::{IncludeContents, Inner, LlmAgent, ToolSource};
+
+/// Builds an [`LlmAgent`].
+#[must_use]
+pub struct LlmAgentBuilder {
+    agent: AgentSpec,
+    include_contents: Option<IncludeContents>,
+    instruction: Option<Instruction>,
+    static_instruction: Option<Content>,
+    config: GenerateConfig,
+    tools: Vec<ToolSource>,
+    input_schema: Option<Schema>,
+    output_schema: Option<Schema>,
+    output_key: Option<String>,
+    callbacks: Callbacks,
+    retry: Option<RetryConfig>,
+    timeout: Option<Duration>,
+}
+
+impl LlmAgentBuilder {
+    pub(super) fn new(name: impl Into<SmolStr>) -> Self {
+        let mut agent = AgentSpec::new(name);
+        agent.is_llm = true;
+        Self {
+            agent,
+            include_contents: None,
+            instruction: None,
+            static_instruction: None,
+            config: GenerateConfig::default(),
+            tools: Vec::new(),
+            input_schema: None,
+            output_schema: None,
+            output_key: None,
+            callbacks: Callbacks::default(),
+            retry: None,
+            timeout: None,
+        }
+    }
+
+    /// Sets what the agent is for. Other agents decide by it whether to transfer to this one.
+    pub fn description(mut self, description: impl Into<String>) -> Self {
+        self.agent.description = description.into();
+        self
+    }
+
+    /// Sets the model. An agent without one uses that of the nearest agent above it.
+    // L5
+    pub fn model(mut self, model: impl Model) -> Self {
+        self.agent.model = Some(Arc::new(model));
+        self
+    }
+
+    /// Sets the instruction: a text, in which `{key}` is replaced by the value of the session state; see
+    /// [`inject_session_state`](crate::inject_session_state).
+    pub fn instruction(mut self, instruction: impl Into<Instruction>) -> Self {
+        self.instruction = Some(instruction.into());
+        self
+    }
+
+    /// Sets a function that makes the instruction for each request. Its text is used as it is.
+    // L10
+    pub fn instruction_fn<F, R>(self, provider: F) -> Self
+    where
+        F: Fn(ReadonlyContext) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<String, NodeError>> + Send + 'static,
+    {
+        self.instruction(Instruction::provider(provider))
+    }
+
+    /// Sets the instruction that all agents of the tree get. Only that of the root agent counts.
+    pub fn global_instruction(mut self, instruction: impl Into<Instruction>) -> Self {
+        self.agent.global_instruction = Some(instruction.into());
+        self
+    }
+
+    /// Sets an instruction that never changes, so that a provider can cache it. The [`instruction`](Self::instruction) then
+    /// follows as a content of the user.
+    // L33
+    pub fn static_instruction(self, instruction: impl Into<String>) -> Self {
+        self.static_content(Content::user(instruction))
+    }
+
+    /// Sets an instruction that never changes and may have media. See [`static_instruction`](Self::static_instruction).
+    // L34
+    pub fn static_content(mut self, instruction: Content) -> Self {
+        self.static_instruction = Some(instruction);
+        self
+    }
+
+    /// Sets how the model generates.
+    pub fn generate_config(mut self, config: GenerateConfig) -> Self {
+        self.config = config;
+        self
+    }
+
+    /// Sets how the agent takes part in the conversation.
+    pub fn mode(mut self, mode: AgentMode) -> Self {
+        self.agent.mode = Some(mode);
+        self
+    }
+
+    /// Sets which part of the session the model gets.
+    pub fn include_contents(mut self, include: IncludeContents) -> Self {
+        self.include_contents = Some(include);
+        self
+    }
+
+    /// Adds a tool.
+    pub fn tool(mut self, tool: impl Tool) -> Self {
+        self.tools.push(ToolSource::Tool(Arc::new(tool)));
+        self
+    }
+
+    /// Adds tools.
+    pub fn tools<T: Tool>(mut self, tools: impl IntoIterator<Item = T>) -> Self {
+        self.tools.extend(tools.into_iter().map(|tool| ToolSource::Tool(Arc::new(tool))));
+        self
+    }
+
+    /// Adds a source of tools.
+    pub fn toolset(mut self, toolset: impl Toolset) -> Self {
+        self.tools.push(ToolSource::Set(Arc::new(toolset)));
+        self
+    }
+
+    /// Adds an agent below this one. The model can transfer to it; an agent with the mode
+    /// [`Task`](AgentMode::Task) or [`SingleTurn`](AgentMode::SingleTurn) is called like a tool instead.
+    pub fn sub_agent(mut self, agent: impl Node) -> Self {
+        self.agent.sub_agents.push(Arc::new(agent));
+        self
+    }
+
+    /// Sets whether the model may not transfer to the agent above.
+    pub fn disallow_transfer_to_parent(mut self, disallow: bool) -> Self {
+        self.agent.disallow_transfer_to_parent = disallow;
+        self
+    }
+
+    /// Sets whether the model may not transfer to the other agents of the same parent.
+    pub fn disallow_transfer_to_peers(mut self, disallow: bool) -> Self {
+        self.agent.disallow_transfer_to_peers = disallow;
+        self
+    }
+
+    /// Sets the type of the input, for runs as a node or a tool.
+    pub fn input_schema<T: DeserializeOwned + Serialize + JsonSchema + 'static>(self) -> Self {
+        self.input_json_schema(Schema::of::<T>())
+    }
+
+    /// Sets the shape of the input.
+    pub fn input_json_schema(mut self, schema: Schema) -> Self {
+        self.input_schema = Some(schema);
+        self
+    }
+
+    /// Demands an answer of this type.
+    // L26, L151
+    pub fn output_schema<T: DeserializeOwned + Serialize + JsonSchema + 'static>(self) -> Self {
+        self.output_json_schema(Schema::of::<T>())
+    }
+
+    /// Demands an answer of this shape.
+    pub fn output_json_schema(mut self, schema: Schema) -> Self {
+        self.output_schema = Some(schema);
+        self
+    }
+
+    /// Sets the state key that the answer is stored under.
+    // L150
+    pub fn output_key(mut self, key: impl Into<String>) -> Self {
+        self.output_key = Some(key.into());
+        self
+    }
+
+    /// Adds a callback before the agent runs; a content that it returns is the answer, and the agent does not run.
+    pub fn before_agent(mut self, callback: impl for<'a> AgentCallback<'a>) -> Self {
+        self.callbacks.before_agent.push(Arc::new(callback));
+        self
+    }
+
+    /// Adds a callback after the agent has run; a content that it returns is one more event.
+    pub fn after_agent(mut self, callback: impl for<'a> AgentCallback<'a>) -> Self {
+        self.callbacks.after_agent.push(Arc::new(callback));
+        self
+    }
+
+    /// Adds a callback before the model is called: it can change the request, and a response that it returns is used
+    /// instead of the model's.
+    pub fn before_model(mut self, callback: impl for<'a> BeforeModelCallback<'a>) -> Self {
+        self.callbacks.before_model.push(Arc::new(callback));
+        self
+    }
+
+    /// Adds a callback for each response and each fragment of the model; a response that it returns replaces it.
+    pub fn after_model(mut self, callback: impl for<'a> AfterModelCallback<'a>) -> Self {
+        self.callbacks.after_model.push(Arc::new(callback));
+        self
+    }
+
+    /// Adds a callback for failed calls of the model; a response that it returns is used instead.
+    pub fn on_model_error(mut self, callback: impl for<'a> ModelErrorCallback<'a>) -> Self {
+        self.callbacks.on_model_error.push(Arc::new(callback));
+        self
+    }
+
+    /// Adds a callback before a tool is called: it can change the arguments, and a value that it returns is the result.
+    pub fn before_tool(mut self, callback: impl for<'a> BeforeToolCallback<'a>) -> Self {
+        self.callbacks.before_tool.push(Arc::new(callback));
+        self
+    }
+
+    /// Adds a callback for the result of a tool; a value that it returns replaces it.
+    pub fn after_tool(mut self, callback: impl for<'a> AfterToolCallback<'a>) -> Self {
+        self.callbacks.after_tool.push(Arc::new(callback));
+        self
+    }
+
+    /// Adds a callback for the failure of a tool; a value that it returns is the result instead.
+    pub fn on_tool_error(mut self, callback: impl for<'a> ToolErrorCallback<'a>) -> Self {
+        self.callbacks.on_tool_error.push(Arc::new(callback));
+        self
+    }
+
+    /// Sets the retry policy of the agent as a node.
+    pub fn retry(mut self, policy: RetryConfig) -> Self {
+        self.retry = Some(policy);
+        self
+    }
+
+    /// Sets the time limit of one attempt of the agent as a node.
+    pub fn timeout(mut self, limit: Duration) -> Self {
+        self.timeout = Some(limit);
+        self
+    }
+
+    /// Builds the agent.
+    ///
+    /// # Errors
+    /// A name that is no identifier, settings that belong elsewhere, or a sub-agent that has a parent already.
+    // L2–L4
+    pub fn build(self) -> Result<LlmAgent, BuildError> {
+        let name = self.agent.name.clone();
+        let mut spec = NodeSpec::new(name.clone()).kind(NodeKind::Agent).rerun_on_resume(true);
+        let mut faults: Vec<Fault> =
+            spec.faults.iter().map(|fault| Fault::value(fault.rule, &*fault.message)).collect();
+        if name == "user" {
+            let message = "an agent cannot be named `user`: events of that author are the user's";
+            faults.push(Fault::value("invalid_name", message));
+        }
+        faults.extend(misplaced(&name, &self.config));
+        spec.description.clone_from(&self.agent.description);
+        spec.always_gives = true;
+        spec.retry = self.retry;
+        spec.timeout = self.timeout;
+        spec.input_schema = self.input_schema;
+        spec.output_schema.clone_from(&self.output_schema);
+        if !faults.is_empty() {
+            return Err(BuildError { name: name.to_string(), faults });
+        }
+        let agent = self.agent.share().map_err(|second| BuildError {
+            name: name.to_string(),
+            faults: vec![Fault::value("second_parent", second.to_string())],
+        })?;
+        Ok(LlmAgent(Arc::new(Inner {
+            spec,
+            agent,
+            include_contents: self.include_contents,
+            instruction: self.instruction,
+            static_instruction: self.static_instruction,
+            config: self.config,
+            tools: self.tools,
+            output_schema: self.output_schema,
+            output_key: self.output_key,
+            callbacks: self.callbacks,
+        })))
+    }
+}
+
+impl fmt::Debug for LlmAgentBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LlmAgentBuilder").field("agent", &self.agent).finish_non_exhaustive()
+    }
+}
+
+/// Settings of the model's configuration that the agent makes itself.
+// L4
+fn misplaced(name: &str, config: &GenerateConfig) -> Vec<Fault> {
+    let fault = |setting: &str, instead: &str| {
+        let message = format!("agent '{name}': `{setting}` in the generation config belongs to `{instead}`");
+        Fault::value("misplaced_setting", message)
+    };
+    let mut faults = Vec::new();
+    if config.tools.is_some() {
+        faults.push(fault("tools", "tool"));
+    }
+    if config.system_instruction.is_some() {
+        faults.push(fault("system_instruction", "instruction"));
+    }
+    if config.response_schema.is_some() {
+        faults.push(fault("response_schema", "output_schema"));
+    }
+    faults
+}

@@ -1,0 +1,110 @@
+//! [`LlmAgent`]: an agent whose steps a model decides.
+
+mod builder;
+pub(crate) mod callbacks;
+
+use std::fmt;
+use std::sync::Arc;
+
+use pleach_context::{
+    AgentSpec, Context, Flow, History, Instruction, Need, Node, NodeError, NodeInput, NodeSpec, Schema, Tool, Toolset,
+};
+use pleach_core::{BoxFuture, Content};
+use pleach_model::GenerateConfig;
+use smol_str::SmolStr;
+
+use crate::run::AgentRun;
+pub use builder::LlmAgentBuilder;
+use callbacks::Callbacks;
+
+/// Which part of the session an agent's model gets. ADK: `LlmAgent.include_contents`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IncludeContents {
+    /// The conversation as far as the agent sees it.
+    Default,
+    /// The current turn only.
+    None,
+}
+
+/// An agent: a model with an instruction, tools and other agents to hand over to. Cheap to clone: clones are the same agent.
+///
+/// It is a node: the root of a `Runner`, a node of a graph, a child of another node, or a sub-agent. Every response of its
+/// model and every batch of tool results is an event, so a run that was cut off continues behind its last event. A call
+/// that has its response is never made again.
+///
+/// ADK: `LlmAgent`
+#[derive(Clone)]
+pub struct LlmAgent(pub(crate) Arc<Inner>);
+
+/// The declaration of an agent.
+pub(crate) struct Inner {
+    pub(crate) spec: NodeSpec,
+    pub(crate) agent: Arc<AgentSpec>,
+    pub(crate) include_contents: Option<IncludeContents>,
+    pub(crate) instruction: Option<Instruction>,
+    pub(crate) static_instruction: Option<Content>,
+    pub(crate) config: GenerateConfig,
+    pub(crate) tools: Vec<ToolSource>,
+    pub(crate) output_schema: Option<Schema>,
+    pub(crate) output_key: Option<String>,
+    pub(crate) callbacks: Callbacks,
+}
+
+/// Where tools come from.
+pub(crate) enum ToolSource {
+    Tool(Arc<dyn Tool>),
+    Set(Arc<dyn Toolset>),
+}
+
+impl LlmAgent {
+    /// Returns a builder for an agent of this name.
+    pub fn builder(name: impl Into<SmolStr>) -> LlmAgentBuilder {
+        LlmAgentBuilder::new(name)
+    }
+
+    /// Returns the agent's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.0.agent.name
+    }
+}
+
+impl Node for LlmAgent {
+    fn spec(&self) -> &NodeSpec {
+        &self.0.spec
+    }
+
+    fn run<'a>(&'a self, ctx: Context, input: NodeInput) -> BoxFuture<'a, Result<Flow, NodeError>> {
+        Box::pin(async move { AgentRun::new(&self.0, &ctx, input).run().await })
+    }
+
+    fn spec_at(&self, path: &[&str]) -> Option<&NodeSpec> {
+        match path.split_first() {
+            None => Some(&self.0.spec),
+            Some((name, below)) => self.0.agent.sub_agents.iter().find(|sub| sub.spec().name == *name)?.spec_at(below),
+        }
+    }
+
+    fn fits(&self, _: &pleach_core::NodePath, _: &History) -> Result<(), NodeError> {
+        Ok(())
+    }
+
+    fn needs(&self, needs: &mut Vec<Need>) {
+        for source in &self.0.tools {
+            if let ToolSource::Tool(tool) = source {
+                tool.needs(needs);
+            }
+        }
+        self.0.agent.sub_agents.iter().for_each(|sub| sub.needs(needs));
+    }
+
+    fn agent(&self) -> Option<&Arc<AgentSpec>> {
+        Some(&self.0.agent)
+    }
+}
+
+impl fmt::Debug for LlmAgent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LlmAgent").field("agent", &self.0.agent).finish_non_exhaustive()
+    }
+}

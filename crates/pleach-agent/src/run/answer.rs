@@ -1,0 +1,72 @@
+//! What the agent's answer is stored as: the state under its output key, the output of its node.
+// L150–L154, L182
+
+use pleach_context::{AgentMode, NodeError, Schema};
+use pleach_core::Event;
+use serde_json::Value;
+
+use super::AgentRun;
+use crate::json_in_text;
+
+impl AgentRun<'_> {
+    /// Adds to a complete event of the agent what its text stores.
+    ///
+    /// # Errors
+    /// A `ValidationError` for an answer that does not fit the agent's schema; the event is not to be stored then.
+    pub(super) fn keep_answer(&mut self, event: &mut Event) -> Result<(), NodeError> {
+        if self.mode == AgentMode::Task || !has_text(event) {
+            return Ok(());
+        }
+        let text = event.text();
+        self.said.push_str(&text);
+        let is_answer = event.function_calls().next().is_none() && event.function_responses().next().is_none();
+        let is_output = is_answer && self.mode == AgentMode::SingleTurn;
+        let Some(schema) = &self.agent.output_schema else {
+            if let Some(key) = &self.agent.output_key {
+                event.actions_mut().set_state(key.clone(), self.said.clone());
+            }
+            if is_output {
+                event.set_output(Some(Value::from(text)));
+                event.set_message_as_output(Some(true));
+            }
+            return Ok(());
+        };
+        if !is_answer {
+            return Ok(());
+        }
+        let Some(value) = structured(schema, &text)? else { return Ok(()) };
+        if let Some(key) = &self.agent.output_key {
+            event.actions_mut().set_state(key.clone(), value.clone());
+        }
+        if is_output {
+            event.set_output(Some(value));
+        }
+        Ok(())
+    }
+}
+
+/// Reads an answer that has to fit a schema; `None` when it is blank.
+fn structured(schema: &Schema, text: &str) -> Result<Option<Value>, NodeError> {
+    let value = json_in_text(text).map_err(|error| {
+        NodeError::validation(format!(
+            "the model's answer is not JSON, as the output schema '{}' demands: {error}",
+            schema.name()
+        ))
+    })?;
+    let Some(value) = value else { return Ok(None) };
+    let mut value = schema.apply(&value)?;
+    without_nulls(&mut value);
+    Ok(Some(value))
+}
+
+fn without_nulls(value: &mut Value) {
+    if let Value::Object(fields) = value {
+        fields.retain(|_, value| !value.is_null());
+    }
+}
+
+/// Returns whether the event has a text that is not a thought.
+fn has_text(event: &Event) -> bool {
+    let parts = event.content().map(|content| content.parts()).unwrap_or_default();
+    parts.iter().any(|part| part.text.is_some() && !part.is_thought())
+}

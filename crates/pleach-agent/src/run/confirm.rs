@@ -1,0 +1,87 @@
+//! Requests for a confirmation or a credential that calls of tools have made.
+// L110, L115–L118
+
+use pleach_context::engine::{Engine as _, SentCredential, accept_credential, credential_question, sent_credential};
+use pleach_context::{NodeError, ToolContext};
+use pleach_core::{
+    AuthConfig, Content, Event, FunctionCall, Map, Part, REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, ToolConfirmation,
+};
+use pleach_model::CLIENT_CALL_ID_PREFIX;
+use serde_json::{Value, json};
+
+use super::AgentRun;
+use super::recorded::PendingCall;
+
+impl AgentRun<'_> {
+    /// Puts the answers that a call has waited for on its context.
+    ///
+    /// # Errors
+    /// An answer that is no confirmation or no credential.
+    pub(super) fn give_answers(&self, pending: &PendingCall, ctx: &ToolContext) -> Result<(), NodeError> {
+        if let Some(answer) = &pending.confirmation {
+            let confirmation = ToolConfirmation::from_response(answer).map_err(|_| {
+                let id = pending.call.id.as_deref().unwrap_or_default();
+                NodeError::validation(format!(
+                    "The answer to the request to confirm the call {id} is no tool confirmation."
+                ))
+                .with_hint("answer it with {\"confirmed\": true} or {\"confirmed\": false}")
+            })?;
+            ctx.engine().set_tool_confirmation(confirmation);
+        }
+        if let Some(id) = &pending.credential
+            && let Some(SentCredential::Answer(answer)) = sent_credential(self.ctx, id)
+            && let Some(config) = self.requested_config(id)
+        {
+            accept_credential(ctx, &config, &answer, id)?;
+        }
+        Ok(())
+    }
+
+    /// The config of the request for a credential with this id.
+    fn requested_config(&self, id: &str) -> Option<AuthConfig> {
+        self.ctx.invocation().engine().with_events(|events| {
+            events.iter().rev().filter(|event| !event.is_from_user()).find_map(|event| {
+                let call = event
+                    .function_calls()
+                    .find(|call| call.id.as_deref() == Some(id) && call.name.as_deref() == Some(REQUEST_CREDENTIAL))?;
+                call.args.as_ref()?.get("authConfig").cloned().map(AuthConfig::new)
+            })
+        })
+    }
+
+    /// Makes the event that asks to confirm calls.
+    // L115
+    pub(super) fn confirmation_event(&self, asked: &[(&FunctionCall, ToolConfirmation)]) -> Result<Event, NodeError> {
+        let ids = &self.ctx.invocation().engine().services().ids;
+        let mut long_running = Vec::new();
+        let mut parts = Vec::new();
+        for (call, confirmation) in asked {
+            let id = format!("{CLIENT_CALL_ID_PREFIX}{}", ids.uuid());
+            let original = json!({"id": call.id, "name": call.name, "args": call.args.clone().unwrap_or_default()});
+            let confirmation = pleach_core::to_camel(confirmation).map_err(|error| {
+                NodeError::validation(format!("a request for a confirmation has no JSON form: {error}"))
+            })?;
+            let args = Map::from_iter([
+                ("originalFunctionCall".to_owned(), original),
+                ("toolConfirmation".to_owned(), confirmation),
+            ]);
+            parts.push(Part::function_call(FunctionCall::new(id.clone(), REQUEST_CONFIRMATION, args)));
+            long_running.push(id);
+        }
+        Ok(Event::new().with_content(Content::new("model", parts)).with_long_running(long_running))
+    }
+
+    /// Makes the event that asks for a credential that a call needs.
+    // L118
+    pub(super) fn credential_event(&self, call: &str, config: &AuthConfig) -> Result<Event, NodeError> {
+        let id = format!("{CLIENT_CALL_ID_PREFIX}{}", self.ctx.invocation().engine().services().ids.uuid());
+        let mut event = credential_question(self.ctx, config, &id)?;
+        let mut content = event.content().cloned().unwrap_or_default();
+        content.role = Some("model".into());
+        for part in content.parts.iter_mut().flatten().filter_map(|part| part.function_call.as_mut()) {
+            part.args.get_or_insert_default().insert("functionCallId".to_owned(), Value::from(call));
+        }
+        event.set_content(Some(content));
+        Ok(event)
+    }
+}

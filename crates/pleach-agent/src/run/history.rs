@@ -1,0 +1,71 @@
+//! The part of the session that the model gets.
+// L40–L55, L181
+
+use std::sync::Arc;
+
+use pleach_context::engine::Engine as _;
+use pleach_context::{AgentMode, NodeError};
+use pleach_core::{Content, Event, Part};
+use pleach_model::SharedContent;
+
+use super::AgentRun;
+use crate::llm_agent::IncludeContents;
+use crate::{ConversationView, conversation, current_turn, json_text};
+
+fn text_of(value: &serde_json::Value) -> Result<String, NodeError> {
+    json_text(value).map_err(|error| NodeError::validation(format!("the agent's input has no JSON form: {error}")))
+}
+
+impl AgentRun<'_> {
+    /// Makes the event that shows an agent its input, where it sees nothing else.
+    pub(super) fn prepare_input(&mut self) -> Result<(), NodeError> {
+        if self.mode != AgentMode::SingleTurn || self.input.is_null() {
+            return Ok(());
+        }
+        let mut content = match self.input.content() {
+            Some(content) => content.clone(),
+            None => match self.input.to_value() {
+                serde_json::Value::String(text) => Content::user(text),
+                value => Content::new("user", [Part::text(text_of(&value)?)]),
+            },
+        };
+        content.role = Some("user".into());
+        let mut event = Event::from_author("user").with_content(content);
+        event.set_invocation_id(self.ctx.invocation().invocation_id().clone());
+        event.set_path(self.ctx.node_path().clone());
+        event.set_branch(self.ctx.branch());
+        event.set_isolation_scope(self.ctx.isolation_scope());
+        self.input_event = Some(Arc::new(event));
+        Ok(())
+    }
+
+    /// Returns the contents that the model gets.
+    pub(super) fn conversation(&self, pairs_calls_by_id: bool) -> Vec<SharedContent> {
+        let include = self.agent.include_contents.unwrap_or(match self.mode {
+            AgentMode::SingleTurn => IncludeContents::None,
+            AgentMode::Chat | AgentMode::Task => IncludeContents::Default,
+        });
+        let (branch, scope) = (self.ctx.branch(), self.ctx.isolation_scope());
+        let view = ConversationView {
+            agent: &self.agent.agent.name,
+            branch: branch.as_ref(),
+            scope: scope.as_deref(),
+            path: self.ctx.node_path(),
+            is_single_turn: self.mode == AgentMode::SingleTurn,
+            user_content: self.ctx.user_content(),
+            thoughts_of_others: false,
+            pairs_calls_by_id,
+        };
+        let read = |events: &[Arc<Event>]| match include {
+            IncludeContents::Default => conversation(events, &view),
+            IncludeContents::None => current_turn(events, &view),
+        };
+        self.ctx.invocation().engine().with_events(|events| {
+            let Some(input) = &self.input_event else { return read(events) };
+            let before = if include == IncludeContents::None { &[][..] } else { &events[..self.began_at] };
+            let seen: Vec<_> =
+                before.iter().chain(std::iter::once(input)).chain(&events[self.began_at..]).cloned().collect();
+            read(&seen)
+        })
+    }
+}

@@ -1,0 +1,190 @@
+//! One step: a call of the model, and what its responses lead to.
+// L81–L87, L133, L155–L162
+
+use std::sync::Arc;
+
+use futures_util::StreamExt as _;
+use pleach_context::engine::Engine as _;
+use pleach_context::{NodeError, StreamingMode};
+use pleach_core::{Content, Event, EventId, Map};
+use pleach_model::{LlmRequest, LlmResponse, Model, ModelCall, ModelError};
+use serde_json::Value;
+
+use super::recorded::{PendingCall, REPORTED_ERROR};
+use super::tools::ToolTable;
+use super::{AgentRun, StepEnd};
+use crate::ensure_call_ids;
+
+/// The call of a model in one step.
+struct Call {
+    request: LlmRequest,
+    tools: ToolTable,
+    streaming: bool,
+    /// The id of the event under way; its fragments have it, too.
+    event_id: EventId,
+    /// The ids that calls of fragments were given, with the names of the functions.
+    // L157
+    call_ids: Vec<(Option<String>, String)>,
+}
+
+impl AgentRun<'_> {
+    /// Asks the model once, and executes what it calls.
+    pub(super) async fn step(&mut self) -> Result<StepEnd, NodeError> {
+        let model = self.model()?;
+        let (request, tools) = self.request(&*model).await?;
+        let streaming = self.ctx.invocation().run_config().streaming_mode == StreamingMode::Sse;
+        let mut call = Call { request, tools, streaming, event_id: self.new_event_id(), call_ids: Vec::new() };
+        if let Some(response) = self.before_model(&mut call.request).await? {
+            return Ok(self.take_response(&mut call, response).await?.unwrap_or(StepEnd::Done));
+        }
+        self.label(&mut call.request);
+        self.ctx.invocation().engine().count_llm_call()?;
+        self.responses(&model, &mut call).await
+    }
+
+    async fn responses(&mut self, model: &Arc<dyn Model>, call: &mut Call) -> Result<StepEnd, NodeError> {
+        let services = Arc::clone(self.ctx.invocation().engine().services());
+        // The request is read while its responses come, and callbacks may look at it afterwards.
+        let request = Arc::new(std::mem::take(&mut call.request));
+        let asked = ModelCall::new(&request, &*services.clock).streaming(call.streaming).ids(&*services.ids);
+        let mut responses = model.generate(asked);
+        // Without any event the agent is done, as after a fragment that no whole answer follows.
+        let mut end = StepEnd::Done;
+        while let Some(response) = responses.next().await {
+            let response = match response {
+                Ok(response) => response,
+                Err(error) => self.on_model_error(&request, failure(error)).await?,
+            };
+            let response = self.after_model(response).await?;
+            if let Some(led) = self.take_response(call, response).await? {
+                end = led;
+            }
+            if end == StepEnd::Waiting || self.ctx.invocation().is_aborted() {
+                break;
+            }
+        }
+        Ok(end)
+    }
+
+    async fn before_model(&self, request: &mut LlmRequest) -> Result<Option<LlmResponse>, NodeError> {
+        match self.plugins().before_model(self.ctx, request).await? {
+            Some(response) => Ok(Some(response)),
+            None => self.agent.callbacks.before_model(self.ctx, request).await,
+        }
+    }
+
+    async fn after_model(&self, response: LlmResponse) -> Result<LlmResponse, NodeError> {
+        let other = match self.plugins().after_model(self.ctx, &response).await? {
+            Some(other) => Some(other),
+            None => self.agent.callbacks.after_model(self.ctx, &response).await?,
+        };
+        // L137
+        Ok(other.map_or_else(|| response.clone(), |other| other.replacing(&response)))
+    }
+
+    async fn on_model_error(&self, request: &LlmRequest, error: NodeError) -> Result<LlmResponse, NodeError> {
+        let other = match self.plugins().on_model_error(self.ctx, request, &error).await? {
+            Some(other) => Some(other),
+            None => self.agent.callbacks.on_model_error(self.ctx, request, &error).await?,
+        };
+        other.ok_or(error)
+    }
+
+    /// Stores a response, and executes its calls. Returns what it leads to; `None` for a response without an event.
+    // L86
+    async fn take_response(
+        &mut self,
+        call: &mut Call,
+        mut response: LlmResponse,
+    ) -> Result<Option<StepEnd>, NodeError> {
+        response.report_missing_content(call.streaming);
+        if response.is_blank() {
+            return Ok(None);
+        }
+        let is_partial = response.is_partial();
+        if let Some(content) = &mut response.content {
+            call.identify(content, is_partial, &*self.ctx.invocation().engine().services().ids);
+        }
+        let is_error = response.error_code.is_some();
+        let calls: Vec<PendingCall> = response.function_calls().map(PendingCall::of).collect();
+        let mut event = Event::new();
+        response.apply_to(&mut event);
+        event.set_id(call.event_id.clone());
+        if !calls.is_empty() {
+            let long_running = calls.iter().filter(|pending| call.is_long_running(pending));
+            event.set_long_running_tool_ids(Some(long_running.filter_map(|pending| pending.call.id.clone()).collect()));
+        }
+        if is_partial {
+            self.ctx.emit(event).await?;
+            return Ok(Some(StepEnd::Done));
+        }
+        if is_error {
+            // The agent continues with this answer; the error of a failed attempt looks the same.
+            let mut notes = event.custom_metadata().cloned().unwrap_or_default();
+            notes.insert(REPORTED_ERROR.to_owned(), Value::Bool(true));
+            event.set_custom_metadata(Some(notes));
+        }
+        self.keep_answer(&mut event)?;
+        let ends = event.function_calls().next().is_none() && event.is_final_response();
+        self.ctx.emit(event).await?;
+        call.event_id = self.new_event_id();
+        if calls.is_empty() {
+            return Ok(Some(if ends { StepEnd::Done } else { StepEnd::Continue }));
+        }
+        self.execute_with(calls, &call.tools).await.map(Some)
+    }
+
+    /// Executes calls that a run that was cut off has left.
+    pub(super) async fn execute(&mut self, calls: Vec<PendingCall>) -> Result<StepEnd, NodeError> {
+        let model = self.model()?;
+        let (_, tools) = self.request(&*model).await?;
+        self.execute_with(calls, &tools).await
+    }
+
+    fn new_event_id(&self) -> EventId {
+        EventId::from(self.ctx.invocation().engine().services().ids.uuid())
+    }
+}
+
+impl Call {
+    /// Gives the calls of a response ids, those of its fragments if they had them.
+    fn identify(&mut self, content: &mut Content, is_partial: bool, ids: &dyn pleach_core::IdGen) {
+        let mut known = self.call_ids.iter();
+        for call in content.parts.iter_mut().flatten().filter_map(|part| part.function_call.as_mut()) {
+            if call.id.as_ref().is_none_or(String::is_empty)
+                && let Some((_, id)) = known.next().filter(|(name, _)| *name == call.name)
+            {
+                call.id = Some(id.clone());
+            }
+        }
+        ensure_call_ids(content, ids);
+        if is_partial {
+            let calls = content.function_calls().filter_map(|call| Some((call.name.clone(), call.id.clone()?)));
+            self.call_ids = calls.collect();
+        } else {
+            self.call_ids.clear();
+        }
+    }
+
+    fn is_long_running(&self, pending: &PendingCall) -> bool {
+        let tool = pending.call.name.as_deref().and_then(|name| self.tools.get(name));
+        tool.is_some_and(|tool| tool.is_long_running())
+    }
+}
+
+impl PendingCall {
+    fn of(call: &pleach_core::FunctionCall) -> Self {
+        let mut call = call.clone();
+        call.args.get_or_insert_with(Map::new);
+        Self { call, confirmation: None, credential: None }
+    }
+}
+
+/// Makes the failure of a node of a model's: that of a node stays as it is.
+// L170
+fn failure(error: ModelError) -> NodeError {
+    match error.cause().and_then(|cause| cause.downcast_ref::<NodeError>()) {
+        Some(cause) => cause.clone(),
+        None => NodeError::new("ModelError", error.to_string()).with_status(error.code().to_owned()).with_source(error),
+    }
+}

@@ -1,0 +1,136 @@
+//! The tools that a request declares.
+// L56–L58, L60, L65, L66
+
+use std::sync::Arc;
+
+use foldhash::HashMap;
+use pleach_context::{AgentMode, AgentSpec, NodeError, ReadonlyContext, Tool};
+use pleach_model::LlmRequest;
+
+use super::AgentRun;
+use super::transfer::transfer_tool;
+use crate::guidance::{self, AgentProfile, Surroundings};
+use crate::llm_agent::ToolSource;
+use crate::tools::AnswerTool;
+
+/// The tools of a request, by name.
+#[derive(Default)]
+pub(super) struct ToolTable {
+    tools: HashMap<String, Arc<dyn Tool>>,
+    /// The names in the order of their declarations.
+    names: Vec<String>,
+}
+
+impl ToolTable {
+    pub(super) fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
+        self.tools.get(name)
+    }
+
+    /// The names of the tools, in order, for a model that has called another one.
+    pub(super) fn names(&self) -> String {
+        if self.names.is_empty() { "none".to_owned() } else { self.names.join(", ") }
+    }
+
+    async fn add(
+        &mut self,
+        tool: Arc<dyn Tool>,
+        request: &mut LlmRequest,
+        run: &AgentRun<'_>,
+    ) -> Result<(), NodeError> {
+        tool.process_request(run.ctx, request).await?;
+        if tool.declaration().is_none() {
+            return Ok(());
+        }
+        let name = tool.name().to_owned();
+        if self.tools.insert(name.clone(), tool).is_some() {
+            let agent = &run.agent.agent.name;
+            tracing::warn!(%agent, tool = %name, "the agent has several tools of this name: the last one is called");
+        } else {
+            self.names.push(name);
+        }
+        Ok(())
+    }
+}
+
+impl AgentRun<'_> {
+    /// Adds the function by which a model answers that cannot have a schema beside tools.
+    // L60
+    pub(super) async fn add_answer_tool(
+        &self,
+        request: &mut LlmRequest,
+        table: &mut ToolTable,
+        has_both: bool,
+    ) -> Result<(), NodeError> {
+        let Some(schema) = &self.agent.output_schema else { return Ok(()) };
+        if has_both || self.agent.tools.is_empty() || self.mode == AgentMode::Task {
+            return Ok(());
+        }
+        request.append_instructions([guidance::SET_MODEL_RESPONSE_GUIDANCE]);
+        table.add(Arc::new(AnswerTool::new(schema)), request, self).await
+    }
+
+    /// Adds the function by which the model transfers, where there is an agent to transfer to.
+    // L66
+    pub(super) async fn add_transfer(&self, request: &mut LlmRequest, table: &mut ToolTable) -> Result<(), NodeError> {
+        let spec = &self.agent.agent;
+        let parent = spec.parent().filter(|parent| parent.is_llm);
+        if spec.sub_agents.is_empty() && parent.is_none() {
+            return Ok(());
+        }
+        let around = surroundings(spec, parent.as_deref());
+        let targets = guidance::transfer_targets(&spec.name, &around);
+        if targets.is_empty() {
+            return Ok(());
+        }
+        if self.mode == AgentMode::Chat {
+            let parent = around.parent.filter(|_| !spec.disallow_transfer_to_parent).map(|parent| parent.name);
+            request.append_instructions([guidance::transfer(&targets, parent)]);
+        }
+        table.add(transfer_tool(&targets), request, self).await
+    }
+
+    /// Adds the agent's own tools.
+    // L56, L57
+    pub(super) async fn add_tools(&self, request: &mut LlmRequest, table: &mut ToolTable) -> Result<(), NodeError> {
+        for source in &self.agent.tools {
+            let set = match source {
+                ToolSource::Tool(tool) => {
+                    table.add(Arc::clone(tool), request, self).await?;
+                    continue;
+                }
+                ToolSource::Set(set) => set,
+            };
+            match set.tools(&ReadonlyContext::new(self.ctx.clone())).await {
+                Ok(tools) => {
+                    set.process_request(self.ctx, request).await?;
+                    for tool in tools {
+                        table.add(tool, request, self).await?;
+                    }
+                }
+                Err(error) => {
+                    let agent = &self.agent.agent.name;
+                    tracing::warn!(%agent, toolset = set.name(), %error, "the toolset is left out");
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn surroundings<'s>(spec: &'s AgentSpec, parent: Option<&'s AgentSpec>) -> Surroundings<'s> {
+    Surroundings {
+        sub_agents: profiles(spec),
+        parent: parent.map(profile),
+        siblings: parent.map(profiles).unwrap_or_default(),
+        disallow_transfer_to_parent: spec.disallow_transfer_to_parent,
+        disallow_transfer_to_peers: spec.disallow_transfer_to_peers,
+    }
+}
+
+fn profiles(spec: &AgentSpec) -> Vec<AgentProfile<'_>> {
+    spec.sub_agents.iter().filter_map(|sub| sub.agent()).map(|sub| profile(sub)).collect()
+}
+
+fn profile(spec: &AgentSpec) -> AgentProfile<'_> {
+    AgentProfile { name: &spec.name, description: &spec.description, is_delegated: spec.is_delegated() }
+}

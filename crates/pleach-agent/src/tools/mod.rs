@@ -1,0 +1,5 @@
+//! Tools that agents bring themselves.
+
+mod answer;
+
+pub(crate) use answer::AnswerTool;
