@@ -18,7 +18,7 @@ pub use typed::{Decode, Typed, TypedNode, Untyped};
 use pleach_core::{BoxFuture, NodePath};
 use pleach_schema::AnswerType;
 
-use crate::{Context, History, Node, NodeError};
+use crate::{AgentSpec, Context, History, Node, NodeError};
 
 impl<N: Node + ?Sized> Node for std::sync::Arc<N> {
     fn spec(&self) -> &NodeSpec {
@@ -47,5 +47,9 @@ impl<N: Node + ?Sized> Node for std::sync::Arc<N> {
 
     fn needs(&self, needs: &mut Vec<crate::Need>) {
         (**self).needs(needs);
+    }
+
+    fn agent(&self) -> Option<&std::sync::Arc<AgentSpec>> {
+        (**self).agent()
     }
 }
