@@ -12,6 +12,7 @@ mod llm_agent;
 mod python;
 mod run;
 mod schema;
+mod shell;
 mod template;
 mod tools;
 
@@ -24,4 +25,5 @@ pub use llm_agent::callbacks::{
 };
 pub use llm_agent::{IncludeContents, LlmAgent, LlmAgentBuilder};
 pub use schema::{OutputWrapper, json_in_text};
+pub use shell::{LoopAgent, ParallelAgent, SequentialAgent, ShellAgentBuilder};
 pub use template::{TemplateError, TemplateSource, inject_session_state};

@@ -14,7 +14,7 @@ mod picture;
 mod tool;
 mod workflow;
 
-pub use engine::Engine;
+pub use engine::{Engine, TransferStep, transfer_step};
 pub use function::marker;
 pub use function::{FunctionNode, Handler, IntoYield, Output, ResultWhoseErrorIsNotSerializable, Shape};
 pub use graph::{BuildError, EdgeRoute, Fault, NodeRef, START, Source, Sources, Start, Targets, WorkflowBuilder};

@@ -47,7 +47,8 @@ pub use connect_error::ConnectError;
 pub use runner_ext::RunnerExt;
 
 pub use pleach_agent::{
-    IncludeContents, LlmAgent, LlmAgentBuilder, TemplateError, TemplateSource, inject_session_state,
+    IncludeContents, LlmAgent, LlmAgentBuilder, LoopAgent, ParallelAgent, SequentialAgent, ShellAgentBuilder,
+    TemplateError, TemplateSource, inject_session_state,
 };
 pub use pleach_artifact::{
     ArtifactError, ArtifactKey, ArtifactReference, ArtifactResult, ArtifactScope, ArtifactService, ArtifactVersion,

@@ -2,6 +2,7 @@
 // L80–L87, L134–L136
 
 mod answer;
+mod around;
 mod batch;
 mod confirm;
 mod history;
@@ -16,12 +17,12 @@ use std::sync::Arc;
 use pleach_context::engine::{Engine as _, PluginManager};
 use pleach_context::telemetry::{OpenSpan, SpanEnd, invoke_agent};
 use pleach_context::{AgentMode, Context, Flow, NodeError, NodeInput};
-use pleach_core::{Content, Event, EventActions};
+use pleach_core::{Content, Event};
 use tracing::Instrument as _;
 
 use crate::llm_agent::Inner;
-use crate::llm_agent::callbacks::Callbacks;
-use recorded::{Next, Recorded};
+pub(crate) use around::Around;
+pub(crate) use recorded::{Next, Recorded};
 
 /// One run of an agent.
 pub(crate) struct AgentRun<'a> {
@@ -40,7 +41,7 @@ pub(crate) struct AgentRun<'a> {
 
 /// What a step leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum StepEnd {
+pub(crate) enum StepEnd {
     /// The model is asked again.
     Continue,
     /// The agent is done.
@@ -65,7 +66,7 @@ impl<'a> AgentRun<'a> {
             Ok(_) => span.end(SpanEnd::Completed),
             Err(error) => {
                 span.fail(error.code());
-                self.plugins().on_agent_error(&self.agent.agent, self.ctx, error).await;
+                self.around().on_error(error).await;
             }
         }
         ended.map(|_| Flow::Done(None))
@@ -76,20 +77,28 @@ impl<'a> AgentRun<'a> {
         self.began_at = recorded.began_at;
         self.said = recorded.said;
         self.prepare_input()?;
+        let around = self.around();
         if recorded.next == Next::Start
-            && let Some(content) = self.before_agent().await?
+            && let Some(content) = around.before().await?
         {
             self.say(content).await?;
-            return self.finish(StepEnd::Done).await;
+            return around.finish(StepEnd::Done).await;
         }
+        // What has ended before has also called its callbacks.
+        let runs = !matches!(recorded.next, Next::Ended | Next::Transfer(_));
         let end = self.steps(recorded.next).await?;
-        if end == StepEnd::Done
+        if runs
+            && end == StepEnd::Done
             && !self.ctx.invocation().is_aborted()
-            && let Some(content) = self.after_agent().await?
+            && let Some(content) = around.after().await?
         {
             self.say(content).await?;
         }
-        self.finish(end).await
+        if recorded.is_marked { Ok(end) } else { around.finish(end).await }
+    }
+
+    fn around(&self) -> Around<'a> {
+        Around { agent: &self.agent.agent, callbacks: &self.agent.callbacks, ctx: self.ctx }
     }
 
     /// Continues with what the recorded events lead to, and then asks the model until it is done.
@@ -101,7 +110,11 @@ impl<'a> AgentRun<'a> {
                 self.ctx.engine().add_interrupts(&open);
                 StepEnd::Waiting
             }
-            Next::Ended => return Ok(StepEnd::Done),
+            Next::Transfer(target) => {
+                self.ctx.engine().transfer_to(target.into());
+                StepEnd::Done
+            }
+            Next::Ended => StepEnd::Done,
         };
         while end == StepEnd::Continue && !self.ctx.invocation().is_aborted() {
             end = self.step().await?;
@@ -111,40 +124,8 @@ impl<'a> AgentRun<'a> {
 
     /// What the events of this run, recorded before, lead to.
     fn recorded(&self) -> Recorded {
-        let ic = self.ctx.invocation();
-        let is_resumed = ic.engine().history().is_some();
-        ic.engine().with_events(|events| match is_resumed {
-            true => Recorded::read(events, ic.invocation_id(), self.ctx.node_path(), &self.agent.agent.name),
-            false => Recorded::none(events.len()),
-        })
-    }
-
-    async fn before_agent(&self) -> Result<Option<Content>, NodeError> {
-        let content = match self.plugins().before_agent(&self.agent.agent, self.ctx).await? {
-            Some(content) => Some(content),
-            None => Callbacks::agent(&self.agent.callbacks.before_agent, self.ctx).await?,
-        };
-        if content.is_none() {
-            self.flush_state().await?;
-        }
-        Ok(content)
-    }
-
-    async fn after_agent(&self) -> Result<Option<Content>, NodeError> {
-        let content = match self.plugins().after_agent(&self.agent.agent, self.ctx).await? {
-            Some(content) => Some(content),
-            None => Callbacks::agent(&self.agent.callbacks.after_agent, self.ctx).await?,
-        };
-        if content.is_none() {
-            self.flush_state().await?;
-        }
-        Ok(content)
-    }
-
-    /// Stores what callbacks have changed in an event of its own.
-    // L136
-    async fn flush_state(&self) -> Result<(), NodeError> {
-        if self.ctx.engine().has_pending_changes() { self.ctx.emit(Event::new()).await } else { Ok(()) }
+        let engine = self.ctx.engine();
+        Recorded::of(self.ctx, &engine.event_path(), &self.agent.agent.name, engine.since())
     }
 
     /// Stores what a callback says in the agent's name.
@@ -156,18 +137,6 @@ impl<'a> AgentRun<'a> {
         let mut event = Event::new().with_content(content);
         self.keep_answer(&mut event)?;
         self.ctx.emit(event).await
-    }
-
-    /// Stores that the agent is done, in a resumable app.
-    // L179
-    async fn finish(&self, end: StepEnd) -> Result<StepEnd, NodeError> {
-        let is_done = end == StepEnd::Done && !self.ctx.invocation().is_aborted();
-        if is_done && self.ctx.invocation().is_resumable() && self.mode == AgentMode::Chat {
-            let mut actions = EventActions::new();
-            actions.set_end_of_agent(Some(true));
-            self.ctx.emit(Event::new().with_actions(actions)).await?;
-        }
-        Ok(end)
     }
 
     fn plugins(&self) -> &'a PluginManager {

@@ -3,23 +3,25 @@
 
 use std::sync::Arc;
 
+use pleach_context::Context;
+use pleach_context::engine::Engine as _;
 use pleach_core::{Event, FunctionCall, InvocationId, NodePath, REQUEST_CONFIRMATION, REQUEST_CREDENTIAL};
 use pleach_schema::unwrap_response;
 use serde_json::Value;
 
 /// A call that is to be executed.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct PendingCall {
-    pub(super) call: FunctionCall,
+pub(crate) struct PendingCall {
+    pub(crate) call: FunctionCall,
     /// The answer to the request for its confirmation.
-    pub(super) confirmation: Option<Value>,
+    pub(crate) confirmation: Option<Value>,
     /// The id under which it has asked for a credential that has come.
-    pub(super) credential: Option<String>,
+    pub(crate) credential: Option<String>,
 }
 
 /// What a run does next.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Next {
+pub(crate) enum Next {
     /// It begins.
     Start,
     /// It asks its model.
@@ -28,18 +30,22 @@ pub(super) enum Next {
     Execute(Vec<PendingCall>),
     /// It waits for answers to these questions.
     Wait(Vec<String>),
+    /// It has transferred to this agent.
+    Transfer(String),
     /// It is done.
     Ended,
 }
 
 /// What the stored events of a run lead to.
 #[derive(Debug)]
-pub(super) struct Recorded {
-    pub(super) next: Next,
+pub(crate) struct Recorded {
+    pub(crate) next: Next,
     /// What the agent has said.
-    pub(super) said: String,
+    pub(crate) said: String,
     /// How many events of the session came before the first of the run.
-    pub(super) began_at: usize,
+    pub(crate) began_at: usize,
+    /// An event records that the agent is done.
+    pub(crate) is_marked: bool,
 }
 
 /// A call of the last batch.
@@ -69,6 +75,8 @@ struct Reader<'e> {
     questions: Vec<Question<'e>>,
     said: String,
     began: bool,
+    is_marked: bool,
+    transfer: Option<&'e str>,
     last: Last,
 }
 
@@ -83,32 +91,40 @@ enum Last {
     },
     Answer,
     Message,
-    End,
 }
 
 impl Recorded {
-    /// A run without events, in a session that has this many.
-    pub(super) fn none(events: usize) -> Self {
-        Self { next: Next::Start, said: String::new(), began_at: events }
+    /// Reads what the agent has done in the run of `ctx`: its events at `path`, from the session's event `since` on.
+    pub(crate) fn of(ctx: &Context, path: &NodePath, agent: &str, since: usize) -> Self {
+        let ic = ctx.invocation();
+        let is_resumed = ic.engine().history().is_some();
+        ic.engine().with_events(|events| {
+            // A fresh invocation has only its own events behind the last one of another.
+            let is_other = |event: &Arc<Event>| event.invocation_id() != ic.invocation_id();
+            let first = || events.iter().rposition(is_other).map_or(0, |last| last + 1);
+            let from = if is_resumed { since } else { since.max(first()) };
+            Self::read(events, from, ic.invocation_id(), path, agent)
+        })
     }
 
     /// Reads the events of the run at `path`, and the answers to its questions.
-    pub(super) fn read(events: &[Arc<Event>], invocation: &InvocationId, path: &NodePath, agent: &str) -> Self {
+    fn read(events: &[Arc<Event>], since: usize, invocation: &InvocationId, path: &NodePath, agent: &str) -> Self {
         let mut reader = Reader::default();
         let mut began_at = events.len();
-        for (place, event) in events.iter().enumerate().filter(|(_, event)| event.invocation_id() == invocation) {
+        let of_invocation = events.iter().enumerate().skip(since);
+        for (place, event) in of_invocation.filter(|(_, event)| event.invocation_id() == invocation) {
             let is_own = event.path() == path && event.author() == agent && !event.is_partial();
             if is_own {
                 if !reader.began {
                     began_at = place;
                 }
                 reader.take_own(event);
-            } else if event.is_from_user() || event.path() == path {
+            } else if event.author() == "user" && (event.path().is_root() || event.path() == path) {
                 reader.take_answers(event);
             }
         }
         let said = std::mem::take(&mut reader.said);
-        Self { next: reader.next(), said, began_at }
+        Self { next: reader.next(), said, began_at, is_marked: reader.is_marked }
     }
 }
 
@@ -121,7 +137,7 @@ impl<'e> Reader<'e> {
             return;
         }
         if event.actions().end_of_agent() == Some(true) {
-            self.last = Last::End;
+            self.is_marked = true;
             return;
         }
         self.said.push_str(&event.text());
@@ -164,6 +180,7 @@ impl<'e> Reader<'e> {
             self.questions.retain(|question| question.call != id || question.answer.is_none());
         }
         let is_final = event.actions().skip_summarization() == Some(true);
+        self.transfer = event.actions().transfer_to_agent();
         self.last = Last::Responses { is_final };
     }
 
@@ -186,8 +203,8 @@ impl<'e> Reader<'e> {
         if !self.began {
             return Next::Start;
         }
-        if self.last == Last::End {
-            return Next::Ended;
+        if let (Some(target), Last::Responses { .. }) = (self.transfer, self.last) {
+            return Next::Transfer(target.to_owned());
         }
         let open = self.open();
         if !open.is_empty() {
@@ -200,7 +217,7 @@ impl<'e> Reader<'e> {
         match self.last {
             Last::Nothing | Last::Answer | Last::Responses { is_final: false } => Next::AskModel,
             Last::Calls => Next::Execute(self.unanswered()),
-            Last::Responses { is_final: true } | Last::Message | Last::End => Next::Ended,
+            Last::Responses { is_final: true } | Last::Message => Next::Ended,
         }
     }
 

@@ -4,7 +4,7 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pleach_core::Branch;
+use pleach_core::{Branch, NodePath};
 use smol_str::SmolStr;
 
 use super::{Lane, RunHandle, RunState};
@@ -63,6 +63,10 @@ pub struct LaneSetup {
     pub author: Option<SmolStr>,
     /// The branch that it is on; `None` for the run's.
     pub branch: Option<Branch>,
+    /// The path on its events; `None` for the run's.
+    pub event_path: Option<NodePath>,
+    /// From which event of the session on its own events are; `None` for the run's.
+    pub since: Option<usize>,
 }
 
 impl RunHandle<'_> {
@@ -75,10 +79,69 @@ impl RunHandle<'_> {
             branch: setup.branch.or_else(|| cell.lane.branch.clone()),
             isolation_scope: cell.lane.isolation_scope.clone(),
             author: setup.author.or_else(|| cell.lane.author.clone()),
+            event_path: setup.event_path.or_else(|| cell.lane.event_path.clone()),
+            since: setup.since.unwrap_or(cell.lane.since),
             ..Lane::default()
         };
         drop(cell);
         Context { inner: Arc::clone(&self.0.inner), lane: Some(Arc::new(Mutex::new(lane))) }
+    }
+
+    /// Returns the path on the events of this call.
+    #[must_use]
+    pub fn event_path(self) -> NodePath {
+        self.0.cell().lane.event_path.clone().unwrap_or_else(|| self.0.node_path().clone())
+    }
+
+    /// Returns from which event of the session on the events of this call are.
+    #[must_use]
+    pub fn since(self) -> usize {
+        self.0.cell().lane.since
+    }
+
+    /// Returns whether an event of this call has asked the loop around it to end.
+    #[must_use]
+    pub fn has_escalated(self) -> bool {
+        self.0.cell().lane.escalated
+    }
+
+    /// Notes that an event below this call asks the loop around it to end.
+    pub fn escalate(self) {
+        self.0.cell().lane.escalated = true;
+    }
+
+    /// Returns whether this call waits for an answer.
+    #[must_use]
+    pub fn waits(self) -> bool {
+        self.0.cell().lane.waits
+    }
+
+    /// Notes that what this call runs waits for an answer.
+    pub fn note_waiting(self) {
+        self.0.cell().lane.waits = true;
+    }
+
+    /// Takes the agent that the last event of this call transfers to.
+    #[must_use]
+    pub fn take_transfer(self) -> Option<SmolStr> {
+        self.0.cell().lane.transfer_to_agent.take()
+    }
+
+    /// Notes that a recorded event of this call transfers to an agent.
+    pub fn transfer_to(self, agent: SmolStr) {
+        self.0.cell().lane.transfer_to_agent = Some(agent);
+    }
+
+    /// Lets a failure of this run leave no event.
+    // L170
+    pub fn fail_silently(self) {
+        self.0.cell().fails_silently = true;
+    }
+
+    /// Returns whether a failure of this run leaves no event.
+    #[must_use]
+    pub fn fails_silently(self) -> bool {
+        self.0.cell().fails_silently
     }
 
     /// Ends a lane of this run, and moves its pending actions to the run's next event. Of writes to one state key, those of the

@@ -21,7 +21,7 @@ impl RunHandle<'_> {
             output,
             route: cell.route.take(),
             branch: cell.lane.branch.clone(),
-            transfer_to_agent: cell.transfer_to_agent.take(),
+            transfer_to_agent: cell.lane.transfer_to_agent.take(),
         };
         NodeEnd::of_body(result, wait_for_output)
     }
@@ -29,6 +29,7 @@ impl RunHandle<'_> {
     /// Adds questions that this run waits for.
     pub fn add_interrupts(self, ids: &[String]) {
         let mut cell = self.0.cell();
+        cell.lane.waits |= !ids.is_empty();
         for id in ids {
             cell.interrupts.add(id);
         }

@@ -35,8 +35,8 @@ pub(crate) struct RunState {
     pub(crate) route: Option<Route>,
     /// No event carries the route yet.
     pub(crate) route_pending: bool,
-    /// The agent that the run's last event transfers to.
-    pub(crate) transfer_to_agent: Option<SmolStr>,
+    /// A failure leaves no event of the run.
+    pub(crate) fails_silently: bool,
     pub(crate) interrupts: Interrupts,
     pub(crate) lane: Lane,
     pub(crate) error: Option<Box<ChildFailure>>,
@@ -67,6 +67,16 @@ pub(crate) struct Lane {
     pub(crate) branch: Option<Branch>,
     pub(crate) isolation_scope: Option<Arc<str>>,
     pub(crate) author: Option<SmolStr>,
+    /// The path on its events, if it is not the run's.
+    pub(crate) event_path: Option<NodePath>,
+    /// The agent that its last event transfers to.
+    pub(crate) transfer_to_agent: Option<SmolStr>,
+    /// One of its events asks the loop around it to end.
+    pub(crate) escalated: bool,
+    /// It waits for an answer.
+    pub(crate) waits: bool,
+    /// From which event of the session on its own events are.
+    pub(crate) since: usize,
     pub(crate) tool: Option<Box<ToolPart>>,
     /// The call is over: what it changes now would be lost.
     pub(crate) ended: bool,

@@ -97,7 +97,8 @@ impl RunHandle<'_> {
         cell.sent = true;
         if !event.is_partial() {
             take_deltas(self.0, &mut cell, &mut event);
-            cell.transfer_to_agent = event.actions().transfer_to_agent().map(SmolStr::new);
+            cell.lane.escalated |= event.actions().escalate() == Some(true);
+            cell.lane.transfer_to_agent = event.actions().transfer_to_agent().map(SmolStr::new);
         }
         if event.node_info().message_as_output() == Some(true) {
             cell.delegated = true;
@@ -188,6 +189,7 @@ impl Context {
         }
         if let Some(ids) = event.long_running_tool_ids() {
             for id in ids {
+                cell.lane.waits = true;
                 cell.interrupts.add(id);
             }
         }
@@ -203,7 +205,7 @@ impl Context {
     fn enrich(&self, cell: &mut RunState, event: &mut Event) {
         event.set_author(self.author_in(cell));
         event.set_invocation_id(self.invocation().invocation_id().clone());
-        event.set_path(self.node_path().clone());
+        event.set_path(cell.lane.event_path.as_ref().unwrap_or_else(|| self.node_path()).clone());
         match event.branch() {
             None => event.set_branch(cell.lane.branch.clone()),
             Some(branch) if branch.as_str().is_empty() => {

@@ -13,6 +13,7 @@ mod stack;
 mod transfer;
 
 pub use dynamic::Engine;
+pub use transfer::{TransferStep, transfer_step};
 
 pub(crate) use input::conform;
 pub(crate) use node_run::{NodeRun, RunSetup, panic_error};

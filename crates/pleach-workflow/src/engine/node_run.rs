@@ -221,6 +221,10 @@ impl<'a> NodeRun<'a> {
         }
         let rethrown = error.child_failure().cloned();
         let failure = rethrown.unwrap_or_else(|| ChildFailure { error, path: self.ctx.node_path().clone() });
+        if self.ctx.engine().fails_silently() {
+            drop(self.ctx.engine().finish());
+            return self.retry_or_end(Box::new(failure));
+        }
         let staged = self.ctx.engine().fail(&failure.error);
         self.send(staged, Then::Failed(Box::new(failure)), cx);
     }

@@ -1,8 +1,10 @@
 //! Transfers between agents: which agent runs next, and where in the tree of runs.
 // R204, R708, L140, L141
 
+use std::sync::Arc;
+
 use pleach_context::engine::{ChildSetup, Engine as _, NodeEnd, NodeResult, RunResult};
-use pleach_context::{ChildFailure, Context, Node, NodeError, NodeInput};
+use pleach_context::{AgentSpec, ChildFailure, Context, Node, NodeError, NodeInput};
 use smol_str::SmolStr;
 
 use super::RunSetup;
@@ -23,14 +25,14 @@ struct Place<'a> {
 }
 
 /// What a transfer does.
-#[derive(Debug, PartialEq, Eq)]
-enum Step {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TransferStep {
     /// The agent runs a sub-agent of its own.
-    Down(SmolStr),
+    Down,
     /// The parent runs again.
     Up,
     /// The parent runs another of its sub-agents.
-    Beside(SmolStr),
+    Beside,
 }
 
 impl<'a> Transfers<'a> {
@@ -73,13 +75,13 @@ impl<'a> Transfers<'a> {
             }
             let NodeEnd::Done(NodeResult { transfer_to_agent: Some(target), .. }) = &end else { return Ok(end) };
             let failed = |error| ChildFailure { error, path: own.node_path().clone() };
-            match self.step(target).map_err(failed)? {
-                Step::Down(name) => self.push(&name),
-                Step::Up => drop(self.agents.pop()),
-                Step::Beside(name) => {
-                    self.agents.pop();
-                    self.push(&name);
-                }
+            let agents: Vec<_> = self.agents.iter().filter_map(|place| place.node.agent()).collect();
+            let step = transfer_step(&agents, target).map_err(failed)?;
+            if step != TransferStep::Down {
+                self.agents.pop();
+            }
+            if step != TransferStep::Up {
+                self.push(target);
             }
             setup = self.last().next_setup();
         }
@@ -93,35 +95,35 @@ impl<'a> Transfers<'a> {
             self.agents.push(Place { node: &**sub, above, own: None });
         }
     }
+}
 
-    /// Finds the target of a transfer of the last agent.
-    ///
-    /// # Errors
-    /// A `ValueError` for an agent that it cannot transfer to.
-    fn step(&self, target: &str) -> Result<Step, NodeError> {
-        let mut from_last = self.agents.iter().rev().filter_map(|place| place.node.agent());
-        let refused = |why: String| Err(NodeError::value(why));
-        let Some(own) = from_last.next() else { return refused(unknown(target)) };
-        if own.name == target {
-            return refused(format!("Agent '{target}' cannot transfer to itself."));
+/// Decides what a transfer of the last of these agents does; each is a sub-agent of the one before.
+///
+/// # Errors
+/// A `ValueError` for an agent that it cannot transfer to.
+pub fn transfer_step(agents: &[&Arc<AgentSpec>], target: &str) -> Result<TransferStep, NodeError> {
+    let mut from_last = agents.iter().rev();
+    let refused = |why: String| Err(NodeError::value(why));
+    let Some(own) = from_last.next() else { return refused(unknown(target)) };
+    if own.name == target {
+        return refused(format!("Agent '{target}' cannot transfer to itself."));
+    }
+    if own.sub_agent(target).is_some() {
+        return Ok(TransferStep::Down);
+    }
+    let Some(parent) = from_last.next().filter(|parent| parent.is_llm) else { return refused(unknown(target)) };
+    if parent.name == target {
+        return match own.disallow_transfer_to_parent {
+            false => Ok(TransferStep::Up),
+            true => refused(format!("Agent '{}' may not transfer to its parent '{target}'.", own.name)),
+        };
+    }
+    match parent.sub_agent(target) {
+        Some(_) if own.disallow_transfer_to_peers => {
+            refused(format!("Agent '{}' may not transfer to its sibling '{target}'.", own.name))
         }
-        if own.sub_agent(target).is_some() {
-            return Ok(Step::Down(target.into()));
-        }
-        let Some(parent) = from_last.next().filter(|parent| parent.is_llm) else { return refused(unknown(target)) };
-        if parent.name == target {
-            return match own.disallow_transfer_to_parent {
-                false => Ok(Step::Up),
-                true => refused(format!("Agent '{}' may not transfer to its parent '{target}'.", own.name)),
-            };
-        }
-        match parent.sub_agent(target) {
-            Some(_) if own.disallow_transfer_to_peers => {
-                refused(format!("Agent '{}' may not transfer to its sibling '{target}'.", own.name))
-            }
-            Some(_) => Ok(Step::Beside(target.into())),
-            None => refused(unknown(target)),
-        }
+        Some(_) => Ok(TransferStep::Beside),
+        None => refused(unknown(target)),
     }
 }
 

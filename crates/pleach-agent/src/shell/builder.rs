@@ -1,0 +1,136 @@
+//! [`ShellAgentBuilder`]: builds the agents that run others in a fixed way.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use pleach_context::{AgentSpec, Node, NodeKind, NodeSpec};
+use pleach_workflow::{BuildError, Fault};
+use smol_str::SmolStr;
+
+use super::Shell;
+use crate::llm_agent::callbacks::{AgentCallback, Callbacks};
+
+/// Builds a [`SequentialAgent`](super::SequentialAgent), [`ParallelAgent`](super::ParallelAgent) or
+/// [`LoopAgent`](super::LoopAgent).
+#[must_use]
+pub struct ShellAgentBuilder<A> {
+    agent: AgentSpec,
+    callbacks: Callbacks,
+    pub(super) max_iterations: Option<u32>,
+    kind: PhantomData<fn() -> A>,
+}
+
+impl<A> ShellAgentBuilder<A> {
+    pub(super) fn new(name: impl Into<SmolStr>) -> Self {
+        let agent = AgentSpec::new(name);
+        Self { agent, callbacks: Callbacks::default(), max_iterations: None, kind: PhantomData }
+    }
+
+    /// Sets what the agent is for. Other agents decide by it whether to transfer to this one.
+    pub fn description(mut self, description: impl Into<String>) -> Self {
+        self.agent.description = description.into();
+        self
+    }
+
+    /// Adds an agent that this one runs.
+    pub fn sub_agent(mut self, agent: impl Node) -> Self {
+        self.agent.sub_agents.push(Arc::new(agent));
+        self
+    }
+
+    /// Adds a callback before the agent runs; a content that it returns is the answer, and the sub-agents do not run.
+    pub fn before_agent(mut self, callback: impl for<'a> AgentCallback<'a>) -> Self {
+        self.callbacks.before_agent.push(Arc::new(callback));
+        self
+    }
+
+    /// Adds a callback after the agent has run; a content that it returns is one more event.
+    pub fn after_agent(mut self, callback: impl for<'a> AgentCallback<'a>) -> Self {
+        self.callbacks.after_agent.push(Arc::new(callback));
+        self
+    }
+
+    pub(super) fn shell(self) -> Result<Arc<Shell>, BuildError> {
+        let name = self.agent.name.clone();
+        let mut spec = NodeSpec::new(name.clone()).kind(NodeKind::Agent).rerun_on_resume(true);
+        let mut faults: Vec<Fault> =
+            spec.faults.iter().map(|fault| Fault::value(fault.rule, &*fault.message)).collect();
+        for sub in self.agent.sub_agents.iter().filter(|sub| sub.agent().is_none()) {
+            let message = format!("'{}', a sub-agent of '{name}', is no agent: run it in a workflow", sub.spec().name);
+            faults.push(Fault::value("no_agent", message));
+        }
+        if !faults.is_empty() {
+            return Err(BuildError { name: name.to_string(), faults });
+        }
+        spec.description.clone_from(&self.agent.description);
+        spec.always_gives = true;
+        let agent = self.agent.share().map_err(|second| BuildError {
+            name: name.to_string(),
+            faults: vec![Fault::value("second_parent", second.to_string())],
+        })?;
+        Ok(Arc::new(Shell { spec, agent, callbacks: self.callbacks, max_iterations: self.max_iterations }))
+    }
+}
+
+impl<A> fmt::Debug for ShellAgentBuilder<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ShellAgentBuilder").field("agent", &self.agent).finish_non_exhaustive()
+    }
+}
+
+/// What the three kinds have in common.
+macro_rules! shell_agent {
+    ($name:ident) => {
+        impl $name {
+            /// Returns a builder for an agent of this name.
+            pub fn builder(name: impl Into<smol_str::SmolStr>) -> crate::shell::builder::ShellAgentBuilder<Self> {
+                crate::shell::builder::ShellAgentBuilder::new(name)
+            }
+        }
+
+        impl crate::shell::builder::ShellAgentBuilder<$name> {
+            /// Builds the agent.
+            ///
+            /// # Errors
+            /// A name that is no identifier, a sub-agent that is no agent or has a parent already.
+            pub fn build(self) -> Result<$name, pleach_workflow::BuildError> {
+                self.shell().map($name)
+            }
+        }
+
+        impl pleach_context::Node for $name {
+            fn spec(&self) -> &pleach_context::NodeSpec {
+                &self.0.spec
+            }
+
+            fn run<'a>(
+                &'a self,
+                ctx: pleach_context::Context,
+                input: pleach_context::NodeInput,
+            ) -> pleach_core::BoxFuture<'a, Result<pleach_context::Flow, NodeError>> {
+                Box::pin(self.0.run(ctx, input, self))
+            }
+
+            fn spec_at(&self, path: &[&str]) -> Option<&pleach_context::NodeSpec> {
+                self.0.spec_at(path)
+            }
+
+            fn needs(&self, needs: &mut Vec<pleach_context::Need>) {
+                self.0.needs(needs);
+            }
+
+            fn agent(&self) -> Option<&Arc<pleach_context::AgentSpec>> {
+                Some(&self.0.agent)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_struct(stringify!($name)).field("agent", &self.0.agent).finish_non_exhaustive()
+            }
+        }
+    };
+}
+
+pub(super) use shell_agent;

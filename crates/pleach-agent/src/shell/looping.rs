@@ -1,0 +1,67 @@
+//! [`LoopAgent`].
+// L178
+
+use std::fmt;
+use std::sync::Arc;
+
+use pleach_context::NodeError;
+use pleach_context::engine::Engine as _;
+
+use super::builder::{ShellAgentBuilder, shell_agent};
+use super::{Conduct, Shell, ShellRun};
+use crate::run::StepEnd;
+
+/// Runs its sub-agents in order, again and again, until one escalates or the rounds are over. ADK: `LoopAgent`
+///
+/// ```
+/// use pleach_agent::{LlmAgent, LoopAgent};
+/// use pleach_model::ScriptedModel;
+///
+/// let editor = LlmAgent::builder("editor").model(ScriptedModel::saying("Better.").repeating()).build()?;
+/// let polish = LoopAgent::builder("polish").sub_agent(editor).max_iterations(3).build()?;
+/// # drop(polish);
+/// # Ok::<_, pleach_workflow::BuildError>(())
+/// ```
+#[derive(Clone)]
+pub struct LoopAgent(Arc<Shell>);
+
+shell_agent!(LoopAgent);
+
+impl ShellAgentBuilder<LoopAgent> {
+    /// Sets how often the sub-agents run at most. Without it, the loop ends when a sub-agent escalates.
+    pub fn max_iterations(mut self, rounds: u32) -> Self {
+        self.max_iterations = Some(rounds);
+        self
+    }
+}
+
+impl Conduct for LoopAgent {
+    async fn conduct(&self, run: &ShellRun<'_>) -> Result<StepEnd, NodeError> {
+        let limit = self.0.max_iterations;
+        let mut at = run.position();
+        if run.children().is_empty() {
+            return Ok(StepEnd::Done);
+        }
+        while limit.is_none_or(|limit| at.round < limit) {
+            for child in &run.children()[at.child.min(run.children().len())..] {
+                let since = at.since.take();
+                if since.is_none() {
+                    let name = child.spec().name.as_str();
+                    run.checkpoint([("current_sub_agent", name.into()), ("times_looped", at.round.into())]).await?;
+                }
+                let end = run.child(child, since.unwrap_or_else(|| run.now()), None).await?;
+                if end == StepEnd::Waiting || run.ctx.invocation().is_aborted() {
+                    return Ok(end);
+                }
+                if run.ctx.engine().has_escalated() || at.escalated {
+                    return Ok(StepEnd::Done);
+                }
+            }
+            at.round += 1;
+            at.child = 0;
+            // A loop whose sub-agents do not wait for anything must not keep the others from running.
+            tokio::task::yield_now().await;
+        }
+        Ok(StepEnd::Done)
+    }
+}

@@ -1,0 +1,141 @@
+//! Shell agents: agents that run their sub-agents in a fixed way. No model decides.
+// L175–L179
+
+mod builder;
+mod child;
+mod looping;
+mod parallel;
+mod position;
+mod sequential;
+
+use std::sync::Arc;
+
+use pleach_context::engine::{Engine as _, LaneSetup};
+use pleach_context::telemetry::{OpenSpan, SpanEnd, invoke_agent};
+use pleach_context::{AgentSpec, Context, Flow, Need, Node, NodeError, NodeInput, NodeSpec};
+use pleach_core::{Content, Event, EventActions, NodePath};
+use serde_json::Value;
+use tracing::Instrument as _;
+
+use crate::llm_agent::callbacks::Callbacks;
+use crate::run::{Around, StepEnd};
+pub use builder::ShellAgentBuilder;
+pub use looping::LoopAgent;
+pub use parallel::ParallelAgent;
+pub use sequential::SequentialAgent;
+
+/// The declaration of a shell agent.
+pub(crate) struct Shell {
+    spec: NodeSpec,
+    agent: Arc<AgentSpec>,
+    callbacks: Callbacks,
+    /// How often a loop runs its sub-agents at most.
+    max_iterations: Option<u32>,
+}
+
+/// One run of a shell agent.
+struct ShellRun<'a> {
+    shell: &'a Shell,
+    /// The context of the agent's own events.
+    ctx: Context,
+    input: NodeInput,
+}
+
+/// How the sub-agents of a shell agent run.
+trait Conduct: Send + Sync {
+    fn conduct(&self, run: &ShellRun<'_>) -> impl Future<Output = Result<StepEnd, NodeError>> + Send;
+}
+
+impl Shell {
+    /// Runs the agent: its callbacks, and between them its sub-agents as `conduct` runs them.
+    async fn run(&self, ctx: Context, input: NodeInput, conduct: &impl Conduct) -> Result<Flow, NodeError> {
+        let is_root = ctx.engine().parent().is_none_or(|parent| parent.node_path().is_root());
+        // Inside of another shell agent this is one of its calls already.
+        let is_first = is_root && ctx.engine().event_path() == *ctx.node_path();
+        if is_first {
+            ctx.engine().fail_silently();
+        }
+        let setup = LaneSetup {
+            author: Some(self.agent.name.clone()),
+            event_path: is_first.then(NodePath::root),
+            ..LaneSetup::default()
+        };
+        let own = ctx.engine().lane(setup);
+        let run = ShellRun { shell: self, ctx: own, input };
+        let span = OpenSpan::new(invoke_agent(&self.agent.name, &self.agent.description, &run.ctx));
+        let ended = run.observed(conduct).instrument(span.span().clone()).await;
+        ctx.engine().merge_lane(&run.ctx);
+        if run.ctx.engine().has_escalated() {
+            ctx.engine().escalate();
+        }
+        match &ended {
+            Ok(StepEnd::Waiting) => {
+                ctx.engine().note_waiting();
+                span.end(SpanEnd::Interrupted);
+            }
+            Ok(_) => span.end(SpanEnd::Completed),
+            Err(error) => {
+                span.fail(error.code());
+                run.around().on_error(error).await;
+            }
+        }
+        ended.map(|_| Flow::Done(None))
+    }
+
+    fn spec_at(&self, path: &[&str]) -> Option<&NodeSpec> {
+        match path.split_first() {
+            None => Some(&self.spec),
+            Some((name, below)) => self.agent.sub_agents.iter().find(|sub| sub.spec().name == *name)?.spec_at(below),
+        }
+    }
+
+    fn needs(&self, needs: &mut Vec<Need>) {
+        self.agent.sub_agents.iter().for_each(|sub| sub.needs(needs));
+    }
+}
+
+impl<'a> ShellRun<'a> {
+    async fn observed(&self, conduct: &impl Conduct) -> Result<StepEnd, NodeError> {
+        let around = self.around();
+        let has_begun = self.has_begun();
+        if !has_begun && let Some(content) = around.before().await? {
+            self.say(content).await?;
+            return around.finish(StepEnd::Done).await;
+        }
+        if self.has_ended() {
+            return Ok(StepEnd::Done);
+        }
+        let end = conduct.conduct(self).await?;
+        if end == StepEnd::Done
+            && !self.ctx.invocation().is_aborted()
+            && let Some(content) = around.after().await?
+        {
+            self.say(content).await?;
+        }
+        around.finish(end).await
+    }
+
+    fn around(&self) -> Around<'_> {
+        Around { agent: &self.shell.agent, callbacks: &self.shell.callbacks, ctx: &self.ctx }
+    }
+
+    async fn say(&self, mut content: Content) -> Result<(), NodeError> {
+        content.role.get_or_insert_with(|| "model".into());
+        self.ctx.emit(Event::new().with_content(content)).await
+    }
+
+    /// Stores where the agent is, in a resumable app.
+    // L179
+    async fn checkpoint<const N: usize>(&self, state: [(&str, Value); N]) -> Result<(), NodeError> {
+        if !self.ctx.invocation().is_resumable() {
+            return Ok(());
+        }
+        let mut actions = EventActions::new();
+        actions.set_agent_state(Some(state.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()));
+        self.ctx.emit(Event::new().with_actions(actions)).await
+    }
+
+    fn children(&self) -> &'a [Arc<dyn Node>] {
+        &self.shell.agent.sub_agents
+    }
+}

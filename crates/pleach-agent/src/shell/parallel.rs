@@ -1,0 +1,60 @@
+//! [`ParallelAgent`].
+// L177
+
+use std::fmt;
+use std::sync::Arc;
+
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use pleach_context::NodeError;
+use pleach_context::engine::Engine as _;
+use pleach_core::Branch;
+
+use super::builder::shell_agent;
+use super::{Conduct, Shell, ShellRun};
+use crate::run::StepEnd;
+
+/// Runs its sub-agents at the same time, each on a branch of its own, so that they do not see each other. ADK:
+/// `ParallelAgent`
+///
+/// The first failure cancels the others. All end when one of them escalates.
+///
+/// ```
+/// use pleach_agent::{LlmAgent, ParallelAgent};
+/// use pleach_model::ScriptedModel;
+///
+/// let agent = |name: &str| LlmAgent::builder(name).model(ScriptedModel::saying("Found.")).build();
+/// let search = ParallelAgent::builder("search").sub_agent(agent("web")?).sub_agent(agent("files")?).build()?;
+/// # drop(search);
+/// # Ok::<_, pleach_workflow::BuildError>(())
+/// ```
+#[derive(Clone)]
+pub struct ParallelAgent(Arc<Shell>);
+
+shell_agent!(ParallelAgent);
+
+impl Conduct for ParallelAgent {
+    async fn conduct(&self, run: &ShellRun<'_>) -> Result<StepEnd, NodeError> {
+        if !run.has_begun() {
+            run.checkpoint([]).await?;
+        }
+        let since = run.ctx.engine().since();
+        let base = run.ctx.branch().filter(|branch| !branch.is_empty());
+        let branch = |name: &str| {
+            let own = format!("{}.{name}", run.shell.agent.name);
+            Branch::from(base.as_ref().map_or(own.clone(), |base| format!("{base}.{own}")).as_str())
+        };
+        let child = |child| run.child(child, since, Some(branch(&child.spec().name)));
+        let mut running: FuturesUnordered<_> = run.children().iter().map(child).collect();
+        let mut end = StepEnd::Done;
+        while let Some(ended) = running.next().await {
+            if ended? == StepEnd::Waiting {
+                end = StepEnd::Waiting;
+            }
+            if run.ctx.engine().has_escalated() {
+                break;
+            }
+        }
+        Ok(end)
+    }
+}
