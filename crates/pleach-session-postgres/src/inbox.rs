@@ -211,7 +211,8 @@ impl Ask for FindEvents<'_> {
         let users: Vec<&str> = self.sessions.iter().map(|behind| behind.user.as_str()).collect();
         let sessions: Vec<&str> = self.sessions.iter().map(|behind| behind.session.as_str()).collect();
         let query = sqlx::query(sql::events()).bind(Name(app.as_str())).bind(users).bind(sessions);
-        let mut rows = query.fetch(connection);
+        // Planned for each batch: see `Store`.
+        let mut rows = query.persistent(false).fetch(connection);
         let mut gathering = Gathering::default();
         while let Some(row) = rows.try_next().await? {
             // Counted from one.
@@ -249,6 +250,8 @@ impl Ask for Answer<'_> {
             .bind(after.map_or(Name(""), |after| Name(after.session_id.as_str())))
             .bind(after.map_or(-1, |after| i64::from(after.place)))
             .bind(limit)
+            // A plan that was made when the tables were small would be kept while they grow.
+            .persistent(false)
             .fetch_all(connection)
             .await;
         let rows = match found {

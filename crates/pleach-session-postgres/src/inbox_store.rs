@@ -23,13 +23,14 @@ type Names = (UserId, SessionId);
 
 impl Store {
     async fn store(&self, connection: &mut PgConnection) -> sqlx::Result<()> {
-        // A plan that was made when a table was empty would read all of it, and would be kept while it grows.
-        sqlx::raw_sql("BEGIN; SET LOCAL plan_cache_mode = force_custom_plan").execute(&mut *connection).await?;
+        // A plan that was made when a table was small would read all of it, and would be kept while it grows. So statements are
+        // planned for each batch, and the check of a foreign key, whose plan is kept in any case, must use the index.
+        sqlx::raw_sql("BEGIN; SET LOCAL enable_seqscan = off").execute(&mut *connection).await?;
         let stored = self.store_sessions(connection).await?;
         let users: Vec<&str> = stored.iter().map(|(user, _)| user.as_str()).collect();
         let ids: Vec<&str> = stored.iter().map(|(_, id)| id.as_str()).collect();
         let old = sqlx::query(sql::delete()).bind(self.app_name.as_str()).bind(users).bind(ids);
-        old.execute(&mut *connection).await?;
+        old.persistent(false).execute(&mut *connection).await?;
         self.store_questions(connection, &stored).await?;
         sqlx::raw_sql("COMMIT").execute(connection).await?;
         Ok(())
@@ -46,6 +47,7 @@ impl Store {
             .bind(sessions().map(|session| session.created.as_str()).collect::<Vec<_>>())
             .bind(sessions().map(|session| number(session.events)).collect::<Vec<_>>())
             .bind(sessions().map(|session| number(session.open.as_ref().map_or(0, Vec::len))).collect::<Vec<_>>())
+            .persistent(false)
             .fetch_all(connection)
             .await?;
         let names = |row: &PgRow| {

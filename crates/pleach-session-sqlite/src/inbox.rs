@@ -6,7 +6,8 @@
 
 use std::sync::atomic::Ordering;
 
-use futures_util::TryStreamExt as _;
+use futures_util::future::try_join;
+use futures_util::{Stream, TryStreamExt as _};
 use pleach_core::{AppName, Event, SessionKey};
 use pleach_session::{
     Behind, Gathering, ListQuestions, ListQuestionsResponse, PAGE, Projected, Projection, ProjectionError,
@@ -21,9 +22,9 @@ use crate::inbox_sql::{OBJECTS, is_missing};
 use crate::writer::{InboxWrite, Message, Place};
 
 /// How many events are searched at once.
-const SEARCHED: i64 = 8192;
+const SEARCHED: i64 = 32_768;
 /// How many of those that were found are stored at once, so that no append waits longer than behind others.
-const FOUND: usize = 512;
+const FOUND: usize = 1024;
 
 impl Projection for SqliteSessionService {
     async fn make(&self, anew: bool) -> ProjectionResult<()> {
@@ -147,31 +148,43 @@ impl SqliteSessionService {
         }
     }
 
-    /// Searches the rows behind `searched`, up to `next`.
+    /// Searches the rows behind `searched`, up to `next`. While a portion of what was found is stored, the next one is read.
     async fn search_rows(&self, searched: i64, next: i64) -> ProjectionResult<()> {
-        let rows = sqlx::query(AssertSqlSafe(self.sql.inbox.search.clone()))
-            .bind(searched)
-            .bind(next)
-            .fetch_all(&self.readers)
-            .await
-            .map_err(|error| self.trouble(error))?;
-        let places = rows.iter().map(|row| Ok((Place::of(row)?, row.try_get::<Option<bool>, _>("concerns")?)));
-        let mut places: Vec<_> = places.collect::<sqlx::Result<_>>().map_err(|error| self.trouble(error))?;
-        // Deleted meanwhile: its number is not the end of anything.
-        let Some(last) = places.last().map(|(place, _)| place.clone()).filter(|last| last.row == next) else {
-            return Ok(());
-        };
-        places.retain(|(_, concerns)| *concerns == Some(true));
-        let mut found = places.into_iter().map(|(place, _)| place).peekable();
+        let mut rows =
+            sqlx::query(AssertSqlSafe(self.sql.inbox.search.clone())).bind(searched).bind(next).fetch(&self.readers);
+        let mut found = self.read_found(&mut rows, next).await?;
         loop {
-            let portion: Vec<_> = found.by_ref().take(FOUND).collect();
-            let end = found.peek().is_none();
-            let searched = end.then(|| (searched, last.clone()));
-            self.write(InboxWrite::Found { events: portion, searched }).await?;
-            if end {
+            let Found { events, last } = found;
+            let is_end = last.is_some() || events.len() < FOUND;
+            if events.is_empty() && last.is_none() {
                 return Ok(());
             }
+            let store = self.write(InboxWrite::Found { events, searched: last.map(|last| (searched, last)) });
+            if is_end {
+                return store.await;
+            }
+            ((), found) = try_join(store, self.read_found(&mut rows, next)).await?;
         }
+    }
+
+    /// Reads up to [`FOUND`] events, fewer at the end.
+    async fn read_found(
+        &self,
+        rows: &mut (impl Stream<Item = sqlx::Result<SqliteRow>> + Unpin),
+        last: i64,
+    ) -> ProjectionResult<Found> {
+        let mut found = Found::default();
+        while found.events.len() < FOUND
+            && let Some(row) = rows.try_next().await.map_err(|error| self.trouble(error))?
+        {
+            let read = || Ok((Place::of(&row)?, row.try_get::<Option<bool>, _>("concerns")?));
+            let (place, concerns) = read().map_err(|error| self.trouble(error))?;
+            found.last = (place.row == last).then(|| place.clone());
+            if concerns == Some(true) {
+                found.events.push(place);
+            }
+        }
+        Ok(found)
     }
 
     fn event(&self, row: &SqliteRow, key: &SessionKey) -> ProjectionResult<Event> {
@@ -186,6 +199,15 @@ impl SqliteSessionService {
     fn trouble(&self, error: sqlx::Error) -> ProjectionError {
         if is_missing(&error) { ProjectionError::Missing } else { ProjectionError::Failed(self.file.fault(error)) }
     }
+}
+
+/// A portion of the events that were found.
+#[derive(Default)]
+struct Found {
+    events: Vec<Place>,
+    /// The event of the last row to search. Without it, because it was deleted meanwhile, the number of the row is not the end
+    /// of anything.
+    last: Option<Place>,
 }
 
 fn question_row(row: &SqliteRow) -> sqlx::Result<QuestionRow<'_>> {

@@ -260,3 +260,41 @@ async fn a5_who_may_not_make_the_index_lists_without_it() {
     other.close().await.unwrap();
     place.run(&format!("DROP OWNED BY {role}; DROP ROLE {role}")).await;
 }
+
+/// issue 10 A5: plans that were made while the tables were young and small are kept by the connection. The listing of many
+/// sessions finds each row by its key all the same, and does not read the rows of the others.
+#[tokio::test]
+async fn a5_a_listing_of_many_sessions_reads_no_table_for_each_of_them() {
+    let Some(place) = Place::new().await else { return };
+    drop(filled(&place).await);
+    let options = PostgresOptions::new().with_connections(1);
+    let service = PostgresSessionService::open_with(&place.url(), options).await.unwrap();
+    for number in 0..8 {
+        append(&service, &key("s"), asks(&format!("q{number}"), 9.0, "s", None)).await;
+        assert_eq!(open(&service).await.len(), 1);
+    }
+    let more = 3000;
+    place
+        .run(&format!(
+            "INSERT INTO sessions (app_name, user_id, id, state, create_time, update_time)
+             SELECT app_name, user_id, 'n' || n, state, create_time, update_time FROM sessions, generate_series(1, {more}) n
+             WHERE id = 's';
+             INSERT INTO events (id, app_name, user_id, session_id, invocation_id, timestamp, event_data)
+             SELECT id, app_name, user_id, 'n' || n, invocation_id, timestamp, event_data FROM events, generate_series(1, {more}) n
+             WHERE session_id = 's' AND id = 'e2'"
+        ))
+        .await;
+    assert_eq!(open(&service).await.len(), more + 1);
+    service.close().await.unwrap();
+    // A connection reports what it has read when it ends.
+    let connections = format!("SELECT pid::text FROM pg_stat_activity WHERE application_name = '{}'", place.schema);
+    while place.texts(&connections).await.len() > 1 {}
+    let read = format!(
+        "SELECT coalesce(sum(seq_tup_read), 0)::text FROM pg_stat_user_tables
+         WHERE schemaname = '{}'",
+        place.schema
+    );
+    let read: usize = place.texts(&read).await[0].parse().unwrap();
+    // The search for sessions that are behind compares every row of every table once.
+    assert!(read <= 8 * more, "{read} rows");
+}

@@ -1,5 +1,6 @@
 //! The inbox of a service that keeps a projection: what its backend does, and in which order.
 
+use futures_util::future::try_join;
 use pleach_core::{AppName, Event, SessionKey};
 
 use super::{InboxItem, ListQuestions, ListQuestionsResponse, Projected, QuestionCursor, asked_questions};
@@ -8,9 +9,9 @@ use crate::{GetSessionConfig, SessionError, SessionResult, SessionService, walk_
 /// How many sessions that are behind are looked for at once.
 pub const PAGE: usize = 4096;
 /// How many sessions are projected and stored at once.
-const SESSIONS: usize = 256;
+const SESSIONS: usize = 512;
 /// About how many of their events are read at once.
-const EVENTS: u64 = 2048;
+const EVENTS: u64 = 4096;
 /// How often missing tables are made for one listing.
 const TRIES: usize = 4;
 
@@ -132,12 +133,7 @@ pub async fn refresh_projection<S: Projection + ?Sized>(sessions: &S, request: &
     let mut after = None;
     loop {
         let behind = sessions.behind(request, after.as_ref()).await?;
-        let mut rest = &*behind;
-        while !rest.is_empty() {
-            let (batch, others) = rest.split_at(batch_size(rest));
-            project(sessions, request, batch).await?;
-            rest = others;
-        }
+        project_all(sessions, request, &behind).await?;
         if behind.len() < PAGE {
             return Ok(());
         }
@@ -145,11 +141,39 @@ pub async fn refresh_projection<S: Projection + ?Sized>(sessions: &S, request: &
     }
 }
 
+/// Projects sessions in batches. While one is stored, the next one is read.
+async fn project_all<S: Projection + ?Sized>(
+    sessions: &S,
+    request: &ListQuestions,
+    behind: &[Behind],
+) -> ProjectionResult<()> {
+    let mut rest = behind;
+    let mut projected = Vec::new();
+    while !rest.is_empty() {
+        let (batch, others) = rest.split_at(batch_size(rest));
+        let store = store(sessions, request, projected);
+        ((), projected) = try_join(store, project(sessions, request, batch)).await?;
+        rest = others;
+    }
+    store(sessions, request, projected).await
+}
+
+async fn store<S: Projection + ?Sized>(
+    sessions: &S,
+    request: &ListQuestions,
+    projected: Vec<Projected>,
+) -> ProjectionResult<()> {
+    if projected.is_empty() {
+        return Ok(());
+    }
+    sessions.store(&request.app_name, projected).await
+}
+
 async fn project<S: Projection + ?Sized>(
     sessions: &S,
     request: &ListQuestions,
     batch: &[Behind],
-) -> ProjectionResult<()> {
+) -> ProjectionResult<Vec<Projected>> {
     let mut projected = sessions.gather(request, batch).await?;
     for session in projected.iter_mut().filter(|session| session.open.is_none()) {
         // What a rewind takes back depends on every event. One that is appended meanwhile is read, and not counted: the
@@ -157,7 +181,7 @@ async fn project<S: Projection + ?Sized>(
         let whole = sessions.get_session(&session.key, GetSessionConfig::all()).await?;
         session.open = whole.map(|whole| asked_questions(&whole.events));
     }
-    sessions.store(&request.app_name, projected).await
+    Ok(projected)
 }
 
 /// How many sessions are projected together: one at least, and few enough that storing them is as quick as an append.
@@ -210,7 +234,7 @@ mod tests {
     fn a_batch_has_one_session_at_least_and_few_events() {
         let behind = |events| Behind { user: String::new(), session: String::new(), events };
         assert_eq!(batch_size(&[behind(1_000_000), behind(1)]), 1);
-        assert_eq!(batch_size(&[behind(2000), behind(48), behind(1)]), 2);
+        assert_eq!(batch_size(&[behind(4000), behind(96), behind(1)]), 2);
         assert_eq!(batch_size(&vec![behind(1); 1000]), SESSIONS);
     }
 }
