@@ -3,7 +3,8 @@
 use lexopt::Parser;
 use lexopt::prelude::*;
 
-use crate::workloads::{self, Row};
+use crate::row::Row;
+use crate::workloads;
 
 pub(crate) const USAGE: &str = "usage: bench [--only W1,W5] [--row PARAM] [--json] [--list]";
 

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use pleach::BoxError;
 
 use crate::report::Measurement;
-use crate::workloads::Row;
+use crate::row::Row;
 
 /// Runs this program again for one row and reads what it prints.
 ///

@@ -16,6 +16,7 @@ mod events;
 mod isolate;
 mod measure;
 mod report;
+mod row;
 mod runs;
 mod schema;
 mod stores;
@@ -26,7 +27,7 @@ use std::process::ExitCode;
 use args::Args;
 use pleach::BoxError;
 use report::{Measurement, Report};
-use workloads::Row;
+use row::Row;
 
 fn main() -> ExitCode {
     let args = match Args::parse(lexopt::Parser::from_env()) {

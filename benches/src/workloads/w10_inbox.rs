@@ -7,9 +7,9 @@ use pleach::{
     BoxError, CreateSession, Event, ListQuestions, RequestInput, Session, SessionService, SessionServiceExt as _,
 };
 
-use super::Row;
 use crate::events::event;
 use crate::measure::{Metric, Samples, now, sample};
+use crate::row::Row;
 use crate::stores::{Backend, Store};
 
 /// Events of a session before its question.

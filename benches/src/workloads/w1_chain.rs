@@ -3,8 +3,8 @@
 use pleach::prelude::*;
 use pleach::{BoxError, NodeRef};
 
-use super::Row;
 use crate::measure::Metric;
+use crate::row::Row;
 use crate::runs::{Expected, Invocations};
 
 pub(super) fn rows() -> Vec<Row> {

@@ -4,9 +4,9 @@ use futures_util::future::try_join_all;
 use pleach::BoxError;
 use pleach::prelude::*;
 
-use super::Row;
 use super::w1_chain::add_one;
 use crate::measure::Metric;
+use crate::row::Row;
 use crate::runs::{Expected, Invocations};
 
 pub(super) fn rows() -> Vec<Row> {

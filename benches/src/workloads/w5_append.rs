@@ -5,10 +5,10 @@ use std::time::Duration;
 use futures_util::future::{join_all, try_join_all};
 use pleach::{BoxError, CreateSession, Event, Session, SessionService, SessionServiceExt as _};
 
-use super::Row;
 use super::raw::{Append, Limit};
 use crate::events::event;
 use crate::measure::{Metric, Samples, micros, now};
+use crate::row::Row;
 use crate::stores::{Backend, Store};
 
 /// How long rounds are repeated, the making of their events included.

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use pleach::{BoxError, CreateSession, GetSessionConfig, SessionKey, SessionServiceExt as _};
 
-use super::Row;
 use super::raw::{Read, Reader};
 use crate::events::event;
 use crate::measure::{Metric, Samples, now, sample};
+use crate::row::Row;
 use crate::stores::{Backend, Store};
 
 const RECENT: usize = 20;

@@ -6,9 +6,9 @@ use std::time::Duration;
 use pleach::prelude::*;
 use pleach::{BoxError, GetSessionConfig, NodeRef, SessionId, SessionKey};
 
-use super::Row;
 use super::w1_chain::add_one;
 use crate::measure::{Metric, now, sample};
+use crate::row::Row;
 use crate::stores::Backend;
 
 const QUESTION: &str = "approval";

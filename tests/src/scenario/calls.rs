@@ -7,10 +7,8 @@ use pleach::{Node, RunOptions};
 use serde_json::Value;
 
 use super::env::{Env, Failure};
-use super::nodes;
-use super::run::items;
 use super::step::{Call, Expr};
-use super::value::{input_value, to_text};
+use super::value::{input_value, items, to_text};
 
 /// A call with everything evaluated.
 struct Ready {
@@ -47,7 +45,7 @@ async fn all(ready: &[Ready], env: &Env) -> Result<Value, Failure> {
 }
 
 fn prepare(call: &Call, env: &Env) -> Result<Ready, Failure> {
-    let node = nodes::build(&call.node, None, &env.world).map_err(|refusal| match refusal.into_node_error() {
+    let node = env.world.build(&call.node, None).map_err(|refusal| match refusal.into_node_error() {
         Ok(error) => error.into(),
         Err(fault) => env.fault(&fault),
     })?;

@@ -10,8 +10,8 @@ use pleach::{
 };
 use serde_json::Value;
 
+use super::described::{Described, Refusal};
 use super::env::{Env, Failure};
-use super::nodes::{Described, Refusal};
 use super::run::{End, play};
 use super::step::{Step, emits, steps};
 use super::value::input_value;

@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use pleach::{Dynamic, EdgeRoute, Node, NodeRef, Route, START, Workflow, WorkflowBuilder};
 use serde_json::Value;
 
-use super::nodes::{self, Described, Refusal};
+use super::described::{Described, Refusal};
 use super::world::World;
 
 /// Builds a workflow.
@@ -24,7 +24,7 @@ pub(super) fn build(described: &Described<'_>, world: &Arc<World>) -> Result<Arc
 
 fn members(described: &Described<'_>, world: &Arc<World>) -> Result<BTreeMap<String, Arc<dyn Node>>, Refusal> {
     let nodes = described.get("nodes").and_then(Value::as_object).into_iter().flatten();
-    nodes.map(|(key, node)| Ok((key.clone(), nodes::build(node, Some(key), world)?))).collect()
+    nodes.map(|(key, node)| Ok((key.clone(), world.build(node, Some(key))?))).collect()
 }
 
 fn settings(described: &Described<'_>) -> anyhow::Result<WorkflowBuilder> {

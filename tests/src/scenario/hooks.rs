@@ -10,9 +10,9 @@ use pleach::{
 };
 use serde_json::{Value, json};
 
+use super::described::not_yet;
 use super::env::{Env, Failure};
 use super::event::{content, typed};
-use super::nodes::not_yet;
 use super::run::{End, play};
 use super::step::{Step, emits, steps};
 use super::value::{content_value, text_of};

@@ -6,6 +6,7 @@
 
 mod backend;
 mod calls;
+mod described;
 mod env;
 mod event;
 mod expr;

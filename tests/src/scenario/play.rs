@@ -12,8 +12,9 @@ use pleach::{
 use serde_json::{Value, json};
 
 use super::backend::Backend;
+use super::described::{Refusal, not_yet};
 use super::hooks::ScriptedPlugin;
-use super::nodes::{self, Refusal, not_yet};
+use super::nodes;
 use super::turn::Turn;
 use super::world::World;
 use crate::corpus::Lane;
@@ -65,7 +66,7 @@ struct Stage {
 impl Stage {
     async fn build(scenario: &Value, backend: &Backend) -> Result<Self, Refusal> {
         let library = scenario.get("library").and_then(Value::as_object).cloned().unwrap_or_default();
-        let world = Arc::new(World::new(library));
+        let world = Arc::new(World::new(library, nodes::build));
         let app = scenario.get("app").unwrap_or(&Value::Null);
         let text =
             |of: &Value, key: &str, default: &str| of.get(key).and_then(Value::as_str).unwrap_or(default).to_owned();
@@ -73,7 +74,7 @@ impl Stage {
         let mut stage = Self {
             app_name: text(app, "name", "conf_app"),
             user: text(scenario, "user_id", "user_1"),
-            root: nodes::build(scenario.get("root").context("a scenario has a `root`")?, None, &world)?,
+            root: world.build(scenario.get("root").context("a scenario has a `root`")?, None)?,
             plugins: plugins.map(|plugin| ScriptedPlugin::read(plugin, &world)).collect::<Result<_, _>>()?,
             resumable: app.get("resumable").and_then(Value::as_bool).unwrap_or(false),
             artifacts: Arc::new(InMemoryArtifactService::with_clock(Arc::new(SystemClock))),

@@ -9,7 +9,7 @@ use super::calls;
 use super::env::{Env, Failure};
 use super::event::{content, event, typed};
 use super::step::{Assignments, Expr, Failing, Question, Step};
-use super::value::{to_text, truthy};
+use super::value::{items, to_text, truthy};
 
 /// How a list of steps ended.
 #[derive(Debug)]
@@ -212,13 +212,5 @@ async fn attempt(steps: &[Step], var: &String, caught: &[Step], env: &mut Env) -
             play(caught, env).await
         }
         other => other,
-    }
-}
-
-/// The items of a list that a step goes through.
-pub(crate) fn items(list: Value) -> Result<Vec<Value>, NodeError> {
-    match list {
-        Value::Array(items) => Ok(items),
-        other => Err(NodeError::new("TypeError", format!("{other} is no list"))),
     }
 }

@@ -6,8 +6,8 @@ use anyhow::Context as _;
 use pleach::{Args, Context, Dynamic, FieldType, FunctionTool, Map, Node, NodeError, ToolNode, tool};
 use serde_json::{Value, json};
 
+use super::described::{Described, Refusal, not_yet};
 use super::env::{Env, Failure};
-use super::nodes::{Described, Refusal, not_yet};
 use super::run::{End, play};
 use super::step::{Step, emits, steps};
 use super::world::World;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use pleach::{Content, NodeInput, to_camel};
+use pleach::{Content, NodeError, NodeInput, to_camel};
 
 /// Null, false, 0, `""`, `[]` and `{}` are false.
 pub(crate) fn truthy(value: &Value) -> bool {
@@ -105,5 +105,13 @@ mod tests {
         assert_eq!(walk(&value, ["a", "7", "b"]), json!(null));
         assert_eq!(walk(&value, ["a", "x"]), json!(null));
         assert_eq!(walk(&value, []), value);
+    }
+}
+
+/// The items of a list that a step goes through.
+pub(crate) fn items(list: Value) -> Result<Vec<Value>, NodeError> {
+    match list {
+        Value::Array(items) => Ok(items),
+        other => Err(NodeError::new("TypeError", format!("{other} is no list"))),
     }
 }

@@ -6,10 +6,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pleach::Node;
 use serde_json::{Map, Value};
 
+use super::described::Refusal;
+
+/// Builds a node from its description, or from its key in the library. The key names a node that has no name of its own.
+///
+/// Handed in, because the bodies of nodes build nodes.
+pub(crate) type Builder = fn(&Value, Option<&str>, &Arc<World>) -> Result<Arc<dyn Node>, Refusal>;
+
 /// What all runs of a scenario share. Nothing of it is ever replayed or rolled back.
-#[derive(Default)]
 pub(crate) struct World {
     library: Map<String, Value>,
+    builder: Builder,
     shared: Mutex<Shared>,
 }
 
@@ -23,8 +30,13 @@ struct Shared {
 
 impl World {
     /// A world with this library of node descriptions.
-    pub(crate) fn new(library: Map<String, Value>) -> Self {
-        Self { library, shared: Mutex::default() }
+    pub(crate) fn new(library: Map<String, Value>, builder: Builder) -> Self {
+        Self { library, builder, shared: Mutex::default() }
+    }
+
+    /// Builds a node.
+    pub(crate) fn build(self: &Arc<Self>, node: &Value, key: Option<&str>) -> Result<Arc<dyn Node>, Refusal> {
+        (self.builder)(node, key, self)
     }
 
     fn shared(&self) -> MutexGuard<'_, Shared> {

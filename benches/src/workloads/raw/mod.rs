@@ -3,44 +3,18 @@
 //! Events and states are text before the clock starts, and nothing is fenced, merged or checked. The tables are those
 //! of the store, made by the service itself.
 
+mod append;
 mod postgres;
 mod sqlite;
 
 use std::time::Duration;
 
-use pleach::{BoxError, Event, SessionKey};
-use serde_json::{Map, Value};
+use pleach::{BoxError, SessionKey};
 
+pub(super) use self::append::Append;
 use self::sqlite::Grouping;
 use crate::measure::now;
 use crate::stores::{Place, Store};
-
-/// One append as the driver gets it.
-pub(super) struct Append {
-    key: SessionKey,
-    event: Event,
-    /// The event as JSON text.
-    data: String,
-    /// The session's own part of the delta as JSON text: the whole state, as every delta has the same keys.
-    state: String,
-    /// The app's part.
-    app_state: Option<String>,
-}
-
-impl Append {
-    pub(super) fn new(key: &SessionKey, event: Event) -> serde_json::Result<Self> {
-        let data = serde_json::to_string(&event)?;
-        let (mut state, mut app_state) = (Map::new(), Map::new());
-        for (key, value) in event.actions().state_delta() {
-            match key.strip_prefix("app:") {
-                Some(key) => app_state.insert(key.to_owned(), value.clone()),
-                None => state.insert(key.to_string(), value.clone()),
-            };
-        }
-        let app_state = (!app_state.is_empty()).then(|| Value::from(app_state).to_string());
-        Ok(Self { key: key.clone(), event, data, state: Value::from(state).to_string(), app_state })
-    }
-}
 
 /// A way to append.
 pub(super) struct Limit {

@@ -7,7 +7,7 @@ use pleach::{BoxError, Event, SessionKey};
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 
-use super::Append;
+use super::append::Append;
 use crate::measure::{micros, now};
 use crate::schema::Schema;
 
@@ -78,7 +78,7 @@ async fn write(connection: &mut PgConnection, appends: Vec<Append>) -> sqlx::Res
 }
 
 /// A connection that reads.
-pub(in super::super) struct Reader(PgConnection);
+pub(crate) struct Reader(PgConnection);
 
 impl Reader {
     pub(super) async fn open(schema: &Schema) -> Result<Self, BoxError> {

@@ -9,7 +9,7 @@ use pleach::{BoxError, Event, SessionKey};
 use sqlx::sqlite::{SqliteArguments, SqliteConnectOptions, SqliteJournalMode, SqliteRow, SqliteSynchronous};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Row as _, Sqlite, SqliteConnection};
 
-use super::Append;
+use super::append::Append;
 use crate::measure::{micros, now};
 
 const UPDATE_APP: &str = "INSERT INTO app_states (app_name, state, update_time) VALUES (?, ?, ?)
@@ -137,7 +137,7 @@ fn in_turns(sessions: Vec<Vec<Append>>) -> Vec<Append> {
 }
 
 /// A connection that reads.
-pub(in super::super) struct Reader(SqliteConnection);
+pub(crate) struct Reader(SqliteConnection);
 
 impl Reader {
     pub(super) async fn open(file: &Path) -> sqlx::Result<Self> {

@@ -5,8 +5,9 @@ use std::time::Duration;
 use pleach::prelude::*;
 use pleach::{BoxError, Node as _, NodeError, NodeInput, ParallelWorker, mermaid};
 
-use super::{Row, growth};
+use super::growth::growth;
 use crate::measure::now;
+use crate::row::Row;
 use crate::workloads::w1_chain::add_one;
 
 pub(super) fn rows() -> Vec<Row> {

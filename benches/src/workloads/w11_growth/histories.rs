@@ -10,10 +10,11 @@ use pleach::{
     effective_events, open_questions,
 };
 
+use super::growth::growth;
 use super::values::{with_calls, with_keys, with_path};
-use super::{Row, growth};
 use crate::events::event;
 use crate::measure::now;
+use crate::row::Row;
 use crate::stores::Backend;
 use crate::workloads::w1_chain::add_one;
 

@@ -9,9 +9,10 @@ use pleach::{
     SqliteMemoryService, SystemClock,
 };
 
-use super::{Row, growth};
+use super::growth::growth;
 use crate::events::event;
 use crate::measure::now;
+use crate::row::Row;
 use crate::stores::Backend;
 
 pub(super) fn rows() -> Vec<Row> {

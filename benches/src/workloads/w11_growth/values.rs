@@ -6,8 +6,9 @@ use std::time::Duration;
 use pleach::{BoxError, Content, Event, FunctionCall, Map, Part, StateOp};
 use serde_json::{Value, json};
 
-use super::{Row, growth};
+use super::growth::growth;
 use crate::measure::now;
+use crate::row::Row;
 
 pub(super) fn rows() -> Vec<Row> {
     vec![

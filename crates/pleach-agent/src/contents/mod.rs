@@ -13,38 +13,20 @@ mod orphans;
 mod pairs;
 mod quoted;
 mod task;
+mod view;
 mod visible;
 
 use std::sync::Arc;
 
 use foldhash::HashMap;
-use pleach_core::{Branch, Content, Event, NodePath};
+use pleach_core::Event;
 use pleach_model::SharedContent;
 use pleach_session::effective_events;
 
+pub use view::ConversationView;
+
 use entry::Entry;
 use visible::Filter;
-
-/// As whom, and from where, a conversation is seen.
-#[derive(Clone, Copy, Debug)]
-pub struct ConversationView<'a> {
-    /// The agent's name. With an empty name no event is another agent's.
-    pub agent: &'a str,
-    /// The agent's branch.
-    pub branch: Option<&'a Branch>,
-    /// The agent's isolation scope: events of other scopes are hidden.
-    pub scope: Option<&'a str>,
-    /// The path of the agent's run.
-    pub path: &'a NodePath,
-    /// Whether the agent answers once, and sees its own input and events only.
-    pub is_single_turn: bool,
-    /// What the invocation gives to an agent with a scope that no call has delegated to.
-    pub user_content: Option<&'a Content>,
-    /// Whether thoughts of other agents are quoted.
-    pub thoughts_of_others: bool,
-    /// Whether the model pairs calls with responses by id, and so gets the runtime's ids.
-    pub pairs_calls_by_id: bool,
-}
 
 /// Returns the contents that an agent sees of a session: `include_contents = default`.
 ///

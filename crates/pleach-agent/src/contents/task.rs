@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pleach_core::{Content, Event, Part};
 use pleach_model::SharedContent;
 
-use super::ConversationView;
+use super::view::ConversationView;
 use crate::json_text;
 
 /// What an agent that answers once is reminded of. google-adk sends this text.

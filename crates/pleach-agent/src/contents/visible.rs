@@ -8,7 +8,7 @@ use foldhash::HashSet;
 use pleach_core::{Branch, Event};
 use pleach_session::{is_internal_content, is_visible_part};
 
-use super::ConversationView;
+use super::view::ConversationView;
 
 /// Decides which events an agent sees.
 pub(super) struct Filter<'a> {

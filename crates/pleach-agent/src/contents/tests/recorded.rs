@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use pleach_core::to_camel;
+use pleach_core::{Branch, Content, NodePath, to_camel};
 use serde_json::{Value, json};
 
 use super::super::*;

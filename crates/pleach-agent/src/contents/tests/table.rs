@@ -1,6 +1,6 @@
 //! Conversations as words.
 
-use pleach_core::{EventCompaction, FunctionCall, FunctionResponse, Map, Part};
+use pleach_core::{Branch, Content, EventCompaction, FunctionCall, FunctionResponse, Map, NodePath, Part};
 
 use super::super::*;
 
