@@ -43,7 +43,10 @@ pub use crate::contract::{InvocationSetup, NodeScheduler, PluginManager, Service
 pub use crate::credential::{
     KeptCredentials, SentCredential, TakenCredentials, accept_credential, credential_question, sent_credential,
 };
-pub use crate::history::{AnswerState, RecordedRun, RunKey, RunRecord, mark_completed, notes_completed_runs};
+pub use crate::history::{
+    AnswerState, PlannedRun, PlannedRuns, RecordedRun, ReplayState, RunKey, RunRecord, mark_completed,
+    notes_completed_runs,
+};
 pub use crate::node_end::{NodeEnd, NodeResult, RunResult};
 pub use crate::queue::{EventQueue, Ticket};
 pub use crate::scheduler::BackgroundChild;

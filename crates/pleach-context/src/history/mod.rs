@@ -4,36 +4,36 @@
 //! deciding what a resume does with the answer is the workflow engine's part.
 // R1001
 
-mod engine_cache;
 mod notes;
+mod of_root;
+mod planned_runs;
 mod record;
 mod runs;
 
-use std::any::Any;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use foldhash::{HashMap, HashSet};
 use pleach_core::{Branch, Event, InvocationId, NodePath};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value;
 use smol_str::SmolStr;
 
 pub(crate) use notes::{Notes, mark_pending_route, mark_reported};
 pub use notes::{mark_completed, notes_completed_runs};
+pub use planned_runs::{PlannedRun, PlannedRuns, ReplayState};
 pub use record::RunRecord;
 pub use runs::RunKey;
 
-use engine_cache::EngineCache;
 use pleach_schema::{check_answer, unwrap_response};
 use pleach_session::effective_events_of;
 use record::is_echo;
 use runs::{Run, Runs};
 
-use crate::{ChildFailure, Node, NodeKind};
+use crate::ChildFailure;
 
 /// The runs of one invocation that left events.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct History {
     runs: Runs,
     /// Who has asked a question, the last one last.
@@ -44,32 +44,20 @@ pub struct History {
     ended: HashSet<SmolStr>,
     /// The runs that are proven to be complete by what followed them.
     complete: Mutex<FxHashSet<RunKey>>,
-    /// What engines compute about runs before they start.
-    cache: EngineCache,
-    /// The root node, which knows how its nodes complete.
-    root: Root,
+    /// The plans that an engine made while it checked the workflow, for runs that have not started.
+    plans: Mutex<FxHashMap<RunKey, PlannedRuns>>,
+    /// Where it is unknown, a message completes no run.
+    message_completes: Option<CompletionRule>,
 }
 
-/// The root node of an invocation, where it is known.
-#[derive(Default)]
-struct Root(Option<Arc<dyn Node>>);
-
-impl fmt::Debug for Root {
+impl fmt::Debug for History {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Root").field(&self.0.as_ref().map(|root| &root.spec().name)).finish()
+        f.debug_struct("History").field("runs", &self.runs).finish_non_exhaustive()
     }
 }
 
-impl Root {
-    /// Returns whether a message without an output completes the run at `path`, as a replay decides it.
-    fn message_completes(&self, path: &NodePath) -> bool {
-        let names: Vec<&str> = path.segments().map(|run| run.rsplit_once('@').map_or(run, |(name, _)| name)).collect();
-        let Some((first, below)) = names.split_first() else { return false };
-        let root = self.0.as_ref().filter(|root| *first == root.spec().name);
-        let spec = root.and_then(|root| root.spec_at(below));
-        spec.is_some_and(|spec| spec.kind != NodeKind::Workflow && !spec.always_gives && !spec.wait_for_output)
-    }
-}
+/// Decides whether a message without an output completes the run at a path.
+type CompletionRule = Box<dyn Fn(&NodePath) -> bool + Send + Sync>;
 
 /// A run that has asked a question, and the shape of the answer that it wants.
 #[derive(Debug)]
@@ -132,20 +120,13 @@ impl History {
     /// Reads these events, which are those of one invocation that count, in order. For engines.
     #[must_use]
     pub fn of(own: &[&Arc<Event>]) -> Self {
-        Self::with_root(own, Root::default())
-    }
-
-    /// Reads these events like [`History::of`]; `root` decides which of its nodes a message without an output completes. For
-    /// runners.
-    #[must_use]
-    pub fn of_root(own: &[&Arc<Event>], root: &Arc<dyn Node>) -> Self {
-        Self::with_root(own, Root(Some(Arc::clone(root))))
-    }
-
-    fn with_root(own: &[&Arc<Event>], root: Root) -> Self {
-        let mut history = Self { runs: Runs::with_capacity(own.len()), root, ..Self::default() };
+        let mut history = Self { runs: Runs::with_capacity(own.len()), ..Self::default() };
         own.iter().for_each(|event| history.add(event));
         history
+    }
+
+    fn with_rule(own: &[&Arc<Event>], message_completes: CompletionRule) -> Self {
+        Self { message_completes: Some(message_completes), ..Self::of(own) }
     }
 
     /// What is known about the run at `path`.
@@ -154,18 +135,21 @@ impl History {
         self.runs.find(path).map(|key| self.at(key).record)
     }
 
-    /// Keeps what an engine has found out about a run while it checked the workflow, until the run starts; nothing for a
-    /// run that left no event. For engines.
-    pub fn keep<T: Any + Send>(&self, path: &NodePath, finding: T) {
+    /// Keeps the plan for the workflow run at `path` until the run starts; not for a run that left no event. For engines.
+    pub fn keep_plan(&self, path: &NodePath, plan: PlannedRuns) {
         if let Some(key) = self.runs.find(path) {
-            self.cache.put(key, finding);
+            self.plans().insert(key, plan);
         }
     }
 
-    /// Takes what was kept for a run, if it is of this type. For engines.
-    pub fn take_kept<T: Any + Send>(&self, path: &NodePath) -> Option<T> {
+    /// Takes the plan that was kept for the workflow run at `path`. For engines.
+    pub fn take_plan(&self, path: &NodePath) -> Option<PlannedRuns> {
         let key = self.runs.find(path)?;
-        self.cache.take(key)
+        self.plans().remove(&key)
+    }
+
+    fn plans(&self) -> MutexGuard<'_, FxHashMap<RunKey, PlannedRuns>> {
+        self.plans.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Records that a run is proven to be complete by what followed it. For engines.
@@ -242,7 +226,8 @@ impl History {
     fn is_final(&self, asker: &Asker) -> bool {
         let answered = self.at(asker.run).record.answered();
         let own = self.at(asker.run).path;
-        let gave = |run: &Run| run.record.gave_after(answered, || self.root.message_completes(&run.path));
+        let rule = |run: &Run| self.message_completes.as_ref().is_some_and(|completes| completes(&run.path));
+        let gave = |run: &Run| run.record.gave_after(answered, || rule(run));
         // A run that only asked is recorded as completed by its answer alone.
         self.runs.iter().any(|run| match run.path == *own {
             true => gave(run),
@@ -275,9 +260,9 @@ impl History {
         self.runs.is_empty()
     }
 
-    /// Reads one event more. What was [kept](Self::keep) without it is gone. For engines.
+    /// Reads one event more. [Plans](Self::keep_plan) that were made without it are removed. For engines.
     pub fn add(&mut self, event: &Arc<Event>) {
-        self.cache.clear();
+        self.plans.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
         self.now += 1;
         // A user's metadata is not the engine's.
         if event.custom_metadata().is_some() && !event.is_from_user() {

@@ -4,14 +4,14 @@
 use std::sync::Arc;
 
 use pleach_context::engine::{
-    BackgroundChild, Engine as _, NodeEnd, NodeResult, NodeScheduler, RunRecord, RunResult, mark_completed,
+    BackgroundChild, Engine as _, NodeEnd, NodeResult, NodeScheduler, ReplayState, RunRecord, RunResult, mark_completed,
 };
 use pleach_context::{ChildFailure, Context, History, Node, NodeError, NodeInput, NodeKind, NodeSpec, RunOptions};
 use pleach_core::{BoxFuture, Branch, Event, NodePath};
 use smol_str::SmolStr;
 
 use super::input::conform;
-use super::replay::{Decision, ReplayRules, ReplayState, decide};
+use super::replay::{Decision, ReplayRules, decide};
 use super::single_flight::SingleFlight;
 use super::transfer::Transfers;
 use super::{NodeRun, RunSetup};
@@ -107,7 +107,7 @@ pub(super) async fn run_one(parent: &Context, node: &dyn Node, input: NodeInput,
         }
         // The root counts as a dynamic run: without a recorded outcome it runs again (R1010).
         let rules = ReplayRules::of(spec);
-        let state = match ReplayState::of(rules, record, true) {
+        let state = match rules.state_of(record, true) {
             ReplayState::CompletedByAnswer if refuses_answer(node, record) => ReplayState::ToRun,
             state => state,
         };

@@ -17,6 +17,6 @@ pub use transfer::{TransferStep, transfer_step};
 
 pub(crate) use input::conform;
 pub(crate) use node_run::{NodeRun, RunSetup, panic_error};
-pub(crate) use replay::{Decision, ReplayRules, ReplayState, decide};
+pub(crate) use replay::{Decision, ReplayRules, decide};
 pub(crate) use replay_gate::ReplayGate;
 pub(crate) use run_set::{CompletionOrder, Finished, RunSet};

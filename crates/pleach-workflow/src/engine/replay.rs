@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use pleach_context::engine::{NodeEnd, NodeResult, RunRecord};
+use pleach_context::engine::{NodeEnd, NodeResult, ReplayState, RunRecord};
 use pleach_context::{Node, NodeError, NodeInput, NodeKind, NodeSpec, json_or_text};
 use pleach_core::Map;
 use serde_json::Value;
@@ -36,59 +36,45 @@ impl ReplayRules {
         let NodeSpec { kind, rerun_on_resume, wait_for_output, always_gives, .. } = *spec;
         Self { is_workflow: kind == NodeKind::Workflow, rerun_on_resume, wait_for_output, always_gives }
     }
-}
 
-/// What history implies for a recorded run.
-// R1010
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ReplayState {
-    /// The run executes, possibly again.
-    ToRun,
-    /// The run waits for answers.
-    Open,
-    /// The run completed with the recorded result.
-    Completed,
-    /// The run completed; the answers to its questions are its output.
-    CompletedByAnswer,
-    /// The run completed without a result.
-    CompletedEmpty,
-}
-
-impl ReplayState {
-    pub(crate) fn of(node: ReplayRules, record: &RunRecord, dynamic: bool) -> Self {
+    /// Returns what history implies for a recorded run of the self.
+    pub(crate) fn state_of(self, record: &RunRecord, dynamic: bool) -> ReplayState {
         // The child gave the output, but the run's later steps, such as its route, are unknown.
-        let is_cut_off = record.delegated && node.rerun_on_resume && !node.is_workflow && !record.is_open();
-        if is_cut_off { Self::ToRun } else { Self::behind_delegate(node, record, dynamic) }
+        let is_cut_off = record.delegated && self.rerun_on_resume && !self.is_workflow && !record.is_open();
+        if is_cut_off { ReplayState::ToRun } else { self.state_behind_delegate(record, dynamic) }
     }
 
     /// Returns the state of a run that is known to have continued after its delegate, if it has one.
-    pub(crate) fn behind_delegate(node: ReplayRules, record: &RunRecord, dynamic: bool) -> Self {
-        if node.is_workflow {
-            return Self::ToRun;
+    pub(crate) fn state_behind_delegate(self, record: &RunRecord, dynamic: bool) -> ReplayState {
+        if self.is_workflow {
+            return ReplayState::ToRun;
         }
         if record.is_open() {
-            return if node.rerun_on_resume && !record.answers().is_empty() { Self::ToRun } else { Self::Open };
+            return if self.rerun_on_resume && !record.answers().is_empty() {
+                ReplayState::ToRun
+            } else {
+                ReplayState::Open
+            };
         }
         if record.failed {
-            return Self::ToRun;
+            return ReplayState::ToRun;
         }
         // A route chosen before a question is not a result yet.
         if record.output.is_some() || (record.chose() && !record.chose_before_answer) {
-            return Self::Completed;
+            return ReplayState::Completed;
         }
-        if record.is_interrupted() && !node.rerun_on_resume {
-            return Self::CompletedByAnswer;
+        if record.is_interrupted() && !self.rerun_on_resume {
+            return ReplayState::CompletedByAnswer;
         }
         if record.completed {
-            return Self::CompletedEmpty;
+            return ReplayState::CompletedEmpty;
         }
-        let rests = if !record.is_interrupted() && !node.rerun_on_resume { !dynamic } else { record.finished };
-        if rests && !node.wait_for_output && !node.always_gives { Self::CompletedEmpty } else { Self::ToRun }
-    }
-
-    /// Returns whether the run will not execute again.
-    pub(crate) fn is_complete(self) -> bool {
-        matches!(self, Self::Completed | Self::CompletedByAnswer | Self::CompletedEmpty)
+        let rests = if !record.is_interrupted() && !self.rerun_on_resume { !dynamic } else { record.finished };
+        if rests && !self.wait_for_output && !self.always_gives {
+            ReplayState::CompletedEmpty
+        } else {
+            ReplayState::ToRun
+        }
     }
 }
 

@@ -24,7 +24,7 @@ pub(super) fn check(name: &str, graph: &Graph, path: &NodePath, history: &Histor
             return Err(changed(name, path, run.path.name(), NOT_REACHED));
         }
     }
-    history.keep(path, plan);
+    plan.keep(history, path);
     Ok(())
 }
 

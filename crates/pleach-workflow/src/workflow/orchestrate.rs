@@ -5,14 +5,14 @@
 
 use std::sync::Arc;
 
-use pleach_context::engine::{Engine as _, GraphPosition, NodeEnd, NodeResult, RecordedRun, RunRecord};
+use pleach_context::engine::{Engine as _, GraphPosition, NodeEnd, NodeResult, PlannedRun, RecordedRun, RunRecord};
 use pleach_context::{ChildFailure, Context, Flow, NodeError, NodeInput, NodeSpec, Yield};
 use pleach_core::{BoxFuture, Branch, Event, NodePath};
 
 use super::checkpoint;
 use super::completion::{Completion, EndedRun};
 use super::ends::Ends;
-use super::replay_plan::PlannedRun;
+use super::replay_plan::needs_no_room;
 use super::schedule::{Room, Schedule};
 use super::triggers::Trigger;
 use super::workflow_replay::WorkflowReplay;
@@ -207,7 +207,7 @@ impl<'a> Orchestration<'a> {
         let replay = self.replay.as_ref().filter(|_| self.limit.is_some() && self.ends.is_replaying());
         schedule.next(replay.map(|replay| {
             |node: usize, number: u32| match replay.plan.run(node, number) {
-                Some(run) if run.needs_no_room(&replay.history) => Room::None,
+                Some(run) if needs_no_room(run, &replay.history) => Room::None,
                 Some(_) => Room::Again,
                 None => Room::New,
             }

@@ -3,39 +3,14 @@
 use std::sync::Arc;
 
 use pleach_context::History;
-use pleach_context::engine::{GraphNames, RecordedRun, RunKey, RunRecord};
+use pleach_context::engine::{PlannedRun, PlannedRuns, RecordedRun, ReplayState, RunRecord};
 use pleach_core::NodePath;
 
-use crate::engine::ReplayState;
 use crate::graph::Graph;
 
-/// The recorded runs directly below one run of a workflow.
+/// The recorded runs directly below one run of a workflow, by node and number.
 #[derive(Debug)]
-pub(super) struct ReplayPlan {
-    /// The names of the graph that the plan was made for.
-    names: Arc<GraphNames>,
-    /// In the order of history.
-    runs: Vec<PlannedRun>,
-    /// Indices into `runs`, by node, then by number.
-    places: Vec<u32>,
-    /// The start of each node's range in `places`.
-    begins: Vec<u32>,
-}
-
-/// A recorded run and its replay decision.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct PlannedRun {
-    /// The index of the node.
-    pub(super) node: u32,
-    /// The number of the run among the node's runs.
-    number: u32,
-    /// The key of the run in history.
-    pub(super) key: RunKey,
-    /// What a resume does with the run.
-    pub(super) state: ReplayState,
-    /// The completion time, if the record has one. Whether a nested workflow completed is known only after its replay.
-    pub(super) time: Option<u32>,
-}
+pub(super) struct ReplayPlan(PlannedRuns);
 
 impl ReplayPlan {
     /// Reads the runs below `path`.
@@ -51,7 +26,7 @@ impl ReplayPlan {
             // Nodes often run in the order in which they were added.
             let guess = runs.last().map_or(0, |last| last.node + 1);
             let (node, number) = node_and_number(graph, &run.path.as_str()[prefix..], guess).ok_or(run)?;
-            let state = ReplayState::of(graph.nodes[node as usize].replay, run.record, false);
+            let state = graph.nodes[node as usize].replay.state_of(run.record, false);
             let time = completion_time(graph, node as usize, state, run.record);
             runs.push(PlannedRun { node, number, key: run.key, state, time });
             begins[node as usize + 1] += 1;
@@ -60,16 +35,26 @@ impl ReplayPlan {
             begins[node + 1] += begins[node];
         }
         let places = by_node(&runs, &begins);
-        let mut plan = Self { names: Arc::clone(&graph.names), runs, places, begins };
+        let mut plan = Self(PlannedRuns { graph: Arc::clone(&graph.names), runs, places, begins });
         plan.infer_completions(graph, history, history.is_complete(path));
         Ok(plan)
+    }
+
+    /// Takes the plan that the check for a changed workflow made for the run at `path`, if it was made for this graph.
+    pub(super) fn take(graph: &Graph, history: &History, path: &NodePath) -> Option<Self> {
+        history.take_plan(path).filter(|plan| Arc::ptr_eq(&plan.graph, &graph.names)).map(Self)
+    }
+
+    /// Keeps the plan for the run at `path`, which starts later.
+    pub(super) fn keep(self, history: &History, path: &NodePath) {
+        history.keep_plan(path, self.0);
     }
 
     /// Finds runs that must have completed after their delegate although no note records it, as in google-adk's histories.
     // R706, R1010
     fn infer_completions(&mut self, graph: &Graph, history: &History, all: bool) {
-        for place in 0..self.runs.len() {
-            let run = self.runs[place];
+        for place in 0..self.0.runs.len() {
+            let run = self.0.runs[place];
             let (node, record) = (run.node as usize, history.at(run.key).record);
             let rules = graph.nodes[node].replay;
             let is_unsure =
@@ -81,9 +66,9 @@ impl ReplayPlan {
                 history.note_complete(run.key);
                 continue;
             }
-            let state = ReplayState::behind_delegate(rules, record, false);
+            let state = rules.state_behind_delegate(record, false);
             let time = completion_time(graph, node, state, record);
-            self.runs[place] = PlannedRun { state, time, ..run };
+            self.0.runs[place] = PlannedRun { state, time, ..run };
         }
     }
 
@@ -99,51 +84,43 @@ impl ReplayPlan {
         last.any(began_behind)
     }
 
-    /// Returns whether the plan was made for this graph.
-    pub(super) fn is_of(&self, graph: &Graph) -> bool {
-        Arc::ptr_eq(&self.names, &graph.names)
-    }
-
     /// Returns all runs, in the order of history.
     pub(super) fn all(&self) -> &[PlannedRun] {
-        &self.runs
+        &self.0.runs
     }
 
     /// Returns the runs of a node, in order.
     pub(super) fn runs(&self, node: usize) -> impl ExactSizeIterator<Item = &PlannedRun> + DoubleEndedIterator + Clone {
-        self.places[self.of(node)].iter().map(|place| &self.runs[*place as usize])
+        self.0.places[self.of(node)].iter().map(|place| &self.0.runs[*place as usize])
     }
 
     /// Returns the run of a node with this number.
     pub(super) fn run(&self, node: usize, number: u32) -> Option<&PlannedRun> {
-        let places = &self.places[self.of(node)];
+        let places = &self.0.places[self.of(node)];
         // Usually no earlier number is missing.
-        let at = |place: usize| places.get(place).map(|place| &self.runs[*place as usize]);
+        let at = |place: usize| places.get(place).map(|place| &self.0.runs[*place as usize]);
         let guess = at((number as usize).wrapping_sub(1)).filter(|run| run.number == number);
-        guess.or_else(|| at(places.binary_search_by_key(&number, |place| self.runs[*place as usize].number).ok()?))
+        guess.or_else(|| at(places.binary_search_by_key(&number, |place| self.0.runs[*place as usize].number).ok()?))
     }
 
     /// Returns the completion times of the replayed runs.
     // R1020
     pub(super) fn completion_times(&self) -> Vec<u32> {
-        self.runs.iter().filter_map(|run| run.time).collect()
+        self.0.runs.iter().filter_map(|run| run.time).collect()
     }
 
     fn of(&self, node: usize) -> std::ops::Range<usize> {
-        self.begins[node] as usize..self.begins[node + 1] as usize
+        self.0.begins[node] as usize..self.0.begins[node + 1] as usize
     }
 }
 
-impl PlannedRun {
-    /// Returns whether the run starts regardless of the concurrency limit, because history answers it. A nested workflow that
-    /// was running had a slot; one whose last event is an answer did not.
-    // R623
-    pub(super) fn needs_no_room(&self, history: &History) -> bool {
-        let record = history.at(self.key).record;
-        let had_slot =
-            self.state != ReplayState::ToRun || record.has_recorded_completion() || !record.is_just_answered();
-        had_slot && self.time.is_some()
-    }
+/// Returns whether the run starts regardless of the concurrency limit, because history answers it. A nested workflow that
+/// was running had a slot; one whose last event is an answer did not.
+// R623
+pub(super) fn needs_no_room(run: &PlannedRun, history: &History) -> bool {
+    let record = history.at(run.key).record;
+    let had_slot = run.state != ReplayState::ToRun || record.has_recorded_completion() || !record.is_just_answered();
+    had_slot && run.time.is_some()
 }
 
 /// Returns the node and the run number for the last segment of a path.

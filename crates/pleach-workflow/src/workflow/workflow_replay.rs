@@ -19,8 +19,7 @@ impl WorkflowReplay {
     /// A `WorkflowChangedError` for a recorded run that belongs to no node of the graph.
     pub(super) fn read(graph: &Graph, history: Arc<History>, ctx: &Context) -> Result<Self, NodeError> {
         // The check for a changed workflow has made the plan, except below dynamic runs and for a retry.
-        let kept = history.take_kept(ctx.node_path()).filter(|plan: &ReplayPlan| plan.is_of(graph));
-        if let Some(plan) = kept {
+        if let Some(plan) = ReplayPlan::take(graph, &history, ctx.node_path()) {
             return Ok(Self { history, plan });
         }
         match ReplayPlan::read(graph, &history, ctx.node_path()) {
