@@ -79,6 +79,17 @@ impl<'a> Described<'a> {
         self.get(key).is_some_and(|value| !value.is_null() && *value != Value::Bool(false))
     }
 
+    /// The text under a key.
+    pub(crate) fn text(&self, key: &str) -> anyhow::Result<Option<&'a str>> {
+        let text = |value: &'a Value| value.as_str().with_context(|| format!("`{key}` is a text"));
+        self.get(key).filter(|value| !value.is_null()).map(text).transpose()
+    }
+
+    /// The items of a list that may be absent.
+    pub(crate) fn list(&self, key: &str) -> impl Iterator<Item = &'a Value> {
+        self.get(key).and_then(Value::as_array).into_iter().flatten()
+    }
+
     pub(crate) fn flag(&self, key: &str) -> anyhow::Result<Option<bool>> {
         let flag = |value: &Value| value.as_bool().with_context(|| format!("`{key}` is true or false"));
         self.get(key).map(flag).transpose()

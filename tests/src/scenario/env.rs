@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pleach::{Context, InvocationContext, NodeError};
+use pleach::{Context, InvocationContext, NodeError, ReadonlyContext};
 use serde_json::{Map, Value};
 
 use super::expr::{self, ExprError, Scope};
@@ -25,8 +25,10 @@ pub(crate) struct Env {
 enum Place {
     /// In a run of a node.
     Run(Context),
-    /// In a hook of a plugin, which sees the state as it was when the hook was called.
-    Hook { state: Map<String, Value> },
+    /// In a function that reads the run of an agent.
+    Reader(ReadonlyContext),
+    /// In a hook of a plugin, which sees the state as it was when the hook was called, or in a model, which sees none.
+    Apart { state: Map<String, Value> },
 }
 
 /// Why a body cannot continue.
@@ -59,7 +61,23 @@ impl Env {
     /// For the body of a plugin's hook.
     pub(crate) fn of_hook(world: Arc<World>, ic: &InvocationContext, vars: Map<String, Value>) -> Self {
         let state = ic.state();
-        Self { world, vars, input: Value::Null, place: Place::Hook { state } }
+        Self { world, vars, input: Value::Null, place: Place::Apart { state } }
+    }
+
+    /// For the responses of a model.
+    pub(crate) fn of_model(world: Arc<World>, vars: Map<String, Value>) -> Self {
+        Self { world, vars, input: Value::Null, place: Place::Apart { state: Map::new() } }
+    }
+
+    /// For the body of an instruction.
+    pub(crate) fn of_reader(world: Arc<World>, ctx: ReadonlyContext) -> Self {
+        Self { world, vars: Map::new(), input: Value::Null, place: Place::Reader(ctx) }
+    }
+
+    /// The same place with more variables.
+    pub(crate) fn with_vars(mut self, vars: Map<String, Value>) -> Self {
+        self.vars.extend(vars);
+        self
     }
 
     /// The same place with one more variable.
@@ -69,11 +87,11 @@ impl Env {
         Self { world: Arc::clone(&self.world), vars, input: self.input.clone(), place: self.place.clone() }
     }
 
-    /// The run of the node; hooks of plugins have none.
+    /// The run of the node; hooks of plugins, models and instructions have none.
     pub(crate) fn ctx(&self) -> Result<&Context, Failure> {
         match &self.place {
             Place::Run(ctx) => Ok(ctx),
-            Place::Hook { .. } => Err(self.fault("a hook of a plugin has no run of its own")),
+            Place::Reader(_) | Place::Apart { .. } => Err(self.fault("this body has no run of its own")),
         }
     }
 
@@ -114,7 +132,8 @@ impl Env {
     fn state(&self, key: &str) -> Option<Value> {
         match &self.place {
             Place::Run(ctx) => ctx.state().value(key),
-            Place::Hook { state } => state.get(key).cloned(),
+            Place::Reader(ctx) => ctx.state_value(key),
+            Place::Apart { state } => state.get(key).cloned(),
         }
     }
 }
@@ -134,7 +153,11 @@ impl Scope for Env {
             "resume_ids" => self.run()?.resume_inputs().keys().cloned().collect(),
             "counter" => self.world.counter(rest).into(),
             "ctx" => {
-                of_context(self.run()?, rest).ok_or_else(|| ExprError::Scenario(format!("unknown path `{path}`")))?
+                let field = match &self.place {
+                    Place::Reader(ctx) => of_reader(ctx, rest),
+                    _ => of_context(self.run()?, rest),
+                };
+                field.ok_or_else(|| ExprError::Scenario(format!("unknown path `{path}`")))?
             }
             _ => return Err(ExprError::Scenario(format!("unknown path `{path}`"))),
         })
@@ -171,6 +194,19 @@ fn of_context(ctx: &Context, field: &str) -> Option<Value> {
             ids.into()
         }
         "has_function_call_id" => ctx.function_call_id().is_some().into(),
+        _ => return None,
+    })
+}
+
+/// `{"$": "ctx.FIELD"}` in an instruction.
+fn of_reader(ctx: &ReadonlyContext, field: &str) -> Option<Value> {
+    Some(match field {
+        "session_id" => ctx.session().id().as_str().into(),
+        "user_id" => ctx.user_id().into(),
+        "app_name" => ctx.session().app_name().as_str().into(),
+        "agent_name" => ctx.agent_name().into(),
+        "invocation_id" => ctx.invocation_id().into(),
+        "user_text" => ctx.user_content().map_or_else(String::new, |said| text_of(&content_value(said))).into(),
         _ => return None,
     })
 }

@@ -4,25 +4,32 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, ensure};
+use pleach::model::{LlmRequest, LlmResponse};
 use pleach::{
-    BoxError, BoxFuture, Content, Context, Event, Hook, InvocationContext, Map, NodeError, Plugin, Tool, ToolContext,
+    AgentSpec, BoxError, CallbackContext, Content, Context, Event, Hook, InvocationContext, Map, NodeError, Plugin,
+    Tool, ToolContext,
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::described::not_yet;
-use super::env::{Env, Failure};
+use super::body::Body;
+use super::env::Env;
 use super::event::{content, typed};
-use super::run::{End, play};
-use super::step::{Step, emits, steps};
-use super::value::{content_value, text_of};
+use super::response::returned;
+use super::vars::{self, Vars, said, shown_error, shown_event, with};
 use super::world::World;
 
-/// The hooks that need no agent.
-const HOOKS: [&str; 8] = [
+/// The hooks that a plugin can have.
+const HOOKS: [&str; 14] = [
     "on_user_message",
     "before_run",
     "on_event",
+    "before_agent",
+    "after_agent",
+    "on_agent_error",
+    "before_model",
+    "after_model",
+    "on_model_error",
     "before_tool",
     "after_tool",
     "on_tool_error",
@@ -30,19 +37,13 @@ const HOOKS: [&str; 8] = [
     "on_run_error",
 ];
 
-/// The hooks around agents and models.
-const AGENT_HOOKS: [&str; 6] =
-    ["before_agent", "after_agent", "on_agent_error", "before_model", "after_model", "on_model_error"];
-
 /// A plugin of the scenario. Cheap to clone: every Runner of the scenario gets one.
 #[derive(Clone)]
 pub(crate) struct ScriptedPlugin {
     name: Arc<str>,
-    hooks: Arc<BTreeMap<String, Vec<Step>>>,
+    hooks: Arc<BTreeMap<String, Body>>,
     world: Arc<World>,
 }
-
-type Vars = Map;
 
 impl ScriptedPlugin {
     /// Reads a PLUGIN object.
@@ -50,13 +51,8 @@ impl ScriptedPlugin {
         let name = value.get("name").and_then(Value::as_str).context("a plugin has a name")?;
         let mut hooks = BTreeMap::new();
         for (kind, body) in value.get("hooks").and_then(Value::as_object).into_iter().flatten() {
-            let body = steps(body).with_context(|| format!("hook `{kind}` of plugin `{name}`"))?;
-            match kind.as_str() {
-                kind if AGENT_HOOKS.contains(&kind) => bail!(not_yet(&format!("plugin hook `{kind}`"))),
-                kind if !HOOKS.contains(&kind) => bail!("unknown plugin hook `{kind}`"),
-                _ if emits(&body) => bail!("hook `{kind}` of plugin `{name}` must not emit"),
-                _ => hooks.insert(kind.clone(), body),
-            };
+            ensure!(HOOKS.contains(&kind.as_str()), "unknown plugin hook `{kind}`");
+            hooks.insert(kind.clone(), Body::read(body, &format!("hook `{kind}` of plugin `{name}`"))?);
         }
         Ok(Self { name: name.into(), hooks: Arc::new(hooks), world: Arc::clone(world) })
     }
@@ -67,49 +63,46 @@ impl ScriptedPlugin {
         kind: &str,
         ic: &'a InvocationContext,
         vars: impl FnOnce() -> Vars,
-        result: fn(Value) -> Result<T, NodeError>,
+        read: fn(Value) -> Result<T, NodeError>,
     ) -> Hook<'a, Option<T>> {
-        let body = self.hooks.get(kind)?;
-        Some(self.played(body, Env::of_hook(Arc::clone(&self.world), ic, vars()), result))
+        let body = self.hooks.get(kind)?.clone();
+        let env = Env::of_hook(Arc::clone(&self.world), ic, vars());
+        Some(Box::pin(async move { body.play(env, read).await.map_err(BoxError::from) }))
     }
 
-    /// The same around a tool call: the hook sees the call's run.
-    fn around_tool<'a>(
+    /// The same in a run: the hook sees its state, and may change it.
+    fn within<'a, T: Send + 'a>(
         &'a self,
         kind: &str,
-        (tool, args, ctx): (&dyn Tool, &Map, &Context),
-        more: Option<(&str, Value)>,
-    ) -> Hook<'a, Option<Value>> {
-        let body = self.hooks.get(kind)?;
-        let mut env = Env::of_run(Arc::clone(&self.world), ctx.clone(), Value::Null);
-        let vars = [("agent", ctx.agent_name().into()), ("tool", tool.name().into()), ("args", args.clone().into())];
-        for (name, value) in vars.into_iter().chain(more) {
-            env.keep(Some(&name.to_owned()), value);
-        }
-        Some(self.played(body, env, Ok))
+        ctx: &Context,
+        vars: impl FnOnce() -> Vars,
+        read: impl FnOnce(Value) -> Result<T, NodeError> + Send + 'a,
+    ) -> Hook<'a, Option<T>> {
+        let body = self.hooks.get(kind)?.clone();
+        let env = Env::of_run(Arc::clone(&self.world), ctx.clone(), Value::Null).with_vars(vars());
+        Some(Box::pin(async move { body.play(env, read).await.map_err(BoxError::from) }))
     }
 
-    fn played<'a, T: Send + 'a>(
+    /// Around an agent.
+    fn around_agent<'a>(&'a self, kind: &str, ctx: &Context) -> Hook<'a, Option<Content>> {
+        self.within(kind, ctx, || vars::of_agent(ctx), |value| content(value, "model"))
+    }
+
+    /// Around a call of a model.
+    fn around_model<'a>(
         &'a self,
-        body: &'a [Step],
-        mut env: Env,
-        result: fn(Value) -> Result<T, NodeError>,
-    ) -> BoxFuture<'a, Result<Option<T>, BoxError>> {
-        Box::pin(async move {
-            let end = play(body, &mut env).await.map_err(|Failure { error, .. }| BoxError::from(error))?;
-            match end {
-                End::Through | End::Stopped | End::Returned(Value::Null) => Ok(None),
-                End::Returned(value) => Ok(Some(result(value)?)),
-                End::ReturnedEvent(_) => Err(env.fault("a hook returns no events").error.into()),
-            }
-        })
+        kind: &str,
+        ctx: &Context,
+        vars: impl FnOnce() -> Vars,
+    ) -> Hook<'a, Option<LlmResponse>> {
+        self.within(kind, ctx, vars, |value| returned(&self.world, &value))
     }
+}
 
-    /// A hook whose result is not used.
-    fn notify<'a>(&'a self, kind: &str, ic: &'a InvocationContext, vars: impl FnOnce() -> Vars) -> Hook<'a, ()> {
-        let hook = self.hook(kind, ic, vars, |_| Ok(()))?;
-        Some(Box::pin(async move { hook.await.map(|_| ()) }))
-    }
+/// A hook whose result is not used.
+fn notify<'a, T: Send + 'a>(hook: Hook<'a, Option<T>>) -> Hook<'a, ()> {
+    let hook = hook?;
+    Some(Box::pin(async move { hook.await.map(|_| ()) }))
 }
 
 impl Plugin for ScriptedPlugin {
@@ -118,7 +111,7 @@ impl Plugin for ScriptedPlugin {
     }
 
     fn on_user_message<'a>(&'a self, ic: &'a InvocationContext, message: &'a Content) -> Hook<'a, Option<Content>> {
-        let vars = || Vars::from_iter([("text".to_owned(), text_of(&content_value(message)).into())]);
+        let vars = || with(Vars::new(), "text", said(Some(message)).into());
         self.hook("on_user_message", ic, vars, |value| content(value, "user"))
     }
 
@@ -127,7 +120,7 @@ impl Plugin for ScriptedPlugin {
     }
 
     fn on_event<'a>(&'a self, ic: &'a InvocationContext, event: &'a Event) -> Hook<'a, Option<Event>> {
-        let vars = || Vars::from_iter([("event".to_owned(), shown(event))]);
+        let vars = || with(Vars::new(), "event", shown_event(event));
         self.hook("on_event", ic, vars, changed)
     }
 
@@ -137,7 +130,7 @@ impl Plugin for ScriptedPlugin {
         args: &'a mut Map,
         ctx: &'a ToolContext,
     ) -> Hook<'a, Option<Value>> {
-        self.around_tool("before_tool", (tool, args, ctx), None)
+        self.within("before_tool", ctx, || vars::of_call(tool, args, ctx), Ok)
     }
 
     fn after_tool<'a>(
@@ -147,7 +140,7 @@ impl Plugin for ScriptedPlugin {
         ctx: &'a ToolContext,
         result: &'a Value,
     ) -> Hook<'a, Option<Value>> {
-        self.around_tool("after_tool", (tool, args, ctx), Some(("result", result.clone())))
+        self.within("after_tool", ctx, || with(vars::of_call(tool, args, ctx), "result", result.clone()), Ok)
     }
 
     fn on_tool_error<'a>(
@@ -157,31 +150,51 @@ impl Plugin for ScriptedPlugin {
         ctx: &'a ToolContext,
         error: &'a NodeError,
     ) -> Hook<'a, Option<Value>> {
-        self.around_tool("on_tool_error", (tool, args, ctx), Some(("error", shown_error(error))))
+        self.within("on_tool_error", ctx, || with(vars::of_call(tool, args, ctx), "error", shown_error(error)), Ok)
+    }
+
+    fn before_agent<'a>(&'a self, _: &'a AgentSpec, ctx: &'a CallbackContext) -> Hook<'a, Option<Content>> {
+        self.around_agent("before_agent", ctx)
+    }
+
+    fn after_agent<'a>(&'a self, _: &'a AgentSpec, ctx: &'a CallbackContext) -> Hook<'a, Option<Content>> {
+        self.around_agent("after_agent", ctx)
+    }
+
+    fn before_model<'a>(
+        &'a self,
+        ctx: &'a CallbackContext,
+        request: &'a mut LlmRequest,
+    ) -> Hook<'a, Option<LlmResponse>> {
+        self.around_model("before_model", ctx, || vars::of_request(ctx, request))
+    }
+
+    fn after_model<'a>(&'a self, ctx: &'a CallbackContext, response: &'a LlmResponse) -> Hook<'a, Option<LlmResponse>> {
+        self.around_model("after_model", ctx, || vars::of_response(ctx, response))
+    }
+
+    fn on_model_error<'a>(
+        &'a self,
+        ctx: &'a CallbackContext,
+        request: &'a LlmRequest,
+        error: &'a NodeError,
+    ) -> Hook<'a, Option<LlmResponse>> {
+        self.around_model("on_model_error", ctx, || with(vars::of_request(ctx, request), "error", shown_error(error)))
+    }
+
+    fn on_agent_error<'a>(&'a self, _: &'a AgentSpec, ctx: &'a CallbackContext, error: &'a NodeError) -> Hook<'a, ()> {
+        let vars = || with(vars::of_agent(ctx), "error", shown_error(error));
+        notify(self.within("on_agent_error", ctx, vars, |_| Ok(())))
     }
 
     fn after_run<'a>(&'a self, ic: &'a InvocationContext) -> Hook<'a, ()> {
-        self.notify("after_run", ic, Vars::new)
+        notify(self.hook("after_run", ic, Vars::new, |_| Ok(())))
     }
 
     fn on_run_error<'a>(&'a self, ic: &'a InvocationContext, error: &'a NodeError) -> Hook<'a, ()> {
-        self.notify("on_run_error", ic, || Vars::from_iter([("error".to_owned(), shown_error(error))]))
+        let vars = || with(Vars::new(), "error", shown_error(error));
+        notify(self.hook("on_run_error", ic, vars, |_| Ok(())))
     }
-}
-
-fn shown_error(error: &NodeError) -> Value {
-    json!({ "type": error.class(), "message": error.message() })
-}
-
-/// What `on_event` sees of an event.
-fn shown(event: &Event) -> Value {
-    json!({
-        "author": event.author(),
-        "text": event.content().map_or_else(String::new, |said| text_of(&content_value(said))),
-        "output": event.output(),
-        "partial": event.is_partial(),
-        "path": event.path().as_str(),
-    })
 }
 
 /// `{"message"?, "custom_metadata"?}`: the fields of an event to replace.

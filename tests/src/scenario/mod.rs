@@ -4,7 +4,10 @@
 //! plays the turns and writes down what can be seen from outside: the events, the errors, the stored sessions. What is
 //! right and what is wrong is not its business (that is [`crate::normalise`] and the recorded traces).
 
+mod agent;
 mod backend;
+mod body;
+mod callbacks;
 mod calls;
 mod described;
 mod env;
@@ -13,14 +16,17 @@ mod expr;
 mod function;
 mod graph;
 mod hooks;
+mod model;
 mod nodes;
 mod ordered;
 mod play;
+mod response;
 mod run;
 mod step;
 mod tool;
 mod turn;
 mod value;
+mod vars;
 mod world;
 
 pub use ordered::read;

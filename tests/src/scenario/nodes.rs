@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::described::{Described, Refusal};
 use super::world::World;
-use super::{function, graph, tool};
+use super::{agent, function, graph, tool};
 
 /// Builds a node from its description, or from its key in the library: library nodes are built once and shared.
 ///
@@ -24,7 +24,8 @@ pub(crate) fn build(value: &Value, key: Option<&str>, world: &Arc<World>) -> Res
         "join" => join(&described),
         "workflow" => graph::build(&described, world),
         "tool" => tool::build(&described, world),
-        later @ ("llm_agent" | "sequential_agent" | "parallel_agent" | "loop_agent") => {
+        "llm_agent" => agent::build(&described, world),
+        later @ ("sequential_agent" | "parallel_agent" | "loop_agent") => {
             Err(Refusal::NotYet(format!("nodes of kind `{later}`")))
         }
         unknown => Err(anyhow::anyhow!("unknown kind `{unknown}`").into()),

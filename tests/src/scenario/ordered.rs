@@ -2,11 +2,12 @@
 //!
 //! `let` and `set_state` evaluate their entries one after the other, and a later one may see what an earlier one has
 //! set. A JSON object of `serde_json` forgets the order of its keys, so the objects of these two steps are read as
-//! lists of pairs.
+//! lists of pairs. In the same way the `json` of a model's response is read as the text that the model says.
 
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
 use serde_json::{Map, Number, Value};
 
 /// Reads the text of a scenario.
@@ -30,6 +31,8 @@ enum Place {
     Steps,
     /// The entries of an assignment.
     Assignments,
+    /// The responses of a model.
+    Responses,
 }
 
 impl Place {
@@ -39,6 +42,7 @@ impl Place {
             (Self::Bodies, _) | (_, "steps" | "then" | "else" | "try" | "instruction_steps") => Self::Steps,
             (_, "hooks" | "callbacks") => Self::Bodies,
             (Self::Steps, "let" | "set_state") => Self::Assignments,
+            (Self::Elsewhere, "responses") | (Self::Responses, "chunks") => Self::Responses,
             _ => Self::Elsewhere,
         }
     }
@@ -101,11 +105,40 @@ impl<'de> Visitor<'de> for Place {
         }
         let mut map = Map::new();
         while let Some(key) = entries.next_key::<String>()? {
+            if matches!(self, Self::Responses) && key == "json" {
+                let text = entries.next_value::<Box<RawValue>>()?;
+                map.insert(JSON_TEXT.to_owned(), compact(text.get()).into());
+                continue;
+            }
             let value = entries.next_value_seed(self.below(&key))?;
             map.insert(key, value);
         }
         Ok(map.into())
     }
+}
+
+/// The key under which the text of a response's `json` is.
+pub(crate) const JSON_TEXT: &str = "json_text";
+
+/// JSON without space, in ASCII, with its keys in the order in which they are written.
+fn compact(json: &str) -> String {
+    let (mut text, mut in_string, mut escaped) = (String::new(), false, false);
+    for letter in json.chars() {
+        if in_string {
+            in_string = escaped || letter != '"';
+            escaped = !escaped && letter == '\\';
+        } else if letter.is_whitespace() {
+            continue;
+        } else {
+            in_string = letter == '"';
+        }
+        if letter.is_ascii() {
+            text.push(letter);
+        } else {
+            letter.encode_utf16(&mut [0; 2]).iter().for_each(|unit| text.push_str(&format!("\\u{unit:04x}")));
+        }
+    }
+    text
 }
 
 #[cfg(test)]
@@ -126,5 +159,13 @@ mod tests {
         });
         assert_eq!(read(text).unwrap(), expected);
         assert!(read("{} x").is_err());
+    }
+
+    #[test]
+    fn json_that_a_model_says_keeps_its_order() {
+        let text = r#"{"model": {"responses": [{"json": {"b": "a \" é", "a": [1, 2]}}, {"chunks": [{"json": 1}]}]}}"#;
+        let said = r#"{"b":"a \" \u00e9","a":[1,2]}"#;
+        let responses = json!([{"json_text": said}, {"chunks": [{"json_text": "1"}]}]);
+        assert_eq!(read(text).unwrap(), json!({"model": {"responses": responses}}));
     }
 }

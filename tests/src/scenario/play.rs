@@ -168,6 +168,10 @@ impl Stage {
         if let Err(error) = ended {
             record["error"] = json!({ "type": error.code(), "message": error.message() });
         }
+        let requests = self.world.take_requests();
+        if !requests.is_empty() {
+            record["llm_requests"] = requests.into();
+        }
         let log = self.world.take_log();
         if !log.is_empty() {
             record["log"] = log.into();

@@ -153,7 +153,7 @@ fn fail(failing: &Failing, env: &Env) -> Result<(), Failure> {
 }
 
 /// An error of the types that scenarios may raise.
-fn scripted_error(class: &str, message: String) -> Option<NodeError> {
+pub(crate) fn scripted_error(class: &str, message: String) -> Option<NodeError> {
     Some(match class {
         "ValueError" => NodeError::new("ValueError", message),
         "RuntimeError" => NodeError::new("RuntimeError", message),

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use pleach::{Args, Context, Dynamic, FieldType, FunctionTool, Map, Node, NodeError, ToolNode, tool};
+use pleach::{Args, Context, Dynamic, FieldType, FunctionTool, LlmAgentBuilder, Map, Node, NodeError, ToolNode, tool};
 use serde_json::{Value, json};
 
-use super::described::{Described, Refusal, not_yet};
+use super::described::{Described, Refusal};
 use super::env::{Env, Failure};
 use super::run::{End, play};
 use super::step::{Step, emits, steps};
@@ -24,11 +24,19 @@ pub(super) fn build(described: &Described<'_>, world: &Arc<World>) -> Result<Arc
     Ok(Arc::new(ToolNode::new(function_tool(described, world)?)))
 }
 
+/// Gives a tool to an agent.
+pub(super) fn give(spec: &Value, agent: LlmAgentBuilder, world: &Arc<World>) -> Result<LlmAgentBuilder, Refusal> {
+    if spec.get("agent_tool").is_some() {
+        return Err(Refusal::NotYet("agent tools".to_owned()));
+    }
+    if spec.get("kind").and_then(Value::as_str) == Some("node_tool") {
+        return Err(Refusal::NotYet("nodes as tools".to_owned()));
+    }
+    Ok(agent.tool(function_tool(&Described::new(spec, None)?, world)?))
+}
+
 /// Builds a function tool.
 fn function_tool(described: &Described<'_>, world: &Arc<World>) -> Result<FunctionTool, Refusal> {
-    if described.has("agent_tool") {
-        return Err(Refusal::NotYet(not_yet("agent tools")));
-    }
     let steps = described.get("steps").map_or_else(|| Ok(Vec::new()), steps)?;
     if emits(&steps) {
         return Err(anyhow::anyhow!("the tool `{}` must not emit", described.name()).into());

@@ -25,6 +25,7 @@ struct Shared {
     built: BTreeMap<String, Arc<dyn Node>>,
     counters: BTreeMap<String, i64>,
     log: Vec<Value>,
+    requests: Vec<Value>,
     fault: Option<String>,
 }
 
@@ -76,6 +77,16 @@ impl World {
     /// Appends to the log of the turn.
     pub(crate) fn log(&self, value: Value) {
         self.shared().log.push(value);
+    }
+
+    /// Notes what a model was asked.
+    pub(crate) fn request(&self, asked: Value) {
+        self.shared().requests.push(asked);
+    }
+
+    /// Takes what the models were asked in the turn.
+    pub(crate) fn take_requests(&self) -> Vec<Value> {
+        std::mem::take(&mut self.shared().requests)
     }
 
     /// Takes the log of the turn.

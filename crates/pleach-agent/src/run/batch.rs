@@ -104,7 +104,7 @@ impl AgentRun<'_> {
             return call.after(args, answer).await;
         }
         let text = format!(
-            "Invoking `{name}()` failed as the tool is not found.\nAvailable tools: {}\nPlease call one of the available tools only.",
+            "Invoking `{name}()` failed as no tool with that name is available. The tools you can call are: {}. You could retry, but it is IMPORTANT that you only call a tool from that list.",
             tools.names()
         );
         let error = NodeError::value(text.clone());
