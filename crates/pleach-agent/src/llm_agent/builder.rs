@@ -272,6 +272,8 @@ impl LlmAgentBuilder {
         faults.extend(misplaced(&name, &self.config));
         spec.description.clone_from(&self.agent.description);
         spec.always_gives = true;
+        // A task may take several turns of the user.
+        spec.wait_for_output = self.agent.mode == Some(AgentMode::Task);
         spec.retry = self.retry;
         spec.timeout = self.timeout;
         spec.input_schema = self.input_schema;

@@ -12,43 +12,43 @@ use serde_json::{Value, json};
 use super::AgentRun;
 use super::recorded::PendingCall;
 
-impl AgentRun<'_> {
-    /// Puts the answers that a call has waited for on its context.
-    ///
-    /// # Errors
-    /// An answer that is no confirmation or no credential.
-    pub(super) fn give_answers(&self, pending: &PendingCall, ctx: &ToolContext) -> Result<(), NodeError> {
-        if let Some(answer) = &pending.confirmation {
-            let confirmation = ToolConfirmation::from_response(answer).map_err(|_| {
-                let id = pending.call.id.as_deref().unwrap_or_default();
-                NodeError::validation(format!(
-                    "The answer to the request to confirm the call {id} is no tool confirmation."
-                ))
-                .with_hint("answer it with {\"confirmed\": true} or {\"confirmed\": false}")
-            })?;
-            ctx.engine().set_tool_confirmation(confirmation);
-        }
-        if let Some(id) = &pending.credential
-            && let Some(SentCredential::Answer(answer)) = sent_credential(self.ctx, id)
-            && let Some(config) = self.requested_config(id)
-        {
-            accept_credential(ctx, &config, &answer, id)?;
-        }
-        Ok(())
+/// Puts the answers that a call has waited for on its context.
+///
+/// # Errors
+/// An answer that is no confirmation or no credential.
+pub(super) fn give_answers(pending: &PendingCall, ctx: &ToolContext) -> Result<(), NodeError> {
+    if let Some(answer) = &pending.confirmation {
+        let confirmation = ToolConfirmation::from_response(answer).map_err(|_| {
+            let id = pending.call.id.as_deref().unwrap_or_default();
+            NodeError::validation(format!(
+                "The answer to the request to confirm the call {id} is no tool confirmation."
+            ))
+            .with_hint("answer it with {\"confirmed\": true} or {\"confirmed\": false}")
+        })?;
+        ctx.engine().set_tool_confirmation(confirmation);
     }
+    if let Some(id) = &pending.credential
+        && let Some(SentCredential::Answer(answer)) = sent_credential(ctx, id)
+        && let Some(config) = requested_config(ctx, id)
+    {
+        accept_credential(ctx, &config, &answer, id)?;
+    }
+    Ok(())
+}
 
-    /// The config of the request for a credential with this id.
-    fn requested_config(&self, id: &str) -> Option<AuthConfig> {
-        self.ctx.invocation().engine().with_events(|events| {
-            events.iter().rev().filter(|event| !event.is_from_user()).find_map(|event| {
-                let call = event
-                    .function_calls()
-                    .find(|call| call.id.as_deref() == Some(id) && call.name.as_deref() == Some(REQUEST_CREDENTIAL))?;
-                call.args.as_ref()?.get("authConfig").cloned().map(AuthConfig::new)
-            })
+/// The config of the request for a credential with this id.
+fn requested_config(ctx: &ToolContext, id: &str) -> Option<AuthConfig> {
+    ctx.invocation().engine().with_events(|events| {
+        events.iter().rev().filter(|event| !event.is_from_user()).find_map(|event| {
+            let mut calls = event.function_calls();
+            let call = calls
+                .find(|call| call.id.as_deref() == Some(id) && call.name.as_deref() == Some(REQUEST_CREDENTIAL))?;
+            call.args.as_ref()?.get("authConfig").cloned().map(AuthConfig::new)
         })
-    }
+    })
+}
 
+impl AgentRun<'_> {
     /// Makes the event that asks to confirm calls.
     // L115
     pub(super) fn confirmation_event(&self, asked: &[(&FunctionCall, ToolConfirmation)]) -> Result<Event, NodeError> {

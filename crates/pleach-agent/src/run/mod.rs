@@ -4,7 +4,9 @@
 mod answer;
 mod around;
 mod batch;
+mod call;
 mod confirm;
+mod delegate;
 mod history;
 mod model_call;
 mod recorded;
@@ -76,6 +78,9 @@ impl<'a> AgentRun<'a> {
         let recorded = self.recorded();
         self.began_at = recorded.began_at;
         self.said = recorded.said;
+        for (name, runs) in recorded.called {
+            self.ctx.engine().skip_children(&name, runs);
+        }
         self.prepare_input()?;
         let around = self.around();
         if recorded.next == Next::Start

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_util::StreamExt as _;
 use pleach_context::engine::Engine as _;
-use pleach_context::{NodeError, StreamingMode};
+use pleach_context::{AgentMode, NodeError, StreamingMode};
 use pleach_core::{Content, Event, EventId, Map};
 use pleach_model::{LlmRequest, LlmResponse, Model, ModelCall, ModelError};
 use serde_json::Value;
@@ -129,7 +129,12 @@ impl AgentRun<'_> {
         self.ctx.emit(event).await?;
         call.event_id = self.new_event_id();
         if calls.is_empty() {
-            return Ok(Some(if ends { StepEnd::Done } else { StepEnd::Continue }));
+            return Ok(Some(match ends {
+                // The agent asks the user something about its task.
+                true if self.mode == AgentMode::Task => StepEnd::Waiting,
+                true => StepEnd::Done,
+                false => StepEnd::Continue,
+            }));
         }
         self.execute_with(calls, &call.tools).await.map(Some)
     }

@@ -46,6 +46,8 @@ pub(crate) struct Recorded {
     pub(crate) began_at: usize,
     /// An event records that the agent is done.
     pub(crate) is_marked: bool,
+    /// How many calls of each function have a response.
+    pub(crate) called: Vec<(String, u32)>,
 }
 
 /// A call of the last batch.
@@ -76,6 +78,7 @@ struct Reader<'e> {
     said: String,
     began: bool,
     is_marked: bool,
+    called: Vec<(String, u32)>,
     transfer: Option<&'e str>,
     last: Last,
 }
@@ -97,18 +100,26 @@ impl Recorded {
     /// Reads what the agent has done in the run of `ctx`: its events at `path`, from the session's event `since` on.
     pub(crate) fn of(ctx: &Context, path: &NodePath, agent: &str, since: usize) -> Self {
         let ic = ctx.invocation();
+        let scope = ctx.isolation_scope();
         let is_resumed = ic.engine().history().is_some();
         ic.engine().with_events(|events| {
             // A fresh invocation has only its own events behind the last one of another.
             let is_other = |event: &Arc<Event>| event.invocation_id() != ic.invocation_id();
             let first = || events.iter().rposition(is_other).map_or(0, |last| last + 1);
             let from = if is_resumed { since } else { since.max(first()) };
-            Self::read(events, from, ic.invocation_id(), path, agent)
+            Self::read(events, from, ic.invocation_id(), path, agent, scope.as_deref())
         })
     }
 
     /// Reads the events of the run at `path`, and the answers to its questions.
-    fn read(events: &[Arc<Event>], since: usize, invocation: &InvocationId, path: &NodePath, agent: &str) -> Self {
+    fn read(
+        events: &[Arc<Event>],
+        since: usize,
+        invocation: &InvocationId,
+        path: &NodePath,
+        agent: &str,
+        scope: Option<&str>,
+    ) -> Self {
         let mut reader = Reader::default();
         let mut began_at = events.len();
         let of_invocation = events.iter().enumerate().skip(since);
@@ -121,10 +132,13 @@ impl Recorded {
                 reader.take_own(event);
             } else if event.author() == "user" && (event.path().is_root() || event.path() == path) {
                 reader.take_answers(event);
+                if scope.is_some() && event.isolation_scope() == scope && event.function_responses().next().is_none() {
+                    reader.take_message();
+                }
             }
         }
-        let said = std::mem::take(&mut reader.said);
-        Self { next: reader.next(), said, began_at, is_marked: reader.is_marked }
+        let (next, said) = (reader.next(), reader.said);
+        Self { next, said, began_at, is_marked: reader.is_marked, called: reader.called }
     }
 }
 
@@ -177,6 +191,11 @@ impl<'e> Reader<'e> {
         for response in responses {
             let id = response.id.as_deref().unwrap_or_default();
             self.calls.iter_mut().filter(|call| call.id == id).for_each(|call| call.has_response = true);
+            let name = response.name.as_deref().unwrap_or_default();
+            match self.called.iter_mut().find(|(known, _)| known == name) {
+                Some((_, calls)) => *calls += 1,
+                None => self.called.push((name.to_owned(), 1)),
+            }
             self.questions.retain(|question| question.call != id || question.answer.is_none());
         }
         let is_final = event.actions().skip_summarization() == Some(true);
@@ -199,6 +218,14 @@ impl<'e> Reader<'e> {
         }
     }
 
+    /// Takes what the user has said about the agent's task.
+    // L191
+    fn take_message(&mut self) {
+        if self.last == Last::Message {
+            self.last = Last::Answer;
+        }
+    }
+
     fn next(&self) -> Next {
         if !self.began {
             return Next::Start;
@@ -214,9 +241,12 @@ impl<'e> Reader<'e> {
         if !answered.is_empty() {
             return Next::Execute(answered);
         }
+        let unanswered = self.unanswered();
+        if !unanswered.is_empty() && self.last != Last::Message {
+            return Next::Execute(unanswered);
+        }
         match self.last {
-            Last::Nothing | Last::Answer | Last::Responses { is_final: false } => Next::AskModel,
-            Last::Calls => Next::Execute(self.unanswered()),
+            Last::Nothing | Last::Calls | Last::Answer | Last::Responses { is_final: false } => Next::AskModel,
             Last::Responses { is_final: true } | Last::Message => Next::Ended,
         }
     }
@@ -224,9 +254,14 @@ impl<'e> Reader<'e> {
     /// The questions without an answer, and the long-running calls without a result.
     fn open(&self) -> Vec<String> {
         let asks = self.questions.iter().filter(|question| question.answer.is_none()).map(|question| question.id);
-        // A call that was cut off before anything was stored behind it runs first.
-        let waits = self.last == Last::Answer || !self.questions.is_empty();
-        let runs = self.calls.iter().filter(|call| waits && call.is_long_running && !call.has_result);
+        let waits = |call: &&Call<'_>| match self.last {
+            // The model is asked with the responses that there are.
+            Last::Responses { .. } => !call.has_response,
+            Last::Answer => true,
+            // A call that was cut off before anything was stored behind it runs first.
+            Last::Calls | Last::Message | Last::Nothing => !self.questions.is_empty(),
+        };
+        let runs = self.calls.iter().filter(|call| call.is_long_running && !call.has_result).filter(waits);
         asks.chain(runs.map(|call| call.id)).map(str::to_owned).collect()
     }
 

@@ -40,7 +40,7 @@ impl AgentRun<'_> {
         request.config = self.agent.config.clone();
         let capabilities = model.capabilities();
         if let Some(schema) = self.agent.output_schema.as_ref().filter(|_| self.mode != AgentMode::Task)
-            && (self.agent.tools.is_empty() || capabilities.output_schema_and_tools)
+            && (!self.has_tools() || capabilities.output_schema_and_tools)
         {
             request.set_output_schema(schema.to_json());
         }

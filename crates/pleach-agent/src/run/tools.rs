@@ -4,14 +4,16 @@
 use std::sync::Arc;
 
 use foldhash::HashMap;
-use pleach_context::{AgentMode, AgentSpec, NodeError, ReadonlyContext, Tool};
+use pleach_context::{AgentMode, AgentSpec, Node, NodeError, ReadonlyContext, Tool};
 use pleach_model::LlmRequest;
 
 use super::AgentRun;
+use super::delegate::called_agents;
+use super::recorded::PendingCall;
 use super::transfer::transfer_tool;
 use crate::guidance::{self, AgentProfile, Surroundings};
 use crate::llm_agent::ToolSource;
-use crate::tools::AnswerTool;
+use crate::tools::{AnswerTool, FinishTool, SubAgentTool};
 
 /// The tools of a request, by name.
 #[derive(Default)]
@@ -19,11 +21,19 @@ pub(super) struct ToolTable {
     tools: HashMap<String, Arc<dyn Tool>>,
     /// The names in the order of their declarations.
     names: Vec<String>,
+    /// The agents that tasks are delegated to.
+    tasks: Vec<Arc<dyn Node>>,
 }
 
 impl ToolTable {
     pub(super) fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
         self.tools.get(name)
+    }
+
+    /// The agent that a call delegates a task to.
+    pub(super) fn task_of(&self, pending: &PendingCall) -> Option<&Arc<dyn Node>> {
+        let name = pending.call.name.as_deref()?;
+        self.tasks.iter().find(|agent| agent.spec().name == name)
     }
 
     /// The names of the tools, in order, for a model that has called another one.
@@ -62,7 +72,7 @@ impl AgentRun<'_> {
         has_both: bool,
     ) -> Result<(), NodeError> {
         let Some(schema) = &self.agent.output_schema else { return Ok(()) };
-        if has_both || self.agent.tools.is_empty() || self.mode == AgentMode::Task {
+        if has_both || !self.has_tools() || self.mode == AgentMode::Task {
             return Ok(());
         }
         request.append_instructions([guidance::SET_MODEL_RESPONSE_GUIDANCE]);
@@ -113,7 +123,25 @@ impl AgentRun<'_> {
                 }
             }
         }
+        for (agent, mode) in called_agents(&self.agent.agent.sub_agents) {
+            if mode == AgentMode::Task {
+                table.tasks.push(Arc::clone(agent));
+            }
+            table.add(Arc::new(SubAgentTool::new(agent, mode)), request, self).await?;
+        }
+        if self.mode == AgentMode::Task {
+            table.add(Arc::new(self.finish_tool()), request, self).await?;
+        }
         Ok(())
+    }
+
+    pub(super) fn finish_tool(&self) -> FinishTool {
+        FinishTool::new(self.agent.output_schema.as_ref())
+    }
+
+    /// Returns whether the agent has tools other than those for answers, tasks and transfers.
+    pub(super) fn has_tools(&self) -> bool {
+        !self.agent.tools.is_empty() || called_agents(&self.agent.agent.sub_agents).next().is_some()
     }
 }
 

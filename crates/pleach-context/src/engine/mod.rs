@@ -32,7 +32,7 @@ use crate::{Context, InvocationContext};
 
 pub use background::asked_in_background;
 pub use lane::LaneSetup;
-pub use parking::WaitReason;
+pub use parking::{WaitReason, WorkingLane};
 pub use position::{GraphNames, GraphPosition};
 pub use run_state::OutputSource;
 pub use stage::Staged;
@@ -54,7 +54,7 @@ pub use crate::work_gate::WorkGate;
 
 pub(crate) use deliver::Sending;
 pub(crate) use parking::InFlightCall;
-pub(crate) use run_state::{Lane, Output, RunState, output_twice};
+pub(crate) use run_state::{Lane, LaneWork, Output, RunState, output_twice};
 pub(crate) use tree::{MAX_DEPTH, too_deep};
 
 /// Gives the engine's handle of what node code sees.

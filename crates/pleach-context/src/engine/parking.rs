@@ -6,7 +6,7 @@
 use std::future::poll_fn;
 use std::task::{Poll, Waker};
 
-use super::{RunHandle, RunState};
+use super::{LaneWork, RunHandle, RunState};
 use crate::{Context, NodeError};
 
 /// A call of the body that is under way; leaving the scope ends it.
@@ -17,7 +17,10 @@ pub(crate) struct InFlightCall {
 
 impl InFlightCall {
     pub(crate) fn enter(ctx: &Context) -> Self {
-        ctx.cell().parking.in_flight += 1;
+        let mut cell = ctx.cell();
+        cell.parking.in_flight += 1;
+        cell.change_lane(|work| work.in_flight += 1);
+        drop(cell);
         Self { ctx: ctx.clone(), parked: false }
     }
 
@@ -28,6 +31,7 @@ impl InFlightCall {
         let body = {
             let mut cell = ctx.cell();
             cell.parking.parked += 1;
+            cell.change_lane(|work| work.parked += 1);
             cell.body.take()
         };
         body.into_iter().for_each(Waker::wake);
@@ -50,9 +54,12 @@ impl Drop for InFlightCall {
     fn drop(&mut self) {
         let mut cell = self.ctx.cell();
         cell.parking.in_flight -= 1;
-        if self.parked {
-            cell.parking.parked -= 1;
-        }
+        let parked = u32::from(self.parked);
+        cell.parking.parked -= parked;
+        cell.change_lane(|work| {
+            work.in_flight -= 1;
+            work.parked -= parked;
+        });
         // The last call of a task of its own: the body's has to see that all others are parked.
         let body = if cell.is_parked() { cell.body.take() } else { None };
         drop(cell);
@@ -61,6 +68,18 @@ impl Drop for InFlightCall {
 }
 
 impl RunState {
+    /// Changes what the call of this lane has under way, and counts the call as parked or not in its run.
+    fn change_lane(&mut self, change: impl FnOnce(&mut LaneWork)) {
+        let Some(work) = &mut self.lane.work else { return };
+        let before = work.is_parked();
+        change(work);
+        match (before, work.is_parked()) {
+            (false, true) => self.parking.parked += 1,
+            (true, false) => self.parking.parked -= 1,
+            _ => {}
+        }
+    }
+
     fn is_parked(&self) -> bool {
         self.parking.parked > 0 && self.parking.parked == self.parking.in_flight
     }
@@ -70,6 +89,20 @@ impl RunState {
     pub(crate) fn end(&mut self) -> Vec<Waker> {
         self.parking.ended = true;
         std::mem::take(&mut self.parking.wakers)
+    }
+}
+
+/// A lane that counts as a call of its run until this is dropped.
+#[derive(Debug)]
+pub struct WorkingLane(Context);
+
+impl Drop for WorkingLane {
+    fn drop(&mut self) {
+        let mut cell = self.0.cell();
+        if cell.lane.work.take().is_some_and(LaneWork::is_parked) {
+            cell.parking.parked -= 1;
+        }
+        cell.parking.in_flight -= 1;
     }
 }
 
@@ -110,6 +143,23 @@ impl RunHandle<'_> {
                 pending
             }
         }
+    }
+
+    /// Counts this lane as a call of its run until the guard is dropped: what it awaits beside the run's own calls keeps the
+    /// body alive.
+    #[must_use]
+    pub fn work(self) -> WorkingLane {
+        let mut cell = self.0.cell();
+        cell.parking.in_flight += 1;
+        cell.lane.work = Some(LaneWork::default());
+        drop(cell);
+        WorkingLane(self.0.clone())
+    }
+
+    /// Returns whether all that this lane has begun waits for the outside world.
+    #[must_use]
+    pub fn is_lane_parked(self) -> bool {
+        self.0.cell().lane.work.is_some_and(LaneWork::is_parked)
     }
 
     /// Whether every call of the body that is under way waits for the outside world.

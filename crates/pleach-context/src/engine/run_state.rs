@@ -78,8 +78,23 @@ pub(crate) struct Lane {
     /// From which event of the session on its own events are.
     pub(crate) since: usize,
     pub(crate) tool: Option<Box<ToolPart>>,
+    /// What the call is waiting for, if it counts as a call of its run.
+    pub(crate) work: Option<LaneWork>,
     /// The call is over: what it changes now would be lost.
     pub(crate) ended: bool,
+}
+
+/// A call that counts as one of its run, whatever it awaits: it is parked when all that it has begun is parked.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct LaneWork {
+    pub(crate) in_flight: u32,
+    pub(crate) parked: u32,
+}
+
+impl LaneWork {
+    pub(crate) fn is_parked(self) -> bool {
+        self.parked > 0 && self.parked == self.in_flight
+    }
 }
 
 /// The ids of the questions that a run waits for, in the order in which they were asked, each once.

@@ -195,6 +195,12 @@ impl<'a> RunHandle<'a> {
         self.0.node_path().child_in(&mut text, name, run)
     }
 
+    /// Counts children of this name that ran before a resume: later ones get the run ids behind theirs.
+    pub fn skip_children(self, name: &str, runs: u32) {
+        let mut cell = self.0.cell();
+        *cell.children.get_or_insert_default().entry(SmolStr::new(name)).or_insert(0) += runs;
+    }
+
     /// The ancestors whose output a child that is to give this run's output gives as well.
     #[must_use]
     pub fn output_for_of_child(self) -> std::sync::Arc<[NodePath]> {

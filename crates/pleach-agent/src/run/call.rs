@@ -1,0 +1,150 @@
+//! Executing one call of a response.
+// L101, L102, L105, L106
+
+use pleach_context::engine::{Engine as _, LaneSetup};
+use pleach_context::telemetry::{OpenSpan, SpanEnd, execute_tool};
+use pleach_context::{Context, NodeError, Tool, ToolContext};
+use pleach_core::{AuthConfig, BoxFuture, FunctionResponse, Map, Part, ToolConfirmation};
+use pleach_workflow::{Called, ToolCall};
+use serde_json::{Value, json};
+use tracing::Instrument as _;
+
+use super::confirm::give_answers;
+use super::recorded::PendingCall;
+use super::tools::ToolTable;
+use crate::guidance::SET_MODEL_RESPONSE;
+use crate::llm_agent::callbacks::Callbacks;
+
+/// A call that has been executed.
+pub(super) struct Executed<'c> {
+    pub(super) pending: &'c PendingCall,
+    pub(super) ctx: ToolContext,
+    /// `None` for a call whose result comes later.
+    pub(super) response: Option<Map>,
+    pub(super) confirmation: Option<ToolConfirmation>,
+    pub(super) credential: Option<AuthConfig>,
+}
+
+/// What executes the calls of an agent.
+#[derive(Clone, Copy)]
+pub(super) struct Caller<'a> {
+    pub(super) ctx: &'a Context,
+    pub(super) callbacks: &'a Callbacks,
+    pub(super) tools: &'a ToolTable,
+}
+
+impl<'a> Caller<'a> {
+    /// Makes the context of a call.
+    pub(super) fn lane(self, pending: &PendingCall) -> ToolContext {
+        let lane = self.ctx.engine().lane(LaneSetup::default());
+        lane.engine().set_function_call_id(pending.call.id.clone().unwrap_or_default());
+        lane
+    }
+
+    /// Executes a call.
+    ///
+    /// # Errors
+    /// The failure of the tool, unless a hook gives a result for it.
+    pub(super) async fn execute<'c>(
+        self,
+        pending: &'c PendingCall,
+        ctx: ToolContext,
+    ) -> Result<Executed<'c>, NodeError> {
+        let _work = ctx.engine().work();
+        give_answers(pending, &ctx)?;
+        let name = pending.call.name.as_deref().unwrap_or_default();
+        let mut args = pending.call.args.clone().unwrap_or_default();
+        let (value, may_be_pending) = match self.tools.get(name) {
+            Some(tool) => {
+                let span = OpenSpan::new(execute_tool(&**tool, &ctx));
+                let call = ToolCall { tool: &**tool, ctx: &ctx, callbacks: self.callbacks };
+                let called = call.make(&mut args).instrument(span.span().clone()).await;
+                match &called {
+                    Ok(_) => span.end(SpanEnd::Completed),
+                    Err(error) => span.fail(error.code()),
+                }
+                let value = match called? {
+                    Called::Result(value) => value,
+                    // What a tool of an agent asks rides on the event of its response.
+                    Called::Asks(_) => Value::Null,
+                };
+                (value, tool.is_long_running())
+            }
+            None => (self.unknown(name, &mut args, &ctx).await?, false),
+        };
+        let id = pending.call.id.as_deref().unwrap_or_default();
+        let actions = ctx.actions();
+        let confirmation = actions.requested_tool_confirmations().get(id).cloned();
+        let credential = actions.requested_auth_configs().get(id).cloned();
+        let response = if may_be_pending && is_falsy(&value) { None } else { Some(as_response(value)) };
+        Ok(Executed { pending, ctx, response, confirmation, credential })
+    }
+
+    /// Answers a call of a function that the agent does not have.
+    // L102
+    async fn unknown(self, name: &str, args: &mut Map, ctx: &ToolContext) -> Result<Value, NodeError> {
+        let tool = UnknownTool(name.to_owned());
+        let call = ToolCall { tool: &tool, ctx, callbacks: self.callbacks };
+        if let Some(answer) = call.before(args).await? {
+            return call.after(args, answer).await;
+        }
+        let text = format!(
+            "Invoking `{name}()` failed as no tool with that name is available. The tools you can call are: {}. You could retry, but it is IMPORTANT that you only call a tool from that list.",
+            self.tools.names()
+        );
+        let error = NodeError::value(text.clone());
+        Ok(call.on_error(args, &error).await?.unwrap_or_else(|| json!({"error": text})))
+    }
+}
+
+impl Executed<'_> {
+    /// Returns the part with the response; `None` for a call whose result comes later.
+    pub(super) fn part(&self) -> Option<Part> {
+        let call = &self.pending.call;
+        let (id, name) = (call.id.clone().unwrap_or_default(), call.name.clone().unwrap_or_default());
+        Some(Part::function_response(FunctionResponse::new(id, name, self.response.clone()?)))
+    }
+
+    /// Returns the answer that a call of `set_model_response` gives.
+    pub(super) fn answer(&self) -> Option<Value> {
+        if self.pending.call.name.as_deref() != Some(SET_MODEL_RESPONSE) {
+            return None;
+        }
+        self.ctx.actions().set_model_response().cloned()
+    }
+}
+
+/// Returns the response that a result is sent as.
+// L105
+fn as_response(value: Value) -> Map {
+    match value {
+        Value::Object(fields) => fields,
+        other => Map::from_iter([("result".to_owned(), other)]),
+    }
+}
+
+/// Returns whether a long-running tool has only started something.
+// L106
+fn is_falsy(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) => true,
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        Value::Bool(true) => false,
+    }
+}
+
+/// A function that a model has called and the agent does not have.
+struct UnknownTool(String);
+
+impl Tool for UnknownTool {
+    fn name(&self) -> &str {
+        &self.0
+    }
+
+    fn run<'a>(&'a self, _: &'a Map, _: &'a ToolContext) -> BoxFuture<'a, Result<Value, NodeError>> {
+        Box::pin(async move { Err(NodeError::value(format!("there is no tool `{}`", self.0))) })
+    }
+}

@@ -1,0 +1,92 @@
+//! Tasks: agents that a call delegates to, and the end of one's own task.
+// L190–L193
+
+use std::sync::Arc;
+
+use pleach_context::engine::{Engine as _, LaneSetup};
+use pleach_context::{AgentMode, Node, NodeError, NodeInput, RunOptions};
+use pleach_core::{Content, Event, FunctionResponse, Map, Part};
+use serde_json::Value;
+
+use super::AgentRun;
+use super::call::Executed;
+use super::recorded::PendingCall;
+use super::tools::ToolTable;
+use crate::guidance::FINISH_TASK;
+use crate::tools::FINISHED;
+
+impl PendingCall {
+    /// Makes a call that ends the task fail, beside one that delegates another.
+    // L192
+    pub(super) fn refuse_finish(&mut self) {
+        if self.call.name.as_deref() == Some(FINISH_TASK) {
+            self.call.args = None;
+        }
+    }
+}
+
+impl AgentRun<'_> {
+    /// Runs the agent that a call delegates to, and stores its result as the response of the call.
+    ///
+    /// While the agent waits for the user this never returns: the run pauses.
+    // L190, L191
+    pub(super) async fn delegate(&self, pending: &PendingCall, tools: &ToolTable) -> Result<(), NodeError> {
+        let Some(agent) = tools.task_of(pending) else { return Ok(()) };
+        let (id, name) = (pending.call.id.clone().unwrap_or_default(), pending.call.name.clone().unwrap_or_default());
+        let options = RunOptions::default()
+            .run_id(run_id(&id))
+            .use_sub_branch(true)
+            .override_isolation_scope(id.clone())
+            .raise_on_wait(true);
+        let args = Value::Object(pending.call.args.clone().unwrap_or_default());
+        let output = self.ctx.run_node(&**agent, NodeInput::json(args), options).await?;
+        let response = match output.to_value() {
+            Value::Object(fields) => fields,
+            other => Map::from_iter([("output".to_owned(), other)]),
+        };
+        let part = Part::function_response(FunctionResponse::new(id, name, response));
+        // The reference stores it in the user's name.
+        let lane = self.ctx.engine().lane(LaneSetup { author: Some("user".into()), ..LaneSetup::default() });
+        lane.emit(Event::new().with_content(Content::new("user", [part]))).await
+    }
+
+    /// Returns the result with which one of the calls has ended the agent's own task.
+    pub(super) fn task_result(&self, executed: &[Executed<'_>]) -> Option<Value> {
+        if self.mode != AgentMode::Task {
+            return None;
+        }
+        let is_end = |call: &&Executed<'_>| {
+            let done = call.response.as_ref().and_then(|response| response.get("result"));
+            call.pending.call.name.as_deref() == Some(FINISH_TASK) && done.and_then(Value::as_str) == Some(FINISHED)
+        };
+        let call = executed.iter().find(is_end)?;
+        self.finish_tool().result(&call.pending.call.args.clone().unwrap_or_default()).ok()
+    }
+
+    /// Adds the result of the agent's task to the event that ends it.
+    // L154, L192
+    pub(super) fn keep_task_result(&self, event: &mut Event, result: Value) {
+        if let Some(key) = &self.agent.output_key {
+            event.actions_mut().set_state(key.clone(), result.clone());
+        }
+        event.set_output(Some(result));
+    }
+}
+
+/// Makes the id of a run of the id of a call: digits alone and what divides paths cannot be in it.
+pub(super) fn run_id(call: &str) -> String {
+    let is_plain = |letter: char| !matches!(letter, '/' | '@') && !letter.is_whitespace();
+    if !call.is_empty() && call.chars().all(is_plain) && !call.chars().all(|letter| letter.is_ascii_digit()) {
+        return call.to_owned();
+    }
+    let safe: String = call.chars().map(|letter| if is_plain(letter) { letter } else { '_' }).collect();
+    format!("call-{safe}")
+}
+
+/// The sub-agents that are called: those with a task, and those that answer once.
+pub(super) fn called_agents(agents: &[Arc<dyn Node>]) -> impl Iterator<Item = (&Arc<dyn Node>, AgentMode)> {
+    agents.iter().filter_map(|node| match node.agent()?.mode {
+        Some(mode @ (AgentMode::Task | AgentMode::SingleTurn)) => Some((node, mode)),
+        _ => None,
+    })
+}

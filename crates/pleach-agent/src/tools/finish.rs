@@ -1,0 +1,73 @@
+//! [`FinishTool`]: the function by which an agent ends its task.
+// L192
+
+use pleach_context::{NodeError, Schema, Tool, ToolContext};
+use pleach_core::{BoxFuture, FunctionDeclaration, Map};
+use pleach_model::LlmRequest;
+use serde_json::{Value, json};
+
+use crate::OutputWrapper;
+use crate::guidance::{self, FINISH_TASK, FINISH_TASK_GUIDANCE};
+
+/// The result of the call that ends a task.
+pub(crate) const FINISHED: &str = "Task completed.";
+
+/// The function by which an agent ends its task.
+pub(crate) struct FinishTool {
+    schema: Option<Schema>,
+    declaration: FunctionDeclaration,
+    wrapper: OutputWrapper,
+}
+
+impl FinishTool {
+    pub(crate) fn new(schema: Option<&Schema>) -> Self {
+        let json = schema.map(Schema::to_json);
+        let (declaration, wrapper) = guidance::finish_task(json.as_ref());
+        Self { schema: schema.cloned(), declaration, wrapper }
+    }
+
+    /// Returns the result that the arguments hold: the wrapped value for a schema that is no object's, else the arguments.
+    ///
+    /// # Errors
+    /// Why they do not fit.
+    pub(crate) fn result(&self, args: &Map) -> Result<Value, String> {
+        let Some(schema) = &self.schema else {
+            return match args.get("result") {
+                Some(Value::String(_)) => Ok(Value::Object(args.clone())),
+                _ => Err("`result` must be a string".to_owned()),
+            };
+        };
+        let value = self.wrapper.value(args.clone()).ok_or("`result` is missing")?;
+        schema.apply(&value).map_err(|error| error.to_string())
+    }
+}
+
+impl Tool for FinishTool {
+    fn name(&self) -> &str {
+        FINISH_TASK
+    }
+
+    fn declaration(&self) -> Option<&FunctionDeclaration> {
+        Some(&self.declaration)
+    }
+
+    fn process_request<'a>(
+        &'a self,
+        _: &'a ToolContext,
+        request: &'a mut LlmRequest,
+    ) -> BoxFuture<'a, Result<(), NodeError>> {
+        request.append_tools([self.declaration.clone()]);
+        request.append_instructions([FINISH_TASK_GUIDANCE]);
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn run<'a>(&'a self, args: &'a Map, _: &'a ToolContext) -> BoxFuture<'a, Result<Value, NodeError>> {
+        let reply = match self.result(args) {
+            Ok(_) => json!({"result": FINISHED}),
+            Err(why) => json!({"error": format!(
+                "Invoking `{FINISH_TASK}()` failed due to validation errors:\n{why}\nCall it again with arguments that fit."
+            )}),
+        };
+        Box::pin(std::future::ready(Ok(reply)))
+    }
+}

@@ -1,0 +1,87 @@
+//! [`SubAgentTool`]: a sub-agent that its parent calls like a tool.
+// L185, L190
+
+use std::sync::Arc;
+
+use pleach_context::{AgentMode, Node, NodeError, NodeInput, RunOptions, Tool, ToolContext};
+use pleach_core::{BoxFuture, Branch, FunctionDeclaration, Map};
+use serde_json::{Value, json};
+
+/// A sub-agent that its parent calls: one that answers once, or one that a task is delegated to.
+pub(crate) struct SubAgentTool {
+    agent: Arc<dyn Node>,
+    mode: AgentMode,
+    declaration: FunctionDeclaration,
+}
+
+/// What the description of an agent for tasks ends with.
+const ALONE: &str = "IMPORTANT: This tool hands the work over to a specialized agent. Do NOT call this tool in parallel with any other tools.";
+
+impl SubAgentTool {
+    pub(crate) fn new(agent: &Arc<dyn Node>, mode: AgentMode) -> Self {
+        let spec = agent.spec();
+        let description = match mode {
+            AgentMode::Task => format!("{}\n{ALONE}", spec.description).trim().to_owned(),
+            _ => spec.description.clone(),
+        };
+        let declaration =
+            FunctionDeclaration::new(spec.name.as_str(), description).with_parameters(parameters(&**agent));
+        Self { agent: Arc::clone(agent), mode, declaration }
+    }
+
+    async fn call(&self, args: &Map, ctx: &ToolContext) -> Result<Value, NodeError> {
+        let spec = self.agent.spec();
+        let input = match &spec.input_schema {
+            Some(schema) => match schema.apply(&Value::Object(args.clone())) {
+                Ok(input) => input,
+                Err(error) => return Ok(format!("Error validating input: {error}").into()),
+            },
+            None => args.get("request").cloned().unwrap_or_default(),
+        };
+        let id = ctx.function_call_id().unwrap_or_default();
+        let branch = Branch::child(ctx.branch().as_ref(), &spec.name, &id);
+        let options = RunOptions::default().override_branch(branch.as_str());
+        match ctx.run_node(&*self.agent, NodeInput::json(input), options).await {
+            Ok(output) => Ok(output.to_value()),
+            Err(error) => Ok(format!("Error running sub-agent: {error}").into()),
+        }
+    }
+}
+
+/// Returns the schema of an agent's input as arguments: its own, or a text.
+pub(crate) fn parameters(agent: &dyn Node) -> Value {
+    agent.spec().input_schema.as_ref().map_or_else(
+        || {
+            json!({
+                "type": "object",
+                "properties": {"request": {"type": "string", "description": "What the agent is to do, with all that it needs to know."}},
+                "required": ["request"],
+            })
+        },
+        pleach_context::Schema::to_json,
+    )
+}
+
+impl Tool for SubAgentTool {
+    fn name(&self) -> &str {
+        &self.agent.spec().name
+    }
+
+    fn description(&self) -> &str {
+        self.declaration.description.as_deref().unwrap_or_default()
+    }
+
+    fn declaration(&self) -> Option<&FunctionDeclaration> {
+        Some(&self.declaration)
+    }
+
+    fn run<'a>(&'a self, args: &'a Map, ctx: &'a ToolContext) -> BoxFuture<'a, Result<Value, NodeError>> {
+        Box::pin(async move {
+            match self.mode {
+                // The agent that calls runs the task behind the other calls.
+                AgentMode::Task => Ok(Value::Null),
+                _ => self.call(args, ctx).await,
+            }
+        })
+    }
+}
