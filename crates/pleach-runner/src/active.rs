@@ -24,6 +24,7 @@ pub(crate) struct ActiveRun {
     abort: AbortSignal,
     closing: AtomicBool,
     detached: AtomicBool,
+    streams: AtomicBool,
     summing_up: AtomicBool,
     /// Whether a follower has subscribed; runs without one skip a lock per event.
     followed: AtomicBool,
@@ -64,6 +65,7 @@ impl ActiveRun {
             abort: request.abort.clone(),
             closing: AtomicBool::new(false),
             detached: AtomicBool::new(false),
+            streams: AtomicBool::new(false),
             summing_up: AtomicBool::new(false),
             followed: AtomicBool::new(false),
             seat: Arc::default(),
@@ -116,6 +118,15 @@ impl ActiveRun {
 
     pub(crate) fn is_detached(&self) -> bool {
         self.detached.load(Ordering::Acquire)
+    }
+
+    /// Asks models for fragments, if the run has not begun.
+    pub(crate) fn set_streams(&self) {
+        self.streams.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn streams(&self) -> bool {
+        self.streams.load(Ordering::Acquire)
     }
 
     pub(crate) fn set_detached(&self) {

@@ -43,13 +43,15 @@ impl Opening {
             mut store,
             message,
             answered,
+            task,
             state_delta,
             original,
             mut history,
             resumes,
             repeats,
         } = self;
-        let takes_message = answered.is_some() || original.is_none();
+        let continues_task = task.is_some();
+        let takes_message = answered.is_some() || continues_task || original.is_none();
         let starts_again = !takes_message && message.is_some();
         let difference = match (&message, &original) {
             (Some(message), Some(original)) if starts_again => difference(&ic, message, &state_delta, original).await?,
@@ -57,7 +59,11 @@ impl Opening {
         };
         let stored = match message {
             Some(message) if takes_message => {
-                Some(store_message(parts, &ic, &mut store, message, answered, state_delta).await?)
+                let scope = match &answered {
+                    Some(answered) => answered.isolation_scope.clone(),
+                    None => task.map(|task| task.scope),
+                };
+                Some(store_message(parts, &ic, &mut store, message, answered, scope, state_delta).await?)
             }
             _ if !state_delta.is_empty() && !starts_again => {
                 store_user_event(&ic, &mut store, Event::from_author("user").with_state_map(state_delta)).await?;
@@ -66,7 +72,8 @@ impl Opening {
             _ => None,
         };
         run.begin(ic.invocation_id());
-        let input_event = original.or_else(|| stored.clone());
+        // The agent of a task gets the new message, a resumed node the first one.
+        let input_event = if continues_task { stored.clone() } else { original.or_else(|| stored.clone()) };
         if let Some(event) = &input_event {
             ic.engine().set_user_event(Arc::clone(event));
             // Joining callers compare messages as sent, and a plugin may have replaced this one.
@@ -120,6 +127,7 @@ async fn store_message(
     store: &mut Store,
     mut message: Content,
     mut answered: Option<AnswerTarget>,
+    scope: Option<Arc<str>>,
     state_delta: Map,
 ) -> Result<Arc<Event>, RunError> {
     if let Some(replaced) =
@@ -134,8 +142,8 @@ async fn store_message(
     let mut event = Event::from_author("user").with_content(message).with_state_map(state_delta);
     if let Some(answered) = answered {
         event.set_branch(answered.branch);
-        event.set_isolation_scope(answered.isolation_scope);
     }
+    event.set_isolation_scope(scope);
     let stored = store_user_event(ic, store, event).await?;
     // Only after the append: of two concurrent answers, the stored one counts.
     ic.engine().services().sent_credentials.keep(ic.session_key(), ic.invocation_id(), sent);

@@ -27,6 +27,7 @@ mod invocation;
 mod join;
 mod message;
 mod open;
+mod open_task;
 mod outcome;
 mod parts;
 mod plugin_change;

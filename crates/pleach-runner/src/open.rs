@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use pleach_context::engine::InvocationSetup;
-use pleach_context::{History, InvocationContext};
+use pleach_context::{History, InvocationContext, StreamingMode};
 use pleach_core::{Content, Event, InvocationId, Map, Session, SessionKey, Unstorable};
 use pleach_session::{CreateSession, GetSessionConfig, SessionError, effective_events_of, ends_aborted};
 use pleach_workflow::Engine;
@@ -18,6 +18,7 @@ use crate::answer_checks::{Asked, resolve_answers};
 use crate::enter::Ended;
 use crate::join::Share;
 use crate::message::as_user;
+use crate::open_task::{OpenTask, open_task};
 use crate::parts::{RunnerParts, check_id, check_ids};
 use crate::repeat_filter::RepeatFilter;
 use crate::request::Refused;
@@ -42,6 +43,8 @@ pub(crate) struct Opening {
     pub(crate) message: Option<Content>,
     /// The question that the message answers.
     pub(crate) answered: Option<AnswerTarget>,
+    /// The task that the message continues.
+    pub(crate) task: Option<OpenTask>,
     pub(crate) state_delta: Map,
     /// The stored message that started the invocation.
     pub(crate) original: Option<Arc<Event>>,
@@ -127,8 +130,10 @@ impl RunnerParts {
             }
         };
         let Checked { message, answered, history } = checked;
-        let known =
-            answered.as_ref().map(|answered| answered.invocation_id.clone()).or_else(|| request.invocation_id.clone());
+        let is_free = message.is_some() && answered.is_none() && request.invocation_id.is_none();
+        let task = if is_free { open_task(&session.events) } else { None };
+        let known = answered.as_ref().map(|answered| answered.invocation_id.clone());
+        let known = known.or_else(|| request.invocation_id.clone()).or_else(|| Some(task.as_ref()?.invocation.clone()));
         // Of a rewound invocation no event counts (R1141).
         let own = known.as_ref().map(|id| effective_events_of(&session.events, id)).unwrap_or_default();
         let (original, resumes) = (first_message(&own), !own.is_empty());
@@ -150,11 +155,27 @@ impl RunnerParts {
         let engine = Arc::new(Engine::new());
         let entry = agent_to_run(&*self.root, &session.events, &invocation_id);
         let store = Store::new(session.head.clone()).of_run(run);
-        let ic = Arc::new(self.setup(&request, session, invocation_id, &engine).open());
+        let mut setup = self.setup(&request, session, invocation_id, &engine);
+        if run.streams() {
+            Arc::make_mut(&mut setup.run_config).streaming_mode = StreamingMode::Sse;
+        }
+        let ic = Arc::new(setup.open());
         let span = self.on_span.open(&ic, self.root.spec(), resumes);
         let state_delta = request.state_delta;
-        let opening =
-            Opening { ic, engine, entry, store, message, answered, state_delta, original, history, resumes, repeats };
+        let opening = Opening {
+            ic,
+            engine,
+            entry,
+            store,
+            message,
+            answered,
+            task,
+            state_delta,
+            original,
+            history,
+            resumes,
+            repeats,
+        };
         Ok(Opened::Own(Box::new(opening), span))
     }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll, ready};
 
 use futures_util::Stream;
+use pleach_core::{Event, EventId};
 
 use crate::active::ActiveRun;
 use crate::driver::Driver;
@@ -47,6 +48,10 @@ pub struct Run {
     /// Whether to yield the stored event of the message.
     echo: bool,
     over: bool,
+    /// The event whose fragments came last.
+    fragments_of: Option<EventId>,
+    /// The text of the last final response.
+    reply: String,
 }
 
 impl Run {
@@ -54,7 +59,7 @@ impl Run {
         let request = request.bounded();
         let (run, echo) = (Arc::new(ActiveRun::new(&request)), request.yield_user_message);
         let reader = run.seat.open(Driver::new(Arc::clone(&parts), request, Arc::clone(&run)));
-        Self { run, parts, reader, echo, over: false }
+        Self { run, parts, reader, echo, over: false, fragments_of: None, reply: String::new() }
     }
 
     /// Returns the next event, or `None` when the run has ended.
@@ -121,6 +126,40 @@ impl Run {
         })
     }
 
+    /// Asks models for fragments of what they say: they come as partial events before the complete one. Without effect on a run
+    /// that has begun. ADK: `RunConfig(streaming_mode=StreamingMode.SSE)`
+    pub fn streaming(self) -> Self {
+        self.run.set_streams();
+        self
+    }
+
+    /// Runs to the end and returns the text of the last final response: what the agent says to the user. Empty when there is none.
+    ///
+    /// # Errors
+    /// The error that ended the run.
+    ///
+    /// # Cancel safety
+    /// Dropping the future drops the run.
+    pub async fn reply(mut self) -> Result<String, RunError> {
+        while let Some(event) = self.next().await {
+            event?;
+        }
+        Ok(std::mem::take(&mut self.reply))
+    }
+
+    fn show(&mut self, event: Arc<Event>) -> RunEvent {
+        let streamed = self.fragments_of.as_ref() == Some(event.id());
+        if event.is_partial() {
+            self.fragments_of = Some(event.id().clone());
+        } else if !event.is_from_user() && event.is_final_response() {
+            let text = event.text();
+            if !text.is_empty() {
+                self.reply = text;
+            }
+        }
+        RunEvent::new(event).after_fragments(streamed)
+    }
+
     /// Runs to the end.
     async fn finish(mut self) -> Result<(), RunError> {
         while let Some(event) = self.next().await {
@@ -139,7 +178,7 @@ impl Stream for Run {
             self.over = !matches!(item, Some(Ok(_)));
             match item {
                 Some(Ok(shown)) if shown.is_message && !self.echo => {}
-                item => return Poll::Ready(item.map(|item| item.map(|shown| RunEvent::new(shown.event)))),
+                item => return Poll::Ready(item.map(|item| item.map(|shown| self.show(shown.event)))),
             }
         }
         Poll::Ready(None)

@@ -12,15 +12,30 @@ pub struct RunEvent {
     pub event: Arc<Event>,
     /// The question that the event asks, if any.
     pub request: Option<Box<Question>>,
+    /// Fragments of the event came before it.
+    streamed: bool,
 }
 
 impl RunEvent {
+    /// Returns the text that is new: that of a fragment, or of a complete event that no fragments came before. Printing it for
+    /// every event of a run prints what the agents say, once.
+    #[must_use]
+    pub fn fragment(&self) -> String {
+        if self.streamed { String::new() } else { self.event.text() }
+    }
+
+    /// Notes that fragments of the event came before it.
+    pub(crate) fn after_fragments(mut self, streamed: bool) -> Self {
+        self.streamed = streamed && !self.event.is_partial();
+        self
+    }
+
     pub(crate) fn new(event: Arc<Event>) -> Self {
         let request = match event.long_running_tool_ids() {
             Some(_) => event.questions().into_iter().next().map(Box::new),
             None => None,
         };
-        Self { event, request }
+        Self { event, request, streamed: false }
     }
 }
 

@@ -13,7 +13,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context as TaskContext, Poll, Wake, Waker, ready};
 
 use futures_util::stream::BoxStream;
-use pleach_context::{ChildFailure, Context, Flow, Node, NodeError, NodeInput, NodeKind, NodeSpec, RetryConfig, Yield};
+use pleach_context::{
+    AgentMode, ChildFailure, Context, Flow, Node, NodeError, NodeInput, NodeKind, NodeSpec, RetryConfig, Yield,
+};
 use pleach_core::{BoxFuture, Branch, Event, Map, NodePath};
 use smol_str::SmolStr;
 
@@ -96,6 +98,10 @@ enum Then {
 impl<'a> NodeRun<'a> {
     pub(crate) fn new(node: &'a dyn Node, parent: &Context, input: NodeInput, setup: RunSetup) -> Self {
         let spec = node.spec();
+        let mut setup = setup;
+        if setup.isolation_scope.is_none() {
+            setup.isolation_scope = task_scope(node, &setup.path);
+        }
         let retries = spec.retry.is_some();
         let start = || Box::new(Start { branch: setup.branch.clone(), isolation_scope: setup.isolation_scope.clone() });
         let start = retries.then(start);
@@ -440,6 +446,13 @@ impl Future for NodeRun<'_> {
 
 impl Start {
     const ROOT: Self = Self { branch: None, isolation_scope: None };
+}
+
+/// Returns the isolation scope of an agent that works on a task: its conversation with the user is its own.
+// R1211, L193
+fn task_scope(node: &dyn Node, path: &NodePath) -> Option<Arc<str>> {
+    let agent = node.agent()?;
+    (agent.mode == Some(AgentMode::Task)).then(|| path.as_str().into())
 }
 
 /// Runs user code and turns a panic into an error of the node.
