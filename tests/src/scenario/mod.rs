@@ -22,6 +22,7 @@ mod ordered;
 mod play;
 mod response;
 mod run;
+mod shell;
 mod step;
 mod tool;
 mod turn;

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::described::{Described, Refusal};
 use super::world::World;
-use super::{agent, function, graph, tool};
+use super::{agent, function, graph, shell, tool};
 
 /// Builds a node from its description, or from its key in the library: library nodes are built once and shared.
 ///
@@ -25,9 +25,7 @@ pub(crate) fn build(value: &Value, key: Option<&str>, world: &Arc<World>) -> Res
         "workflow" => graph::build(&described, world),
         "tool" => tool::build(&described, world),
         "llm_agent" => agent::build(&described, world),
-        later @ ("sequential_agent" | "parallel_agent" | "loop_agent") => {
-            Err(Refusal::NotYet(format!("nodes of kind `{later}`")))
-        }
+        "sequential_agent" | "parallel_agent" | "loop_agent" => shell::build(&described, world),
         unknown => Err(anyhow::anyhow!("unknown kind `{unknown}`").into()),
     }
 }
