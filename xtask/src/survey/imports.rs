@@ -30,7 +30,7 @@ struct Crate<'a> {
 }
 
 /// The circles, each with the names of its modules.
-pub(super) fn circles(modules: &[Module]) -> Vec<Vec<String>> {
+pub(crate) fn circles(modules: &[Module]) -> Vec<Vec<String>> {
     let mut all = Crate {
         modules,
         files: modules.iter().enumerate().map(|(index, module)| (module.path.clone(), index)).collect(),

@@ -8,15 +8,15 @@ use crate::files::Sources;
 use crate::files::is_unit_tests;
 
 /// A source file.
-pub(super) struct Module {
+pub(crate) struct Module {
     /// Its path in the crate: empty for the root, else the names from the root down.
-    pub(super) path: Vec<String>,
-    pub(super) file: PathBuf,
-    pub(super) syntax: syn::File,
+    pub(crate) path: Vec<String>,
+    pub(crate) file: PathBuf,
+    pub(crate) syntax: syn::File,
 }
 
 /// Parses the files below `src` that hold more than tests. Programs beside a library are left out.
-pub(super) fn modules(sources: &Sources, src: &Path) -> anyhow::Result<Vec<Module>> {
+pub(crate) fn modules(sources: &Sources, src: &Path) -> anyhow::Result<Vec<Module>> {
     let own = sources.files.iter().filter(|(file, _)| file.extension().is_some_and(|extension| extension == "rs"));
     let own = own.filter_map(|(file, text)| Some((file, text, module_path(file.strip_prefix(src).ok()?)?)));
     own.filter(|(file, ..)| !is_unit_tests(file))
@@ -41,7 +41,7 @@ fn module_path(file: &Path) -> Option<Vec<String>> {
 }
 
 /// Whether an item is compiled for tests only.
-pub(super) fn is_test(attributes: &[syn::Attribute]) -> bool {
+pub(crate) fn is_test(attributes: &[syn::Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         attribute.path().is_ident("test")
             || (attribute.path().is_ident("cfg")

@@ -2,13 +2,15 @@
 //!
 //! Each finding names a file and a line. `edges` compares the dependencies with the layer table, `manifests` reads what a
 //! registry shows, `sources` the source files, `cancel` the documentation of async functions, `cases` and `rules` the tables
-//! of edge cases and of rules, `paths` the paths that documents name; `dialect` counts words and `sizes` the lines of the
-//! lowest crates.
+//! of edge cases and of rules, `paths` the paths that documents name; `dialect` counts words, `sizes` the lines of the
+//! lowest crates, `exports` compares the facade with the signatures of what it exports, and `circles` finds imports in circles.
 
 mod cancel;
 mod cases;
+mod circles;
 mod dialect;
 mod edges;
+mod exports;
 mod finding;
 mod manifests;
 mod paths;
@@ -36,6 +38,8 @@ pub(crate) fn run() -> anyhow::Result<bool> {
     findings.extend(paths::check(&workspace, &sources)?);
     findings.extend(dialect::check(&sources));
     findings.extend(sizes::check(&sources));
+    findings.extend(circles::check(&workspace, &sources)?);
+    findings.extend(exports::check(&workspace, &sources)?);
     let mut files = 0;
     for package in &workspace.packages {
         let folder = workspace.relative(&package.folder().join("src")).to_path_buf();

@@ -3,7 +3,7 @@
 //! Node code has a [`Context`] and an [`InvocationContext`]. With [`Engine`] in scope, both also give a handle. The handle of a
 //! context drives its run: it makes the contexts of children and attempts, stages and delivers events, records failures that were
 //! caught, orders replayed children, and takes the outcome. The handle of an invocation gives the queue, the services and the
-//! history. The facade does not export this module, so a handler cannot take an event from the queue, record one, or set the
+//! history; the handle of a history keeps plans and completions in it. The facade does not export this module, so a handler cannot take an event from the queue, record one, or set the
 //! history.
 //!
 //! The state of a run is behind a lock that each call takes and that is never held across an await.
@@ -12,6 +12,7 @@ mod background;
 mod caught;
 mod deliver;
 mod deltas;
+mod history;
 mod invocation;
 mod lane;
 mod outcome;
@@ -31,6 +32,7 @@ use std::sync::Arc;
 use crate::{Context, InvocationContext};
 
 pub use background::asked_in_background;
+pub use history::HistoryHandle;
 pub use lane::LaneSetup;
 pub use parking::{WaitReason, WorkingLane};
 pub use position::{GraphNames, GraphPosition};
@@ -115,4 +117,5 @@ mod sealed {
 
     impl Sealed for super::Context {}
     impl Sealed for super::InvocationContext {}
+    impl Sealed for crate::History {}
 }

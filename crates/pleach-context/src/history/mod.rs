@@ -135,15 +135,13 @@ impl History {
         self.runs.find(path).map(|key| self.at(key).record)
     }
 
-    /// Keeps the plan for the workflow run at `path` until the run starts; not for a run that left no event. For engines.
-    pub fn keep_plan(&self, path: &NodePath, plan: PlannedRuns) {
+    pub(crate) fn keep_plan(&self, path: &NodePath, plan: PlannedRuns) {
         if let Some(key) = self.runs.find(path) {
             self.plans().insert(key, plan);
         }
     }
 
-    /// Takes the plan that was kept for the workflow run at `path`. For engines.
-    pub fn take_plan(&self, path: &NodePath) -> Option<PlannedRuns> {
+    pub(crate) fn take_plan(&self, path: &NodePath) -> Option<PlannedRuns> {
         let key = self.runs.find(path)?;
         self.plans().remove(&key)
     }
@@ -152,8 +150,7 @@ impl History {
         self.plans.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records that a run is proven to be complete by what followed it. For engines.
-    pub fn note_complete(&self, key: RunKey) {
+    pub(crate) fn note_complete(&self, key: RunKey) {
         self.complete.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
     }
 
@@ -260,7 +257,7 @@ impl History {
         self.runs.is_empty()
     }
 
-    /// Reads one event more. [Plans](Self::keep_plan) that were made without it are removed. For engines.
+    /// Reads one event more. Plans that were made without it are removed. For engines.
     pub fn add(&mut self, event: &Arc<Event>) {
         self.plans.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
         self.now += 1;
