@@ -353,6 +353,13 @@ pub trait Tool: Send + Sync + 'static {
     /// Dropping the future cancels the call.
     fn run<'a>(&'a self, args: &'a Map, ctx: &'a ToolContext) -> BoxFuture<'a, Result<Value, NodeError>>;
 
+    /// Whether the result is also a text for the user, where the model is not asked to put it into words
+    /// (`skip_summarization`).
+    // L111
+    fn shows_result(&self) -> bool {
+        false
+    }
+
     /// Changes the request in which the tool is offered to a model. Declares the tool unless it is overridden.
     /// ADK: `process_llm_request`
     ///

@@ -37,6 +37,10 @@ impl<T: Tool + ?Sized> Tool for Arc<T> {
         (**self).run(args, ctx)
     }
 
+    fn shows_result(&self) -> bool {
+        (**self).shows_result()
+    }
+
     fn process_request<'a>(
         &'a self,
         ctx: &'a ToolContext,

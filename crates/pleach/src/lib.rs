@@ -47,8 +47,8 @@ pub use connect_error::ConnectError;
 pub use runner_ext::RunnerExt;
 
 pub use pleach_agent::{
-    IncludeContents, LlmAgent, LlmAgentBuilder, LoopAgent, ParallelAgent, SequentialAgent, ShellAgentBuilder,
-    TemplateError, TemplateSource, inject_session_state,
+    AgentTool, IncludeContents, LlmAgent, LlmAgentBuilder, LoopAgent, NodeTool, ParallelAgent, SequentialAgent,
+    ShellAgentBuilder, TemplateError, TemplateSource, exit_loop, get_user_choice, inject_session_state, load_memory,
 };
 pub use pleach_artifact::{
     ArtifactError, ArtifactKey, ArtifactReference, ArtifactResult, ArtifactScope, ArtifactService, ArtifactVersion,

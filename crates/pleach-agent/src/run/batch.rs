@@ -141,10 +141,11 @@ impl AgentRun<'_> {
     /// Stores the responses in one event.
     async fn respond(&mut self, executed: &[Executed<'_>], clears_skip: bool) -> Result<StepEnd, NodeError> {
         executed.iter().for_each(|call| self.ctx.engine().merge_lane(&call.ctx));
-        let parts: Vec<Part> = executed.iter().filter_map(Executed::part).collect();
+        let mut parts: Vec<Part> = executed.iter().filter_map(Executed::part).collect();
         if parts.is_empty() {
             return Ok(StepEnd::Waiting);
         }
+        parts.extend(executed.iter().filter_map(|call| call.shown.clone()).map(Part::text));
         if clears_skip {
             self.ctx.with_actions(|actions| actions.set_skip_summarization(None))?;
         }

@@ -23,6 +23,8 @@ pub(super) struct Executed<'c> {
     pub(super) response: Option<Map>,
     pub(super) confirmation: Option<ToolConfirmation>,
     pub(super) credential: Option<AuthConfig>,
+    /// The result as a text for the user.
+    pub(super) shown: Option<String>,
 }
 
 /// What executes the calls of an agent.
@@ -54,7 +56,7 @@ impl<'a> Caller<'a> {
         give_answers(pending, &ctx)?;
         let name = pending.call.name.as_deref().unwrap_or_default();
         let mut args = pending.call.args.clone().unwrap_or_default();
-        let (value, may_be_pending) = match self.tools.get(name) {
+        let (value, may_be_pending, shows) = match self.tools.get(name) {
             Some(tool) => {
                 let span = OpenSpan::new(execute_tool(&**tool, &ctx));
                 let call = ToolCall { tool: &**tool, ctx: &ctx, callbacks: self.callbacks };
@@ -68,16 +70,17 @@ impl<'a> Caller<'a> {
                     // What a tool of an agent asks rides on the event of its response.
                     Called::Asks(_) => Value::Null,
                 };
-                (value, tool.is_long_running())
+                (value, tool.is_long_running(), tool.shows_result())
             }
-            None => (self.unknown(name, &mut args, &ctx).await?, false),
+            None => (self.unknown(name, &mut args, &ctx).await?, false, false),
         };
         let id = pending.call.id.as_deref().unwrap_or_default();
         let actions = ctx.actions();
         let confirmation = actions.requested_tool_confirmations().get(id).cloned();
         let credential = actions.requested_auth_configs().get(id).cloned();
+        let shown = (shows && actions.skip_summarization() == Some(true)).then(|| shown(&value)).flatten();
         let response = if may_be_pending && is_falsy(&value) { None } else { Some(as_response(value)) };
-        Ok(Executed { pending, ctx, response, confirmation, credential })
+        Ok(Executed { pending, ctx, response, confirmation, credential, shown })
     }
 
     /// Answers a call of a function that the agent does not have.
@@ -111,6 +114,17 @@ impl Executed<'_> {
             return None;
         }
         self.ctx.actions().set_model_response().cloned()
+    }
+}
+
+/// Returns a result as a text for the user; `None` for none and for an error.
+// L111
+fn shown(value: &Value) -> Option<String> {
+    match value {
+        Value::Null => None,
+        Value::String(text) => Some(text.clone()).filter(|text| !text.is_empty()),
+        Value::Object(fields) if fields.is_empty() || fields.contains_key("error") => None,
+        other => crate::json_text(other).ok(),
     }
 }
 

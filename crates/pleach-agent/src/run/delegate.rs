@@ -74,7 +74,7 @@ impl AgentRun<'_> {
 }
 
 /// Makes the id of a run of the id of a call: digits alone and what divides paths cannot be in it.
-pub(super) fn run_id(call: &str) -> String {
+pub(crate) fn run_id(call: &str) -> String {
     let is_plain = |letter: char| !matches!(letter, '/' | '@') && !letter.is_whitespace();
     if !call.is_empty() && call.chars().all(is_plain) && !call.chars().all(|letter| letter.is_ascii_digit()) {
         return call.to_owned();

@@ -24,6 +24,7 @@ use tracing::Instrument as _;
 
 use crate::llm_agent::Inner;
 pub(crate) use around::Around;
+pub(crate) use delegate::run_id;
 pub(crate) use recorded::{Next, Recorded};
 
 /// One run of an agent.

@@ -1,0 +1,150 @@
+//! [`AgentTool`]: an agent that another one calls, in a session of its own.
+// L195–L197
+
+use std::fmt;
+use std::sync::Arc;
+
+use pleach_context::{Need, Node, NodeError, Tool, ToolContext};
+use pleach_core::{BoxFuture, Content, Event, FunctionDeclaration, Map};
+use serde_json::Value;
+
+use super::nested::Nested;
+use super::sub_agent::parameters;
+use crate::json_in_text;
+
+/// An agent as a tool. ADK: `AgentTool`
+///
+/// Every call runs the agent in a conversation of its own, which is not stored: the agent sees the arguments and the session's
+/// state, and nothing of the conversation of the caller. What it changes in the state, and files that it saves, are the
+/// caller's. The result is its last text.
+///
+/// The arguments are those of the agent's input schema, else `{"request": text}`.
+///
+/// ```
+/// use pleach_agent::{AgentTool, LlmAgent};
+/// use pleach_model::ScriptedModel;
+///
+/// let expert = LlmAgent::builder("expert").model(ScriptedModel::saying("42.")).build()?;
+/// let clerk = LlmAgent::builder("clerk").model(ScriptedModel::saying("Hello.")).tool(AgentTool::new(expert)).build()?;
+/// # drop(clerk);
+/// # Ok::<_, pleach_workflow::BuildError>(())
+/// ```
+#[derive(Clone)]
+pub struct AgentTool {
+    agent: Arc<dyn Node>,
+    declaration: Arc<FunctionDeclaration>,
+    skip_summarization: bool,
+}
+
+impl AgentTool {
+    /// Makes a tool of an agent, with the agent's name and description.
+    pub fn new(agent: impl Node) -> Self {
+        let agent: Arc<dyn Node> = Arc::new(agent);
+        let spec = agent.spec();
+        let declaration = FunctionDeclaration::new(spec.name.as_str(), spec.description.clone());
+        let declaration = declaration.with_parameters(parameters(described(&*agent)));
+        Self { agent, declaration: Arc::new(declaration), skip_summarization: false }
+    }
+
+    /// Makes the result the caller's last word: its model is not asked to put it into words.
+    #[must_use]
+    pub fn skip_summarization(mut self) -> Self {
+        self.skip_summarization = true;
+        self
+    }
+
+    async fn call(&self, args: &Map, ctx: &ToolContext) -> Result<Value, NodeError> {
+        if self.skip_summarization {
+            ctx.with_actions(|actions| actions.set_skip_summarization(Some(true)))?;
+        }
+        let message = Content::user(self.message(args)?);
+        let nested = Nested::run(&*self.agent, message, ctx).await?;
+        if !nested.open.is_empty() {
+            let ids = nested.open.join(", ");
+            let name = self.name();
+            return Ok(format!("The agent '{name}' waits for the results of long-running calls: {ids}").into());
+        }
+        self.result(&nested.events)
+    }
+
+    /// The message that the agent gets.
+    // L195
+    fn message(&self, args: &Map) -> Result<String, NodeError> {
+        let text = |value: &Value| {
+            serde_json::to_string(value)
+                .map_err(|error| NodeError::validation(format!("the arguments have no JSON form: {error}")))
+        };
+        if let Some(schema) = &described(&*self.agent).spec().input_schema {
+            let mut input = schema.apply(&Value::Object(args.clone()))?;
+            if let Value::Object(fields) = &mut input {
+                fields.retain(|_, value| !value.is_null());
+            }
+            return text(&input);
+        }
+        match args.get("request") {
+            Some(Value::String(request)) => Ok(request.clone()),
+            Some(other) => text(other),
+            None => text(&Value::Object(args.clone())),
+        }
+    }
+
+    /// The result: the text of the last event that says something, else its error.
+    // L197
+    fn result(&self, events: &[Arc<Event>]) -> Result<Value, NodeError> {
+        let last = events.iter().rev().find(|event| event.content().is_some());
+        let text = last.map(|event| texts(event)).unwrap_or_default();
+        if text.is_empty() {
+            let error = events.iter().rev().find_map(|event| event.error_message());
+            return Ok(error.unwrap_or_default().into());
+        }
+        let Some(schema) = &self.agent.spec().output_schema else { return Ok(text.into()) };
+        let value =
+            json_in_text(&text).map_err(|error| NodeError::validation(format!("the answer is no JSON: {error}")))?;
+        Ok(schema.apply(&value.unwrap_or_default())?)
+    }
+}
+
+/// The agent whose input schema counts: of a shell agent, that of its first sub-agent.
+fn described(agent: &dyn Node) -> &dyn Node {
+    let first = agent.agent().filter(|spec| !spec.is_llm).and_then(|spec| spec.sub_agents.first());
+    first.map_or(agent, |first| described(&**first))
+}
+
+/// The texts of an event that are no thoughts, one a line.
+fn texts(event: &Event) -> String {
+    let parts = event.content().map(|content| content.parts()).unwrap_or_default();
+    let texts = parts.iter().filter(|part| !part.is_thought()).filter_map(|part| part.text.as_deref());
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+impl Tool for AgentTool {
+    fn name(&self) -> &str {
+        &self.agent.spec().name
+    }
+
+    fn description(&self) -> &str {
+        &self.agent.spec().description
+    }
+
+    fn declaration(&self) -> Option<&FunctionDeclaration> {
+        Some(&self.declaration)
+    }
+
+    fn shows_result(&self) -> bool {
+        true
+    }
+
+    fn run<'a>(&'a self, args: &'a Map, ctx: &'a ToolContext) -> BoxFuture<'a, Result<Value, NodeError>> {
+        Box::pin(self.call(args, ctx))
+    }
+
+    fn needs(&self, needs: &mut Vec<Need>) {
+        self.agent.needs(needs);
+    }
+}
+
+impl fmt::Debug for AgentTool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AgentTool").field("agent", &self.agent.spec().name).finish_non_exhaustive()
+    }
+}

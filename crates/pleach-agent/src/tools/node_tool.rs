@@ -1,0 +1,98 @@
+//! [`NodeTool`]: a node or a workflow that an agent calls.
+// L199
+
+use std::fmt;
+use std::sync::Arc;
+
+use pleach_context::{Need, Node, NodeError, NodeInput, RunOptions, Tool, ToolContext};
+use pleach_core::{BoxFuture, FunctionDeclaration, Map};
+use serde_json::{Value, json};
+
+use crate::OutputWrapper;
+use crate::run::run_id;
+
+/// A node as a tool: a function, a workflow, an agent. ADK: `NodeTool`
+///
+/// Every call is a run of the node below the agent's: its events are those of the run, a question pauses the agent, and a run
+/// that was cut off continues. The result is the node's output.
+///
+/// The arguments are those of the node's input schema, an object; any other input is the argument `request`.
+///
+/// ```
+/// use pleach_agent::{LlmAgent, NodeTool};
+/// use pleach_context::Input;
+/// use pleach_model::ScriptedModel;
+/// use pleach_workflow::FunctionNode;
+///
+/// let shout = FunctionNode::new("shout", async |Input(text): Input<String>| text.to_uppercase());
+/// let agent = LlmAgent::builder("agent").model(ScriptedModel::saying("Hello.")).tool(NodeTool::new(shout)).build()?;
+/// # drop(agent);
+/// # Ok::<_, pleach_workflow::BuildError>(())
+/// ```
+#[derive(Clone)]
+pub struct NodeTool {
+    node: Arc<dyn Node>,
+    declaration: Arc<FunctionDeclaration>,
+    wrapper: Arc<OutputWrapper>,
+}
+
+impl NodeTool {
+    /// Makes a tool of a node, with the node's name and description.
+    pub fn new(node: impl Node) -> Self {
+        let node: Arc<dyn Node> = Arc::new(node);
+        let spec = node.spec();
+        let schema =
+            spec.input_schema.as_ref().map_or_else(|| json!({"type": "string"}), pleach_context::Schema::to_json);
+        let wrapper = OutputWrapper::for_schema(&schema, "request");
+        let description = match spec.description.as_str() {
+            "" => format!("Runs {}.", spec.name),
+            description => description.to_owned(),
+        };
+        let declaration =
+            FunctionDeclaration::new(spec.name.as_str(), description).with_parameters(wrapper.parameters().clone());
+        Self { node, declaration: Arc::new(declaration), wrapper: Arc::new(wrapper) }
+    }
+
+    async fn call(&self, args: &Map, ctx: &ToolContext) -> Result<Value, NodeError> {
+        let Some(input) = self.wrapper.value(args.clone()) else {
+            return Ok(
+                json!({"error": format!("Invoking `{}()` failed: the argument `request` is missing.", self.name())}),
+            );
+        };
+        let id = run_id(&ctx.function_call_id().unwrap_or_default());
+        let options = RunOptions::default().run_id(id).use_sub_branch(true);
+        Ok(ctx.run_node(&*self.node, NodeInput::json(input), options).await?.to_value())
+    }
+}
+
+impl Tool for NodeTool {
+    fn name(&self) -> &str {
+        &self.node.spec().name
+    }
+
+    fn description(&self) -> &str {
+        self.declaration.description.as_deref().unwrap_or_default()
+    }
+
+    fn declaration(&self) -> Option<&FunctionDeclaration> {
+        Some(&self.declaration)
+    }
+
+    fn shows_result(&self) -> bool {
+        true
+    }
+
+    fn run<'a>(&'a self, args: &'a Map, ctx: &'a ToolContext) -> BoxFuture<'a, Result<Value, NodeError>> {
+        Box::pin(self.call(args, ctx))
+    }
+
+    fn needs(&self, needs: &mut Vec<Need>) {
+        self.node.needs(needs);
+    }
+}
+
+impl fmt::Debug for NodeTool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NodeTool").field("node", &self.node.spec().name).finish_non_exhaustive()
+    }
+}
