@@ -271,6 +271,12 @@ pub trait Node: Send + Sync + 'static {
     /// Adds the app-provided values (see [`Shared`](crate::Shared)) that the node cannot run without.
     fn needs(&self, _needs: &mut Vec<crate::Need>) {}
 
+    /// Returns whether the stored events of the run of `ctx` say that it has completed, so that a resume need not run it. Only
+    /// asked of agents, which decide from their own events what they do next.
+    fn has_completed(&self, _ctx: &Context) -> bool {
+        false
+    }
+
     /// Returns what the runtime knows of the node as an agent; `None` for a node that is none.
     fn agent(&self) -> Option<&Arc<AgentSpec>> {
         None

@@ -98,6 +98,10 @@ impl Node for LlmAgent {
         self.0.agent.sub_agents.iter().for_each(|sub| sub.needs(needs));
     }
 
+    fn has_completed(&self, ctx: &Context) -> bool {
+        AgentRun::new(&self.0, ctx, NodeInput::Null).has_completed()
+    }
+
     fn agent(&self) -> Option<&Arc<AgentSpec>> {
         Some(&self.0.agent)
     }

@@ -103,6 +103,13 @@ impl<'a> AgentRun<'a> {
         if recorded.is_marked { Ok(end) } else { around.finish(end).await }
     }
 
+    /// Returns whether the recorded events leave nothing to do.
+    pub(crate) fn has_completed(&self) -> bool {
+        let recorded = self.recorded();
+        let is_marked = recorded.is_marked || !self.ctx.invocation().is_resumable();
+        recorded.next == Next::Ended && is_marked && self.mode != AgentMode::Task
+    }
+
     fn around(&self) -> Around<'a> {
         Around { agent: &self.agent.agent, callbacks: &self.agent.callbacks, ctx: self.ctx }
     }

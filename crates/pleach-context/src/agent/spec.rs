@@ -102,11 +102,11 @@ impl AgentSpec {
         self.parent.get()?.upgrade()
     }
 
-    /// Returns the mode of a run of the agent. An agent without a declared mode converses where it is the root of a Runner, has
-    /// a parent or has sub-agents, and else answers once.
+    /// Returns the mode of a run of the agent. An agent without a declared mode converses where it is the root of a Runner or has
+    /// a parent, and else answers once.
     // L6, L180
     pub fn mode_below(&self, is_root: bool) -> AgentMode {
-        let converses = || is_root || self.parent.get().is_some() || !self.sub_agents.is_empty();
+        let converses = || is_root || self.parent.get().is_some();
         self.mode.unwrap_or_else(|| if converses() { AgentMode::Chat } else { AgentMode::SingleTurn })
     }
 

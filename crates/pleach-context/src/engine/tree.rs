@@ -155,6 +155,12 @@ impl<'a> RunHandle<'a> {
         }
     }
 
+    /// The position of the run in its workflow's graph; `None` for dynamic and root runs.
+    #[must_use]
+    pub fn position(self) -> Option<GraphPosition> {
+        self.0.inner.position
+    }
+
     /// The context of the run that runs this one; the root has none.
     #[must_use]
     pub fn parent(self) -> Option<&'a Context> {

@@ -49,6 +49,10 @@ impl<N: Node + ?Sized> Node for std::sync::Arc<N> {
         (**self).needs(needs);
     }
 
+    fn has_completed(&self, ctx: &Context) -> bool {
+        (**self).has_completed(ctx)
+    }
+
     fn agent(&self) -> Option<&std::sync::Arc<AgentSpec>> {
         (**self).agent()
     }

@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use pleach_context::engine::{
-    BackgroundChild, Engine as _, NodeEnd, NodeResult, NodeScheduler, ReplayState, RunRecord, RunResult, mark_completed,
+    BackgroundChild, ChildSetup, Engine as _, NodeEnd, NodeResult, NodeScheduler, ReplayState, RunRecord, RunResult,
+    mark_completed,
 };
 use pleach_context::{ChildFailure, Context, History, Node, NodeError, NodeInput, NodeKind, NodeSpec, RunOptions};
 use pleach_core::{BoxFuture, Branch, Event, NodePath};
@@ -113,7 +114,13 @@ pub(super) async fn run_one(parent: &Context, node: &dyn Node, input: NodeInput,
         };
         let decision = decide(node, rules, state, record);
         match decision.map_err(|error| ChildFailure { error, path: setup.path.clone() })? {
-            Decision::Run(answers) => setup.resume_inputs = answers,
+            Decision::Run(answers) => {
+                setup.resume_inputs = answers;
+                if !record.failed && has_completed(parent, node, &setup) {
+                    let result = NodeResult { branch: record.branch.clone(), ..NodeResult::default() };
+                    return Ok(NodeEnd::Done(result));
+                }
+            }
             Decision::Replay(end) => {
                 if end.is_done() && is_ordered {
                     parent.engine().wait_in_replay_order(record.completed_at()).await;
@@ -146,6 +153,16 @@ pub(super) async fn run_one(parent: &Context, node: &dyn Node, input: NodeInput,
         record_completion(&ctx, output).await;
     }
     Ok(end)
+}
+
+/// Returns whether an agent has nothing left to do in the recorded run.
+fn has_completed(parent: &Context, node: &dyn Node, setup: &RunSetup) -> bool {
+    if node.agent().is_none() {
+        return false;
+    }
+    let child = ChildSetup { path: setup.path.clone(), branch: setup.branch.clone(), ..ChildSetup::default() };
+    let name = setup.name.as_ref().unwrap_or(&node.spec().name);
+    node.has_completed(&parent.engine().child(node.spec(), name, child))
 }
 
 /// Returns whether the answer that would become the output does not fit the node's declared type; the node then asks

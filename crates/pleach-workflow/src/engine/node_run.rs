@@ -14,7 +14,8 @@ use std::task::{Context as TaskContext, Poll, Wake, Waker, ready};
 
 use futures_util::stream::BoxStream;
 use pleach_context::{
-    AgentMode, ChildFailure, Context, Flow, Node, NodeError, NodeInput, NodeKind, NodeSpec, RetryConfig, Yield,
+    AgentMode, AgentSpec, ChildFailure, Context, Flow, Node, NodeError, NodeInput, NodeKind, NodeSpec, RetryConfig,
+    Yield,
 };
 use pleach_core::{BoxFuture, Branch, Event, Map, NodePath};
 use smol_str::SmolStr;
@@ -132,8 +133,15 @@ impl<'a> NodeRun<'a> {
         }
         match std::mem::replace(&mut self.phase, Phase::Finished) {
             Phase::Failed(failure) => Err(*failure),
-            _ => Ok(self.ctx.engine().take_end(self.node.spec().wait_for_output)),
+            _ => Ok(self.ctx.engine().take_end(self.waits_for_output())),
         }
+    }
+
+    /// A conversing agent leaves its graph node waiting for the next message of the user.
+    fn waits_for_output(&self) -> bool {
+        let converses = |agent: &Arc<AgentSpec>| agent.is_llm && agent.mode_below(false) == AgentMode::Chat;
+        let is_in_graph = || self.ctx.engine().position().is_some();
+        self.node.spec().wait_for_output || (self.node.agent().is_some_and(converses) && is_in_graph())
     }
 
     fn start(&mut self) -> Result<(), NodeError> {

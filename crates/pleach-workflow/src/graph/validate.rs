@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use pleach_context::Schema;
+use pleach_context::{AgentMode, Schema};
 use smol_str::SmolStr;
 
 use super::compiled::START_NAME;
@@ -17,7 +17,7 @@ pub(crate) fn faults(draft: &Draft) -> Vec<Fault> {
     let mut faults: Vec<Fault> = draft.spec.faults.iter().map(Fault::from).collect();
     faults.extend(draft.nodes.iter().flat_map(|node| node.spec().faults.iter().map(Fault::from)));
     faults.extend(draft.misuses.iter().cloned());
-    let checks: [fn(&Draft) -> Vec<Fault>; 11] = [
+    let checks: [fn(&Draft) -> Vec<Fault>; 12] = [
         duplicate_names,
         missing_start,
         routed_start,
@@ -27,6 +27,7 @@ pub(crate) fn faults(draft: &Draft) -> Vec<Fault> {
         default_in_list,
         unconditional_cycle,
         schema_mismatch,
+        chat_agent_wiring,
         dead_ends::untaken_routes,
         dead_ends::idle_joins,
     ];
@@ -226,6 +227,24 @@ fn schema_mismatch(draft: &Draft) -> Vec<Fault> {
                 to.spec().name
             );
             faults.push(Fault::graph("schema_mismatch", message));
+        }
+    }
+    faults
+}
+
+/// An agent that converses continues the session's conversation: the output of another node would be lost on it.
+// R1201
+fn chat_agent_wiring(draft: &Draft) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    for link in &draft.links {
+        let (End::Node { index: from, .. }, End::Node { index: to, .. }) = (link.from, link.to) else { continue };
+        let node = &draft.nodes[to];
+        if node.agent().is_some_and(|agent| agent.is_llm && agent.mode_below(false) == AgentMode::Chat) {
+            let (from, to) = (&draft.nodes[from].spec().name, &node.spec().name);
+            let message = format!(
+                "Agent '{to}' converses with the user and cannot follow node '{from}', whose output it would not see. Put it directly behind START, or give it the mode single_turn or task."
+            );
+            faults.push(Fault::graph("chat_agent_wiring", message));
         }
     }
     faults
