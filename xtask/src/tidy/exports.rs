@@ -24,20 +24,26 @@ const NOT_NAMED: &[(&str, &str)] = &[
     ("End", "only the builder of workflows reads the end of an edge"),
 ];
 
+/// A crate, as `use` names it, and the name of an item.
+type Export = (String, String);
+
 /// The public types of the libraries: where each is defined, and the types that its public signatures name.
 #[derive(Debug, Default)]
 struct Surface {
+    /// The crate that is read, as `use` names it.
+    crate_: String,
     defined: BTreeMap<String, std::path::PathBuf>,
-    /// Also of functions, by their names.
-    named: BTreeMap<String, BTreeSet<String>>,
+    /// Also of functions, by crate and name.
+    named: BTreeMap<Export, BTreeSet<String>>,
     /// The items of each module, by the module's name: what `pub use crate::module` exports.
-    modules: BTreeMap<String, BTreeSet<String>>,
+    modules: BTreeMap<Export, BTreeSet<String>>,
 }
 
 pub(super) fn check(workspace: &Workspace, sources: &Sources) -> anyhow::Result<Vec<Finding>> {
     let mut surface = Surface::default();
     let mut exported = BTreeSet::new();
     for package in workspace.packages.iter().filter(|package| package.is_published()) {
+        surface.crate_ = package.name.replace('-', "_");
         let src = workspace.relative(package.folder()).join("src");
         for module in modules(sources, &src)? {
             if package.name == FACADE {
@@ -50,9 +56,13 @@ pub(super) fn check(workspace: &Workspace, sources: &Sources) -> anyhow::Result<
 }
 
 /// Adds the names that a `pub use` exports.
-fn exports(item: &Item, exported: &mut BTreeSet<String>) {
+fn exports(item: &Item, exported: &mut BTreeSet<Export>) {
     match item {
-        Item::Use(item) if is_public(&item.vis) => leaves(&item.tree, exported),
+        Item::Use(syn::ItemUse { vis, tree: UseTree::Path(path), .. }) if is_public(vis) => {
+            let mut names = BTreeSet::new();
+            leaves(&path.tree, &mut names);
+            exported.extend(names.into_iter().map(|name| (path.ident.to_string(), name)));
+        }
         Item::Mod(module) if is_public(&module.vis) => {
             module.content.iter().flat_map(|(_, items)| items).for_each(|item| exports(item, exported));
         }
@@ -105,7 +115,7 @@ impl Surface {
                 let Some(owner) = type_name(&block.self_ty) else { return };
                 block.items.iter().for_each(|member| names.member(member));
                 names.hide(&block.generics);
-                self.named.entry(owner).or_default().extend(names.0);
+                self.named.entry((self.crate_.clone(), owner)).or_default().extend(names.0);
                 return;
             }
             Item::Mod(inner) if !is_test(&inner.attrs) => {
@@ -115,9 +125,9 @@ impl Surface {
             _ => return,
         };
         let name = name.to_string();
-        self.named.entry(name.clone()).or_default().extend(names.0);
+        self.named.entry((self.crate_.clone(), name.clone())).or_default().extend(names.0);
         for part in &module.path {
-            self.modules.entry(part.clone()).or_default().insert(name.clone());
+            self.modules.entry((self.crate_.clone(), part.clone())).or_default().insert(name.clone());
         }
         if is_type {
             self.defined.entry(name).or_insert_with(|| module.file.clone());
@@ -125,15 +135,22 @@ impl Surface {
     }
 
     /// Returns the types that exported items name and the facade does not export.
-    fn missing(&self, exported: &BTreeSet<String>) -> Vec<Finding> {
-        let of_modules = exported.iter().filter_map(|name| self.modules.get(name)).flatten();
-        let all: BTreeSet<&String> = exported.iter().chain(of_modules).collect();
+    fn missing(&self, exported: &BTreeSet<Export>) -> Vec<Finding> {
+        // `tool` is a function and a module: an item's name does not export the module.
+        let is_module = |export: &&Export| !self.named.contains_key(*export);
+        let items_of = |export: &Export| {
+            let names = self.modules.get(export).into_iter().flatten();
+            names.map(|name| (export.0.clone(), name.clone())).collect::<Vec<_>>()
+        };
+        let mut exports = exported.clone();
+        exports.extend(exported.iter().filter(is_module).flat_map(items_of));
+        let all: BTreeSet<&String> = exports.iter().map(|(_, name)| name).collect();
         let is_hidden = |name: &str| NOT_NAMED.iter().any(|(hidden, _)| *hidden == name);
         let mut missing: BTreeMap<&String, &String> = BTreeMap::new();
-        for user in &all {
-            for name in self.named.get(*user).into_iter().flatten() {
+        for user in &exports {
+            for name in self.named.get(user).into_iter().flatten() {
                 if self.defined.contains_key(name) && !all.contains(name) && !is_hidden(name) {
-                    missing.entry(name).or_insert(user);
+                    missing.entry(name).or_insert(&user.1);
                 }
             }
         }
@@ -214,12 +231,12 @@ mod tests {
             syntax: syn::parse_file(text).expect("a file"),
         };
         let check = |text: &str, expected: &[&str]| {
-            let mut surface = Surface::default();
+            let mut surface = Surface { crate_: "a".into(), ..Surface::default() };
             surface
                 .read(&module("lib", "pub struct Key; pub struct Used; pub enum Kind { A(Inner) } pub struct Inner;"));
             surface.read(&module("side", "pub fn show(key: &Key) {}"));
             surface.read(&module("own", text));
-            let facade = syn::parse_file("pub use a::{Top, side}; pub mod m { pub use b::Used as Other; } use c::Key;");
+            let facade = syn::parse_file("pub use a::{Top, side}; pub mod m { pub use a::Used as Other; } use c::Key;");
             let mut exported = BTreeSet::new();
             facade.expect("a file").items.iter().for_each(|item| exports(item, &mut exported));
             let missing = surface.missing(&exported);
