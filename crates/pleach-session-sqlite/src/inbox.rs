@@ -19,7 +19,7 @@ use sqlx::{AssertSqlSafe, Row as _};
 use crate::SqliteSessionService;
 use crate::document::event_of_row;
 use crate::inbox_sql::{OBJECTS, is_missing};
-use crate::writer::{InboxWrite, Message, Place};
+use crate::writer::{EventRow, InboxWrite, Message};
 
 /// How many events are searched at once.
 const SEARCHED: i64 = 32_768;
@@ -177,7 +177,7 @@ impl SqliteSessionService {
         while found.events.len() < FOUND
             && let Some(row) = rows.try_next().await.map_err(|error| self.trouble(error))?
         {
-            let read = || Ok((Place::of(&row)?, row.try_get::<Option<bool>, _>("concerns")?));
+            let read = || Ok((EventRow::of(&row)?, row.try_get::<Option<bool>, _>("concerns")?));
             let (place, concerns) = read().map_err(|error| self.trouble(error))?;
             found.last = (place.row == last).then(|| place.clone());
             if concerns == Some(true) {
@@ -204,10 +204,10 @@ impl SqliteSessionService {
 /// A portion of the events that were found.
 #[derive(Default)]
 struct Found {
-    events: Vec<Place>,
+    events: Vec<EventRow>,
     /// The event of the last row to search. Without it, because it was deleted meanwhile, the number of the row is not the end
     /// of anything.
-    last: Option<Place>,
+    last: Option<EventRow>,
 }
 
 fn question_row(row: &SqliteRow) -> sqlx::Result<QuestionRow<'_>> {

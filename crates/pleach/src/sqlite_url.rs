@@ -7,9 +7,9 @@ use pleach_session_sqlite::{SqliteOptions, Synchronous};
 
 use crate::ConnectError;
 
-/// A file and how to use it.
+/// The file of a URL, and the options for opening it.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct SqliteTarget {
     pub(crate) path: PathBuf,
     pub(crate) options: SqliteOptions,
 }
@@ -18,7 +18,7 @@ pub(crate) struct Place {
 ///
 /// `shown` replaces the URL in errors, which show none of its values.
 // S66.1
-pub(crate) fn parse(shown: &str, rest: &str) -> Result<Place, ConnectError> {
+pub(crate) fn parse(shown: &str, rest: &str) -> Result<SqliteTarget, ConnectError> {
     let bad = |reason: String| ConnectError::BadUrl { url: shown.to_owned(), reason };
     let path = match rest.strip_prefix("//") {
         Some("") => return Err(ConnectError::NoFile { url: shown.to_owned() }),
@@ -43,7 +43,7 @@ pub(crate) fn parse(shown: &str, rest: &str) -> Result<Place, ConnectError> {
         }
         names.push(name);
     }
-    Ok(Place { path: decoded(path)?.into(), options })
+    Ok(SqliteTarget { path: decoded(path)?.into(), options })
 }
 
 fn set(options: SqliteOptions, name: &str, value: &str) -> Result<SqliteOptions, String> {
@@ -91,7 +91,7 @@ fn decode(text: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn parsed(url: &str) -> Result<Place, ConnectError> {
+    fn parsed(url: &str) -> Result<SqliteTarget, ConnectError> {
         parse(url, url.strip_prefix("sqlite:").unwrap())
     }
 

@@ -15,7 +15,7 @@ use super::env::Env;
 use super::model::ScriptedLlm;
 use super::value::to_text;
 use super::world::World;
-use super::{callbacks, nodes, tool};
+use super::{callbacks, tool};
 
 /// Builds an agent with a model.
 pub(super) fn build(described: &Described<'_>, world: &Arc<World>) -> Result<Arc<dyn Node>, Refusal> {
@@ -24,7 +24,7 @@ pub(super) fn build(described: &Described<'_>, world: &Arc<World>) -> Result<Arc
         agent = tool::give(spec, agent, world)?;
     }
     for sub in described.list("sub_agents") {
-        agent = agent.sub_agent(nodes::build(sub, None, world)?);
+        agent = agent.sub_agent(world.build(sub, None)?);
     }
     let agent = agent.build()?;
     Ok(if described.has("parallel_worker") { Arc::new(ParallelWorker::new(agent)) } else { Arc::new(agent) })

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use anyhow::{Context as _, bail};
 use pleach::{CallbackContext, LoopAgent, Node, ParallelAgent, SequentialAgent, ShellAgentBuilder};
 
+use super::callbacks;
 use super::described::{Described, Refusal};
 use super::world::World;
-use super::{callbacks, nodes};
 
 /// Builds a sequential, parallel or loop agent.
 pub(super) fn build(described: &Described<'_>, world: &Arc<World>) -> Result<Arc<dyn Node>, Refusal> {
@@ -38,7 +38,7 @@ fn fill<A>(
         agent = add(kind, callback, agent)?;
     }
     for sub in described.list("sub_agents") {
-        agent = agent.sub_agent(nodes::build(sub, None, world)?);
+        agent = agent.sub_agent(world.build(sub, None)?);
     }
     Ok(agent)
 }

@@ -22,14 +22,14 @@ pub(crate) enum InboxWrite {
     /// Makes them anew unless they are as they should be.
     Make,
     /// Adds events that may concern questions. `searched` says that the log was searched behind a row up to an event.
-    Found { events: Vec<Place>, searched: Option<(i64, Place)> },
+    Found { events: Vec<EventRow>, searched: Option<(i64, EventRow)> },
     /// Stores what is open in some sessions of an app.
     Store(AppName, Vec<Projected>),
 }
 
 /// An event, and the number of its row.
 #[derive(Clone)]
-pub(crate) struct Place {
+pub(crate) struct EventRow {
     pub(crate) row: i64,
     app: String,
     user: String,
@@ -37,7 +37,7 @@ pub(crate) struct Place {
     event: String,
 }
 
-impl Place {
+impl EventRow {
     pub(crate) fn of(row: &SqliteRow) -> sqlx::Result<Self> {
         Ok(Self {
             row: row.try_get("place")?,
@@ -106,7 +106,7 @@ async fn make(connection: &mut SqliteConnection, inbox: &Inbox) -> sqlx::Result<
     Ok(())
 }
 
-async fn add(connection: &mut SqliteConnection, inbox: &Inbox, events: &[Place]) -> sqlx::Result<()> {
+async fn add(connection: &mut SqliteConnection, inbox: &Inbox, events: &[EventRow]) -> sqlx::Result<()> {
     if events.is_empty() {
         return Ok(());
     }
@@ -116,7 +116,7 @@ async fn add(connection: &mut SqliteConnection, inbox: &Inbox, events: &[Place])
 }
 
 /// The log was searched behind the row `from`, up to `last`.
-async fn advance(connection: &mut SqliteConnection, inbox: &Inbox, from: i64, last: &Place) -> sqlx::Result<()> {
+async fn advance(connection: &mut SqliteConnection, inbox: &Inbox, from: i64, last: &EventRow) -> sqlx::Result<()> {
     let searched = sqlx::query(AssertSqlSafe(inbox.searched.clone()))
         .bind(from)
         .bind(last.row)

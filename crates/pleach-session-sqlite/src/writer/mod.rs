@@ -24,7 +24,7 @@ use tokio::sync::{mpsc, oneshot};
 
 pub(crate) use self::batch::{Append, Appended, Renewed};
 pub(crate) use self::claim::Claim;
-pub(crate) use self::inbox::{InboxWrite, Place};
+pub(crate) use self::inbox::{EventRow, InboxWrite};
 pub(crate) use self::session::{Create, Delete};
 
 use self::open::Open;

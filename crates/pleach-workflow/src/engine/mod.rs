@@ -1,6 +1,7 @@
 //! The engine: single node runs, concurrent runs, dynamic children and replay decisions.
 
 mod background;
+mod child_run;
 mod dynamic;
 mod input;
 mod node_run;

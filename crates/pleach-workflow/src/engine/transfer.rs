@@ -8,7 +8,7 @@ use pleach_context::{AgentSpec, ChildFailure, Context, Node, NodeError, NodeInpu
 use smol_str::SmolStr;
 
 use super::RunSetup;
-use super::dynamic::run_one;
+use super::child_run::run_one;
 
 /// The agents from the first one of a tree down to the one that runs.
 pub(super) struct Transfers<'a> {

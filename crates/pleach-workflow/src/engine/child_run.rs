@@ -1,0 +1,133 @@
+//! [`run_one`]: one run of a node outside a graph, executed or answered from history.
+// R701, R1010, R1020
+
+use std::sync::Arc;
+
+use pleach_context::engine::{
+    ChildSetup, Engine as _, NodeEnd, NodeResult, ReplayState, RunRecord, RunResult, mark_completed,
+};
+use pleach_context::{ChildFailure, Context, Node, NodeInput, NodeKind, NodeSpec};
+use pleach_core::Event;
+
+use super::replay::{Decision, ReplayRules, decide};
+use super::{NodeRun, RunSetup};
+
+/// Runs one node outside a graph, or answers it from history.
+pub(super) async fn run_one(parent: &Context, node: &dyn Node, input: NodeInput, mut setup: RunSetup) -> RunResult {
+    let spec = node.spec();
+    let background = setup.background;
+    // The caller may take the first of several children, so replayed children resolve in their original order (R1020).
+    let is_ordered = !background && !parent.node_path().is_root();
+    let mut ended_at = None;
+    let mut replays = spec.kind == NodeKind::Workflow;
+    // The history must not be borrowed while the node runs: a retry adds to it.
+    if let Some(history) = parent.invocation().engine().history()
+        && let Some(record) = history.run(&setup.path)
+    {
+        if let Some(failure) =
+            history.caught_failure(&setup.path).filter(|_| !background && !parent.engine().is_retried())
+        {
+            // The caller's later events depend on this failure.
+            if is_ordered {
+                parent.engine().wait_in_replay_order(record.ended_at()).await;
+            }
+            parent.engine().note_recorded_failure(&setup.path, failure);
+            return Err(failure.clone());
+        }
+        // The root counts as a dynamic run: without a recorded outcome it runs again (R1010).
+        let rules = ReplayRules::of(spec);
+        let state = match rules.state_of(record, true) {
+            ReplayState::CompletedByAnswer if refuses_answer(node, record) => ReplayState::ToRun,
+            state => state,
+        };
+        let decision = decide(node, rules, state, record);
+        match decision.map_err(|error| ChildFailure { error, path: setup.path.clone() })? {
+            Decision::Run(answers) => {
+                setup.resume_inputs = answers;
+                if !record.failed && has_completed(parent, node, &setup) {
+                    let result = NodeResult { branch: record.branch.clone(), ..NodeResult::default() };
+                    return Ok(NodeEnd::Done(result));
+                }
+            }
+            Decision::Replay(end) => {
+                if end.is_done() && is_ordered {
+                    parent.engine().wait_in_replay_order(record.completed_at()).await;
+                }
+                return Ok(end);
+            }
+        }
+        if let Some(scope) = record.isolation_scope() {
+            setup.isolation_scope = Some(Arc::clone(scope));
+        }
+        ended_at = Some(record.ended_at());
+        replays |= record.delegated;
+    }
+    let mut run = NodeRun::new(node, parent, input, setup);
+    let end = (&mut run).await;
+    let ctx = run.into_context();
+    if let Some(last) = ctx.engine().last_event().filter(|_| background) {
+        // The caller may have ended before its child, so the enclosing runs end no earlier than this event.
+        std::iter::successors(parent.engine().parent(), |run| run.engine().parent())
+            .for_each(|run| run.engine().note_event(last));
+    }
+    let end = end?;
+    let NodeEnd::Done(NodeResult { output, .. }) = &end else { return Ok(end) };
+    if replays && only_replayed(spec, &ctx) {
+        // A child that only replayed resolves in the order of replayed children, too.
+        if let Some(time) = ended_at.filter(|_| is_ordered) {
+            parent.engine().wait_in_replay_order(time).await;
+        }
+    } else if spec.kind != NodeKind::Workflow && ctx.invocation().is_resumable() {
+        record_completion(&ctx, output).await;
+    }
+    Ok(end)
+}
+
+/// Returns whether an agent has nothing left to do in the recorded run.
+fn has_completed(parent: &Context, node: &dyn Node, setup: &RunSetup) -> bool {
+    if node.agent().is_none() {
+        return false;
+    }
+    let child = ChildSetup { path: setup.path.clone(), branch: setup.branch.clone(), ..ChildSetup::default() };
+    let name = setup.name.as_ref().unwrap_or(&node.spec().name);
+    node.has_completed(&parent.engine().child(node.spec(), name, child))
+}
+
+/// Returns whether the answer that would become the output does not fit the node's declared type; the node then asks
+/// again. The Runner cannot refuse such an answer, because it does not know dynamic nodes.
+fn refuses_answer(node: &dyn Node, record: &RunRecord) -> bool {
+    let Some(wanted) = node.answer_type(&[]) else { return false };
+    let misfit = record.answers().values().find_map(|answer| wanted.check(answer).err());
+    if let Some(misfit) = &misfit {
+        tracing::warn!(node = %node.spec().name, %misfit, "a stored answer does not fit the type that the node wants: it asks again");
+    }
+    misfit.is_some()
+}
+
+/// Returns whether the run executed nothing that history does not already record. A workflow's own events do not count.
+fn only_replayed(spec: &NodeSpec, ctx: &Context) -> bool {
+    !ctx.engine().executes() && (spec.kind == NodeKind::Workflow || ctx.engine().last_event().is_none())
+}
+
+/// Records that a run has completed, unless its own events already do. Called in resumable apps only.
+async fn record_completion(ctx: &Context, output: &NodeInput) {
+    if output.is_null() && ctx.engine().has_sent() {
+        // Its last event is already sent, so the note rides on the next event of another run.
+        ctx.invocation().engine().queue().note_completed(ctx.node_path().clone());
+    } else if output.is_null() || !ctx.engine().records_output(output) {
+        ctx.engine().deliver(completed(ctx, output)).await;
+    }
+}
+
+/// Returns the event that records a completed run whose result no other event carries: a run without an output, or one
+/// whose output is the answer to a child's question. Without it, a resumable app would execute the run again.
+fn completed(ctx: &Context, output: &NodeInput) -> Event {
+    let mut event = Event::from_author(ctx.event_author());
+    event.set_output(Some(output.to_value()).filter(|output| !output.is_null()));
+    event.set_invocation_id(ctx.invocation().invocation_id().clone());
+    event.set_path(ctx.node_path().clone());
+    event.set_branch(ctx.branch());
+    event.set_isolation_scope(ctx.isolation_scope());
+    mark_completed(&mut event, std::slice::from_ref(ctx.node_path()));
+    event
+}
