@@ -18,7 +18,6 @@ mod measure;
 mod report;
 mod row;
 mod runs;
-mod schema;
 mod stores;
 mod workloads;
 

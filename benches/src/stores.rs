@@ -7,9 +7,11 @@ use pleach::{
     BoxError, InMemorySessionService, PostgresSessionService, SessionService, SqliteOptions, SqliteSessionService,
     Synchronous,
 };
+use pleach_testkit::schema::{self, Schema};
 use tempfile::TempDir;
 
-use crate::schema::{self, Schema};
+/// Why rows on Postgres are skipped without a server.
+const NO_SERVER: &str = "PLEACH_TEST_POSTGRES_URL names no server (`cargo xtask bench` starts one)";
 
 /// A kind of session service, by its name in parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +34,7 @@ impl Backend {
 
     /// Why it cannot be used here, if so.
     pub(crate) fn missing(self) -> Option<&'static str> {
-        (self == Self::Postgres && schema::server().is_none()).then_some(schema::NO_SERVER)
+        (self == Self::Postgres && schema::server().is_none()).then_some(NO_SERVER)
     }
 
     /// Opens an empty store with the backend's own default settings.
@@ -41,16 +43,16 @@ impl Backend {
     /// The file or the schema cannot be made or opened.
     pub(crate) async fn open(self) -> Result<Store, BoxError> {
         let (sessions, place): (Arc<dyn SessionService>, _) = match self {
-            Self::Memory => (Arc::new(InMemorySessionService::new()), Place::Memory),
+            Self::Memory => (Arc::new(InMemorySessionService::new()), Storage::Memory),
             Self::Sqlite => {
-                let place = Place::Folder(tempfile::tempdir()?);
+                let place = Storage::Folder(tempfile::tempdir()?);
                 (Arc::new(SqliteSessionService::open(place.file()).await?), place)
             }
             Self::Postgres => {
-                let schema = Schema::create().await?;
+                let schema = Schema::create(schema::server().ok_or(NO_SERVER)?).await?;
                 let sessions = PostgresSessionService::open(&schema.url()).await?;
                 schema.run(OTHER_SESSIONS).await?;
-                (Arc::new(sessions), Place::Schema(schema))
+                (Arc::new(sessions), Storage::Schema(schema))
             }
         };
         Ok(Store { backend: self, sessions, place })
@@ -70,11 +72,11 @@ const OTHER_SESSIONS: &str = "\
 pub(crate) struct Store {
     backend: Backend,
     pub(crate) sessions: Arc<dyn SessionService>,
-    pub(crate) place: Place,
+    pub(crate) place: Storage,
 }
 
 /// Where the data is. Dropped behind the service.
-pub(crate) enum Place {
+pub(crate) enum Storage {
     Memory,
     Folder(TempDir),
     Schema(Schema),
@@ -100,15 +102,15 @@ impl Store {
     /// The file cannot be opened.
     pub(crate) async fn unsynced(&self) -> Result<Arc<dyn SessionService>, BoxError> {
         match &self.place {
-            Place::Folder(_) => {
+            Storage::Folder(_) => {
                 let options = SqliteOptions::new().with_synchronous(Synchronous::Normal);
                 Ok(Arc::new(SqliteSessionService::open_with(self.place.file(), options).await?))
             }
-            Place::Schema(schema) => {
+            Storage::Schema(schema) => {
                 let url = format!("{}%20-csynchronous_commit%3Doff", schema.url());
                 Ok(Arc::new(PostgresSessionService::open(&url).await?))
             }
-            Place::Memory => Ok(Arc::clone(&self.sessions)),
+            Storage::Memory => Ok(Arc::clone(&self.sessions)),
         }
     }
 
@@ -118,13 +120,13 @@ impl Store {
     /// The server does not answer.
     pub(crate) async fn settle(&self) -> Result<(), BoxError> {
         match &self.place {
-            Place::Schema(schema) => schema.run("ANALYZE sessions, events").await,
-            Place::Memory | Place::Folder(_) => Ok(()),
+            Storage::Schema(schema) => Ok(schema.run("ANALYZE sessions, events").await?),
+            Storage::Memory | Storage::Folder(_) => Ok(()),
         }
     }
 }
 
-impl Place {
+impl Storage {
     /// The file of SQLite; `None` for the other stores.
     pub(crate) fn file(&self) -> PathBuf {
         match self {

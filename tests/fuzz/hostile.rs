@@ -12,7 +12,7 @@ use pleach::{
 use pleach_tests::dice::{Dice, steps};
 use serde_json::{Value, json};
 
-use crate::place::Backend;
+use crate::database::Backend;
 
 const SEED: u64 = 11;
 
@@ -170,8 +170,8 @@ async fn store_events(service: &dyn SessionService, steps: usize) {
 async fn hostile_events_are_stored_whole_or_refused_by_a_typed_error() {
     store_events(&InMemorySessionService::new(), steps(2_000)).await;
     for backend in [Backend::SqliteLite, Backend::SqliteV1, Backend::Postgres] {
-        let Some(place) = backend.place().await else { continue };
-        store_events(&*place.open().await, steps(400)).await;
+        let Some(database) = backend.database().await else { continue };
+        store_events(&*database.open().await, steps(400)).await;
     }
 }
 

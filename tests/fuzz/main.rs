@@ -4,9 +4,9 @@
 
 #![expect(clippy::unwrap_used, reason = "test code: a panic is how a rule fails")]
 
+#[path = "../processes/database.rs"]
+#[expect(dead_code, reason = "shared with the tests of several processes")]
+mod database;
 mod hostile;
 mod model;
-#[path = "../processes/place.rs"]
-#[expect(dead_code, reason = "shared with the tests of several processes")]
-mod place;
 mod state;

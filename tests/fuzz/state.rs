@@ -9,8 +9,8 @@ use pleach::{
 use pleach_tests::dice::{Dice, steps};
 use serde_json::{Number, Value, json};
 
+use crate::database::Backend;
 use crate::model::{Values, apply, same, same_map, without_exponent};
-use crate::place::Backend;
 
 const SEED: u64 = 10;
 const SESSIONS: [(&str, &str); 4] = [("ana", "s1"), ("ana", "s2"), ("ben", "s1"), ("ben", "s2")];
@@ -187,8 +187,8 @@ async fn b1_operations_in_memory_do_what_the_model_does() {
 }
 
 async fn on(backend: Backend, short: usize) {
-    let Some(place) = backend.place().await else { return };
-    play(&*place.open().await, backend == Backend::Postgres, steps(short)).await;
+    let Some(database) = backend.database().await else { return };
+    play(&*database.open().await, backend == Backend::Postgres, steps(short)).await;
 }
 
 #[tokio::test]

@@ -7,8 +7,8 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::database::Database;
 use crate::expected::expected;
-use crate::place::Place;
 
 const PYTHON: &str = "PLEACH_TEST_ADK_PYTHON";
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/python/adk_check.py");
@@ -31,8 +31,8 @@ pub(crate) struct Adk {
 
 impl Adk {
     /// Opens a database with the service it belongs to, or prints the reason to skip the test.
-    pub(crate) fn open(place: &Place) -> Option<Self> {
-        let (service, location) = place.adk();
+    pub(crate) fn open(database: &Database) -> Option<Self> {
+        let (service, location) = database.adk();
         Self::open_as(service, &location)
     }
 

@@ -4,7 +4,7 @@ use pleach::{CreateSession, ListQuestions, SessionService, connect};
 use serde_json::{Value, json};
 
 use crate::adk::Adk;
-use crate::place::{Layout, Place};
+use crate::database::{Database, Layout};
 
 const IDS: [&str; 2] = ["first", "second"];
 
@@ -34,9 +34,9 @@ async fn open(service: &dyn SessionService) -> Vec<String> {
 }
 
 pub(crate) async fn a5_the_inbox_notices_what_google_adk_asks_answers_and_deletes(layout: Layout) {
-    let Some(place) = Place::loaded(layout).await else { return };
-    let Some(mut adk) = Adk::open(&place) else { return };
-    let service = connect(&place.url()).await.unwrap();
+    let Some(database) = Database::loaded(layout).await else { return };
+    let Some(mut adk) = Adk::open(&database) else { return };
+    let service = connect(&database.url()).await.unwrap();
     for id in IDS {
         service.create_session(CreateSession::new("inbox", "ana").with_session_id(id)).await.unwrap();
     }

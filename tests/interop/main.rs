@@ -7,14 +7,14 @@
 #![expect(clippy::unwrap_used, reason = "test code: a panic is how a rule fails")]
 
 mod adk;
+mod database;
 mod expected;
 mod inbox;
-mod place;
 mod program;
 mod reading;
 mod writing;
 
-use place::Layout;
+use database::Layout;
 
 /// Stamps a test for every case and layout.
 macro_rules! on_every_layout {

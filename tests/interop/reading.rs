@@ -1,23 +1,23 @@
 //! Cases in which one side has written everything and the other reads it.
 
 use crate::adk::{Adk, Service};
+use crate::database::{Database, Layout};
 use crate::expected::{compare_adk, compare_dump, compare_filtered};
-use crate::place::{Layout, Place};
 use crate::program::answer;
 
 pub(crate) async fn s131_a_golden_database_is_dumped_as_google_adk_reads_it(layout: Layout) {
-    let Some(place) = Place::golden(layout).await else { return };
-    compare_dump(&answer(&["dump", &place.url()], ""));
+    let Some(database) = Database::golden(layout).await else { return };
+    compare_dump(&answer(&["dump", &database.url()], ""));
 }
 
 pub(crate) async fn s131_b_loaded_database_is_dumped_as_google_adk_reads_it(layout: Layout) {
-    let Some(place) = Place::loaded(layout).await else { return };
-    compare_dump(&answer(&["dump", &place.url()], ""));
+    let Some(database) = Database::loaded(layout).await else { return };
+    compare_dump(&answer(&["dump", &database.url()], ""));
 }
 
 pub(crate) async fn s131_b_loaded_database_is_read_by_google_adk(layout: Layout) {
-    let Some(place) = Place::loaded(layout).await else { return };
-    let Some(mut adk) = Adk::open(&place) else { return };
+    let Some(database) = Database::loaded(layout).await else { return };
+    let Some(mut adk) = Adk::open(&database) else { return };
     compare_adk(&mut adk);
     let recorded = match layout {
         Layout::Lite => "adk_sqlite_service.db",
@@ -27,7 +27,7 @@ pub(crate) async fn s131_b_loaded_database_is_read_by_google_adk(layout: Layout)
     compare_filtered(&mut adk, recorded);
     if let Layout::Lite = layout {
         // Its other service reads this layout, too, but not with a filter by time: it compares numbers with texts.
-        let (_, file) = place.adk();
+        let (_, file) = database.adk();
         compare_adk(&mut Adk::open_as(Service::Database, &file).unwrap());
     }
 }

@@ -7,8 +7,8 @@ use pleach::{GetSessionConfig, SessionError, SessionKey, SessionServiceExt as _,
 use serde_json::{Value, json};
 
 use crate::adk::Adk;
+use crate::database::{Database, Layout};
 use crate::expected::same;
-use crate::place::{Layout, Place};
 use crate::program::{answer, output, start, status};
 
 /// The session of the scenario that these cases append to.
@@ -43,13 +43,13 @@ fn adk_appends(adk: &mut Adk, event: Value) -> Value {
     adk.ask(&request)
 }
 
-fn we_append(place: &Place, event: &Value) -> Value {
-    answer(&["append", &place.url(), KEY[0], KEY[1], KEY[2], "-"], &event.to_string())
+fn we_append(database: &Database, event: &Value) -> Value {
+    answer(&["append", &database.url(), KEY[0], KEY[1], KEY[2], "-"], &event.to_string())
 }
 
 /// The session as our program dumps it.
-fn dumped(place: &Place) -> Value {
-    let dump = answer(&["dump", &place.url()], "");
+fn dumped(database: &Database) -> Value {
+    let dump = answer(&["dump", &database.url()], "");
     let found = dump["get_session"].as_array().unwrap().iter().find(|entry| {
         let key = ["app", "user", "id"].map(|name| entry[name].as_str().unwrap());
         key == KEY
@@ -63,19 +63,19 @@ fn event_ids(session: &Value) -> BTreeSet<String> {
 }
 
 pub(crate) async fn s131_c_both_append_to_one_session(layout: Layout) {
-    let Some(place) = Place::loaded(layout).await else { return };
-    let Some(mut adk) = Adk::open(&place) else { return };
+    let Some(database) = Database::loaded(layout).await else { return };
+    let Some(mut adk) = Adk::open(&database) else { return };
     let before = adk.ask(&request("get"));
-    same(&dumped(&place), &before, "");
+    same(&dumped(&database), &before, "");
 
     assert_eq!(adk_appends(&mut adk, event("theirs", 1.0)), "theirs");
     let after = adk.ask(&request("get"));
-    same(&dumped(&place), &after, "");
+    same(&dumped(&database), &after, "");
     assert_eq!(after["state"]["app:last"], "theirs");
 
-    assert_eq!(we_append(&place, &event("ours", 2.25))["id"], "ours");
+    assert_eq!(we_append(&database, &event("ours", 2.25))["id"], "ours");
     let after = adk.ask(&request("get"));
-    same(&dumped(&place), &after, "");
+    same(&dumped(&database), &after, "");
     let last = ["ours", "app:last", "user:last"].map(|key| &after["state"][key]);
     assert_eq!(last, [&json!({"n": 1, "f": 1.5, "none": null}), &json!("ours"), &json!("ours")]);
     assert_eq!(after["state"].get("temp:t"), None);
@@ -83,21 +83,21 @@ pub(crate) async fn s131_c_both_append_to_one_session(layout: Layout) {
 
     // The copy google-adk has just loaded is fresh.
     assert_eq!(adk_appends(&mut adk, event("theirs-2", 3.0)), "theirs-2");
-    let after = dumped(&place);
+    let after = dumped(&database);
     assert_eq!(after["events"].as_array().unwrap().len(), before["events"].as_array().unwrap().len() + 3);
     assert_eq!(after["state"]["user:last"], "theirs-2");
     same(&adk.ask(&request("get")), &after, "");
 }
 
 pub(crate) async fn s131_d_google_adk_finds_its_session_stale(layout: Layout) {
-    let Some(place) = Place::loaded(layout).await else { return };
-    let Some(mut adk) = Adk::open(&place) else { return };
+    let Some(database) = Database::loaded(layout).await else { return };
+    let Some(mut adk) = Adk::open(&database) else { return };
     adk.ask(&request("get"));
-    we_append(&place, &event("ours", 1.0));
+    we_append(&database, &event("ours", 1.0));
     let mut append = request("append");
     append["event"] = event("theirs", 2.0);
     assert_eq!(adk.fails(&append), "StaleSessionError");
-    let stored = dumped(&place);
+    let stored = dumped(&database);
     assert!(event_ids(&stored).contains("ours") && !event_ids(&stored).contains("theirs"));
     // Loading again is the remedy.
     same(&adk.ask(&request("get")), &stored, "");
@@ -105,9 +105,9 @@ pub(crate) async fn s131_d_google_adk_finds_its_session_stale(layout: Layout) {
 }
 
 pub(crate) async fn s131_d_we_find_our_session_stale(layout: Layout) {
-    let Some(place) = Place::loaded(layout).await else { return };
-    let Some(mut adk) = Adk::open(&place) else { return };
-    let service = connect(&place.url()).await.unwrap();
+    let Some(database) = Database::loaded(layout).await else { return };
+    let Some(mut adk) = Adk::open(&database) else { return };
+    let service = connect(&database.url()).await.unwrap();
     let key = SessionKey::new(KEY[0], KEY[1], KEY[2]);
     let mut session = service.get_session(&key, GetSessionConfig::all()).await.unwrap().unwrap();
     adk.ask(&request("get"));
@@ -128,8 +128,8 @@ pub(crate) async fn s131_d_we_find_our_session_stale(layout: Layout) {
 }
 
 /// Appends with several programs at once, each an event without id and time, and returns how they ended.
-fn all_at_once(place: &Place, options: &[&str]) -> Vec<Output> {
-    let url = place.url();
+fn all_at_once(database: &Database, options: &[&str]) -> Vec<Output> {
+    let url = database.url();
     let mut args = vec!["append", &url, KEY[0], KEY[1], KEY[2], "-"];
     args.extend(options);
     let event = json!({"author": "assistant", "invocation_id": "inv-interop", "message": "at once"}).to_string();
@@ -144,27 +144,27 @@ fn ids(outputs: &[Output]) -> BTreeSet<String> {
 }
 
 pub(crate) async fn appends_at_the_same_time_are_stored_or_stale(layout: Layout) {
-    let Some(place) = Place::loaded(layout).await else { return };
-    let before = event_ids(&dumped(&place));
-    let outputs = all_at_once(&place, &[]);
+    let Some(database) = Database::loaded(layout).await else { return };
+    let before = event_ids(&dumped(&database));
+    let outputs = all_at_once(&database, &[]);
     for output in &outputs {
         assert!(matches!(status(output), 0 | 3), "{}", String::from_utf8_lossy(&output.stderr));
     }
-    assert_eq!(&event_ids(&dumped(&place)) - &before, ids(&outputs));
+    assert_eq!(&event_ids(&dumped(&database)) - &before, ids(&outputs));
 }
 
 pub(crate) async fn appends_at_the_same_time_are_all_stored_with_retries(layout: Layout) {
-    let Some(place) = Place::loaded(layout).await else { return };
-    let before = event_ids(&dumped(&place));
-    let outputs = all_at_once(&place, &["--retry", "100"]);
+    let Some(database) = Database::loaded(layout).await else { return };
+    let before = event_ids(&dumped(&database));
+    let outputs = all_at_once(&database, &["--retry", "100"]);
     let stored = ids(&outputs);
     assert_eq!(stored.len(), WRITERS, "{:?}", outputs.iter().map(status).collect::<Vec<_>>());
-    assert_eq!(&event_ids(&dumped(&place)) - &before, stored);
+    assert_eq!(&event_ids(&dumped(&database)) - &before, stored);
 }
 
 /// A refused operation changes nothing, is listed, and does not stop the others.
 pub(crate) async fn refused_operations_are_listed_and_the_rest_is_played(layout: Layout) {
-    let Some(place) = Place::loaded(layout).await else { return };
+    let Some(database) = Database::loaded(layout).await else { return };
     let operations = json!([
         {"op": "create", "app": "shop", "user": "alice", "id": "s-chat", "state": {"app:theme": "lost"}},
         {"op": "append", "app": "shop", "user": "alice", "id": "none", "event": event("e1", 1.0)},
@@ -173,22 +173,22 @@ pub(crate) async fn refused_operations_are_listed_and_the_rest_is_played(layout:
         {"op": "append", "app": "shop", "user": "carol", "id": "new", "event": event("e1", 2.0)},
         {"op": "append", "app": "shop", "user": "carol", "id": "new", "event": event("e2", 3.0)},
     ]);
-    let played = answer(&["load", "-", &place.url()], &operations.to_string());
+    let played = answer(&["load", "-", &database.url()], &operations.to_string());
     let errors = json!([
         {"op_index": 0, "op": "create", "key": ["shop", "alice", "s-chat"], "error": "AlreadyExistsError"},
         {"op_index": 1, "op": "append", "key": ["shop", "alice", "none"], "error": "SessionNotFoundError"},
         {"op_index": 4, "op": "append", "key": ["shop", "carol", "new"], "error": "EventAlreadyExistsError"},
     ]);
     assert_eq!(played, json!({"operations": 6, "errors": errors}));
-    let whole = answer(&["dump", &place.url()], "");
+    let whole = answer(&["dump", &database.url()], "");
     let of = |id: &str| whole["get_session"].as_array().unwrap().iter().rfind(|entry| entry["id"] == id).unwrap();
     assert_eq!(of("new")["session"]["events"].as_array().unwrap().len(), 2);
     assert_ne!(of("s-chat")["session"]["state"]["app:theme"], "lost");
 }
 
 pub(crate) async fn exit_status_tells_what_happened(layout: Layout) {
-    let Some(place) = Place::loaded(layout).await else { return };
-    let (url, event) = (place.url(), event("ours", 1.0).to_string());
+    let Some(database) = Database::loaded(layout).await else { return };
+    let (url, event) = (database.url(), event("ours", 1.0).to_string());
     for (args, input, expected) in [
         (&["append", &url, "shop", "alice", "s-chat", "-"][..], event.as_str(), 0),
         (&["append", &url, "shop", "alice", "s-nothing", "-"], &event, 4),

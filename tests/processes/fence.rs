@@ -11,7 +11,7 @@ use pleach::{Hook, InvocationContext, Plugin, RunRequest, Session, SessionError,
 use serde_json::json;
 use tokio::sync::Semaphore;
 
-use crate::place::{Backend, Place};
+use crate::database::{Backend, Database};
 
 const STEPS: i64 = 5;
 
@@ -66,8 +66,8 @@ impl Plugin for Holds {
     }
 }
 
-async fn process(place: &Place, hold: &Arc<Hold>) -> (Runner, Arc<dyn SessionService>) {
-    let sessions = place.open().await;
+async fn process(database: &Database, hold: &Arc<Hold>) -> (Runner, Arc<dyn SessionService>) {
+    let sessions = database.open().await;
     let runner = Runner::builder("t").root(steps()).sessions(Arc::clone(&sessions)).plugin(Holds(Arc::clone(hold)));
     (runner.build().unwrap(), sessions)
 }
@@ -94,10 +94,10 @@ fn check_stale(error: &RunError) {
 
 /// Both have loaded the session: the second message is refused with all that came with it.
 pub(crate) async fn r1115_a_message_that_comes_second_is_not_stored(backend: Backend) {
-    let Some(place) = backend.place().await else { return };
+    let Some(database) = backend.database().await else { return };
     let hold = Hold::with(0);
-    let (winner, sessions) = process(&place, &open()).await;
-    let (loser, _) = process(&place, &hold).await;
+    let (winner, sessions) = process(&database, &open()).await;
+    let (loser, _) = process(&database, &hold).await;
     winner.run("ana", "s1", "first").output::<i64>().await.unwrap();
     let delta = json!({"x": 1, "user:x": 1, "app:x": 1}).as_object().unwrap().clone();
     let request = RunRequest::new(("ana", "s1")).message("two").state_delta(delta).invocation_id("lost");
@@ -116,9 +116,9 @@ pub(crate) async fn r1115_a_message_that_comes_second_is_not_stored(backend: Bac
 
 /// The second message takes the session from a run in the middle: what that has stored stays, and it can be resumed.
 pub(crate) async fn r1115_r1025_a_run_that_loses_in_the_middle_can_be_resumed(backend: Backend) {
-    let Some(place) = backend.place().await else { return };
-    let (loser, sessions) = process(&place, &open()).await;
-    let (winner, _) = process(&place, &open()).await;
+    let Some(database) = backend.database().await else { return };
+    let (loser, sessions) = process(&database, &open()).await;
+    let (winner, _) = process(&database, &open()).await;
     let mut run = loser.start(RunRequest::new(("ana", "s1")).message("one").invocation_id("lost"));
     run.next().await.unwrap().unwrap();
     assert_eq!(winner.run("ana", "s1", "two").output::<i64>().await.unwrap(), STEPS);
@@ -133,8 +133,8 @@ pub(crate) async fn r1115_r1025_a_run_that_loses_in_the_middle_can_be_resumed(ba
 
 /// Many at once, over and over: of every invocation a whole beginning is stored, of those that succeeded all.
 pub(crate) async fn r1115_of_many_at_once_every_one_is_whole_or_told(backend: Backend) {
-    let Some(place) = backend.place().await else { return };
-    let processes = join_all((0..4).map(|_| async { process(&place, &open()).await })).await;
+    let Some(database) = backend.database().await else { return };
+    let processes = join_all((0..4).map(|_| async { process(&database, &open()).await })).await;
     let tasks = processes.iter().enumerate().map(|(number, (runner, _))| {
         let runner = runner.clone();
         tokio::spawn(async move {

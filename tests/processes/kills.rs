@@ -4,7 +4,7 @@
 use pleach_tests::dice::Dice;
 use pleach_tests::worker::{Job, OnStale, Report};
 
-use crate::place::Backend;
+use crate::database::Backend;
 use crate::process::{Worker, all_at_once};
 use crate::stored::{End, check};
 
@@ -22,7 +22,7 @@ fn dawdle(dice: &mut Dice) {
 /// One worker after the other is killed while it appends, alone or to several sessions in shared transactions; each
 /// continues where the one before was killed.
 pub(crate) async fn s34_s66_6_killed_processes_lose_nothing_and_store_nothing_twice(backend: Backend) {
-    let Some(place) = backend.place().await else { return };
+    let Some(database) = backend.database().await else { return };
     let mut dice = Dice::new(SEED);
     let mut reports = Vec::new();
     for kill in 0..KILLS {
@@ -33,7 +33,7 @@ pub(crate) async fn s34_s66_6_killed_processes_lose_nothing_and_store_nothing_tw
             keys: KEYS,
             // The server may still be at the last append of the one before.
             on_stale: OnStale::Retry,
-            ..Job::new(place.url(), format!("w{kill}"))
+            ..Job::new(database.url(), format!("w{kill}"))
         };
         let mut worker = Worker::start(&job);
         worker.go();
@@ -47,7 +47,7 @@ pub(crate) async fn s34_s66_6_killed_processes_lose_nothing_and_store_nothing_tw
         dawdle(&mut dice);
         reports.push(worker.kill());
     }
-    let stored = check(&place, KEYS, &reports, End::Killed).await;
+    let stored = check(&database, KEYS, &reports, End::Killed).await;
     let answered = reports.iter().flatten().filter(|report| matches!(report, Report::Stored(_))).count();
     let events: usize = stored.sessions.iter().map(|session| session.events.len()).sum();
     eprintln!("{KILLS} kills, {answered} events answered for, {} more stored", events - answered);
@@ -58,15 +58,15 @@ pub(crate) async fn s34_s66_6_killed_processes_lose_nothing_and_store_nothing_tw
 pub(crate) async fn s60_s62_a_database_survives_kills_of_those_who_make_it(backend: Backend) {
     let mut dice = Dice::new(SEED);
     for attempt in 0..10 {
-        let Some(place) = backend.place().await else { return };
+        let Some(database) = backend.database().await else { return };
         let job =
-            |writer: &str, appends| Job { prefix: format!("{writer}-"), appends, ..Job::new(place.url(), writer) };
+            |writer: &str, appends| Job { prefix: format!("{writer}-"), appends, ..Job::new(database.url(), writer) };
         let (endless, short) = (job("w0", None), job("w1", Some(1)));
         let mut killed = Worker::start(&endless);
         killed.go();
         (0..=attempt).for_each(|_| dawdle(&mut dice));
         let mut reports = vec![killed.kill()];
         reports.extend(all_at_once(&[short]));
-        check(&place, 1, &reports, End::Killed).await;
+        check(&database, 1, &reports, End::Killed).await;
     }
 }

@@ -5,20 +5,20 @@
 
 #![expect(clippy::unwrap_used, reason = "test code: a panic is how a rule fails")]
 
+mod database;
 mod fence;
 mod kills;
 mod memory;
 mod one_session;
 mod own_sessions;
-mod place;
 mod process;
 mod stored;
 
+use database::Backend;
 use fence::*;
 use kills::*;
 use one_session::*;
 use own_sessions::*;
-use place::Backend;
 
 /// Stamps one named test per rule and backend.
 macro_rules! on_durable_backends {

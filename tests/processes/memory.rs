@@ -1,4 +1,4 @@
-//! Process memory cannot be shared by processes; tasks take their place.
+//! Process memory cannot be shared by processes; tasks take their database.
 
 use std::io;
 use std::sync::{Arc, Mutex};

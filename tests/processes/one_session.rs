@@ -3,7 +3,7 @@
 
 use pleach_tests::worker::{Job, OnStale, Report};
 
-use crate::place::Backend;
+use crate::database::Backend;
 use crate::process::{Worker, all_at_once};
 use crate::stored::{End, check};
 
@@ -16,28 +16,28 @@ fn two(url: &str, job: &Job) -> [Job; 2] {
 
 /// Who is refused loads the session and tries again, until all events of both are stored.
 pub(crate) async fn s36_two_processes_write_one_session_by_loading_it_again(backend: Backend) {
-    let Some(place) = backend.place().await else { return };
+    let Some(database) = backend.database().await else { return };
     let job = Job { appends: Some(APPENDS), keys: KEYS, on_stale: OnStale::Retry, ..Job::new("", "") };
-    let reports = all_at_once(&two(&place.url(), &job));
-    let stored = check(&place, KEYS, &reports, End::Good).await;
+    let reports = all_at_once(&two(&database.url(), &job));
+    let stored = check(&database, KEYS, &reports, End::Good).await;
     assert_eq!(stored.sessions[0].events.len(), 2 * APPENDS);
 }
 
 /// Who is refused gives that event up: its id and its keys must not be found.
 pub(crate) async fn s36_nothing_of_a_stale_append_is_stored(backend: Backend) {
-    let Some(place) = backend.place().await else { return };
+    let Some(database) = backend.database().await else { return };
     let job = Job { appends: Some(APPENDS), keys: KEYS, on_stale: OnStale::Skip, ..Job::new("", "") };
-    let reports = all_at_once(&two(&place.url(), &job));
-    let stored = check(&place, KEYS, &reports, End::Good).await;
+    let reports = all_at_once(&two(&database.url(), &job));
+    let stored = check(&database, KEYS, &reports, End::Good).await;
     let stale = reports.iter().flatten().filter(|report| matches!(report, Report::Stale(_))).count();
     assert_eq!(stored.sessions[0].events.len() + stale, 2 * APPENDS);
 }
 
 /// The same in single steps, so that it is known who is stale.
 pub(crate) async fn s35_of_two_processes_that_saw_the_same_the_second_is_stale(backend: Backend) {
-    let Some(place) = backend.place().await else { return };
+    let Some(database) = backend.database().await else { return };
     let job = Job { appends: Some(2), on_stale: OnStale::Retry, paced: true, ..Job::new("", "") };
-    let mut workers = two(&place.url(), &job).map(|job| Worker::start(&job));
+    let mut workers = two(&database.url(), &job).map(|job| Worker::start(&job));
     for worker in &mut workers {
         worker.go();
         while *worker.hear() != Report::Ready {}
@@ -50,7 +50,7 @@ pub(crate) async fn s35_of_two_processes_that_saw_the_same_the_second_is_stale(b
     let answers = [0, 1, 1, 0, 0, 1, 1].map(&mut append);
     assert_eq!(answers, [true, false, true, false, true, false, true]);
     let reports = workers.map(Worker::finish);
-    let stored = check(&place, 1, &reports, End::Good).await;
+    let stored = check(&database, 1, &reports, End::Good).await;
     let order: Vec<_> = stored.sessions[0].events.iter().map(|event| event.id().to_string()).collect();
     assert_eq!(order, ["w0/s0/0", "w1/s0/0", "w0/s0/1", "w1/s0/1"]);
 }

@@ -4,7 +4,7 @@
 use pleach_tests::worker::Job;
 use serde_json::Value;
 
-use crate::place::Backend;
+use crate::database::Backend;
 use crate::process::all_at_once;
 use crate::stored::{End, Stored, check};
 
@@ -14,10 +14,10 @@ pub(crate) const REPETITIONS: usize = 20;
 /// Eight processes, each a session of its own with 25 appends, each append a new key in all three scopes.
 pub(crate) async fn s37_u4_no_key_of_eight_processes_is_lost(backend: Backend) {
     for _ in 0..REPETITIONS {
-        let Some(place) = backend.place().await else { return };
-        let jobs = eight_with_25_appends(&place.url());
+        let Some(database) = backend.database().await else { return };
+        let jobs = eight_with_25_appends(&database.url());
         let reports = all_at_once(&jobs);
-        check_200_keys(&check(&place, 25, &reports, End::Good).await);
+        check_200_keys(&check(&database, 25, &reports, End::Good).await);
     }
 }
 
@@ -40,30 +40,30 @@ pub(crate) fn check_200_keys(stored: &Stored) {
 /// Eight processes that create five sessions each, each with a new key in all three scopes.
 pub(crate) async fn s37_u4_no_key_of_sessions_created_at_once_is_lost(backend: Backend) {
     for _ in 0..REPETITIONS {
-        let Some(place) = backend.place().await else { return };
+        let Some(database) = backend.database().await else { return };
         let job = |writer: String| Job {
             prefix: format!("{writer}-"),
             sessions: 5,
             appends: Some(0),
-            ..Job::new(place.url(), writer)
+            ..Job::new(database.url(), writer)
         };
         let jobs: Vec<_> = (0..8).map(|writer| job(format!("w{writer}"))).collect();
-        let stored = check(&place, 1, &all_at_once(&jobs), End::Good).await;
+        let stored = check(&database, 1, &all_at_once(&jobs), End::Good).await;
         assert_eq!((stored.sessions.len(), stored.state.len()), (40, 120));
     }
 }
 
 /// Four processes with 16 sessions each, all of which get their 50 events at the same time.
 pub(crate) async fn s36_64_sessions_of_four_processes_are_whole_and_in_order(backend: Backend) {
-    let Some(place) = backend.place().await else { return };
+    let Some(database) = backend.database().await else { return };
     let job = |writer: String| Job {
         prefix: format!("{writer}-"),
         sessions: 16,
         appends: Some(50),
-        ..Job::new(place.url(), writer)
+        ..Job::new(database.url(), writer)
     };
     let jobs: Vec<_> = (0..4).map(|writer| job(format!("w{writer}"))).collect();
-    let stored = check(&place, 1, &all_at_once(&jobs), End::Good).await;
+    let stored = check(&database, 1, &all_at_once(&jobs), End::Good).await;
     assert_eq!(stored.sessions.len(), 64);
     assert!(stored.sessions.iter().all(|session| session.events.len() == 50));
 }

@@ -6,7 +6,7 @@ use pleach::{Event, GetSessionConfig, ListQuestions, ListSessions, Map, Session,
 use pleach_tests::worker::{COUNT, Report, Step, own_count, place, replay};
 use serde_json::Value;
 
-use crate::place::Place;
+use crate::database::Database;
 
 /// How a worker ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -29,7 +29,7 @@ type Numbers = BTreeMap<(String, String), Vec<usize>>;
 
 /// Checks a database that only workers have written to: see [`check_service`]; and that its tables say the same to
 /// other programs, and hold nothing else.
-pub(crate) async fn check(database: &Place, keys: usize, reports: &[Vec<Report>], end: End) -> Stored {
+pub(crate) async fn check(database: &Database, keys: usize, reports: &[Vec<Report>], end: End) -> Stored {
     database.settle().await;
     let service = database.open().await;
     let stored = check_service(&*service, keys, reports, end).await;
@@ -151,7 +151,7 @@ fn scope(prefix: &str, state: &Map) -> Map {
 }
 
 /// Compares the tables with what the service showed of them.
-async fn check_tables(database: &Place, stored: &Stored) {
+async fn check_tables(database: &Database, stored: &Stored) {
     let tables = database.rows([
         "SELECT app_name, CAST(state AS TEXT) FROM app_states",
         "SELECT user_id, CAST(state AS TEXT) FROM user_states",

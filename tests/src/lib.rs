@@ -9,5 +9,4 @@ pub mod dice;
 pub mod interop;
 pub mod normalise;
 pub mod scenario;
-pub mod schema;
 pub mod worker;

@@ -42,6 +42,8 @@ cargo xtask COMMAND
   lint                    clippy over everything, warnings are errors
   docs                    rustdoc of the workspace, warnings are errors
   conformance [FILTER]    the recorded scenarios on every backend that needs no server
+  conformance [FILTER] --dump FOLDER
+                          writes what each scenario stores, to be compared between versions
   bench [ARGS]            the benchmark program of pleach-benches, in release mode
   postgres up | down      a throw-away local server: start it and print its URL; stop it
   help                    this text

@@ -5,11 +5,11 @@
 mod support;
 
 use pleach_session_postgres::PostgresSessionService;
-use support::Place;
+use support::Database;
 
-async fn open() -> Option<(PostgresSessionService, Place)> {
-    let place = Place::new().await?;
-    Some((place.open().await, place))
+async fn open() -> Option<(PostgresSessionService, Database)> {
+    let database = Database::new().await?;
+    Some((database.open().await, database))
 }
 
 pleach_testkit::session_contract!(open(), v1);

@@ -1,50 +1,66 @@
-//! A fixed clock.
+//! [`FixedClock`]: a clock that a test sets.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use pleach_core::{BoxFuture, Clock};
 
-/// A clock that a test sets: it advances only when the test or a sleep advances it.
+/// A clock that advances only when the test or a sleep advances it. Its clones are one clock.
 ///
-/// Sleeping completes at once and moves the clock on by that long, so that a retry's waits can be read off it.
-#[derive(Debug)]
+/// Sleeping completes at once and advances the clock by that duration, so that a test can read from it how long was slept.
+#[derive(Clone, Debug)]
 pub struct FixedClock {
-    now: std::sync::Arc<Mutex<f64>>,
+    now: Arc<Mutex<f64>>,
+    step: f64,
 }
 
 impl FixedClock {
     /// A clock that shows `seconds` since the epoch.
     pub fn at(seconds: f64) -> Self {
-        Self { now: std::sync::Arc::new(Mutex::new(seconds)) }
+        Self { now: Arc::new(Mutex::new(seconds)), step: 0.0 }
     }
 
-    /// Moves the clock on.
+    /// A clock that shows `seconds` since the epoch when it is read first, and a second more with every further reading.
+    pub fn ticking(seconds: f64) -> Self {
+        Self { step: 1.0, ..Self::at(seconds) }
+    }
+
+    /// Advances the clock.
     pub fn advance(&self, by: Duration) {
-        *lock(&self.now) += by.as_secs_f64();
+        *self.lock() += by.as_secs_f64();
     }
 
     /// Sets the clock to `seconds` since the epoch.
     pub fn set(&self, seconds: f64) {
-        *lock(&self.now) = seconds;
+        *self.lock() = seconds;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, f64> {
+        self.now.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Shows the first second of 2027-01-15, 08:00 UTC: 1,800,000,000.
+impl Default for FixedClock {
+    fn default() -> Self {
+        Self::at(1_800_000_000.0)
     }
 }
 
 impl Clock for FixedClock {
     fn now(&self) -> f64 {
-        *lock(&self.now)
+        let mut now = self.lock();
+        let shown = *now;
+        *now += self.step;
+        shown
     }
 
     fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
-        let now = self.now.clone();
+        let clock = self.clone();
         Box::pin(async move {
-            *lock(&now) += duration.as_secs_f64();
-            // Others must get a turn, as they would while a real sleeper waits.
+            clock.advance(duration);
+            // Other tasks must be polled, as they are while a real sleep waits.
             tokio::task::yield_now().await;
         })
     }
-}
-
-fn lock(now: &Mutex<f64>) -> std::sync::MutexGuard<'_, f64> {
-    now.lock().unwrap_or_else(PoisonError::into_inner)
 }

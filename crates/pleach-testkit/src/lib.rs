@@ -1,16 +1,24 @@
-//! What pleach's own tests share: fixed time, counted ids, the contract every session service must keep, and what
-//! google-adk read from its own databases.
+//! What pleach's own tests share: clocks, counted ids, Postgres schemas, the contract every session service must keep,
+//! and what google-adk read from its own databases.
 //!
-//! Used as a dev-dependency, and from `tests/` folders only.
+//! Used by tests, benchmarks and the conformance driver only.
 
 pub mod contract;
 mod fixed_clock;
 pub mod golden;
+mod held_clock;
 mod memory;
+mod runtime_clock;
+#[cfg(feature = "postgres")]
+pub mod schema;
 mod seq_ids;
 mod strict;
 
 pub use fixed_clock::FixedClock;
+pub use held_clock::HeldClock;
 pub use memory::{check_copies_of_a_large_event, peak_memory};
+pub use runtime_clock::RuntimeClock;
+#[cfg(feature = "postgres")]
+pub use schema::Schema;
 pub use seq_ids::SeqIds;
 pub use strict::StrictSessionService;

@@ -1,13 +1,16 @@
-//! Ids that count.
+//! [`SeqIds`]: ids that count.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use pleach_core::{IdGen, Uuid};
 
 /// Makes the UUIDs `00000000-0000-4000-8000-000000000001`, `…2` and so on, and a jitter that is always a half.
-#[derive(Debug, Default)]
+///
+/// Clones count together, so that the Runners of several processes make no id twice.
+#[derive(Clone, Debug, Default)]
 pub struct SeqIds {
-    made: AtomicU64,
+    made: Arc<AtomicU64>,
 }
 
 impl SeqIds {
@@ -19,7 +22,7 @@ impl SeqIds {
 
 impl IdGen for SeqIds {
     fn uuid(&self) -> Uuid {
-        // The version and variant bits of a random UUID, so that readers that check them are content.
+        // The version and variant bits of a random UUID, for readers that check them.
         const FRAME: u128 = 0x0000_0000_0000_4000_8000_0000_0000_0000;
         let number = self.made.fetch_add(1, Ordering::Relaxed) + 1;
         Uuid::from_u128(FRAME | u128::from(number))

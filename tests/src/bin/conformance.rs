@@ -1,11 +1,12 @@
 //! Plays one conformance scenario and prints its trace.
 //!
-//! `conformance SCENARIO.json [--backend memory|sqlite|postgres] [--reopen]`: the trace goes to standard output as
-//! JSON, not normalised. `--reopen` drops the Runner and the session service after every turn and opens the stored
+//! `conformance SCENARIO.json [--backend memory|sqlite|postgres] [--reopen] [--events]`: the trace goes to standard
+//! output as JSON, not normalised. With `--events` the stored events are printed instead, one JSON object a line, each
+//! session behind its id; in memory they are the same bytes in every play. `--reopen` drops the Runner and the session service after every turn and opens the stored
 //! session anew (sessions in memory cannot be: there only the Runner is built anew). Exit status 1 and a message on
 //! standard error when there is no trace.
 
-use std::io::Write as _;
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -13,7 +14,7 @@ use anyhow::{Context as _, ensure};
 use lexopt::Parser;
 use lexopt::prelude::*;
 use pleach_tests::corpus::Lane;
-use pleach_tests::scenario::{play, read};
+use pleach_tests::scenario::{Stored, play, read};
 
 fn main() -> ExitCode {
     match run() {
@@ -26,7 +27,7 @@ fn main() -> ExitCode {
 }
 
 fn run() -> anyhow::Result<()> {
-    let (path, lane) = arguments(Parser::from_env())?;
+    let Arguments { path, lane, events } = arguments(Parser::from_env())?;
     let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
     let scenario = read(&text).with_context(|| format!("{} is not JSON", path.display()))?;
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -34,24 +35,47 @@ fn run() -> anyhow::Result<()> {
         // In memory nothing waits for the machine: sleeps take no time and their order is exact.
         .start_paused(lane.backend == "memory")
         .build()?;
-    let trace = runtime.block_on(play(&scenario, &lane))?;
+    let played = runtime.block_on(play(&scenario, &lane))?;
     let mut out = std::io::stdout().lock();
-    serde_json::to_writer_pretty(&mut out, &trace)?;
+    if events {
+        return print_events(&played.stored, &mut out);
+    }
+    serde_json::to_writer_pretty(&mut out, &played.trace)?;
     writeln!(out)?;
     Ok(())
 }
 
-fn arguments(mut args: Parser) -> anyhow::Result<(PathBuf, Lane)> {
-    let (mut path, mut lane) = (None, Lane { backend: "memory".into(), reopen: false });
+fn print_events(stored: &Stored, out: &mut impl Write) -> anyhow::Result<()> {
+    for (session, events) in stored {
+        writeln!(out, "{}", serde_json::json!({ "session": session }))?;
+        for event in events {
+            writeln!(out, "{}", serde_json::to_string(&**event)?)?;
+        }
+    }
+    Ok(())
+}
+
+struct Arguments {
+    path: PathBuf,
+    lane: Lane,
+    events: bool,
+}
+
+fn arguments(mut args: Parser) -> anyhow::Result<Arguments> {
+    let (mut path, mut events) = (None, false);
+    let mut lane = Lane { backend: "memory".into(), reopen: false };
     while let Some(arg) = args.next()? {
         match arg {
             Long("backend") => lane.backend = args.value()?.string()?,
             Long("reopen") => lane.reopen = true,
+            Long("events") => events = true,
             Value(scenario) if path.is_none() => path = Some(PathBuf::from(scenario)),
             other => return Err(other.unexpected().into()),
         }
     }
     let backends = Lane::BACKENDS;
     ensure!(backends.contains(&lane.backend.as_str()), "unknown backend `{}`: one of {backends:?}", lane.backend);
-    Ok((path.context("usage: conformance SCENARIO.json [--backend memory|sqlite|postgres] [--reopen]")?, lane))
+    let path =
+        path.context("usage: conformance SCENARIO.json [--backend memory|sqlite|postgres] [--reopen] [--events]")?;
+    Ok(Arguments { path, lane, events })
 }

@@ -2,10 +2,14 @@
 //!
 //! `conformance-all [FILTER] [--backend memory|sqlite|postgres] [--reopen]`: without
 //! `--backend`, in memory, in SQLite with `--reopen`, and the same in Postgres if
-//! `PLEACH_TEST_POSTGRES_URL` names a server. Runs the program `conformance` that lies beside it. Ends with one line `N passed, M failed, K skipped`, where known failures
-//! count as skipped.
+//! `PLEACH_TEST_POSTGRES_URL` names a server. Runs the program `conformance` beside it. Ends with one line
+//! `N passed, M failed, K skipped`, where known failures count as skipped.
+//!
+//! `conformance-all [FILTER] --dump FOLDER` compares nothing. It plays the scenarios in memory and writes the stored events
+//! of each to `FOLDER/NAME.jsonl`, one JSON object a line. Ids count and time is paused, so that the folders of two
+//! versions of pleach differ only where the versions store something else.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail, ensure};
@@ -35,6 +39,9 @@ fn run() -> anyhow::Result<bool> {
 
     let cases = options.cases(&scenarios);
     ensure!(!cases.is_empty(), "no scenario matches `{}`", options.filter);
+    if let Some(folder) = &options.dump {
+        return dump(&program, &cases, folder, &expected);
+    }
     let found = corpus::run_all(&program, &cases);
     let results: Vec<_> = cases
         .into_iter()
@@ -48,23 +55,49 @@ fn run() -> anyhow::Result<bool> {
     Ok(summary.failed == 0)
 }
 
+/// Writes what each case stores; false when a case that is not known to fail stores nothing.
+fn dump(program: &Path, cases: &[Case<'_>], folder: &Path, expected: &ExpectedFailures) -> anyhow::Result<bool> {
+    std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let (mut written, mut failed, mut skipped) = (0, 0, 0);
+    for (case, stored) in cases.iter().zip(corpus::stored_by_all(program, cases)) {
+        match stored {
+            Ok(lines) => {
+                let file = folder.join(&case.scenario.name).with_extension("jsonl");
+                std::fs::write(&file, lines).with_context(|| format!("cannot write {}", file.display()))?;
+                written += 1;
+            }
+            Err(_) if expected.reason(case).is_some() => skipped += 1,
+            Err(error) => {
+                println!("{case}: {error}");
+                failed += 1;
+            }
+        }
+    }
+    println!("{written} passed, {failed} failed, {skipped} skipped");
+    Ok(failed == 0)
+}
+
 struct Options {
     filter: String,
     lanes: Vec<Lane>,
+    dump: Option<PathBuf>,
 }
 
 impl Options {
     fn parse(mut args: Parser) -> anyhow::Result<Self> {
-        let (mut filter, mut backend, mut reopen) = (None, None, false);
+        let (mut filter, mut backend, mut reopen, mut dump) = (None, None, false, None);
         while let Some(arg) = args.next()? {
             match arg {
                 Long("backend") => backend = Some(args.value()?.string()?),
                 Long("reopen") => reopen = true,
+                Long("dump") => dump = Some(PathBuf::from(args.value()?)),
                 Value(text) if filter.is_none() => filter = Some(text.string()?),
                 other => return Err(other.unexpected().into()),
             }
         }
         let lanes = match backend {
+            Some(_) if dump.is_some() => bail!("--dump plays in memory: it goes without --backend"),
+            None if dump.is_some() && !reopen => vec![Lane { backend: "memory".into(), reopen: false }],
             Some(backend) if Lane::BACKENDS.contains(&backend.as_str()) => {
                 vec![Lane { backend, reopen }]
             }
@@ -72,7 +105,7 @@ impl Options {
             None if reopen => bail!("--reopen needs --backend"),
             None => Lane::available(),
         };
-        Ok(Self { filter: filter.unwrap_or_default(), lanes })
+        Ok(Self { filter: filter.unwrap_or_default(), lanes, dump })
     }
 
     fn cases<'a>(&'a self, scenarios: &'a [Scenario]) -> Vec<Case<'a>> {

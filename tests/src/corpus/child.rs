@@ -2,7 +2,7 @@
 
 use std::io::Read;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
@@ -25,21 +25,35 @@ const JOBS: usize = 2;
 /// A process that cannot be started, does not answer in time or prints no JSON is a
 /// difference of its case.
 pub fn run_all(program: &Path, cases: &[Case<'_>]) -> Vec<Vec<Difference>> {
+    for_each(cases, |case| run_one(program, case))
+}
+
+/// Returns what `program` stores in each case: the lines of its option `--events`, or why there are none.
+pub fn stored_by_all(program: &Path, cases: &[Case<'_>]) -> Vec<Result<Vec<u8>, String>> {
+    for_each(cases, |case| {
+        let (lines, status, errors) = output(program, case, &["--events"])?;
+        if status.success() { Ok(lines) } else { Err(errors) }
+    })
+}
+
+/// Calls a function with every case, a few at a time; returns its results in the order of the cases.
+fn for_each<'a, T: Send>(cases: &[Case<'a>], call: impl Fn(&Case<'a>) -> T + Sync) -> Vec<T> {
     let next = AtomicUsize::new(0);
-    let results = Mutex::new(vec![Vec::new(); cases.len()]);
+    let results = Mutex::new(Vec::from_iter(cases.iter().map(|_| None)));
     thread::scope(|scope| {
         for _ in 0..JOBS.min(cases.len()) {
             scope.spawn(|| {
                 while let Some((index, case)) = take(&next, cases) {
-                    let found = run_one(program, case);
+                    let result = call(case);
                     if let Ok(mut results) = results.lock() {
-                        results[index] = found;
+                        results[index] = Some(result);
                     }
                 }
             });
         }
     });
-    results.into_inner().expect("a worker that panicked has ended the scope already")
+    let results = results.into_inner().expect("a worker that panicked has ended the scope already");
+    results.into_iter().flatten().collect()
 }
 
 fn take<'c, 'a>(next: &AtomicUsize, cases: &'c [Case<'a>]) -> Option<(usize, &'c Case<'a>)> {
@@ -56,9 +70,15 @@ fn run_one(program: &Path, case: &Case<'_>) -> Vec<Difference> {
 
 /// The trace that the program prints, or what it did instead.
 fn play(program: &Path, case: &Case<'_>) -> Result<Value, String> {
+    let (answer, status, last) = output(program, case, &[])?;
+    serde_json::from_slice(&answer).map_err(|_| format!("no JSON, {status}; {last}"))
+}
+
+/// What the program prints, how it ends, and its last line on standard error.
+fn output(program: &Path, case: &Case<'_>, options: &[&str]) -> Result<(Vec<u8>, ExitStatus, String), String> {
     let mut command = Command::new(program);
     command.arg(&case.scenario.path);
-    command.args(["--backend", &case.lane.backend]);
+    command.args(["--backend", &case.lane.backend]).args(options);
     if case.lane.reopen {
         command.arg("--reopen");
     }
@@ -79,12 +99,9 @@ fn play(program: &Path, case: &Case<'_>) -> Result<Value, String> {
     let Ok(answer) = answer else {
         return Err(format!("no answer within {} s", LIMIT.as_secs()));
     };
-    serde_json::from_slice(&answer).map_err(|_| {
-        let errors = stderr.recv().unwrap_or_default();
-        let errors = String::from_utf8_lossy(&errors).into_owned();
-        let last = errors.trim().lines().last().unwrap_or_default();
-        format!("no JSON, {status}; {last}")
-    })
+    let errors = stderr.recv().unwrap_or_default();
+    let errors = String::from_utf8_lossy(&errors);
+    Ok((answer, status, errors.trim().lines().last().unwrap_or_default().to_owned()))
 }
 
 /// Reads a pipe to its end on a thread of its own, so that no pipe blocks the other.

@@ -12,9 +12,10 @@ mod verdict;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use pleach_testkit::schema;
 use serde_json::Value;
 
-pub use child::run_all;
+pub use child::{run_all, stored_by_all};
 pub use expected::ExpectedFailures;
 pub use report::{Summary, write_report};
 pub use verdict::{Verdict, judge};
@@ -72,12 +73,9 @@ impl Lane {
     /// The backends a lane may name.
     pub const BACKENDS: [&'static str; 3] = ["memory", "sqlite", "postgres"];
 
-    /// The variable that names the Postgres server of the tests.
-    pub const POSTGRES_URL: &'static str = "PLEACH_TEST_POSTGRES_URL";
-
     /// Memory, SQLite opened anew after every turn, and the same on Postgres where there is a server.
     pub fn available() -> Vec<Self> {
-        let server = std::env::var_os(Self::POSTGRES_URL).is_some_and(|url| !url.is_empty());
+        let server = schema::server().is_some();
         let lanes = [("memory", false), ("sqlite", true), ("postgres", true)];
         let lanes = lanes.into_iter().filter(|(backend, _)| server || *backend != "postgres");
         lanes.map(|(backend, reopen)| Self { backend: backend.into(), reopen }).collect()

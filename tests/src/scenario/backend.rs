@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use pleach::{SessionService, connect};
+use pleach_testkit::schema::{SERVER_VARIABLE, Schema, server};
 use tempfile::TempDir;
 
 use crate::corpus::Lane;
-use crate::schema::Schema;
 
 /// Opens the session service of a lane as often as it is wanted.
 #[derive(Debug)]
@@ -30,21 +30,12 @@ impl Backend {
             "memory" => Kind::Memory(connect("memory:").await?),
             "sqlite" => Kind::Sqlite(tempfile::tempdir().context("no folder for the database")?),
             "postgres" => {
-                let url = std::env::var(Lane::POSTGRES_URL);
-                let url = url.with_context(|| format!("set {} to the URL of a database", Lane::POSTGRES_URL))?;
-                Kind::Postgres(Schema::create(url).await?)
+                let server = server().with_context(|| format!("set {SERVER_VARIABLE} to the URL of a database"))?;
+                Kind::Postgres(Schema::create(server).await.context("no schema on the server of the tests")?)
             }
             other => anyhow::bail!("unknown backend `{other}`"),
         };
         Ok(Self { kind, reopen: lane.reopen })
-    }
-
-    /// Takes away what the scenario left on a server.
-    pub(super) async fn clear(self) -> anyhow::Result<()> {
-        match self.kind {
-            Kind::Postgres(schema) => schema.remove().await,
-            Kind::Memory(_) | Kind::Sqlite(_) => Ok(()),
-        }
     }
 
     /// Whether Runner and service are dropped after every turn.

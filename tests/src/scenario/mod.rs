@@ -31,4 +31,4 @@ mod vars;
 mod world;
 
 pub use ordered::read;
-pub use play::play;
+pub use play::{Played, Stored, play};

@@ -1,4 +1,4 @@
-//! Plays the turns of a scenario and writes down its trace.
+//! Plays the turns of a scenario; what can be seen of it is its trace and its stored events.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,9 +6,9 @@ use std::time::Duration;
 use anyhow::{Context as _, bail, ensure};
 use pleach::{
     App, ArtifactKey, ArtifactScope, ArtifactService as _, CreateSession, Event, GetSessionConfig,
-    InMemoryArtifactService, Map, Node, Part, RunError, RunRequest, Runner, SaveArtifact, SessionKey, SystemClock,
-    to_camel,
+    InMemoryArtifactService, Map, Node, Part, RunError, RunRequest, Runner, SaveArtifact, SessionKey, to_camel,
 };
+use pleach_testkit::{RuntimeClock, SeqIds};
 use serde_json::{Value, json};
 
 use super::backend::Backend;
@@ -22,31 +22,41 @@ use crate::corpus::Lane;
 /// How long a turn may take before it counts as hanging, unless the scenario says otherwise.
 const HANG_LIMIT_SECONDS: u64 = 15;
 
-/// Plays a scenario, as [`read`](super::read) reads it, and gives its trace as it is, not normalised.
+/// What a scenario shows.
+#[derive(Debug)]
+pub struct Played {
+    /// Its trace, not normalised.
+    pub trace: Value,
+    /// The events of each session in the end, as they are stored.
+    pub stored: Stored,
+}
+
+/// Sessions by id, with their events.
+pub type Stored = Vec<(String, Vec<Arc<Event>>)>;
+
+/// Plays a scenario that [`read`](super::read) has read.
+///
+/// Ids count and time is the runtime's: when its time is paused and sessions are in memory, every play stores the same
+/// bytes.
 ///
 /// # Errors
 /// A scenario that is wrong, that hangs, that needs what pleach cannot do, or that should be refused and is not.
-pub async fn play(scenario: &Value, lane: &Lane) -> anyhow::Result<Value> {
+pub async fn play(scenario: &Value, lane: &Lane) -> anyhow::Result<Played> {
     let backend = Backend::new(lane).await?;
-    let trace = play_on(&backend, scenario).await;
-    backend.clear().await?;
-    trace
-}
-
-async fn play_on(backend: &Backend, scenario: &Value) -> anyhow::Result<Value> {
     let name = scenario.get("name").and_then(Value::as_str).context("a scenario has a `name`")?;
     let expects_refusal = scenario.get("expect_construction_error").and_then(Value::as_bool) == Some(true);
-    let stage = match Stage::build(scenario, backend).await {
+    let stage = match Stage::build(scenario, &backend).await {
         Ok(stage) => stage,
         Err(Refusal::Construction { class, rule, .. }) if expects_refusal => {
-            return Ok(json!({ "scenario": name, "construction_error": { "type": class, "rule": rule } }));
+            let trace = json!({ "scenario": name, "construction_error": { "type": class, "rule": rule } });
+            return Ok(Played { trace, stored: Vec::new() });
         }
         Err(Refusal::Construction { class, message, .. }) => bail!("{class}: {message}"),
         Err(Refusal::NotYet(what)) => bail!(not_yet(&what)),
         Err(Refusal::Scenario(error)) => return Err(error),
     };
     ensure!(!expects_refusal, "a construction error is expected, but the graph was accepted");
-    stage.play(name, scenario, backend).await
+    stage.play(name, scenario, &backend).await
 }
 
 /// A scenario that is set up.
@@ -58,6 +68,8 @@ struct Stage {
     plugins: Vec<ScriptedPlugin>,
     resumable: bool,
     artifacts: Arc<InMemoryArtifactService>,
+    clock: RuntimeClock,
+    ids: SeqIds,
     runner: Option<Runner>,
     /// Every event that was handed out.
     seen: Vec<Arc<Event>>,
@@ -71,13 +83,16 @@ impl Stage {
         let text =
             |of: &Value, key: &str, default: &str| of.get(key).and_then(Value::as_str).unwrap_or(default).to_owned();
         let plugins = app.get("plugins").and_then(Value::as_array).into_iter().flatten();
+        let clock = RuntimeClock::start();
         let mut stage = Self {
             app_name: text(app, "name", "conf_app"),
             user: text(scenario, "user_id", "user_1"),
             root: world.build(scenario.get("root").context("a scenario has a `root`")?, None)?,
             plugins: plugins.map(|plugin| ScriptedPlugin::read(plugin, &world)).collect::<Result<_, _>>()?,
             resumable: app.get("resumable").and_then(Value::as_bool).unwrap_or(false),
-            artifacts: Arc::new(InMemoryArtifactService::with_clock(Arc::new(SystemClock))),
+            artifacts: Arc::new(InMemoryArtifactService::with_clock(Arc::new(clock))),
+            clock,
+            ids: SeqIds::new(),
             runner: None,
             seen: Vec::new(),
             world,
@@ -93,7 +108,7 @@ impl Stage {
             app = app.plugin(plugin.clone());
         }
         let runner = Runner::app(app).sessions(backend.open().await?).artifacts(Arc::clone(&self.artifacts));
-        Ok(runner.auto_create_session(false).build()?)
+        Ok(runner.clock(self.clock).ids(self.ids.clone()).auto_create_session(false).build()?)
     }
 
     async fn runner(&mut self, backend: &Backend) -> anyhow::Result<Runner> {
@@ -110,7 +125,7 @@ impl Stage {
         SessionKey::new(self.app_name.as_str(), self.user.as_str(), session)
     }
 
-    async fn play(mut self, name: &str, scenario: &Value, backend: &Backend) -> anyhow::Result<Value> {
+    async fn play(mut self, name: &str, scenario: &Value, backend: &Backend) -> anyhow::Result<Played> {
         let first = scenario.pointer("/session/id").and_then(Value::as_str).unwrap_or("s1");
         let mut sessions = vec![first];
         let state = scenario.pointer("/session/state").and_then(Value::as_object).cloned().unwrap_or_default();
@@ -130,7 +145,7 @@ impl Stage {
                 self.runner = None;
             }
         }
-        let sessions = self.read_sessions(&sessions, backend).await?;
+        let (sessions, stored) = self.read_sessions(&sessions, backend).await?;
         let mut trace = json!({ "scenario": name, "turns": turns, "sessions": sessions });
         let counters = self.world.counters();
         if !counters.is_empty() {
@@ -138,7 +153,7 @@ impl Stage {
         }
         match self.world.fault() {
             Some(fault) => bail!(fault),
-            None => Ok(trace),
+            None => Ok(Played { trace, stored }),
         }
     }
 
@@ -199,16 +214,17 @@ impl Stage {
         Ok(())
     }
 
-    async fn read_sessions(&mut self, ids: &[&str], backend: &Backend) -> anyhow::Result<Value> {
+    async fn read_sessions(&mut self, ids: &[&str], backend: &Backend) -> anyhow::Result<(Value, Stored)> {
         let runner = self.runner(backend).await?;
-        let mut read = Map::new();
+        let (mut read, mut all) = (Map::new(), Vec::new());
         for id in ids {
             let stored = runner.sessions().get_session(&self.key(id), GetSessionConfig::all()).await?;
             let stored = stored.with_context(|| format!("session `{id}` is gone"))?;
             let events: Vec<Value> = stored.events.iter().map(|event| event_value(event)).collect();
             read.insert((*id).to_owned(), json!({ "events": events, "state": stored.state }));
+            all.push(((*id).to_owned(), stored.events));
         }
-        Ok(read.into())
+        Ok((read.into(), all))
     }
 }
 

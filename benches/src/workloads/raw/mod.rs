@@ -14,7 +14,7 @@ use pleach::{BoxError, SessionKey};
 pub(super) use self::append::Append;
 use self::sqlite::Grouping;
 use crate::measure::now;
-use crate::stores::{Place, Store};
+use crate::stores::{Storage, Store};
 
 /// A way to append.
 pub(super) struct Limit {
@@ -36,17 +36,17 @@ impl Limit {
     pub(super) async fn all(store: &Store, sessions: usize) -> Result<Vec<Self>, BoxError> {
         let sqlite = |variant, grouping| Self { variant, way: Way::Sqlite(grouping) };
         Ok(match &store.place {
-            Place::Memory => Vec::new(),
-            Place::Folder(_) if sessions == 1 => vec![
+            Storage::Memory => Vec::new(),
+            Storage::Folder(_) if sessions == 1 => vec![
                 // Hardly any waiting for SQLite's thread, which is what SQLite itself can do.
                 sqlite(",trip=20", Grouping { commits: 20, events: 1, in_rows: false }),
                 sqlite(",trip=1", Grouping { commits: 1, events: 1, in_rows: false }),
             ],
-            Place::Folder(_) => vec![
+            Storage::Folder(_) => vec![
                 sqlite(",commit=64", Grouping { commits: 1, events: 64, in_rows: false }),
                 sqlite(",commit=64,rows", Grouping { commits: 1, events: 64, in_rows: true }),
             ],
-            Place::Schema(schema) => {
+            Storage::Schema(schema) => {
                 let (variant, connections) = if sessions == 1 { (",conns=1", 1) } else { (",conns=16", 16) };
                 vec![Self { variant, way: Way::Postgres(postgres::Writers::open(schema, connections).await?) }]
             }
@@ -90,9 +90,9 @@ impl Reader {
     /// No connection.
     pub(super) async fn open(store: &Store) -> Result<Self, BoxError> {
         Ok(match &store.place {
-            Place::Memory => Self::Memory,
-            Place::Folder(_) => Self::Sqlite(sqlite::Reader::open(&store.place.file()).await?),
-            Place::Schema(schema) => Self::Postgres(postgres::Reader::open(schema).await?),
+            Storage::Memory => Self::Memory,
+            Storage::Folder(_) => Self::Sqlite(sqlite::Reader::open(&store.place.file()).await?),
+            Storage::Schema(schema) => Self::Postgres(postgres::Reader::open(schema).await?),
         })
     }
 

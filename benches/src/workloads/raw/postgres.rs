@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use futures_util::future::try_join_all;
 use pleach::{BoxError, Event, SessionKey};
+use pleach_testkit::Schema;
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 
 use super::append::Append;
 use crate::measure::{micros, now};
-use crate::schema::Schema;
 
 const APPEND: &str = r#"
 WITH s AS (
@@ -82,7 +82,7 @@ pub(crate) struct Reader(PgConnection);
 
 impl Reader {
     pub(super) async fn open(schema: &Schema) -> Result<Self, BoxError> {
-        schema.connect().await.map(Self)
+        Ok(Self(schema.connect().await?))
     }
 
     pub(super) async fn events(&mut self, key: &SessionKey, limit: i64) -> sqlx::Result<Vec<PgRow>> {

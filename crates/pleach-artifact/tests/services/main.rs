@@ -7,28 +7,14 @@ mod inmemory;
 mod shared;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use pleach_artifact::{ArtifactKey, ArtifactScope, ArtifactService, SaveArtifact};
-use pleach_core::{BoxFuture, Clock, Part, SessionKey};
+use pleach_core::{Clock, Part, SessionKey};
+use pleach_testkit::FixedClock;
 
-/// Starts at 100 and moves on by a second with every look.
-#[derive(Debug, Default)]
-struct Ticks(AtomicU64);
-
-impl Clock for Ticks {
-    fn now(&self) -> f64 {
-        100.0 + self.0.fetch_add(1, Ordering::Relaxed) as f64
-    }
-
-    fn sleep(&self, _: Duration) -> BoxFuture<'static, ()> {
-        Box::pin(async {})
-    }
-}
-
+/// Shows 100 first, and a second more with every reading.
 fn clock() -> Arc<dyn Clock> {
-    Arc::new(Ticks::default())
+    Arc::new(FixedClock::ticking(100.0))
 }
 
 fn scope() -> ArtifactScope {

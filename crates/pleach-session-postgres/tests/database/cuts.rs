@@ -9,14 +9,14 @@ use pleach_testkit::contract::{created, event, ids, loaded};
 use serde_json::json;
 
 use super::proxy::Proxy;
-use super::{Place, key};
+use super::{Database, key};
 
 /// The wire is cut at every answer of an append in turn, the one that says "committed" among them: the caller sees a
 /// success each time, and the event is stored once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn s34_an_append_whose_answer_is_lost_is_stored_once() {
-    let Some(place) = Place::new().await else { return };
-    let proxy = Proxy::of(&place).await;
+    let Some(database) = Database::new().await else { return };
+    let proxy = Proxy::of(&database).await;
     let options = PostgresOptions::new().with_connections(1);
     let service = PostgresSessionService::open_with(proxy.url(), options).await.unwrap();
     let mut session = created(&service, &key("s"), json!({"n": -1})).await;
@@ -45,23 +45,23 @@ async fn s34_an_append_whose_answer_is_lost_is_stored_once() {
 /// counts once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn s34_appends_that_are_cut_anywhere_are_stored_once() {
-    let Some(place) = Place::new().await else { return };
+    let Some(database) = Database::new().await else { return };
     let number = |variable: &str| std::env::var(variable).ok().and_then(|number| number.parse::<u64>().ok());
     let rounds = number("PLEACH_FUZZ_STEPS").unwrap_or(80);
     let mut dice = number("PLEACH_FUZZ_SEED").unwrap_or(12);
-    let proxy = Proxy::of(&place).await;
+    let proxy = Proxy::of(&database).await;
     let options = PostgresOptions::new().with_connections(1);
     let service = PostgresSessionService::open_with(proxy.url(), options).await.unwrap();
     let mut session = created(&service, &key("s"), json!({})).await;
     let (mut expected, mut cuts) = (Vec::new(), 0);
     for round in 0..rounds {
-        // Knuth's numbers: as good as any for a place to cut at.
+        // Knuth's numbers: as good as any for a position to cut at.
         dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let place = i64::try_from(dice >> 33).unwrap();
+        let position = i64::try_from(dice >> 33).unwrap();
         if round % 3 == 0 {
-            proxy.lose_answer_after(place % 4);
+            proxy.lose_answer_after(position % 4);
         } else {
-            proxy.cut_requests_after(place % 1_500);
+            proxy.cut_requests_after(position % 1_500);
         }
         let id = format!("e{round}");
         let mut event = event(&id, round as f64).with_state("n", round);
@@ -86,8 +86,8 @@ async fn s34_appends_that_are_cut_anywhere_are_stored_once() {
 /// The same for a new session: its creation is not mistaken for another caller's.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn s30_a_create_whose_answer_is_lost_succeeds() {
-    let Some(place) = Place::new().await else { return };
-    let proxy = Proxy::of(&place).await;
+    let Some(database) = Database::new().await else { return };
+    let proxy = Proxy::of(&database).await;
     let service = PostgresSessionService::open(proxy.url()).await.unwrap();
     for round in 0..6 {
         proxy.hang_up();
@@ -101,8 +101,8 @@ async fn s30_a_create_whose_answer_is_lost_succeeds() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_restarts_is_waited_for() {
-    let Some(place) = Place::new().await else { return };
-    let proxy = Proxy::of(&place).await;
+    let Some(database) = Database::new().await else { return };
+    let proxy = Proxy::of(&database).await;
     let service = PostgresSessionService::open(proxy.url()).await.unwrap();
     let mut session = created(&service, &key("s"), json!({})).await;
     for round in 0..3_u32 {
@@ -119,8 +119,8 @@ async fn a_server_that_restarts_is_waited_for() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_stays_away_is_named_and_the_append_can_be_repeated() {
-    let Some(place) = Place::new().await else { return };
-    let proxy = Proxy::of(&place).await;
+    let Some(database) = Database::new().await else { return };
+    let proxy = Proxy::of(&database).await;
     let options = PostgresOptions::new().with_acquire_timeout(Duration::from_secs(3));
     let service = PostgresSessionService::open_with(proxy.url(), options).await.unwrap();
     let mut session = created(&service, &key("s"), json!({})).await;
@@ -140,10 +140,10 @@ async fn a_server_that_stays_away_is_named_and_the_append_can_be_repeated() {
 /// A delete whose answer was lost is sent again; the session that was made under its id meanwhile is another one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn s33_a_delete_that_is_repeated_spares_the_next_session() {
-    let Some(place) = Place::new().await else { return };
-    let proxy = Proxy::of(&place).await;
+    let Some(database) = Database::new().await else { return };
+    let proxy = Proxy::of(&database).await;
     let service = PostgresSessionService::open(proxy.url()).await.unwrap();
-    let others = place.open().await;
+    let others = database.open().await;
     proxy.go_down_with_answers();
     let mut spared = 0;
     for round in 0..12 {

@@ -10,7 +10,7 @@ use serde_json::json;
 use tokio::time::timeout;
 
 use super::proxy::Proxy;
-use super::{Place, key};
+use super::{Database, key};
 
 /// Long enough for any machine; an operation without a deadline would take for ever.
 const AGES: Duration = Duration::from_secs(60);
@@ -26,8 +26,8 @@ fn check(error: &SessionError) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_falls_silent_is_given_up_and_its_connections_too() {
-    let Some(place) = Place::new().await else { return };
-    let proxy = Proxy::of(&place).await;
+    let Some(database) = Database::new().await else { return };
+    let proxy = Proxy::of(&database).await;
     let service = PostgresSessionService::open_with(proxy.url(), impatient()).await.unwrap();
     let mut session = created(&service, &key("s"), json!({})).await;
     proxy.fall_silent();
@@ -46,11 +46,11 @@ async fn a_server_that_falls_silent_is_given_up_and_its_connections_too() {
 /// The append that was given up may be stored once the lock is free: repeating it shows.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_row_that_stays_locked_is_waited_for_until_the_deadline() {
-    let Some(place) = Place::new().await else { return };
-    let service = PostgresSessionService::open_with(&place.url(), impatient()).await.unwrap();
+    let Some(database) = Database::new().await else { return };
+    let service = PostgresSessionService::open_with(&database.url(), impatient()).await.unwrap();
     let mut session = created(&service, &key("s"), json!({})).await;
     let before = session.clone();
-    let mut other = place.raw().await;
+    let mut other = database.raw().await;
     sqlx::raw_sql("BEGIN; SELECT 1 FROM sessions FOR UPDATE").execute(&mut other).await.unwrap();
     let sent = event("e1", 1.0).with_state("k", 1);
     check(&timeout(AGES, service.append_event(&mut session, sent.clone())).await.unwrap().unwrap_err());
@@ -65,15 +65,15 @@ async fn a_row_that_stays_locked_is_waited_for_until_the_deadline() {
 /// The one connection is lent to a caller with a longer timeout.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_connection_is_waited_for_until_the_deadline() {
-    let Some(place) = Place::new().await else { return };
+    let Some(database) = Database::new().await else { return };
     let options = PostgresOptions::new().with_connections(1).with_acquire_timeout(AGES);
-    let service = PostgresSessionService::open_with(&place.url(), options).await.unwrap();
+    let service = PostgresSessionService::open_with(&database.url(), options).await.unwrap();
     let mut session = created(&service, &key("s"), json!({})).await;
-    let mut other = place.raw().await;
+    let mut other = database.raw().await;
     sqlx::raw_sql("BEGIN; SELECT 1 FROM sessions FOR UPDATE").execute(&mut other).await.unwrap();
     let append = service.append_event(&mut session, event("e1", 1.0));
     let check = async {
-        place.until_waiting(1).await;
+        database.until_waiting(1).await;
         let error = service.health_check().await.unwrap_err();
         assert!(chain(&error).contains("no connection became free in time"), "{}", chain(&error));
         sqlx::raw_sql("ROLLBACK").execute(&mut other).await.unwrap();
@@ -86,8 +86,8 @@ async fn a_connection_is_waited_for_until_the_deadline() {
 /// No deadline at all is a very late one.
 #[tokio::test]
 async fn any_duration_is_a_timeout() {
-    let Some(place) = Place::new().await else { return };
+    let Some(database) = Database::new().await else { return };
     let options = PostgresOptions::new().with_acquire_timeout(Duration::MAX);
-    let service = PostgresSessionService::open_with(&place.url(), options).await.unwrap();
+    let service = PostgresSessionService::open_with(&database.url(), options).await.unwrap();
     created(&service, &key("s"), json!({})).await;
 }

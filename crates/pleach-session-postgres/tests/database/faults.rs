@@ -9,14 +9,14 @@ use serde_json::json;
 use sqlx::{AssertSqlSafe, PgConnection};
 use tokio::sync::mpsc;
 
-use super::{Place, is_pending, key};
+use super::{Database, is_pending, key};
 
 /// Writers, and a killer that ends whatever is at work after every few answers: nothing acknowledged is lost, nothing is
 /// stored twice, and no caller gets an error.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn killed_connections_lose_nothing_and_store_nothing_twice() {
-    let Some(place) = Place::new().await else { return };
-    let service = place.open().await;
+    let Some(database) = Database::new().await else { return };
+    let service = database.open().await;
     let (acknowledged, mut answers) = mpsc::unbounded_channel();
     let expected: Vec<_> = (0..40).map(|number| format!("e{number}")).collect();
     let writers = join_all((0..8).map(|writer| {
@@ -35,13 +35,13 @@ async fn killed_connections_lose_nothing_and_store_nothing_twice() {
         }
     }));
     drop(acknowledged);
-    let mut other = place.raw().await;
+    let mut other = database.raw().await;
     let killer = async {
         let (mut count, mut killed) = (0, 0);
         while answers.recv().await.is_some() {
             count += 1;
             if count % 40 == 0 && count <= 240 {
-                killed += kill(&place, &mut other).await;
+                killed += kill(&database, &mut other).await;
             }
         }
         killed
@@ -58,11 +58,11 @@ async fn killed_connections_lose_nothing_and_store_nothing_twice() {
 }
 
 /// Kills first the statements that wait, then those about to commit; returns how many waited.
-async fn kill(place: &Place, connection: &mut PgConnection) -> usize {
+async fn kill(database: &Database, connection: &mut PgConnection) -> usize {
     let of_service = |condition: &str| {
         AssertSqlSafe(format!(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = '{}' AND {condition}",
-            place.schema
+            database.schema()
         ))
     };
     sqlx::raw_sql("BEGIN; SELECT 1 FROM app_states FOR UPDATE").execute(&mut *connection).await.unwrap();
@@ -80,14 +80,16 @@ async fn kill(place: &Place, connection: &mut PgConnection) -> usize {
 
 #[tokio::test]
 async fn idle_connections_that_were_closed_are_replaced() {
-    let Some(place) = Place::new().await else { return };
-    let service = place.open().await;
+    let Some(database) = Database::new().await else { return };
+    let service = database.open().await;
     let mut session = created(&service, &key("s"), json!({})).await;
-    let kill =
-        format!("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = '{}'", place.schema);
-    place.run(&kill).await;
+    let kill = format!(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = '{}'",
+        database.schema()
+    );
+    database.run(&kill).await;
     assert_eq!(loaded(&service, &key("s")).await, session);
-    place.run(&kill).await;
+    database.run(&kill).await;
     service.append_event(&mut session, event("e1", 1.0)).await.unwrap();
     assert_eq!(loaded(&service, &key("s")).await, session);
 }
@@ -95,14 +97,14 @@ async fn idle_connections_that_were_closed_are_replaced() {
 /// Issue 10 D1: the server closes connections that are idle for too long (57P05), and the next caller does not notice.
 #[tokio::test]
 async fn d1_a_connection_closed_by_idle_session_timeout_is_replaced() {
-    let Some(place) = Place::new().await else { return };
-    let service = PostgresSessionService::open(&format!("{}&idle_session_timeout=20", place.url())).await.unwrap();
+    let Some(database) = Database::new().await else { return };
+    let service = PostgresSessionService::open(&format!("{}&idle_session_timeout=20", database.url())).await.unwrap();
     let mut session = created(&service, &key("s"), json!({})).await;
-    let open = format!("SELECT pid::text FROM pg_stat_activity WHERE application_name = '{}'", place.schema);
+    let open = format!("SELECT pid::text FROM pg_stat_activity WHERE application_name = '{}'", database.schema());
     for number in 0..4_u32 {
-        while !place.texts(&open).await.is_empty() {}
+        while !database.texts(&open).await.is_empty() {}
         service.append_event(&mut session, event(&format!("e{number}"), f64::from(number))).await.unwrap();
-        while !place.texts(&open).await.is_empty() {}
+        while !database.texts(&open).await.is_empty() {}
         assert_eq!(loaded(&service, &key("s")).await, session);
     }
 }
@@ -110,15 +112,15 @@ async fn d1_a_connection_closed_by_idle_session_timeout_is_replaced() {
 /// Issue 10 D1: limits in the URL.
 #[tokio::test]
 async fn d1_a_url_limits_statements_locks_and_connections() {
-    let Some(place) = Place::new().await else { return };
-    let url = format!("{}&lock_timeout=50&connections=1", place.url());
+    let Some(database) = Database::new().await else { return };
+    let url = format!("{}&lock_timeout=50&connections=1", database.url());
     let service = PostgresSessionService::open(&url).await.unwrap();
     let mut session = created(&service, &key("s"), json!({})).await;
-    let mut other = place.raw().await;
+    let mut other = database.raw().await;
     sqlx::raw_sql("BEGIN; SELECT 1 FROM sessions FOR UPDATE").execute(&mut other).await.unwrap();
     let error = service.append_event(&mut session, event("e1", 1.0)).await.unwrap_err();
     assert!(matches!(error, SessionError::Locked { .. }), "{}", chain(&error));
-    let url = format!("{}&statement_timeout=50", place.url());
+    let url = format!("{}&statement_timeout=50", database.url());
     let service = PostgresSessionService::open(&url).await.unwrap();
     let error = service.append_event(&mut session, event("e1", 1.0)).await.unwrap_err();
     assert!(matches!(error, SessionError::Unavailable { .. }), "{}", chain(&error));
@@ -138,8 +140,8 @@ async fn a_server_that_is_not_there_is_named_at_once() {
 
 #[tokio::test]
 async fn refusals_of_the_server_show_no_password() {
-    let Some(place) = Place::new().await else { return };
-    let url = place.url();
+    let Some(database) = Database::new().await else { return };
+    let url = database.url();
     let wrong = url.replace("pleach_test?", "no_such_database?");
     if wrong != url {
         let error = PostgresSessionService::open(&wrong).await.unwrap_err();
@@ -154,15 +156,15 @@ async fn refusals_of_the_server_show_no_password() {
         assert!(matches!(error, SessionError::Unavailable { .. }), "{error}");
         assert!(!format!("{} {error:?}", chain(&error)).contains("s3cret"));
     }
-    let debug = format!("{:?}", place.open().await);
+    let debug = format!("{:?}", database.open().await);
     assert!(password.is_empty() || !debug.contains(password), "{debug}");
 }
 
 #[tokio::test]
 async fn a_dropped_load_leaves_the_service_usable() {
-    let Some(place) = Place::new().await else { return };
+    let Some(database) = Database::new().await else { return };
     let options = PostgresOptions::new().with_connections(2);
-    let service = PostgresSessionService::open_with(&place.url(), options).await.unwrap();
+    let service = PostgresSessionService::open_with(&database.url(), options).await.unwrap();
     let session = created(&service, &key("s"), json!({})).await;
     for polls in 0..8 {
         let key = key("s");
@@ -180,8 +182,8 @@ async fn a_dropped_load_leaves_the_service_usable() {
 
 #[tokio::test]
 async fn a_closed_service_says_so() {
-    let Some(place) = Place::new().await else { return };
-    let service = place.open().await;
+    let Some(database) = Database::new().await else { return };
+    let service = database.open().await;
     let mut session = created(&service, &key("s"), json!({})).await;
     service.flush().await.unwrap();
     service.close().await.unwrap();
@@ -191,22 +193,22 @@ async fn a_closed_service_says_so() {
     let error = service.get_session(&key("s"), GetSessionConfig::all()).await.unwrap_err();
     assert!(chain(&error).contains("closed"), "{}", chain(&error));
     assert!(service.flush().await.is_err());
-    let left = format!("SELECT pid::text FROM pg_stat_activity WHERE application_name = '{}'", place.schema);
-    while !place.texts(&left).await.is_empty() {}
+    let left = format!("SELECT pid::text FROM pg_stat_activity WHERE application_name = '{}'", database.schema());
+    while !database.texts(&left).await.is_empty() {}
 }
 
 /// Every connection but one waits for a lock; a flush that waits for them, too, does not keep the last one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_flush_waits_and_blocks_no_caller() {
-    let Some(place) = Place::new().await else { return };
+    let Some(database) = Database::new().await else { return };
     let options = PostgresOptions::new().with_connections(2);
-    let service = PostgresSessionService::open_with(&place.url(), options).await.unwrap();
+    let service = PostgresSessionService::open_with(&database.url(), options).await.unwrap();
     let mut session = created(&service, &key("s"), json!({})).await;
-    let mut other = place.raw().await;
+    let mut other = database.raw().await;
     sqlx::raw_sql("BEGIN; SELECT 1 FROM sessions FOR UPDATE").execute(&mut other).await.unwrap();
     let mut append = Box::pin(service.append_event(&mut session, event("e1", 1.0)));
     assert!(is_pending(&mut append).await);
-    place.until_waiting(1).await;
+    database.until_waiting(1).await;
     let mut flush = service.flush();
     assert!(is_pending(&mut flush).await);
     assert!(loaded(&service, &key("s")).await.events.is_empty());
@@ -220,14 +222,14 @@ async fn a_flush_waits_and_blocks_no_caller() {
 /// What was handed over before is finished, what comes behind is refused, and no connection is left.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_close_finishes_what_was_begun_and_leaves_no_connection() {
-    let Some(place) = Place::new().await else { return };
+    let Some(database) = Database::new().await else { return };
     let options = PostgresOptions::new().with_connections(2);
-    let service = PostgresSessionService::open_with(&place.url(), options).await.unwrap();
+    let service = PostgresSessionService::open_with(&database.url(), options).await.unwrap();
     let mut sessions = Vec::new();
     for number in 0..8 {
         sessions.push(created(&service, &key(&format!("s{number}")), json!({})).await);
     }
-    let mut other = place.raw().await;
+    let mut other = database.raw().await;
     sqlx::raw_sql("BEGIN; SELECT 1 FROM sessions FOR UPDATE").execute(&mut other).await.unwrap();
     // Two of them have a connection, the others wait for one.
     let appends = sessions.iter_mut().map(|session| service.append_event(session, event("e1", 1.0)));
@@ -241,6 +243,6 @@ async fn a_close_finishes_what_was_begun_and_leaves_no_connection() {
     let (outcomes, closed) = join(appends, close).await;
     outcomes.into_iter().for_each(|outcome| drop(outcome.unwrap()));
     closed.unwrap();
-    let left = format!("SELECT pid::text FROM pg_stat_activity WHERE application_name = '{}'", place.schema);
-    while !place.texts(&left).await.is_empty() {}
+    let left = format!("SELECT pid::text FROM pg_stat_activity WHERE application_name = '{}'", database.schema());
+    while !database.texts(&left).await.is_empty() {}
 }

@@ -10,11 +10,11 @@ use pleach_testkit::contract::{answers, asks, created, event, loaded};
 use serde_json::json;
 use sqlx::AssertSqlSafe;
 
-use super::{Place, key};
+use super::{Database, key};
 
-async fn ours(place: &Place) -> Vec<String> {
-    let schema = &place.schema;
-    place
+async fn ours(database: &Database) -> Vec<String> {
+    let schema = database.schema();
+    database
         .texts(&format!(
             "SELECT relname::text FROM pg_class WHERE relnamespace = '{schema}'::regnamespace AND relname LIKE 'pleach%'
              AND relname NOT LIKE '%pkey' ORDER BY 1"
@@ -41,8 +41,8 @@ async fn append(service: &dyn SessionService, key: &SessionKey, event: pleach_co
 }
 
 /// A session with a message and a question, and another one with an answered question.
-async fn filled(place: &Place) -> PostgresSessionService {
-    let service = place.open().await;
+async fn filled(database: &Database) -> PostgresSessionService {
+    let service = database.open().await;
     for id in ["s", "t"] {
         created(&service, &key(id), json!({})).await;
         append(&service, &key(id), event("e1", 1.0)).await;
@@ -54,20 +54,20 @@ async fn filled(place: &Place) -> PostgresSessionService {
 
 #[tokio::test]
 async fn a5_a_database_has_google_adks_layout_until_questions_are_listed() {
-    let Some(place) = Place::new().await else { return };
-    let service = filled(&place).await;
-    assert_eq!(ours(&place).await, [""; 0]);
+    let Some(database) = Database::new().await else { return };
+    let service = filled(&database).await;
+    assert_eq!(ours(&database).await, [""; 0]);
     assert_eq!(open(&service).await, ["s"]);
-    assert_eq!(ours(&place).await, ALL);
-    assert_eq!(open(&place.open().await).await, ["s"]);
+    assert_eq!(ours(&database).await, ALL);
+    assert_eq!(open(&database.open().await).await, ["s"]);
 }
 
 /// Plain events are not even parsed, and no state is.
 #[tokio::test]
 async fn a5_histories_and_states_are_not_read() {
-    let Some(place) = Place::new().await else { return };
-    let service = filled(&place).await;
-    place
+    let Some(database) = Database::new().await else { return };
+    let service = filled(&database).await;
+    database
         .run(r#"UPDATE events SET event_data = '{"author": 5}' WHERE id = 'e1'; UPDATE sessions SET state = '5'"#)
         .await;
     for _ in 0..2 {
@@ -87,12 +87,12 @@ async fn a5_a_damaged_projection_is_made_again() {
         "DROP TABLE pleach_questions_3; CREATE TABLE pleach_questions_3 (app_name text)",
         "DROP TABLE pleach_questions_3, pleach_inbox_3; CREATE TABLE pleach_inbox_3 (x text)",
     ] {
-        let Some(place) = Place::new().await else { return };
-        let service = filled(&place).await;
+        let Some(database) = Database::new().await else { return };
+        let service = filled(&database).await;
         assert_eq!(open(&service).await, ["s"]);
-        place.run(damage).await;
+        database.run(damage).await;
         assert_eq!(open(&service).await, ["s"], "{damage}");
-        assert_eq!(ours(&place).await, ALL, "{damage}");
+        assert_eq!(ours(&database).await, ALL, "{damage}");
         append(&service, &key("t"), asks("e4", 4.0, "again", None)).await;
         assert_eq!(open(&service).await, ["s", "again"], "{damage}");
     }
@@ -101,38 +101,38 @@ async fn a5_a_damaged_projection_is_made_again() {
 /// Without the index the answer is the same, and the next service makes it again.
 #[tokio::test]
 async fn a5_a_dropped_index_is_made_again_by_the_next_service() {
-    let Some(place) = Place::new().await else { return };
-    let service = filled(&place).await;
+    let Some(database) = Database::new().await else { return };
+    let service = filled(&database).await;
     assert_eq!(open(&service).await, ["s"]);
-    place.run("DROP INDEX pleach_events_3").await;
+    database.run("DROP INDEX pleach_events_3").await;
     append(&service, &key("t"), asks("e4", 4.0, "again", None)).await;
     assert_eq!(open(&service).await, ["s", "again"]);
-    assert_eq!(open(&place.open().await).await, ["s", "again"]);
-    assert_eq!(ours(&place).await, ALL);
+    assert_eq!(open(&database.open().await).await, ["s", "again"]);
+    assert_eq!(ours(&database).await, ALL);
 }
 
 /// What is deleted by hand is not listed, and takes our rows along.
 #[tokio::test]
 async fn a5_rows_that_are_deleted_by_hand_are_not_listed() {
-    let Some(place) = Place::new().await else { return };
-    let service = filled(&place).await;
+    let Some(database) = Database::new().await else { return };
+    let service = filled(&database).await;
     assert_eq!(open(&service).await, ["s"]);
-    place.run("DELETE FROM events WHERE id = 'e3'").await;
+    database.run("DELETE FROM events WHERE id = 'e3'").await;
     assert_eq!(open(&service).await, ["s", "t"]);
-    place.run("DELETE FROM sessions WHERE id = 't'").await;
-    assert_eq!(place.texts("SELECT session_id FROM pleach_inbox_3").await, ["s"]);
+    database.run("DELETE FROM sessions WHERE id = 't'").await;
+    assert_eq!(database.texts("SELECT session_id FROM pleach_inbox_3").await, ["s"]);
     assert_eq!(open(&service).await, ["s"]);
 }
 
 /// Where nothing can be made or written, every session is loaded.
 #[tokio::test]
 async fn a5_a_database_that_is_read_only_is_walked() {
-    let Some(place) = Place::new().await else { return };
-    let service = filled(&place).await;
-    let url = place.url().replace("options=", "options=-cdefault_transaction_read_only%3Don%20");
+    let Some(database) = Database::new().await else { return };
+    let service = filled(&database).await;
+    let url = database.url().replace("options=", "options=-cdefault_transaction_read_only%3Don%20");
     let reader = PostgresSessionService::open(&url).await.unwrap();
     assert_eq!(open(&reader).await, ["s"]);
-    assert_eq!(ours(&place).await, [""; 0]);
+    assert_eq!(ours(&database).await, [""; 0]);
     // Made by another, and behind.
     assert_eq!(open(&service).await, ["s"]);
     append(&service, &key("t"), asks("e4", 4.0, "again", None)).await;
@@ -142,14 +142,14 @@ async fn a5_a_database_that_is_read_only_is_walked() {
 /// Objects of other versions are left alone, so that two versions do not undo each other's.
 #[tokio::test]
 async fn a5_versions_side_by_side_leave_each_other_alone() {
-    let Some(place) = Place::new().await else { return };
-    let service = filled(&place).await;
-    place.run("CREATE TABLE pleach_inbox (x text); CREATE INDEX pleach_events_1 ON events (app_name)").await;
+    let Some(database) = Database::new().await else { return };
+    let service = filled(&database).await;
+    database.run("CREATE TABLE pleach_inbox (x text); CREATE INDEX pleach_events_1 ON events (app_name)").await;
     assert_eq!(open(&service).await, ["s"]);
-    let all = ours(&place).await;
+    let all = ours(&database).await;
     assert_eq!(all.iter().filter(|name| !ALL.contains(&name.as_str())).count(), 2, "{all:?}");
-    assert_eq!(open(&place.open().await).await, ["s"]);
-    assert_eq!(ours(&place).await, all);
+    assert_eq!(open(&database.open().await).await, ["s"]);
+    assert_eq!(ours(&database).await, all);
 }
 
 /// An index of the name that another has made, or that was not completed, is made again.
@@ -160,19 +160,19 @@ async fn a5_an_index_is_known_by_its_definition() {
         // Fails, and leaves an index that is not valid.
         "CREATE UNIQUE INDEX CONCURRENTLY pleach_events_3 ON events (app_name)",
     ] {
-        let Some(place) = Place::new().await else { return };
-        let service = filled(&place).await;
-        let mut other = place.raw().await;
+        let Some(database) = Database::new().await else { return };
+        let service = filled(&database).await;
+        let mut other = database.raw().await;
         let _ = sqlx::raw_sql(AssertSqlSafe(damage)).execute(&mut other).await;
         let sql = format!(
             "SELECT indexdef FROM pg_indexes WHERE indexname = 'pleach_events_3' AND schemaname = '{}'",
-            place.schema
+            database.schema()
         );
-        assert!(!place.texts(&sql).await[0].contains("WHERE"), "{damage}");
+        assert!(!database.texts(&sql).await[0].contains("WHERE"), "{damage}");
         assert_eq!(open(&service).await, ["s"]);
-        assert!(place.texts(&sql).await[0].contains("INVOCATION_ABORTED"), "{damage}");
+        assert!(database.texts(&sql).await[0].contains("INVOCATION_ABORTED"), "{damage}");
         let invalid = "SELECT indexrelid::text FROM pg_index WHERE indrelid = to_regclass('events') AND NOT indisvalid";
-        assert_eq!(place.texts(invalid).await, [""; 0]);
+        assert_eq!(database.texts(invalid).await, [""; 0]);
     }
 }
 
@@ -180,18 +180,18 @@ async fn a5_an_index_is_known_by_its_definition() {
 /// role gives its statements, and the next one finds what was made meanwhile.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a5_the_first_listing_holds_no_writer_up() {
-    let Some(place) = Place::new().await else { return };
-    drop(filled(&place).await);
+    let Some(database) = Database::new().await else { return };
+    drop(filled(&database).await);
     let options = PostgresOptions::new().with_acquire_timeout(Duration::from_secs(2));
-    let url = place.url().replace("options=", "options=-cstatement_timeout%3D1000%20");
+    let url = database.url().replace("options=", "options=-cstatement_timeout%3D1000%20");
     let service = PostgresSessionService::open_with(&url, options).await.unwrap();
-    let mut older = place.raw().await;
+    let mut older = database.raw().await;
     let insert = "BEGIN; INSERT INTO events (id, app_name, user_id, session_id, invocation_id, timestamp)
          VALUES ('older', 'app', 'user', 's', '', now())";
     sqlx::raw_sql(insert).execute(&mut older).await.unwrap();
     let listing = service.list_questions(ListQuestions::new("app"));
     let appends = async {
-        place.until_waiting(1).await;
+        database.until_waiting(1).await;
         for number in 0..20 {
             append(&service, &key("t"), event(&format!("p{number}"), 10.0 + f64::from(number))).await;
         }
@@ -201,18 +201,18 @@ async fn a5_the_first_listing_holds_no_writer_up() {
     assert!(matches!(&error, SessionError::Locked { what, .. } if what.contains("index")), "{error}");
     sqlx::raw_sql("ROLLBACK").execute(&mut older).await.unwrap();
     assert_eq!(open(&service).await, ["s"]);
-    assert_eq!(ours(&place).await, ALL);
+    assert_eq!(ours(&database).await, ALL);
     service.close().await.unwrap();
 }
 
 /// The tables refer to `sessions`, for which they need a lock that appends of others wait for: it is asked for in passing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a5_a_lock_that_is_not_free_is_not_waited_for() {
-    let Some(place) = Place::new().await else { return };
-    drop(filled(&place).await);
+    let Some(database) = Database::new().await else { return };
+    drop(filled(&database).await);
     let options = PostgresOptions::new().with_acquire_timeout(Duration::from_secs(1));
-    let service = PostgresSessionService::open_with(&place.url(), options).await.unwrap();
-    let mut older = place.raw().await;
+    let service = PostgresSessionService::open_with(&database.url(), options).await.unwrap();
+    let mut older = database.raw().await;
     sqlx::raw_sql("BEGIN; UPDATE sessions SET state = state WHERE id = 's'").execute(&mut older).await.unwrap();
     let listing = service.list_questions(ListQuestions::new("app"));
     let appends = async {
@@ -230,11 +230,11 @@ async fn a5_a_lock_that_is_not_free_is_not_waited_for() {
 /// Any failure but the want of a privilege is the listing's: a walk over all sessions would only last longer.
 #[tokio::test]
 async fn a5_a_failure_is_an_error_and_not_a_walk() {
-    let Some(place) = Place::new().await else { return };
-    let service = filled(&place).await;
+    let Some(database) = Database::new().await else { return };
+    let service = filled(&database).await;
     assert_eq!(open(&service).await, ["s"]);
     append(&service, &key("t"), asks("e4", 4.0, "again", None)).await;
-    place.run("ALTER TABLE pleach_questions_3 ADD CHECK (question_id <> 'again')").await;
+    database.run("ALTER TABLE pleach_questions_3 ADD CHECK (question_id <> 'again')").await;
     let error = service.list_questions(ListQuestions::new("app")).await.unwrap_err();
     assert!(matches!(&error, SessionError::Storage { .. }), "{error}");
 }
@@ -242,39 +242,39 @@ async fn a5_a_failure_is_an_error_and_not_a_walk() {
 /// A role that may write the tables, and owns none, lists without the index.
 #[tokio::test]
 async fn a5_who_may_not_make_the_index_lists_without_it() {
-    let Some(place) = Place::new().await else { return };
-    let service = filled(&place).await;
+    let Some(database) = Database::new().await else { return };
+    let service = filled(&database).await;
     assert_eq!(open(&service).await, ["s"]);
-    let (schema, role) = (&place.schema, format!("{}_role", place.schema));
-    place
+    let (schema, role) = (database.schema(), format!("{}_role", database.schema()));
+    database
         .run(&format!(
             "DROP INDEX pleach_events_3; CREATE ROLE {role}; GRANT USAGE ON SCHEMA {schema} TO {role};
              GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {role}; GRANT {role} TO CURRENT_USER"
         ))
         .await;
     append(&service, &key("t"), asks("e4", 4.0, "again", None)).await;
-    let url = place.url().replace("options=", &format!("options=-crole%3D{role}%20"));
+    let url = database.url().replace("options=", &format!("options=-crole%3D{role}%20"));
     let other = PostgresSessionService::open(&url).await.unwrap();
     assert_eq!(open(&other).await, ["s", "again"]);
-    assert!(!ours(&place).await.contains(&"pleach_events_3".to_owned()));
+    assert!(!ours(&database).await.contains(&"pleach_events_3".to_owned()));
     other.close().await.unwrap();
-    place.run(&format!("DROP OWNED BY {role}; DROP ROLE {role}")).await;
+    database.run(&format!("DROP OWNED BY {role}; DROP ROLE {role}")).await;
 }
 
 /// issue 10 A5: plans that were made while the tables were young and small are kept by the connection. The listing of many
 /// sessions finds each row by its key all the same, and does not read the rows of the others.
 #[tokio::test]
 async fn a5_a_listing_of_many_sessions_reads_no_table_for_each_of_them() {
-    let Some(place) = Place::new().await else { return };
-    drop(filled(&place).await);
+    let Some(database) = Database::new().await else { return };
+    drop(filled(&database).await);
     let options = PostgresOptions::new().with_connections(1);
-    let service = PostgresSessionService::open_with(&place.url(), options).await.unwrap();
+    let service = PostgresSessionService::open_with(&database.url(), options).await.unwrap();
     for number in 0..8 {
         append(&service, &key("s"), asks(&format!("q{number}"), 9.0, "s", None)).await;
         assert_eq!(open(&service).await.len(), 1);
     }
     let more = 3000;
-    place
+    database
         .run(&format!(
             "INSERT INTO sessions (app_name, user_id, id, state, create_time, update_time)
              SELECT app_name, user_id, 'n' || n, state, create_time, update_time FROM sessions, generate_series(1, {more}) n
@@ -287,14 +287,15 @@ async fn a5_a_listing_of_many_sessions_reads_no_table_for_each_of_them() {
     assert_eq!(open(&service).await.len(), more + 1);
     service.close().await.unwrap();
     // A connection reports what it has read when it ends.
-    let connections = format!("SELECT pid::text FROM pg_stat_activity WHERE application_name = '{}'", place.schema);
-    while place.texts(&connections).await.len() > 1 {}
+    let connections =
+        format!("SELECT pid::text FROM pg_stat_activity WHERE application_name = '{}'", database.schema());
+    while database.texts(&connections).await.len() > 1 {}
     let read = format!(
         "SELECT coalesce(sum(seq_tup_read), 0)::text FROM pg_stat_user_tables
          WHERE schemaname = '{}'",
-        place.schema
+        database.schema()
     );
-    let read: usize = place.texts(&read).await[0].parse().unwrap();
+    let read: usize = database.texts(&read).await[0].parse().unwrap();
     // The search for sessions that are behind compares every row of every table once.
     assert!(read <= 8 * more, "{read} rows");
 }

@@ -8,11 +8,11 @@ use pleach_testkit::contract::{created, event, loaded};
 use serde_json::json;
 use sqlx::Row as _;
 
-use super::{Place, golden, key};
+use super::{Database, key};
 
 /// Columns, constraints and indexes, without the name of the schema.
-async fn shape(place: &Place) -> Vec<String> {
-    let schema = &place.schema;
+async fn shape(database: &Database) -> Vec<String> {
+    let schema = database.schema();
     let sql = format!(
         "SELECT replace(line, '{schema}.', '') FROM (
             SELECT format('%s.%s %s %s %s', table_name, column_name, data_type, character_maximum_length, is_nullable) AS line
@@ -26,21 +26,21 @@ async fn shape(place: &Place) -> Vec<String> {
             SELECT format('%s = %s', key, value) FROM {schema}.adk_internal_metadata
         ) lines ORDER BY 1"
     );
-    place.texts(&sql).await
+    database.texts(&sql).await
 }
 
 #[tokio::test]
 async fn s62_a_new_database_is_laid_out_as_google_adk_does_it() {
-    let (Some(ours), Some(theirs)) = (Place::new().await, Place::new().await) else { return };
+    let (Some(ours), Some(theirs)) = (Database::new().await, Database::new().await) else { return };
     ours.open().await;
-    golden::load(&theirs).await;
+    theirs.restore_golden().await;
     assert_eq!(shape(&ours).await, shape(&theirs).await);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn s62_a_new_database_can_be_opened_by_many_at_once() {
-    let Some(place) = Place::new().await else { return };
-    let url = place.url();
+    let Some(database) = Database::new().await else { return };
+    let url = database.url();
     let opened = join_all((0..8).map(|_| PostgresSessionService::open(&url))).await;
     for (number, service) in opened.into_iter().enumerate() {
         let service = service.unwrap();
@@ -52,10 +52,10 @@ async fn s62_a_new_database_can_be_opened_by_many_at_once() {
 /// Another opener commits while the layout is looked at: what is seen is the moment before, not tables without columns.
 #[tokio::test]
 async fn s62_the_layout_is_seen_as_it_was_at_one_moment() {
-    let Some(place) = Place::new().await else { return };
-    let mut looking = place.raw().await;
+    let Some(database) = Database::new().await else { return };
+    let mut looking = database.raw().await;
     sqlx::raw_sql("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1").execute(&mut looking).await.unwrap();
-    place.open().await;
+    database.open().await;
     let seen = sqlx::query(include_str!("../../schema/detect.sql")).fetch_one(&mut looking).await.unwrap();
     assert_eq!(seen.get::<i64, _>("present"), 0);
     for name in ["has_metadata", "has_actions", "has_event_data"] {
@@ -66,23 +66,23 @@ async fn s62_the_layout_is_seen_as_it_was_at_one_moment() {
 
 #[tokio::test]
 async fn case_93_94_what_is_missing_is_made_again() {
-    let Some(place) = Place::new().await else { return };
-    let service = place.open().await;
+    let Some(database) = Database::new().await else { return };
+    let service = database.open().await;
     let mut session = created(&service, &key("s"), json!({"a": 1})).await;
-    let before = shape(&place).await;
-    place.run("DROP TABLE adk_internal_metadata; DROP INDEX idx_events_app_user_session_ts_id").await;
-    let again = place.open().await;
-    assert_eq!(shape(&place).await, before);
+    let before = shape(&database).await;
+    database.run("DROP TABLE adk_internal_metadata; DROP INDEX idx_events_app_user_session_ts_id").await;
+    let again = database.open().await;
+    assert_eq!(shape(&database).await, before);
     again.append_event(&mut session, event("e1", 1.0)).await.unwrap();
     assert_eq!(loaded(&service, &key("s")).await, session);
 }
 
 #[tokio::test]
 async fn case_95_extra_columns_and_tables_do_not_disturb() {
-    let Some(place) = Place::new().await else { return };
-    place.open().await;
-    place.run("ALTER TABLE events ADD COLUMN extra text; ALTER TABLE sessions ADD COLUMN extra int; CREATE TABLE x (y int)").await;
-    let service = place.open().await;
+    let Some(database) = Database::new().await else { return };
+    database.open().await;
+    database.run("ALTER TABLE events ADD COLUMN extra text; ALTER TABLE sessions ADD COLUMN extra int; CREATE TABLE x (y int)").await;
+    let service = database.open().await;
     let mut session = created(&service, &key("s"), json!({"a": 1})).await;
     service.append_event(&mut session, event("e1", 1.0).with_state("a", 2)).await.unwrap();
     assert_eq!(loaded(&service, &key("s")).await, session);
@@ -90,15 +90,17 @@ async fn case_95_extra_columns_and_tables_do_not_disturb() {
 
 /// The reason of the refusal; a refused database is not changed.
 async fn refused(sql: &str) -> Option<String> {
-    let place = Place::new().await?;
-    place.run(sql).await;
-    let tables =
-        format!("SELECT relname::text FROM pg_class WHERE relnamespace = '{}'::regnamespace ORDER BY 1", place.schema);
-    let before = place.texts(&tables).await;
-    let error = PostgresSessionService::open(&place.url()).await.unwrap_err();
+    let database = Database::new().await?;
+    database.run(sql).await;
+    let tables = format!(
+        "SELECT relname::text FROM pg_class WHERE relnamespace = '{}'::regnamespace ORDER BY 1",
+        database.schema()
+    );
+    let before = database.texts(&tables).await;
+    let error = PostgresSessionService::open(&database.url()).await.unwrap_err();
     let SessionError::Unsupported { what, reason } = error else { panic!("{error}") };
     assert!(what.contains("Postgres database"), "{what}");
-    assert_eq!(place.texts(&tables).await, before);
+    assert_eq!(database.texts(&tables).await, before);
     Some(reason)
 }
 

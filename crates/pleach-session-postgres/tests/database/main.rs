@@ -23,12 +23,22 @@ use std::task::Poll;
 
 use pleach_core::SessionKey;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection, Row as _};
-use support::Place;
+use support::Database;
 
-impl Place {
+impl Database {
+    /// The name of the schema.
+    fn schema(&self) -> &str {
+        self.schema.name()
+    }
+
+    /// Restores what google-adk wrote.
+    async fn restore_golden(&self) {
+        self.schema.restore(include_str!("../golden/adk_postgres.sql")).await.unwrap();
+    }
+
     /// A plain connection to the schema, as another program has it.
     async fn raw(&self) -> PgConnection {
-        let url = self.url().replace(&format!("application_name={}", self.schema), "application_name=other");
+        let url = self.url().replace(&format!("application_name={}", self.schema()), "application_name=other");
         PgConnection::connect(&url).await.unwrap()
     }
 
@@ -50,7 +60,7 @@ impl Place {
     async fn until_waiting(&self, count: usize) {
         let sql = format!(
             "SELECT pid::text FROM pg_stat_activity WHERE application_name = '{}' AND wait_event_type = 'Lock'",
-            self.schema
+            self.schema()
         );
         while self.texts(&sql).await.len() < count {}
     }

@@ -9,7 +9,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::Place;
+use super::Database;
 
 /// Passes bytes on between any number of clients and one server.
 pub(crate) struct Proxy {
@@ -37,9 +37,9 @@ struct Wire {
 }
 
 impl Proxy {
-    /// Listens in front of the server of a place.
-    pub(crate) async fn of(place: &Place) -> Self {
-        let url = place.url();
+    /// Listens in front of the server of a database.
+    pub(crate) async fn of(database: &Database) -> Self {
+        let url = database.url();
         let (before, rest) = url.rsplit_once('@').unwrap();
         let (server, behind) = rest.split_once('/').unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -6,13 +6,13 @@ use pleach_session::{SessionError, SessionService as _, SessionServiceExt as _};
 use pleach_testkit::contract::{created, event, ids, loaded};
 use serde_json::json;
 
-use super::{Place, key};
+use super::{Database, key};
 
 /// Revisions are distinct and not ordered: an event that is older than the session's creation is behind it all the same.
 #[tokio::test]
 async fn s34_a_lost_answer_is_found_also_when_times_go_back() {
-    let Some(place) = Place::new().await else { return };
-    let service = place.open().await;
+    let Some(database) = Database::new().await else { return };
+    let service = database.open().await;
     let mut session = created(&service, &key("s"), json!({})).await;
     let sent = event("e1", -5.0).with_state("k", 1);
     let mut lost = session.head.clone();
@@ -27,8 +27,8 @@ async fn s34_a_lost_answer_is_found_also_when_times_go_back() {
 /// The head of a caller that has seen an event does not change when the caller appends it again, whatever the times are.
 #[tokio::test]
 async fn s34_an_event_that_was_seen_moves_no_head() {
-    let Some(place) = Place::new().await else { return };
-    let service = place.open().await;
+    let Some(database) = Database::new().await else { return };
+    let service = database.open().await;
     let mut writer = created(&service, &key("s"), json!({})).await;
     let mut seen = vec![writer.clone()];
     let sent: Vec<_> =
@@ -53,8 +53,8 @@ async fn s34_an_event_that_was_seen_moves_no_head() {
 /// Numbers that are equal and differently spelt make different events, as everywhere else.
 #[tokio::test]
 async fn s34_another_spelling_is_another_event() {
-    let Some(place) = Place::new().await else { return };
-    let service = place.open().await;
+    let Some(database) = Database::new().await else { return };
+    let service = database.open().await;
     let mut session = created(&service, &key("s"), json!({})).await;
     service.append_event(&mut session, event("e1", 1.0).with_state("n", 1)).await.unwrap();
     let error = service.append_event(&mut session, event("e1", 1.0).with_state("n", 1.0)).await.unwrap_err();
@@ -66,8 +66,8 @@ async fn s34_another_spelling_is_another_event() {
 /// Events of one microsecond: the repeated append leads right behind its own event, not behind the others.
 #[tokio::test]
 async fn s34_a_lost_answer_among_events_of_one_time_is_not_taken_for_more() {
-    let Some(place) = Place::new().await else { return };
-    let service = place.open().await;
+    let Some(database) = Database::new().await else { return };
+    let service = database.open().await;
     let session = created(&service, &key("s"), json!({})).await;
     let mut first = session.head.clone();
     service.append(&mut first, event("z-first", 0.0).into()).await.unwrap();

@@ -8,12 +8,12 @@ use pleach_session::{
 use pleach_testkit::contract::{CREATED, chain, created, event, loaded};
 use serde_json::json;
 
-use super::{Place, key};
+use super::{Database, key};
 
 #[tokio::test]
 async fn case_64_65_what_a_column_cannot_hold_is_named() {
-    let Some(place) = Place::new().await else { return };
-    let service = place.open().await;
+    let Some(database) = Database::new().await else { return };
+    let service = database.open().await;
     let long = "ä".repeat(129);
     let error = service.create_session(CreateSession::new("app", long.as_str())).await.unwrap_err();
     assert!(matches!(&error, SessionError::Unstorable { field, .. } if field == "user_id"), "{error}");
@@ -32,33 +32,33 @@ async fn case_64_65_what_a_column_cannot_hold_is_named() {
 
 #[tokio::test]
 async fn u5_missing_state_rows_are_made_when_they_are_needed() {
-    let Some(place) = Place::new().await else { return };
-    let service = place.open().await;
+    let Some(database) = Database::new().await else { return };
+    let service = database.open().await;
     let mut session = created(&service, &key("s"), json!({"user:gone": 1})).await;
     let rows = "SELECT app_name::text FROM app_states UNION ALL SELECT user_id::text FROM user_states ORDER BY 1";
     // S65: both are there from the start.
-    assert_eq!(place.texts(rows).await, ["app", "user"]);
-    place.run("DELETE FROM app_states; DELETE FROM user_states").await;
+    assert_eq!(database.texts(rows).await, ["app", "user"]);
+    database.run("DELETE FROM app_states; DELETE FROM user_states").await;
     service.append_event(&mut session, event("e1", 1.0).with_state("own", 1)).await.unwrap();
-    assert!(place.texts(rows).await.is_empty());
+    assert!(database.texts(rows).await.is_empty());
     service.append_event(&mut session, event("e2", 2.0).with_state("app:a", 1)).await.unwrap();
-    assert_eq!(place.texts(rows).await, ["app"]);
+    assert_eq!(database.texts(rows).await, ["app"]);
     service.append_event(&mut session, event("e3", 3.0).with_state("user:u", 1)).await.unwrap();
-    assert_eq!(place.texts(rows).await, ["app", "user"]);
+    assert_eq!(database.texts(rows).await, ["app", "user"]);
 }
 
 #[tokio::test]
 async fn case_74_75_76_77_columns_fill_and_override_documents() {
-    let Some(place) = Place::new().await else { return };
-    let service = place.open().await;
+    let Some(database) = Database::new().await else { return };
+    let service = database.open().await;
     let mut session = created(&service, &key("s"), json!({})).await;
     for number in 1..=3 {
         service.append_event(&mut session, event(&format!("e{number}"), f64::from(number))).await.unwrap();
     }
-    place
+    database
         .run("UPDATE events SET event_data = NULL WHERE id = 'e1'; UPDATE events SET event_data = '{}' WHERE id = 'e2'")
         .await;
-    place
+    database
         .run("UPDATE events SET event_data = event_data || '{\"id\": \"x\", \"invocation_id\": \"y\"}' WHERE id = 'e3'")
         .await;
     let back = loaded(&service, &key("s")).await;
@@ -71,8 +71,8 @@ async fn case_74_75_76_77_columns_fill_and_override_documents() {
 
 #[tokio::test]
 async fn case_88_a_state_that_is_no_object_is_damaged_and_named() {
-    let Some(place) = Place::new().await else { return };
-    let service = place.open().await;
+    let Some(database) = Database::new().await else { return };
+    let service = database.open().await;
     for (table, whose, delta) in [
         ("sessions", "session app/user/s", "k"),
         ("app_states", "app app", "app:k"),
@@ -80,14 +80,14 @@ async fn case_88_a_state_that_is_no_object_is_damaged_and_named() {
     ] {
         for bad in ["null", "[]", "\"\"", "1"] {
             let mut session = created(&service, &key("s"), json!({})).await;
-            place.run(&format!("UPDATE {table} SET state = '{bad}'")).await;
+            database.run(&format!("UPDATE {table} SET state = '{bad}'")).await;
             let error = service.get_session(&key("s"), GetSessionConfig::all()).await.unwrap_err();
             assert!(matches!(&error, SessionError::Corrupt { what, .. } if what.contains(whose)), "{error}");
             let before = session.clone();
             let error = service.append_event(&mut session, event("e1", 1.0).with_state(delta, 1)).await.unwrap_err();
             assert!(matches!(&error, SessionError::Corrupt { what, .. } if what.contains(whose)), "{error}");
             assert_eq!(session, before);
-            place.run(&format!("UPDATE {table} SET state = '{{}}'")).await;
+            database.run(&format!("UPDATE {table} SET state = '{{}}'")).await;
             assert_eq!(loaded(&service, &key("s")).await, before);
             service.delete_session(&key("s")).await.unwrap();
         }
@@ -96,34 +96,34 @@ async fn case_88_a_state_that_is_no_object_is_damaged_and_named() {
 
 #[tokio::test]
 async fn case_85_damaged_events_and_times_are_named() {
-    let Some(place) = Place::new().await else { return };
-    let service = place.open().await;
+    let Some(database) = Database::new().await else { return };
+    let service = database.open().await;
     let mut session = created(&service, &key("s"), json!({})).await;
     service.append_event(&mut session, event("e1", 1.0)).await.unwrap();
-    place.run("UPDATE events SET event_data = '{\"actions\": null}'").await;
+    database.run("UPDATE events SET event_data = '{\"actions\": null}'").await;
     let error = service.get_session(&key("s"), GetSessionConfig::all()).await.unwrap_err();
     assert!(chain(&error).contains("event e1 of session app/user/s"), "{}", chain(&error));
-    place.run("DELETE FROM events; UPDATE sessions SET update_time = 'infinity'").await;
+    database.run("DELETE FROM events; UPDATE sessions SET update_time = 'infinity'").await;
     let error = service.get_session(&key("s"), GetSessionConfig::all()).await.unwrap_err();
     assert!(chain(&error).contains("update time of session app/user/s"), "{}", chain(&error));
 }
 
 #[tokio::test]
 async fn s62_times_are_stored_as_utc() {
-    let Some(place) = Place::new().await else { return };
-    let service = place.open().await;
+    let Some(database) = Database::new().await else { return };
+    let service = database.open().await;
     let mut session = created(&service, &key("s"), json!({})).await;
     service.append_event(&mut session, event("e1", 1.5)).await.unwrap();
     let times = "SELECT to_char(\"timestamp\", 'YYYY-MM-DD HH24:MI:SS.US') FROM events
         UNION ALL SELECT to_char(create_time, 'YYYY-MM-DD HH24:MI:SS.US') FROM sessions";
-    assert_eq!(place.texts(times).await, ["2025-10-09 08:53:21.500000", "2025-10-09 08:53:20.000000"]);
+    assert_eq!(database.texts(times).await, ["2025-10-09 08:53:21.500000", "2025-10-09 08:53:20.000000"]);
 }
 
 /// No text column holds U+0000, so there is nothing behind such a name: no row, and no database error either.
 #[tokio::test]
 async fn case_62_nothing_is_stored_under_a_name_with_nul() {
-    let Some(place) = Place::new().await else { return };
-    let service = place.open().await;
+    let Some(database) = Database::new().await else { return };
+    let service = database.open().await;
     let session = created(&service, &key("s"), json!({"user:k": 1})).await;
     let (none, all) = ("a\0", GetSessionConfig::all);
     for strange in [SessionKey::new(none, "user", "s"), SessionKey::new("app", none, "s"), key(none)] {
@@ -150,8 +150,8 @@ async fn case_62_nothing_is_stored_under_a_name_with_nul() {
 /// Cursors and heads come from the wire, with whatever times.
 #[tokio::test]
 async fn times_no_column_can_hold_are_before_or_behind_all_others() {
-    let Some(place) = Place::new().await else { return };
-    let service = place.open().await;
+    let Some(database) = Database::new().await else { return };
+    let service = database.open().await;
     let mut session = created(&service, &key("s"), json!({})).await;
     for (update_time, expected) in
         [(-1e300, 1), (f64::NEG_INFINITY, 1), (-1e12, 1), (1e12, 0), (1e300, 0), (f64::INFINITY, 0), (f64::NAN, 0)]
@@ -180,10 +180,10 @@ async fn times_no_column_can_hold_are_before_or_behind_all_others() {
 
 #[tokio::test]
 async fn a_session_with_a_damaged_time_can_be_deleted() {
-    let Some(place) = Place::new().await else { return };
-    let service = place.open().await;
+    let Some(database) = Database::new().await else { return };
+    let service = database.open().await;
     created(&service, &key("s"), json!({})).await;
-    place.run("UPDATE sessions SET create_time = 'infinity', update_time = 'infinity'").await;
+    database.run("UPDATE sessions SET create_time = 'infinity', update_time = 'infinity'").await;
     service.delete_session(&key("s")).await.unwrap();
     assert!(service.get_session(&key("s"), GetSessionConfig::all()).await.unwrap().is_none());
 }

@@ -5,14 +5,14 @@ use pleach_session::{SessionError, SessionService, SessionServiceExt as _};
 use pleach_testkit::contract::{self, created, event, ids, loaded};
 use serde_json::json;
 
-use super::{Place, is_pending, key};
+use super::{Database, is_pending, key};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn s35_s66_7_services_on_one_database_see_each_other() {
-    let Some(place) = Place::new().await else { return };
-    contract::s35_a_writer_in_another_service_is_noticed(&place.open().await, &place.open().await).await;
-    let Some(place) = Place::new().await else { return };
-    let services = join_all((0..4).map(|_| place.open())).await;
+    let Some(database) = Database::new().await else { return };
+    contract::s35_a_writer_in_another_service_is_noticed(&database.open().await, &database.open().await).await;
+    let Some(database) = Database::new().await else { return };
+    let services = join_all((0..4).map(|_| database.open())).await;
     let services: Vec<_> = services.iter().map(|service| service as &dyn SessionService).collect();
     contract::s66_6_7_services_write_shared_state_at_once_and_lose_nothing(&services).await;
 }
@@ -21,19 +21,19 @@ async fn s35_s66_7_services_on_one_database_see_each_other() {
 /// so that the time alone does not show the first append to the second.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn s35_of_two_that_wait_for_the_row_one_is_stale_also_at_the_same_time() {
-    let Some(place) = Place::new().await else { return };
-    let service = place.open().await;
+    let Some(database) = Database::new().await else { return };
+    let service = database.open().await;
     for (round, time) in [0.0, 1.0].into_iter().enumerate() {
         let key = key(&format!("s{round}"));
         let session = created(&service, &key, json!({})).await;
-        let mut other = place.raw().await;
+        let mut other = database.raw().await;
         sqlx::raw_sql("BEGIN; SELECT 1 FROM sessions FOR UPDATE").execute(&mut other).await.unwrap();
         let appends = join_all((0..2).map(|writer| {
             let (mut head, service) = (session.head.clone(), &service);
             async move { service.append(&mut head, event(&format!("e{writer}"), time).into()).await }
         }));
         let release = async {
-            place.until_waiting(2).await;
+            database.until_waiting(2).await;
             sqlx::raw_sql("ROLLBACK").execute(&mut other).await.unwrap();
         };
         let (outcomes, ()) = join(appends, release).await;
@@ -45,27 +45,27 @@ async fn s35_of_two_that_wait_for_the_row_one_is_stale_also_at_the_same_time() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_append_that_waits_for_a_delete_finds_nothing() {
-    let Some(place) = Place::new().await else { return };
-    let service = place.open().await;
+    let Some(database) = Database::new().await else { return };
+    let service = database.open().await;
     let mut session = created(&service, &key("s"), json!({})).await;
-    let mut other = place.raw().await;
+    let mut other = database.raw().await;
     sqlx::raw_sql("BEGIN; DELETE FROM sessions").execute(&mut other).await.unwrap();
     let append = service.append_event(&mut session, event("e1", 1.0).with_state("app:k", 1));
     let release = async {
-        place.until_waiting(1).await;
+        database.until_waiting(1).await;
         sqlx::raw_sql("COMMIT").execute(&mut other).await.unwrap();
     };
     let (outcome, ()) = join(append, release).await;
     assert!(matches!(outcome.unwrap_err(), SessionError::NotFound(_)));
-    assert_eq!(place.texts("SELECT state::text FROM app_states").await, ["{}"]);
+    assert_eq!(database.texts("SELECT state::text FROM app_states").await, ["{}"]);
 }
 
 /// A client that disconnects and comes back at once must find what was under way when it went: a load waits for the
 /// writes of callers that are gone.
 #[tokio::test]
 async fn a_load_does_not_overtake_the_append_of_a_caller_that_went_away() {
-    let Some(place) = Place::new().await else { return };
-    let service = place.open().await;
+    let Some(database) = Database::new().await else { return };
+    let service = database.open().await;
     let mut session = created(&service, &key("s"), json!({})).await;
     for round in 1..=20_u32 {
         let mut append = service.append(&mut session.head, event(&format!("e{round}"), f64::from(round)).into());

@@ -18,7 +18,7 @@ use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use tokio_rustls::rustls::server::WebPkiClientVerifier;
 use tokio_rustls::rustls::{RootCertStore, ServerConfig};
 
-use super::{Place, key};
+use super::{Database, key};
 
 type Authority = CertifiedIssuer<'static, KeyPair>;
 
@@ -28,7 +28,7 @@ fn authority() -> Authority {
     CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
 }
 
-/// A front that speaks TLS and passes everything on to the server of a place.
+/// A front that speaks TLS and passes everything on to the server of a database.
 struct Front {
     url: String,
     folder: TempDir,
@@ -38,7 +38,7 @@ struct Front {
 
 impl Front {
     /// A front whose certificate is for `name`; with `wants_certificate` clients need one.
-    async fn of(place: &Place, name: &str, wants_certificate: bool) -> Self {
+    async fn of(database: &Database, name: &str, wants_certificate: bool) -> Self {
         let (ca, other) = (authority(), authority());
         let server_key = KeyPair::generate().unwrap();
         let server = CertificateParams::new([name.to_owned()]).unwrap().signed_by(&server_key, &ca).unwrap();
@@ -66,7 +66,7 @@ impl Front {
         };
         let secret = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(server_key.serialize_der()));
         let config = config.with_single_cert(vec![server.der().clone()], secret).unwrap();
-        let url = place.url();
+        let url = database.url();
         let (before, rest) = url.rsplit_once('@').unwrap();
         let (target, behind) = rest.split_once('/').unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -123,8 +123,8 @@ async fn pass(mut client: TcpStream, acceptor: TlsAcceptor, count: Arc<AtomicUsi
 
 #[tokio::test]
 async fn d2_sslmode_means_what_it_means_to_libpq() {
-    let Some(place) = Place::new().await else { return };
-    let front = Front::of(&place, "127.0.0.1", false).await;
+    let Some(database) = Database::new().await else { return };
+    let front = Front::of(&database, "127.0.0.1", false).await;
     for (query, encrypted) in [
         ("sslmode=disable", false),
         ("sslmode=allow", false),
@@ -156,16 +156,16 @@ async fn d2_sslmode_means_what_it_means_to_libpq() {
 
 #[tokio::test]
 async fn d2_only_verify_full_looks_at_the_name() {
-    let Some(place) = Place::new().await else { return };
-    let front = Front::of(&place, "db.example", false).await;
+    let Some(database) = Database::new().await else { return };
+    let front = Front::of(&database, "db.example", false).await;
     front.open("sslmode=verify-ca&sslrootcert=ca.pem").await.unwrap();
     assert!(front.open("sslmode=verify-full&sslrootcert=ca.pem").await.is_err());
 }
 
 #[tokio::test]
 async fn d2_a_client_shows_its_certificate() {
-    let Some(place) = Place::new().await else { return };
-    let front = Front::of(&place, "127.0.0.1", true).await;
+    let Some(database) = Database::new().await else { return };
+    let front = Front::of(&database, "127.0.0.1", true).await;
     front.open("sslmode=require&sslcert=client.pem&sslkey=client.key").await.unwrap();
     assert!(front.open("sslmode=verify-full&sslrootcert=ca.pem").await.is_err());
 }

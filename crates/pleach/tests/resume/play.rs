@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicI64;
 
 use pleach::prelude::*;
 use pleach::{Event, FunctionResponse, Run, RunRequest, Session, SessionKey};
+use pleach_testkit::FixedClock;
 use serde_json::Value;
 
 use crate::bodies::answer;
@@ -62,7 +63,7 @@ impl<'a> Play<'a> {
             sessions = Arc::new(Faulty { inner: sessions, left, after: stored });
         }
         let runner = Runner::builder(self.app.as_str()).root(workflow(self.flow, &self.world)).sessions(sessions);
-        runner.resumable(self.flow.resumable).clock(World::clock()).ids(self.world.ids()).build().unwrap()
+        runner.resumable(self.flow.resumable).clock(FixedClock::default()).ids(self.world.ids()).build().unwrap()
     }
 
     /// Plays from the beginning to the end; `None` when it was cut off before.

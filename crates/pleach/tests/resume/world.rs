@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use pleach::{Clock, Context, IdGen, NodeError, Uuid};
-use pleach_testkit::{FixedClock, SeqIds};
+use pleach::{Context, NodeError};
+use pleach_testkit::SeqIds;
 
 /// Counts by the path of a run.
 pub(crate) type Counts = BTreeMap<String, u32>;
@@ -12,7 +12,7 @@ pub(crate) type Counts = BTreeMap<String, u32>;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct World {
     inner: Arc<Mutex<Inner>>,
-    ids: Arc<SeqIds>,
+    ids: SeqIds,
 }
 
 #[derive(Debug, Default)]
@@ -44,25 +44,7 @@ impl World {
     }
 
     /// Ids that no two processes share.
-    pub(crate) fn ids(&self) -> Ids {
-        Ids(Arc::clone(&self.ids))
-    }
-
-    /// A fixed clock, the same in every process.
-    pub(crate) fn clock() -> impl Clock {
-        FixedClock::at(1_800_000_000.0)
-    }
-}
-
-#[derive(Debug)]
-pub(crate) struct Ids(Arc<SeqIds>);
-
-impl IdGen for Ids {
-    fn uuid(&self) -> Uuid {
-        self.0.uuid()
-    }
-
-    fn uniform(&self) -> f64 {
-        self.0.uniform()
+    pub(crate) fn ids(&self) -> SeqIds {
+        self.ids.clone()
     }
 }

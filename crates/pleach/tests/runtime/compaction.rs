@@ -11,10 +11,11 @@ use pleach::{
     FunctionResponse, InMemorySessionService, Part, Run, RunRequest, RunnerBuilder, Session, SessionServiceExt,
     Summary, summary_event,
 };
+use pleach_testkit::FixedClock;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use crate::support::{StillClock, key, trace};
+use crate::support::{key, trace};
 
 /// Sums up to `sum`, and remembers the texts of what it was given.
 #[derive(Clone, Debug, Default)]
@@ -69,7 +70,7 @@ fn app(config: EventsCompactionConfig) -> (Runner, Sessions) {
 
 fn with_root(builder: RunnerBuilder, config: EventsCompactionConfig) -> (Runner, Sessions) {
     let sessions = Arc::new(InMemorySessionService::new());
-    let runner = builder.sessions(Arc::clone(&sessions)).clock(StillClock).events_compaction_config(config);
+    let runner = builder.sessions(Arc::clone(&sessions)).clock(FixedClock::default()).events_compaction_config(config);
     (runner.build().unwrap(), sessions)
 }
 

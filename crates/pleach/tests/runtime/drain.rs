@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use pleach::prelude::*;
 use pleach::{DrainOptions, Drained, InMemorySessionService, Overdue, RunEnd, SessionKey};
+use pleach_testkit::HeldClock;
 use tokio::task::JoinHandle;
 
-use crate::script::{HeldClock, Script, scripted};
+use crate::script::{Script, scripted};
 use crate::support::{stored, trace};
 
 const SECOND: Duration = Duration::from_secs(1);

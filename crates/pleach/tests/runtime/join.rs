@@ -8,12 +8,12 @@ use pleach::prelude::*;
 use pleach::{
     AbortSignal, Detached, InMemorySessionService, Node, Run, RunEnd, RunRequest, SessionError, SessionService,
 };
-use pleach_testkit::SeqIds;
+use pleach_testkit::{FixedClock, SeqIds};
 use serde_json::json;
 
 use crate::gated::Gated;
 use crate::script::{rest, scripted_runner};
-use crate::support::{StillClock, key, stored, trace};
+use crate::support::{key, stored, trace};
 
 const NODES: usize = 20;
 
@@ -36,7 +36,7 @@ fn chain(bodies: &Arc<AtomicUsize>) -> Workflow<Dynamic, usize> {
 }
 
 fn over(root: impl Node, sessions: impl SessionService) -> Runner {
-    Runner::builder("t").root(root).sessions(sessions).clock(StillClock).build().unwrap()
+    Runner::builder("t").root(root).sessions(sessions).clock(FixedClock::default()).build().unwrap()
 }
 
 fn start(runner: &Runner, text: &str) -> Run {
@@ -245,7 +245,7 @@ async fn c7_a_finished_invocation_gives_its_output_and_stores_nothing() {
     for resumable in [false, true] {
         let (bodies, sessions) = (Arc::default(), Arc::new(InMemorySessionService::new()));
         let builder = Runner::builder("t").root(chain(&bodies)).sessions(Arc::clone(&sessions));
-        let runner = builder.clock(StillClock).ids(SeqIds::new()).resumable(resumable).build().unwrap();
+        let runner = builder.clock(FixedClock::default()).ids(SeqIds::new()).resumable(resumable).build().unwrap();
         start(&runner, "go").output::<usize>().await.unwrap();
         let before = sessions.get_session(&key(), Default::default()).await.unwrap().unwrap();
         assert_eq!(start(&runner, "go").output::<usize>().await.unwrap(), NODES - 1);
@@ -267,7 +267,7 @@ async fn c7_a_waiting_invocation_gives_its_questions_and_stores_nothing() {
         wf.edge(START, first).edge(first, ask.dynamic());
         let sessions = Arc::new(InMemorySessionService::new());
         let builder = Runner::builder("t").root(wf.build_to(ask).unwrap()).sessions(Arc::clone(&sessions));
-        let runner = builder.clock(StillClock).ids(SeqIds::new()).resumable(resumable).build().unwrap();
+        let runner = builder.clock(FixedClock::default()).ids(SeqIds::new()).resumable(resumable).build().unwrap();
         let asked = join_all((0..3).map(|_| start(&runner, "go").output::<String>())).await;
         let before = sessions.get_session(&key(), Default::default()).await.unwrap().unwrap();
         let again = start(&runner, "go").output::<String>().await;
@@ -415,7 +415,7 @@ async fn c7_a_start_of_an_invocation_that_waits_again_gives_its_questions() {
         let ask = wf.add(ask.rerun_on_resume(true));
         let sessions = Arc::new(InMemorySessionService::new());
         let builder = Runner::builder("t").root(wf.edge(START, ask).build().unwrap()).sessions(sessions);
-        let runner = builder.clock(StillClock).ids(SeqIds::new()).resumable(resumable).build().unwrap();
+        let runner = builder.clock(FixedClock::default()).ids(SeqIds::new()).resumable(resumable).build().unwrap();
         trace(start(&runner, "go")).await;
         trace(runner.answer("s1", "a", true).unwrap()).await;
         let before = events(&runner).await;
@@ -498,7 +498,7 @@ async fn c7_an_invocation_that_a_plugin_ended_gives_its_end_and_stores_nothing()
     for resumable in [false, true] {
         let bodies = Arc::default();
         let builder = Runner::builder("t").root(chain(&bodies)).sessions(InMemorySessionService::new());
-        let runner = builder.clock(StillClock).resumable(resumable).plugin(Answers).build().unwrap();
+        let runner = builder.clock(FixedClock::default()).resumable(resumable).plugin(Answers).build().unwrap();
         assert_eq!(trace(start(&runner, "go")).await, [": says no"]);
         let before = events(&runner).await;
         let mut again = start(&runner, "go");

@@ -29,7 +29,7 @@ async fn a_picture_of_a_run_shows_status_runs_attempts_and_time() {
     let invocation = session.events[0].invocation_id().clone();
     let picture = mermaid_of_run(&outline, &session.events, &invocation);
     for line in [
-        "  n_0[\"flaky<br/>done, 1 failed attempt, 0.000 s\"]\n  style n_0 fill:#c8e6c9\n",
+        "  n_0[\"flaky<br/>done, 1 failed attempt, 1.000 s\"]\n  style n_0 fill:#c8e6c9\n",
         "  subgraph n_1[\"inner<br/>waiting, 0.000 s\"]\n",
         "    n_1_0[\"ask<br/>waiting, 0.000 s\"]\n    style n_1_0 fill:#fff3c4\n",
         "  n_2[\"never\"]\n  n_start --> n_0\n",

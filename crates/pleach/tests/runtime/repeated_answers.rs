@@ -7,11 +7,12 @@ use pleach::prelude::*;
 use pleach::{
     AnswerOptions, CreateSession, FunctionCall, InMemorySessionService, Node, RunRequest, SessionServiceExt as _,
 };
+use pleach_testkit::FixedClock;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use crate::gated::Gated;
-use crate::support::{StillClock, key, runner, stored, trace};
+use crate::support::{key, runner, stored, trace};
 
 async fn count(runner: &Runner) -> usize {
     runner.sessions().get_session(&key(), Default::default()).await.unwrap().unwrap().events.len()
@@ -19,7 +20,7 @@ async fn count(runner: &Runner) -> usize {
 
 fn in_app(root: impl Node, resumable: bool) -> (Runner, Arc<InMemorySessionService>) {
     let sessions = Arc::new(InMemorySessionService::new());
-    let builder = Runner::builder("t").root(root).sessions(Arc::clone(&sessions)).clock(StillClock);
+    let builder = Runner::builder("t").root(root).sessions(Arc::clone(&sessions)).clock(FixedClock::default());
     (builder.resumable(resumable).build().unwrap(), sessions)
 }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
 use pleach::prelude::*;
-use pleach::{IdGen, InMemorySessionService, JoinNode, Node, Run, RunOptions, RunRequest};
+use pleach::{InMemorySessionService, JoinNode, Node, Run, RunOptions, RunRequest};
 use pleach_testkit::SeqIds;
 use serde_json::{Value, json};
 
@@ -17,22 +17,12 @@ use crate::support::{runner, stored, trace};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sessions {
     pub(crate) stored: Arc<InMemorySessionService>,
-    ids: Arc<SeqIds>,
-}
-
-impl IdGen for Sessions {
-    fn uuid(&self) -> pleach::Uuid {
-        self.ids.uuid()
-    }
-
-    fn uniform(&self) -> f64 {
-        self.ids.uniform()
-    }
+    ids: SeqIds,
 }
 
 /// A new process over the same sessions.
 pub(crate) fn process(root: impl Node, sessions: &Sessions, resumable: bool) -> Runner {
-    let runner = Runner::builder("t").root(root).sessions(Arc::clone(&sessions.stored)).ids(sessions.clone());
+    let runner = Runner::builder("t").root(root).sessions(Arc::clone(&sessions.stored)).ids(sessions.ids.clone());
     runner.resumable(resumable).build().unwrap()
 }
 

@@ -1,10 +1,9 @@
-//! A node that does what the test says, and a clock whose waits end when the test says.
+//! A node that does what the test says.
 
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::sync::Arc;
 
 use pleach::prelude::*;
-use pleach::{BoxFuture, Clock, Follow, FunctionNode, SessionService};
+use pleach::{Follow, FunctionNode, SessionService};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::support::line;
@@ -101,39 +100,4 @@ pub(crate) async fn take(follow: &mut Follow, count: usize) -> Vec<String> {
         lines.push(line(&follow.next().await.unwrap().unwrap()));
     }
     lines
-}
-
-/// A fixed clock whose sleepers wait until the test wakes the oldest.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct HeldClock {
-    sleepers: Arc<Mutex<Vec<Sleeper>>>,
-}
-
-#[derive(Debug)]
-struct Sleeper {
-    wants: Duration,
-    wake: oneshot::Sender<()>,
-}
-
-impl HeldClock {
-    /// Lets the oldest sleeper go; returns how long it wanted to sleep.
-    pub(crate) fn wake(&self) -> Duration {
-        let sleeper = self.sleepers.lock().unwrap().remove(0);
-        let _ = sleeper.wake.send(());
-        sleeper.wants
-    }
-}
-
-impl Clock for HeldClock {
-    fn now(&self) -> f64 {
-        1_800_000_000.0
-    }
-
-    fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
-        let (wake, woken) = oneshot::channel();
-        self.sleepers.lock().unwrap().push(Sleeper { wants: duration, wake });
-        Box::pin(async move {
-            let _ = woken.await;
-        })
-    }
 }

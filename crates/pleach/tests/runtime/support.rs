@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use pleach::prelude::*;
-use pleach::{BoxFuture, Clock, InMemorySessionService, Node, Run, SessionKey};
-use pleach_testkit::SeqIds;
+use pleach::{InMemorySessionService, Node, Run, SessionKey};
+use pleach_testkit::{FixedClock, SeqIds};
 
 /// A Runner over `root` with sessions in memory, a fixed clock and ids that count.
 pub(crate) fn runner(root: impl Node) -> (Runner, Arc<InMemorySessionService>) {
     let sessions = Arc::new(InMemorySessionService::new());
-    let runner = Runner::builder("t").root(root).sessions(Arc::clone(&sessions)).clock(StillClock).ids(SeqIds::new());
-    (runner.build().unwrap(), sessions)
+    let builder = Runner::builder("t").root(root).sessions(Arc::clone(&sessions));
+    (builder.clock(FixedClock::default()).ids(SeqIds::new()).build().unwrap(), sessions)
 }
 
 /// One line per event, `path: what it says`; then the error, if the run ended with one.
@@ -58,18 +58,4 @@ pub(crate) async fn stored(sessions: &InMemorySessionService) -> Vec<String> {
 /// The session that the tests use.
 pub(crate) fn key() -> SessionKey {
     SessionKey::new("t", "ana", "s1")
-}
-
-/// A fixed time; every sleep ends after one poll of the executor.
-#[derive(Debug)]
-pub(crate) struct StillClock;
-
-impl Clock for StillClock {
-    fn now(&self) -> f64 {
-        1_800_000_000.0
-    }
-
-    fn sleep(&self, _: std::time::Duration) -> BoxFuture<'static, ()> {
-        Box::pin(tokio::task::yield_now())
-    }
 }

@@ -4,8 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pleach::{SessionService, connect};
-use pleach_tests::corpus::Lane;
-use pleach_tests::schema::Schema;
+use pleach_testkit::Schema;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, Row as _};
 use tempfile::TempDir;
@@ -19,30 +18,24 @@ pub(crate) enum Backend {
 }
 
 /// An empty database; gone with this value.
-pub(crate) enum Place {
+pub(crate) enum Database {
     Sqlite { folder: TempDir, scheme: &'static str },
     Postgres(Schema),
 }
 
 impl Backend {
     /// Makes a database, or prints the reason to skip the test.
-    pub(crate) async fn place(self) -> Option<Place> {
-        let sqlite = |scheme| Place::Sqlite { folder: tempfile::tempdir().unwrap(), scheme };
+    pub(crate) async fn database(self) -> Option<Database> {
+        let sqlite = |scheme| Database::Sqlite { folder: tempfile::tempdir().unwrap(), scheme };
         match self {
             Self::SqliteLite => Some(sqlite("sqlite")),
             Self::SqliteV1 => Some(sqlite("sqlite+aiosqlite")),
-            Self::Postgres => {
-                let Some(server) = std::env::var(Lane::POSTGRES_URL).ok().filter(|url| !url.is_empty()) else {
-                    eprintln!("SKIPPED: {} names no server", Lane::POSTGRES_URL);
-                    return None;
-                };
-                Some(Place::Postgres(Schema::create(server).await.unwrap()))
-            }
+            Self::Postgres => Schema::for_test().await.map(Database::Postgres),
         }
     }
 }
 
-impl Place {
+impl Database {
     pub(crate) fn url(&self) -> String {
         match self {
             // An absolute path after three slashes makes four.
@@ -84,7 +77,7 @@ impl Place {
                 connection.close().await.unwrap();
             }
             Self::Postgres(schema) => {
-                let mut connection = sqlx::PgConnection::connect(&schema.url()).await.unwrap();
+                let mut connection = schema.connect().await.unwrap();
                 for (sql, table) in queries.into_iter().zip(&mut tables) {
                     let rows = sqlx::query(AssertSqlSafe(sql)).fetch_all(&mut connection).await.unwrap();
                     table.extend(rows.iter().map(|row| (0..row.len()).map(|column| row.get(column)).collect()));
@@ -103,18 +96,5 @@ impl Place {
             assert_eq!(sound, [["ok"]]);
             assert!(orphans.is_empty(), "rows without a session in {orphans:?}");
         }
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let Self::Postgres(schema) = self else { return };
-        let schema = schema.clone();
-        // A thread with a runtime of its own: this may run inside of one, and also while a test panics.
-        let dropping = std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-            runtime.block_on(schema.remove()).unwrap();
-        });
-        let _ = dropping.join();
     }
 }

@@ -1,0 +1,145 @@
+//! [`Schema`]: a Postgres schema for one test.
+
+use pleach_core::{IdGen as _, RandomIds};
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
+
+/// The variable that names the server of the tests, as a URL.
+pub const SERVER_VARIABLE: &str = "PLEACH_TEST_POSTGRES_URL";
+
+/// Returns the URL of the server of the tests, if there is one.
+pub fn server() -> Option<String> {
+    std::env::var(SERVER_VARIABLE).ok().filter(|url| !url.is_empty())
+}
+
+/// An empty schema on a server, dropped with this value.
+pub struct Schema {
+    server: String,
+    name: String,
+}
+
+impl Schema {
+    /// Makes a schema on the server of the tests; without one prints that the test is skipped.
+    ///
+    /// # Panics
+    /// The server cannot be reached or refuses.
+    pub async fn for_test() -> Option<Self> {
+        let Some(server) = server() else {
+            eprintln!("SKIPPED: {SERVER_VARIABLE} names no server");
+            return None;
+        };
+        Some(Self::create(server).await.expect("the server of the tests makes a schema"))
+    }
+
+    /// Makes a schema with a random name on the server of a URL.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses.
+    pub async fn create(server: String) -> sqlx::Result<Self> {
+        let name = format!("pleach_{}", RandomIds.uuid().simple());
+        run_on(&server, &format!("CREATE SCHEMA {name}")).await?;
+        Ok(Self { server, name })
+    }
+
+    /// Its name, which needs no quotes.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The URL with which it is the default schema, and with which connections have its name. It ends with the options of
+    /// connections: `%20-cNAME%3DVALUE` behind it sets another one.
+    pub fn url(&self) -> String {
+        let mark = if self.server.contains('?') { '&' } else { '?' };
+        let name = &self.name;
+        format!("{}{mark}application_name={name}&options=-csearch_path%3D{name}", self.server)
+    }
+
+    /// Opens a connection to it.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses.
+    pub async fn connect(&self) -> sqlx::Result<PgConnection> {
+        PgConnection::connect(&self.url()).await
+    }
+
+    /// Runs statements in it, through a connection of their own.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses.
+    pub async fn run(&self, sql: &str) -> sqlx::Result<()> {
+        run_on(&self.url(), sql).await
+    }
+
+    /// Restores a plain dump into it: statements on the schema `public`, and rows behind `COPY … FROM stdin`.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses.
+    pub async fn restore(&self, dump: &str) -> sqlx::Result<()> {
+        let mut connection = self.connect().await?;
+        let mut lines = dump.lines();
+        let mut statements = String::new();
+        while let Some(line) = lines.next() {
+            let line = line.replace("public.", &format!("{}.", self.name));
+            if !line.starts_with("COPY ") {
+                statements.push_str(&line);
+                statements.push('\n');
+                continue;
+            }
+            execute(&mut connection, &std::mem::take(&mut statements)).await?;
+            let rows: Vec<&str> = lines.by_ref().take_while(|row| *row != "\\.").collect();
+            let mut copy = connection.copy_in_raw(&line).await?;
+            copy.send(rows.join("\n").into_bytes()).await?;
+            copy.finish().await?;
+        }
+        execute(&mut connection, &statements).await?;
+        connection.close().await
+    }
+
+    /// Waits until the server has ended the connections that were made with [`url`](Self::url).
+    ///
+    /// The server still executes what a process sent before it was killed, and may still commit its transaction.
+    ///
+    /// # Errors
+    /// The server cannot be reached.
+    pub async fn settle(&self) -> sqlx::Result<()> {
+        let mut connection = PgConnection::connect(&self.server).await?;
+        let left = "SELECT 1 FROM pg_stat_activity WHERE application_name = $1";
+        while !sqlx::query(left).bind(&self.name).fetch_all(&mut connection).await?.is_empty() {}
+        connection.close().await
+    }
+}
+
+/// Runs statements through a connection of their own, as another program would.
+///
+/// # Errors
+/// The server cannot be reached or refuses.
+pub async fn run_on(url: &str, sql: &str) -> sqlx::Result<()> {
+    let mut connection = PgConnection::connect(url).await?;
+    execute(&mut connection, sql).await?;
+    connection.close().await
+}
+
+async fn execute(connection: &mut PgConnection, sql: &str) -> sqlx::Result<()> {
+    sqlx::raw_sql(AssertSqlSafe(sql)).execute(connection).await.map(drop)
+}
+
+/// Without the URL, which may contain a password.
+impl std::fmt::Debug for Schema {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Schema").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Schema {
+    fn drop(&mut self) {
+        let server = self.server.clone();
+        let sql = format!("SET client_min_messages = error; DROP SCHEMA IF EXISTS {} CASCADE", self.name);
+        // A thread with a runtime of its own: this may run inside of one, and also while a test panics.
+        let dropping = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+            runtime.block_on(run_on(&server, &sql)).map_err(std::io::Error::other)
+        });
+        if !matches!(dropping.join(), Ok(Ok(()))) {
+            eprintln!("the schema {} could not be dropped", self.name);
+        }
+    }
+}
