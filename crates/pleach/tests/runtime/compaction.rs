@@ -280,9 +280,14 @@ async fn r1150_r1141_rewound_and_isolated_events_are_left_out() {
     let (runner, sessions) = app(EventsCompactionConfig::new(stub.clone()).with_sliding_window(2, 0));
     let mut isolated = word("task");
     isolated.set_isolation_scope(Some("c1".into()));
+    // The message of an open task belongs to it.
+    let result = json!({"result": "Task completed."}).as_object().unwrap().clone();
+    let part = Part::function_response(FunctionResponse::new("f", "finish_task", result));
+    let mut finished = Event::from_author("n").with_content(Content::new("user", [part]));
+    finished.set_isolation_scope(Some("c1".into()));
     let mut rewind = Event::from_author("user");
     rewind.actions_mut().set_rewind_before_invocation_id(Some("i2".into()));
-    let log = vec![("i1", word("a")), ("i1", isolated), ("i2", word("gone")), ("i3", rewind)];
+    let log = vec![("i1", word("a")), ("i1", isolated), ("i1", finished), ("i2", word("gone")), ("i3", rewind)];
     given(&sessions, log).await;
     say(&runner, &["go"]).await;
     assert_eq!(words(&stub), ["a go "]);
