@@ -3,6 +3,8 @@
 use pleach_core::Map;
 use pleach_session::GetSessionConfig;
 
+use crate::history::is_note;
+
 /// How model answers are streamed. ADK: `StreamingMode`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StreamingMode {
@@ -21,8 +23,8 @@ pub struct RunConfig {
     pub streaming_mode: StreamingMode,
     /// How many model calls the invocation may make; 0 means no limit.
     pub max_llm_calls: u32,
-    /// Put on every event of the invocation; keys of the event itself win, and keys starting with `__adk_internal_`
-    /// are dropped.
+    /// Put on every event of the invocation; keys of the event itself win. Keys starting with `__adk_internal_` are dropped, and
+    /// so are those under which the engine records what it has done, such as `_adk_completed_runs`.
     // R1107, R1109
     pub custom_metadata: Map,
     /// Which part of the history is loaded.
@@ -59,7 +61,8 @@ impl RunConfig {
     // R1109
     #[must_use]
     pub fn custom_metadata(mut self, metadata: Map) -> Self {
-        self.custom_metadata = metadata.into_iter().filter(|(key, _)| !key.starts_with("__adk_internal_")).collect();
+        self.custom_metadata =
+            metadata.into_iter().filter(|(key, _)| !key.starts_with("__adk_internal_") && !is_note(key)).collect();
         self
     }
 

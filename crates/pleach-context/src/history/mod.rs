@@ -9,9 +9,11 @@ mod of_root;
 mod planned_runs;
 mod record;
 mod runs;
+mod takers;
 
+use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use foldhash::{HashMap, HashSet};
 use pleach_core::{Branch, Event, InvocationId, NodePath};
@@ -19,7 +21,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value;
 use smol_str::SmolStr;
 
-pub(crate) use notes::{Notes, mark_pending_route, mark_reported};
+pub(crate) use notes::{Notes, is_note, mark_pending_route, mark_reported};
 pub use notes::{mark_completed, notes_completed_runs};
 pub use planned_runs::{PlannedRun, PlannedRuns, ReplayState};
 pub use record::RunRecord;
@@ -29,6 +31,7 @@ use pleach_schema::{check_answer, unwrap_response};
 use pleach_session::effective_events_of;
 use record::is_echo;
 use runs::{Run, Runs};
+use takers::Takers;
 
 use crate::ChildFailure;
 
@@ -36,8 +39,8 @@ use crate::ChildFailure;
 #[derive(Default)]
 pub struct History {
     runs: Runs,
-    /// Who has asked a question, the last one last.
-    askers: HashMap<String, Vec<Asker>>,
+    /// Who has asked a question.
+    askers: HashMap<String, Askers>,
     /// Counts what has been read, to order it.
     now: u32,
     /// The authors of the events that end a workflow: they have no path.
@@ -48,6 +51,8 @@ pub struct History {
     plans: Mutex<FxHashMap<RunKey, PlannedRuns>>,
     /// Where it is unknown, a message completes no run.
     message_completes: Option<CompletionRule>,
+    /// The completed runs, once an answer that is not the first one has asked for them.
+    takers: OnceLock<Takers>,
 }
 
 impl fmt::Debug for History {
@@ -66,6 +71,39 @@ struct Asker {
     schema: Option<Value>,
     /// The branch that the run was on.
     branch: Option<Branch>,
+}
+
+/// The runs that have asked a question.
+#[derive(Debug, Default)]
+struct Askers {
+    /// The last one last; a run that asks again is there again.
+    all: Vec<Asker>,
+    /// The places of those that may wait for an answer.
+    waiting: Vec<usize>,
+}
+
+impl Askers {
+    fn add(&mut self, asker: Asker) {
+        self.waiting.push(self.all.len());
+        self.all.push(asker);
+    }
+
+    /// Returns the last one that waits.
+    fn last_waiting(&mut self, id: &str, runs: &Runs) -> Option<&Asker> {
+        while let Some(place) = self.waiting.pop() {
+            if runs.at(self.all[place].run).record.waits_for(id) {
+                self.waiting.push(place);
+                return self.all.get(place);
+            }
+        }
+        None
+    }
+
+    /// Returns those that wait, the last one first; some of them more than once.
+    fn waiting<'a>(&'a self, id: &'a str, runs: &'a Runs) -> impl Iterator<Item = &'a Asker> {
+        let asked = self.waiting.iter().rev().map(|place| &self.all[*place]);
+        asked.filter(move |asker| runs.at(asker.run).record.waits_for(id))
+    }
 }
 
 /// The state of a question's answer. See [`History::answer_to`].
@@ -102,13 +140,6 @@ fn is_usable(path: &NodePath) -> bool {
     !path.is_root() && path.as_str().len() <= MOST_BYTES && path.segments().count() <= MOST_SEGMENTS
 }
 
-/// Whether two branches are those of lanes beside each other: neither leads to the other.
-fn are_apart(one: &Option<Branch>, other: &Option<Branch>) -> bool {
-    let (Some(one), Some(other)) = (one, other) else { return false };
-    let shared = one.segments().zip(other.segments()).take_while(|(one, other)| one == other).count();
-    shared < one.segments().count() && shared < other.segments().count()
-}
-
 impl History {
     /// Reads the events of `invocation` that count among those of its session.
     // R1002, R1003, R1141
@@ -120,13 +151,14 @@ impl History {
     /// Reads these events, which are those of one invocation that count, in order. For engines.
     #[must_use]
     pub fn of(own: &[&Arc<Event>]) -> Self {
-        let mut history = Self { runs: Runs::with_capacity(own.len()), ..Self::default() };
-        own.iter().for_each(|event| history.add(event));
-        history
+        Self::with_rule(own, None)
     }
 
-    fn with_rule(own: &[&Arc<Event>], message_completes: CompletionRule) -> Self {
-        Self { message_completes: Some(message_completes), ..Self::of(own) }
+    /// The rule decides while the events are read, too: what an answer replaces depends on what has completed before it.
+    fn with_rule(own: &[&Arc<Event>], message_completes: Option<CompletionRule>) -> Self {
+        let mut history = Self { runs: Runs::with_capacity(own.len()), message_completes, ..Self::default() };
+        own.iter().for_each(|event| history.add(event));
+        history
     }
 
     /// What is known about the run at `path`.
@@ -206,11 +238,10 @@ impl History {
     #[must_use]
     pub fn answer_to(&self, id: &str) -> AnswerState<'_> {
         let Some(askers) = self.askers.get(id) else { return AnswerState::Unknown };
-        let mut records = askers.iter().map(|asker| self.at(asker.run).record);
-        if records.any(|record| record.waits_for(id)) {
+        if askers.waiting(id, &self.runs).next().is_some() {
             return AnswerState::Waiting;
         }
-        let Some(last) = askers.last() else { return AnswerState::Unknown };
+        let Some(last) = askers.all.last() else { return AnswerState::Unknown };
         match self.at(last.run).record.answers().get(id) {
             Some(answer) if self.is_final(last) => AnswerState::Final(answer),
             Some(answer) => AnswerState::Replaceable(answer),
@@ -218,37 +249,50 @@ impl History {
         }
     }
 
-    /// Whether a run that took the answer to this run's question has completed: the run itself, or another one since that may
-    /// have started from the answer.
+    /// Whether a run that took the answer to this run's question has completed: the run itself, one above or below it, or one
+    /// that began since then and is not in a lane beside it.
+    // R910
     fn is_final(&self, asker: &Asker) -> bool {
-        let answered = self.at(asker.run).record.answered();
-        let own = self.at(asker.run).path;
-        let rule = |run: &Run| self.message_completes.as_ref().is_some_and(|completes| completes(&run.path));
-        let gave = |run: &Run| run.record.gave_after(answered, || rule(run));
-        // A run that only asked is recorded as completed by its answer alone.
-        self.runs.iter().any(|run| match run.path == *own {
-            true => gave(run),
-            false => {
-                (gave(run) || run.record.recorded_complete_after(answered)) && self.may_take(asker, own, run, answered)
+        let run = self.runs.at(asker.run);
+        let answered = run.record.answered();
+        let mut above = run.parent;
+        while let Some(key) = above {
+            let owner = self.runs.at(key);
+            if self.completed_at(owner) > answered {
+                return true;
             }
-        })
+            above = owner.parent;
+        }
+        // A run that only asked is recorded as completed by its answer alone.
+        self.gave_at(run) > answered || self.takers().took(&self.runs, asker.run, asker.branch.as_ref(), answered)
     }
 
-    /// Whether `run` may have used the answer that the run at `asked` got at this time: it is above or below that run, or it
-    /// is neither in a lane beside it nor in one that had begun before the answer.
-    fn may_take(&self, asker: &Asker, asked: &NodePath, run: &Run, answered: u32) -> bool {
-        let shared = asked.segments().zip(run.path.segments()).take_while(|(one, other)| one == other).count();
-        let depth = run.path.segments().count();
-        if shared == depth || shared == asked.segments().count() {
-            return true;
+    /// When the run completed by its own events; 0 if it did not.
+    fn gave_at(&self, run: &Run) -> u32 {
+        run.record.gave_at(|| self.message_completes.as_ref().is_some_and(|completes| completes(&run.path)))
+    }
+
+    /// When the run completed, by its own events or by what another one recorded; 0 if it did not.
+    fn completed_at(&self, run: &Run) -> u32 {
+        self.gave_at(run).max(run.record.recorded_complete_at())
+    }
+
+    fn takers(&self) -> &Takers {
+        self.takers.get_or_init(|| Takers::of(&self.runs, |run| self.completed_at(run)))
+    }
+
+    /// Gives an answer to a run and the runs above it.
+    fn answer(&mut self, run: RunKey, change: impl FnMut(&mut RunRecord)) {
+        // It takes back what a completed one has completed with.
+        if self.takers.get().is_some() && self.owners(run).any(|run| self.completed_at(run) > 0) {
+            self.takers = OnceLock::new();
         }
-        // Dynamic children share the branch of their caller. The one that leads to `run` decides: below it everything is new.
-        let mut lane = run;
-        for _ in shared + 1..depth {
-            let Some(parent) = lane.parent else { break };
-            lane = self.runs.at(parent);
-        }
-        !are_apart(&asker.branch, &run.record.branch) && lane.record.may_have_begun_after(answered)
+        self.with_owners(run, change);
+    }
+
+    /// Iterates over a run and the runs above it.
+    fn owners(&self, key: RunKey) -> impl Iterator<Item = &Run> {
+        std::iter::successors(Some(self.runs.at(key)), |run| run.parent.map(|above| self.runs.at(above)))
     }
 
     /// Whether nothing has been recorded.
@@ -261,13 +305,16 @@ impl History {
     pub fn add(&mut self, event: &Arc<Event>) {
         self.plans.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
         self.now += 1;
-        // A user's metadata is not the engine's.
-        if event.custom_metadata().is_some() && !event.is_from_user() {
+        if event.is_from_user() {
+            // A user's metadata is not the engine's.
+            self.add_answers(event);
+            return;
+        }
+        self.takers = OnceLock::new();
+        if event.custom_metadata().is_some() {
             self.add_notes(event);
         }
-        if event.is_from_user() {
-            self.add_answers(event);
-        } else if event.path().is_root() && event.actions().end_of_agent() == Some(true) {
+        if event.path().is_root() && event.actions().end_of_agent() == Some(true) {
             self.ended.insert(event.author().into());
         } else if is_usable(event.path()) {
             self.add_run_event(event);
@@ -309,18 +356,21 @@ impl History {
             let Some(id) = response.id.as_deref() else { continue };
             let empty = pleach_core::Map::new();
             let answer = unwrap_response(response.response.as_ref().unwrap_or(&empty));
-            let Some(askers) = self.askers.get(id) else {
+            let Some(askers) = self.askers.get_mut(id) else {
                 self.answer_by_branch(event, &answer);
                 continue;
             };
             // Several runs may ask under one id: the last one that waits is answered, and then the others.
-            let waiting = askers.iter().rev().find(|asker| self.at(asker.run).record.waits_for(id));
-            // Until a run that took the first one has completed, a second answer replaces it; then the first one counts (R910).
-            let replaceable = |asker: &&Asker| !self.is_final(asker);
-            let Some(Asker { run, schema, .. }) = waiting.or_else(|| askers.last().filter(replaceable)) else {
-                continue;
+            let first = askers.last_waiting(id, &self.runs).is_some();
+            let Some(askers) = self.askers.get(id) else { continue };
+            let asker = match first {
+                true => askers.waiting(id, &self.runs).next(),
+                // Until a run that took the first one has completed, a second answer replaces it; then the first one counts
+                // (R910).
+                false => askers.all.last().filter(|asker| !self.is_final(asker)),
             };
-            let (run, first) = (*run, waiting.is_some());
+            let Some(Asker { run, schema, .. }) = asker else { continue };
+            let run = *run;
             // An answer that does not fit was refused by us before it was stored; one that another writer stored leaves
             // the question open, and a later good one wins (R907).
             let fitting = match schema {
@@ -331,7 +381,7 @@ impl History {
             // Answers of one message come one after the other.
             self.now += 1;
             let now = self.now;
-            self.with_owners(run, |run| match first {
+            self.answer(run, |run| match first {
                 true => run.take_answer(id, &fitting, now),
                 false => run.replace_answer(id, &fitting),
             });
@@ -341,15 +391,22 @@ impl History {
     /// An answer to a call that runs on a branch named after a question answers that question.
     fn answer_by_branch(&mut self, event: &Event, answer: &Value) {
         let Some(branch) = event.branch() else { return };
-        let ids: Vec<String> = branch.run_ids().map(Into::into).collect();
-        for run in self.runs.iter_mut() {
-            for id in &ids {
-                if run.record.waits_for(id) {
-                    self.now += 1;
-                    run.record.take_answer(id, answer, self.now);
-                }
+        let ids: Vec<&str> = branch.run_ids().collect();
+        let mut waiting = BTreeSet::new();
+        for (place, id) in ids.iter().enumerate() {
+            let askers = self.askers.get(*id).into_iter().flat_map(|askers| askers.waiting(id, &self.runs));
+            let owners =
+                askers.flat_map(|asker| std::iter::successors(Some(asker.run), |key| self.runs.at(*key).parent));
+            waiting.extend(owners.map(|run| (run, place)));
+        }
+        for (run, place) in waiting {
+            let (id, record) = (ids[place], &mut self.runs.at_mut(run).record);
+            if record.waits_for(id) {
+                self.now += 1;
+                record.take_answer(id, answer, self.now);
             }
         }
+        self.takers = OnceLock::new();
     }
 
     fn add_run_event(&mut self, event: &Arc<Event>) {
@@ -382,8 +439,7 @@ impl History {
             let schema = asks.and_then(|call| call.args.as_ref()?.get("response_schema"));
             let schema = schema.filter(|schema| schema.is_object()).cloned();
             let askers = self.askers.entry(id.to_owned()).or_default();
-            askers.retain(|asker| asker.run != key);
-            askers.push(Asker { run: key, schema, branch: event.branch().cloned() });
+            askers.add(Asker { run: key, schema, branch: event.branch().cloned() });
             let (waited, now) = (self.at(key).record.waits_for(id), self.now);
             self.with_owners(key, |run| run.ask(id, waited, now));
         }
@@ -393,7 +449,27 @@ impl History {
 
 #[cfg(test)]
 mod tests {
+    use pleach_core::{Content, FunctionResponse, Part, REQUEST_INPUT, RequestInput};
+
     use super::*;
+
+    /// What has completed decides while the events are read, too: which answer a later one replaces.
+    #[test]
+    fn r910_an_answer_behind_a_run_that_a_message_completed_replaces_nothing() {
+        let answer = |answer: &str| {
+            let response = pleach_core::Map::from_iter([("result".to_owned(), answer.into())]);
+            let part = Part::function_response(FunctionResponse::new("q", REQUEST_INPUT, response));
+            Event::from_author("user").with_content(Content::new("user", [part]))
+        };
+        let asks = RequestInput::<Value>::new().into_event("q").with_node_path("wf@1/ask@1");
+        let says = Event::message("done").with_node_path("wf@1/says@1");
+        let events = [asks, answer("one"), says, answer("two")].map(Arc::new);
+        for (completes, expected) in [(true, "one"), (false, "two")] {
+            let history = History::with_rule(&events.each_ref(), Some(Box::new(move |_| completes)));
+            let record = history.run(&"wf@1/ask@1".into()).unwrap();
+            assert_eq!(record.answers()["q"], expected);
+        }
+    }
 
     /// Issue 10 D4: a path of 64,000 segments took 2 GB.
     #[test]

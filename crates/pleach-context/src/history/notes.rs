@@ -27,6 +27,11 @@ const PENDING_ROUTE: &str = "_adk_pending_route";
 /// The event reports an error, and its run continues: `{"_adk_reported_error": true}`.
 const REPORTED_ERROR: &str = "_adk_reported_error";
 
+/// Returns whether the engine reads metadata under this key.
+pub(crate) fn is_note(key: &str) -> bool {
+    [COMPLETED_RUNS, DELEGATIONS, CAUGHT_FAILURES, PENDING_ROUTE, REPORTED_ERROR].contains(&key)
+}
+
 /// Marks the runs that have completed, in order.
 ///
 /// A run that gives nothing leaves no event, so without this it would run again on every resume.

@@ -13,7 +13,7 @@ impl History {
     #[must_use]
     pub fn of_root(own: &[&Arc<Event>], root: &Arc<dyn Node>) -> Self {
         let root = Arc::clone(root);
-        Self::with_rule(own, Box::new(move |path| message_completes(&*root, path)))
+        Self::with_rule(own, Some(Box::new(move |path| message_completes(&*root, path))))
     }
 }
 

@@ -293,22 +293,22 @@ impl RunRecord {
         self.questions().map_or(0, |asked| asked.answered)
     }
 
-    /// Whether the run is recorded as completed after this time.
-    pub(super) fn recorded_complete_after(&self, time: u32) -> bool {
-        self.completed && self.completion_recorded_at > time
+    /// When history says that the run completed; 0 if it does not.
+    pub(super) fn recorded_complete_at(&self) -> u32 {
+        if self.completed { self.completion_recorded_at } else { 0 }
     }
 
-    /// Whether the run's own events prove that it has completed after this time: by a result, or, for a run that a message
-    /// completes, by any event that ends it.
-    pub(super) fn gave_after(&self, time: u32, message_completes: impl FnOnce() -> bool) -> bool {
+    /// When the run completed, as its own events prove it: by a result, or, for a run that a message completes, by any event
+    /// that ends it; 0 if they do not.
+    pub(super) fn gave_at(&self, message_completes: impl FnOnce() -> bool) -> u32 {
         let has_result = || self.output.is_some() || (self.chose() && !self.chose_before_answer) || self.completed;
-        let has_ended = self.own > time && self.finished && !self.failed && !self.is_open();
-        has_ended && (has_result() || message_completes())
+        let has_ended = self.finished && !self.failed && !self.is_open();
+        if has_ended && (has_result() || message_completes()) { self.own } else { 0 }
     }
 
-    /// Whether the first event of the run, or of a run below it, came after this time; also of a run without events.
-    pub(super) fn may_have_begun_after(&self, time: u32) -> bool {
-        self.began == 0 || self.began > time
+    /// When the first event of the run, or of a run below it, came.
+    pub(super) fn began(&self) -> Option<u32> {
+        (self.began > 0).then_some(self.began)
     }
 
     /// The run gave an event, which `finishes` it unless it failed.

@@ -40,7 +40,7 @@ struct Children {
 }
 
 /// Where a history keeps a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RunKey(NonZeroU32);
 
 impl RunKey {
@@ -49,7 +49,7 @@ impl RunKey {
         Self(number.expect("a session has fewer than 2^32 events"))
     }
 
-    fn place(self) -> usize {
+    pub(super) fn place(self) -> usize {
         self.0.get() as usize - 1
     }
 }
@@ -57,6 +57,10 @@ impl RunKey {
 impl Runs {
     pub(super) fn with_capacity(runs: usize) -> Self {
         Self { runs: Vec::with_capacity(runs), index: HashTable::with_capacity(runs), top: Children::default() }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.runs.len()
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -73,10 +77,6 @@ impl Runs {
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Run> {
         self.runs.iter()
-    }
-
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Run> {
-        self.runs.iter_mut()
     }
 
     /// Where the run at `path` is kept, if there is one.

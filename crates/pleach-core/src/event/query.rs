@@ -44,7 +44,15 @@ impl Event {
             && self.error_code().is_none()
             && self.actions.agent_state().is_none()
             && self.actions.end_of_agent().is_none()
-            && !self.custom_metadata().is_some_and(|metadata| metadata.keys().any(|key| key.starts_with(NOTE)))
+            && !self.is_note()
+    }
+
+    /// Returns whether the engine only notes something with this event: it has metadata and nothing else. The metadata of what
+    /// the user sends is the user's, whatever its keys.
+    fn is_note(&self) -> bool {
+        self.content().is_none()
+            && self.actions.is_empty()
+            && self.custom_metadata().is_some_and(|metadata| metadata.keys().any(|key| key.starts_with(NOTE)))
     }
 
     /// Returns whether this event's output is that of the run at `path`.

@@ -369,4 +369,7 @@ fn the_engines_notes_are_not_the_users() {
         |key: &str| Event::from_author("user").with_custom_metadata(Map::from_iter([(key.to_owned(), json!([]))]));
     assert!(!with("_adk_caught_failures").is_from_user());
     assert!(with("origin").is_from_user());
+    // Metadata of that prefix on what the user sends is the user's.
+    assert!(with("_adk_trace").with_message("hello").is_from_user());
+    assert!(with("_adk_trace").with_state("k", 1).is_from_user());
 }

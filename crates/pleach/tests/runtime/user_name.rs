@@ -32,6 +32,24 @@ async fn c1_a_workflow_or_a_node_named_user_asks_once_and_goes_on_with_the_answe
     }
 }
 
+/// Metadata with the engine's prefix hides no message of the user's, and records nothing in the engine's place.
+#[tokio::test]
+async fn c1_metadata_of_a_request_is_not_the_engines() {
+    let metadata = || {
+        let runs = serde_json::json!(["wf@1/last@1"]);
+        pleach::Map::from_iter([("_adk_trace".to_owned(), 1.into()), ("_adk_completed_runs".to_owned(), runs)])
+    };
+    let sessions = Sessions::default();
+    let runner = process(ask_in("wf", "ask"), &sessions, true);
+    let config = || pleach::RunConfig::default().custom_metadata(metadata());
+    play(runner.start(RunRequest::new(("ana", "s1")).message("go").config(config()))).await;
+    assert_eq!(runner.answer("s1", "q", 7).unwrap().output::<u32>().await.unwrap(), 7);
+    let session = sessions.stored.get_session(&key(), Default::default()).await.unwrap().unwrap();
+    let users: Vec<_> = session.events.iter().filter(|event| event.is_from_user()).collect();
+    assert_eq!(users.len(), 2, "the message and the answer");
+    assert_eq!(users[0].custom_metadata().unwrap()["_adk_trace"], 1);
+}
+
 #[tokio::test]
 async fn c1_an_aborted_workflow_named_user_waits_for_nothing() {
     let sessions = Sessions::default();
