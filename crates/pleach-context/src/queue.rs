@@ -150,7 +150,8 @@ impl EventQueue {
     /// Says that the event of this ticket has been stored and handed to the caller; `event` is what the node gets back.
     pub fn acknowledge(&self, ticket: Ticket, event: Arc<Event>) {
         let mut inner = self.lock();
-        let Some(slot) = inner.slot(ticket) else { return };
+        // An event that was not taken is not stored: it stays in the queue.
+        let Some(slot) = inner.slot(ticket).filter(|slot| !matches!(slot, Slot::Queued { .. })) else { return };
         let waker = match std::mem::replace(slot, Slot::Finished) {
             Slot::Taken { waker, wanted: true } => {
                 *slot = Slot::Stored(event);
@@ -276,6 +277,20 @@ mod tests {
         queue.acknowledge(ticket, taken);
         assert!(queue.poll_flushed(mark, &cx).is_ready());
         assert!(queue.poll_stored(later, &cx).is_pending());
+    }
+
+    #[test]
+    fn an_event_that_was_not_taken_is_not_acknowledged() {
+        let queue = EventQueue::default();
+        let cx = TaskContext::from_waker(Waker::noop());
+        let ticket = queue.push(event("a"), Waker::noop().clone());
+        queue.acknowledge(ticket, event("a"));
+        assert!(queue.poll_stored(ticket, &cx).is_pending());
+        let (taken, stored) = queue.take().unwrap();
+        assert_eq!(taken, ticket);
+        queue.acknowledge(taken, stored);
+        assert!(queue.poll_stored(ticket, &cx).is_ready());
+        assert!(queue.take().is_none());
     }
 
     #[test]
