@@ -35,7 +35,12 @@ impl Opening {
     /// # Errors
     /// An error of a plugin or the session service, or an answer that does not fit after a plugin replaced it. Nothing is
     /// stored then.
-    pub(crate) async fn begin(self, parts: &RunnerParts, run: &ActiveRun) -> Result<Begun, RunError> {
+    pub(crate) async fn begin(
+        self,
+        parts: &RunnerParts,
+        run: &ActiveRun,
+        shown: &mut ShownMessage,
+    ) -> Result<Begun, RunError> {
         let Self {
             ic,
             engine,
@@ -63,6 +68,7 @@ impl Opening {
                     Some(answered) => answered.isolation_scope.clone(),
                     None => task.map(|task| task.scope),
                 };
+                let message = shown.show(&ic, message).await?;
                 Some(store_message(parts, &ic, &mut store, message, answered, scope, state_delta).await?)
             }
             _ if !state_delta.is_empty() && !starts_again => {
@@ -121,23 +127,45 @@ async fn is_other_message(ic: &InvocationContext, new: &Content, first: &Event) 
     Ok(replaced.map(as_user).as_ref() != first.content())
 }
 
+/// Whether the plugins have seen the message of a request, and what they replaced it with. A request that begins again because
+/// another writer was first does not show it to them again.
+#[derive(Default)]
+pub(crate) struct ShownMessage(Option<Option<Content>>);
+
+/// A message after the plugins have seen it.
+enum Seen {
+    AsSent(Content),
+    Replaced(Content),
+}
+
+impl ShownMessage {
+    async fn show(&mut self, ic: &InvocationContext, message: Content) -> Result<Seen, RunError> {
+        if self.0.is_none() {
+            let plugins = &ic.engine().services().plugins;
+            self.0 = Some(plugins.on_user_message(ic, &message).await.map_err(RunError::Plugin)?.map(as_user));
+        }
+        Ok(self.0.iter().flatten().next().cloned().map_or(Seen::AsSent(message), Seen::Replaced))
+    }
+}
+
 async fn store_message(
     parts: &RunnerParts,
     ic: &InvocationContext,
     store: &mut Store,
-    mut message: Content,
+    message: Seen,
     mut answered: Option<AnswerTarget>,
     scope: Option<Arc<str>>,
     state_delta: Map,
 ) -> Result<Arc<Event>, RunError> {
-    if let Some(replaced) =
-        ic.engine().services().plugins.on_user_message(ic, &message).await.map_err(RunError::Plugin)?
-    {
-        message = as_user(replaced);
-        if let Some(known) = &answered {
-            answered = resolve(&message, &ic.events(), Some(&known.invocation_id), &*parts.root)?;
+    let mut message = match message {
+        Seen::AsSent(message) => message,
+        Seen::Replaced(message) => {
+            if let Some(known) = &answered {
+                answered = resolve(&message, &ic.events(), Some(&known.invocation_id), &*parts.root)?;
+            }
+            message
         }
-    }
+    };
     let sent = TakenCredentials::take_from(&mut message, || ic.events());
     let mut event = Event::from_author("user").with_content(message).with_state_map(state_delta);
     if let Some(answered) = answered {

@@ -10,7 +10,7 @@ use pleach_context::engine::Engine as _;
 use pleach_core::BoxFuture;
 
 use crate::active::ActiveRun;
-use crate::begin::Begun;
+use crate::begin::{Begun, ShownMessage};
 use crate::join::joined;
 use crate::open::Opened;
 use crate::outcome::RunEnd;
@@ -61,13 +61,14 @@ async fn start(parts: Arc<RunnerParts>, request: RunRequest, run: Arc<ActiveRun>
     }
     let again = request.answer_checks.is_some().then(|| request.clone());
     let opened = parts.open(request, &run).await?;
-    match (begin(&parts, opened, &run, again.is_some()).await, again) {
+    let mut shown = ShownMessage::default();
+    match (begin(&parts, opened, &run, &mut shown, again.is_some()).await, again) {
         (Err(Failure { error, span }), Some(request)) if is_stale(&error) => {
             span.into_iter().for_each(|span| span.fail(&error));
             // What was stored meanwhile may be the same answer.
             let key = run.key().ok_or(error)?;
             let opened = parts.open_entered(key, request, &run).await?;
-            begin(&parts, opened, &run, false).await
+            begin(&parts, opened, &run, &mut shown, false).await
         }
         (begun, _) => begun,
     }
@@ -82,6 +83,7 @@ async fn begin(
     parts: &Arc<RunnerParts>,
     opened: Opened,
     run: &Arc<ActiveRun>,
+    shown: &mut ShownMessage,
     retries: bool,
 ) -> Result<Started, Failure> {
     let (opening, span) = match opened {
@@ -93,7 +95,7 @@ async fn begin(
     };
     let begin = async {
         let ic = Arc::clone(&opening.ic);
-        match opening.begin(parts, run).await {
+        match opening.begin(parts, run, shown).await {
             Ok(Begun::Now(invocation)) => {
                 let stream = Box::pin(invocation.run(Arc::clone(parts), Arc::clone(run)));
                 Ok(Some(Phase::Running { stream, ic: Some(ic) }))

@@ -206,6 +206,12 @@ pub enum RunError {
     /// The run was stopped before its end.
     #[error("the run was aborted: send a message to start a new one")]
     Aborted,
+    /// The copy of a session was cut off by the end of its runtime or by a panic of a service; a part of it may be stored.
+    #[error("the copy to session {session} was cut off before it was complete: delete that session and fork again")]
+    ForkCut {
+        /// The new session.
+        session: SessionKey,
+    },
     /// The run was cut off where it was, by a drop, by [`Run::close`](crate::Run::close), by
     /// [`Detached::cut`](crate::Detached::cut), by a drain, by a panic or by the end of its runtime. Nothing in the session
     /// records it, and [`Runner::resume`](crate::Runner::resume) resumes the invocation.
@@ -332,6 +338,7 @@ impl RunError {
             Self::Followed { code, .. } => code,
             Self::Aborted => "INVOCATION_ABORTED",
             Self::Cut { .. } => "INVOCATION_CUT",
+            Self::ForkCut { .. } => "RuntimeError",
         }
     }
 

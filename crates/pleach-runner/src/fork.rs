@@ -31,7 +31,8 @@ impl Runner {
     ///
     /// # Errors
     /// [`RunError::SessionNotFound`]; [`RunError::UnknownEvent`]; [`RunError::BlankId`]; [`RunError::Session`] with
-    /// `AlreadyExists` when the new id is taken, or when the storage fails; [`RunError::Artifact`].
+    /// `AlreadyExists` when the new id is taken, or when the storage fails; [`RunError::Artifact`]; [`RunError::ForkCut`] when
+    /// the runtime shuts down meanwhile.
     ///
     /// # Cancel safety
     /// When the future is dropped, a task of its own completes the copy, so the new session exists as a whole or not at all.
@@ -54,9 +55,9 @@ impl Runner {
         let new_id = new_session.unwrap_or_else(|| SessionId::from(self.parts.services.ids.uuid().to_string()));
         let new_key = SessionKey::new(key.app_name, key.user_id, new_id);
         crate::parts::check_ids(&new_key)?;
-        let parts = Arc::clone(&self.parts);
+        let (parts, to) = (Arc::clone(&self.parts), new_key.clone());
         let copying = tokio::spawn(async move { parts.fork(&source, place, new_key).await });
-        copying.await.unwrap_or(Err(RunError::Aborted))
+        copying.await.unwrap_or(Err(RunError::ForkCut { session: to }))
     }
 }
 

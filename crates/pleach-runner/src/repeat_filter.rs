@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use pleach_context::engine::{EventQueue, Ticket};
-use pleach_core::{Event, Question};
+use pleach_core::{Event, Question, Scope};
 use pleach_session::open_questions;
 
 /// Open questions by their ids; several nodes may have asked with one id.
@@ -66,7 +66,9 @@ impl RepeatFilter {
 
 fn is_repeat(event: &Event, open: &OpenById) -> bool {
     let actions = event.actions();
-    if !actions.state_delta().is_empty() || event.is_partial() || event.error_code().is_some() {
+    // What is temporary, such as a credential, is not stored and is written again by each run.
+    let writes = actions.state_delta().keys().any(|key| Scope::split(key).0 != Scope::Temp);
+    if writes || event.is_partial() || event.error_code().is_some() {
         return false;
     }
     let asked = event.questions();

@@ -77,7 +77,7 @@ async fn followers_that_join_anywhere_see_every_later_event_once() {
 }
 
 #[tokio::test]
-async fn a_follower_far_behind_goes_on_from_the_store_and_holds_nobody_up() {
+async fn a_follower_that_stalls_goes_on_from_the_store_and_holds_nobody_up() {
     let (script, runner) = scripted_runner(sessions());
     let run = runner.run("ana", "s1", "go").detach();
     run.invocation_id().await.unwrap();

@@ -307,3 +307,21 @@ async fn a_fork_whose_future_is_dropped_is_made_as_a_whole() {
     }
     assert_eq!(load(&runner, "s2").await.events, load(&runner, "s1").await.events);
 }
+
+/// The copy is a task of the runtime, which ends before the task begins.
+#[tokio::test]
+async fn a_fork_that_its_runtime_cuts_off_is_named() {
+    let (runner, _) = runner(asking(&Arc::default()));
+    written(&runner, json!({}), &[("i1", json!({"k": 1}))]).await;
+    let other = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let mut fork = Box::pin(runner.fork("ana", "s1", "0", Some("s2".into())));
+    std::future::poll_fn(|cx| {
+        let _entered = other.enter();
+        std::task::Poll::Ready(assert!(fork.as_mut().poll(cx).is_pending()))
+    })
+    .await;
+    other.shutdown_background();
+    let error = fork.await.unwrap_err();
+    assert!(matches!(&error, RunError::ForkCut { session } if session.session_id.as_str() == "s2"), "{error}");
+    assert!(error.to_string().contains("fork again"), "{error}");
+}

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use pleach::prelude::*;
 use pleach::{
-    AnswerOptions, CreateSession, FunctionCall, InMemorySessionService, Node, RunRequest, SessionServiceExt as _,
+    AnswerOptions, CreateSession, FunctionCall, Hook, InMemorySessionService, InvocationContext, Node, Plugin,
+    RunRequest, SessionServiceExt as _,
 };
 use pleach_testkit::FixedClock;
 use serde_json::{Value, json};
@@ -235,6 +236,49 @@ async fn a2_of_the_same_answers_at_once_one_is_stored_and_all_succeed() {
     assert_eq!((bodies.load(Ordering::Relaxed), count(&runner).await), (1, 4));
     let late = runner.answer("s1", "q", 2).unwrap().output::<i64>().await.unwrap_err();
     assert!(matches!(late, RunError::AlreadyAnswered { .. }), "{late}");
+}
+
+/// Another process appends to the session while the plugin sees an answer for the first time.
+#[derive(Debug)]
+struct Rival {
+    sessions: Arc<InMemorySessionService>,
+    seen: Arc<AtomicUsize>,
+}
+
+impl Plugin for Rival {
+    fn name(&self) -> &str {
+        "rival"
+    }
+
+    fn on_user_message<'a>(&'a self, _: &'a InvocationContext, message: &'a Content) -> Hook<'a, Option<Content>> {
+        if message.function_responses().next().is_none() || self.seen.fetch_add(1, Ordering::Relaxed) > 0 {
+            return None;
+        }
+        Some(Box::pin(async {
+            let mut session = self.sessions.get_session(&key(), Default::default()).await?.ok_or("no session")?;
+            let mut event = Event::message("I was here").with_author("rival");
+            event.set_id("rival");
+            event.set_timestamp(session.last_update_time() + 1.0);
+            self.sessions.append_event(&mut session, event).await?;
+            Ok(Some(Content::new("user", message.parts().to_vec())))
+        }))
+    }
+}
+
+/// An answer that meets a newer session is checked again; the plugins have seen it.
+#[tokio::test]
+async fn a2_plugins_see_an_answer_once() {
+    let mut wf = Workflow::builder("wf");
+    let ask = wf.node("ask", async || RequestInput::<i64>::ask("q", "?"));
+    let take = wf.node("take", async |Input(n): Input<i64>| n);
+    wf.edge(START, ask).edge(ask, take);
+    let (sessions, seen) = (Arc::new(InMemorySessionService::new()), Arc::new(AtomicUsize::new(0)));
+    let rival = Rival { sessions: Arc::clone(&sessions), seen: Arc::clone(&seen) };
+    let builder = Runner::builder("t").root(wf.build_to(take).unwrap()).sessions(sessions).plugin(rival);
+    let runner = builder.auto_create_session(true).build().unwrap();
+    trace(runner.run("ana", "s1", "go")).await;
+    assert_eq!(runner.answer("s1", "q", 1).unwrap().output::<i64>().await.unwrap(), 1);
+    assert_eq!(seen.load(Ordering::Relaxed), 1);
 }
 
 /// Two nodes ask under one id, the newest of them is answered first: then the other one's type and schema count.

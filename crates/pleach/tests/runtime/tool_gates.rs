@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pleach::prelude::*;
 use pleach::{
-    AuthConfig, AuthCredential, FunctionCall, FunctionResponse, Hook, InMemorySessionService, InvocationContext,
-    Plugin, RunRequest, SessionServiceExt as _,
+    AnswerOptions, AuthConfig, AuthCredential, FunctionCall, FunctionResponse, Hook, InMemorySessionService,
+    InvocationContext, Plugin, RunRequest, SessionServiceExt as _,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -314,6 +314,32 @@ async fn d3_a_credential_lasts_through_later_questions_and_is_never_stored() {
     assert_eq!(lines, [format!("wf@1/secret@1: asks {SURE_OF_SECRET}")]);
     let lines = trace(reply(&runner, SURE_OF_SECRET, json!({"confirmed": true}))).await;
     assert_eq!(lines, ["wf@1/secret@1: 9"]);
+    let all = everything(&sessions).await;
+    assert!(!all.contains("hush"), "{all}");
+}
+
+/// issue 10 A2: the stored answer is redacted, and the process that has the credential compares it all the same.
+#[tokio::test]
+async fn a2_the_same_credential_again_stores_nothing_and_another_one_is_refused_once_it_was_used() {
+    let (runner, sessions) = runner(first(asks_twice()));
+    let count = async || sessions.get_session(&key(), Default::default()).await.unwrap().unwrap().events.len();
+    trace(runner.run("ana", "s1", "{}")).await;
+    trace(runner.answer("s1", AUTH, "hush-1234").unwrap()).await;
+    let before = count().await;
+    let lines = trace(runner.answer("s1", AUTH, "hush-1234").unwrap()).await;
+    assert!(lines.iter().all(|line| !line.starts_with('!')), "{lines:?}");
+    assert_eq!(count().await, before, "issue 10 A4: the open question is not stored again");
+    let only_open = AnswerOptions::new().only_if_open(true);
+    let again = runner.answer_with("s1", [(AUTH, "hush-1234")], only_open).unwrap().output::<Value>().await;
+    assert!(matches!(again, Err(RunError::AlreadyAnswered { .. })), "{again:?}");
+    // Nothing has completed with it yet.
+    trace(runner.answer("s1", AUTH, "hush-12").unwrap()).await;
+    let lines = trace(reply(&runner, SURE_OF_SECRET, json!({"confirmed": true}))).await;
+    assert_eq!(lines, ["wf@1/secret@1: 7"]);
+    let before = count().await;
+    let late = runner.answer("s1", AUTH, "hush-other").unwrap().output::<Value>().await;
+    assert!(matches!(late, Err(RunError::AlreadyAnswered { .. })), "{late:?}");
+    assert_eq!(count().await, before);
     let all = everything(&sessions).await;
     assert!(!all.contains("hush"), "{all}");
 }
