@@ -82,7 +82,7 @@ impl fmt::Display for ArtifactError {
                 f,
                 "artifact `{filename}` belongs to a session, and no session is given: use `ArtifactScope::session`, or a name that starts with `user:`"
             ),
-            Self::InvalidId { field, value, reason } => write!(f, "{field} `{value}` {reason}"),
+            Self::InvalidId { field, value, reason } => write!(f, "{field} `{value}` {reason}: use another id"),
             Self::InvalidFilename { filename, reason } => write!(f, "artifact name `{filename}` {reason}"),
             Self::UnsupportedPart { filename, reason } => write!(f, "artifact `{filename}` {reason}"),
             Self::InvalidReference { uri, reason } => write!(f, "artifact reference `{uri}` {reason}"),

@@ -103,10 +103,10 @@ pub(super) fn refuse_reserved(filename: &str) -> ArtifactResult<()> {
     let is = |part: &str, word: &str| folded(part.trim_end_matches([' ', '.'])) == word;
     let parts = parts(filename)?;
     if parts.last().is_some_and(|last| is(last, METADATA)) {
-        return Err(invalid(filename, "is reserved: the last part must not be `metadata.json`"));
+        return Err(invalid(filename, "is reserved: use a name whose last part is not `metadata.json`"));
     }
     if parts.iter().any(|part| is(part, VERSIONS)) {
-        return Err(invalid(filename, "is reserved: no part may be `versions`"));
+        return Err(invalid(filename, "is reserved: use a name without a part `versions`"));
     }
     Ok(())
 }
@@ -115,16 +115,19 @@ pub(super) fn refuse_reserved(filename: &str) -> ArtifactResult<()> {
 fn parts(filename: &str) -> ArtifactResult<Vec<String>> {
     let name = filename.strip_prefix(USER_PREFIX).unwrap_or(filename).trim_matches(is_blank);
     if name.starts_with(['/', '\\']) || has_drive(name) {
-        return Err(invalid(filename, "must be relative"));
+        return Err(invalid(
+            filename,
+            "must be relative: use a name that does not start with a slash or a drive letter",
+        ));
     }
     if name.contains('\0') {
-        return Err(invalid(filename, "must not contain NUL"));
+        return Err(invalid(filename, "must not contain NUL: use another name"));
     }
     let mut parts: Vec<String> = Vec::new();
     for part in name.split(['/', '\\']) {
         match part {
             "" | "." => {}
-            ".." => return Err(invalid(filename, "must not contain `..`")),
+            ".." => return Err(invalid(filename, "must not contain `..`: use another name")),
             part => parts.push(part.to_owned()),
         }
     }
