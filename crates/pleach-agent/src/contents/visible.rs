@@ -80,6 +80,8 @@ impl<'a> Filter<'a> {
     fn is_input_of_another_node(&self, event: &Event) -> bool {
         !event.path().is_root()
             && event.author() == "user"
+            // A node or a workflow that is named `user` writes its own events under that name.
+            && !event.path().segments().any(|segment| segment.starts_with("user@"))
             && event.path() != self.view.path
             && event.function_responses().next().is_none()
     }
