@@ -12,6 +12,7 @@ mod memory;
 mod one_session;
 mod own_sessions;
 mod process;
+mod runners;
 mod stored;
 
 use database::Backend;
