@@ -7,7 +7,7 @@ use pleach::prelude::*;
 use pleach::{CreateSession, FollowOptions, GetSessionConfig, SessionKey, SessionServiceExt as _};
 use serde_json::{Value, json};
 
-use crate::place::Backend;
+use crate::database::Backend;
 
 const BACKENDS: [Backend; 3] = [Backend::SqliteLite, Backend::SqliteV1, Backend::Postgres];
 
@@ -34,8 +34,8 @@ async fn d5_runs_and_followers_keep_the_order_of_appends_behind_a_far_time() {
         })
     };
     for backend in BACKENDS {
-        let Some(place) = backend.place().await else { continue };
-        let (here, elsewhere) = (over(root(), place.open().await), over(root(), place.open().await));
+        let Some(database) = backend.database().await else { continue };
+        let (here, elsewhere) = (over(root(), database.open().await), over(root(), database.open().await));
         let mut session =
             here.sessions().create_session(CreateSession::new("t", "ana").with_session_id("s")).await.unwrap();
         let mut far = Event::message("far").with_author("other");
@@ -73,8 +73,8 @@ async fn a2_of_two_answers_that_race_from_two_runners_one_is_taken() {
         wf.build_to(take).unwrap()
     };
     for backend in BACKENDS {
-        let Some(place) = backend.place().await else { continue };
-        let (one, two) = (over(root(), place.open().await), over(root(), place.open().await));
+        let Some(database) = backend.database().await else { continue };
+        let (one, two) = (over(root(), database.open().await), over(root(), database.open().await));
         for round in 0..12 {
             let session = format!("s{round}");
             one.run("ana", session.as_str(), "go").output::<i64>().await.unwrap_err();
@@ -140,8 +140,8 @@ fn asks_everywhere() -> Workflow {
 #[tokio::test]
 async fn a2_one_message_answers_questions_of_nested_parallel_and_dynamic_runs() {
     for backend in BACKENDS {
-        let Some(place) = backend.place().await else { continue };
-        let (one, two) = (over(asks_everywhere(), place.open().await), over(asks_everywhere(), place.open().await));
+        let Some(database) = backend.database().await else { continue };
+        let (one, two) = (over(asks_everywhere(), database.open().await), over(asks_everywhere(), database.open().await));
         one.run("ana", "s", "go").output::<Value>().await.unwrap_err();
         let mut open: Vec<String> = two.questions("s").await.unwrap().into_iter().map(|asked| asked.id).collect();
         open.sort();
