@@ -141,7 +141,8 @@ fn asks_everywhere() -> Workflow {
 async fn a2_one_message_answers_questions_of_nested_parallel_and_dynamic_runs() {
     for backend in BACKENDS {
         let Some(database) = backend.database().await else { continue };
-        let (one, two) = (over(asks_everywhere(), database.open().await), over(asks_everywhere(), database.open().await));
+        let (one, two) =
+            (over(asks_everywhere(), database.open().await), over(asks_everywhere(), database.open().await));
         one.run("ana", "s", "go").output::<Value>().await.unwrap_err();
         let mut open: Vec<String> = two.questions("s").await.unwrap().into_iter().map(|asked| asked.id).collect();
         open.sort();
