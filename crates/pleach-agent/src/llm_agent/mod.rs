@@ -7,7 +7,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use pleach_context::{
-    AgentSpec, Context, Flow, History, Instruction, Need, Node, NodeError, NodeInput, NodeSpec, Schema, Tool, Toolset,
+    AgentSpec, Context, Dynamic, Flow, History, Instruction, Need, Node, NodeError, NodeInput, NodeSpec, Schema, Tool,
+    Toolset, TypedNode,
 };
 use pleach_core::{BoxFuture, Content};
 use pleach_model::GenerateConfig;
@@ -105,6 +106,11 @@ impl Node for LlmAgent {
     fn agent(&self) -> Option<&Arc<AgentSpec>> {
         Some(&self.0.agent)
     }
+}
+
+impl TypedNode for LlmAgent {
+    type In = Dynamic;
+    type Out = Dynamic;
 }
 
 impl fmt::Debug for LlmAgent {

@@ -125,6 +125,11 @@ macro_rules! shell_agent {
             }
         }
 
+        impl pleach_context::TypedNode for $name {
+            type In = pleach_context::Dynamic;
+            type Out = pleach_context::Dynamic;
+        }
+
         impl fmt::Debug for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.debug_struct(stringify!($name)).field("agent", &self.0.agent).finish_non_exhaustive()

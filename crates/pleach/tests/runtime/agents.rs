@@ -1,13 +1,305 @@
 //! LLM agents through the public API: what scenarios cannot say.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use pleach::model::LlmRequest;
 use pleach::prelude::*;
-use pleach::{CallbackContext, NodeError};
+use pleach::{
+    AgentMode, AgentTool, CallbackContext, InMemorySessionService, LoopAgent, Node, NodeError, NodeTool, ParallelAgent,
+    RunRequest, SequentialAgent, exit_loop,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::support::{runner, stored, trace};
+use crate::support::{key, runner, stored, trace};
+
+/// Counts the calls of tools and callbacks.
+#[derive(Clone, Default)]
+struct Count(Arc<AtomicU32>);
+
+impl Count {
+    fn add(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn get(&self) -> u32 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// A tool that counts its calls, and writes its argument into the state.
+fn counting(name: &'static str, count: &Count) -> FunctionTool {
+    let count = count.clone();
+    tool(name, "Counts.", move |Args(City { city }): Args<City>, ctx: ToolContext| {
+        let count = count.clone();
+        async move {
+            count.add();
+            ctx.state().set(name, &city)?;
+            Ok::<_, NodeError>(format!("{name} {city}"))
+        }
+    })
+}
+
+fn call(name: &str, city: &str) -> (String, Value) {
+    (name.to_owned(), json!({"city": city}))
+}
+
+/// What a run leaves: the author, the path and what is said and called of each event, and the state.
+async fn left(sessions: &InMemorySessionService) -> (Vec<String>, pleach::Map) {
+    let session = sessions.get_session(&key(), Default::default()).await.unwrap().unwrap();
+    let line = |event: &Event| {
+        let calls: Vec<_> = event.function_calls().filter_map(|call| call.name.clone()).collect();
+        let responses: Vec<_> = event.function_responses().map(|response| format!("{:?}", response.response)).collect();
+        let (author, path, text) = (event.author(), event.path(), event.text());
+        format!("{author} {path} {text} {calls:?} {responses:?} {:?}", event.actions().state_delta())
+    };
+    (session.events.iter().map(|event| line(event)).collect(), session.state)
+}
+
+/// Runs an agent to its end, and again with a cut behind each of its events: what is left must be the same, and `made` says so of
+/// the calls of tools.
+async fn cut_everywhere<N: Node>(agent: impl Fn(&Count) -> N) {
+    let whole_count = Count::default();
+    let (whole, sessions) = runner(agent(&whole_count));
+    let lines = trace(whole.run("ana", "s1", "go")).await;
+    assert!(lines.iter().all(|line| !line.starts_with('!')), "{lines:#?}");
+    let expected = left(&sessions).await;
+    for cut in 1..=lines.len() {
+        let count = Count::default();
+        let (runner, sessions) = runner(agent(&count));
+        let mut run = runner.run("ana", "s1", "go");
+        let mut invocation = None;
+        for _ in 0..cut {
+            invocation = Some(run.next().await.unwrap().unwrap().invocation_id().clone());
+        }
+        drop(run);
+        let resumed = RunRequest::new(key()).invocation_id(invocation.unwrap());
+        let lines = trace(runner.start(resumed)).await;
+        assert!(lines.iter().all(|line| !line.starts_with('!')), "cut {cut}: {lines:#?}");
+        assert_eq!(left(&sessions).await, expected, "cut {cut}");
+        assert_eq!(count.get(), whole_count.get(), "cut {cut}");
+    }
+}
+
+/// Issue 12, L120: an agent continues behind its last event, and no call that has its response is made again.
+#[tokio::test]
+async fn l120_an_agent_that_is_cut_anywhere_leaves_the_same() {
+    cut_everywhere(|count| {
+        let model =
+            ScriptedModel::new().then_text("pre ").then_calls([call("one", "a"), call("two", "b")]).then_text("post");
+        let (before, after) = (count.clone(), count.clone());
+        LlmAgent::builder("helper")
+            .model(
+                ScriptedModel::new()
+                    .then_calls([call("one", "a"), call("two", "b")])
+                    .then_call("one", json!({"city": "c"}))
+                    .then_text("done"),
+            )
+            .sub_agent(LlmAgent::builder("other").model(model).build().unwrap())
+            .tools([counting("one", count), counting("two", count)])
+            .output_key("answer")
+            .before_agent(move |_: CallbackContext| {
+                before.add();
+                async { Ok::<_, NodeError>(None) }
+            })
+            .after_agent(move |_: CallbackContext| {
+                after.add();
+                async { Ok::<_, NodeError>(None) }
+            })
+            .build()
+            .unwrap()
+    })
+    .await;
+}
+
+/// Issue 12, R708: a transfer is found again.
+#[tokio::test]
+async fn r708_a_run_with_transfers_that_is_cut_anywhere_leaves_the_same() {
+    cut_everywhere(|count| {
+        let to = |agent: &str| json!({"agent_name": agent});
+        let leaf = LlmAgent::builder("leaf")
+            .model(ScriptedModel::calling("one", json!({"city": "a"})).then_call("transfer_to_agent", to("peer")))
+            .tool(counting("one", count));
+        let peer = LlmAgent::builder("peer").model(ScriptedModel::calling("transfer_to_agent", to("root")));
+        LlmAgent::builder("root")
+            .model(ScriptedModel::calling("transfer_to_agent", to("leaf")).then_text("back"))
+            .sub_agent(leaf.build().unwrap())
+            .sub_agent(peer.build().unwrap())
+            .build()
+            .unwrap()
+    })
+    .await;
+}
+
+/// Issue 12, L185: the runs of a sub-agent that is called twice are told apart.
+#[tokio::test]
+async fn l185_a_sub_agent_called_twice_and_cut_anywhere_leaves_the_same() {
+    cut_everywhere(|count| {
+        let worker = LlmAgent::builder("worker")
+            .mode(AgentMode::SingleTurn)
+            .model(ScriptedModel::calling("one", json!({"city": "a"})).then_text("first").then_text("second"))
+            .tool(counting("one", count));
+        let ask = |what: &str| json!({"request": what});
+        LlmAgent::builder("root")
+            .model(ScriptedModel::calling("worker", ask("1")).then_call("worker", ask("2")).then_text("done"))
+            .sub_agent(worker.build().unwrap())
+            .build()
+            .unwrap()
+    })
+    .await;
+}
+
+/// Issue 12, L179: shell agents find the sub-agent and the round in which they were.
+#[tokio::test]
+async fn l179_shell_agents_that_are_cut_anywhere_leave_the_same() {
+    cut_everywhere(|count| {
+        let writer = LlmAgent::builder("writer")
+            .model(ScriptedModel::calling("one", json!({"city": "a"})).then_text("draft").then_text("draft 2"))
+            .tool(counting("one", count))
+            .output_key("draft");
+        let critic = LlmAgent::builder("critic")
+            .model(ScriptedModel::saying("again").then_call("exit_loop", json!({})))
+            .instruction("Judge {draft}.")
+            .tool(exit_loop());
+        let rounds = LoopAgent::builder("rounds")
+            .sub_agent(writer.build().unwrap())
+            .sub_agent(critic.build().unwrap())
+            .max_iterations(5);
+        let last = LlmAgent::builder("last").model(ScriptedModel::saying("end"));
+        SequentialAgent::builder("pipe")
+            .sub_agent(rounds.build().unwrap())
+            .sub_agent(last.build().unwrap())
+            .build()
+            .unwrap()
+    })
+    .await;
+}
+
+/// Issue 12: an agent node in a graph is cut like other nodes.
+#[tokio::test]
+async fn an_agent_node_that_is_cut_anywhere_leaves_the_same() {
+    cut_everywhere(|count| {
+        let agent = LlmAgent::builder("agent")
+            .model(ScriptedModel::calling("one", json!({"city": "a"})).then_text("said"))
+            .tool(counting("one", count));
+        let mut wf = Workflow::builder("wf");
+        let first = wf.node("first", async |Input(text): Input<String>| format!("{text}!"));
+        let agent = wf.add(agent.build().unwrap());
+        let last = wf.node("last", async |Input(text): Input<String>| text.to_uppercase());
+        wf.edge(START, first).edge(first, agent).edge(agent, last);
+        wf.build().unwrap()
+    })
+    .await;
+}
+
+/// Issue 12: an invocation that has ended calls no model when it is resumed.
+#[tokio::test]
+async fn resuming_an_ended_invocation_calls_no_model() {
+    let model = ScriptedModel::saying("done").then_text("not wanted");
+    let (runner, sessions) = runner(LlmAgent::builder("helper").model(model.clone()).build().unwrap());
+    trace(runner.run("ana", "s1", "go")).await;
+    let events = left(&sessions).await.0.len();
+    let session = sessions.get_session(&key(), Default::default()).await.unwrap().unwrap();
+    let id = session.events[0].invocation_id().clone();
+    assert!(trace(runner.start(RunRequest::new(key()).invocation_id(id))).await.is_empty());
+    assert_eq!((model.replies_left(), left(&sessions).await.0.len()), (1, events));
+}
+
+/// Issue 12, L117: of two confirmations in one batch, both must be answered before a tool is called or the model is asked.
+#[tokio::test]
+async fn l117_an_agent_waits_for_all_confirmations_of_a_batch() {
+    let count = Count::default();
+    let model = ScriptedModel::new().then_calls([call("one", "a"), call("two", "b")]).then_text("done");
+    let agent = LlmAgent::builder("helper")
+        .model(model.clone())
+        .tools([counting("one", &count).require_confirmation(), counting("two", &count).require_confirmation()]);
+    let (runner, sessions) = runner(agent.build().unwrap());
+    trace(runner.run("ana", "s1", "go")).await;
+    let open = runner.questions(key()).await.unwrap();
+    assert_eq!(open.len(), 2);
+    trace(runner.answer(key(), &open[0], json!({"confirmed": true})).unwrap()).await;
+    assert_eq!((count.get(), model.replies_left()), (0, 1));
+    trace(runner.answer(key(), &open[1], json!({"confirmed": false})).unwrap()).await;
+    assert_eq!((count.get(), model.replies_left()), (1, 0));
+    let lines = left(&sessions).await.0;
+    assert!(lines.last().unwrap().contains("done"), "{lines:#?}");
+}
+
+/// Issue 12, L191: a task takes several turns of the user.
+#[tokio::test]
+async fn l191_a_task_takes_turns_of_the_user() {
+    let worker = LlmAgent::builder("worker")
+        .mode(AgentMode::Task)
+        .description("books")
+        .model(ScriptedModel::saying("Which city?").then_call("finish_task", json!({"result": "Oslo booked"})));
+    let model = ScriptedModel::calling("worker", json!({"request": "book"})).then_text("All done.");
+    let root = LlmAgent::builder("root").model(model.clone()).sub_agent(worker.build().unwrap());
+    let (runner, sessions) = runner(root.build().unwrap());
+    trace(runner.run("ana", "s1", "book")).await;
+    assert_eq!(model.replies_left(), 1, "{:#?}", left(&sessions).await.0);
+    let reply = runner.run("ana", "s1", "Oslo").reply().await.unwrap();
+    assert_eq!(reply, "All done.", "{:#?}", left(&sessions).await.0);
+}
+
+/// L177: agents that run together are on branches of their own, and all that they change arrives.
+#[tokio::test]
+async fn l177_parallel_agents_run_on_branches() {
+    let agent = |name: &str, count: &Count| {
+        let model = ScriptedModel::calling("one", json!({"city": name})).then_text("found");
+        LlmAgent::builder(name).model(model).tool(counting("one", count)).output_key(name).build().unwrap()
+    };
+    let count = Count::default();
+    let both = ParallelAgent::builder("both").sub_agent(agent("x", &count)).sub_agent(agent("y", &count));
+    let (runner, sessions) = runner(both.build().unwrap());
+    trace(runner.run("ana", "s1", "go")).await;
+    let session = sessions.get_session(&key(), Default::default()).await.unwrap().unwrap();
+    let branches: std::collections::BTreeSet<_> =
+        session.events.iter().filter_map(|event| event.branch()).map(ToString::to_string).collect();
+    assert_eq!(branches.into_iter().collect::<Vec<_>>(), ["both.x", "both.y"]);
+    assert_eq!(
+        (session.state["x"].clone(), session.state["y"].clone(), count.get()),
+        (json!("found"), json!("found"), 2)
+    );
+}
+
+/// L155: fragments are printed once, and the complete event is stored alone.
+#[tokio::test]
+async fn l155_fragments_come_once() {
+    let model = ScriptedModel::new().then_fragments(["Su", "nny."]);
+    let (runner, sessions) = runner(LlmAgent::builder("helper").model(model).build().unwrap());
+    let mut run = runner.run("ana", "s1", "go").streaming();
+    let mut said = Vec::new();
+    while let Some(event) = run.next().await {
+        said.push(event.unwrap().fragment());
+    }
+    assert_eq!(said, ["Su", "nny.", ""]);
+    assert_eq!(stored(&sessions).await, ["helper@1: says Sunny."]);
+}
+
+/// L195, L199: an agent and a node as tools.
+#[tokio::test]
+async fn l195_l199_agents_and_nodes_are_tools() {
+    let count = Count::default();
+    let expert = LlmAgent::builder("expert")
+        .model(ScriptedModel::calling("one", json!({"city": "Bergen"})).then_text("rain"))
+        .tool(counting("one", &count));
+    let shout = FunctionNode::new("shout", async |Input(text): Input<String>| text.to_uppercase());
+    let model = ScriptedModel::new()
+        .then_calls([("expert", json!({"request": "weather?"})), ("shout", json!({"request": "hey"}))])
+        .then_text("done");
+    let root = LlmAgent::builder("root")
+        .model(model.clone())
+        .tool(AgentTool::new(expert.build().unwrap()))
+        .tool(NodeTool::new(shout));
+    let (runner, sessions) = runner(root.build().unwrap());
+    let lines = trace(runner.run("ana", "s1", "go")).await;
+    assert!(lines.iter().all(|line| !line.starts_with('!')), "{lines:#?}");
+    let (events, state) = left(&sessions).await;
+    assert!(events.iter().any(|event| event.contains("rain") && event.contains("HEY")), "{events:#?}");
+    assert_eq!((state["one"].clone(), count.get()), (json!("Bergen"), 1));
+}
 
 #[derive(Deserialize, JsonSchema)]
 struct City {
