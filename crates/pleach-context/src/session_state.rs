@@ -96,15 +96,29 @@ impl Log {
         }
     }
 
-    /// Makes the pending writes of one delta the newest ones of another.
+    /// Makes the pending writes of one delta a part of another. They keep their place in the order of writes, but for those
+    /// that the other delta has made later: of these they are the newest.
     fn adopt(&mut self, from: u64, into: u64) {
-        if self.pending.remove(&from).is_none() {
-            return;
+        let Some(moved) = self.pending.remove(&from) else { return };
+        *self.pending.entry(into).or_default() += moved;
+        let is_pending = |entry: &Entry, delta| entry.delta == delta && !entry.stored;
+        let newest = self.entries.iter().rposition(|entry| is_pending(entry, into));
+        let mut own = Vec::new();
+        let mut kept = VecDeque::with_capacity(self.entries.len());
+        for (at, mut entry) in self.entries.drain(..).enumerate() {
+            let is_own = is_pending(&entry, from);
+            if is_own {
+                entry.delta = into;
+            }
+            match is_own && newest.is_some_and(|newest| at < newest) {
+                true => own.push(entry),
+                false => kept.push_back(entry),
+            }
+            if newest == Some(at) {
+                kept.extend(own.drain(..));
+            }
         }
-        let is_own = |entry: &Entry| entry.delta == from && !entry.stored;
-        let (own, rest): (VecDeque<_>, VecDeque<_>) = self.entries.drain(..).partition(is_own);
-        self.entries = rest;
-        own.into_iter().for_each(|entry| self.push(Entry { delta: into, ..entry }));
+        self.entries = kept;
     }
 
     /// The value after all writes; `None` while the key is absent.
@@ -281,7 +295,7 @@ impl SessionState {
         }
     }
 
-    /// Makes what one delta writes to a key a part of another, as its newest write.
+    /// Makes what one delta writes to a key a part of another, in the order of the writes.
     pub(crate) fn adopt(&mut self, key: &str, from: u64, into: u64) {
         match self.writes.get_mut(key) {
             Some(Writes::Lone(known)) if *known == from => *known = into,

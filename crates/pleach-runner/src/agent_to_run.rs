@@ -12,15 +12,16 @@ use smol_str::SmolStr;
 /// empty for the root itself.
 ///
 /// An invocation that has begun is continued by the agent that began it: what it did after that is replayed.
-pub(crate) fn agent_to_run(root: &dyn Node, events: &[Arc<Event>], invocation: &InvocationId) -> Vec<SmolStr> {
+pub(crate) fn agent_to_run(root: &dyn Node, events: &[Arc<Event>], begun: Option<&InvocationId>) -> Vec<SmolStr> {
     let Some(root) = root.agent().filter(|root| root.is_llm && root.mode != Some(AgentMode::Task)) else {
         return Vec::new();
     };
     if root.sub_agents.is_empty() {
         return Vec::new();
     }
-    let earlier = newest_effective_events(events).filter(|event| event.invocation_id() != invocation);
-    for event in earlier.filter(|event| counts(event)) {
+    let first = begun.and_then(|begun| events.iter().position(|event| event.invocation_id() == begun));
+    let earlier = &events[..first.unwrap_or(events.len())];
+    for event in newest_effective_events(earlier).filter(|event| counts(event)) {
         if let Some(target) = event.actions().transfer_to_agent()
             && let Some(way) = way_to(root, target).filter(|way| can_return(root, way))
         {

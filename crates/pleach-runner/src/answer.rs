@@ -7,7 +7,7 @@ use std::sync::Arc;
 use pleach_context::{AnswerType, Node, NodeError};
 use pleach_core::{
     Branch, Content, DEEPEST, Event, FunctionCall, FunctionResponse, InvocationId, Map, NODE_CONFIRMATION, Part,
-    REQUEST_INPUT, Unstorable, check_map, nests_within,
+    REQUEST_CONFIRMATION, REQUEST_INPUT, ToolConfirmation, Unstorable, check_map, nests_within,
 };
 use pleach_schema::{unwrap_response, validate_answer, why_not_enforced};
 use pleach_session::{check_stored_answer, open_questions};
@@ -175,6 +175,12 @@ pub(crate) fn check(
     // google-adk accepts confirmations with keys that its own schema forbids.
     let is_confirmation = id.starts_with(NODE_CONFIRMATION);
     let misfit = |reason| RunError::Answer { id: id.to_owned(), reason };
+    if call.name.as_deref() == Some(REQUEST_CONFIRMATION)
+        && ToolConfirmation::from_response(&unwrap_response(stored)).is_err()
+    {
+        let wanted = "a confirmation is {\"confirmed\": true} or {\"confirmed\": false}, with a `payload` if need be";
+        return Err(misfit(wanted.to_owned()));
+    }
     let schema = schema_of(call);
     if let Some(schema) = schema.filter(|_| !is_confirmation) {
         let answer = unwrap_response(stored);

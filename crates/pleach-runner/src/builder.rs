@@ -7,7 +7,7 @@ use std::time::Duration;
 use pleach_artifact::ArtifactService;
 use pleach_context::engine::{PluginManager, Services};
 use pleach_context::telemetry::InvocationTrace;
-use pleach_context::{CredentialService, Node, Plugin, Provided, SystemClock};
+use pleach_context::{AgentMode, CredentialService, Node, Plugin, Provided, SystemClock};
 use pleach_core::{AppName, Clock, IdGen, RandomIds};
 use pleach_memory::MemoryService;
 use pleach_session::SessionService;
@@ -216,6 +216,13 @@ impl RunnerBuilder {
         if let Some(root) = &self.root {
             faults.extend(root.spec().faults.iter().map(Fault::from));
             root.needs(&mut needs);
+            if root.agent().is_some_and(|agent| agent.mode == Some(AgentMode::SingleTurn)) {
+                let message = format!(
+                    "agent '{}' has the mode single_turn and cannot be a root: it must be chat or task, or a node of a workflow",
+                    root.spec().name
+                );
+                faults.push(Fault::value("single_turn_root", message));
+            }
         }
         for need in needs.iter().filter(|need| !self.provided.has(need)) {
             let message =

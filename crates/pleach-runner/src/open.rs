@@ -153,7 +153,7 @@ impl RunnerParts {
         };
         let invocation_id = known.unwrap_or_else(|| InvocationId::from(format!("e-{}", self.services.ids.uuid())));
         let engine = Arc::new(Engine::new());
-        let entry = agent_to_run(&*self.root, &session.events, &invocation_id);
+        let entry = agent_to_run(&*self.root, &session.events, resumes.then_some(&invocation_id));
         let store = Store::new(session.head.clone()).of_run(run);
         let mut setup = self.setup(&request, session, invocation_id, &engine);
         if run.streams() {

@@ -1,5 +1,6 @@
 //! [`Run`]: the stream of an invocation's events.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -48,8 +49,8 @@ pub struct Run {
     /// Whether to yield the stored event of the message.
     echo: bool,
     over: bool,
-    /// The event whose fragments came last.
-    fragments_of: Option<EventId>,
+    /// The events whose fragments have come, and that have not come themselves.
+    fragments_of: HashSet<EventId>,
     /// The text of the last final response.
     reply: String,
 }
@@ -59,7 +60,7 @@ impl Run {
         let request = request.bounded();
         let (run, echo) = (Arc::new(ActiveRun::new(&request)), request.yield_user_message);
         let reader = run.seat.open(Driver::new(Arc::clone(&parts), request, Arc::clone(&run)));
-        Self { run, parts, reader, echo, over: false, fragments_of: None, reply: String::new() }
+        Self { run, parts, reader, echo, over: false, fragments_of: HashSet::new(), reply: String::new() }
     }
 
     /// Returns the next event, or `None` when the run has ended.
@@ -148,9 +149,9 @@ impl Run {
     }
 
     fn show(&mut self, event: Arc<Event>) -> RunEvent {
-        let streamed = self.fragments_of.as_ref() == Some(event.id());
+        let streamed = !event.is_partial() && self.fragments_of.remove(event.id());
         if event.is_partial() {
-            self.fragments_of = Some(event.id().clone());
+            self.fragments_of.insert(event.id().clone());
         } else if !event.is_from_user() && event.is_final_response() {
             let text = event.text();
             if !text.is_empty() {

@@ -270,6 +270,11 @@ impl LlmAgentBuilder {
             faults.push(Fault::value("invalid_name", message));
         }
         faults.extend(misplaced(&name, &self.config));
+        for sub in self.agent.sub_agents.iter().filter(|sub| sub.agent().is_none()) {
+            let sub = &sub.spec().name;
+            let message = format!("'{sub}', a sub-agent of '{name}', is no agent: add it as a tool with `NodeTool`");
+            faults.push(Fault::value("no_agent", message));
+        }
         spec.description.clone_from(&self.agent.description);
         spec.always_gives = true;
         // A task may take several turns of the user.

@@ -87,6 +87,8 @@ impl AgentRun<'_> {
                     // What still runs is cancelled.
                     drop(running);
                     self.answer_before_failure(executed.into_iter().flatten().collect()).await?;
+                    // What the others have changed rides on the event of the failure.
+                    lanes.iter().for_each(|lane| self.ctx.engine().merge_lane(lane));
                     return Err(error);
                 }
             }
@@ -95,8 +97,12 @@ impl AgentRun<'_> {
 
     /// Stores the responses of a batch, and what its calls ask for.
     // L110, L115
-    async fn answer(&mut self, executed: Vec<Executed<'_>>) -> Result<StepEnd, NodeError> {
+    async fn answer(&mut self, mut executed: Vec<Executed<'_>>) -> Result<StepEnd, NodeError> {
         let mut waits = false;
+        if executed.iter().any(|call| call.confirmation.is_some() || call.credential.is_some()) {
+            // The transfer is made when the answers have come.
+            executed.retain(|call| call.ctx.actions().transfer_to_agent().is_none());
+        }
         for (place, call) in executed.iter().enumerate() {
             let Some(config) = &call.credential else { continue };
             if executed[..place].iter().any(|earlier| earlier.credential.as_ref() == Some(config)) {
@@ -111,7 +117,7 @@ impl AgentRun<'_> {
         let asks_all = asked.len() == executed.len();
         let mut question = if asked.is_empty() { None } else { Some(self.confirmation_event(&asked)?) };
         let asks = question.is_some();
-        // A job that was only started goes on elsewhere: the model is asked once its result has come.
+        // The model is asked once the result of a job that was only started has come.
         waits |= asks || executed.iter().any(|call| call.response.is_none());
         if asks_all && let Some(question) = question.take() {
             self.ctx.emit(question).await?;
@@ -168,7 +174,7 @@ impl AgentRun<'_> {
 
     /// Stores the answer that a model has given by a call.
     // L61
-    async fn say_answer(&mut self, answer: &Value) -> Result<StepEnd, NodeError> {
+    pub(super) async fn say_answer(&mut self, answer: &Value) -> Result<StepEnd, NodeError> {
         let text = crate::json_text(answer)
             .map_err(|error| NodeError::validation(format!("the answer has no JSON form: {error}")))?;
         let mut event = Event::new().with_content(Content::model(text));

@@ -40,6 +40,7 @@ impl<'a> Caller<'a> {
     pub(super) fn lane(self, pending: &PendingCall) -> ToolContext {
         let lane = self.ctx.engine().lane(LaneSetup::default());
         lane.engine().set_function_call_id(pending.call.id.clone().unwrap_or_default());
+        lane.engine().set_call_number(pending.ordinal, &pending.key);
         lane
     }
 

@@ -34,9 +34,9 @@ impl AgentRun<'_> {
         let Some(agent) = tools.task_of(pending) else { return Ok(()) };
         let (id, name) = (pending.call.id.clone().unwrap_or_default(), pending.call.name.clone().unwrap_or_default());
         let options = RunOptions::default()
-            .run_id(run_id(&id))
+            .run_id(pending.key.as_str())
             .use_sub_branch(true)
-            .override_isolation_scope(id.clone())
+            .override_isolation_scope(if pending.key.contains('~') { pending.key.clone() } else { id.clone() })
             .raise_on_wait(true);
         let args = Value::Object(pending.call.args.clone().unwrap_or_default());
         let output = self.ctx.run_node(&**agent, NodeInput::json(args), options).await?;
@@ -74,7 +74,7 @@ impl AgentRun<'_> {
 }
 
 /// Makes the id of a run of the id of a call: digits alone and what divides paths cannot be in it.
-pub(crate) fn run_id(call: &str) -> String {
+pub(super) fn run_id(call: &str) -> String {
     let is_plain = |letter: char| !matches!(letter, '/' | '@') && !letter.is_whitespace();
     if !call.is_empty() && call.chars().all(is_plain) && !call.chars().all(|letter| letter.is_ascii_digit()) {
         return call.to_owned();

@@ -24,8 +24,7 @@ use tracing::Instrument as _;
 
 use crate::llm_agent::Inner;
 pub(crate) use around::Around;
-pub(crate) use delegate::run_id;
-pub(crate) use recorded::{Next, Recorded};
+pub(crate) use recorded::{CallNumbers, Next, Recorded};
 
 /// One run of an agent.
 pub(crate) struct AgentRun<'a> {
@@ -40,6 +39,7 @@ pub(crate) struct AgentRun<'a> {
     began_at: usize,
     /// What the agent has said so far.
     said: String,
+    numbers: CallNumbers,
 }
 
 /// What a step leads to.
@@ -57,7 +57,16 @@ impl<'a> AgentRun<'a> {
     pub(crate) fn new(agent: &'a Inner, ctx: &'a Context, input: NodeInput) -> Self {
         let is_root = ctx.engine().parent().is_none_or(|parent| parent.node_path().is_root());
         let mode = agent.agent.mode_below(is_root);
-        Self { agent, ctx, mode, input, input_event: None, began_at: 0, said: String::new() }
+        Self {
+            agent,
+            ctx,
+            mode,
+            input,
+            input_event: None,
+            began_at: 0,
+            said: String::new(),
+            numbers: CallNumbers::default(),
+        }
     }
 
     /// Runs the agent, or continues it behind its last recorded event.
@@ -79,9 +88,7 @@ impl<'a> AgentRun<'a> {
         let recorded = self.recorded();
         self.began_at = recorded.began_at;
         self.said = recorded.said;
-        for (name, runs) in recorded.called {
-            self.ctx.engine().skip_children(&name, runs);
-        }
+        self.numbers = recorded.numbers;
         self.prepare_input()?;
         let around = self.around();
         if recorded.next == Next::Start
@@ -90,11 +97,20 @@ impl<'a> AgentRun<'a> {
             self.say(content).await?;
             return around.finish(StepEnd::Done).await;
         }
-        // What has ended before has also called its callbacks.
-        let runs = !matches!(recorded.next, Next::Ended | Next::Transfer(_));
-        let end = self.steps(recorded.next).await?;
-        if runs
+        let is_resumable = self.ctx.invocation().is_resumable();
+        // Only the mark of a resumable app shows whether an agent that has said its last has called its callbacks.
+        let had_ended = match recorded.next {
+            Next::Ended => recorded.is_marked || !is_resumable,
+            Next::Transfer(..) => true,
+            _ => false,
+        };
+        let mut end = self.steps(recorded.next).await?;
+        if end == StepEnd::Done && self.ctx.engine().waits() {
+            end = StepEnd::Waiting;
+        }
+        if !had_ended
             && end == StepEnd::Done
+            && !self.ctx.engine().transfers()
             && !self.ctx.invocation().is_aborted()
             && let Some(content) = around.after().await?
         {
@@ -118,13 +134,20 @@ impl<'a> AgentRun<'a> {
     async fn steps(&mut self, next: Next) -> Result<StepEnd, NodeError> {
         let mut end = match next {
             Next::Start | Next::AskModel => StepEnd::Continue,
-            Next::Execute(calls) => self.execute(calls).await?,
+            Next::Execute(calls, open) => match self.execute(calls).await? {
+                StepEnd::Continue if !open.is_empty() => {
+                    self.ctx.engine().add_interrupts(&open);
+                    StepEnd::Waiting
+                }
+                end => end,
+            },
             Next::Wait(open) => {
                 self.ctx.engine().add_interrupts(&open);
                 StepEnd::Waiting
             }
-            Next::Transfer(target) => {
-                self.ctx.engine().transfer_to(target.into());
+            Next::Say(answer) => self.say_answer(&answer).await?,
+            Next::Transfer(target, place) => {
+                self.ctx.engine().transfer_to(target.into(), place + 1);
                 StepEnd::Done
             }
             Next::Ended => StepEnd::Done,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::StreamExt as _;
 use pleach_context::engine::Engine as _;
 use pleach_context::{AgentMode, NodeError, StreamingMode};
-use pleach_core::{Content, Event, EventId, Map};
+use pleach_core::{Content, Event, EventId, FunctionCall};
 use pleach_model::{LlmRequest, LlmResponse, Model, ModelCall, ModelError};
 use serde_json::Value;
 
@@ -31,10 +31,13 @@ impl AgentRun<'_> {
     /// Asks the model once, and executes what it calls.
     pub(super) async fn step(&mut self) -> Result<StepEnd, NodeError> {
         let model = self.model()?;
+        let busy = self.ctx.engine().busy();
         let (request, tools) = self.request(&*model).await?;
         let streaming = self.ctx.invocation().run_config().streaming_mode == StreamingMode::Sse;
         let mut call = Call { request, tools, streaming, event_id: self.new_event_id(), call_ids: Vec::new() };
-        if let Some(response) = self.before_model(&mut call.request).await? {
+        let instead = self.before_model(&mut call.request).await?;
+        drop(busy);
+        if let Some(response) = instead {
             return Ok(self.take_response(&mut call, response).await?.unwrap_or(StepEnd::Done));
         }
         self.label(&mut call.request);
@@ -50,12 +53,15 @@ impl AgentRun<'_> {
         let mut responses = model.generate(asked);
         // Without any event the agent is done, as after a fragment that no whole answer follows.
         let mut end = StepEnd::Done;
-        while let Some(response) = responses.next().await {
+        loop {
+            let busy = self.ctx.engine().busy();
+            let Some(response) = responses.next().await else { break };
             let response = match response {
                 Ok(response) => response,
                 Err(error) => self.on_model_error(&request, failure(error)).await?,
             };
             let response = self.after_model(response).await?;
+            drop(busy);
             if let Some(led) = self.take_response(call, response).await? {
                 end = led;
             }
@@ -106,13 +112,17 @@ impl AgentRun<'_> {
             call.identify(content, is_partial, &*self.ctx.invocation().engine().services().ids);
         }
         let is_error = response.error_code.is_some();
-        let calls: Vec<PendingCall> = response.function_calls().map(PendingCall::of).collect();
+        let calls: Vec<PendingCall> = match is_partial {
+            true => Vec::new(),
+            false => response.function_calls().map(|call| self.numbers.number(call)).collect(),
+        };
         let mut event = Event::new();
         response.apply_to(&mut event);
         event.set_id(call.event_id.clone());
-        if !calls.is_empty() {
-            let long_running = calls.iter().filter(|pending| call.is_long_running(pending));
-            event.set_long_running_tool_ids(Some(long_running.filter_map(|pending| pending.call.id.clone()).collect()));
+        if event.function_calls().next().is_some() {
+            let long_running = event.function_calls().filter(|made| call.is_long_running(made));
+            let ids = long_running.filter_map(|made| made.id.clone()).collect();
+            event.set_long_running_tool_ids(Some(ids));
         }
         if is_partial {
             self.ctx.emit(event).await?;
@@ -171,17 +181,9 @@ impl Call {
         }
     }
 
-    fn is_long_running(&self, pending: &PendingCall) -> bool {
-        let tool = pending.call.name.as_deref().and_then(|name| self.tools.get(name));
+    fn is_long_running(&self, made: &FunctionCall) -> bool {
+        let tool = made.name.as_deref().and_then(|name| self.tools.get(name));
         tool.is_some_and(|tool| tool.is_long_running())
-    }
-}
-
-impl PendingCall {
-    fn of(call: &pleach_core::FunctionCall) -> Self {
-        let mut call = call.clone();
-        call.args.get_or_insert_with(Map::new);
-        Self { call, confirmation: None, credential: None }
     }
 }
 

@@ -3,11 +3,16 @@
 
 use std::sync::Arc;
 
+use foldhash::HashMap;
+
 use pleach_context::Context;
 use pleach_context::engine::Engine as _;
 use pleach_core::{Event, FunctionCall, InvocationId, NodePath, REQUEST_CONFIRMATION, REQUEST_CREDENTIAL};
 use pleach_schema::unwrap_response;
 use serde_json::Value;
+
+use super::delegate::run_id;
+use crate::guidance::TRANSFER_TO_AGENT;
 
 /// A call that is to be executed.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,6 +22,31 @@ pub(crate) struct PendingCall {
     pub(crate) confirmation: Option<Value>,
     /// The id under which it has asked for a credential that has come.
     pub(crate) credential: Option<String>,
+    /// How many calls of the function the run has made, this one included.
+    pub(crate) ordinal: u32,
+    /// A name for what the call runs: its id, made unique in the run and safe for paths.
+    pub(crate) key: String,
+}
+
+/// Numbers the calls of a run, so that what they run is found again on a resume.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CallNumbers {
+    by_name: HashMap<String, u32>,
+    by_id: HashMap<String, u32>,
+}
+
+impl CallNumbers {
+    /// Numbers the next call.
+    pub(crate) fn number(&mut self, call: &FunctionCall) -> PendingCall {
+        let (id, name) = (call.id.clone().unwrap_or_default(), call.name.clone().unwrap_or_default());
+        let ordinal = self.by_name.entry(name).or_default();
+        *ordinal += 1;
+        let repeated = self.by_id.entry(id.clone()).or_default();
+        *repeated += 1;
+        // Providers repeat ids, some of them numbers.
+        let key = if *repeated == 1 { run_id(&id) } else { format!("{}~{repeated}", run_id(&id)) };
+        PendingCall { call: call.clone(), confirmation: None, credential: None, ordinal: *ordinal, key }
+    }
 }
 
 /// What a run does next.
@@ -26,12 +56,14 @@ pub(crate) enum Next {
     Start,
     /// It asks its model.
     AskModel,
-    /// It executes calls that have no response yet.
-    Execute(Vec<PendingCall>),
+    /// It executes calls that have no response yet, and then waits for these answers.
+    Execute(Vec<PendingCall>, Vec<String>),
     /// It waits for answers to these questions.
     Wait(Vec<String>),
-    /// It has transferred to this agent.
-    Transfer(String),
+    /// It says the answer that it has given by a call.
+    Say(Value),
+    /// It has transferred to this agent, with the event at this place of the session.
+    Transfer(String, usize),
     /// It is done.
     Ended,
 }
@@ -46,18 +78,21 @@ pub(crate) struct Recorded {
     pub(crate) began_at: usize,
     /// An event records that the agent is done.
     pub(crate) is_marked: bool,
-    /// How many calls of each function have a response.
-    pub(crate) called: Vec<(String, u32)>,
+    /// The numbers of the calls that it has made.
+    pub(crate) numbers: CallNumbers,
 }
 
-/// A call of the last batch.
+/// A call of the last batch, or a long-running one of an earlier batch.
 #[derive(Debug)]
 struct Call<'e> {
-    call: &'e FunctionCall,
+    pending: PendingCall,
     id: &'e str,
     is_long_running: bool,
+    is_earlier: bool,
     has_response: bool,
     has_result: bool,
+    /// Its response asks for a confirmation or a credential.
+    asks: bool,
 }
 
 /// A request for a confirmation or a credential.
@@ -73,18 +108,18 @@ struct Question<'e> {
 /// Reads the events one by one.
 #[derive(Debug, Default)]
 struct Reader<'e> {
+    numbers: CallNumbers,
     calls: Vec<Call<'e>>,
     questions: Vec<Question<'e>>,
     said: String,
     began: bool,
     is_marked: bool,
-    called: Vec<(String, u32)>,
-    transfer: Option<&'e str>,
+    transfer: Option<(&'e str, usize)>,
     last: Last,
 }
 
 /// What the last event that counts was.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 enum Last {
     #[default]
     Nothing,
@@ -92,8 +127,19 @@ enum Last {
     Responses {
         is_final: bool,
     },
+    /// An answer by a call, which is still to be said.
+    Given(Value),
     Answer,
     Message,
+}
+
+/// Which of the session's events are looked at.
+#[derive(Clone, Copy)]
+struct Range {
+    /// The first that may be of the invocation.
+    first: usize,
+    /// The first that may be of the run.
+    since: usize,
 }
 
 impl Recorded {
@@ -106,15 +152,16 @@ impl Recorded {
             // A fresh invocation has only its own events behind the last one of another.
             let is_other = |event: &Arc<Event>| event.invocation_id() != ic.invocation_id();
             let first = || events.iter().rposition(is_other).map_or(0, |last| last + 1);
-            let from = if is_resumed { since } else { since.max(first()) };
-            Self::read(events, from, ic.invocation_id(), path, agent, scope.as_deref())
+            let first = if is_resumed { 0 } else { first() };
+            let range = Range { first, since };
+            Self::read(events, range, ic.invocation_id(), path, agent, scope.as_deref())
         })
     }
 
     /// Reads the events of the run at `path`, and the answers to its questions.
     fn read(
         events: &[Arc<Event>],
-        since: usize,
+        Range { first, since }: Range,
         invocation: &InvocationId,
         path: &NodePath,
         agent: &str,
@@ -122,14 +169,19 @@ impl Recorded {
     ) -> Self {
         let mut reader = Reader::default();
         let mut began_at = events.len();
-        let of_invocation = events.iter().enumerate().skip(since);
+        let of_invocation = events.iter().enumerate().skip(first);
         for (place, event) in of_invocation.filter(|(_, event)| event.invocation_id() == invocation) {
             let is_own = event.path() == path && event.author() == agent && !event.is_partial();
-            if is_own {
-                if !reader.began {
-                    began_at = place;
+            if is_own && place < since {
+                reader.number_calls(event);
+            } else if is_own {
+                began_at = began_at.min(place);
+                reader.take_own(event, place);
+                if reader.transfer.is_some() {
+                    // What the agent does after it is another run of it.
+                    break;
                 }
-                reader.take_own(event);
+            } else if place < since {
             } else if event.author() == "user" && (event.path().is_root() || event.path() == path) {
                 reader.take_answers(event);
                 if scope.is_some() && event.isolation_scope() == scope && event.function_responses().next().is_none() {
@@ -138,29 +190,38 @@ impl Recorded {
             }
         }
         let (next, said) = (reader.next(), reader.said);
-        Self { next, said, began_at, is_marked: reader.is_marked, called: reader.called }
+        Self { next, said, began_at, is_marked: reader.is_marked, numbers: reader.numbers }
     }
 }
 
 impl<'e> Reader<'e> {
-    fn take_own(&mut self, event: &'e Event) {
-        self.began = true;
+    /// Numbers the calls of an event of an earlier run of the agent at the same path.
+    fn number_calls(&mut self, event: &'e Event) {
+        for call in event.function_calls().filter(|call| question("", call).is_none()) {
+            self.numbers.number(call);
+        }
+    }
+
+    fn take_own(&mut self, event: &'e Event, place: usize) {
         let is_failure = event.error_code().is_some() && event.content().is_none();
         if is_failure && !is_reported(event) {
             // The attempt ended; the next one continues where it stopped.
             return;
         }
+        self.began = true;
         if event.actions().end_of_agent() == Some(true) {
             self.is_marked = true;
             return;
         }
-        self.said.push_str(&event.text());
         let mut calls = event.function_calls().peekable();
         let mut responses = event.function_responses().peekable();
+        if responses.peek().is_some() {
+            self.take_responses(event, responses, place);
+            return;
+        }
+        self.said.push_str(&event.text());
         if calls.peek().is_some() {
             self.take_calls(event, calls);
-        } else if responses.peek().is_some() {
-            self.take_responses(event, responses);
         } else if event.content().is_some() || is_failure {
             self.last = Last::Message;
         }
@@ -176,31 +237,48 @@ impl<'e> Reader<'e> {
                 continue;
             }
             if !std::mem::replace(&mut is_batch, true) {
-                self.calls.clear();
+                // The result of a job may come much later.
+                self.calls.retain(|call| call.is_long_running && !call.has_result);
+                self.calls.iter_mut().for_each(|call| call.is_earlier = true);
                 self.questions.clear();
             }
-            let is_long_running = long_running.is_some_and(|ids| ids.contains(id));
-            self.calls.push(Call { call, id, is_long_running, has_response: false, has_result: false });
+            self.calls.push(Call {
+                pending: self.numbers.number(call),
+                id,
+                is_long_running: long_running.is_some_and(|ids| ids.contains(id)),
+                is_earlier: false,
+                has_response: false,
+                has_result: false,
+                asks: false,
+            });
         }
         if is_batch {
             self.last = Last::Calls;
         }
     }
 
-    fn take_responses(&mut self, event: &'e Event, responses: impl Iterator<Item = &'e pleach_core::FunctionResponse>) {
+    fn take_responses(
+        &mut self,
+        event: &'e Event,
+        responses: impl Iterator<Item = &'e pleach_core::FunctionResponse>,
+        place: usize,
+    ) {
+        let actions = event.actions();
         for response in responses {
             let id = response.id.as_deref().unwrap_or_default();
-            self.calls.iter_mut().filter(|call| call.id == id).for_each(|call| call.has_response = true);
-            let name = response.name.as_deref().unwrap_or_default();
-            match self.called.iter_mut().find(|(known, _)| known == name) {
-                Some((_, calls)) => *calls += 1,
-                None => self.called.push((name.to_owned(), 1)),
+            let asks = actions.requested_tool_confirmations().contains_key(id);
+            if let Some(call) = self.calls.iter_mut().find(|call| call.id == id && (!call.has_response || call.asks)) {
+                (call.has_response, call.asks) = (true, asks);
             }
-            self.questions.retain(|question| question.call != id || question.answer.is_none());
+            if let Some(at) = self.questions.iter().position(|asked| asked.call == id && asked.answer.is_some()) {
+                self.questions.remove(at);
+            }
         }
-        let is_final = event.actions().skip_summarization() == Some(true);
-        self.transfer = event.actions().transfer_to_agent();
-        self.last = Last::Responses { is_final };
+        self.transfer = actions.transfer_to_agent().map(|target| (target, place));
+        self.last = match actions.set_model_response() {
+            Some(answer) => Last::Given(answer.clone()),
+            None => Last::Responses { is_final: actions.skip_summarization() == Some(true) },
+        };
     }
 
     /// Takes what a client has sent for a question or a long-running call.
@@ -230,54 +308,78 @@ impl<'e> Reader<'e> {
         if !self.began {
             return Next::Start;
         }
-        if let (Some(target), Last::Responses { .. }) = (self.transfer, self.last) {
-            return Next::Transfer(target.to_owned());
+        if let Some((target, place)) = self.transfer {
+            return Next::Transfer(target.to_owned(), place);
         }
         let open = self.open();
+        let calls = if self.last == Last::Message { Vec::new() } else { self.to_execute(open.is_empty()) };
+        if !calls.is_empty() {
+            return Next::Execute(calls, open);
+        }
         if !open.is_empty() {
             return Next::Wait(open);
         }
-        let answered = self.questions.iter().filter_map(|question| self.answered(question)).collect::<Vec<_>>();
-        if !answered.is_empty() {
-            return Next::Execute(answered);
-        }
-        let unanswered = self.unanswered();
-        if !unanswered.is_empty() && self.last != Last::Message {
-            return Next::Execute(unanswered);
-        }
-        match self.last {
+        match &self.last {
+            Last::Given(answer) => Next::Say(answer.clone()),
             Last::Nothing | Last::Calls | Last::Answer | Last::Responses { is_final: false } => Next::AskModel,
             Last::Responses { is_final: true } | Last::Message => Next::Ended,
         }
     }
 
-    /// The questions without an answer, and the long-running calls without a result.
+    /// The questions without an answer, and the long-running calls without a result that the agent waits for.
     fn open(&self) -> Vec<String> {
         let asks = self.questions.iter().filter(|question| question.answer.is_none()).map(|question| question.id);
         let waits = |call: &&Call<'_>| match self.last {
             // The model is asked with the responses that there are.
-            Last::Responses { .. } => !call.has_response,
-            Last::Answer => true,
-            // A call that was cut off before anything was stored behind it runs first.
-            Last::Calls | Last::Message | Last::Nothing => !self.questions.is_empty(),
+            Last::Responses { .. } | Last::Given(_) => !call.has_response && !call.is_earlier,
+            // Only what came first decides when the model is asked again.
+            Last::Answer => !call.is_earlier,
+            Last::Message => true,
+            Last::Calls | Last::Nothing => !self.is_cut(),
         };
         let runs = self.calls.iter().filter(|call| call.is_long_running && !call.has_result).filter(waits);
         asks.chain(runs.map(|call| call.id)).map(str::to_owned).collect()
     }
 
-    fn answered(&self, question: &Question<'_>) -> Option<PendingCall> {
-        let call = self.calls.iter().find(|call| call.id == question.call)?;
-        let answer = question.answer.clone()?;
-        Some(PendingCall {
-            call: call.call.clone(),
-            confirmation: (!question.is_credential).then_some(answer),
-            credential: question.is_credential.then(|| question.id.to_owned()),
-        })
+    /// Returns whether the batch was cut off before its responses: they are stored together. Of long-running calls alone this
+    /// is not known, because one that has only started leaves nothing.
+    fn is_cut(&self) -> bool {
+        self.last == Last::Calls && self.calls.iter().any(|call| !call.is_long_running && !call.has_response)
     }
 
-    fn unanswered(&self) -> Vec<PendingCall> {
-        let calls = self.calls.iter().filter(|call| !call.has_response);
-        calls.map(|call| PendingCall { call: call.call.clone(), confirmation: None, credential: None }).collect()
+    /// The calls that have no response, and, when nothing is open, those whose questions are answered, in order.
+    fn to_execute(&self, is_closed: bool) -> Vec<PendingCall> {
+        let mut answers: Vec<&Question<'_>> = self.questions.iter().filter(|asked| asked.answer.is_some()).collect();
+        let is_asked = |call: &Call<'_>| self.questions.iter().any(|asked| asked.call == call.id);
+        let mut calls = Vec::new();
+        for call in self.calls.iter().filter(|call| !call.is_earlier) {
+            let answer = answers.iter().position(|asked| asked.call == call.id).map(|at| answers.remove(at));
+            match answer {
+                Some(answer) if is_closed => calls.push(call.answered(answer)),
+                Some(_) => {}
+                // The question that belongs to the response was cut off.
+                None if call.asks && !is_asked(call) => calls.push(call.pending.clone()),
+                None if call.has_response || is_asked(call) => {}
+                None if !call.is_long_running || self.is_cut() => {
+                    // A transfer comes after the answers.
+                    if is_closed || call.pending.call.name.as_deref() != Some(TRANSFER_TO_AGENT) {
+                        calls.push(call.pending.clone());
+                    }
+                }
+                None => {}
+            }
+        }
+        calls
+    }
+}
+
+impl Call<'_> {
+    fn answered(&self, question: &Question<'_>) -> PendingCall {
+        PendingCall {
+            confirmation: question.answer.clone().filter(|_| !question.is_credential),
+            credential: question.is_credential.then(|| question.id.to_owned()),
+            ..self.pending.clone()
+        }
     }
 }
 

@@ -16,7 +16,7 @@ impl ShellRun<'_> {
     pub(super) async fn child(
         &self,
         child: &Arc<dyn Node>,
-        since: usize,
+        mut since: usize,
         branch: Option<Branch>,
     ) -> Result<StepEnd, NodeError> {
         let mut agents = vec![child];
@@ -31,7 +31,8 @@ impl ShellRun<'_> {
             if lane.engine().waits() {
                 return Ok(StepEnd::Waiting);
             }
-            let Some(target) = lane.engine().take_transfer() else { return Ok(StepEnd::Done) };
+            let Some((target, recorded_at)) = lane.engine().take_transfer() else { return Ok(StepEnd::Done) };
+            since = recorded_at.unwrap_or_else(|| self.now());
             let specs: Vec<_> = agents.iter().filter_map(|agent| agent.agent()).collect();
             let step = transfer_step(&specs, &target)?;
             if step != TransferStep::Down {

@@ -105,8 +105,12 @@ impl<'a> ShellRun<'a> {
         if self.has_ended() {
             return Ok(StepEnd::Done);
         }
+        let before = self.now();
         let end = conduct.conduct(self).await?;
-        if end == StepEnd::Done
+        // What has ended before has also called its callbacks; only the mark of a resumable app shows that it has not.
+        let had_ended = has_begun && self.now() == before && !self.ctx.invocation().is_resumable();
+        if !had_ended
+            && end == StepEnd::Done
             && !self.ctx.invocation().is_aborted()
             && let Some(content) = around.after().await?
         {

@@ -54,10 +54,12 @@ impl ShellRun<'_> {
         })
     }
 
-    /// Returns whether an event records that the agent is done.
+    /// Returns whether an event records that the agent is done: its mark, or a callback's answer before any sub-agent.
     pub(super) fn has_ended(&self) -> bool {
         self.read(|own| {
-            own.into_iter().any(|(_, event)| self.is_mine(event) && event.actions().end_of_agent() == Some(true))
+            let is_answer = |event: &Event| self.is_mine(event) && event.content().is_some();
+            let is_mark = |event: &Event| self.is_mine(event) && event.actions().end_of_agent() == Some(true);
+            own.first().is_some_and(|(_, event)| is_answer(event)) || own.iter().any(|(_, event)| is_mark(event))
         })
     }
 
@@ -69,12 +71,17 @@ impl ShellRun<'_> {
     pub(super) fn position(&self) -> Position {
         self.read(|own| {
             let mut at = Position::default();
-            let mut ended = false;
+            let (mut last, mut ended) = (0, false);
             for (place, event) in own {
                 let Some(child) = child_of(&self.shell.agent, event.author()) else { continue };
-                let is_same = at.since.is_some() && at.child == child && !ended;
-                if !is_same {
-                    let is_next_round = at.since.is_some() && child <= at.child;
+                if event.content().is_none() {
+                    // Checkpoints and marks are not a turn of an agent.
+                    continue;
+                }
+                let order = order_of(&self.shell.agent, event.author()).unwrap_or_default();
+                // The agents within a sub-agent take their turns in order, too.
+                let is_next_round = at.since.is_some() && (order < last || (order == last && ended));
+                if at.since.is_none() || is_next_round || child != at.child {
                     at = Position {
                         round: at.round + u32::from(is_next_round),
                         child,
@@ -83,7 +90,7 @@ impl ShellRun<'_> {
                     };
                 }
                 at.escalated |= event.actions().escalate() == Some(true);
-                ended = ends_child(event);
+                (last, ended) = (order, ends_child(event));
             }
             at
         })
@@ -93,7 +100,8 @@ impl ShellRun<'_> {
 /// Returns whether an event ends the run of a sub-agent, so that a further one begins another run.
 fn ends_child(event: &Event) -> bool {
     let waits = event.long_running_tool_ids().is_some_and(|ids| !ids.is_empty());
-    !waits && (event.is_final_response() || event.actions().end_of_agent() == Some(true))
+    let says = event.content().is_some() && event.is_final_response();
+    !waits && (says || event.actions().end_of_agent() == Some(true))
 }
 
 fn is_within(event: &Event, branch: Option<&pleach_core::Branch>) -> bool {
@@ -110,4 +118,16 @@ fn child_of(agent: &AgentSpec, author: &str) -> Option<usize> {
 
 fn contains(agent: &AgentSpec, name: &str) -> bool {
     agent.name == name || agent.sub_agents.iter().filter_map(|sub| sub.agent()).any(|sub| contains(sub, name))
+}
+
+/// Returns the place of the agent of this name among all agents below, in the order in which they run.
+fn order_of(agent: &AgentSpec, name: &str) -> Option<usize> {
+    fn find(agent: &AgentSpec, name: &str, next: &mut usize) -> Option<usize> {
+        agent.sub_agents.iter().filter_map(|sub| sub.agent()).find_map(|sub| {
+            let own = *next;
+            *next += 1;
+            if sub.name == name { Some(own) } else { find(sub, name, next) }
+        })
+    }
+    find(agent, name, &mut 0)
 }

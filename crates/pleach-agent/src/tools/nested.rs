@@ -38,10 +38,14 @@ impl Nested {
         let end = loop {
             let next = poll_fn(|cx| match root.as_mut().poll(cx) {
                 Poll::Ready(end) => Poll::Ready(Next::End(end)),
-                Poll::Pending => match ic.engine().queue().take() {
-                    Some((ticket, event)) => Poll::Ready(Next::Event(ticket, event)),
-                    None => Poll::Pending,
-                },
+                Poll::Pending => {
+                    // Tasks of their own send events, too.
+                    ic.engine().queue().wake_on_event(cx.waker());
+                    match ic.engine().queue().take() {
+                        Some((ticket, event)) => Poll::Ready(Next::Event(ticket, event)),
+                        None => Poll::Pending,
+                    }
+                }
             });
             match next.await {
                 Next::End(end) => break end,

@@ -4,12 +4,12 @@
 use std::fmt;
 use std::sync::Arc;
 
+use pleach_context::engine::Engine as _;
 use pleach_context::{Need, Node, NodeError, NodeInput, RunOptions, Tool, ToolContext};
 use pleach_core::{BoxFuture, FunctionDeclaration, Map};
 use serde_json::{Value, json};
 
 use crate::OutputWrapper;
-use crate::run::run_id;
 
 /// A node as a tool: a function, a workflow, an agent. ADK: `NodeTool`
 ///
@@ -59,7 +59,7 @@ impl NodeTool {
                 json!({"error": format!("Invoking `{}()` failed: the argument `request` is missing.", self.name())}),
             );
         };
-        let id = run_id(&ctx.function_call_id().unwrap_or_default());
+        let id = ctx.engine().call_key();
         let options = RunOptions::default().run_id(id).use_sub_branch(true);
         Ok(ctx.run_node(&*self.node, NodeInput::json(input), options).await?.to_value())
     }

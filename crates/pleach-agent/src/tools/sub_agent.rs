@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use pleach_context::engine::Engine as _;
 use pleach_context::{AgentMode, Node, NodeError, NodeInput, RunOptions, Tool, ToolContext};
 use pleach_core::{BoxFuture, Branch, FunctionDeclaration, Map};
 use serde_json::{Value, json};
@@ -41,6 +42,8 @@ impl SubAgentTool {
         let id = ctx.function_call_id().unwrap_or_default();
         let branch = Branch::child(ctx.branch().as_ref(), &spec.name, &id);
         let options = RunOptions::default().override_branch(branch.as_str());
+        // The same call is the same run on a resume.
+        ctx.engine().set_next_child(&spec.name, ctx.engine().call_ordinal());
         match ctx.run_node(&*self.agent, NodeInput::json(input), options).await {
             Ok(output) => Ok(output.to_value()),
             Err(error) => Ok(format!("Error running sub-agent: {error}").into()),

@@ -9,7 +9,7 @@ use crate::{NodeError, ReadonlyContext};
 
 type Provider = dyn Fn(ReadonlyContext) -> BoxFuture<'static, Result<String, NodeError>> + Send + Sync;
 
-/// What tells a model how to behave. ADK: `Union[str, InstructionProvider]`
+/// What a model is asked to do and how to behave. ADK: `Union[str, InstructionProvider]`
 // L10
 #[derive(Clone)]
 pub enum Instruction {

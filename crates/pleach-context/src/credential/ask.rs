@@ -41,12 +41,18 @@ pub fn credential_question(ctx: &Context, config: &AuthConfig, id: &str) -> Resu
 ///
 /// A key of digits is a string as the client typed it: read as JSON, an API key would lose its text.
 pub fn sent_credential(ctx: &Context, id: &str) -> Option<SentCredential> {
-    let stored = ctx.resume_inputs().get(id).filter(|answer| !answer.is_null())?;
     let ic = ctx.invocation();
     let sent = &ic.engine().services().sent_credentials;
     if let Some(sent) = sent.get(ic.session_key(), ic.invocation_id(), id) {
         return Some(SentCredential::Answer(digits(&sent).unwrap_or_else(|| unwrap_response(&sent))));
     }
+    let stored = ctx.resume_inputs().get(id).filter(|answer| !answer.is_null()).cloned();
+    // A run without a path has no questions of its own.
+    let stored = stored.or_else(|| {
+        let response =
+            ic.engine().with_events(|events| events.iter().rev().find_map(|event| response_to(event, id)))?;
+        Some(unwrap_response(&response)).filter(|answer| !answer.is_null())
+    })?;
     if stored == REDACTED {
         return Some(SentCredential::Gone);
     }
@@ -54,7 +60,7 @@ pub fn sent_credential(ctx: &Context, id: &str) -> Option<SentCredential> {
     let events = ctx.invocation().events();
     let response = || events.iter().rev().find_map(|event| response_to(event, id));
     let text = if stored.is_number() { response().and_then(|response| digits(&response)) } else { None };
-    Some(SentCredential::Answer(text.unwrap_or_else(|| stored.clone())))
+    Some(SentCredential::Answer(text.unwrap_or(stored)))
 }
 
 /// Returns the string of an answer that reads as a number in JSON.

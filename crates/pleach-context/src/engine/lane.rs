@@ -121,15 +121,26 @@ impl RunHandle<'_> {
         self.0.cell().lane.waits = true;
     }
 
-    /// Takes the agent that the last event of this call transfers to.
+    /// Returns whether an event of this call transfers to another agent.
     #[must_use]
-    pub fn take_transfer(self) -> Option<SmolStr> {
-        self.0.cell().lane.transfer_to_agent.take()
+    pub fn transfers(self) -> bool {
+        self.0.cell().lane.transfer_to_agent.is_some()
     }
 
-    /// Notes that a recorded event of this call transfers to an agent.
-    pub fn transfer_to(self, agent: SmolStr) {
-        self.0.cell().lane.transfer_to_agent = Some(agent);
+    /// Takes the agent that an event of this call transfers to, and from which event of the session on that agent runs, if the
+    /// transfer is a recorded one.
+    #[must_use]
+    pub fn take_transfer(self) -> Option<(SmolStr, Option<usize>)> {
+        let mut cell = self.0.cell();
+        let target = cell.lane.transfer_to_agent.take()?;
+        Some((target, cell.lane.transferred_at.take()))
+    }
+
+    /// Notes that the event before the session's event `since` transfers to an agent.
+    pub fn transfer_to(self, agent: SmolStr, since: usize) {
+        let mut cell = self.0.cell();
+        cell.lane.transfer_to_agent = Some(agent);
+        cell.lane.transferred_at = Some(since);
     }
 
     /// Lets a failure of this run leave no event.

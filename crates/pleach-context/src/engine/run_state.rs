@@ -71,6 +71,8 @@ pub(crate) struct Lane {
     pub(crate) event_path: Option<NodePath>,
     /// The agent that its last event transfers to.
     pub(crate) transfer_to_agent: Option<SmolStr>,
+    /// From which event of the session on the agent that it transfers to runs, if that is known.
+    pub(crate) transferred_at: Option<usize>,
     /// One of its events asks the loop around it to end.
     pub(crate) escalated: bool,
     /// It waits for an answer.
@@ -215,6 +217,10 @@ pub(crate) struct Parking {
 pub(crate) struct ToolPart {
     pub(crate) function_call_id: Option<String>,
     pub(crate) confirmation: Option<ToolConfirmation>,
+    /// How many calls of the tool its agent has made, this one included.
+    pub(crate) ordinal: u32,
+    /// A name for what the call runs, unique among the calls of its agent's run.
+    pub(crate) key: String,
     /// The tool's caller takes the tool's requests, and no event carries them.
     pub(crate) keeps_requests: bool,
 }

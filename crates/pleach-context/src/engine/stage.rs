@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use pleach_core::{Branch, Event, OutputFor};
 use serde_json::Value;
-use smol_str::SmolStr;
 
 use super::deltas::{has_changes, take_deltas};
 use super::{Engine as _, Output, OutputSource, RunHandle, RunState, asked_in_background, output_twice};
@@ -98,7 +97,9 @@ impl RunHandle<'_> {
         if !event.is_partial() {
             take_deltas(self.0, &mut cell, &mut event);
             cell.lane.escalated |= event.actions().escalate() == Some(true);
-            cell.lane.transfer_to_agent = event.actions().transfer_to_agent().map(SmolStr::new);
+            if let Some(target) = event.actions().transfer_to_agent() {
+                cell.lane.transfer_to_agent = Some(target.into());
+            }
         }
         if event.node_info().message_as_output() == Some(true) {
             cell.delegated = true;
@@ -187,7 +188,7 @@ impl Context {
             output_source = OutputSource::Content;
             cell.output = Output::Sending;
         }
-        if let Some(ids) = event.long_running_tool_ids() {
+        if let Some(ids) = event.long_running_tool_ids().filter(|_| !event.is_partial()) {
             for id in ids {
                 cell.lane.waits = true;
                 cell.interrupts.add(id);

@@ -25,6 +25,25 @@ impl RunHandle<'_> {
         self.0.cell().lane.tool.get_or_insert_default().confirmation = Some(confirmation);
     }
 
+    /// Numbers the call among those of its agent: how many of the tool it has made, and a name for what the call runs.
+    pub fn set_call_number(self, ordinal: u32, key: &str) {
+        let mut cell = self.0.cell();
+        let tool = cell.lane.tool.get_or_insert_default();
+        (tool.ordinal, tool.key) = (ordinal, key.to_owned());
+    }
+
+    /// Returns how many calls of the tool its agent has made, this one included.
+    #[must_use]
+    pub fn call_ordinal(self) -> u32 {
+        self.0.cell().lane.tool.as_ref().map_or(0, |tool| tool.ordinal)
+    }
+
+    /// Returns the name for what this call runs, unique among the calls of its agent's run.
+    #[must_use]
+    pub fn call_key(self) -> String {
+        self.0.cell().lane.tool.as_ref().map(|tool| tool.key.clone()).unwrap_or_default()
+    }
+
     /// Makes this the context of a tool call whose requests are kept for [`take_tool_requests`](Self::take_tool_requests)
     /// and ride on no event.
     pub fn begin_tool_call(self, id: impl Into<String>) {

@@ -201,10 +201,10 @@ impl<'a> RunHandle<'a> {
         self.0.node_path().child_in(&mut text, name, run)
     }
 
-    /// Counts children of this name that ran before a resume: later ones get the run ids behind theirs.
-    pub fn skip_children(self, name: &str, runs: u32) {
+    /// Gives the next child of this name the run id `run`.
+    pub fn set_next_child(self, name: &str, run: u32) {
         let mut cell = self.0.cell();
-        *cell.children.get_or_insert_default().entry(SmolStr::new(name)).or_insert(0) += runs;
+        cell.children.get_or_insert_default().insert(SmolStr::new(name), run.saturating_sub(1));
     }
 
     /// The ancestors whose output a child that is to give this run's output gives as well.

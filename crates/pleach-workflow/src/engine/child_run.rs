@@ -17,7 +17,7 @@ pub(super) async fn run_one(parent: &Context, node: &dyn Node, input: NodeInput,
     let spec = node.spec();
     let background = setup.background;
     // The caller may take the first of several children, so replayed children resolve in their original order (R1020).
-    let is_ordered = !background && !parent.node_path().is_root();
+    let is_ordered = !background && !setup.follows_transfer && !parent.node_path().is_root();
     let mut ended_at = None;
     let mut replays = spec.kind == NodeKind::Workflow;
     // The history must not be borrowed while the node runs: a retry adds to it.

@@ -34,6 +34,8 @@ pub(crate) struct RunSetup {
     pub(crate) position: Option<GraphPosition>,
     /// Whether the run is a background child.
     pub(crate) background: bool,
+    /// Whether the run follows a transfer: no body waits for it among others.
+    pub(crate) follows_transfer: bool,
     /// The name in the path, if it differs from the node's own.
     pub(crate) name: Option<SmolStr>,
 }

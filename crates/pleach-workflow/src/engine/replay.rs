@@ -23,6 +23,8 @@ pub(crate) enum Decision {
 pub(crate) struct ReplayRules {
     /// Whether the node is a workflow, which decides about each of its nodes itself.
     pub(crate) is_workflow: bool,
+    /// Whether the node is an agent, which decides from its own events what it waits for.
+    pub(crate) is_agent: bool,
     /// See [`NodeSpec::rerun_on_resume`].
     pub(crate) rerun_on_resume: bool,
     /// See [`NodeSpec::wait_for_output`].
@@ -34,7 +36,8 @@ pub(crate) struct ReplayRules {
 impl ReplayRules {
     pub(crate) fn of(spec: &NodeSpec) -> Self {
         let NodeSpec { kind, rerun_on_resume, wait_for_output, always_gives, .. } = *spec;
-        Self { is_workflow: kind == NodeKind::Workflow, rerun_on_resume, wait_for_output, always_gives }
+        let is_agent = kind == NodeKind::Agent;
+        Self { is_workflow: kind == NodeKind::Workflow, is_agent, rerun_on_resume, wait_for_output, always_gives }
     }
 
     /// Returns what history implies for a recorded run of the self.
@@ -50,7 +53,7 @@ impl ReplayRules {
             return ReplayState::ToRun;
         }
         if record.is_open() {
-            return if self.rerun_on_resume && !record.answers().is_empty() {
+            return if self.is_agent || (self.rerun_on_resume && !record.answers().is_empty()) {
                 ReplayState::ToRun
             } else {
                 ReplayState::Open

@@ -47,6 +47,7 @@ impl<'a> Transfers<'a> {
         for name in entry {
             let Some(sub) = this.last().node.agent().and_then(|spec| spec.sub_agent(name)) else { break };
             let above = this.last().context();
+            this.last().own = Some(above.clone());
             this.agents.push(Place { node: &**sub, above, own: None });
         }
         this
@@ -58,7 +59,7 @@ impl<'a> Transfers<'a> {
 
     /// Runs the last agent at its next path, and those that it transfers to.
     pub(super) async fn enter(mut self, input: NodeInput) -> RunResult {
-        let setup = self.last().next_setup();
+        let setup = RunSetup { follows_transfer: true, ..self.last().next_setup() };
         self.run(input, setup).await
     }
 
@@ -83,7 +84,7 @@ impl<'a> Transfers<'a> {
             if step != TransferStep::Up {
                 self.push(target);
             }
-            setup = self.last().next_setup();
+            setup = RunSetup { follows_transfer: true, ..self.last().next_setup() };
         }
     }
 
