@@ -119,3 +119,13 @@ struct Readme;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/models.md")]
 struct Models;
+
+/// Compiles and runs the programs of the page on agents.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/agents.md")]
+struct Agents;
+
+/// Compiles and runs the programs of the page on tools.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/tools.md")]
+struct Tools;

@@ -345,3 +345,116 @@ async fn l84_a_callback_before_the_model_changes_the_request() {
     let instruction = model.requests().remove(0).config.system_instruction.unwrap();
     assert!(instruction.ends_with("Be brief."), "{instruction}");
 }
+
+/// L108: of two calls that write one key, the last of the batch wins, whichever ends first.
+#[tokio::test]
+async fn l108_the_last_call_of_a_batch_wins() {
+    let write = |name: &'static str, waits: u32| {
+        tool(name, "Writes.", move |ctx: ToolContext| async move {
+            for _ in 0..waits {
+                tokio::task::yield_now().await;
+            }
+            ctx.state().set("k", name)
+        })
+    };
+    let model = ScriptedModel::new().then_calls([("slow", json!({})), ("quick", json!({}))]).then_text("done");
+    let agent = LlmAgent::builder("helper").model(model).tools([write("slow", 5), write("quick", 0)]);
+    let (runner, sessions) = runner(agent.build().unwrap());
+    trace(runner.run("ana", "s1", "go")).await;
+    assert_eq!(left(&sessions).await.1["k"], json!("quick"));
+}
+
+/// L2, L3, L4: what is wrong with an agent is named when it is built.
+#[tokio::test]
+async fn l2_l3_agents_that_cannot_be_built() {
+    let refusal = |agent: pleach::LlmAgentBuilder| agent.build().unwrap_err().to_string();
+    assert!(refusal(LlmAgent::builder("user")).contains("`user`"));
+    assert!(refusal(LlmAgent::builder("a b")).contains("a b"));
+    let child = LlmAgent::builder("child").build().unwrap();
+    LlmAgent::builder("one").sub_agent(child.clone()).build().unwrap();
+    let second = refusal(LlmAgent::builder("two").sub_agent(child));
+    assert!(second.contains("'child'") && second.contains("'two'"), "{second}");
+    let node = FunctionNode::new("node", async || 1);
+    assert!(refusal(LlmAgent::builder("a").sub_agent(node)).contains("NodeTool"));
+    let config = pleach::model::GenerateConfig { system_instruction: Some("x".into()), ..Default::default() };
+    assert!(refusal(LlmAgent::builder("a").generate_config(config)).contains("`instruction`"));
+}
+
+/// L5: an agent without a model uses that of the agent above, and without any the error names it.
+#[tokio::test]
+async fn l5_a_model_is_inherited() {
+    let model = ScriptedModel::calling("transfer_to_agent", json!({"agent_name": "child"})).then_text("from the child");
+    let child = LlmAgent::builder("child").build().unwrap();
+    let (with_model, _) = runner(LlmAgent::builder("root").model(model).sub_agent(child).build().unwrap());
+    assert_eq!(with_model.run("ana", "s1", "go").reply().await.unwrap(), "from the child");
+    let (without, _) = runner(LlmAgent::builder("alone").build().unwrap());
+    let lines = trace(without.run("ana", "s1", "go")).await;
+    assert!(lines.last().unwrap().contains("'alone'"), "{lines:?}");
+}
+
+/// L57: the agent runs without the tools that cannot be listed.
+#[tokio::test]
+async fn l57_a_toolset_that_fails_is_left_out() {
+    struct Gone;
+
+    impl pleach::Toolset for Gone {
+        fn name(&self) -> &str {
+            "gone"
+        }
+
+        fn tools<'a>(
+            &'a self,
+            _: &'a pleach::ReadonlyContext,
+        ) -> pleach::BoxFuture<'a, Result<Vec<Arc<dyn Tool>>, NodeError>> {
+            Box::pin(async { Err(NodeError::value("no connection")) })
+        }
+    }
+
+    let agent = LlmAgent::builder("helper").model(ScriptedModel::saying("done")).toolset(Gone).build().unwrap();
+    let (runner, _) = runner(agent);
+    assert_eq!(runner.run("ana", "s1", "go").reply().await.unwrap(), "done");
+}
+
+/// L141: the error has no event of its own.
+#[tokio::test]
+async fn l141_a_transfer_to_an_unknown_agent_fails() {
+    let child = LlmAgent::builder("child").model(ScriptedModel::saying("never")).build().unwrap();
+    let root = LlmAgent::builder("root")
+        .model(ScriptedModel::calling("transfer_to_agent", json!({"agent_name": "nobody"})))
+        .sub_agent(child);
+    let (runner, sessions) = runner(root.build().unwrap());
+    let lines = trace(runner.run("ana", "s1", "go")).await;
+    assert!(lines.last().unwrap().starts_with("! ValueError: Transfer target agent 'nobody' not found."), "{lines:?}");
+    assert_eq!(stored(&sessions).await.len(), 2);
+}
+
+/// R1201: the output of the node before would be lost on it.
+#[tokio::test]
+async fn l180_an_agent_that_converses_follows_no_node() {
+    let mut wf = Workflow::builder("wf");
+    let first = wf.node("first", async || 1);
+    let agent = LlmAgent::builder("agent").mode(AgentMode::Chat).model(ScriptedModel::saying("hello"));
+    let agent = wf.add(agent.build().unwrap());
+    wf.edge(START, first).edge(first, agent);
+    assert_eq!(wf.build().unwrap_err().rule(), "chat_agent_wiring");
+}
+
+/// Issue 12: jobs of a batch that was cut are begun again, and a bad confirmation is refused before it is stored.
+#[tokio::test]
+async fn a_bad_confirmation_is_not_stored() {
+    let count = Count::default();
+    let model = ScriptedModel::new().then_calls([call("one", "a")]).then_text("done");
+    let agent = LlmAgent::builder("helper").model(model).tool(counting("one", &count).require_confirmation());
+    let (runner, sessions) = runner(agent.build().unwrap());
+    trace(runner.run("ana", "s1", "go")).await;
+    let open = runner.questions(key()).await.unwrap();
+    let before = left(&sessions).await.0.len();
+    let lines = match runner.answer(key(), &open[0], json!({"confirmed": "perhaps", "more": 1})) {
+        Ok(run) => trace(run).await,
+        Err(error) => vec![format!("! {error}")],
+    };
+    assert!(lines[0].starts_with('!'), "{lines:?}");
+    assert_eq!(left(&sessions).await.0.len(), before);
+    trace(runner.answer(key(), &open[0], json!({"confirmed": true})).unwrap()).await;
+    assert_eq!(count.get(), 1);
+}
