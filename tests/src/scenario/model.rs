@@ -77,7 +77,7 @@ impl Model for ScriptedLlm {
     }
 }
 
-/// Gives one response, or the failure that stands in its place.
+/// Gives one response, or the failure in its place.
 async fn said_by(chunk: &Value, env: &Env) -> Result<LlmResponse, NodeError> {
     if let Some(delay) = chunk.get("delay_ms").and_then(Value::as_u64) {
         tokio::time::sleep(Duration::from_millis(delay)).await;

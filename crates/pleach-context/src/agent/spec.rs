@@ -1,7 +1,7 @@
 //! [`AgentSpec`]: an agent's place in its tree.
 
 use std::fmt;
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use pleach_model::Model;
 use smol_str::SmolStr;
@@ -42,7 +42,7 @@ pub struct AgentSpec {
     pub model: Option<Arc<dyn Model>>,
     /// The instruction for all agents of a tree; only the root's counts.
     pub global_instruction: Option<Instruction>,
-    parent: OnceLock<Weak<AgentSpec>>,
+    parent: Mutex<Weak<AgentSpec>>,
 }
 
 /// An agent is to become the sub-agent of a second parent.
@@ -72,7 +72,7 @@ impl AgentSpec {
             disallow_transfer_to_peers: false,
             model: None,
             global_instruction: None,
-            parent: OnceLock::new(),
+            parent: Mutex::default(),
         }
     }
 
@@ -84,29 +84,28 @@ impl AgentSpec {
     pub fn share(self) -> Result<Arc<Self>, SecondParent> {
         let spec = Arc::new(self);
         for sub in spec.sub_agents.iter().filter_map(|node| node.agent()) {
-            if sub.parent.set(Arc::downgrade(&spec)).is_err()
-                && let Some(parent) = sub.parent().filter(|parent| !Arc::ptr_eq(parent, &spec))
-            {
+            if let Some(parent) = sub.parent() {
                 return Err(SecondParent {
                     agent: sub.name.clone(),
                     parent: parent.name.clone(),
                     second: spec.name.clone(),
                 });
             }
+            *sub.parent.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(&spec);
         }
         Ok(spec)
     }
 
     /// Returns the agent that this one is a sub-agent of, as long as that one lives.
     pub fn parent(&self) -> Option<Arc<Self>> {
-        self.parent.get()?.upgrade()
+        self.parent.lock().unwrap_or_else(PoisonError::into_inner).upgrade()
     }
 
     /// Returns the mode of a run of the agent. An agent without a declared mode converses where it is the root of a Runner or has
     /// a parent, and else answers once.
     // L6, L180
     pub fn mode_below(&self, is_root: bool) -> AgentMode {
-        let converses = || is_root || self.parent.get().is_some();
+        let converses = || is_root || self.parent().is_some();
         self.mode.unwrap_or_else(|| if converses() { AgentMode::Chat } else { AgentMode::SingleTurn })
     }
 

@@ -90,6 +90,9 @@ impl ToolCall<'_> {
     ///
     /// # Errors
     /// The failure of a hook.
+    ///
+    /// # Cancel safety
+    /// Dropping the future drops the hook or the call that runs.
     pub async fn before(&self, args: &mut Map) -> Result<Option<Value>, NodeError> {
         let Self { tool, ctx, callbacks } = *self;
         match self.plugins().before_tool(tool, args, ctx).await? {
@@ -102,6 +105,9 @@ impl ToolCall<'_> {
     ///
     /// # Errors
     /// The failure of the tool, unless a hook gives a result for it.
+    ///
+    /// # Cancel safety
+    /// Dropping the future drops the hook or the call that runs.
     pub async fn run(&self, args: &Map) -> Result<Called, NodeError> {
         let called = AssertUnwindSafe(self.gated(args)).catch_unwind().await;
         let called = called.unwrap_or_else(|panic| Err(panic_error("the tool", &*panic)));
@@ -117,6 +123,9 @@ impl ToolCall<'_> {
     ///
     /// # Errors
     /// The failure of a hook.
+    ///
+    /// # Cancel safety
+    /// Dropping the future drops the hook or the call that runs.
     pub async fn on_error(&self, args: &Map, error: &NodeError) -> Result<Option<Value>, NodeError> {
         let Self { tool, ctx, callbacks } = *self;
         match self.plugins().on_tool_error(tool, args, ctx, error).await? {
@@ -129,6 +138,9 @@ impl ToolCall<'_> {
     ///
     /// # Errors
     /// The failure of a hook.
+    ///
+    /// # Cancel safety
+    /// Dropping the future drops the hook or the call that runs.
     pub async fn after(&self, args: &Map, result: Value) -> Result<Value, NodeError> {
         let Self { tool, ctx, callbacks } = *self;
         let other = match self.plugins().after_tool(tool, args, ctx, &result).await? {

@@ -83,7 +83,7 @@ async fn cut_everywhere<N: Node>(agent: impl Fn(&Count) -> N) {
     }
 }
 
-/// Issue 12, L120: an agent continues behind its last event, and no call that has its response is made again.
+// Issue 12, L120: an agent continues behind its last event, and no call that has its response is made again.
 #[tokio::test]
 async fn l120_an_agent_that_is_cut_anywhere_leaves_the_same() {
     cut_everywhere(|count| {
@@ -110,7 +110,7 @@ async fn l120_an_agent_that_is_cut_anywhere_leaves_the_same() {
     .await;
 }
 
-/// Issue 12, R708: a transfer is found again.
+// Issue 12, R708: a transfer is found again.
 #[tokio::test]
 async fn r708_a_run_with_transfers_that_is_cut_anywhere_leaves_the_same() {
     cut_everywhere(|count| {
@@ -129,7 +129,7 @@ async fn r708_a_run_with_transfers_that_is_cut_anywhere_leaves_the_same() {
     .await;
 }
 
-/// Issue 12, L185: the runs of a sub-agent that is called twice are told apart.
+// Issue 12, L185: the runs of a sub-agent that is called twice are told apart.
 #[tokio::test]
 async fn l185_a_sub_agent_called_twice_and_cut_anywhere_leaves_the_same() {
     cut_everywhere(|count| {
@@ -147,7 +147,7 @@ async fn l185_a_sub_agent_called_twice_and_cut_anywhere_leaves_the_same() {
     .await;
 }
 
-/// Issue 12, L179: shell agents find the sub-agent and the round in which they were.
+// Issue 12, L179: shell agents find the sub-agent and the round in which they were.
 #[tokio::test]
 async fn l179_shell_agents_that_are_cut_anywhere_leave_the_same() {
     cut_everywhere(|count| {
@@ -203,7 +203,7 @@ async fn resuming_an_ended_invocation_calls_no_model() {
     assert_eq!((model.replies_left(), left(&sessions).await.0.len()), (1, events));
 }
 
-/// Issue 12, L117: of two confirmations in one batch, both must be answered before a tool is called or the model is asked.
+// Issue 12, L117: of two confirmations in one batch, both must be answered before a tool is called or the model is asked.
 #[tokio::test]
 async fn l117_an_agent_waits_for_all_confirmations_of_a_batch() {
     let count = Count::default();
@@ -223,7 +223,7 @@ async fn l117_an_agent_waits_for_all_confirmations_of_a_batch() {
     assert!(lines.last().unwrap().contains("done"), "{lines:#?}");
 }
 
-/// Issue 12, L191: a task takes several turns of the user.
+// Issue 12, L191: a task takes several turns of the user.
 #[tokio::test]
 async fn l191_a_task_takes_turns_of_the_user() {
     let worker = LlmAgent::builder("worker")
@@ -239,7 +239,7 @@ async fn l191_a_task_takes_turns_of_the_user() {
     assert_eq!(reply, "All done.", "{:#?}", left(&sessions).await.0);
 }
 
-/// L177: agents that run together are on branches of their own, and all that they change arrives.
+// L177: agents that run together are on branches of their own, and all that they change arrives.
 #[tokio::test]
 async fn l177_parallel_agents_run_on_branches() {
     let agent = |name: &str, count: &Count| {
@@ -260,7 +260,7 @@ async fn l177_parallel_agents_run_on_branches() {
     );
 }
 
-/// L155: fragments are printed once, and the complete event is stored alone.
+// L155: fragments are printed once, and the complete event is stored alone.
 #[tokio::test]
 async fn l155_fragments_come_once() {
     let model = ScriptedModel::new().then_fragments(["Su", "nny."]);
@@ -274,7 +274,7 @@ async fn l155_fragments_come_once() {
     assert_eq!(stored(&sessions).await, ["helper@1: says Sunny."]);
 }
 
-/// L195, L199: an agent and a node as tools.
+// L195, L199: an agent and a node as tools.
 #[tokio::test]
 async fn l195_l199_agents_and_nodes_are_tools() {
     let count = Count::default();
@@ -330,7 +330,7 @@ async fn an_agent_calls_a_tool_and_answers() {
     assert!(instructions[1].as_ref().unwrap().starts_with("Answer in . Last city: Oslo."), "{instructions:?}");
 }
 
-/// L84, L130: closures are callbacks without boxes.
+// L84, L130: closures are callbacks without boxes.
 #[tokio::test]
 async fn l84_a_callback_before_the_model_changes_the_request() {
     let model = ScriptedModel::saying("yes");
@@ -346,7 +346,7 @@ async fn l84_a_callback_before_the_model_changes_the_request() {
     assert!(instruction.ends_with("Be brief."), "{instruction}");
 }
 
-/// L108: of two calls that write one key, the last of the batch wins, whichever ends first.
+// L108: of two calls that write one key, the last of the batch wins, whichever ends first.
 #[tokio::test]
 async fn l108_the_last_call_of_a_batch_wins() {
     let write = |name: &'static str, waits: u32| {
@@ -364,14 +364,14 @@ async fn l108_the_last_call_of_a_batch_wins() {
     assert_eq!(left(&sessions).await.1["k"], json!("quick"));
 }
 
-/// L2, L3, L4: what is wrong with an agent is named when it is built.
+// L2, L3, L4: what is wrong with an agent is named when it is built.
 #[tokio::test]
 async fn l2_l3_agents_that_cannot_be_built() {
     let refusal = |agent: pleach::LlmAgentBuilder| agent.build().unwrap_err().to_string();
     assert!(refusal(LlmAgent::builder("user")).contains("`user`"));
     assert!(refusal(LlmAgent::builder("a b")).contains("a b"));
     let child = LlmAgent::builder("child").build().unwrap();
-    LlmAgent::builder("one").sub_agent(child.clone()).build().unwrap();
+    let _one = LlmAgent::builder("one").sub_agent(child.clone()).build().unwrap();
     let second = refusal(LlmAgent::builder("two").sub_agent(child));
     assert!(second.contains("'child'") && second.contains("'two'"), "{second}");
     let node = FunctionNode::new("node", async || 1);
@@ -380,7 +380,7 @@ async fn l2_l3_agents_that_cannot_be_built() {
     assert!(refusal(LlmAgent::builder("a").generate_config(config)).contains("`instruction`"));
 }
 
-/// L5: an agent without a model uses that of the agent above, and without any the error names it.
+// L5: an agent without a model uses that of the agent above, and without any the error names it.
 #[tokio::test]
 async fn l5_a_model_is_inherited() {
     let model = ScriptedModel::calling("transfer_to_agent", json!({"agent_name": "child"})).then_text("from the child");
@@ -392,7 +392,7 @@ async fn l5_a_model_is_inherited() {
     assert!(lines.last().unwrap().contains("'alone'"), "{lines:?}");
 }
 
-/// L57: the agent runs without the tools that cannot be listed.
+// L57: the agent runs without the tools that cannot be listed.
 #[tokio::test]
 async fn l57_a_toolset_that_fails_is_left_out() {
     struct Gone;
@@ -415,7 +415,7 @@ async fn l57_a_toolset_that_fails_is_left_out() {
     assert_eq!(runner.run("ana", "s1", "go").reply().await.unwrap(), "done");
 }
 
-/// L141: the error has no event of its own.
+// L141: the error has no event of its own.
 #[tokio::test]
 async fn l141_a_transfer_to_an_unknown_agent_fails() {
     let child = LlmAgent::builder("child").model(ScriptedModel::saying("never")).build().unwrap();
@@ -428,7 +428,7 @@ async fn l141_a_transfer_to_an_unknown_agent_fails() {
     assert_eq!(stored(&sessions).await.len(), 2);
 }
 
-/// R1201: the output of the node before would be lost on it.
+// R1201: the output of the node before would be lost on it.
 #[tokio::test]
 async fn l180_an_agent_that_converses_follows_no_node() {
     let mut wf = Workflow::builder("wf");
