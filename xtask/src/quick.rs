@@ -16,6 +16,7 @@ const TARGETS: &[&str] = &[
     "file",
     "services",
     "inmemory",
+    "recorded",
     "validate",
     "state_rules",
     "golden",
