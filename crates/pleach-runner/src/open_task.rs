@@ -31,12 +31,11 @@ pub(crate) fn open_task(events: &[Arc<Event>]) -> Option<OpenTask> {
         .collect();
     let aborted: HashSet<&str> =
         live.iter().filter(|event| ends_aborted(event)).map(|event| event.invocation_id().as_str()).collect();
-    let open = live.iter().filter(|event| event.actions().compaction().is_none()).find_map(|event| {
+    live.iter().filter(|event| event.actions().compaction().is_none()).find_map(|event| {
         let scope = event.isolation_scope()?;
         let is_over = finished.contains(scope) || aborted.contains(event.invocation_id().as_str());
         (!is_over).then(|| OpenTask { scope: scope.into(), invocation: event.invocation_id().clone() })
-    });
-    open
+    })
 }
 
 /// Returns whether a response ends a task; one with an error does not.

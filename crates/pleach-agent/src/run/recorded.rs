@@ -360,13 +360,10 @@ impl<'e> Reader<'e> {
                 // The question that belongs to the response was cut off.
                 None if call.asks && !is_asked(call) => calls.push(call.pending.clone()),
                 None if call.has_response || is_asked(call) => {}
-                None if !call.is_long_running || self.is_cut() => {
-                    // A transfer comes after the answers.
-                    if is_closed || call.pending.call.name.as_deref() != Some(TRANSFER_TO_AGENT) {
-                        calls.push(call.pending.clone());
-                    }
-                }
-                None => {}
+                None if call.is_long_running && !self.is_cut() => {}
+                // A transfer comes after the answers.
+                None if !is_closed && call.pending.call.name.as_deref() == Some(TRANSFER_TO_AGENT) => {}
+                None => calls.push(call.pending.clone()),
             }
         }
         calls
