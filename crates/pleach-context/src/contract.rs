@@ -23,7 +23,7 @@ use serde_json::Value;
 use smol_str::SmolStr;
 
 use crate::credential::KeptCredentials;
-use crate::engine::{EventQueue, GraphNames, GraphPosition, Lane, NodeEnd, RunState, WorkGate};
+use crate::engine::{EventQueue, GraphNames, GraphPosition, NodeEnd, OwnLane, RunState, WorkGate};
 use crate::scheduler::BackgroundChild;
 use crate::session_state::SessionState;
 use crate::{
@@ -56,7 +56,7 @@ use crate::{
 pub struct Context {
     pub(crate) inner: Arc<ContextInner>,
     /// The call within the run that this is the context of; `None` for the body.
-    pub(crate) lane: Option<Arc<Mutex<Lane>>>,
+    pub(crate) lane: Option<Arc<OwnLane>>,
 }
 
 /// The fixed part of a context, and its [`RunState`].

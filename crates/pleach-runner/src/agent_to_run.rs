@@ -6,6 +6,7 @@ use std::sync::Arc;
 use pleach_context::{AgentMode, AgentSpec, Node};
 use pleach_core::{Event, InvocationId};
 use pleach_session::{ABORTED, newest_effective_events};
+use pleach_workflow::transfer_step;
 use smol_str::SmolStr;
 
 /// Returns the names of the agents, each a sub-agent of the one before, that lead from the root agent to the one that runs;
@@ -23,6 +24,7 @@ pub(crate) fn agent_to_run(root: &dyn Node, events: &[Arc<Event>], begun: Option
     let earlier = &events[..first.unwrap_or(events.len())];
     for event in newest_effective_events(earlier).filter(|event| counts(event)) {
         if let Some(target) = event.actions().transfer_to_agent()
+            && may_transfer(root, event.author(), target)
             && let Some(way) = way_to(root, target).filter(|way| can_return(root, way))
         {
             return way;
@@ -50,6 +52,17 @@ fn way_to(from: &AgentSpec, name: &str) -> Option<Vec<SmolStr>> {
         let below = if sub.name == name { Some(Vec::new()) } else { way_to(sub, name) };
         below.map(|below| std::iter::once(sub.name.clone()).chain(below).collect())
     })
+}
+
+/// Returns whether the author of an event may transfer to an agent. A refused transfer has not changed who speaks.
+fn may_transfer(root: &Arc<AgentSpec>, author: &str, target: &str) -> bool {
+    let way = if author == root.name { Some(Vec::new()) } else { way_to(root, author) };
+    let mut agents = vec![root];
+    for name in way.iter().flatten() {
+        let below = agents.last().and_then(|agent| agent.sub_agent(name)).and_then(|node| node.agent());
+        agents.extend(below);
+    }
+    way.is_some() && transfer_step(&agents, target).is_ok()
 }
 
 /// Returns whether all agents on the way are asked by the user directly and can hand back to their parents.

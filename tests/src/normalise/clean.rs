@@ -145,6 +145,24 @@ fn function(call: &mut Map<String, Value>, is_call: bool) {
     call.remove("scheduling");
 }
 
+/// Sorts the ids of long-running tools once generated ones have their names (rule N3): before, their order is by chance.
+pub(super) fn sort_named_ids(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(sort_named_ids),
+        Value::Object(members) => {
+            for (key, member) in members {
+                match member {
+                    Value::Array(ids) if key == "longRunningToolIds" => {
+                        ids.sort_by(|a, b| a.as_str().cmp(&b.as_str()));
+                    }
+                    other => sort_named_ids(other),
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
 /// The members as an object, or `None` when there is none.
 fn filled<'a>(members: impl Iterator<Item = (&'a String, &'a Value)>) -> Option<Value> {
     let out: Map<String, Value> = members.map(|(key, value)| (key.clone(), value.clone())).collect();

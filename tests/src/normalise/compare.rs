@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use super::dumps::{Style, dumps};
-use super::{Errors, Order, normalise};
+use super::{Errors, Order, clean, normalise};
 
 /// How many differences are looked for.
 const LIMIT: usize = 12;
@@ -42,10 +42,11 @@ pub fn compare(golden: &Value, actual: &Value) -> Vec<Difference> {
         Some("type") => Errors::Type,
         _ => Errors::Full,
     };
-    let expected = golden.get("trace").unwrap_or(&Value::Null);
+    let mut expected = golden.get("trace").cloned().unwrap_or_default();
+    clean::sort_named_ids(&mut expected);
     let mut found = Finder::default();
     match normalise(actual.get("trace").unwrap_or(actual), order, errors) {
-        Ok(actual) => found.values("$", expected, &actual),
+        Ok(actual) => found.values("$", &expected, &actual),
         Err(malformed) => found.add("$", "a well formed trace", &malformed.to_string()),
     }
     found.differences

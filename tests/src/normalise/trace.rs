@@ -33,6 +33,7 @@ pub fn normalise(trace: &Value, order: Order, errors: Errors) -> Result<Value> {
     let mut ids = Ids::new(order);
     see_events(&mut ids, &out);
     let mut out = group::whole_numbers(ids.apply(&out));
+    clean::sort_named_ids(&mut out);
     if order == Order::PerNode {
         group::by_node(&mut out);
     }

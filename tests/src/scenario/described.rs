@@ -11,8 +11,6 @@ use serde_json::{Map, Value};
 pub(crate) enum Refusal {
     /// The runtime refuses it: what scenarios with a construction error expect.
     Construction { class: String, rule: String, message: String },
-    /// It needs a part of the runtime that does not exist yet.
-    NotYet(String),
     /// The description itself is wrong.
     Scenario(anyhow::Error),
 }
@@ -22,15 +20,9 @@ impl Refusal {
     pub(crate) fn into_node_error(self) -> Result<NodeError, String> {
         match self {
             Self::Construction { class, message, .. } => Ok(NodeError::new(class, message)),
-            Self::NotYet(what) => Err(not_yet(&what)),
             Self::Scenario(error) => Err(format!("{error:#}")),
         }
     }
-}
-
-/// What is said about a part of the runtime that does not exist yet.
-pub(crate) fn not_yet(what: &str) -> String {
-    format!("{what}: not supported by this version of pleach")
 }
 
 impl From<BuildError> for Refusal {

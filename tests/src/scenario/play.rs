@@ -12,7 +12,7 @@ use pleach_testkit::{RuntimeClock, SeqIds};
 use serde_json::{Value, json};
 
 use super::backend::Backend;
-use super::described::{Refusal, not_yet};
+use super::described::Refusal;
 use super::hooks::ScriptedPlugin;
 use super::nodes;
 use super::turn::Turn;
@@ -52,7 +52,6 @@ pub async fn play(scenario: &Value, lane: &Lane) -> anyhow::Result<Played> {
             return Ok(Played { trace, stored: Vec::new() });
         }
         Err(Refusal::Construction { class, message, .. }) => bail!("{class}: {message}"),
-        Err(Refusal::NotYet(what)) => bail!(not_yet(&what)),
         Err(Refusal::Scenario(error)) => return Err(error),
     };
     ensure!(!expects_refusal, "a construction error is expected, but the graph was accepted");

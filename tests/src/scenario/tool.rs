@@ -3,11 +3,15 @@
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use pleach::{Args, Context, Dynamic, FieldType, FunctionTool, LlmAgentBuilder, Map, Node, NodeError, ToolNode, tool};
+use pleach::{
+    AgentTool, Args, Context, Dynamic, FieldType, FunctionTool, LlmAgentBuilder, Map, Node, NodeError, NodeTool,
+    ToolNode, tool,
+};
 use serde_json::{Value, json};
 
 use super::described::{Described, Refusal};
 use super::env::{Env, Failure};
+use super::nodes;
 use super::run::{End, play};
 use super::step::{Step, emits, steps};
 use super::world::World;
@@ -26,11 +30,14 @@ pub(super) fn build(described: &Described<'_>, world: &Arc<World>) -> Result<Arc
 
 /// Gives a tool to an agent.
 pub(super) fn give(spec: &Value, agent: LlmAgentBuilder, world: &Arc<World>) -> Result<LlmAgentBuilder, Refusal> {
-    if spec.get("agent_tool").is_some() {
-        return Err(Refusal::NotYet("agent tools".to_owned()));
+    if let Some(called) = spec.get("agent_tool") {
+        let tool = AgentTool::new(nodes::build(called, None, world)?);
+        let skips = spec.get("skip_summarization").and_then(Value::as_bool) == Some(true);
+        return Ok(agent.tool(if skips { tool.skip_summarization() } else { tool }));
     }
     if spec.get("kind").and_then(Value::as_str) == Some("node_tool") {
-        return Err(Refusal::NotYet("nodes as tools".to_owned()));
+        let node = spec.get("node").context("a node tool has a `node`")?;
+        return Ok(agent.tool(NodeTool::new(nodes::build(node, None, world)?)));
     }
     Ok(agent.tool(function_tool(&Described::new(spec, None)?, world)?))
 }

@@ -14,6 +14,15 @@ impl AgentRun<'_> {
     /// # Errors
     /// A `ValidationError` for an answer that does not fit the agent's schema; the event is not to be stored then.
     pub(super) fn keep_answer(&mut self, event: &mut Event) -> Result<(), NodeError> {
+        self.keep(event, self.agent.output_key.as_ref())
+    }
+
+    /// The same without the output key: for what a callback adds behind the answer.
+    pub(super) fn keep_addition(&mut self, event: &mut Event) -> Result<(), NodeError> {
+        self.keep(event, None)
+    }
+
+    fn keep(&mut self, event: &mut Event, output_key: Option<&String>) -> Result<(), NodeError> {
         if self.mode == AgentMode::Task || !has_text(event) {
             return Ok(());
         }
@@ -22,7 +31,7 @@ impl AgentRun<'_> {
         let is_answer = event.function_calls().next().is_none() && event.function_responses().next().is_none();
         let is_output = is_answer && self.mode == AgentMode::SingleTurn;
         let Some(schema) = &self.agent.output_schema else {
-            if let Some(key) = &self.agent.output_key {
+            if let Some(key) = output_key {
                 event.actions_mut().set_state(key.clone(), self.said.clone());
             }
             if is_output {
@@ -35,7 +44,7 @@ impl AgentRun<'_> {
             return Ok(());
         }
         let Some(value) = structured(schema, &text)? else { return Ok(()) };
-        if let Some(key) = &self.agent.output_key {
+        if let Some(key) = output_key {
             event.actions_mut().set_state(key.clone(), value.clone());
         }
         if is_output {

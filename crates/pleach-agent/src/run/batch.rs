@@ -146,6 +146,8 @@ impl AgentRun<'_> {
 
     /// Stores the responses in one event.
     async fn respond(&mut self, executed: &[Executed<'_>], clears_skip: bool) -> Result<StepEnd, NodeError> {
+        // Merging takes the actions of the calls.
+        let answer = executed.iter().find_map(Executed::answer);
         executed.iter().for_each(|call| self.ctx.engine().merge_lane(&call.ctx));
         let mut parts: Vec<Part> = executed.iter().filter_map(Executed::part).collect();
         if parts.is_empty() {
@@ -158,7 +160,6 @@ impl AgentRun<'_> {
         let actions = self.ctx.actions();
         let is_final = actions.skip_summarization() == Some(true);
         let transfers = actions.transfer_to_agent().is_some();
-        let answer = executed.iter().find_map(Executed::answer);
         let result = self.task_result(executed);
         let mut event = Event::new().with_content(Content::new("user", parts));
         let is_finished = result.is_some();

@@ -17,9 +17,9 @@ fn text_of(value: &serde_json::Value) -> Result<String, NodeError> {
 }
 
 impl AgentRun<'_> {
-    /// Makes the event that shows an agent its input, where it sees nothing else.
+    /// Makes the event that shows an agent its input, where it sees nothing else, or the task that a node is given.
     pub(super) fn prepare_input(&mut self) -> Result<(), NodeError> {
-        if self.mode != AgentMode::SingleTurn || self.input.is_null() {
+        if self.mode == AgentMode::Chat || self.input.is_null() {
             return Ok(());
         }
         let mut content = match self.input.content() {
@@ -30,6 +30,10 @@ impl AgentRun<'_> {
             },
         };
         content.role = Some("user".into());
+        if self.mode == AgentMode::Task {
+            self.task_input = Some(content);
+            return Ok(());
+        }
         let mut event = Event::from_author("user").with_content(content);
         event.set_invocation_id(self.ctx.invocation().invocation_id().clone());
         event.set_path(self.ctx.node_path().clone());
@@ -52,7 +56,7 @@ impl AgentRun<'_> {
             scope: scope.as_deref(),
             path: self.ctx.node_path(),
             is_single_turn: self.mode == AgentMode::SingleTurn,
-            user_content: self.ctx.user_content(),
+            user_content: self.task_input.as_ref().or_else(|| self.ctx.user_content()),
             thoughts_of_others: false,
             pairs_calls_by_id,
         };

@@ -35,6 +35,9 @@ pub(crate) struct AgentRun<'a> {
     /// The input of an agent that sees nothing else, as an event that is not stored.
     // L181
     input_event: Option<Arc<Event>>,
+    /// The task of an agent that is a node, unless a call has delegated it.
+    // L55
+    task_input: Option<Content>,
     /// How many events the session had before the run.
     began_at: usize,
     /// What the agent has said so far.
@@ -63,6 +66,7 @@ impl<'a> AgentRun<'a> {
             mode,
             input,
             input_event: None,
+            task_input: None,
             began_at: 0,
             said: String::new(),
             numbers: CallNumbers::default(),
@@ -94,8 +98,8 @@ impl<'a> AgentRun<'a> {
         if recorded.next == Next::Start
             && let Some(content) = around.before().await?
         {
-            self.say(content).await?;
-            return around.finish(StepEnd::Done).await;
+            self.say(content, true).await?;
+            return Ok(StepEnd::Done);
         }
         let is_resumable = self.ctx.invocation().is_resumable();
         // Only the mark of a resumable app shows whether an agent that has said its last has called its callbacks.
@@ -114,7 +118,7 @@ impl<'a> AgentRun<'a> {
             && !self.ctx.invocation().is_aborted()
             && let Some(content) = around.after().await?
         {
-            self.say(content).await?;
+            self.say(content, false).await?;
         }
         if recorded.is_marked { Ok(end) } else { around.finish(end).await }
     }
@@ -164,14 +168,18 @@ impl<'a> AgentRun<'a> {
         Recorded::of(self.ctx, &engine.event_path(), &self.agent.agent.name, engine.since())
     }
 
-    /// Stores what a callback says in the agent's name.
+    /// Stores what a callback says in the agent's name; `is_answer` stores it under the output key, too.
     // L135
-    async fn say(&mut self, mut content: Content) -> Result<(), NodeError> {
+    async fn say(&mut self, mut content: Content, is_answer: bool) -> Result<(), NodeError> {
         if content.role.is_none() {
             content.role = Some("model".into());
         }
         let mut event = Event::new().with_content(content);
-        self.keep_answer(&mut event)?;
+        if is_answer {
+            self.keep_answer(&mut event)?;
+        } else {
+            self.keep_addition(&mut event)?;
+        }
         self.ctx.emit(event).await
     }
 

@@ -93,8 +93,9 @@ impl AgentRun<'_> {
             return Ok(());
         }
         if self.mode == AgentMode::Chat {
-            let parent = around.parent.filter(|_| !spec.disallow_transfer_to_parent).map(|parent| parent.name);
-            request.append_instructions([guidance::transfer(&targets, parent)]);
+            // The text names a parent without a model, too, although it is no target.
+            let parent = spec.parent().filter(|_| !spec.disallow_transfer_to_parent);
+            request.append_instructions([guidance::transfer(&targets, parent.as_ref().map(|parent| &*parent.name))]);
         }
         table.add(transfer_tool(&targets), request, self).await
     }

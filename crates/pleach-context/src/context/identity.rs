@@ -7,7 +7,7 @@ use smol_str::SmolStr;
 
 use super::Context;
 use crate::engine::{Engine as _, GraphNames, GraphPosition, RunState};
-use crate::{InvocationContext, RunConfig};
+use crate::{InvocationContext, NodeKind, RunConfig};
 
 impl Context {
     /// What all runs of the invocation share.
@@ -95,10 +95,12 @@ impl Context {
         self.inner.invocation.user_content()
     }
 
-    /// The name of the root agent; `unknown` when the root is no agent.
+    /// The name of the agent that runs; outside agents that of the root agent, `unknown` when the root is no agent.
     #[must_use]
     pub fn agent_name(&self) -> &str {
-        self.inner.invocation.agent_name()
+        let of_lane = self.lane.as_ref().and_then(|own| own.author.as_deref());
+        let of_run = || (self.inner.kind == NodeKind::Agent).then_some(&*self.inner.name);
+        of_lane.or_else(of_run).unwrap_or_else(|| self.inner.invocation.agent_name())
     }
 
     /// The settings of the invocation.

@@ -38,7 +38,7 @@ impl ReadonlyContext {
         self.ctx.invocation_id()
     }
 
-    /// The name of the root agent; `unknown` when the root is no agent.
+    /// The name of the agent that runs; outside agents that of the root agent, `unknown` when the root is no agent.
     #[must_use]
     pub fn agent_name(&self) -> &str {
         self.ctx.agent_name()

@@ -49,11 +49,17 @@ impl Context {
     pub(crate) fn cell(&self) -> Cell<'_> {
         // No user code runs under these locks, so a panic cannot leave them half-changed.
         let run = self.inner.cell.lock().unwrap_or_else(PoisonError::into_inner);
-        let call = self.lane.as_ref().map(|lane| lane.lock().unwrap_or_else(PoisonError::into_inner));
+        let call = self.lane.as_ref().map(|own| own.lane.lock().unwrap_or_else(PoisonError::into_inner));
         let mut cell = Cell { run, call };
         cell.swap();
         cell
     }
+}
+
+/// The lane of a call, and the agent that the call is of.
+pub(crate) struct OwnLane {
+    pub(crate) author: Option<SmolStr>,
+    lane: Mutex<Lane>,
 }
 
 /// What a lane has that differs from the run.
@@ -84,7 +90,8 @@ impl RunHandle<'_> {
             ..Lane::default()
         };
         drop(cell);
-        Context { inner: Arc::clone(&self.0.inner), lane: Some(Arc::new(Mutex::new(lane))) }
+        let own = OwnLane { author: lane.author.clone(), lane: Mutex::new(lane) };
+        Context { inner: Arc::clone(&self.0.inner), lane: Some(Arc::new(own)) }
     }
 
     /// Returns the path on the events of this call.

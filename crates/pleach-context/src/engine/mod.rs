@@ -34,6 +34,7 @@ use crate::{Context, InvocationContext};
 pub use background::asked_in_background;
 pub use history::HistoryHandle;
 pub use lane::LaneSetup;
+pub(crate) use lane::OwnLane;
 pub use parking::{Busy, WaitReason, WorkingLane};
 pub use position::{GraphNames, GraphPosition};
 pub use run_state::OutputSource;

@@ -101,13 +101,13 @@ impl<'a> Transfers<'a> {
 /// Decides what a transfer of the last of these agents does; each is a sub-agent of the one before.
 ///
 /// # Errors
-/// A `ValueError` for an agent that it cannot transfer to.
+/// A `WorkflowDataError` for an agent that it must not transfer to, a `ValueError` for one that it cannot reach.
 pub fn transfer_step(agents: &[&Arc<AgentSpec>], target: &str) -> Result<TransferStep, NodeError> {
     let mut from_last = agents.iter().rev();
     let refused = |why: String| Err(NodeError::value(why));
     let Some(own) = from_last.next() else { return refused(unknown(target)) };
     if own.name == target {
-        return refused(format!("Agent '{target}' cannot transfer to itself."));
+        return Err(NodeError::data(format!("Agent '{target}' cannot transfer to itself.")));
     }
     if own.sub_agent(target).is_some() {
         return Ok(TransferStep::Down);
@@ -116,16 +116,19 @@ pub fn transfer_step(agents: &[&Arc<AgentSpec>], target: &str) -> Result<Transfe
     if parent.name == target {
         return match own.disallow_transfer_to_parent {
             false => Ok(TransferStep::Up),
-            true => refused(format!("Agent '{}' may not transfer to its parent '{target}'.", own.name)),
+            true => Err(forbidden(&own.name, "parent", target)),
         };
     }
     match parent.sub_agent(target) {
-        Some(_) if own.disallow_transfer_to_peers => {
-            refused(format!("Agent '{}' may not transfer to its sibling '{target}'.", own.name))
-        }
+        Some(_) if own.disallow_transfer_to_peers => Err(forbidden(&own.name, "peer", target)),
         Some(_) => Ok(TransferStep::Beside),
         None => refused(unknown(target)),
     }
+}
+
+fn forbidden(agent: &str, relation: &str, target: &str) -> NodeError {
+    let setting = if relation == "parent" { "disallow_transfer_to_parent" } else { "disallow_transfer_to_peers" };
+    NodeError::data(format!("Cannot transfer from '{agent}' to {relation} agent '{target}': {setting} is set."))
 }
 
 fn unknown(target: &str) -> String {

@@ -163,8 +163,10 @@ impl<'a> Place<'a> {
 
 /// Scenarios whose requests are not made of the stored events alone.
 const OTHERWISE: &[(&str, &str)] = &[
+    ("agent_static_with_template", "the instruction is one of the contents"),
     ("agent_tool", "the tool's agent runs in a session of its own"),
     ("llm_static_instruction", "the instruction is one of the contents"),
+    ("shell_sequence_long_running", "a recorded call has lost its empty arguments, which a quotation shows"),
     ("wf_agent_tool", "the tool's agent runs in a session of its own"),
 ];
 
@@ -244,7 +246,8 @@ fn expected_end(agent: &Value, parent: Option<&Value>, tools: &[&str]) -> String
     if tools.contains(&guidance::TRANSFER_TO_AGENT) && !own.is_delegated {
         let around = surroundings(agent, parent);
         let targets = guidance::transfer_targets(own.name, &around);
-        let parent = around.parent.filter(|_| !around.disallow_transfer_to_parent);
+        // The text names a parent without a model, too.
+        let parent = parent.filter(|_| !around.disallow_transfer_to_parent).map(profile);
         pieces.push(guidance::transfer(&targets, parent.map(|parent| parent.name)));
     }
     if tools.contains(&guidance::FINISH_TASK) {
