@@ -133,7 +133,7 @@ fn asks_everywhere() -> Workflow {
     let caller = wf.add(caller.rerun_on_resume(true));
     let all = wf.join("all", (inner, work, caller));
     wf.edge(START, (inner, items, caller)).edge(items, work);
-    wf.build_to(all).unwrap().into()
+    wf.build_to(all).unwrap()
 }
 
 /// Issue 10 A2, A3: the same answers again change nothing, and others are refused, wherever the question was asked.

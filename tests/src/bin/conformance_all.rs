@@ -56,6 +56,7 @@ fn run() -> anyhow::Result<bool> {
 }
 
 /// Writes what each case stores; false when a case that is not known to fail stores nothing.
+#[expect(clippy::print_stdout, reason = "the report of a program")]
 fn dump(program: &Path, cases: &[Case<'_>], folder: &Path, expected: &ExpectedFailures) -> anyhow::Result<bool> {
     std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let (mut written, mut failed, mut skipped) = (0, 0, 0);

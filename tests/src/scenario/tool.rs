@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 
 use super::described::{Described, Refusal};
 use super::env::{Env, Failure};
-use super::nodes;
 use super::run::{End, play};
 use super::step::{Step, emits, steps};
 use super::world::World;
@@ -31,13 +30,13 @@ pub(super) fn build(described: &Described<'_>, world: &Arc<World>) -> Result<Arc
 /// Gives a tool to an agent.
 pub(super) fn give(spec: &Value, agent: LlmAgentBuilder, world: &Arc<World>) -> Result<LlmAgentBuilder, Refusal> {
     if let Some(called) = spec.get("agent_tool") {
-        let tool = AgentTool::new(nodes::build(called, None, world)?);
+        let tool = AgentTool::new(world.build(called, None)?);
         let skips = spec.get("skip_summarization").and_then(Value::as_bool) == Some(true);
         return Ok(agent.tool(if skips { tool.skip_summarization() } else { tool }));
     }
     if spec.get("kind").and_then(Value::as_str) == Some("node_tool") {
         let node = spec.get("node").context("a node tool has a `node`")?;
-        return Ok(agent.tool(NodeTool::new(nodes::build(node, None, world)?)));
+        return Ok(agent.tool(NodeTool::new(world.build(node, None)?)));
     }
     Ok(agent.tool(function_tool(&Described::new(spec, None)?, world)?))
 }

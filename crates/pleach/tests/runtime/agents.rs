@@ -129,7 +129,7 @@ async fn r708_a_run_with_transfers_that_is_cut_anywhere_leaves_the_same() {
     .await;
 }
 
-// Issue 12, L185: the runs of a sub-agent that is called twice are told apart.
+// Issue 12, L185: the runs of a sub-agent that is called twice are distinguished.
 #[tokio::test]
 async fn l185_a_sub_agent_called_twice_and_cut_anywhere_leaves_the_same() {
     cut_everywhere(|count| {
