@@ -75,6 +75,14 @@ pub(crate) fn input_value(input: &NodeInput) -> Value {
     input.content().map_or_else(|| input.to_value(), content_value)
 }
 
+/// The items of a list that a step goes through.
+pub(crate) fn items(list: Value) -> Result<Vec<Value>, NodeError> {
+    match list {
+        Value::Array(items) => Ok(items),
+        other => Err(NodeError::new("TypeError", format!("{other} is no list"))),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -105,13 +113,5 @@ mod tests {
         assert_eq!(walk(&value, ["a", "7", "b"]), json!(null));
         assert_eq!(walk(&value, ["a", "x"]), json!(null));
         assert_eq!(walk(&value, []), value);
-    }
-}
-
-/// The items of a list that a step goes through.
-pub(crate) fn items(list: Value) -> Result<Vec<Value>, NodeError> {
-    match list {
-        Value::Array(items) => Ok(items),
-        other => Err(NodeError::new("TypeError", format!("{other} is no list"))),
     }
 }

@@ -315,11 +315,11 @@ async fn a_fork_that_its_runtime_cuts_off_is_named() {
     written(&runner, json!({}), &[("i1", json!({"k": 1}))]).await;
     let other = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let mut fork = Box::pin(runner.fork("ana", "s1", "0", Some("s2".into())));
-    std::future::poll_fn(|cx| {
+    let begun = std::future::poll_fn(|cx| {
         let _entered = other.enter();
-        std::task::Poll::Ready(assert!(fork.as_mut().poll(cx).is_pending()))
-    })
-    .await;
+        std::task::Poll::Ready(fork.as_mut().poll(cx).is_pending())
+    });
+    assert!(begun.await);
     other.shutdown_background();
     let error = fork.await.unwrap_err();
     assert!(matches!(&error, RunError::ForkCut { session } if session.session_id.as_str() == "s2"), "{error}");
