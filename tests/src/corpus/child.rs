@@ -61,7 +61,13 @@ fn take<'c, 'a>(next: &AtomicUsize, cases: &'c [Case<'a>]) -> Option<(usize, &'c
     cases.get(index).map(|case| (index, case))
 }
 
+/// Plays a case. One that differs although only the disk may have been slow is played once more: a wrong rule differs each time.
 fn run_one(program: &Path, case: &Case<'_>) -> Vec<Difference> {
+    let found = run_once(program, case);
+    if found.is_empty() || !case.depends_on_the_disk() { found } else { run_once(program, case) }
+}
+
+fn run_once(program: &Path, case: &Case<'_>) -> Vec<Difference> {
     match play(program, case) {
         Ok(trace) => compare(&case.scenario.golden, &trace),
         Err(what) => vec![Difference { path: "$".into(), golden: "a trace".into(), actual: what }],

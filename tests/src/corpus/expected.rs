@@ -87,6 +87,7 @@ mod tests {
             features: vec!["other".into()],
             path: name.into(),
             golden: serde_json::Value::Null,
+            waits: false,
         }
     }
 

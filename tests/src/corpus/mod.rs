@@ -36,13 +36,18 @@ pub struct Scenario {
     pub path: PathBuf,
     /// The whole golden file.
     pub golden: Value,
+    /// Whether the order of its events depends on time: it has sleeps, delays or time limits.
+    pub waits: bool,
 }
 
 impl Scenario {
     fn load(path: PathBuf) -> anyhow::Result<Self> {
         let name = path.file_stem().context("a scenario without a name")?.to_string_lossy().into_owned();
         let golden = read_json(&path.with_extension("golden.json"))?;
-        let mut features: Vec<String> = read_json(&path)?["features"]
+        let scenario = read_json(&path)?;
+        let text = scenario.to_string();
+        let waits = ["\"sleep_ms\"", "\"delay_ms\"", "\"timeout_ms\""].iter().any(|key| text.contains(key));
+        let mut features: Vec<String> = scenario["features"]
             .as_array()
             .into_iter()
             .flatten()
@@ -51,7 +56,7 @@ impl Scenario {
         if features.is_empty() {
             features.push("other".into());
         }
-        Ok(Self { name, features, path, golden })
+        Ok(Self { name, features, path, golden, waits })
     }
 
     /// Whether the name or a feature contains the text; the empty text matches all.
@@ -89,6 +94,14 @@ pub struct Case<'a> {
     pub scenario: &'a Scenario,
     /// Where its sessions are kept.
     pub lane: &'a Lane,
+}
+
+impl Case<'_> {
+    /// Whether a disk that stalls for longer than the scenario's steps are apart changes the order of its events: with a
+    /// database time is real.
+    fn depends_on_the_disk(&self) -> bool {
+        self.scenario.waits && self.lane.backend != "memory"
+    }
 }
 
 impl std::fmt::Display for Case<'_> {
