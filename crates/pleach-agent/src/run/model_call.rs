@@ -85,7 +85,10 @@ impl AgentRun<'_> {
             None => self.agent.callbacks.after_model(self.ctx, &response).await?,
         };
         // L137
-        Ok(other.map_or_else(|| response.clone(), |other| other.replacing(&response)))
+        Ok(match other {
+            Some(other) => other.replacing(&response),
+            None => response,
+        })
     }
 
     async fn on_model_error(&self, request: &LlmRequest, error: NodeError) -> Result<LlmResponse, NodeError> {
@@ -152,7 +155,7 @@ impl AgentRun<'_> {
     /// Executes calls that a run that was cut off has left.
     pub(super) async fn execute(&mut self, calls: Vec<PendingCall>) -> Result<StepEnd, NodeError> {
         let model = self.model()?;
-        let (_, tools) = self.request(&*model).await?;
+        let tools = self.tools(&*model).await?;
         self.execute_with(calls, &tools).await
     }
 

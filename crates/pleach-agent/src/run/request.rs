@@ -50,11 +50,23 @@ impl AgentRun<'_> {
             request.append_instructions([guidance::identity(&spec.name, &spec.description)]);
         }
         request.set_conversation(self.conversation(capabilities.pairs_calls_by_id));
-        let mut tools = ToolTable::default();
-        self.add_answer_tool(&mut request, &mut tools, capabilities.output_schema_and_tools).await?;
-        self.add_transfer(&mut request, &mut tools).await?;
-        self.add_tools(&mut request, &mut tools).await?;
+        let tools = self.declare(&mut request, model).await?;
         Ok((request, tools))
+    }
+
+    /// Makes the table of the tools alone, for calls that are executed before the model is asked again.
+    pub(super) async fn tools(&self, model: &dyn Model) -> Result<ToolTable, NodeError> {
+        self.declare(&mut LlmRequest::new(model.name()), model).await
+    }
+
+    /// Declares the tools in a request.
+    // L58
+    async fn declare(&self, request: &mut LlmRequest, model: &dyn Model) -> Result<ToolTable, NodeError> {
+        let mut tools = ToolTable::default();
+        self.add_answer_tool(request, &mut tools, model.capabilities().output_schema_and_tools).await?;
+        self.add_transfer(request, &mut tools).await?;
+        self.add_tools(request, &mut tools).await?;
+        Ok(tools)
     }
 
     /// Names the agent in the labels, right before the call.
