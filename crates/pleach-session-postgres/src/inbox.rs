@@ -65,8 +65,13 @@ impl Projection for PostgresSessionService {
     }
 
     async fn store(&self, app: &AppName, sessions: Vec<Projected>) -> ProjectionResult<()> {
+        let count = sessions.len();
         let store = Store { app_name: app.clone(), server: self.connections.server().clone(), sessions };
-        self.connections.ask_to_the_end(store).await?
+        self.connections.ask_to_the_end(store).await??;
+        if self.inbox.statistics.are_old(count) {
+            self.connections.ask(&Analyze).await?;
+        }
+        Ok(())
     }
 
     async fn answer(&self, request: &ListQuestions) -> ProjectionResult<ListQuestionsResponse> {
@@ -158,6 +163,21 @@ impl Ask for MakeTables<'_> {
             Ok(_) => Ok(Ok(())),
             Err(error) => outcome(error, self.server),
         }
+    }
+}
+
+/// Has the server count the rows of the projection.
+struct Analyze;
+
+impl Ask for Analyze {
+    type Answer = ();
+
+    async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<(), Trouble> {
+        // Without new statistics the rows are right all the same.
+        if let Err(error) = sqlx::raw_sql(sql::analyze()).execute(connection).await {
+            tracing::debug!(%error, "the tables of the inbox have no new statistics");
+        }
+        Ok(())
     }
 }
 

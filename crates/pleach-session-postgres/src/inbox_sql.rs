@@ -45,6 +45,8 @@ texts! {
     upsert = include_str!("../schema/inbox/upsert.sql");
     delete = include_str!("../schema/inbox/delete.sql");
     insert = include_str!("../schema/inbox/insert.sql");
+    /// Counts the rows for the planner. Who does not own the tables gets a warning of the server.
+    analyze = "ANALYZE (SKIP_LOCKED) pleach_inbox_{v}, pleach_questions_{v}";
 }
 
 /// Makes sure that one builder of the index is at work in a schema.

@@ -1,6 +1,6 @@
 //! [`InboxState`]: what a service remembers of its inbox.
 
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use pleach_core::{AppName, UserId};
 use pleach_session::ListQuestions;
@@ -15,11 +15,34 @@ pub(crate) struct InboxState {
     pub(crate) is_made: AtomicBool,
     pub(crate) has_warned: AtomicBool,
     pub(crate) build: IndexBuild,
+    pub(crate) statistics: Statistics,
     /// Counts listings and refreshes, in the order they begin.
     pub(crate) begun: AtomicU64,
     /// The last refresh. A refresh holds the lock: concurrent ones would store the same rows and wait for each other in the
     /// server.
     pub(crate) refreshed: Mutex<Option<Refresh>>,
+}
+
+/// Decides when the server counts the rows of the projection again.
+///
+/// Until it has, its planner takes a young table for a small one and may read the questions of the whole app for each session
+/// that is stored. The server's own count comes a minute later.
+#[derive(Debug, Default)]
+pub(crate) struct Statistics {
+    /// How many sessions were stored.
+    stored: AtomicU64,
+}
+
+impl Statistics {
+    /// Fewer rows are read whole in no time, and statistics of a few rows mislead the planner.
+    const LEAST: u64 = 256;
+
+    /// Counts sessions that were stored. Returns whether there are at least twice as many as at the last count.
+    pub(crate) fn are_old(&self, sessions: usize) -> bool {
+        let before = self.stored.fetch_add(sessions as u64, Ordering::Relaxed);
+        let doublings = |stored: u64| (stored / Self::LEAST).checked_ilog2();
+        doublings(before) != doublings(before + sessions as u64)
+    }
 }
 
 /// A completed refresh of the projection.
@@ -36,5 +59,20 @@ impl Refresh {
     pub(crate) fn covers(&self, request: &ListQuestions, asked: u64) -> bool {
         let reads_user = self.user_id.is_none() || self.user_id == request.user_id;
         self.begun > asked && self.app_name == request.app_name && reads_user
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Statistics;
+
+    #[test]
+    fn statistics_are_made_again_when_the_sessions_have_doubled() {
+        let statistics = Statistics::default();
+        let counts =
+            [(1, false), (254, false), (1, true), (255, false), (1, true), (511, false), (1, true), (5000, true)];
+        for (sessions, are_old) in counts {
+            assert_eq!(statistics.are_old(sessions), are_old, "{sessions} more");
+        }
     }
 }
