@@ -13,6 +13,7 @@ use pleach_memory::MemoryService;
 use pleach_session::SessionService;
 use pleach_workflow::{BuildError, Fault};
 
+use crate::open_task::may_open_tasks;
 use crate::parts::{Closing, RunnerParts};
 use crate::registry::ActiveRuns;
 use crate::runner::Runner;
@@ -245,6 +246,7 @@ impl RunnerBuilder {
         };
         Ok(Runner::from_parts(RunnerParts {
             app_name: self.name,
+            may_open_tasks: may_open_tasks(&root.outline()),
             root,
             services: Arc::new(services),
             auto_create_session: self.auto_create_session,

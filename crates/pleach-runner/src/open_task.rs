@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use pleach_context::{NodeKind, Outline};
 use pleach_core::{Event, FunctionResponse, InvocationId};
 use pleach_session::{ends_aborted, newest_effective_events};
 use serde_json::Value;
@@ -18,6 +19,15 @@ pub(crate) struct OpenTask {
 
 /// The function by which an agent ends its task.
 const FINISH_TASK: &str = "finish_task";
+
+/// Returns whether a run of this tree can open a task: an agent can, and so can a node that may run an agent as a dynamic child,
+/// which only one that runs again on a resume may. Without them the events of a session need not be searched.
+pub(crate) fn may_open_tasks(root: &Outline) -> bool {
+    match &root.graph {
+        Some(graph) => graph.nodes.iter().any(may_open_tasks),
+        None => root.kind == NodeKind::Agent || root.rerun_on_resume,
+    }
+}
 
 /// Returns the newest task of a session that is neither finished nor aborted.
 pub(crate) fn open_task(events: &[Arc<Event>]) -> Option<OpenTask> {
@@ -42,4 +52,41 @@ pub(crate) fn open_task(events: &[Arc<Event>]) -> Option<OpenTask> {
 fn is_end(response: &FunctionResponse) -> bool {
     let result = response.response.as_ref().and_then(|response| response.get("result")).and_then(Value::as_str);
     response.name.as_deref() == Some(FINISH_TASK) && matches!(result, Some("Task completed." | "Task failed."))
+}
+
+#[cfg(test)]
+mod tests {
+    use pleach_context::{GraphOutline, NodeSpec};
+
+    use super::*;
+
+    fn graph(node: Outline) -> Outline {
+        let graph = GraphOutline { nodes: vec![plain(), node], edges: Vec::new() };
+        let spec = NodeSpec::new("wf").kind(NodeKind::Workflow).rerun_on_resume(true);
+        Outline { graph: Some(graph), ..Outline::of(&spec) }
+    }
+
+    fn plain() -> Outline {
+        Outline::of(&NodeSpec::new("plain"))
+    }
+
+    fn caller() -> Outline {
+        Outline::of(&NodeSpec::new("caller").rerun_on_resume(true))
+    }
+
+    #[test]
+    fn r1210_only_trees_with_agents_or_callers_are_searched_for_tasks() {
+        let agent = || Outline::of(&NodeSpec::new("agent").kind(NodeKind::Agent));
+        for (root, expected) in [
+            (plain(), false),
+            (graph(plain()), false),
+            (graph(graph(plain())), false),
+            (caller(), true),
+            (agent(), true),
+            (graph(agent()), true),
+            (graph(graph(caller())), true),
+        ] {
+            assert_eq!(may_open_tasks(&root), expected, "{root:?}");
+        }
+    }
 }

@@ -19,6 +19,8 @@ pub(crate) struct RunnerParts {
     pub(crate) services: Arc<Services>,
     pub(crate) auto_create_session: bool,
     pub(crate) resumable: bool,
+    /// Whether a message may continue a task: see [`may_open_tasks`](crate::open_task::may_open_tasks).
+    pub(crate) may_open_tasks: bool,
     pub(crate) compaction: Option<EventsCompactionConfig>,
     pub(crate) active: ActiveRuns,
     pub(crate) on_span: OnSpan,
