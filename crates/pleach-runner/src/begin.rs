@@ -21,7 +21,7 @@ use crate::store::Store;
 pub(crate) enum Begun {
     /// The root node runs now.
     Now(Invocation),
-    /// The invocation was started before, so its recorded result is returned.
+    /// The invocation was started or answered before, so its recorded result is returned.
     Before {
         invocation: Invocation,
         /// What it was started with otherwise.
@@ -54,6 +54,7 @@ impl Opening {
             mut history,
             resumes,
             repeats,
+            runs_elsewhere,
         } = self;
         let continues_task = task.is_some();
         let takes_message = answered.is_some() || continues_task || original.is_none();
@@ -97,7 +98,11 @@ impl Opening {
         }
         let input = input_event.map_or(NodeInput::Null, NodeInput::Content);
         let invocation = Invocation { ic, engine, entry, store, input, user_event: stored, repeats };
-        Ok(if starts_again { Begun::Before { invocation, difference } } else { Begun::Now(invocation) })
+        Ok(if starts_again || runs_elsewhere {
+            Begun::Before { invocation, difference }
+        } else {
+            Begun::Now(invocation)
+        })
     }
 }
 

@@ -13,7 +13,7 @@ use crate::active::ActiveRun;
 use crate::begin::{Begun, ShownMessage};
 use crate::join::joined;
 use crate::open::Opened;
-use crate::outcome::RunEnd;
+use crate::outcome::{Outcome, RunEnd};
 use crate::parts::RunnerParts;
 use crate::recorded::recorded;
 use crate::seat::{Item, PollRun};
@@ -67,7 +67,10 @@ async fn start(parts: Arc<RunnerParts>, request: RunRequest, run: Arc<ActiveRun>
             span.into_iter().for_each(|span| span.fail(&error));
             // What was stored meanwhile may be the same answer.
             let key = run.key().ok_or(error)?;
-            let opened = parts.open_entered(key, request, &run).await?;
+            let mut opened = parts.open_entered(key, request, &run).await?;
+            if let Opened::Own(opening, _) = &mut opened {
+                opening.runs_elsewhere = opening.message.is_none();
+            }
             begin(&parts, opened, &run, &mut shown, false).await
         }
         (begun, _) => begun,
@@ -94,14 +97,21 @@ async fn begin(
         }
     };
     let begin = async {
-        let ic = Arc::clone(&opening.ic);
+        let (ic, runs_elsewhere) = (Arc::clone(&opening.ic), opening.runs_elsewhere);
         match opening.begin(parts, run, shown).await {
             Ok(Begun::Now(invocation)) => {
                 let stream = Box::pin(invocation.run(Arc::clone(parts), Arc::clone(run)));
                 Ok(Some(Phase::Running { stream, ic: Some(ic) }))
             }
             Ok(Begun::Before { invocation, difference }) => {
-                recorded(parts, &invocation, difference, run).await.map(|()| None)
+                match recorded(parts, &invocation, difference, run).await {
+                    // The answers are stored, and that was all there was to do.
+                    Err(RunError::Unfinished { session, invocation }) if runs_elsewhere => {
+                        run.set_outcome(Outcome::Elsewhere { session, invocation });
+                    }
+                    recorded => recorded?,
+                }
+                Ok(None)
             }
             Err(error) if retries && is_stale(&error) => Err(error),
             Err(error) => Err(report(ic, error).await),

@@ -177,8 +177,8 @@ pub enum RunError {
         /// The invocation.
         invocation: InvocationId,
     },
-    /// The message names an invocation that has begun, has not ended and is not active in this Runner: another process runs it,
-    /// or it was interrupted. Nothing was run or stored.
+    /// The message names, or the answers belong to, an invocation that has begun, has not ended and is not active in this
+    /// Runner: another process runs it, or it was interrupted. Nothing was run or stored.
     #[error(
         "invocation {invocation} of session {session} has begun and not ended: wait for the process that runs it, or \
          resume it if there is none"

@@ -53,6 +53,8 @@ pub(crate) struct Opening {
     pub(crate) resumes: bool,
     /// Drops what a resume would only repeat.
     pub(crate) repeats: RepeatFilter,
+    /// Another process stored the same answers while this request was opened, and runs the invocation.
+    pub(crate) runs_elsewhere: bool,
 }
 
 /// A request's message after the checks.
@@ -131,7 +133,7 @@ impl RunnerParts {
         };
         let Checked { message, answered, history } = checked;
         let is_free = message.is_some() && answered.is_none() && request.invocation_id.is_none();
-        let task = if is_free { open_task(&session.events) } else { None };
+        let task = if is_free && self.may_open_tasks { open_task(&session.events) } else { None };
         let known = answered.as_ref().map(|answered| answered.invocation_id.clone());
         let known = known.or_else(|| request.invocation_id.clone()).or_else(|| Some(task.as_ref()?.invocation.clone()));
         // Of a rewound invocation no event counts (R1141).
@@ -175,6 +177,7 @@ impl RunnerParts {
             history,
             resumes,
             repeats,
+            runs_elsewhere: false,
         };
         Ok(Opened::Own(Box::new(opening), span))
     }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use pleach_context::engine::{Engine as _, NodeEnd, NodeResult};
 use pleach_context::telemetry::SpanEnd;
 use pleach_context::{DeadEnd, InvocationContext, NodeInput};
-use pleach_core::{InvocationId, Question};
+use pleach_core::{InvocationId, Question, SessionKey};
 
 use crate::RunError;
 
@@ -19,6 +19,9 @@ pub enum RunEnd {
     DoneWithDeadEnds(Vec<DeadEnd>),
     /// It waits for answers.
     Waiting,
+    /// Another process stored the same answers at the same time and runs the invocation, so this run had nothing to do. If that
+    /// process is gone, [`Runner::resume`](crate::Runner::resume) continues the invocation.
+    Elsewhere,
     /// It failed.
     Failed {
         /// The class of the error: [`RunError::code`].
@@ -39,6 +42,11 @@ pub enum RunEnd {
 pub(crate) enum Outcome {
     Done(NodeInput, Vec<DeadEnd>),
     Waiting(Vec<Question>),
+    /// Run by another process.
+    Elsewhere {
+        session: SessionKey,
+        invocation: InvocationId,
+    },
     Aborted,
     /// Cut off, with the invocation if it has begun.
     Cut(Option<InvocationId>),
@@ -74,6 +82,7 @@ impl Outcome {
             Self::Done(_, dead_ends) if dead_ends.is_empty() => RunEnd::Done,
             Self::Done(_, dead_ends) => RunEnd::DoneWithDeadEnds(dead_ends.clone()),
             Self::Waiting(_) => RunEnd::Waiting,
+            Self::Elsewhere { .. } => RunEnd::Elsewhere,
             Self::Aborted => RunEnd::Aborted,
             Self::Cut(_) => RunEnd::Cut,
         }
@@ -84,7 +93,7 @@ impl Outcome {
         match self {
             Self::Done(..) => SpanEnd::Completed,
             Self::Waiting(_) => SpanEnd::Interrupted,
-            Self::Aborted | Self::Cut(_) => SpanEnd::Cancelled,
+            Self::Aborted | Self::Cut(_) | Self::Elsewhere { .. } => SpanEnd::Cancelled,
         }
     }
 
@@ -97,6 +106,7 @@ impl Outcome {
                 false => RunError::Output(error),
             }),
             Self::Waiting(questions) => Err(RunError::Waiting(questions)),
+            Self::Elsewhere { session, invocation } => Err(RunError::Unfinished { session, invocation }),
             Self::Aborted => Err(RunError::Aborted),
             Self::Cut(invocation) => Err(RunError::Cut { invocation }),
         }

@@ -75,7 +75,9 @@ impl Runner {
     /// - The answer must fit the question's schema and, if the node declares it by returning a `RequestInput<T>`, the type `T`.
     ///   Results of long-running tools have no declared type and are stored unchecked.
     /// - A question named by its id alone must be open in only one invocation ([`RunError::AmbiguousQuestion`]).
-    /// - Repeating the stored answer succeeds and stores nothing; an interrupted invocation is resumed.
+    /// - Repeating the stored answer succeeds and stores nothing; an interrupted invocation is resumed. Of two processes that
+    ///   give the same answer at the same time, one stores it and runs the invocation; the run of the other one ends as
+    ///   [`RunEnd::Elsewhere`](crate::RunEnd::Elsewhere), or with the recorded result if there is one already.
     /// - A different answer replaces the first one until a node run that used the first has completed, and is an error
     ///   afterwards ([`RunError::AlreadyAnswered`]): the run that asked, or one that started from its answer. A completed node
     ///   does not run again, so a newer answer would have no effect, even while other lanes of the invocation continue.

@@ -15,7 +15,7 @@ type Answer<T> = Result<T, SessionError>;
 /// Loads pass two gates: one before the session is read, one after. Everything else goes straight through.
 #[derive(Clone, Debug)]
 pub(crate) struct Gated {
-    sessions: Arc<InMemorySessionService>,
+    pub(crate) sessions: Arc<InMemorySessionService>,
     pub(crate) before: Arc<Semaphore>,
     pub(crate) after: Arc<Semaphore>,
 }

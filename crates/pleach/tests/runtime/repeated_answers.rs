@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use pleach::prelude::*;
 use pleach::{
-    AnswerOptions, CreateSession, FunctionCall, Hook, InMemorySessionService, InvocationContext, Node, Plugin,
+    AnswerOptions, CreateSession, FunctionCall, Hook, InMemorySessionService, InvocationContext, Node, Plugin, RunEnd,
     RunRequest, SessionServiceExt as _,
 };
 use pleach_testkit::FixedClock;
@@ -236,6 +236,46 @@ async fn a2_of_the_same_answers_at_once_one_is_stored_and_all_succeed() {
     assert_eq!((bodies.load(Ordering::Relaxed), count(&runner).await), (1, 4));
     let late = runner.answer("s1", "q", 2).unwrap().output::<i64>().await.unwrap_err();
     assert!(matches!(late, RunError::AlreadyAnswered { .. }), "{late}");
+}
+
+/// As in two processes: the second one has loaded the session before the first one stores its answer. It does not fail, and does
+/// not take the session away from the first one's run.
+#[tokio::test]
+async fn a2_of_the_same_answers_from_two_runners_one_runs_and_both_succeed() {
+    for is_done in [false, true] {
+        let (gated, (wf, bodies, gate)) = (Gated::new(), held());
+        let root: Arc<dyn Node> = Arc::new(wf);
+        let over = |sessions: Arc<dyn SessionService>| {
+            Runner::builder("t").root(Arc::clone(&root)).sessions(sessions).auto_create_session(true).build().unwrap()
+        };
+        let (here, there) = (over(Arc::clone(&gated.sessions) as _), over(Arc::new(gated.clone())));
+        trace(here.run("ana", "s1", "go")).await;
+        let loaded = gated.after.acquire().await.unwrap();
+        let mut second = there.answer("s1", "q", 1).unwrap();
+        assert!(futures::poll!(std::pin::pin!(second.next())).is_pending());
+        let first = tokio::spawn(here.answer("s1", "q", 1).unwrap().output::<i64>());
+        until_begun(&bodies).await;
+        if is_done {
+            gate.notify_one();
+            while !first.is_finished() {
+                tokio::task::yield_now().await;
+            }
+        }
+        drop(loaded);
+        assert!(second.next().await.is_none(), "{is_done}");
+        let end = second.end();
+        match is_done {
+            true => assert_eq!((end, second.output::<i64>().await.unwrap()), (Some(RunEnd::Done), 1)),
+            false => {
+                assert_eq!(end, Some(RunEnd::Elsewhere));
+                let unknown = second.output::<i64>().await.unwrap_err();
+                assert!(matches!(unknown, RunError::Unfinished { .. }), "{unknown}");
+                gate.notify_one();
+            }
+        }
+        assert_eq!(first.await.unwrap().unwrap(), 1, "{is_done}");
+        assert_eq!((bodies.load(Ordering::Relaxed), count(&here).await), (1, 4), "{is_done}");
+    }
 }
 
 /// Another process appends to the session while the plugin sees an answer for the first time.
