@@ -26,9 +26,10 @@ use crate::credential::KeptCredentials;
 use crate::engine::{EventQueue, GraphNames, GraphPosition, NodeEnd, OwnLane, RunState, WorkGate};
 use crate::scheduler::BackgroundChild;
 use crate::session_state::SessionState;
+use crate::toolset::Listed;
 use crate::{
     AbortSignal, AgentSpec, AnswerType, DeadEnd, Flow, History, Need, NodeError, NodeInput, NodeKind, NodeSpec,
-    Outline, Provided, ReadonlyContext, RunConfig, RunOptions, Schema,
+    Outline, Provided, ReadonlyContext, RunConfig, RunOptions, Schema, ToolResult,
 };
 
 /// The context of one node run. Cheap to clone: clones are the same run.
@@ -106,6 +107,7 @@ pub struct InvocationContext {
     pub(crate) has_metadata: AtomicBool,
     pub(crate) user_event: OnceLock<Arc<Event>>,
     pub(crate) dead_ends: Mutex<Vec<DeadEnd>>,
+    pub(crate) listed_tools: Mutex<Vec<Listed>>,
 }
 
 /// What the invocation has done so far, as far as it was read.
@@ -268,7 +270,8 @@ pub trait Node: Send + Sync + 'static {
         path.is_empty().then(|| self.spec())
     }
 
-    /// Adds the app-provided values (see [`Shared`](crate::Shared)) that the node cannot run without.
+    /// Adds what the node needs of its app: the values (see [`Shared`](crate::Shared)) that it cannot run without, and the toolsets
+    /// to be closed with it.
     fn needs(&self, _needs: &mut Vec<crate::Need>) {}
 
     /// Returns whether the stored events of the run of `ctx` say that it has completed, so that a resume need not run it. Only
@@ -296,7 +299,7 @@ pub type CallbackContext = Context;
 /// # Example
 /// A handler is a tool by `FunctionTool`. A tool of its own type:
 /// ```
-/// # use pleach_context::{NodeError, Tool, ToolContext};
+/// # use pleach_context::{NodeError, Tool, ToolContext, ToolResult};
 /// # use pleach_core::{BoxFuture, Map};
 /// # use serde_json::{Value, json};
 /// struct Dice {
@@ -308,12 +311,12 @@ pub type CallbackContext = Context;
 ///         "dice"
 ///     }
 ///
-///     fn run<'a>(&'a self, args: &'a Map, _: &'a ToolContext) -> BoxFuture<'a, Result<Value, NodeError>> {
+///     fn run<'a>(&'a self, args: &'a Map, _: &'a ToolContext) -> BoxFuture<'a, Result<ToolResult, NodeError>> {
 ///         Box::pin(async move {
 ///             let Some(throw) = args.get("throw").and_then(Value::as_u64) else {
-///                 return Ok(json!({ "error": "`throw` must be a number" }));
+///                 return Ok(json!({ "error": "`throw` must be a number" }).into());
 ///             };
-///             Ok(json!(throw % self.sides + 1))
+///             Ok(json!(throw % self.sides + 1).into())
 ///         })
 ///     }
 /// }
@@ -349,7 +352,7 @@ pub trait Tool: Send + Sync + 'static {
         Box::pin(ready(Ok(false)))
     }
 
-    /// Answers a call; null is no result. The result reports what a model got wrong in the arguments, as
+    /// Answers a call. The result reports what a model got wrong in the arguments, as
     /// `{"error": …}`, so that it can try again. ADK: `run_async`.
     ///
     /// # Errors
@@ -357,7 +360,7 @@ pub trait Tool: Send + Sync + 'static {
     ///
     /// # Cancel safety
     /// Dropping the future cancels the call.
-    fn run<'a>(&'a self, args: &'a Map, ctx: &'a ToolContext) -> BoxFuture<'a, Result<Value, NodeError>>;
+    fn run<'a>(&'a self, args: &'a Map, ctx: &'a ToolContext) -> BoxFuture<'a, Result<ToolResult, NodeError>>;
 
     /// Whether the result is also a text for the user, where the model is not asked to put it into words
     /// (`skip_summarization`).
@@ -381,13 +384,14 @@ pub trait Tool: Send + Sync + 'static {
         Box::pin(ready(Ok(())))
     }
 
-    /// Adds the app-provided values (see [`Shared`](crate::Shared)) that the tool cannot run without.
+    /// Adds what the tool needs of its app. See [`Node::needs`].
     fn needs(&self, _needs: &mut Vec<Need>) {}
 }
 
-/// A source of tools whose set may differ from request to request. ADK: `BaseToolset`
+/// A source of tools, for example a server of them. ADK: `BaseToolset`
 ///
-/// An agent asks for the tools once per request. A toolset that fails is left out with a warning.
+/// An agent lists the tools when its model is first asked in an invocation. A toolset that cannot list them is left out with a
+/// warning, and asked again for the next request. [`SharedToolset`](crate::SharedToolset) gives the names a prefix and chooses tools.
 // L56, L57
 pub trait Toolset: Send + Sync + 'static {
     /// The name in warnings.
@@ -402,6 +406,11 @@ pub trait Toolset: Send + Sync + 'static {
     /// Dropping the future leaves the toolset as it was.
     fn tools<'a>(&'a self, ctx: &'a ReadonlyContext) -> BoxFuture<'a, Result<Vec<Arc<dyn Tool>>, NodeError>>;
 
+    /// Returns whether the tools may be others for each request of an invocation, so that they are listed for each.
+    fn changes_between_steps(&self) -> bool {
+        false
+    }
+
     /// Changes the request before its tools do.
     ///
     /// # Errors
@@ -411,6 +420,18 @@ pub trait Toolset: Send + Sync + 'static {
         _ctx: &'a ToolContext,
         _request: &'a mut LlmRequest,
     ) -> BoxFuture<'a, Result<(), NodeError>> {
+        Box::pin(ready(Ok(())))
+    }
+
+    /// Closes connections and what else the toolset holds. Called once, by `Runner::close`; it may take ten seconds of the
+    /// Runner's clock.
+    ///
+    /// # Errors
+    /// What could not be closed; closing the Runner fails with it after everything else is closed.
+    ///
+    /// # Cancel safety
+    /// The future is dropped when it takes too long.
+    fn close(&self) -> BoxFuture<'_, Result<(), NodeError>> {
         Box::pin(ready(Ok(())))
     }
 }

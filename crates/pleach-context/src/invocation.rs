@@ -41,6 +41,7 @@ impl InvocationSetup {
             has_metadata,
             user_event: OnceLock::new(),
             dead_ends: Mutex::default(),
+            listed_tools: Mutex::default(),
         }
     }
 }

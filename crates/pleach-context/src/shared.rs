@@ -6,9 +6,21 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use crate::SharedToolset;
+
+/// What a node needs of its app.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Need {
+    /// A value, which the app must provide.
+    Value(NeededType),
+    /// A toolset, which is closed with the app's Runner.
+    Toolset(SharedToolset),
+}
+
 /// A type that a node asks for with [`Shared`](crate::Shared).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Need {
+pub struct NeededType {
     /// The type.
     pub type_id: TypeId,
     /// Its name, for the error when nothing provides it.
@@ -21,7 +33,11 @@ impl Need {
     /// The need for a `T`.
     #[must_use]
     pub fn of<T: 'static>() -> Self {
-        Self { type_id: TypeId::of::<T>(), name: std::any::type_name::<T>(), shared: TypeId::of::<Arc<T>>() }
+        Self::Value(NeededType {
+            type_id: TypeId::of::<T>(),
+            name: std::any::type_name::<T>(),
+            shared: TypeId::of::<Arc<T>>(),
+        })
     }
 }
 
@@ -46,7 +62,7 @@ impl Provided {
 
     /// Whether a value of the needed type is there.
     #[must_use]
-    pub fn has(&self, need: &Need) -> bool {
+    pub fn has(&self, need: &NeededType) -> bool {
         self.values.contains_key(&need.type_id) || self.values.contains_key(&need.shared)
     }
 }

@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use pleach_core::{BoxFuture, FunctionDeclaration, Map};
 use pleach_model::LlmRequest;
-use serde_json::Value;
 
-use crate::{Need, NodeError, Tool, ToolContext};
+use crate::{Need, NodeError, Tool, ToolContext, ToolResult};
 
 impl<T: Tool + ?Sized> Tool for Arc<T> {
     fn name(&self) -> &str {
@@ -33,7 +32,7 @@ impl<T: Tool + ?Sized> Tool for Arc<T> {
         (**self).check_require_confirmation(args, ctx)
     }
 
-    fn run<'a>(&'a self, args: &'a Map, ctx: &'a ToolContext) -> BoxFuture<'a, Result<Value, NodeError>> {
+    fn run<'a>(&'a self, args: &'a Map, ctx: &'a ToolContext) -> BoxFuture<'a, Result<ToolResult, NodeError>> {
         (**self).run(args, ctx)
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use pleach_artifact::ArtifactService;
 use pleach_context::engine::{PluginManager, Services};
 use pleach_context::telemetry::InvocationTrace;
-use pleach_context::{AgentMode, CredentialService, Node, Plugin, Provided, SystemClock};
+use pleach_context::{AgentMode, CredentialService, Need, Node, Plugin, Provided, SharedToolset, SystemClock};
 use pleach_core::{AppName, Clock, IdGen, RandomIds};
 use pleach_memory::MemoryService;
 use pleach_session::SessionService;
@@ -225,10 +225,17 @@ impl RunnerBuilder {
                 faults.push(Fault::value("single_turn_root", message));
             }
         }
-        for need in needs.iter().filter(|need| !self.provided.has(need)) {
-            let message =
-                format!("a node asks for `Shared<{}>`, which nothing provides: call `.provide(…)`", need.name);
-            faults.push(Fault::config("not_provided", message));
+        let mut toolsets: Vec<SharedToolset> = Vec::new();
+        for need in needs {
+            match need {
+                Need::Value(value) if !self.provided.has(&value) => {
+                    let message =
+                        format!("a node asks for `Shared<{}>`, which nothing provides: call `.provide(…)`", value.name);
+                    faults.push(Fault::config("not_provided", message));
+                }
+                Need::Toolset(set) if !toolsets.iter().any(|known| known.is_same(&set)) => toolsets.push(set),
+                _ => {}
+            }
         }
         let (Some(root), Some(sessions), true) = (self.root, self.sessions, faults.is_empty()) else {
             return Err(BuildError { name: self.name.to_string(), faults });
@@ -255,6 +262,7 @@ impl RunnerBuilder {
             active: ActiveRuns::default(),
             on_span: self.on_span,
             closing: self.closing,
+            toolsets,
         }))
     }
 }

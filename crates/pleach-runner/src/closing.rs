@@ -1,37 +1,73 @@
-//! Closes a Runner: its plugins, then its session service, even if one of them fails.
+//! Closes a Runner: its toolsets, its plugins and its session service, even if one of them fails.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use futures_util::future::{Either, join_all, select};
+use pleach_context::{NodeError, SharedToolset};
 
 use crate::{RunError, Runner};
 
+/// How long a toolset may take to close.
+const TOOLSET_LIMIT: Duration = Duration::from_secs(10);
+
 impl Runner {
-    /// Closes the plugins and the session service. It does not wait for active runs: call [`Runner::drain`] first.
+    /// Closes the toolsets of all agents below the root, then the plugins, then the session service. It does not wait for active runs: call [`Runner::drain`] first.
     ///
-    /// A failure does not stop the rest from being closed. [`RunnerBuilder::plugin_close_timeout`] and
+    /// A failure does not stop the rest from being closed, nor does a toolset that takes longer than ten seconds. [`RunnerBuilder::plugin_close_timeout`] and
     /// [`RunnerBuilder::skip_closing_plugins`] configure it.
     ///
     /// [`RunnerBuilder::plugin_close_timeout`]: crate::RunnerBuilder::plugin_close_timeout
     /// [`RunnerBuilder::skip_closing_plugins`]: crate::RunnerBuilder::skip_closing_plugins
     ///
     /// # Errors
-    /// [`RunError::Plugin`] with the plugins that could not be closed; [`RunError::Session`] when the session service could
+    /// [`RunError::Toolset`] with the toolsets that could not be closed; [`RunError::Plugin`] with the plugins that could not be closed; [`RunError::Session`] when the session service could
     /// not be flushed or closed; [`RunError::Close`] with all errors when there is more than one.
     ///
     /// # Cancel safety
     /// When the future is dropped, the rest stays open; closing again is safe.
     pub async fn close(&self) -> Result<(), RunError> {
         let (services, closing) = (&self.parts.services, self.parts.closing);
+        let toolsets = self.close_toolsets().await;
         let plugins = match closing.skip {
             true => Ok(()),
             false => services.plugins.close(&*services.clock, closing.limit).await,
         };
         let flushed = services.sessions.flush().await;
         let closed = services.sessions.close().await;
-        let failures =
-            [plugins.map_err(RunError::Plugin), flushed.map_err(RunError::Session), closed.map_err(RunError::Session)];
+        let failures = [
+            toolsets.map_err(RunError::Toolset),
+            plugins.map_err(RunError::Plugin),
+            flushed.map_err(RunError::Session),
+            closed.map_err(RunError::Session),
+        ];
         let mut errors: Vec<RunError> = failures.into_iter().filter_map(Result::err).collect();
         match errors.len() {
             0 => Ok(()),
             1 => Err(errors.remove(0)),
             _ => Err(RunError::Close(errors)),
+        }
+    }
+
+    async fn close_toolsets(&self) -> Result<(), NodeError> {
+        let closed = join_all(self.parts.toolsets.iter().map(|toolset| self.close_toolset(toolset))).await;
+        let failed: Vec<String> = closed.into_iter().filter_map(Result::err).collect();
+        if failed.is_empty() {
+            return Ok(());
+        }
+        Err(NodeError::new("RuntimeError", format!("Failed to close toolsets: {}", failed.join(", "))))
+    }
+
+    /// Closes a toolset.
+    ///
+    /// # Errors
+    /// Its name and why it is not closed.
+    async fn close_toolset(&self, toolset: &SharedToolset) -> Result<(), String> {
+        let late = self.parts.services.clock.sleep(TOOLSET_LIMIT);
+        // The toolset is asked first: one that needs no time is never late.
+        match select(pin!(toolset.close()), late).await {
+            Either::Left((closed, _)) => closed.map_err(|error| format!("'{}': {error}", toolset.name())),
+            Either::Right(_) => Err(format!("'{}': it did not close within {TOOLSET_LIMIT:?}", toolset.name())),
         }
     }
 }

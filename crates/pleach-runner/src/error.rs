@@ -126,6 +126,9 @@ pub enum RunError {
     /// A plugin's hook failed.
     #[error("{}", .0.with_causes())]
     Plugin(NodeError),
+    /// Toolsets could not be closed.
+    #[error("{}", .0.with_causes())]
+    Toolset(NodeError),
     /// A node failed; its error event is stored.
     #[error("{path} failed with {}: {}", .error.class(), .error.with_causes())]
     Node {
@@ -327,9 +330,11 @@ impl RunError {
             Self::Answer { .. } => "WorkflowDataError",
             Self::Session(error) => error.code(),
             Self::Artifact(error) => error.code(),
-            Self::Message(error) | Self::Plugin(error) | Self::Node { error, .. } | Self::Output(error) => {
-                error.class()
-            }
+            Self::Message(error)
+            | Self::Plugin(error)
+            | Self::Toolset(error)
+            | Self::Node { error, .. }
+            | Self::Output(error) => error.class(),
             Self::Waiting(_) => "NodeInterruptedError",
             Self::OtherMessage { .. } | Self::OtherState { .. } => "ValueError",
             Self::Busy { .. } | Self::Unfinished { .. } => "SessionBusyError",

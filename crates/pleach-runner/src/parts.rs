@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pleach_context::Node;
 use pleach_context::engine::Services;
+use pleach_context::{Node, SharedToolset};
 use pleach_core::{AppName, Session, SessionKey};
 use pleach_session::GetSessionConfig;
 
@@ -25,6 +25,8 @@ pub(crate) struct RunnerParts {
     pub(crate) active: ActiveRuns,
     pub(crate) on_span: OnSpan,
     pub(crate) closing: Closing,
+    /// The toolsets of all agents below the root, each once.
+    pub(crate) toolsets: Vec<SharedToolset>,
 }
 
 /// How the plugins are closed with the Runner.

@@ -59,10 +59,10 @@ pub use pleach_context::History;
 pub use pleach_context::{
     AbortSignal, AgentMode, AgentSpec, Answers, CallbackContext, ChildFailure, Context, CredentialService, DeadEnd,
     Dynamic, EdgeOutline, Extract, Fail, Flow, FromContext, FromState, GraphOutline, Hook, InMemoryCredentialService,
-    Input, InputKind, Instruction, InvocationContext, Key, Need, Node, NodeError, NodeFault, NodeInput, NodeKind,
-    NodeSpec, Outline, Plugin, ReadonlyContext, Result, ResultExt, Resume, RetryConfig, RunConfig, RunOptions,
-    SecondParent, SessionStateCredentialService, SessionView, Shared, State, StateNumber, StreamingMode, SystemClock,
-    Tool, ToolContext, Toolset, TypedNode, Yield,
+    Input, InputKind, Instruction, InvocationContext, Key, Need, NeededType, Node, NodeError, NodeFault, NodeInput,
+    NodeKind, NodeSpec, Outline, Plugin, ReadonlyContext, Result, ResultExt, Resume, RetryConfig, RunConfig,
+    RunOptions, Scheduling, SecondParent, SessionStateCredentialService, SessionView, Shared, SharedToolset, State,
+    StateNumber, StreamingMode, SystemClock, Tool, ToolContext, ToolResult, Toolset, TypedNode, Yield,
 };
 pub use pleach_core::{
     AnyRoute, AppName, AuthConfig, AuthDocument, Blob, BoxError, BoxFuture, Branch, Bytes, CamelCase, Clock,

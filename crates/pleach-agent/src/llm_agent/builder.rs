@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pleach_context::{
-    AgentMode, AgentSpec, Instruction, Node, NodeError, NodeKind, NodeSpec, ReadonlyContext, RetryConfig, Schema, Tool,
-    Toolset,
+    AgentMode, AgentSpec, Instruction, Node, NodeError, NodeKind, NodeSpec, ReadonlyContext, RetryConfig, Schema,
+    SharedToolset, Tool,
 };
 use pleach_core::Content;
 use pleach_model::{GenerateConfig, Model};
@@ -139,9 +139,9 @@ impl LlmAgentBuilder {
         self
     }
 
-    /// Adds a source of tools.
-    pub fn toolset(mut self, toolset: impl Toolset) -> Self {
-        self.tools.push(ToolSource::Set(Arc::new(toolset)));
+    /// Adds a source of tools: a [`Toolset`](pleach_context::Toolset), or a [`SharedToolset`] that several agents have.
+    pub fn toolset(mut self, toolset: impl Into<SharedToolset>) -> Self {
+        self.tools.push(ToolSource::Set(toolset.into()));
         self
     }
 

@@ -7,8 +7,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use pleach_context::{
-    AgentSpec, Context, Dynamic, Flow, History, Instruction, Need, Node, NodeError, NodeInput, NodeSpec, Schema, Tool,
-    Toolset, TypedNode,
+    AgentSpec, Context, Dynamic, Flow, History, Instruction, Need, Node, NodeError, NodeInput, NodeSpec, Schema,
+    SharedToolset, Tool, TypedNode,
 };
 use pleach_core::{BoxFuture, Content};
 use pleach_model::GenerateConfig;
@@ -54,7 +54,7 @@ pub(crate) struct Inner {
 /// Where tools come from.
 pub(crate) enum ToolSource {
     Tool(Arc<dyn Tool>),
-    Set(Arc<dyn Toolset>),
+    Set(SharedToolset),
 }
 
 impl LlmAgent {
@@ -92,8 +92,9 @@ impl Node for LlmAgent {
 
     fn needs(&self, needs: &mut Vec<Need>) {
         for source in &self.0.tools {
-            if let ToolSource::Tool(tool) = source {
-                tool.needs(needs);
+            match source {
+                ToolSource::Tool(tool) => tool.needs(needs),
+                ToolSource::Set(set) => needs.push(Need::Toolset(set.clone())),
             }
         }
         self.0.agent.sub_agents.iter().for_each(|sub| sub.needs(needs));

@@ -3,7 +3,7 @@
 
 use pleach_context::engine::{Engine as _, LaneSetup};
 use pleach_context::telemetry::{OpenSpan, SpanEnd, execute_tool};
-use pleach_context::{Context, NodeError, Tool, ToolContext};
+use pleach_context::{Context, NodeError, Tool, ToolContext, ToolResult};
 use pleach_core::{AuthConfig, BoxFuture, FunctionResponse, Map, Part, ToolConfirmation};
 use pleach_workflow::{Called, ToolCall};
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ pub(super) struct Executed<'c> {
     pub(super) pending: &'c PendingCall,
     pub(super) ctx: ToolContext,
     /// `None` for a call whose result comes later.
-    pub(super) response: Option<Map>,
+    pub(super) response: Option<FunctionResponse>,
     pub(super) confirmation: Option<ToolConfirmation>,
     pub(super) credential: Option<AuthConfig>,
     /// The result as a text for the user.
@@ -57,7 +57,7 @@ impl<'a> Caller<'a> {
         give_answers(pending, &ctx)?;
         let name = pending.call.name.as_deref().unwrap_or_default();
         let mut args = pending.call.args.clone().unwrap_or_default();
-        let (value, may_be_pending, shows) = match self.tools.get(name) {
+        let (result, may_be_pending, shows) = match self.tools.get(name) {
             Some(tool) => {
                 let span = OpenSpan::new(execute_tool(&**tool, &ctx));
                 let call = ToolCall { tool: &**tool, ctx: &ctx, callbacks: self.callbacks };
@@ -66,12 +66,12 @@ impl<'a> Caller<'a> {
                     Ok(_) => span.end(SpanEnd::Completed),
                     Err(error) => span.fail(error.code()),
                 }
-                let value = match called? {
-                    Called::Result(value) => value,
+                let result = match called? {
+                    Called::Result(result) => result,
                     // What a tool of an agent asks rides on the event of its response.
-                    Called::Asks(_) => Value::Null,
+                    Called::Asks(_) => ToolResult::default(),
                 };
-                (value, tool.is_long_running(), tool.shows_result())
+                (result, tool.is_long_running(), tool.shows_result())
             }
             None => (self.unknown(name, &mut args, &ctx).await?, false, false),
         };
@@ -79,34 +79,32 @@ impl<'a> Caller<'a> {
         let actions = ctx.actions();
         let confirmation = actions.requested_tool_confirmations().get(id).cloned();
         let credential = actions.requested_auth_configs().get(id).cloned();
-        let shown = (shows && actions.skip_summarization() == Some(true)).then(|| shown(&value)).flatten();
-        let response = if may_be_pending && is_falsy(&value) { None } else { Some(as_response(value)) };
+        let shown = (shows && actions.skip_summarization() == Some(true)).then(|| shown(&result.value)).flatten();
+        let response = (!may_be_pending || !result.is_falsy()).then(|| result.into_response(id, name));
         Ok(Executed { pending, ctx, response, confirmation, credential, shown })
     }
 
     /// Answers a call of a function that the agent does not have.
     // L102
-    async fn unknown(self, name: &str, args: &mut Map, ctx: &ToolContext) -> Result<Value, NodeError> {
+    async fn unknown(self, name: &str, args: &mut Map, ctx: &ToolContext) -> Result<ToolResult, NodeError> {
         let tool = UnknownTool(name.to_owned());
         let call = ToolCall { tool: &tool, ctx, callbacks: self.callbacks };
         if let Some(answer) = call.before(args).await? {
-            return call.after(args, answer).await;
+            return call.after(args, answer.into()).await;
         }
         let text = format!(
             "Invoking `{name}()` failed as no tool with that name is available. The tools you can call are: {}. You could retry, but it is IMPORTANT that you only call a tool from that list.",
             self.tools.names()
         );
         let error = NodeError::value(text.clone());
-        Ok(call.on_error(args, &error).await?.unwrap_or_else(|| json!({"error": text})))
+        Ok(call.on_error(args, &error).await?.unwrap_or_else(|| json!({"error": text})).into())
     }
 }
 
 impl Executed<'_> {
     /// Returns the part with the response; `None` for a call whose result comes later.
     pub(super) fn part(&self) -> Option<Part> {
-        let call = &self.pending.call;
-        let (id, name) = (call.id.clone().unwrap_or_default(), call.name.clone().unwrap_or_default());
-        Some(Part::function_response(FunctionResponse::new(id, name, self.response.clone()?)))
+        self.response.clone().map(Part::function_response)
     }
 
     /// Returns the answer that a call of `set_model_response` gives.
@@ -129,28 +127,6 @@ fn shown(value: &Value) -> Option<String> {
     }
 }
 
-/// Returns the response that a result is sent as.
-// L105
-fn as_response(value: Value) -> Map {
-    match value {
-        Value::Object(fields) => fields,
-        other => Map::from_iter([("result".to_owned(), other)]),
-    }
-}
-
-/// Returns whether a long-running tool has only started something.
-// L106
-fn is_falsy(value: &Value) -> bool {
-    match value {
-        Value::Null | Value::Bool(false) => true,
-        Value::Number(number) => number.as_f64() == Some(0.0),
-        Value::String(text) => text.is_empty(),
-        Value::Array(items) => items.is_empty(),
-        Value::Object(fields) => fields.is_empty(),
-        Value::Bool(true) => false,
-    }
-}
-
 /// A function that a model has called and the agent does not have.
 struct UnknownTool(String);
 
@@ -159,7 +135,7 @@ impl Tool for UnknownTool {
         &self.0
     }
 
-    fn run<'a>(&'a self, _: &'a Map, _: &'a ToolContext) -> BoxFuture<'a, Result<Value, NodeError>> {
+    fn run<'a>(&'a self, _: &'a Map, _: &'a ToolContext) -> BoxFuture<'a, Result<ToolResult, NodeError>> {
         Box::pin(async move { Err(NodeError::value(format!("there is no tool `{}`", self.0))) })
     }
 }

@@ -56,7 +56,7 @@ impl AgentRun<'_> {
             return None;
         }
         let is_end = |call: &&Executed<'_>| {
-            let done = call.response.as_ref().and_then(|response| response.get("result"));
+            let done = call.response.as_ref().and_then(|response| response.response.as_ref()?.get("result"));
             call.pending.call.name.as_deref() == Some(FINISH_TASK) && done.and_then(Value::as_str) == Some(FINISHED)
         };
         let call = executed.iter().find(is_end)?;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use foldhash::HashMap;
-use pleach_context::{AgentMode, AgentSpec, Node, NodeError, ReadonlyContext, Tool};
+use pleach_context::{AgentMode, AgentSpec, Node, NodeError, Tool};
 use pleach_model::LlmRequest;
 
 use super::AgentRun;
@@ -111,11 +111,11 @@ impl AgentRun<'_> {
                 }
                 ToolSource::Set(set) => set,
             };
-            match set.tools(&ReadonlyContext::new(self.ctx.clone())).await {
+            match set.tools(self.ctx).await {
                 Ok(tools) => {
                     set.process_request(self.ctx, request).await?;
-                    for tool in tools {
-                        table.add(tool, request, self).await?;
+                    for tool in &*tools {
+                        table.add(Arc::clone(tool), request, self).await?;
                     }
                 }
                 Err(error) => {

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use pleach_context::{Need, Node, NodeError, Tool, ToolContext};
+use pleach_context::{Need, Node, NodeError, Tool, ToolContext, ToolResult};
 use pleach_core::{BoxFuture, Content, Event, FunctionDeclaration, Map};
 use serde_json::Value;
 
@@ -134,8 +134,8 @@ impl Tool for AgentTool {
         true
     }
 
-    fn run<'a>(&'a self, args: &'a Map, ctx: &'a ToolContext) -> BoxFuture<'a, Result<Value, NodeError>> {
-        Box::pin(self.call(args, ctx))
+    fn run<'a>(&'a self, args: &'a Map, ctx: &'a ToolContext) -> BoxFuture<'a, Result<ToolResult, NodeError>> {
+        Box::pin(async move { self.call(args, ctx).await.map(ToolResult::from) })
     }
 
     fn needs(&self, needs: &mut Vec<Need>) {

@@ -1,7 +1,7 @@
 //! [`AnswerTool`]: the function by which a model gives an answer that fits a schema.
 // L60, L61
 
-use pleach_context::{NodeError, Schema, Tool, ToolContext};
+use pleach_context::{NodeError, Schema, Tool, ToolContext, ToolResult};
 use pleach_core::{BoxFuture, FunctionDeclaration, Map};
 use serde_json::{Value, json};
 
@@ -48,7 +48,7 @@ impl Tool for AnswerTool {
         Some(&self.declaration)
     }
 
-    fn run<'a>(&'a self, args: &'a Map, ctx: &'a ToolContext) -> BoxFuture<'a, Result<Value, NodeError>> {
-        Box::pin(async move { self.take(args, ctx) })
+    fn run<'a>(&'a self, args: &'a Map, ctx: &'a ToolContext) -> BoxFuture<'a, Result<ToolResult, NodeError>> {
+        Box::pin(async move { self.take(args, ctx).map(ToolResult::from) })
     }
 }

@@ -1,7 +1,7 @@
 //! [`FinishTool`]: the function by which an agent ends its task.
 // L192
 
-use pleach_context::{NodeError, Schema, Tool, ToolContext};
+use pleach_context::{NodeError, Schema, Tool, ToolContext, ToolResult};
 use pleach_core::{BoxFuture, FunctionDeclaration, Map};
 use pleach_model::LlmRequest;
 use serde_json::{Value, json};
@@ -61,13 +61,13 @@ impl Tool for FinishTool {
         Box::pin(std::future::ready(Ok(())))
     }
 
-    fn run<'a>(&'a self, args: &'a Map, _: &'a ToolContext) -> BoxFuture<'a, Result<Value, NodeError>> {
+    fn run<'a>(&'a self, args: &'a Map, _: &'a ToolContext) -> BoxFuture<'a, Result<ToolResult, NodeError>> {
         let reply = match self.result(args) {
             Ok(_) => json!({"result": FINISHED}),
             Err(why) => json!({"error": format!(
                 "Invoking `{FINISH_TASK}()` failed due to validation errors:\n{why}\nCall it again with arguments that fit."
             )}),
         };
-        Box::pin(std::future::ready(Ok(reply)))
+        Box::pin(std::future::ready(Ok(reply.into())))
     }
 }

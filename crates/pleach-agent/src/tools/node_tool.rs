@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use pleach_context::engine::Engine as _;
-use pleach_context::{Need, Node, NodeError, NodeInput, RunOptions, Tool, ToolContext};
+use pleach_context::{Need, Node, NodeError, NodeInput, RunOptions, Tool, ToolContext, ToolResult};
 use pleach_core::{BoxFuture, FunctionDeclaration, Map};
 use serde_json::{Value, json};
 
@@ -82,8 +82,8 @@ impl Tool for NodeTool {
         true
     }
 
-    fn run<'a>(&'a self, args: &'a Map, ctx: &'a ToolContext) -> BoxFuture<'a, Result<Value, NodeError>> {
-        Box::pin(self.call(args, ctx))
+    fn run<'a>(&'a self, args: &'a Map, ctx: &'a ToolContext) -> BoxFuture<'a, Result<ToolResult, NodeError>> {
+        Box::pin(async move { self.call(args, ctx).await.map(ToolResult::from) })
     }
 
     fn needs(&self, needs: &mut Vec<Need>) {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use pleach_context::engine::Engine as _;
-use pleach_context::{AgentMode, Node, NodeError, NodeInput, RunOptions, Tool, ToolContext};
+use pleach_context::{AgentMode, Node, NodeError, NodeInput, RunOptions, Tool, ToolContext, ToolResult};
 use pleach_core::{BoxFuture, Branch, FunctionDeclaration, Map};
 use serde_json::{Value, json};
 
@@ -78,12 +78,12 @@ impl Tool for SubAgentTool {
         Some(&self.declaration)
     }
 
-    fn run<'a>(&'a self, args: &'a Map, ctx: &'a ToolContext) -> BoxFuture<'a, Result<Value, NodeError>> {
+    fn run<'a>(&'a self, args: &'a Map, ctx: &'a ToolContext) -> BoxFuture<'a, Result<ToolResult, NodeError>> {
         Box::pin(async move {
             match self.mode {
                 // The agent that calls runs the task behind the other calls.
-                AgentMode::Task => Ok(Value::Null),
-                _ => self.call(args, ctx).await,
+                AgentMode::Task => Ok(ToolResult::default()),
+                _ => self.call(args, ctx).await.map(ToolResult::from),
             }
         })
     }

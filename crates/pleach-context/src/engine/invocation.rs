@@ -8,7 +8,8 @@ use pleach_core::{Event, Map};
 use super::{EventQueue, InvocationHandle, NodeScheduler, Services, WorkGate};
 use crate::contract::HistoryCache;
 use crate::invocation::lock;
-use crate::{DeadEnd, History, InvocationContext, NodeError};
+use crate::toolset::Listed;
+use crate::{DeadEnd, History, InvocationContext, NodeError, SharedToolset, Tool};
 
 impl InvocationContext {
     fn known(&self, history: History) -> Option<Arc<History>> {
@@ -21,6 +22,16 @@ impl InvocationContext {
 }
 
 impl<'a> InvocationHandle<'a> {
+    /// Returns the tools of a toolset, if they were listed in the invocation.
+    pub(crate) fn listed_tools(self, toolset: &SharedToolset) -> Option<Arc<[Arc<dyn Tool>]>> {
+        lock(&self.0.listed_tools).iter().find_map(|listed| listed.of(toolset))
+    }
+
+    /// Keeps the tools of a toolset for the invocation.
+    pub(crate) fn keep_listed_tools(self, listed: Listed) {
+        lock(&self.0.listed_tools).push(listed);
+    }
+
     /// Adds the dead ends of a workflow run that has completed.
     pub fn note_dead_ends(self, ends: impl IntoIterator<Item = DeadEnd>) {
         lock(&self.0.dead_ends).extend(ends);

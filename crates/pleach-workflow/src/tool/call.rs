@@ -6,7 +6,7 @@ use std::panic::AssertUnwindSafe;
 
 use futures_util::FutureExt as _;
 use pleach_context::engine::{Engine as _, PluginManager, ToolRequests};
-use pleach_context::{NodeError, Tool, ToolContext};
+use pleach_context::{NodeError, Tool, ToolContext, ToolResult};
 use pleach_core::{BoxFuture, Map};
 use serde_json::{Value, json};
 
@@ -51,8 +51,8 @@ impl ToolCallbacks for () {}
 /// What a call has led to.
 #[derive(Debug)]
 pub enum Called {
-    /// Its result; null is none.
-    Result(Value),
+    /// Its result.
+    Result(ToolResult),
     /// The tool needs an answer before it can give one. Only for a context that keeps what its tool asks for.
     Asks(ToolRequests),
 }
@@ -77,7 +77,7 @@ impl ToolCall<'_> {
     /// Dropping the future cancels the call.
     pub async fn make(&self, args: &mut Map) -> Result<Called, NodeError> {
         let result = match self.before(args).await? {
-            Some(answer) => answer,
+            Some(answer) => answer.into(),
             None => match self.run(args).await? {
                 Called::Result(result) => result,
                 asks @ Called::Asks(_) => return Ok(asks),
@@ -115,7 +115,10 @@ impl ToolCall<'_> {
         match called {
             Ok(_) if asked.confirmation.is_some() || asked.credential.is_some() => Ok(Called::Asks(asked)),
             Ok(result) => Ok(Called::Result(result)),
-            Err(error) => self.on_error(args, &error).await?.map(Called::Result).ok_or(error),
+            Err(error) => {
+                let instead = self.on_error(args, &error).await?.ok_or(error)?;
+                Ok(Called::Result(instead.into()))
+            }
         }
     }
 
@@ -134,25 +137,25 @@ impl ToolCall<'_> {
         }
     }
 
-    /// Asks the plugins and the callbacks for another result.
+    /// Asks the plugins and the callbacks for another value, which replaces the whole result.
     ///
     /// # Errors
     /// The failure of a hook.
     ///
     /// # Cancel safety
     /// Dropping the future drops the hook or the call that runs.
-    pub async fn after(&self, args: &Map, result: Value) -> Result<Value, NodeError> {
+    pub async fn after(&self, args: &Map, result: ToolResult) -> Result<ToolResult, NodeError> {
         let Self { tool, ctx, callbacks } = *self;
-        let other = match self.plugins().after_tool(tool, args, ctx, &result).await? {
+        let other = match self.plugins().after_tool(tool, args, ctx, &result.value).await? {
             Some(other) => Some(other),
-            None => answered(callbacks.after_tool(tool, args, ctx, &result)).await?,
+            None => answered(callbacks.after_tool(tool, args, ctx, &result.value)).await?,
         };
-        Ok(other.unwrap_or(result))
+        Ok(other.map_or(result, ToolResult::from))
     }
 
-    async fn gated(&self, args: &Map) -> Result<Value, NodeError> {
+    async fn gated(&self, args: &Map) -> Result<ToolResult, NodeError> {
         match confirmation_gate(self.tool, args, self.ctx).await? {
-            Some(instead) => Ok(instead),
+            Some(instead) => Ok(instead.into()),
             None => self.tool.run(args, self.ctx).await,
         }
     }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::future::ready;
 use std::sync::Arc;
 
-use pleach_context::{Need, NodeError, Tool, ToolContext, coerce_arguments};
+use pleach_context::{Need, NodeError, Tool, ToolContext, ToolResult, coerce_arguments};
 use pleach_core::{BoxFuture, FunctionDeclaration, Map};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::handler::ToolHandler;
 use super::params::missing_arguments_reply;
 
-type Call = dyn Fn(&str, &Map, &ToolContext) -> BoxFuture<'static, Result<Value, NodeError>> + Send + Sync;
+type Call = dyn Fn(&str, &Map, &ToolContext) -> BoxFuture<'static, Result<ToolResult, NodeError>> + Send + Sync;
 
 type Condition = dyn Fn(&ToolContext, &Map) -> bool + Send + Sync;
 
@@ -166,10 +166,10 @@ impl Tool for FunctionTool {
         Box::pin(ready(Ok(required)))
     }
 
-    fn run<'a>(&'a self, args: &'a Map, ctx: &'a ToolContext) -> BoxFuture<'a, Result<Value, NodeError>> {
+    fn run<'a>(&'a self, args: &'a Map, ctx: &'a ToolContext) -> BoxFuture<'a, Result<ToolResult, NodeError>> {
         let missing: Vec<&str> = self.declaration.required().filter(|name| !args.contains_key(*name)).collect();
         if !missing.is_empty() {
-            return Box::pin(ready(Ok(missing_arguments_reply(self.name(), &missing))));
+            return Box::pin(ready(Ok(missing_arguments_reply(self.name(), &missing).into())));
         }
         (self.call)(self.name(), args, ctx)
     }

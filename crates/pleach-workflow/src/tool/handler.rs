@@ -2,7 +2,7 @@
 
 use std::future::{Future, ready};
 
-use pleach_context::{Dynamic, Need, NodeError, ToolContext};
+use pleach_context::{Dynamic, Need, NodeError, ToolContext, ToolResult};
 use pleach_core::{BoxError, BoxFuture, Map};
 use serde::Serialize;
 use serde_json::Value;
@@ -17,7 +17,7 @@ pub trait ToolHandler<M>: Send + Sync + 'static {
     fn schema(&self) -> Option<Value>;
 
     /// Starts a call of the tool of this name. The result reports arguments that do not fit.
-    fn call(&self, tool: &str, args: &Map, ctx: &ToolContext) -> BoxFuture<'static, Result<Value, NodeError>>;
+    fn call(&self, tool: &str, args: &Map, ctx: &ToolContext) -> BoxFuture<'static, Result<ToolResult, NodeError>>;
 
     /// Adds the app-provided values that the handler needs.
     fn needs(&self, needs: &mut Vec<Need>);
@@ -34,13 +34,13 @@ where
         P::schema()
     }
 
-    fn call(&self, tool: &str, args: &Map, ctx: &ToolContext) -> BoxFuture<'static, Result<Value, NodeError>> {
+    fn call(&self, tool: &str, args: &Map, ctx: &ToolContext) -> BoxFuture<'static, Result<ToolResult, NodeError>> {
         match P::bind(tool, args, ctx) {
             Ok(params) => {
                 let body = self.invoke(params);
                 Box::pin(async move { body.await.into_reply() })
             }
-            Err(Unbound::Told(reply)) => Box::pin(ready(Ok(reply))),
+            Err(Unbound::Told(reply)) => Box::pin(ready(Ok(reply.into()))),
             Err(Unbound::Failed(error)) => Box::pin(ready(Err(error))),
         }
     }
@@ -52,38 +52,45 @@ where
 
 /// A value that the handler of a tool can return. The marker `M` is inferred.
 ///
-/// Implemented for every `Serialize` type (null means no result), [`Dynamic`], and `Result` of them.
+/// Implemented for every `Serialize` type (null means no result), [`Dynamic`], [`ToolResult`], and `Result` of them.
 #[diagnostic::on_unimplemented(
     message = "a tool cannot return `{Self}`",
     label = "not the result of a tool",
-    note = "return a type that derives `serde::Serialize`, a `Dynamic`, or a `Result` of one of them whose error is `Into<Box<dyn Error + Send + Sync>>`"
+    note = "return a type that derives `serde::Serialize`, a `Dynamic`, a `ToolResult`, or a `Result` of one of them whose error is `Into<Box<dyn Error + Send + Sync>>`"
 )]
 pub trait ToolReply<M>: 'static {
-    /// Turns the result into JSON.
+    /// Turns it into the result of a call.
     ///
     /// # Errors
     /// The error of a `Result`, or a `ValidationError` for a value that has no JSON form.
-    fn into_reply(self) -> Result<Value, NodeError>;
+    fn into_reply(self) -> Result<ToolResult, NodeError>;
 }
 
 #[diagnostic::do_not_recommend]
 impl<T: Serialize + 'static> ToolReply<marker::AnySerializable> for T {
-    fn into_reply(self) -> Result<Value, NodeError> {
-        pleach_core::to_json(self)
-            .map_err(|error| NodeError::validation(format!("the result of the tool has no JSON form: {error}")))
+    fn into_reply(self) -> Result<ToolResult, NodeError> {
+        let value = pleach_core::to_json(self)
+            .map_err(|error| NodeError::validation(format!("the result of the tool has no JSON form: {error}")))?;
+        Ok(value.into())
     }
 }
 
 impl ToolReply<marker::Untyped> for Dynamic {
-    fn into_reply(self) -> Result<Value, NodeError> {
-        Ok(self.0)
+    fn into_reply(self) -> Result<ToolResult, NodeError> {
+        Ok(self.0.into())
+    }
+}
+
+impl ToolReply<marker::Untyped> for ToolResult {
+    fn into_reply(self) -> Result<ToolResult, NodeError> {
+        Ok(self)
     }
 }
 
 impl<T: ToolReply<M>, E: Into<BoxError> + 'static, M: 'static> ToolReply<ResultWhoseErrorIsNotSerializable<M>>
     for Result<T, E>
 {
-    fn into_reply(self) -> Result<Value, NodeError> {
+    fn into_reply(self) -> Result<ToolResult, NodeError> {
         self.map_err(NodeError::from_handler)?.into_reply()
     }
 }

@@ -8,10 +8,9 @@ use std::time::Duration;
 use pleach_context::engine::{Engine as _, ToolRequests, credential_question};
 use pleach_context::telemetry::{OpenSpan, SpanEnd, execute_tool};
 use pleach_context::{
-    Context, Dynamic, Flow, Need, Node, NodeError, NodeInput, NodeSpec, RetryConfig, Tool, TypedNode, Yield,
+    Context, Dynamic, Flow, Need, Node, NodeError, NodeInput, NodeSpec, RetryConfig, Tool, ToolResult, TypedNode, Yield,
 };
-use pleach_core::{BoxFuture, Event, Map};
-use serde_json::Value;
+use pleach_core::{BoxFuture, Content, Event, FunctionResponsePart, Map, Part};
 use smol_str::SmolStr;
 use tracing::Instrument as _;
 
@@ -77,9 +76,8 @@ impl ToolNode {
         }
         let item = match called? {
             Called::Asks(asked) => self.question(&ctx, &args, asked)?,
-            // Without an event a replay would not see the call.
-            Called::Result(Value::Null) => Yield::from(Event::new()),
-            Called::Result(result) => Yield::from(Event::of(result)),
+            // Without an event a replay would not see a call that has no output.
+            Called::Result(result) => Yield::from(output(result)),
         };
         Ok(Flow::Done(Some(item)))
     }
@@ -97,6 +95,20 @@ impl ToolNode {
             None => Ok(Yield::from(Event::new())),
         }
     }
+}
+
+/// Makes the event with a result: the value is the output, and media are its content.
+fn output(ToolResult { value, media, .. }: ToolResult) -> Event {
+    let event = if value.is_null() { Event::new() } else { Event::of(value) };
+    if media.is_empty() {
+        return event;
+    }
+    let part = |media: FunctionResponsePart| Part {
+        inline_data: media.inline_data.map(Box::new),
+        file_data: media.file_data.map(Box::new),
+        ..Part::default()
+    };
+    event.with_content(Content::new("model", media.into_iter().map(part)))
 }
 
 fn spec(name: SmolStr, tool: &dyn Tool) -> NodeSpec {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use pleach::prelude::*;
-use pleach::{BoxFuture, Hook, InMemorySessionService, Map, Plugin};
+use pleach::{BoxFuture, Hook, InMemorySessionService, Map, Plugin, ToolResult};
 use pleach_testkit::SeqIds;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -397,8 +397,12 @@ impl Tool for Echo {
         "echo"
     }
 
-    fn run<'a>(&'a self, args: &'a Map, _: &'a ToolContext) -> BoxFuture<'a, std::result::Result<Value, NodeError>> {
-        Box::pin(async move { Ok(args.clone().into()) })
+    fn run<'a>(
+        &'a self,
+        args: &'a Map,
+        _: &'a ToolContext,
+    ) -> BoxFuture<'a, std::result::Result<ToolResult, NodeError>> {
+        Box::pin(async move { Ok(Value::from(args.clone()).into()) })
     }
 }
 
