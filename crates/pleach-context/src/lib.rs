@@ -36,9 +36,7 @@ pub use abort::AbortSignal;
 pub use agent::{AgentMode, AgentSpec, Instruction, SecondParent};
 pub use clock::SystemClock;
 pub use context::{Key, ReadonlyContext, SessionView, State, StateNumber, json_schema_of};
-pub use contract::{
-    CallbackContext, Context, CredentialService, Hook, InvocationContext, Node, Plugin, Tool, ToolContext, Toolset,
-};
+pub use contract::{CallbackContext, Context, CredentialService, InvocationContext, Node, Tool, ToolContext, Toolset};
 pub use credential::{InMemoryCredentialService, SessionStateCredentialService};
 pub use dead_end::DeadEnd;
 pub use error::{ChildFailure, Fail, NodeError, Result, ResultExt};
@@ -52,6 +50,7 @@ pub use node::{
 pub use pleach_auth::AuthCredential;
 pub use pleach_schema::{AnswerType, BadArgument, Field, Schema, coerce_arguments, json_or_text};
 pub use pleach_session::effective_events_of;
+pub use plugin::{Hook, Plugin};
 pub use retry::RetryConfig;
 pub use run_config::{RunConfig, StreamingMode};
 pub use scheduler::RunOptions;

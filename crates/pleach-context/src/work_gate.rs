@@ -34,6 +34,12 @@ impl WorkGate {
         Poll::Pending
     }
 
+    /// Whether bodies are held back: what ends now is only replayed.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
     /// Whether a body waits.
     #[must_use]
     pub fn is_wanted(&self) -> bool {

@@ -42,7 +42,7 @@ pub use stage::Staged;
 pub use tool_call::ToolRequests;
 pub use tree::ChildSetup;
 
-pub use crate::contract::{InvocationSetup, NodeScheduler, PluginManager, Services};
+pub use crate::contract::{InvocationSetup, NodeScheduler, Services};
 pub use crate::credential::{
     KeptCredentials, SentCredential, TakenCredentials, accept_credential, credential_question, sent_credential,
 };
@@ -51,6 +51,7 @@ pub use crate::history::{
     notes_completed_runs,
 };
 pub use crate::node_end::{NodeEnd, NodeResult, RunResult};
+pub use crate::plugin::PluginManager;
 pub use crate::queue::{EventQueue, Ticket};
 pub use crate::scheduler::BackgroundChild;
 pub use crate::work_gate::WorkGate;

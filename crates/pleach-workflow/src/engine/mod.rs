@@ -3,6 +3,7 @@
 mod background;
 mod child_run;
 mod dynamic;
+mod hooks;
 mod input;
 mod node_run;
 mod replay;

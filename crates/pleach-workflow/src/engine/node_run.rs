@@ -21,7 +21,7 @@ use pleach_core::{BoxFuture, Branch, Event, Map, NodePath};
 use smol_str::SmolStr;
 
 use super::span::AttemptSpan;
-use super::stack;
+use super::{hooks, stack};
 
 /// The parameters of a run besides its node and its input.
 #[derive(Debug, Default)]
@@ -84,6 +84,11 @@ enum Phase<'a> {
         rewind: bool,
         /// The events before this ticket must be stored before history is read again.
         flushed: Ticket,
+    },
+    /// Failed; the plugins are notified.
+    Failing {
+        notified: BoxFuture<'a, ()>,
+        error: Box<NodeError>,
     },
     Finished,
     /// Failed, without another attempt.
@@ -154,8 +159,16 @@ impl<'a> NodeRun<'a> {
         self.timer = spec.timeout.map(|limit| self.ctx.invocation().engine().services().clock.sleep(limit));
         self.span = AttemptSpan::new(spec, &self.ctx);
         let (node, ctx, span) = (self.node, self.ctx.clone(), &self.span);
-        self.phase = Phase::Body(guarded(|| span.in_scope(|| node.run(ctx, input)))?);
+        let has_plugins = !ctx.invocation().engine().services().plugins.is_empty();
+        let run = || if has_plugins { hooks::run(node, ctx, input) } else { node.run(ctx, input) };
+        self.phase = Phase::Body(guarded(|| span.in_scope(run))?);
         Ok(())
+    }
+
+    /// Returns whether plugins are asked before this workflow run, so that it must wait like a body.
+    fn begins_with_hooks(&self) -> bool {
+        let has_plugins = !self.ctx.invocation().engine().services().plugins.is_empty();
+        has_plugins && !hooks::is_continued(self.node.spec(), &self.ctx)
     }
 
     /// Pushes an event to the queue; `then` follows once it is stored.
@@ -222,10 +235,19 @@ impl<'a> NodeRun<'a> {
         }
     }
 
-    /// Ends a failed attempt: sends its error event, then retries or fails.
-    // R404
+    /// Ends a failed attempt, once the plugins have been notified.
     fn fail(&mut self, error: NodeError, cx: &TaskContext<'_>) {
         self.timer = None;
+        let cause = error.child_failure().map_or(&error, |failure| &failure.error);
+        match hooks::on_error(self.node.spec(), &self.ctx, cause) {
+            Some(notified) => self.phase = Phase::Failing { notified, error: Box::new(error) },
+            None => self.record_failure(error, cx),
+        }
+    }
+
+    /// Sends the error event of a failed attempt, then retries or fails.
+    // R404
+    fn record_failure(&mut self, error: NodeError, cx: &TaskContext<'_>) {
         // The child has recorded its failure; this run fails with the same error.
         if let Some(failure) = error.child_failure().filter(|failure| !self.must_record(failure)) {
             let rest = self.ctx.engine().finish();
@@ -393,11 +415,18 @@ impl Future for NodeRun<'_> {
             match &mut run.phase {
                 Phase::Finished | Phase::Failed(_) => return Poll::Ready(run.end()),
                 Phase::Start => {
-                    if run.node.spec().kind != NodeKind::Workflow {
+                    if run.node.spec().kind != NodeKind::Workflow || run.begins_with_hooks() {
                         ready!(run.ctx.invocation().engine().work_gate().poll_pass(cx));
                     }
                     if let Err(error) = run.start() {
                         run.fail(error, cx);
+                    }
+                    continue;
+                }
+                Phase::Failing { notified, .. } => {
+                    ready!(notified.as_mut().poll(cx));
+                    if let Phase::Failing { error, .. } = std::mem::replace(&mut run.phase, Phase::Finished) {
+                        run.record_failure(*error, cx);
                     }
                     continue;
                 }

@@ -29,6 +29,7 @@ mod lifecycle;
 mod limits;
 #[cfg(feature = "sqlite")]
 mod memory;
+mod node_hooks;
 mod pictures;
 mod plugins;
 mod questions;

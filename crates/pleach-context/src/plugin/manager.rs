@@ -12,8 +12,16 @@ use pleach_core::{BoxError, Clock, Content, Event, Map};
 use pleach_model::{LlmRequest, LlmResponse};
 use serde_json::Value;
 
-use crate::contract::PluginManager;
-use crate::{AgentSpec, CallbackContext, Hook, InvocationContext, NodeError, Plugin, Tool, ToolContext};
+use super::{Hook, Plugin};
+use crate::{
+    AgentSpec, CallbackContext, Context, InvocationContext, NodeError, NodeInput, NodeSpec, Tool, ToolContext,
+};
+
+/// The plugins of an app. ADK: `PluginManager`.
+#[derive(Clone, Default)]
+pub struct PluginManager {
+    plugins: Arc<[Arc<dyn Plugin>]>,
+}
 
 impl PluginManager {
     /// Takes the plugins of an app.
@@ -71,6 +79,38 @@ impl PluginManager {
     /// Dropping the future drops the hook that runs; later plugins are not asked.
     pub async fn on_event(&self, ic: &InvocationContext, event: &Event) -> Result<Option<Event>, NodeError> {
         self.first("on_event_callback", |plugin| plugin.on_event(ic, event)).await
+    }
+
+    /// Asks the plugins for the output of a node, whose body then does not run. Null is none.
+    ///
+    /// # Errors
+    /// A `RuntimeError` that names the plugin whose hook failed.
+    ///
+    /// # Cancel safety
+    /// Dropping the future drops the hook that runs; later plugins are not asked.
+    pub async fn before_node(
+        &self,
+        node: &NodeSpec,
+        ctx: &Context,
+        input: &NodeInput,
+    ) -> Result<Option<Value>, NodeError> {
+        self.first("before_node_callback", |plugin| given(plugin.before_node(node, ctx, input))).await
+    }
+
+    /// Notifies all plugins that the body of a node has ended; failures of the hooks are logged.
+    ///
+    /// # Cancel safety
+    /// Dropping the future drops the hook that runs; later plugins are not notified.
+    pub async fn after_node(&self, node: &NodeSpec, ctx: &Context, output: Option<&Value>) {
+        self.notify("after_node", |plugin| plugin.after_node(node, ctx, output)).await;
+    }
+
+    /// Notifies all plugins that an attempt of a node has failed; failures of the hooks are logged.
+    ///
+    /// # Cancel safety
+    /// Dropping the future drops the hook that runs; later plugins are not notified.
+    pub async fn on_node_error(&self, node: &NodeSpec, ctx: &Context, error: &NodeError) {
+        self.notify("on_node_error", |plugin| plugin.on_node_error(node, ctx, error)).await;
     }
 
     /// Asks the plugins to answer a tool call, or to change its arguments. Null is no answer.
@@ -210,11 +250,7 @@ impl PluginManager {
     /// # Cancel safety
     /// Dropping the future drops the hook that runs; later plugins are not notified.
     pub async fn on_agent_error(&self, agent: &AgentSpec, ctx: &CallbackContext, error: &NodeError) {
-        for plugin in &*self.plugins {
-            if let Err(failure) = call(|| plugin.on_agent_error(agent, ctx, error)).await {
-                tracing::warn!(plugin = plugin.name(), error = %failure, "on_agent_error hook failed");
-            }
-        }
+        self.notify("on_agent_error", |plugin| plugin.on_agent_error(agent, ctx, error)).await;
     }
 
     /// Notifies all plugins that the run has ended.
@@ -237,11 +273,7 @@ impl PluginManager {
     /// # Cancel safety
     /// Dropping the future drops the hook that runs; later plugins are not notified.
     pub async fn on_run_error(&self, ic: &InvocationContext, error: &NodeError) {
-        for plugin in &*self.plugins {
-            if let Err(failure) = call(|| plugin.on_run_error(ic, error)).await {
-                tracing::warn!(plugin = plugin.name(), error = %failure, "on_run_error hook failed");
-            }
-        }
+        self.notify("on_run_error", |plugin| plugin.on_run_error(ic, error)).await;
     }
 
     /// Closes all plugins, one after the other, and collects what failed. `limit` is how long each may take by `clock`;
@@ -284,6 +316,15 @@ impl PluginManager {
             }
         }
         Ok(None)
+    }
+
+    /// Calls a hook of all plugins and logs what fails.
+    async fn notify<'a>(&'a self, name: &str, hook: impl Fn(&'a dyn Plugin) -> Hook<'a, ()>) {
+        for plugin in &*self.plugins {
+            if let Err(failure) = call(|| hook(&**plugin)).await {
+                tracing::warn!(plugin = plugin.name(), error = %failure, "{name} hook failed");
+            }
+        }
     }
 }
 

@@ -1,0 +1,80 @@
+//! The hooks of plugins around the runs of nodes. Apps without plugins never come here.
+
+use std::borrow::Cow;
+use std::future::ready;
+
+use futures_util::{StreamExt as _, stream};
+use pleach_context::engine::{Engine as _, Services};
+use pleach_context::{Context, Flow, Node, NodeError, NodeInput, NodeKind, NodeSpec, Yield};
+use pleach_core::BoxFuture;
+use serde_json::Value;
+use std::sync::Arc;
+
+/// Runs the body of a node between the plugins' hooks.
+pub(super) fn run<'a>(node: &'a dyn Node, ctx: Context, input: NodeInput) -> BoxFuture<'a, Result<Flow, NodeError>> {
+    Box::pin(async move {
+        let spec = node.spec();
+        if !is_continued(spec, &ctx)
+            && let Some(output) = services(&ctx).plugins.before_node(spec, &ctx, &input).await?
+        {
+            return Ok(Flow::output(output));
+        }
+        match node.run(ctx.clone(), input).await? {
+            Flow::Done(Some(Yield::Ask(question))) => Ok(Flow::Done(Some(Yield::Ask(question)))),
+            Flow::Done(last) => {
+                notify(spec, &ctx, output_of(last.as_ref(), &ctx).as_deref()).await;
+                Ok(Flow::Done(last))
+            }
+            Flow::Stream(items) => {
+                let spec = spec.clone();
+                let end = async move { notify(&spec, &ctx, ctx.output().as_ref()).await };
+                Ok(Flow::Stream(items.chain(stream::once(end).filter_map(|()| ready(None))).boxed()))
+            }
+        }
+    })
+}
+
+/// Returns the notification of a failed attempt; `None` without plugins.
+pub(super) fn on_error<'a>(spec: &'a NodeSpec, ctx: &Context, error: &NodeError) -> Option<BoxFuture<'a, ()>> {
+    if services(ctx).plugins.is_empty() {
+        return None;
+    }
+    let (ctx, error) = (ctx.clone(), error.clone());
+    Some(Box::pin(async move { services(&ctx).plugins.on_node_error(spec, &ctx, &error).await }))
+}
+
+/// Returns whether a run is a workflow that a resume continues: its body has begun before.
+pub(super) fn is_continued(spec: &NodeSpec, ctx: &Context) -> bool {
+    let is_known = || ctx.invocation().engine().history().is_some_and(|known| known.run(ctx.node_path()).is_some());
+    spec.kind == NodeKind::Workflow && is_known()
+}
+
+async fn notify(spec: &NodeSpec, ctx: &Context, output: Option<&Value>) {
+    if ctx.interrupt_ids().is_empty() && !is_replayed(spec, ctx) {
+        services(ctx).plugins.after_node(spec, ctx, output).await;
+    }
+}
+
+/// Returns whether a run is a workflow that had completed before the resume.
+fn is_replayed(spec: &NodeSpec, ctx: &Context) -> bool {
+    let invocation = ctx.invocation().engine();
+    let had_completed = || invocation.history().is_some_and(|known| known.is_complete(ctx.node_path()));
+    spec.kind == NodeKind::Workflow
+        && (invocation.work_gate().is_closed() || (!ctx.engine().executes() && had_completed()))
+}
+
+/// Returns the output that the end of a body gives, or that the run has given before.
+fn output_of<'f>(last: Option<&'f Yield>, ctx: &Context) -> Option<Cow<'f, Value>> {
+    match last {
+        Some(Yield::Output(output)) => Some(Cow::Borrowed(output)),
+        Some(Yield::Event(event) | Yield::Unchecked(event)) if event.output().is_some() => {
+            event.output().map(Cow::Borrowed)
+        }
+        Some(Yield::Delegated(output)) => output.value().map(Cow::Borrowed),
+        _ => ctx.output().map(Cow::Owned),
+    }
+}
+
+fn services(ctx: &Context) -> &Arc<Services> {
+    ctx.invocation().engine().services()
+}
