@@ -68,6 +68,18 @@ impl LlmRequest {
         self.insert_instruction_contents(instructions);
     }
 
+    /// Adds instructions that [`place_last_instructions`](Self::place_last_instructions) puts behind all others, for tools: the
+    /// beginning of the system instruction stays the same while these differ. ADK: `_append_dynamic_instructions`
+    pub fn append_last_instructions<T: Into<String>>(&mut self, texts: impl IntoIterator<Item = T>) {
+        self.last_instructions.extend(texts.into_iter().map(Into::into));
+    }
+
+    /// Moves the instructions that come last into the system instruction. Agents do it when all tools are declared.
+    pub fn place_last_instructions(&mut self) {
+        let last = mem::take(&mut self.last_instructions);
+        self.append_instructions(last);
+    }
+
     /// Inserts contents that instruct the model for this request only, where [`set_conversation`](Self::set_conversation)
     /// puts them.
     // L35
@@ -169,6 +181,15 @@ mod tests {
         ] {
             assert_eq!(instruction(pieces).as_deref(), joined, "{pieces:?}");
         }
+    }
+
+    #[test]
+    fn last_instructions_come_behind_all_others() {
+        let mut request = LlmRequest::default();
+        request.append_last_instructions(["of a tool"]);
+        request.append_instructions(["of another tool"]);
+        request.place_last_instructions();
+        assert_eq!(request.config.system_instruction.as_deref(), Some("of another tool\n\nof a tool"));
     }
 
     fn picture() -> Part {

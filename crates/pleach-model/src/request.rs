@@ -34,6 +34,7 @@ pub struct LlmRequest {
     /// How the model generates.
     pub config: GenerateConfig,
     pub(crate) static_prefix: StaticPrefix,
+    pub(crate) last_instructions: Vec<String>,
 }
 
 /// Where contents that a static instruction has brought are kept, so that a provider's cache finds the same beginning.

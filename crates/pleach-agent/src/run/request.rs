@@ -66,6 +66,7 @@ impl AgentRun<'_> {
         self.add_answer_tool(request, &mut tools, model.capabilities().output_schema_and_tools).await?;
         self.add_transfer(request, &mut tools).await?;
         self.add_tools(request, &mut tools).await?;
+        request.place_last_instructions();
         Ok(tools)
     }
 

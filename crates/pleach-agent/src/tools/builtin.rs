@@ -1,11 +1,11 @@
 //! Tools for common needs of agents.
 // L112
 
-use pleach_context::{NodeError, ToolContext};
+use pleach_context::ToolContext;
+use pleach_core::{Map, REQUEST_INPUT};
 use pleach_workflow::{Args, FunctionTool, tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
 
 /// Returns the tool by which the model leaves the [`LoopAgent`](crate::LoopAgent) around its agent. ADK: `exit_loop`
 #[must_use]
@@ -37,16 +37,20 @@ pub fn get_user_choice() -> FunctionTool {
 }
 
 #[derive(Deserialize, JsonSchema)]
-struct Query {
-    query: String,
+struct InputRequest {
+    /// The question, as the user reads it.
+    message: String,
+    /// The JSON Schema that the answer must fit: `{"type": "string"}` for a text, `{"type": "boolean"}` for yes or no, an object for more.
+    response_schema: Option<Map>,
 }
 
-/// Returns the tool by which the model searches earlier sessions of the user. The app needs a memory service. ADK:
-/// `load_memory_tool`
+/// Returns the tool by which the model asks the user a question. The call is a question like those of nodes: it is listed with its
+/// message, and its answer must fit the schema. ADK: `request_input`
 #[must_use]
-pub fn load_memory() -> FunctionTool {
-    let handler = async |Args(Query { query }): Args<Query>, ctx: ToolContext| -> Result<Value, NodeError> {
-        Ok(json!({"memories": ctx.search_memory(query).await?}))
+pub fn request_input() -> FunctionTool {
+    let description = "Asks the user a question and waits for the answer. Use it when something is unclear or missing, before you continue.";
+    let handler = async |Args(InputRequest { message, response_schema }): Args<InputRequest>| {
+        let _read_from_the_call = (message, response_schema);
     };
-    tool("load_memory", "Loads the memory for the current user.", handler)
+    tool(REQUEST_INPUT, description, handler).long_running()
 }

@@ -6,7 +6,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use pleach::model::LlmRequest;
 use pleach::prelude::*;
 use pleach::{
-    AgentMode, AgentTool, BoxFuture, ReadonlyContext, Scheduling, SharedToolset, ToolResult, Toolset, to_camel,
+    AgentMode, AgentTool, ArtifactScope, ArtifactService, BoxFuture, InMemoryArtifactService, MemoryEntry,
+    MemoryResult, MemoryService, Part, ReadonlyContext, SaveArtifact, Scheduling, SearchMemory, SearchMemoryResponse,
+    Session, SessionKey, SharedToolset, ToolResult, Toolset, load_artifacts, load_memory, preload_memory,
+    request_input, to_camel,
 };
 use serde_json::{Value, json};
 
@@ -181,4 +184,156 @@ async fn toolsets_that_do_not_close_are_named() {
         "Failed to close toolsets: 'drive': no connection, 'drive': it did not close within 10s, 'drive': closing it panicked"
     );
     assert_eq!(good.closed.load(Ordering::Relaxed), 1);
+}
+
+/// What the model gets beside the conversation: the system instruction.
+fn instruction(request: &LlmRequest) -> &str {
+    request.config.system_instruction.as_deref().unwrap_or_default()
+}
+
+/// A memory of an earlier session, which is found by its words.
+#[derive(Debug)]
+struct Earlier;
+
+impl MemoryService for Earlier {
+    fn add_session_to_memory<'a>(&'a self, _: &'a Session) -> BoxFuture<'a, MemoryResult<()>> {
+        Box::pin(async { Ok(()) })
+    }
+
+    fn search_memory(&self, search: SearchMemory) -> BoxFuture<'_, MemoryResult<SearchMemoryResponse>> {
+        let entries =
+            [("I like tea", "user", "1970-01-01T00:16:40"), ("ok tea noted", "agent", "1970-01-01T00:16:41.500000")];
+        let is_found = |text: &str| search.query.split(' ').any(|word| text.split(' ').any(|known| known == word));
+        let found = entries.into_iter().filter(|(text, ..)| is_found(text)).map(|(text, author, time)| MemoryEntry {
+            content: Content::user(text),
+            author: Some(author.to_owned()),
+            timestamp: Some(time.to_owned()),
+            ..MemoryEntry::default()
+        });
+        let memories = found.collect();
+        Box::pin(async move { Ok(SearchMemoryResponse { memories }) })
+    }
+}
+
+/// A Runner with files and a memory of an earlier session.
+async fn with_services(agent: LlmAgent) -> Runner {
+    let artifacts = InMemoryArtifactService::with_clock(Arc::new(pleach::SystemClock));
+    let scope = ArtifactScope::session(&SessionKey::new("app", "ana", "s1"));
+    for (name, part) in [
+        ("f.txt", Part::bytes("text/plain", b"hello".to_vec())),
+        ("p.png", Part::bytes("image/png", b"x".to_vec())),
+        ("user:u.bin", Part::bytes("application/zip", vec![b'x'; 2000])),
+        ("t", Part::text("plain")),
+    ] {
+        artifacts.save_artifact(SaveArtifact::new(scope.artifact(name), part)).await.unwrap();
+    }
+    Runner::builder("app").root(agent).artifacts(artifacts).memory(Earlier).build().unwrap()
+}
+
+/// The list of files, as google-adk 2.13.0 writes it.
+const FILES: &str = "You have a list of artifacts:\n  [\"f.txt\", \"p.png\", \"t\", \"user:u.bin\"]\n\n  When the user asks questions about any of the artifacts, you should call the\n  `load_artifacts` function to load the artifact. Always call load_artifacts\n  before answering questions related to the artifacts, regardless of whether the\n  artifacts have been loaded before. Do not depend on prior answers about the\n  artifacts.\n  ";
+
+// Issue 12, built-in tools: files are listed in every request, and shown in the one behind the call alone. What is expected was
+// recorded from google-adk 2.13.0.
+#[tokio::test]
+async fn load_artifacts_shows_files_once() {
+    let names = json!({"artifact_names": ["f.txt", "p.png", "u.bin", "t", "nope"]});
+    let model = Arc::new(ScriptedModel::calling("load_artifacts", names.clone()).then_text("done").then_text("more"));
+    let agent = LlmAgent::builder("helper").model(Arc::clone(&model)).instruction("Hi").tool(load_artifacts());
+    let runner = with_services(agent.build().unwrap()).await;
+    trace(runner.run("ana", "s1", "go")).await;
+    trace(runner.run("ana", "s1", "again")).await;
+    let requests = model.requests();
+    for request in &requests {
+        let expected = format!("Hi\n\nYou are an agent. Your internal name is \"helper\".\n\n{FILES}");
+        assert_eq!(instruction(request), expected);
+    }
+    let shown = contents(&requests[1]);
+    let status = "artifact contents temporarily inserted and removed. to access these artifacts, call load_artifacts tool again.";
+    let response = json!({"artifact_names": names["artifact_names"], "status": status});
+    assert_eq!(shown[2]["parts"][0]["functionResponse"]["response"], response);
+    let file =
+        |name: &str, part: Value| json!({"role": "user", "parts": [{"text": format!("Artifact {name} is:")}, part]});
+    let zip = "[Binary artifact: u.bin, type: application/zip, size: 2.0 KB. Content cannot be displayed inline.]";
+    let expected = [
+        file("f.txt", json!({"text": "hello"})),
+        file("p.png", json!({"inlineData": {"mimeType": "image/png", "data": "eA=="}})),
+        file("u.bin", json!({"text": zip})),
+        file("t", json!({"text": "plain"})),
+    ];
+    assert_eq!(shown.as_array().unwrap()[3..], expected);
+    assert_eq!(contents(&requests[2]).as_array().unwrap().len(), 5);
+}
+
+#[tokio::test]
+async fn load_artifacts_refuses_what_is_no_list_of_names() {
+    let calls = ScriptedModel::calling("load_artifacts", json!({"artifact_names": "x"}));
+    let model = Arc::new(calls.then_call("load_artifacts", json!({})).then_text("done"));
+    let agent = LlmAgent::builder("helper").model(Arc::clone(&model)).tool(load_artifacts().convert(|_, _| None));
+    trace(with_services(agent.build().unwrap()).await.run("ana", "s1", "go")).await;
+    let last = contents(&model.requests()[2]);
+    let error = json!({"error": "'artifact_names' must be a list of strings.", "error_code": "INVALID_ARGUMENTS"});
+    assert_eq!(last[2]["parts"][0]["functionResponse"]["response"], error);
+    assert_eq!(last[4]["parts"][0]["functionResponse"]["response"]["artifact_names"], json!([]));
+    // Without files there is nothing to say.
+    let model = Arc::new(ScriptedModel::saying("done"));
+    let agent = LlmAgent::builder("helper").model(Arc::clone(&model)).tool(load_artifacts()).build().unwrap();
+    let artifacts = InMemoryArtifactService::with_clock(Arc::new(pleach::SystemClock));
+    let runner = Runner::builder("app").root(agent).artifacts(artifacts).build().unwrap();
+    trace(runner.run("ana", "s1", "go")).await;
+    assert!(!instruction(&model.requests()[0]).contains("artifacts"));
+}
+
+/// What the model gets of the memory, as google-adk 2.13.0 writes it.
+const REMEMBERED: &str = "The following content is from your previous conversations with the user.\nThey may be useful for answering the user's current query.\n<PAST_CONVERSATIONS>\nTime: 1970-01-01T00:16:40\nuser: I like tea\nTime: 1970-01-01T00:16:41.500000\nagent: ok tea noted\n</PAST_CONVERSATIONS>\n";
+
+// Issue 12, built-in tools: what the memory has stands before the user's words, or behind the response in the middle of a turn.
+// Recorded from google-adk 2.13.0.
+#[tokio::test]
+async fn preload_memory_shows_what_the_message_finds() {
+    let model = Arc::new(ScriptedModel::calling("t", json!({})).then_text("done").then_text("more"));
+    let tools = LlmAgent::builder("helper").model(Arc::clone(&model)).tool(preload_memory());
+    let runner = with_services(tools.tool(tool("t", "T.", async || "x")).build().unwrap()).await;
+    trace(runner.run("ana", "s1", "tea please")).await;
+    trace(runner.run("ana", "s1", "unrelated")).await;
+    let (requests, remembered) = (model.requests(), json!([{"text": REMEMBERED}]));
+    let memory = |request: &LlmRequest| {
+        let places = contents(request).as_array().unwrap().iter().position(|content| content["parts"] == remembered);
+        (places, request.contents.len())
+    };
+    let all: Vec<_> = requests.iter().map(memory).collect();
+    assert_eq!(all, [(Some(0), 2), (Some(3), 4), (None, 5)]);
+    assert_eq!(declared(&model)[0], ["t"]);
+}
+
+// Recorded from google-adk 2.13.0: the result is no object there, so it is wrapped.
+#[tokio::test]
+async fn load_memory_tells_the_model_of_the_memory() {
+    let model = Arc::new(ScriptedModel::calling("load_memory", json!({"query": "noted"})).then_text("done"));
+    let agent = LlmAgent::builder("helper").model(Arc::clone(&model)).tool(load_memory()).build().unwrap();
+    trace(with_services(agent).await.run("ana", "s1", "what")).await;
+    let requests = model.requests();
+    let told = "\n\n\nYou have memory. You can use it to answer questions. If any questions need\nyou to look up the memory, you should call load_memory function with a query.\n";
+    assert!(instruction(&requests[0]).ends_with(told), "{}", instruction(&requests[0]));
+    let response = &contents(&requests[1])[2]["parts"][0]["functionResponse"]["response"];
+    assert_eq!(response["result"]["memories"][0]["content"]["parts"], json!([{"text": "ok tea noted"}]));
+}
+
+// Issue 12, built-in tools: the model asks the user; the call is an open question with a message and a schema.
+#[tokio::test]
+async fn request_input_asks_the_user() {
+    let asked = json!({"message": "Size?", "response_schema": {"type": "string"}});
+    let model = Arc::new(ScriptedModel::calling("adk_request_input", asked).then_text("done"));
+    let agent = LlmAgent::builder("helper").model(Arc::clone(&model)).tool(request_input()).build().unwrap();
+    let (runner, _) = runner(agent);
+    trace(runner.run("ana", "s1", "go")).await;
+    assert_eq!(model.requests().len(), 1);
+    let open = runner.questions(("ana", "s1")).await.unwrap();
+    assert_eq!((open.len(), open[0].message.as_str()), (1, "Size?"));
+    assert!(runner.answer(("ana", "s1"), &open[0], 7).unwrap().reply().await.is_err());
+    assert_eq!(runner.answer(("ana", "s1"), &open[0], "L").unwrap().reply().await.unwrap(), "done");
+    let response = &contents(&model.requests()[1])[2]["parts"][0]["functionResponse"];
+    assert_eq!((&response["name"], &response["response"]), (&json!("adk_request_input"), &json!({"result": "L"})));
+    let schema = model.requests()[0].declarations().next().unwrap().parameters_json_schema.clone().unwrap();
+    assert_eq!(schema["required"], json!(["message"]));
 }
