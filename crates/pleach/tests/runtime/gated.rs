@@ -1,4 +1,4 @@
-//! A session service that stops in the middle of a load, so that a test decides what happens meanwhile.
+//! A session service that stops in the middle of a load or an append, so that a test decides what happens meanwhile.
 
 use std::sync::Arc;
 
@@ -12,21 +12,43 @@ use tokio::sync::Semaphore;
 
 type Answer<T> = Result<T, SessionError>;
 
-/// Loads pass two gates: one before the session is read, one after. Everything else goes straight through.
+/// Loads pass two gates: one before the session is read, one after. Appends use up a permit before the event is stored, and one
+/// after. Everything else goes straight through.
 #[derive(Clone, Debug)]
 pub(crate) struct Gated {
     pub(crate) sessions: Arc<InMemorySessionService>,
     pub(crate) before: Arc<Semaphore>,
     pub(crate) after: Arc<Semaphore>,
+    pub(crate) storing: Arc<Semaphore>,
+    pub(crate) stored: Arc<Semaphore>,
 }
 
 impl Gated {
     /// A service whose gates are open.
     pub(crate) fn new() -> Self {
-        let gate = || Arc::new(Semaphore::new(1));
-        Self { sessions: Arc::new(InMemorySessionService::new()), before: gate(), after: gate() }
+        let gate = |permits| Arc::new(Semaphore::new(permits));
+        let (before, after, storing, stored) = (gate(1), gate(1), gate(ANY), gate(ANY));
+        Self { sessions: Arc::new(InMemorySessionService::new()), before, after, storing, stored }
+    }
+
+    /// A service whose appends stall from the one with this number on, counted from 0: before the event is stored, or when it
+    /// is and the caller does not know yet.
+    pub(crate) fn stalling(appends: usize, is_stored: bool) -> Self {
+        let gated = Self::new();
+        let gate = if is_stored { &gated.stored } else { &gated.storing };
+        gate.forget_permits(ANY - appends);
+        gated
+    }
+
+    /// The store answers again.
+    pub(crate) fn answer(&self) {
+        self.storing.add_permits(ANY / 2);
+        self.stored.add_permits(ANY / 2);
     }
 }
+
+/// More appends than any test makes.
+const ANY: usize = 1_000_000;
 
 async fn pass(gate: &Semaphore) {
     drop(gate.acquire().await.unwrap());
@@ -71,7 +93,12 @@ impl SessionService for Gated {
     }
 
     fn append<'a>(&'a self, head: &'a mut SessionHead, event: Arc<Event>) -> BoxFuture<'a, Answer<Arc<Event>>> {
-        self.sessions.append(head, event)
+        Box::pin(async move {
+            self.storing.acquire().await.unwrap().forget();
+            let stored = self.sessions.append(head, event).await;
+            self.stored.acquire().await.unwrap().forget();
+            stored
+        })
     }
 
     fn claim<'a>(&'a self, head: &'a mut SessionHead, time: f64) -> BoxFuture<'a, Answer<()>> {

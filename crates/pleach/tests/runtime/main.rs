@@ -39,6 +39,7 @@ mod replay;
 mod rewind;
 mod script;
 mod second_answers;
+mod stalled;
 mod state_rules;
 mod state_writes;
 mod support;
