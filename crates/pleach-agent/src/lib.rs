@@ -13,6 +13,7 @@ mod python;
 mod run;
 mod schema;
 mod shell;
+mod summarizer;
 mod template;
 mod tools;
 
@@ -26,6 +27,7 @@ pub use llm_agent::callbacks::{
 pub use llm_agent::{IncludeContents, LlmAgent, LlmAgentBuilder};
 pub use schema::{OutputWrapper, json_in_text};
 pub use shell::{LoopAgent, ParallelAgent, SequentialAgent, ShellAgentBuilder};
+pub use summarizer::LlmSummarizer;
 pub use template::{TemplateError, TemplateSource, inject_session_state};
 pub use tools::{
     AgentTool, LoadArtifacts, NodeTool, exit_loop, get_user_choice, load_artifacts, load_memory, preload_memory,

@@ -19,9 +19,9 @@ use pleach_core::{
 use pleach_memory::MemoryService;
 use pleach_model::LlmRequest;
 use pleach_session::SessionService;
-use serde_json::Value;
 use smol_str::SmolStr;
 
+use crate::compaction::PromptCompaction;
 use crate::credential::KeptCredentials;
 use crate::engine::{EventQueue, GraphNames, GraphPosition, NodeEnd, OwnLane, RunState, WorkGate};
 use crate::plugin::PluginManager;
@@ -135,6 +135,8 @@ pub struct InvocationSetup {
     pub resumable: bool,
     /// The services of the app.
     pub services: Arc<Services>,
+    /// Shortens the history before prompts, if the app asks for it.
+    pub compaction: Option<Arc<dyn PromptCompaction>>,
     /// Runs dynamic nodes.
     pub scheduler: Arc<dyn NodeScheduler>,
     /// The caller's request to stop.

@@ -7,6 +7,7 @@
 mod abort;
 mod agent;
 mod clock;
+mod compaction;
 mod context;
 mod contract;
 mod credential;

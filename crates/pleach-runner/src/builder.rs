@@ -258,7 +258,7 @@ impl RunnerBuilder {
             services: Arc::new(services),
             auto_create_session: self.auto_create_session,
             resumable: self.resumable,
-            compaction: self.compaction,
+            compaction: self.compaction.map(Arc::new),
             active: ActiveRuns::default(),
             on_span: self.on_span,
             closing: self.closing,

@@ -58,6 +58,12 @@ impl Invocation {
                 let mut root = RootDriver::new(Box::pin(engine.run_root(&root_ctx, &*parts.root, &entry, input)));
                 'run: loop {
                     while let Some((ticket, event)) = ic.engine().queue().take() {
+                        if is_summary(&event) {
+                            let summary = Arc::unwrap_or_clone(event);
+                            let stored = root.drive_while(store.append_summary(&ic, summary)).await?;
+                            ic.engine().queue().acknowledge(ticket, stored);
+                            continue;
+                        }
                         let Some((ticket, event)) = repeats.pass(ic.engine().queue(), ticket, event) else { continue };
                         for held in repeats.release() {
                             yield Shown::event(root.drive_while(store.take(&ic, held)).await?.shown);
@@ -110,6 +116,11 @@ impl Invocation {
             }
         }
     }
+}
+
+/// Returns whether an event is a summary that was made before a prompt: it is no node's.
+fn is_summary(event: &Event) -> bool {
+    event.path().is_root() && event.actions().compaction().is_some()
 }
 
 /// Returns the event with which a plugin ends the run before the root node starts.

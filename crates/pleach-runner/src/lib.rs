@@ -47,7 +47,7 @@ mod trace;
 
 pub use app::App;
 pub use builder::RunnerBuilder;
-pub use compaction::{EventsCompactionConfig, EventsSummarizer, Summary, summary_event};
+pub use compaction::EventsCompactionConfig;
 pub use detached::Detached;
 pub use drain::{DrainOptions, Drained, DrainedRun, Overdue};
 pub use error::RunError;

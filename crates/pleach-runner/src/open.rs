@@ -198,6 +198,7 @@ impl RunnerParts {
             run_config: Arc::new(request.config.clone()),
             resumable: self.resumable,
             services: Arc::clone(&self.services),
+            compaction: self.prompt_compaction(),
             scheduler: Arc::clone(engine) as _,
             abort: request.abort.clone(),
             state: session.state,

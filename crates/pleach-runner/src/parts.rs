@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pleach_context::engine::Services;
+use pleach_context::engine::{PromptCompaction, Services};
 use pleach_context::{Node, SharedToolset};
 use pleach_core::{AppName, Session, SessionKey};
 use pleach_session::GetSessionConfig;
@@ -21,7 +21,7 @@ pub(crate) struct RunnerParts {
     pub(crate) resumable: bool,
     /// Whether a message may continue a task: see [`may_open_tasks`](crate::open_task::may_open_tasks).
     pub(crate) may_open_tasks: bool,
-    pub(crate) compaction: Option<EventsCompactionConfig>,
+    pub(crate) compaction: Option<Arc<EventsCompactionConfig>>,
     pub(crate) active: ActiveRuns,
     pub(crate) on_span: OnSpan,
     pub(crate) closing: Closing,
@@ -45,6 +45,12 @@ impl Default for Closing {
 }
 
 impl RunnerParts {
+    /// Returns what shortens the history before prompts, if the app asks for it.
+    pub(crate) fn prompt_compaction(&self) -> Option<Arc<dyn PromptCompaction>> {
+        let config = self.compaction.as_ref().filter(|config| config.token_threshold.is_some())?;
+        Some(Arc::clone(config) as _)
+    }
+
     /// Loads an existing session with all its events.
     ///
     /// # Errors

@@ -127,6 +127,23 @@ impl Store {
         Ok(stored)
     }
 
+    /// Stores a summary, which belongs to no run: plugins do not see it and callers do not receive it.
+    ///
+    /// # Errors
+    /// As [`append`](Self::append).
+    pub(crate) async fn append_summary(
+        &mut self,
+        ic: &InvocationContext,
+        mut summary: Event,
+    ) -> Result<Arc<Event>, RunError> {
+        let services = ic.engine().services();
+        if summary.invocation_id().is_empty() {
+            summary.set_invocation_id(format!("e-{}", services.ids.uuid()));
+        }
+        self.stamp(services, &mut summary);
+        self.append(ic, Arc::new(summary)).await
+    }
+
     /// Returns whether the run has stored anything.
     pub(crate) fn has_stored(&self) -> bool {
         self.has_stored

@@ -12,11 +12,13 @@ mod ext;
 mod inbox;
 mod open_questions;
 pub mod prepare;
+mod prompt_size;
 pub mod raw_state;
 mod request;
 mod service;
 mod since;
 mod summaries;
+mod summarizer;
 mod visible;
 
 pub use backoff::Backoff;
@@ -29,8 +31,10 @@ pub use inbox::{
     list_projected, refresh_projection,
 };
 pub use open_questions::{ABORTED, check_stored_answer, ends_aborted, open_questions};
+pub use prompt_size::estimated_tokens;
 pub use request::{CreateSession, GetSessionConfig, ListCursor, ListSessions, ListSessionsResponse};
 pub use service::{SessionService, walk_questions};
 pub use since::Since;
 pub use summaries::Summaries;
+pub use summarizer::{EventsSummarizer, Summary, summary_event};
 pub use visible::{is_internal_content, is_visible_part};

@@ -47,8 +47,8 @@ pub use connect_error::ConnectError;
 pub use runner_ext::RunnerExt;
 
 pub use pleach_agent::{
-    AgentTool, IncludeContents, LlmAgent, LlmAgentBuilder, LoadArtifacts, LoopAgent, NodeTool, ParallelAgent,
-    SequentialAgent, ShellAgentBuilder, TemplateError, TemplateSource, exit_loop, get_user_choice,
+    AgentTool, IncludeContents, LlmAgent, LlmAgentBuilder, LlmSummarizer, LoadArtifacts, LoopAgent, NodeTool,
+    ParallelAgent, SequentialAgent, ShellAgentBuilder, TemplateError, TemplateSource, exit_loop, get_user_choice,
     inject_session_state, load_artifacts, load_memory, preload_memory, request_input,
 };
 pub use pleach_artifact::{
@@ -82,15 +82,15 @@ pub use pleach_memory::{
 #[cfg(feature = "sqlite")]
 pub use pleach_memory_sqlite::{SqliteMemoryOptions, SqliteMemoryService};
 pub use pleach_runner::{
-    AnswerOptions, App, Detached, DrainOptions, Drained, DrainedRun, EventsCompactionConfig, EventsSummarizer, Follow,
-    FollowOptions, FollowStatus, Message, Overdue, QuestionRef, Run, RunEnd, RunError, RunEvent, RunRequest, Runner,
-    RunnerBuilder, SessionRef, Summary, summary_event,
+    AnswerOptions, App, Detached, DrainOptions, Drained, DrainedRun, EventsCompactionConfig, Follow, FollowOptions,
+    FollowStatus, Message, Overdue, QuestionRef, Run, RunEnd, RunError, RunEvent, RunRequest, Runner, RunnerBuilder,
+    SessionRef,
 };
 pub use pleach_schema::{AnswerError, AnswerType, Field, FieldType, Schema, SchemaError, json_or_text};
 pub use pleach_session::{
-    CreateSession, GetSessionConfig, InboxItem, ListCursor, ListQuestions, ListQuestionsResponse, ListSessions,
-    ListSessionsResponse, QuestionCursor, SessionError, SessionResult, SessionService, SessionServiceExt, Since,
-    effective_events, open_questions,
+    CreateSession, EventsSummarizer, GetSessionConfig, InboxItem, ListCursor, ListQuestions, ListQuestionsResponse,
+    ListSessions, ListSessionsResponse, QuestionCursor, SessionError, SessionResult, SessionService, SessionServiceExt,
+    Since, Summary, effective_events, open_questions, summary_event,
 };
 #[cfg(feature = "inmemory")]
 pub use pleach_session_inmemory::InMemorySessionService;

@@ -49,6 +49,11 @@ impl AgentRun<'_> {
             AgentMode::SingleTurn => IncludeContents::None,
             AgentMode::Chat | AgentMode::Task => IncludeContents::Default,
         });
+        self.contents(include, pairs_calls_by_id)
+    }
+
+    /// Returns the contents of this part of the session, as the agent sees them.
+    pub(super) fn contents(&self, include: IncludeContents, pairs_calls_by_id: bool) -> Vec<SharedContent> {
         let (branch, scope) = (self.ctx.branch(), self.ctx.isolation_scope());
         let view = ConversationView {
             agent: &self.agent.agent.name,

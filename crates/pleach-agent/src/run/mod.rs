@@ -5,6 +5,7 @@ mod answer;
 mod around;
 mod batch;
 mod call;
+mod compact;
 mod confirm;
 mod delegate;
 mod history;

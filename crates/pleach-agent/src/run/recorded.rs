@@ -150,7 +150,10 @@ impl Recorded {
         let is_resumed = ic.engine().history().is_some();
         ic.engine().with_events(|events| {
             // A fresh invocation has only its own events behind the last one of another.
-            let is_other = |event: &Arc<Event>| event.invocation_id() != ic.invocation_id();
+            // A summary of its own may come between them.
+            let is_other = |event: &Arc<Event>| {
+                event.invocation_id() != ic.invocation_id() && event.actions().compaction().is_none()
+            };
             let first = || events.iter().rposition(is_other).map_or(0, |last| last + 1);
             let first = if is_resumed { 0 } else { first() };
             let range = Range { first, since };

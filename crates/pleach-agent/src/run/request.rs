@@ -49,6 +49,7 @@ impl AgentRun<'_> {
             let spec = &self.agent.agent;
             request.append_instructions([guidance::identity(&spec.name, &spec.description)]);
         }
+        self.compact(model).await;
         request.set_conversation(self.conversation(capabilities.pairs_calls_by_id));
         let tools = self.declare(&mut request, model).await?;
         Ok((request, tools))

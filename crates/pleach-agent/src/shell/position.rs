@@ -30,7 +30,10 @@ impl ShellRun<'_> {
         let since = self.ctx.engine().since();
         let branch = self.ctx.branch();
         ic.engine().with_events(|events| {
-            let is_other = |event: &Arc<Event>| event.invocation_id() != ic.invocation_id();
+            // A summary of its own may come between them.
+            let is_other = |event: &Arc<Event>| {
+                event.invocation_id() != ic.invocation_id() && event.actions().compaction().is_none()
+            };
             let first = match ic.engine().history() {
                 Some(_) => 0,
                 None => events.iter().rposition(is_other).map_or(0, |last| last + 1),

@@ -98,6 +98,7 @@ fn open(
         run_config: Arc::new(config),
         resumable: false,
         services: Arc::clone(services),
+        compaction: None,
         scheduler: Arc::clone(engine) as _,
         abort: outer.abort_signal().clone(),
         state,

@@ -1,6 +1,6 @@
 //! Handing staged events to the Runner, and waiting until they are stored.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll};
@@ -23,6 +23,17 @@ impl<'a> RunHandle<'a> {
     /// Sends an event as it is and waits until it is stored.
     pub fn deliver(self, event: Event) -> impl Future<Output = Arc<Event>> + Unpin + 'a {
         Sending { ctx: self.0, event: Some(Arc::new(event)), ticket: None, output_source: OutputSource::None }
+    }
+
+    /// Sends the summary of a part of the history and waits until it is stored. It is an event of no run.
+    ///
+    /// # Cancel safety
+    /// The summary is stored all the same when the future is dropped.
+    pub async fn deliver_summary(self, summary: Event) {
+        let queue = self.0.invocation().engine().queue();
+        queue.push_unwaited(Arc::new(summary));
+        let flushed = queue.next_ticket();
+        poll_fn(|cx| queue.poll_flushed(flushed, cx)).await;
     }
 
     /// The output event whose emit was dropped before it was stored, if there is one.

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use pleach_core::{Event, Map};
 
-use super::{EventQueue, InvocationHandle, NodeScheduler, Services, WorkGate};
+use super::{EventQueue, InvocationHandle, NodeScheduler, PromptCompaction, Services, WorkGate};
 use crate::contract::HistoryCache;
 use crate::invocation::lock;
 use crate::toolset::Listed;
@@ -129,6 +129,12 @@ impl<'a> InvocationHandle<'a> {
         }
         self.0.last_update_time.store(updated.to_bits(), Ordering::Release);
         lock(&self.0.events).push(Arc::clone(event));
+    }
+
+    /// Returns what shortens the history before prompts, if the app asks for it.
+    #[must_use]
+    pub fn compaction(self) -> Option<&'a Arc<dyn PromptCompaction>> {
+        self.0.setup.compaction.as_ref()
     }
 
     /// What the invocation has done before this process, or before a retry; `None` for a fresh one.

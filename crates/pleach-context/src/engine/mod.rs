@@ -42,6 +42,7 @@ pub use stage::Staged;
 pub use tool_call::ToolRequests;
 pub use tree::ChildSetup;
 
+pub use crate::compaction::{Prompt, PromptCompaction};
 pub use crate::contract::{InvocationSetup, NodeScheduler, Services};
 pub use crate::credential::{
     KeptCredentials, SentCredential, TakenCredentials, accept_credential, credential_question, sent_credential,

@@ -1,14 +1,16 @@
-//! Summarises long histories after an invocation.
+//! Summarises long histories, after an invocation and before a prompt.
 //!
 //! `config` holds the triggers, `window` and `tokens` select the events, `prefix` keeps calls together with their answers,
-//! `prompt` estimates what a summary saves, and `after_run` makes and stores it.
+//! `prompt` estimates what a summary saves, `summarize` asks for it, and `after_run` and `before_prompt` decide when.
 // R1150
 
 mod after_run;
+mod before_prompt;
 mod config;
 mod prefix;
 mod prompt;
+mod summarize;
 mod tokens;
 mod window;
 
-pub use config::{EventsCompactionConfig, EventsSummarizer, Summary, summary_event};
+pub use config::EventsCompactionConfig;

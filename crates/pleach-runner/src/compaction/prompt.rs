@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use foldhash::HashSet;
 use pleach_core::{Content, Event, EventCompaction};
-use pleach_session::{Summaries, is_internal_content, is_visible_part};
+use pleach_session::{Summaries, estimated_tokens, is_internal_content, is_visible_part};
 
 /// Returns the newest effective summary with its event.
 pub(super) fn latest_summary<'a>(events: &[&'a Arc<Event>]) -> Option<(&'a Event, &'a EventCompaction)> {
@@ -66,26 +66,24 @@ fn size(content: &Content) -> usize {
     characters.0
 }
 
-/// Returns the number of tokens in the last prompt: the count that a model reported since the last summary, or else an
-/// estimate from the contents that a prompt would contain. `None` without contents.
+/// Returns the number of tokens that a model reported for the last prompt since the last summary: a prompt of `agent`, or of any
+/// agent.
+pub(super) fn reported_tokens(events: &[&Arc<Event>], agent: Option<&str>) -> Option<u64> {
+    let since_summary = events.iter().rev().take_while(|event| event.actions().compaction().is_none());
+    let own = since_summary.filter(|event| agent.is_none_or(|agent| event.author() == agent));
+    own.filter_map(|event| event.model()?.usage_metadata.as_ref()?.get("prompt_token_count")?.as_u64()).next()
+}
+
+/// Estimates the number of tokens in a prompt without a certain agent from the contents that it would contain. `None` without
+/// contents.
 ///
 /// google-adk estimates from a fully assembled prompt, which omits calls without answers and quotes answers; here each
 /// content counts as stored.
-pub(super) fn token_count(events: &[&Arc<Event>]) -> Option<u64> {
-    for event in events.iter().rev().take_while(|event| event.actions().compaction().is_none()) {
-        let usage = event.model().and_then(|model| model.usage_metadata.as_ref());
-        if let Some(tokens) = usage.and_then(|usage| usage.get("prompt_token_count")?.as_u64()) {
-            return Some(tokens);
-        }
-    }
+pub(super) fn estimate(events: &[&Arc<Event>]) -> Option<u64> {
     let calls: HashSet<&str> =
         events.iter().flat_map(|event| event.function_calls()).filter_map(|call| call.id.as_deref()).collect();
     let shown: Vec<&Event> = events.iter().map(|event| &***event).filter(|event| is_shown(event, &calls)).collect();
-    match contents(&shown).into_iter().map(characters).sum::<usize>() {
-        0 => None,
-        // A rule of thumb: a token has four characters.
-        total => Some(total as u64 / 4),
-    }
+    estimated_tokens(contents(&shown))
 }
 
 /// Returns whether a prompt contains the event.
@@ -107,19 +105,4 @@ fn is_shown(event: &Event, calls: &HashSet<&str>) -> bool {
         && !of_a_tool
         && !is_internal_content(content)
         && content.parts().iter().any(|part| is_visible_part(part, || false))
-}
-
-/// Returns the number of characters of a content that cost tokens.
-fn characters(content: &Content) -> usize {
-    let text = |text: &Option<String>| text.as_ref().map_or(0, |text| text.chars().count());
-    let json = |map: &Option<pleach_core::Map>| {
-        let full = map.as_ref().filter(|map| !map.is_empty());
-        full.and_then(|map| serde_json::to_string(map).ok()).map_or(0, |json| json.chars().count())
-    };
-    let of_part = |part: &pleach_core::Part| {
-        let call = part.function_call.as_ref().map_or(0, |call| text(&call.name) + json(&call.args));
-        let answer = part.function_response.as_ref().map_or(0, |one| text(&one.name) + json(&one.response));
-        text(&part.text) + call + answer
-    };
-    content.parts().iter().map(of_part).sum()
 }

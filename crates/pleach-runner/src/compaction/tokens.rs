@@ -5,14 +5,11 @@ use std::sync::Arc;
 use pleach_core::Event;
 
 use super::prefix::{safe_split, self_contained};
-use super::prompt::{latest_summary, token_count};
+use super::prompt::latest_summary;
 
-/// Returns the events to summarise if the last prompt reached `threshold` tokens: all since the last summary except the
-/// newest `retained`, preceded by that summary so that the new one supersedes it. Empty otherwise.
-pub(super) fn above_threshold(events: &[&Arc<Event>], threshold: u64, retained: usize) -> Vec<Arc<Event>> {
-    if token_count(events).is_none_or(|tokens| tokens < threshold) {
-        return Vec::new();
-    }
+/// Returns the events to summarise when a prompt is too long: all since the last summary except the newest `retained`, preceded
+/// by that summary so that the new one supersedes it.
+pub(super) fn all_but_newest(events: &[&Arc<Event>], retained: usize) -> Vec<Arc<Event>> {
     let summary = latest_summary(events);
     let last_end = summary.map_or(0.0, |(_, compaction)| compaction.end_timestamp);
     let is_new = |event: &&&Arc<Event>| event.actions().compaction().is_none() && event.timestamp() > last_end;

@@ -51,8 +51,8 @@ fn invocations<'a>(events: &[&'a Arc<Event>]) -> Vec<(&'a str, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::summary_event;
     use pleach_core::Content;
+    use pleach_session::summary_event;
 
     /// One event for each letter, of the invocation with that name; `|` is a summary of all before it.
     fn log(text: &str) -> Vec<Arc<Event>> {

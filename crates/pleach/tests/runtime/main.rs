@@ -32,6 +32,7 @@ mod memory;
 mod node_hooks;
 mod pictures;
 mod plugins;
+mod prompt_compaction;
 mod questions;
 mod recorded_ways;
 mod repeated_answers;

@@ -1,0 +1,36 @@
+//! [`EventsSummarizer`]: the contract of what summarises events.
+
+use std::fmt;
+use std::sync::Arc;
+
+use pleach_core::{BoxError, BoxFuture, Content, Event, EventCompaction};
+
+/// The result of a summarizer: the event with the summary, or `None` without anything to summarise.
+pub type Summary = Result<Option<Event>, BoxError>;
+
+/// Summarises events. ADK: `BaseEventsSummarizer`.
+pub trait EventsSummarizer: fmt::Debug + Send + Sync + 'static {
+    /// Summarises `events`, which are in order and never empty, in one event with
+    /// [`compaction`](pleach_core::EventActions::compaction) set; [`summary_event`] makes such an event.
+    ///
+    /// # Errors
+    /// Any error. It is logged, and the history stays unchanged.
+    ///
+    /// # Cancel safety
+    /// The future is dropped when the invocation is aborted or dropped; nothing is stored then.
+    fn maybe_summarize_events<'a>(&'a self, events: &'a [Arc<Event>]) -> BoxFuture<'a, Summary>;
+}
+
+/// Returns the event that records `content` as the summary of `events`, or `None` without events. The role of the content
+/// becomes `model`.
+#[must_use]
+pub fn summary_event(events: &[Arc<Event>], mut content: Content) -> Option<Event> {
+    content.role = Some("model".into());
+    let mut event = Event::from_author("user");
+    event.actions_mut().set_compaction(Some(EventCompaction {
+        start_timestamp: events.first()?.timestamp(),
+        end_timestamp: events.last()?.timestamp(),
+        compacted_content: content,
+    }));
+    Some(event)
+}
