@@ -130,3 +130,42 @@ impl ArtifactError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Issue 10 E: each text names the thing at fault, has the cause, and says what to do next.
+    #[test]
+    fn e_every_text_names_the_thing_and_the_remedy() {
+        let (filename, path) = ("a.txt".to_owned(), PathBuf::from("/files/a.txt"));
+        let cause = || io::Error::other("disk full");
+        for (error, named, remedy) in [
+            (ArtifactError::MissingSession { filename: filename.clone() }, "`a.txt`", "use `ArtifactScope::session`"),
+            (
+                ArtifactError::InvalidId { field: "user_id", value: "..".to_owned(), reason: "must not contain `..`" },
+                "user_id `..` must not",
+                "use another id",
+            ),
+            (
+                ArtifactError::Corrupt { path: path.clone(), source: cause().into() },
+                "/files/a.txt is damaged: disk full",
+                "restore it from a backup",
+            ),
+            (
+                ArtifactError::Io { path, source: cause() },
+                "failed at /files/a.txt: disk full",
+                "check the permissions of the folder",
+            ),
+            (
+                ArtifactError::Storage { backend: "bucket", source: cause().into() },
+                "bucket artifact storage failed: disk full",
+                "look into the log of the storage",
+            ),
+        ] {
+            let text = error.to_string();
+            assert!(text.contains(named) && text.contains(remedy), "{text}");
+            assert!(std::error::Error::source(&error).is_none(), "the cause is in the text: {text}");
+        }
+    }
+}

@@ -174,6 +174,15 @@ fn l41_inputs_of_other_nodes_are_hidden() {
     check_as(&own, "u:a a:c1 u:r1/p=wf@1|x@1", "u:a m:c1 u:r1");
 }
 
+/// A node, or the workflow around it, may be named `user`; a node whose name only begins so is another one.
+#[test]
+fn l41_what_a_node_named_user_writes_is_shown() {
+    let path = NodePath::from("wf@1/agent@1");
+    let own = ConversationView { path: &path, ..view() };
+    check_as(&own, "u:a u:said/p=wf@1|user@2 u:deep/p=user@1|x@1 u:other/p=wf@1|users@1", "u:a u:said u:deep");
+    check_as(&own, "u:a u:other/p=wf@1|x@user u:in/p=wf@1|x@1|y@1", "u:a");
+}
+
 #[test]
 fn l41_requests_to_the_client_are_hidden_and_questions_are_not() {
     check("u:a a:confirm/l=9 a:input/l=8 a:b", "u:a m:c8 m:b");
