@@ -174,21 +174,33 @@ pub(crate) fn check(
     check_map("response", stored).map_err(|fault| unstorable_answer(id, &fault))?;
     // google-adk accepts confirmations with keys that its own schema forbids.
     let is_confirmation = id.starts_with(NODE_CONFIRMATION);
-    let misfit = |reason| RunError::Answer { id: id.to_owned(), reason };
+    let schema = schema_of(call).filter(|_| !is_confirmation);
+    let answer_type = answer_type(root, asked).filter(|_| !is_confirmation && asks_input(call));
+    let misfit =
+        |reason| RunError::Answer { id: id.to_owned(), reason: format!("{reason}{}", change(schema, answer_type)) };
     if call.name.as_deref() == Some(REQUEST_CONFIRMATION)
         && ToolConfirmation::from_response(&unwrap_response(stored)).is_err()
     {
         let wanted = "a confirmation is {\"confirmed\": true} or {\"confirmed\": false}, with a `payload` if need be";
         return Err(misfit(wanted.to_owned()));
     }
-    let schema = schema_of(call);
-    if let Some(schema) = schema.filter(|_| !is_confirmation) {
+    if let Some(schema) = schema {
         let answer = unwrap_response(stored);
         validate_answer(schema, &answer).map_err(|fault| misfit(fault.to_string()))?;
     }
-    let fitting = check_stored_answer(schema, response).map_err(misfit)?;
-    let answer_type = answer_type(root, asked).filter(|_| !is_confirmation && asks_input(call));
+    let fitting = check_stored_answer(schema_of(call), response).map_err(misfit)?;
     answer_type.map_or(Ok(()), |wanted| wanted.check(&fitting).map_err(|fault| misfit(fault.to_string())))
+}
+
+/// Returns what to add about a question whose schema is not that of the type which its node declares now: the type may have been
+/// changed while the question waits, and then no answer fits both.
+fn change(asked_with: Option<&Value>, declared: Option<AnswerType>) -> &'static str {
+    match (asked_with, declared.and_then(AnswerType::schema)) {
+        (Some(asked_with), Some(declared)) if *asked_with != declared => {
+            " (the question was asked with another schema than its node's answer type has: if the type was changed since, start a new invocation)"
+        }
+        _ => "",
+    }
 }
 
 fn asks_input(call: &FunctionCall) -> bool {

@@ -15,13 +15,26 @@ use crate::coerce::Coercing;
 pub struct AnswerType {
     name: fn() -> &'static str,
     check: fn(&Value) -> Result<(), AnswerError>,
+    schema: fn() -> Option<Value>,
 }
 
 impl AnswerType {
     /// Describes answers that are read as a `T`, as leniently as inputs are.
     #[must_use]
     pub fn of<T: DeserializeOwned>() -> Self {
-        Self { name: type_name::<T>, check: check::<T> }
+        Self { name: type_name::<T>, check: check::<T>, schema: || None }
+    }
+
+    /// Sets how the JSON schema of the type is made, which its questions carry.
+    #[must_use]
+    pub fn with_schema(self, schema: fn() -> Option<Value>) -> Self {
+        Self { schema, ..self }
+    }
+
+    /// Returns the JSON schema of the type, if it is known.
+    #[must_use]
+    pub fn schema(self) -> Option<Value> {
+        (self.schema)()
     }
 
     /// Checks that an answer can be read.

@@ -134,6 +134,16 @@ impl TemplateSource for ReadonlyContext {
 
 impl From<TemplateError> for NodeError {
     fn from(error: TemplateError) -> Self {
-        NodeError::new(error.code(), error.to_string())
+        let node_error = NodeError::new(error.code(), error.to_string());
+        node_error.with_hint(match error {
+            TemplateError::MissingState { .. } => {
+                "set the key before the agent runs, or write `{key?}` if it may be absent"
+            }
+            TemplateError::MissingArtifact { .. } => {
+                "save the artifact before the agent runs, or write `{artifact.name?}` if it may be absent"
+            }
+            TemplateError::NoArtifactService => "give the Runner one with `RunnerBuilder::artifacts`",
+            TemplateError::Artifact { .. } => "check that the artifact service can be reached and read, then resume",
+        })
     }
 }

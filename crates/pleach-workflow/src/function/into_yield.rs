@@ -151,7 +151,7 @@ impl<T: JsonSchema + DeserializeOwned + 'static> IntoYield<marker::Asks> for Req
     }
 
     fn answer_type() -> Option<AnswerType> {
-        Some(AnswerType::of::<T>())
+        Some(AnswerType::of::<T>().with_schema(json_schema_of::<T>))
     }
 }
 

@@ -1,14 +1,14 @@
 //! Checks, before a resume runs anything, that the graph still fits the recorded runs.
 
 use pleach_context::engine::RunRecord;
-use pleach_context::{History, NodeError};
+use pleach_context::{History, Node, NodeError};
 use pleach_core::NodePath;
 
 use super::replay_plan::ReplayPlan;
 use crate::graph::Graph;
 
 /// Compares the recorded runs of a workflow's nodes with its graph: each must belong to a node that still exists and that
-/// START still reaches along the recorded routes.
+/// START still reaches along the recorded routes, and whose answer type takes the answer that it got.
 ///
 /// The result of a run that has not ended is unknown, so all its outgoing edges count.
 ///
@@ -22,6 +22,10 @@ pub(super) fn check(name: &str, graph: &Graph, path: &NodePath, history: &Histor
         graph.nodes[place].node.fits(run.path, history)?;
         if !reached[place] {
             return Err(changed(name, path, run.path.name(), NOT_REACHED));
+        }
+        if let Some(misfit) = misfit(&*graph.nodes[place].node, run.record) {
+            let what = format!("the answer that it got does not fit its answer type any more ({misfit})");
+            return Err(changed(name, path, run.path.name(), &what));
         }
     }
     plan.keep(history, path);
@@ -39,6 +43,12 @@ pub(super) fn changed(name: &str, path: &NodePath, node: &str, what: &str) -> No
         "Workflow '{name}' has changed since its run '{path}' was recorded: node '{node}' has run, and {what}. Resume with the workflow that recorded it, or start a new invocation."
     );
     NodeError::new("WorkflowChangedError", message)
+}
+
+/// Returns why a recorded answer, which is the output of its node, does not fit the type that the node declares.
+fn misfit(node: &dyn Node, run: &RunRecord) -> Option<String> {
+    let wanted = node.answer_type(&[])?;
+    run.answers().values().find_map(|answer| wanted.check(answer).err()).map(|misfit| misfit.to_string())
 }
 
 /// Returns which nodes START reaches.

@@ -189,3 +189,50 @@ async fn a_recorded_run_that_the_graph_does_not_reach_is_named() {
         "{error}"
     );
 }
+
+#[derive(serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
+struct Order {
+    size: u8,
+}
+
+/// `ask -> take`, where `take` fails on demand.
+fn asks<T>(fails: bool) -> Workflow
+where
+    T: serde::de::DeserializeOwned + serde::Serialize + schemars::JsonSchema + Send + Sync + 'static,
+{
+    let mut wf = Workflow::builder("wf");
+    let ask = wf.node("ask", async || RequestInput::<T>::ask("q1", "?"));
+    let take = wf.node("take", move |Input(value): Input<T>| async move {
+        if fails { Err(Fail::msg("down")) } else { Ok(serde_json::to_value(value)?) }
+    });
+    wf.edge(START, ask).edge(ask, take);
+    wf.build().unwrap()
+}
+
+/// Issue 10 E: the type of an answer was changed, behind the answer or while the question waits.
+#[tokio::test]
+async fn e_an_answer_of_a_type_that_was_changed_is_named_with_the_remedy() {
+    let sessions = paused(asks::<i64>(true)).await;
+    let runner = |root: Workflow| Runner::builder("t").root(root).sessions(Arc::clone(&sessions)).build().unwrap();
+    let order = || serde_json::json!({"size": 1});
+    let remedy = "(the question was asked with another schema than its node's answer type has: if the type was changed since, start a \
+                  new invocation); nothing was stored, answer it again";
+    for (answer, wanted) in [(order(), "a whole number"), (5.into(), "struct Order")] {
+        let lines = trace(runner(asks::<Order>(false)).answer("s1", "q1", answer).unwrap()).await;
+        let text =
+            format!("! WorkflowDataError: the answer to question 'q1' does not fit: {wanted} is wanted {remedy}");
+        assert_eq!(lines, [text]);
+    }
+    let unchanged = trace(runner(asks::<i64>(true)).answer("s1", "q1", order()).unwrap()).await;
+    assert!(unchanged[0].ends_with("a whole number is wanted; nothing was stored, answer it again"), "{unchanged:?}");
+    let answered = trace(runner(asks::<i64>(true)).answer("s1", "q1", 5).unwrap()).await;
+    assert_eq!(answered.last().unwrap(), "! Exception: down");
+    let session = sessions.get_session(&crate::support::key(), Default::default()).await.unwrap().unwrap();
+    let id = session.events[0].invocation_id().clone();
+    let resumed = trace(runner(asks::<Order>(false)).resume("ana", "s1", id.clone())).await;
+    let text = "! WorkflowChangedError: Workflow 'wf' has changed since its run 'wf@1' was recorded: node 'ask' has run, and the \
+                answer that it got does not fit its answer type any more (struct Order is wanted). Resume with the workflow that \
+                recorded it, or start a new invocation.";
+    assert_eq!(resumed, [text]);
+    assert_eq!(trace(runner(asks::<i64>(false)).resume("ana", "s1", id)).await, ["wf@1/take@1: 5"]);
+}
