@@ -17,7 +17,7 @@ use pleach_core::{
     AuthConfig, BoxFuture, Clock, Event, FunctionDeclaration, IdGen, InvocationId, Map, NodePath, SessionKey,
 };
 use pleach_memory::MemoryService;
-use pleach_model::LlmRequest;
+use pleach_model::{LlmRequest, Model};
 use pleach_session::SessionService;
 use smol_str::SmolStr;
 
@@ -165,6 +165,8 @@ pub struct Services {
     pub plugins: PluginManager,
     /// The app's own values.
     pub provided: Provided,
+    /// The model of agents that have none, and none above them.
+    pub model: Option<Arc<dyn Model>>,
     /// The source of time.
     pub clock: Arc<dyn Clock>,
     /// The source of ids and randomness.

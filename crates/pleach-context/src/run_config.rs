@@ -1,6 +1,6 @@
 //! Settings of one invocation.
 
-use pleach_core::Map;
+use pleach_core::{Content, Map};
 use pleach_session::GetSessionConfig;
 
 use crate::history::is_note;
@@ -16,33 +16,28 @@ pub enum StreamingMode {
 }
 
 /// Settings of one invocation. ADK: `RunConfig`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct RunConfig {
     /// How model answers are streamed.
     pub streaming_mode: StreamingMode,
-    /// How many model calls the invocation may make; 0 means no limit.
-    pub max_llm_calls: u32,
+    /// How many model calls the invocation may make; 0 means no limit, `None` the limit of the app.
+    pub max_llm_calls: Option<u32>,
     /// Put on every event of the invocation; keys of the event itself win. Keys starting with `__adk_internal_` are dropped, and
     /// so are those under which the engine records what it has done, such as `_adk_completed_runs`.
     // R1107, R1109
     pub custom_metadata: Map,
     /// Which part of the history is loaded.
     pub get_session_config: GetSessionConfig,
-}
-
-impl Default for RunConfig {
-    fn default() -> Self {
-        Self {
-            streaming_mode: StreamingMode::None,
-            max_llm_calls: 500,
-            custom_metadata: Map::new(),
-            get_session_config: GetSessionConfig::default(),
-        }
-    }
+    /// What models see before the message that began the invocation. It is not stored.
+    // L54
+    pub model_input_context: Vec<Content>,
 }
 
 impl RunConfig {
+    /// How many model calls an invocation may make where neither its config, the app nor the environment sets a limit.
+    pub const MAX_LLM_CALLS: u32 = 500;
+
     /// Sets how model answers are streamed.
     #[must_use]
     pub fn streaming(mut self, mode: StreamingMode) -> Self {
@@ -53,7 +48,7 @@ impl RunConfig {
     /// Sets how many model calls the invocation may make; 0 means no limit.
     #[must_use]
     pub fn max_llm_calls(mut self, calls: u32) -> Self {
-        self.max_llm_calls = calls;
+        self.max_llm_calls = Some(calls);
         self
     }
 
@@ -63,6 +58,15 @@ impl RunConfig {
     pub fn custom_metadata(mut self, metadata: Map) -> Self {
         self.custom_metadata =
             metadata.into_iter().filter(|(key, _)| !key.starts_with("__adk_internal_") && !is_note(key)).collect();
+        self
+    }
+
+    /// Sets what models see in this invocation before the message that began it, such as the page that a user looks at. It is
+    /// not stored, so a resume that is to show it must be given it again.
+    // L54
+    #[must_use]
+    pub fn model_input_context(mut self, contents: impl IntoIterator<Item = Content>) -> Self {
+        self.model_input_context = contents.into_iter().collect();
         self
     }
 

@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
+use smol_str::SmolStr;
 
 use crate::SharedToolset;
 
@@ -14,6 +15,8 @@ use crate::SharedToolset;
 pub enum Need {
     /// A value, which the app must provide.
     Value(NeededType),
+    /// A model, for an agent of this name that has none, and none above it.
+    Model(SmolStr),
     /// A toolset, which is closed with the app's Runner.
     Toolset(SharedToolset),
 }

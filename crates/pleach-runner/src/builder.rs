@@ -10,9 +10,11 @@ use pleach_context::telemetry::InvocationTrace;
 use pleach_context::{AgentMode, CredentialService, Need, Node, Plugin, Provided, SharedToolset, SystemClock};
 use pleach_core::{AppName, Clock, IdGen, RandomIds};
 use pleach_memory::MemoryService;
+use pleach_model::Model;
 use pleach_session::SessionService;
 use pleach_workflow::{BuildError, Fault};
 
+use crate::call_limit;
 use crate::open_task::may_open_tasks;
 use crate::parts::{Closing, RunnerParts};
 use crate::registry::ActiveRuns;
@@ -35,6 +37,8 @@ pub struct RunnerBuilder {
     auto_create_session: bool,
     resumable: bool,
     compaction: Option<EventsCompactionConfig>,
+    model: Option<Arc<dyn Model>>,
+    max_llm_calls: Option<u32>,
     on_span: OnSpan,
     closing: Closing,
 }
@@ -56,6 +60,8 @@ impl RunnerBuilder {
             auto_create_session: true,
             resumable: false,
             compaction: None,
+            model: None,
+            max_llm_calls: None,
             on_span: OnSpan::default(),
             closing: Closing::default(),
         }
@@ -161,6 +167,23 @@ impl RunnerBuilder {
         self
     }
 
+    /// Sets the model of agents that have none, and none above them.
+    // L5
+    #[must_use]
+    pub fn model(mut self, model: impl Model) -> Self {
+        self.model = Some(Arc::new(model));
+        self
+    }
+
+    /// Sets how many model calls an invocation may make whose [`RunConfig`](pleach_context::RunConfig) does not set it; 0 means
+    /// no limit. Without this it is what the environment variable `ADK_MAX_LLM_CALLS` says when the Runner is built, or 500.
+    // L160
+    #[must_use]
+    pub fn max_llm_calls(mut self, calls: u32) -> Self {
+        self.max_llm_calls = Some(calls);
+        self
+    }
+
     /// Sets a hook that receives the span of every invocation that starts or resumes, before the span is entered; disabled
     /// spans are skipped. An exporter uses it to put all parts of an invocation into one trace: see `docs/tracing.md`. A later
     /// call replaces the hook.
@@ -193,7 +216,7 @@ impl RunnerBuilder {
     ///
     /// # Errors
     /// All faults at once: no root node, no session service, a fault in the root node's declaration, two plugins of one name,
-    /// an incomplete compaction config, or a missing value that a handler needs.
+    /// an incomplete compaction config, an agent without a model, or a missing value that a handler needs.
     pub fn build(self) -> Result<Runner, BuildError> {
         let mut faults = Vec::new();
         if self.name.is_empty() {
@@ -233,6 +256,10 @@ impl RunnerBuilder {
                         format!("a node asks for `Shared<{}>`, which nothing provides: call `.provide(…)`", value.name);
                     faults.push(Fault::config("not_provided", message));
                 }
+                Need::Model(agent) if self.model.is_none() => faults.push(Fault::config(
+                    "no_model",
+                    format!("agent '{agent}' has no model: give it one with `.model(…)`, or the app with `Runner::builder(…).model(…)`"),
+                )),
                 Need::Toolset(set) if !toolsets.iter().any(|known| known.is_same(&set)) => toolsets.push(set),
                 _ => {}
             }
@@ -248,6 +275,7 @@ impl RunnerBuilder {
             credentials: self.credentials,
             plugins,
             provided: self.provided,
+            model: self.model,
             clock: self.clock,
             ids: self.ids,
         };
@@ -259,6 +287,7 @@ impl RunnerBuilder {
             auto_create_session: self.auto_create_session,
             resumable: self.resumable,
             compaction: self.compaction.map(Arc::new),
+            max_llm_calls: self.max_llm_calls.unwrap_or_else(call_limit::from_environment),
             active: ActiveRuns::default(),
             on_span: self.on_span,
             closing: self.closing,

@@ -12,6 +12,7 @@ mod app;
 mod asked_calls;
 mod begin;
 mod builder;
+mod call_limit;
 mod closing;
 mod compaction;
 mod detached;

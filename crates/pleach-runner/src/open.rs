@@ -189,13 +189,15 @@ impl RunnerParts {
         invocation_id: InvocationId,
         engine: &Arc<Engine>,
     ) -> InvocationSetup {
+        let mut run_config = request.config.clone();
+        run_config.max_llm_calls.get_or_insert(self.max_llm_calls);
         InvocationSetup {
             // The stored key: a backend may trim the session id.
             session_key: Arc::clone(session.head.shared_key()),
             last_update_time: session.head.last_update_time(),
             invocation_id,
             agent_name: self.root.agent().map_or(SmolStr::new_static("unknown"), |root| root.name.clone()),
-            run_config: Arc::new(request.config.clone()),
+            run_config: Arc::new(run_config),
             resumable: self.resumable,
             services: Arc::clone(&self.services),
             compaction: self.prompt_compaction(),

@@ -21,6 +21,8 @@ pub(crate) struct RunnerParts {
     pub(crate) resumable: bool,
     /// Whether a message may continue a task: see [`may_open_tasks`](crate::open_task::may_open_tasks).
     pub(crate) may_open_tasks: bool,
+    /// The limit of model calls for runs whose config sets none.
+    pub(crate) max_llm_calls: u32,
     pub(crate) compaction: Option<Arc<EventsCompactionConfig>>,
     pub(crate) active: ActiveRuns,
     pub(crate) on_span: OnSpan,

@@ -60,7 +60,8 @@ impl<'a> Turn<'a> {
             config = match (key.as_str(), value) {
                 ("streaming", Value::String(mode)) if mode == "sse" => config.streaming(StreamingMode::Sse),
                 ("max_llm_calls", Value::Number(calls)) => {
-                    let calls = calls.as_u64().and_then(|calls| u32::try_from(calls).ok());
+                    // Less than zero is no limit, too.
+                    let calls = calls.as_i64().and_then(|calls| u32::try_from(calls.max(0)).ok());
                     config.max_llm_calls(calls.context("`max_llm_calls` is a number of calls")?)
                 }
                 ("custom_metadata", Value::Object(metadata)) => config.custom_metadata(metadata.clone()),

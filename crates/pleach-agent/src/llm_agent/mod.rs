@@ -91,6 +91,9 @@ impl Node for LlmAgent {
     }
 
     fn needs(&self, needs: &mut Vec<Need>) {
+        if self.0.agent.nearest_model().is_none() {
+            needs.push(Need::Model(self.0.agent.name.clone()));
+        }
         for source in &self.0.tools {
             match source {
                 ToolSource::Tool(tool) => tool.needs(needs),

@@ -1,6 +1,7 @@
 //! Building the request for one step.
 // L25–L35, L60, L66
 
+use pleach_context::engine::Engine as _;
 use pleach_context::{AgentMode, AgentSpec, Instruction, NodeError, ReadonlyContext};
 use pleach_core::{BoxFuture, Part};
 use pleach_model::{LlmRequest, Model};
@@ -15,23 +16,17 @@ use crate::{TemplateError, TemplateSource, inject_session_state};
 const AGENT_LABEL: &str = "adk_agent_name";
 
 impl AgentRun<'_> {
-    /// Returns the model of the agent, or of the nearest agent above that has one.
+    /// Returns the model of the agent, of the nearest agent above that has one, or of the app.
     ///
     /// # Errors
     /// A `ValueError` when none has.
     // L5
     pub(super) fn model(&self) -> Result<Arc<dyn Model>, NodeError> {
-        let mut agent = Arc::clone(&self.agent.agent);
-        loop {
-            if let Some(model) = &agent.model {
-                return Ok(Arc::clone(model));
-            }
-            let Some(parent) = agent.parent() else {
-                let name = &self.agent.agent.name;
-                return Err(NodeError::value(format!("agent '{name}' has no model: give it one with `.model(…)`")));
-            };
-            agent = parent;
-        }
+        let of_app = || self.ctx.invocation().engine().services().model.clone();
+        self.agent.agent.nearest_model().or_else(of_app).ok_or_else(|| {
+            NodeError::value(format!("agent '{}' has no model", self.agent.agent.name))
+                .with_hint("give it one with `.model(…)`, or the app with `Runner::builder(…).model(…)`")
+        })
     }
 
     /// Makes the request, and the table of the tools that it declares.
@@ -50,9 +45,18 @@ impl AgentRun<'_> {
             request.append_instructions([guidance::identity(&spec.name, &spec.description)]);
         }
         self.compact(model).await;
-        request.set_conversation(self.conversation(capabilities.pairs_calls_by_id));
+        self.converse(&mut request, capabilities.pairs_calls_by_id);
         let tools = self.declare(&mut request, model).await?;
         Ok((request, tools))
+    }
+
+    /// Puts the conversation into a request, and what this run adds to it.
+    // L54
+    fn converse(&self, request: &mut LlmRequest, pairs_calls_by_id: bool) {
+        let instructions = std::mem::replace(&mut request.contents, self.conversation(pairs_calls_by_id));
+        let added = self.ctx.invocation().run_config().model_input_context.iter();
+        request.insert_input_context(added.cloned().map(Into::into).collect(), self.ctx.user_content());
+        request.insert_instruction_contents(instructions);
     }
 
     /// Makes the table of the tools alone, for calls that are executed before the model is asked again.

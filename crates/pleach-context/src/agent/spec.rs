@@ -101,6 +101,18 @@ impl AgentSpec {
         self.parent.lock().unwrap_or_else(PoisonError::into_inner).upgrade()
     }
 
+    /// Returns the model of the agent, or of the nearest agent above that has one.
+    // L5
+    pub fn nearest_model(self: &Arc<Self>) -> Option<Arc<dyn Model>> {
+        let mut agent = Arc::clone(self);
+        loop {
+            if let Some(model) = &agent.model {
+                return Some(Arc::clone(model));
+            }
+            agent = agent.parent()?;
+        }
+    }
+
     /// Returns the mode of a run of the agent. An agent without a declared mode converses where it is the root of a Runner or has
     /// a parent, and else answers once.
     // L6, L180

@@ -9,7 +9,7 @@ use super::{EventQueue, InvocationHandle, NodeScheduler, PromptCompaction, Servi
 use crate::contract::HistoryCache;
 use crate::invocation::lock;
 use crate::toolset::Listed;
-use crate::{DeadEnd, History, InvocationContext, NodeError, SharedToolset, Tool};
+use crate::{DeadEnd, History, InvocationContext, NodeError, RunConfig, SharedToolset, Tool};
 
 impl InvocationContext {
     fn known(&self, history: History) -> Option<Arc<History>> {
@@ -173,7 +173,7 @@ impl<'a> InvocationHandle<'a> {
     /// # Errors
     /// An `LlmCallsLimitExceededError` when the limit is reached.
     pub fn count_llm_call(self) -> Result<(), NodeError> {
-        let limit = self.0.run_config().max_llm_calls;
+        let limit = self.0.run_config().max_llm_calls.unwrap_or(RunConfig::MAX_LLM_CALLS);
         let calls = self.0.llm_calls.fetch_add(1, Ordering::Relaxed) + 1;
         if limit > 0 && calls > limit {
             let message = format!("Max number of llm calls limit of `{limit}` exceeded");

@@ -380,18 +380,6 @@ async fn l2_l3_agents_that_cannot_be_built() {
     assert!(refusal(LlmAgent::builder("a").generate_config(config)).contains("`instruction`"));
 }
 
-// L5: an agent without a model uses that of the agent above, and without any the error names it.
-#[tokio::test]
-async fn l5_a_model_is_inherited() {
-    let model = ScriptedModel::calling("transfer_to_agent", json!({"agent_name": "child"})).then_text("from the child");
-    let child = LlmAgent::builder("child").build().unwrap();
-    let (with_model, _) = runner(LlmAgent::builder("root").model(model).sub_agent(child).build().unwrap());
-    assert_eq!(with_model.run("ana", "s1", "go").reply().await.unwrap(), "from the child");
-    let (without, _) = runner(LlmAgent::builder("alone").build().unwrap());
-    let lines = trace(without.run("ana", "s1", "go")).await;
-    assert!(lines.last().unwrap().contains("'alone'"), "{lines:?}");
-}
-
 // L57: the agent runs without the tools that cannot be listed.
 #[tokio::test]
 async fn l57_a_toolset_that_fails_is_left_out() {
