@@ -135,7 +135,7 @@ impl ArtifactError {
 mod tests {
     use super::*;
 
-    /// Issue 10 E: each text names the thing at fault, has the cause, and says what to do next.
+    /// Issue 10 E: each text names the thing at fault, contains the cause, and gives the remedy.
     #[test]
     fn e_every_text_names_the_thing_and_the_remedy() {
         let (filename, path) = ("a.txt".to_owned(), PathBuf::from("/files/a.txt"));

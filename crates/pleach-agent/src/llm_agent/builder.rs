@@ -20,7 +20,7 @@ use super::callbacks::{
     AfterModelCallback, AfterToolCallback, AgentCallback, BeforeModelCallback, BeforeToolCallback, Callbacks,
     ModelErrorCallback, ToolErrorCallback,
 };
-use super::{IncludeContents, Inner, LlmAgent, ToolSource};
+use super::{Declaration, IncludeContents, LlmAgent, ToolSource};
 
 /// Builds an [`LlmAgent`].
 #[must_use]
@@ -290,7 +290,7 @@ impl LlmAgentBuilder {
             name: name.to_string(),
             faults: vec![Fault::value("second_parent", second.to_string())],
         })?;
-        Ok(LlmAgent(Arc::new(Inner {
+        Ok(LlmAgent(Arc::new(Declaration {
             spec,
             agent,
             include_contents: self.include_contents,

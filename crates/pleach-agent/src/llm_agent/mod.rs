@@ -2,30 +2,21 @@
 
 mod builder;
 pub(crate) mod callbacks;
+mod declaration;
 
 use std::fmt;
 use std::sync::Arc;
 
 use pleach_context::{
-    AgentSpec, Context, Dynamic, Flow, History, Instruction, Need, Node, NodeError, NodeInput, NodeSpec, Schema,
-    SharedToolset, Tool, TypedNode,
+    AgentSpec, Context, Dynamic, Flow, History, Need, Node, NodeError, NodeInput, NodeSpec, TypedNode,
 };
-use pleach_core::{BoxFuture, Content};
-use pleach_model::GenerateConfig;
+use pleach_core::BoxFuture;
 use smol_str::SmolStr;
 
 use crate::run::AgentRun;
 pub use builder::LlmAgentBuilder;
-use callbacks::Callbacks;
-
-/// Which part of the session an agent's model gets. ADK: `LlmAgent.include_contents`
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum IncludeContents {
-    /// The conversation as far as the agent sees it.
-    Default,
-    /// The current turn only.
-    None,
-}
+pub use declaration::IncludeContents;
+pub(crate) use declaration::{Declaration, ToolSource};
 
 /// An agent: a model with an instruction, tools and other agents to hand over to. Cheap to clone: clones are the same agent.
 ///
@@ -35,27 +26,7 @@ pub enum IncludeContents {
 ///
 /// ADK: `LlmAgent`
 #[derive(Clone)]
-pub struct LlmAgent(pub(crate) Arc<Inner>);
-
-/// The declaration of an agent.
-pub(crate) struct Inner {
-    pub(crate) spec: NodeSpec,
-    pub(crate) agent: Arc<AgentSpec>,
-    pub(crate) include_contents: Option<IncludeContents>,
-    pub(crate) instruction: Option<Instruction>,
-    pub(crate) static_instruction: Option<Content>,
-    pub(crate) config: GenerateConfig,
-    pub(crate) tools: Vec<ToolSource>,
-    pub(crate) output_schema: Option<Schema>,
-    pub(crate) output_key: Option<String>,
-    pub(crate) callbacks: Callbacks,
-}
-
-/// Where tools come from.
-pub(crate) enum ToolSource {
-    Tool(Arc<dyn Tool>),
-    Set(SharedToolset),
-}
+pub struct LlmAgent(pub(crate) Arc<Declaration>);
 
 impl LlmAgent {
     /// Returns a builder for an agent of this name.

@@ -23,13 +23,13 @@ use pleach_context::{AgentMode, Context, Flow, NodeError, NodeInput};
 use pleach_core::{Content, Event};
 use tracing::Instrument as _;
 
-use crate::llm_agent::Inner;
+use crate::llm_agent::Declaration;
 pub(crate) use around::Around;
 pub(crate) use recorded::{CallNumbers, Next, Recorded};
 
 /// One run of an agent.
 pub(crate) struct AgentRun<'a> {
-    agent: &'a Inner,
+    agent: &'a Declaration,
     ctx: &'a Context,
     mode: AgentMode,
     input: NodeInput,
@@ -58,7 +58,7 @@ pub(crate) enum StepEnd {
 }
 
 impl<'a> AgentRun<'a> {
-    pub(crate) fn new(agent: &'a Inner, ctx: &'a Context, input: NodeInput) -> Self {
+    pub(crate) fn new(agent: &'a Declaration, ctx: &'a Context, input: NodeInput) -> Self {
         let is_root = ctx.engine().parent().is_none_or(|parent| parent.node_path().is_root());
         let mode = agent.agent.mode_below(is_root);
         Self {

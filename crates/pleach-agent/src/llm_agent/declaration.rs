@@ -1,0 +1,38 @@
+//! [`Declaration`]: what the builder of an agent was given.
+
+use std::sync::Arc;
+
+use pleach_context::{AgentSpec, Instruction, NodeSpec, Schema, SharedToolset, Tool};
+use pleach_core::Content;
+use pleach_model::GenerateConfig;
+
+use super::callbacks::Callbacks;
+
+/// Which part of the session an agent's model gets. ADK: `LlmAgent.include_contents`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IncludeContents {
+    /// The conversation as far as the agent sees it.
+    Default,
+    /// The current turn only.
+    None,
+}
+
+/// The declaration of an agent.
+pub(crate) struct Declaration {
+    pub(crate) spec: NodeSpec,
+    pub(crate) agent: Arc<AgentSpec>,
+    pub(crate) include_contents: Option<IncludeContents>,
+    pub(crate) instruction: Option<Instruction>,
+    pub(crate) static_instruction: Option<Content>,
+    pub(crate) config: GenerateConfig,
+    pub(crate) tools: Vec<ToolSource>,
+    pub(crate) output_schema: Option<Schema>,
+    pub(crate) output_key: Option<String>,
+    pub(crate) callbacks: Callbacks,
+}
+
+/// Where tools come from.
+pub(crate) enum ToolSource {
+    Tool(Arc<dyn Tool>),
+    Set(SharedToolset),
+}
