@@ -200,7 +200,7 @@ pub trait NodeScheduler: fmt::Debug + Send + Sync + 'static {
     ///
     /// # Errors
     /// An input that does not fit the node.
-    fn run_detached(
+    fn run_in_background(
         self: Arc<Self>,
         parent: Context,
         node: Arc<dyn Node>,

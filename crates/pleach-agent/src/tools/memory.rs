@@ -13,7 +13,7 @@ struct Query {
     query: String,
 }
 
-/// What the model is told of [`load_memory`].
+/// The description of [`load_memory`] for the model.
 const HAS_MEMORY: &str = "
 You have memory. You can use it to answer questions. If any questions need
 you to look up the memory, you should call load_memory function with a query.
@@ -111,7 +111,7 @@ impl Tool for PreloadMemory {
     }
 }
 
-/// The lines that show an entry: its time, and who said what.
+/// The lines that show an entry: its time, its author and its text.
 fn lines(content: &Content, author: Option<&str>, time: Option<&str>) -> impl Iterator<Item = String> {
     let text = Some(texts(content, |_| true)).filter(|text| !text.is_empty());
     let said = text.map(|text| match author {

@@ -29,21 +29,21 @@ impl Context {
     ///
     /// ADK: `asyncio.create_task(ctx.run_node(...))`.
     // R643
-    pub fn run_detached<N, X, M>(&self, node: N, input: X) -> Result<NodePath, NodeError>
+    pub fn run_in_background<N, X, M>(&self, node: N, input: X) -> Result<NodePath, NodeError>
     where
         N: TypedNode,
         X: Serialize + Feeds<N::In, M>,
     {
         let input = pleach_core::to_json(input).map_err(|error| self.unfit_input(&error))?;
-        self.run_node_detached(Arc::new(node), input, RunOptions::default())
+        self.run_node_in_background(Arc::new(node), input, RunOptions::default())
     }
 
-    /// Starts a background child, untyped and with options. See [`Context::run_detached`].
+    /// Starts a background child, untyped and with options. See [`Context::run_in_background`].
     ///
     /// # Errors
-    /// As [`Context::run_detached`]; also a `ValueError` for a name or run id that cannot be part of a path, and for a child that is to give this
+    /// As [`Context::run_in_background`]; also a `ValueError` for a name or run id that cannot be part of a path, and for a child that is to give this
     /// run's output, which would come too late.
-    pub fn run_node_detached(
+    pub fn run_node_in_background(
         &self,
         node: Arc<dyn Node>,
         input: impl Into<NodeInput>,
@@ -66,7 +66,7 @@ impl Context {
         let mut around = std::iter::successors(self.engine().parent(), |run| run.engine().parent());
         let owner = around.find(|run| run.cell().background.is_some()).ok_or_else(no_workflow)?;
         let scheduler = Arc::clone(self.invocation().engine().scheduler());
-        let child = scheduler.run_detached(self.clone(), node, input.into(), options)?;
+        let child = scheduler.run_in_background(self.clone(), node, input.into(), options)?;
         let path = child.path.clone();
         // It may have ended meanwhile, when this is called in a task of its own.
         owner.cell().background.as_mut().ok_or_else(no_workflow)?.push(child);

@@ -7,7 +7,7 @@ use crate::NodeError;
 /// Returns the error of a question that a background child asks.
 #[must_use]
 pub fn asked_in_background() -> NodeError {
-    let message = "A dynamic node started with `run_detached` asked for input, but a background child cannot be resumed. Wait for it with `Context::run`.";
+    let message = "A dynamic node started with `run_in_background` asked for input, but a background child cannot be resumed. Wait for it with `Context::run`.";
     NodeError::new("RuntimeError", message)
 }
 

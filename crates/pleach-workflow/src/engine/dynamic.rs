@@ -153,7 +153,7 @@ impl NodeScheduler for Engine {
         Box::pin(self.run_once(parent, node, input, setup, options.run_id.is_some()))
     }
 
-    fn run_detached(
+    fn run_in_background(
         self: Arc<Self>,
         parent: Context,
         node: Arc<dyn Node>,

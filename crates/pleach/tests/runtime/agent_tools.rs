@@ -287,7 +287,7 @@ async fn load_artifacts_refuses_what_is_no_list_of_names() {
 /// What the model gets of the memory, as google-adk 2.13.0 writes it.
 const REMEMBERED: &str = "The following content is from your previous conversations with the user.\nThey may be useful for answering the user's current query.\n<PAST_CONVERSATIONS>\nTime: 1970-01-01T00:16:40\nuser: I like tea\nTime: 1970-01-01T00:16:41.500000\nagent: ok tea noted\n</PAST_CONVERSATIONS>\n";
 
-// Issue 12, built-in tools: what the memory has stands before the user's words, or behind the response in the middle of a turn.
+// Issue 12, built-in tools: the text from memory comes before the words of the user, or behind the response in the middle of a turn.
 // Recorded from google-adk 2.13.0.
 #[tokio::test]
 async fn preload_memory_shows_what_the_message_finds() {

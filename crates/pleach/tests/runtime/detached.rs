@@ -23,7 +23,7 @@ where
     let opened = Arc::clone(&gate);
     let parent = FunctionNode::new("parent", move |ctx: Context| {
         let child = child(Arc::clone(&gate));
-        async move { ctx.run_detached(child, ()).map(|path| path.to_string()) }
+        async move { ctx.run_in_background(child, ()).map(|path| path.to_string()) }
     });
     let mut wf = Workflow::builder("wf");
     let parent = wf.add(parent.rerun_on_resume(true));
@@ -78,7 +78,7 @@ async fn r643_it_may_ask_nothing() {
     let child = |_| FunctionNode::new("late", ask);
     let (runner, _) = runner(workflow(child));
     let lines = trace(runner.run("ana", "s1", "go")).await;
-    let why = "RuntimeError: A dynamic node started with `run_detached` asked for input, but a background child cannot be resumed. Wait for it with `Context::run`.";
+    let why = "RuntimeError: A dynamic node started with `run_in_background` asked for input, but a background child cannot be resumed. Wait for it with `Context::run`.";
     assert!(lines.contains(&format!("wf@1/parent@1/late@1: {why}")), "{lines:?}");
     assert_eq!((lines.len(), lines[3].as_str()), (4, format!("! {why}").as_str()));
 }
@@ -107,7 +107,7 @@ async fn r643_a_caller_that_is_tried_again_goes_on_with_the_child_that_it_has_st
                     number
                 }
             });
-            ctx.run_detached(late, ())?;
+            ctx.run_in_background(late, ())?;
             let flaky =
                 FunctionNode::new("flaky", move || std::future::ready(if first { Err(LateError) } else { Ok(1) }));
             let one = ctx.run(&flaky, ()).await?;
@@ -148,14 +148,14 @@ async fn r643_a_child_that_another_one_or_a_task_has_started_is_found() {
                         std::future::ready(())
                     });
                     let own = ctx.clone();
-                    tokio::spawn(async move { own.run_detached(feeder, ()) }).await??;
+                    tokio::spawn(async move { own.run_in_background(feeder, ()) }).await??;
                     fed.notified().await;
                     end.notify_one();
                     Ok::<_, pleach::BoxError>("nested")
                 }
             });
-            ctx.run_detached(long, ())?;
-            ctx.run_detached(nested.rerun_on_resume(true), ())?;
+            ctx.run_in_background(long, ())?;
+            ctx.run_in_background(nested.rerun_on_resume(true), ())?;
             Ok::<_, NodeError>("parent")
         }
     });
@@ -185,8 +185,8 @@ async fn r643_several_run_side_by_side_and_the_first_failure_counts() {
                 first.notify_one();
                 std::future::ready(Err::<(), _>(NodeError::new("KeyError", "x")))
             });
-            ctx.run_detached(one, ())?;
-            ctx.run_detached(two, ())?;
+            ctx.run_in_background(one, ())?;
+            ctx.run_in_background(two, ())?;
             second.notified().await;
             Ok::<_, NodeError>("parent")
         }
@@ -215,7 +215,7 @@ async fn r643_a_resume_does_not_repeat_a_child_that_has_finished() {
                 seen.fetch_add(1, Ordering::Relaxed);
                 std::future::ready(7)
             });
-            ctx.run_detached(child.clone(), ())?;
+            ctx.run_in_background(child.clone(), ())?;
             let second = ctx.run(&child, ()).await?;
             let answer: bool = ctx.ask("q1", "Fine?").await?;
             Ok::<_, NodeError>(format!("{second} {answer}"))
@@ -236,7 +236,7 @@ async fn r643_a_resume_does_not_repeat_a_child_that_has_finished() {
 #[tokio::test]
 async fn r643_what_cannot_be_left_alone_is_refused() {
     let alone = FunctionNode::new("alone", async |ctx: Context| -> Result<()> {
-        ctx.run_detached(FunctionNode::new("child", async || {}), ())?;
+        ctx.run_in_background(FunctionNode::new("child", async || {}), ())?;
         Ok(())
     });
     let (root, _) = runner(alone.rerun_on_resume(true));
@@ -247,9 +247,9 @@ async fn r643_what_cannot_be_left_alone_is_refused() {
     let parent = FunctionNode::new("parent", async |ctx: Context| -> Result<String> {
         let child = Arc::new(FunctionNode::new("child", async || {}));
         let claims = ctx
-            .run_node_detached(child.clone(), NodeInput::Null, RunOptions::default().use_as_output(true))
+            .run_node_in_background(child.clone(), NodeInput::Null, RunOptions::default().use_as_output(true))
             .unwrap_err();
-        let number = ctx.run_node_detached(child, NodeInput::Null, RunOptions::default().run_id("7")).unwrap_err();
+        let number = ctx.run_node_in_background(child, NodeInput::Null, RunOptions::default().run_id("7")).unwrap_err();
         Ok(format!("{} {}", claims.class(), number.class()))
     });
     let parent = wf.add(parent.rerun_on_resume(true));
