@@ -9,6 +9,7 @@ mod contents;
 pub mod guidance;
 mod json_text;
 mod llm_agent;
+mod planner;
 mod python;
 mod run;
 mod schema;
@@ -24,7 +25,9 @@ pub use llm_agent::callbacks::{
     AfterModelCallback, AfterToolCallback, AgentCallback, BeforeModelCallback, BeforeToolCallback, ModelErrorCallback,
     ToolErrorCallback,
 };
+pub use llm_agent::processors::{ProcessorPlace, RequestProcessor};
 pub use llm_agent::{IncludeContents, LlmAgent, LlmAgentBuilder};
+pub use planner::{BuiltInPlanner, Planner};
 pub use schema::{OutputWrapper, json_in_text};
 pub use shell::{LoopAgent, ParallelAgent, SequentialAgent, ShellAgentBuilder};
 pub use summarizer::LlmSummarizer;

@@ -47,9 +47,10 @@ pub use connect_error::ConnectError;
 pub use runner_ext::RunnerExt;
 
 pub use pleach_agent::{
-    AgentTool, IncludeContents, LlmAgent, LlmAgentBuilder, LlmSummarizer, LoadArtifacts, LoopAgent, NodeTool,
-    ParallelAgent, SequentialAgent, ShellAgentBuilder, TemplateError, TemplateSource, exit_loop, get_user_choice,
-    inject_session_state, load_artifacts, load_memory, preload_memory, request_input,
+    AgentTool, BuiltInPlanner, IncludeContents, LlmAgent, LlmAgentBuilder, LlmSummarizer, LoadArtifacts, LoopAgent,
+    NodeTool, ParallelAgent, Planner, ProcessorPlace, RequestProcessor, SequentialAgent, ShellAgentBuilder,
+    TemplateError, TemplateSource, exit_loop, get_user_choice, inject_session_state, load_artifacts, load_memory,
+    preload_memory, request_input,
 };
 pub use pleach_artifact::{
     ArtifactError, ArtifactKey, ArtifactReference, ArtifactResult, ArtifactScope, ArtifactService, ArtifactVersion,

@@ -20,7 +20,9 @@ use super::callbacks::{
     AfterModelCallback, AfterToolCallback, AgentCallback, BeforeModelCallback, BeforeToolCallback, Callbacks,
     ModelErrorCallback, ToolErrorCallback,
 };
+use super::processors::{ProcessorPlace, Processors, RequestProcessor};
 use super::{Declaration, IncludeContents, LlmAgent, ToolSource};
+use crate::Planner;
 
 /// Builds an [`LlmAgent`].
 #[must_use]
@@ -35,6 +37,8 @@ pub struct LlmAgentBuilder {
     output_schema: Option<Schema>,
     output_key: Option<String>,
     callbacks: Callbacks,
+    planner: Option<Arc<dyn Planner>>,
+    processors: Processors,
     retry: Option<RetryConfig>,
     timeout: Option<Duration>,
 }
@@ -54,6 +58,8 @@ impl LlmAgentBuilder {
             output_schema: None,
             output_key: None,
             callbacks: Callbacks::default(),
+            planner: None,
+            processors: Processors::default(),
             retry: None,
             timeout: None,
         }
@@ -243,6 +249,28 @@ impl LlmAgentBuilder {
         self
     }
 
+    /// Sets what makes the agent plan before it acts.
+    // L70
+    pub fn planner(mut self, planner: impl Planner) -> Self {
+        self.planner = Some(Arc::new(planner));
+        self
+    }
+
+    /// Adds a step in which requests are made. [`build`](Self::build) refuses a place next to a step that there is not, and a second
+    /// step of one name.
+    // L25
+    pub fn request_processor(mut self, place: ProcessorPlace<'_>, processor: impl RequestProcessor) -> Self {
+        self.processors.add(place, processor);
+        self
+    }
+
+    /// Leaves out the step of this name; see [`ProcessorPlace`] for those that every agent has. [`build`](Self::build) refuses a name
+    /// that no step has.
+    pub fn without_request_processor(mut self, name: &str) -> Self {
+        self.processors.remove(name);
+        self
+    }
+
     /// Sets the retry policy of the agent as a node.
     pub fn retry(mut self, policy: RetryConfig) -> Self {
         self.retry = Some(policy);
@@ -270,6 +298,7 @@ impl LlmAgentBuilder {
             faults.push(Fault::value("invalid_name", message));
         }
         faults.extend(misplaced(&name, &self.config));
+        faults.extend(self.processors.faults);
         for sub in self.agent.sub_agents.iter().filter(|sub| sub.agent().is_none()) {
             let sub = &sub.spec().name;
             let message = format!("'{sub}', a sub-agent of '{name}', is no agent: add it as a tool with `NodeTool`");
@@ -301,6 +330,8 @@ impl LlmAgentBuilder {
             output_schema: self.output_schema,
             output_key: self.output_key,
             callbacks: self.callbacks,
+            planner: self.planner,
+            processors: self.processors.list,
         })))
     }
 }

@@ -7,6 +7,8 @@ use pleach_core::Content;
 use pleach_model::GenerateConfig;
 
 use super::callbacks::Callbacks;
+use super::processors::Processor;
+use crate::Planner;
 
 /// Which part of the session an agent's model gets. ADK: `LlmAgent.include_contents`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +31,8 @@ pub(crate) struct Declaration {
     pub(crate) output_schema: Option<Schema>,
     pub(crate) output_key: Option<String>,
     pub(crate) callbacks: Callbacks,
+    pub(crate) planner: Option<Arc<dyn Planner>>,
+    pub(crate) processors: Vec<Processor>,
 }
 
 /// Where tools come from.

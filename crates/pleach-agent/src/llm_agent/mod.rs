@@ -3,6 +3,7 @@
 mod builder;
 pub(crate) mod callbacks;
 mod declaration;
+pub(crate) mod processors;
 
 use std::fmt;
 use std::sync::Arc;

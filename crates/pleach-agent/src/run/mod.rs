@@ -10,6 +10,7 @@ mod confirm;
 mod delegate;
 mod history;
 mod model_call;
+mod plan;
 mod recorded;
 mod request;
 mod tools;

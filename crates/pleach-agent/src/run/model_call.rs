@@ -107,6 +107,7 @@ impl AgentRun<'_> {
         mut response: LlmResponse,
     ) -> Result<Option<StepEnd>, NodeError> {
         response.report_missing_content(call.streaming);
+        self.read_plan(&mut response).await?;
         if response.is_blank() {
             return Ok(None);
         }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use super::AgentRun;
 use super::tools::ToolTable;
 use crate::guidance;
+use crate::llm_agent::processors::{Processor, Step};
 use crate::{TemplateError, TemplateSource, inject_session_state};
 
 /// The label that names the agent in a request.
@@ -30,24 +31,65 @@ impl AgentRun<'_> {
     }
 
     /// Makes the request, and the table of the tools that it declares.
+    // L25
     pub(super) async fn request(&self, model: &dyn Model) -> Result<(LlmRequest, ToolTable), NodeError> {
-        let mut request = LlmRequest::new(model.name());
-        request.config = self.agent.config.clone();
+        let (mut request, mut tools) = (LlmRequest::new(model.name()), ToolTable::default());
+        for processor in &self.agent.processors {
+            match processor {
+                Processor::Step(step) => self.apply(*step, model, &mut request, &mut tools).await?,
+                Processor::Own(own) => own.process(self.ctx, &mut request).await?,
+            }
+        }
+        Ok((request, tools))
+    }
+
+    /// Makes the table of the tools alone, for calls that are executed before the model is asked again.
+    pub(super) async fn tools(&self, model: &dyn Model) -> Result<ToolTable, NodeError> {
+        let (mut request, mut tools) = (LlmRequest::new(model.name()), ToolTable::default());
+        for processor in &self.agent.processors {
+            if let Processor::Step(step @ (Step::OutputSchema | Step::Transfer | Step::Tools)) = processor {
+                self.apply(*step, model, &mut request, &mut tools).await?;
+            }
+        }
+        Ok(tools)
+    }
+
+    async fn apply(
+        &self,
+        step: Step,
+        model: &dyn Model,
+        request: &mut LlmRequest,
+        tools: &mut ToolTable,
+    ) -> Result<(), NodeError> {
         let capabilities = model.capabilities();
+        match step {
+            Step::Basic => self.configure(request, capabilities.output_schema_and_tools),
+            Step::Instructions => self.instruct(request).await?,
+            Step::Identity if self.mode == AgentMode::SingleTurn => {}
+            Step::Identity => {
+                let spec = &self.agent.agent;
+                request.append_instructions([guidance::identity(&spec.name, &spec.description)]);
+            }
+            Step::Compaction => self.compact(model).await,
+            Step::Contents => self.converse(request, capabilities.pairs_calls_by_id),
+            Step::Planning => self.plan(request)?,
+            Step::OutputSchema => self.add_answer_tool(request, tools, capabilities.output_schema_and_tools).await?,
+            Step::Transfer => self.add_transfer(request, tools).await?,
+            Step::Tools => self.add_tools(request, tools).await?,
+            Step::LastInstructions => request.place_last_instructions(),
+        }
+        Ok(())
+    }
+
+    /// Sets how the model generates, and the shape of its answer.
+    // L26
+    fn configure(&self, request: &mut LlmRequest, has_both: bool) {
+        request.config = self.agent.config.clone();
         if let Some(schema) = self.agent.output_schema.as_ref().filter(|_| self.mode != AgentMode::Task)
-            && (!self.has_tools() || capabilities.output_schema_and_tools)
+            && (!self.has_tools() || has_both)
         {
             request.set_output_schema(schema.to_json());
         }
-        self.instruct(&mut request).await?;
-        if self.mode != AgentMode::SingleTurn {
-            let spec = &self.agent.agent;
-            request.append_instructions([guidance::identity(&spec.name, &spec.description)]);
-        }
-        self.compact(model).await;
-        self.converse(&mut request, capabilities.pairs_calls_by_id);
-        let tools = self.declare(&mut request, model).await?;
-        Ok((request, tools))
     }
 
     /// Puts the conversation into a request, and what this run adds to it.
@@ -57,22 +99,6 @@ impl AgentRun<'_> {
         let added = self.ctx.invocation().run_config().model_input_context.iter();
         request.insert_input_context(added.cloned().map(Into::into).collect(), self.ctx.user_content());
         request.insert_instruction_contents(instructions);
-    }
-
-    /// Makes the table of the tools alone, for calls that are executed before the model is asked again.
-    pub(super) async fn tools(&self, model: &dyn Model) -> Result<ToolTable, NodeError> {
-        self.declare(&mut LlmRequest::new(model.name()), model).await
-    }
-
-    /// Declares the tools in a request.
-    // L58
-    async fn declare(&self, request: &mut LlmRequest, model: &dyn Model) -> Result<ToolTable, NodeError> {
-        let mut tools = ToolTable::default();
-        self.add_answer_tool(request, &mut tools, model.capabilities().output_schema_and_tools).await?;
-        self.add_transfer(request, &mut tools).await?;
-        self.add_tools(request, &mut tools).await?;
-        request.place_last_instructions();
-        Ok(tools)
     }
 
     /// Names the agent in the labels, right before the call.

@@ -6,6 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that panics says what is wrong")]
 
 mod actions;
+mod agent_requests;
 mod agent_settings;
 mod agent_tools;
 mod agents;
@@ -30,6 +31,7 @@ mod lifecycle;
 mod limits;
 #[cfg(feature = "sqlite")]
 mod memory;
+mod model_streams;
 mod node_hooks;
 mod pictures;
 mod plugins;
