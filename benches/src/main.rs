@@ -11,6 +11,7 @@
 //! Rows on Postgres use the server that `PLEACH_TEST_POSTGRES_URL` names, each in a schema of its own; without one they
 //! are skipped.
 
+mod agents;
 mod args;
 mod events;
 mod isolate;

@@ -53,7 +53,12 @@ impl Metric {
 
     /// Events in a second.
     pub(crate) fn per_second(name: &'static str, value: f64) -> Self {
-        Self::new(name, value.round(), "events/s")
+        Self::rate(name, value, "events/s")
+    }
+
+    /// How many of something in a second.
+    pub(crate) fn rate(name: &'static str, value: f64, unit: &'static str) -> Self {
+        Self::new(name, value.round(), unit)
     }
 
     pub(crate) fn count(name: &'static str, value: usize) -> Self {

@@ -1,4 +1,4 @@
-//! The workloads, one module each, and the table of their rows. W7 and W9 need a model and are not here yet.
+//! The workloads, one module each, and the table of their rows.
 
 mod raw;
 mod w10_inbox;
@@ -9,20 +9,24 @@ mod w3_loop;
 mod w4_children;
 mod w5_append;
 mod w6_get;
+mod w7_turn;
 mod w8_resume;
+mod w9_long_session;
 
 use crate::row::Row;
 
 /// Every row, in order.
 pub(crate) fn all() -> Vec<Row> {
-    let workloads: [fn() -> Vec<Row>; 9] = [
+    let workloads: [fn() -> Vec<Row>; 11] = [
         w1_chain::rows,
         w2_fan_out::rows,
         w3_loop::rows,
         w4_children::rows,
         w5_append::rows,
         w6_get::rows,
+        w7_turn::rows,
         w8_resume::rows,
+        w9_long_session::rows,
         w10_inbox::rows,
         w11_growth::rows,
     ];

@@ -1,0 +1,108 @@
+//! The agent of W7 and W9, and its model, which answers at once.
+
+use std::time::Duration;
+
+use futures_util::{StreamExt as _, stream};
+use pleach::model::{LlmResponse, Model, ModelCall, ResponseStream};
+use pleach::prelude::*;
+use pleach::{BoxError, FunctionCall, SessionId};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::measure::now;
+
+/// What the model ends each turn with.
+const REPLY: &str = "It is sunny in Oslo today, with a light breeze from the fjord.";
+
+/// What a turn consists of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// One text.
+    Text,
+    /// A call of a tool, and then a text.
+    Tool,
+}
+
+impl Turn {
+    pub(crate) const ALL: [Self; 2] = [Self::Text, Self::Tool];
+
+    /// The name in parameters.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Tool => "tool",
+        }
+    }
+
+    /// How many events a turn hands out.
+    fn events(self) -> usize {
+        match self {
+            Self::Text => 1,
+            Self::Tool => 3,
+        }
+    }
+}
+
+/// Makes an agent whose turns are such.
+///
+/// # Errors
+/// The agent cannot be built.
+pub(crate) fn agent(turn: Turn) -> Result<LlmAgent, BoxError> {
+    let builder = LlmAgent::builder("helper").model(Instant(turn)).instruction("Answer questions about the weather.");
+    Ok(match turn {
+        Turn::Text => builder.build()?,
+        Turn::Tool => builder.tool(tool("weather", "The weather in a city.", weather)).build()?,
+    })
+}
+
+/// Takes a turn in the session of user `ana`; returns the time from the call to the end of its stream.
+///
+/// # Errors
+/// A failing invocation, or one that gives something else than the turn.
+pub(crate) async fn turn_in(runner: &Runner, turn: Turn, session: &SessionId) -> Result<Duration, BoxError> {
+    let start = now();
+    let mut run = runner.run("ana", session.clone(), "How is the weather in Oslo?");
+    let (mut events, mut last) = (0, None);
+    while let Some(event) = run.next().await {
+        last = Some(event?);
+        events += 1;
+    }
+    drop(run);
+    let time = start.elapsed();
+    let said = last.map(|event| event.text());
+    if events != turn.events() || said.as_deref() != Some(REPLY) {
+        return Err(format!("{events} events, at last {said:?}, instead of a turn with {turn:?}").into());
+    }
+    Ok(time)
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct City {
+    city: String,
+}
+
+async fn weather(Args(City { city }): Args<City>) -> String {
+    format!("sun in {city}")
+}
+
+struct Instant(Turn);
+
+impl Model for Instant {
+    fn name(&self) -> &str {
+        "instant"
+    }
+
+    fn generate<'a>(&'a self, call: ModelCall<'a>) -> ResponseStream<'a> {
+        let last = call.request.contents.last();
+        let has_result = || last.is_some_and(|content| content.function_responses().next().is_some());
+        let response = match self.0 {
+            Turn::Tool if !has_result() => {
+                let args = json!({"city": "Oslo"}).as_object().cloned().unwrap_or_default();
+                LlmResponse::calls([FunctionCall::new("", "weather", args)])
+            }
+            Turn::Text | Turn::Tool => LlmResponse::text(REPLY),
+        };
+        stream::iter([Ok(response)]).boxed()
+    }
+}
