@@ -7,21 +7,15 @@ use crate::depth::limited::{DEEP, DepthBudget};
 use crate::depth::{bounded, discard, fits, nests_within};
 use crate::{Event, StateOp, Unstorable};
 
-/// Returns the event unless its values nest more than 127 levels deep. Such an event is freed level by level where possible, else
-/// passed to [`discard`].
+/// Refuses an event whose values nest more than 127 levels deep. Such an event is freed level by level where possible, else
+/// passed to [`discard`], and a new one is left in its place.
 ///
 /// For callers that get an event from a program. Most events pass a quick check that serialises nothing.
 ///
 /// # Errors
 /// [`Unstorable`], which names the value.
-pub fn bounded_event(event: Event) -> Result<Event, Unstorable> {
-    match check_ops(&event).and_then(|()| check(&event)) {
-        Ok(()) => Ok(event),
-        Err(fault) => {
-            free(event);
-            Err(fault)
-        }
-    }
+pub fn bound_event(event: &mut Event) -> Result<(), Unstorable> {
+    check_ops(event).and_then(|()| check(event)).inspect_err(|_| free(std::mem::take(event)))
 }
 
 fn check(event: &Event) -> Result<(), Unstorable> {
@@ -83,13 +77,15 @@ mod tests {
     #[test]
     fn c3_events_deeper_than_a_reader_goes_are_refused_by_name_and_freed() {
         for levels in [127, 10_000, 100_000] {
-            for (event, field) in events(levels) {
-                let fault = bounded_event(event).unwrap_err();
+            for (mut event, field) in events(levels) {
+                let fault = bound_event(&mut event).unwrap_err();
                 assert_eq!((fault.field.as_str(), fault.reason), (field, DEEP), "{levels}");
+                assert_eq!(event, Event::new());
             }
         }
-        for (event, _) in events(120) {
-            crate::check_event(&bounded_event(event).unwrap()).unwrap();
+        for (mut event, _) in events(120) {
+            bound_event(&mut event).unwrap();
+            crate::check_event(&event).unwrap();
         }
     }
 
@@ -97,13 +93,13 @@ mod tests {
     #[test]
     fn c3_the_limit_is_that_of_the_stores() {
         for levels in 118..130 {
-            for (event, _) in events(levels) {
+            for (mut event, _) in events(levels) {
                 let mut stored = event.clone();
                 if let Some((key, ops)) = stored.actions_mut().take_state_ops().pop_first() {
                     stored.actions_mut().set_state(key, StateOp::apply_all(&ops, None).unwrap());
                 }
                 let fits = crate::check_event(&stored).is_ok();
-                assert_eq!(bounded_event(event).is_ok(), fits, "{levels}: {stored:?}");
+                assert_eq!(bound_event(&mut event).is_ok(), fits, "{levels}: {stored:?}");
             }
         }
     }

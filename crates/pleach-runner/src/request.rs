@@ -3,7 +3,7 @@
 use std::fmt;
 
 use pleach_context::{AbortSignal, RunConfig};
-use pleach_core::{Content, Event, InvocationId, Map, SessionId, SessionKey, Unstorable, UserId, bounded_event};
+use pleach_core::{Content, Event, InvocationId, Map, SessionId, SessionKey, Unstorable, UserId, bound_event};
 
 use crate::Message;
 use crate::answer::too_deep_answer;
@@ -86,8 +86,8 @@ impl RunRequest {
         let answer = self.message.as_ref().and_then(too_deep_answer);
         let mut event = Event::new().with_state_map(std::mem::take(&mut self.state_delta));
         event.set_content(self.message.take());
-        match bounded_event(event) {
-            Ok(mut event) => {
+        match bound_event(&mut event) {
+            Ok(()) => {
                 self.message = event.take_content().map(|content| *content);
                 self.state_delta = event.into_actions().take_state_delta().unwrap_or_default();
             }

@@ -149,7 +149,9 @@ impl Run {
     }
 
     fn show(&mut self, event: Arc<Event>) -> RunEvent {
-        let streamed = !event.is_partial() && self.fragments_of.remove(event.id());
+        // Most runs have none, and need no hash of an id.
+        let has_fragments = !self.fragments_of.is_empty();
+        let streamed = has_fragments && !event.is_partial() && self.fragments_of.remove(event.id());
         if event.is_partial() {
             self.fragments_of.insert(event.id().clone());
         } else if !event.is_from_user() && event.is_final_response() {

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use pleach_core::{
-    Event, EventId, IdGen as _, Map, RandomIds, Scope, Session, StateOp, apply, bounded_event, take_temp,
-};
+use pleach_core::{Event, EventId, IdGen as _, Map, RandomIds, Scope, Session, StateOp, apply, bound_event, take_temp};
 
 use crate::{GetSessionConfig, SessionError, SessionResult, SessionService, Since};
 
@@ -34,7 +32,7 @@ pub trait SessionServiceExt: SessionService {
             if event.id().is_empty() {
                 event.set_id(EventId::from(RandomIds.uuid()));
             }
-            let mut event = bounded_event(event).map_err(|fault| SessionError::unstorable(session.key(), fault))?;
+            bound_event(&mut event).map_err(|fault| SessionError::unstorable(session.key(), fault))?;
             let temp = temp_of(&mut event, session)?;
             let loaded = session.revision();
             let stored = self.append(&mut session.head, Arc::new(event)).await?;

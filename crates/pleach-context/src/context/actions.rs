@@ -34,7 +34,9 @@ impl Context {
         let before = self.actions();
         let mut changed = before.clone();
         let result = change(&mut changed);
-        let mut after = self.bounded_event(Event::new().with_actions(changed))?.into_actions();
+        let mut changed = Event::new().with_actions(changed);
+        self.bound_event(&mut changed)?;
+        let mut after = changed.into_actions();
         check_settable(&before, &after)?;
         let state = changed_state(&before, &after)?;
         let ops = after.take_state_ops();

@@ -110,15 +110,14 @@ impl Context {
 
     fn bounded_input(&self, value: Arc<Value>) -> Result<NodeInput, NodeError> {
         // What is shared was bounded when it was made.
-        match Arc::try_unwrap(value) {
-            Ok(value) => pleach_core::bounded(value).map(NodeInput::json).ok_or_else(|| {
-                NodeError::validation(format!(
-                    "the input that node '{}' gives to a child nests more than 127 levels deep: flatten it, or give it as a text or a file",
-                    self.node_name()
-                ))
-            }),
-            Err(shared) => Ok(NodeInput::Json(shared)),
+        if Arc::strong_count(&value) > 1 || pleach_core::is_bounded(&value) {
+            return Ok(NodeInput::Json(value));
         }
+        drop(Arc::into_inner(value).and_then(pleach_core::bounded));
+        Err(NodeError::validation(format!(
+            "the input that node '{}' gives to a child nests more than 127 levels deep: flatten it, or give it as a text or a file",
+            self.node_name()
+        )))
     }
 }
 

@@ -34,8 +34,9 @@ impl Context {
         Ok(())
     }
 
-    pub(crate) fn bounded_event(&self, event: Event) -> Result<Event, NodeError> {
-        pleach_core::bounded_event(event).map_err(|fault| {
+    /// Refuses an event that no reader could parse again.
+    pub(crate) fn bound_event(&self, event: &mut Event) -> Result<(), NodeError> {
+        pleach_core::bound_event(event).map_err(|fault| {
             let node = self.node_name();
             NodeError::validation(format!(
                 "an event of node '{node}': {fault}; flatten the value, or keep it as a text or a file"

@@ -1,6 +1,6 @@
 //! What a run gives: its output, its route, and how it ended.
 
-use pleach_core::{IntoRoute, NodePath, Route};
+use pleach_core::{Event, IntoRoute, NodePath, Route};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -86,14 +86,16 @@ impl Context {
         self.inner.output_schema.as_ref()
     }
 
-    /// An output that no reader could parse again is refused before anything copies it.
-    pub(crate) fn bounded(&self, output: Value) -> Result<Value, NodeError> {
-        pleach_core::bounded(output).ok_or_else(|| {
-            NodeError::validation(format!(
-                "the output of node '{}' nests more than 127 levels deep: flatten it, or give it as a text or a file",
-                self.node_name()
-            ))
-        })
+    /// Refuses an output that no reader could parse again, before anything copies it.
+    pub(crate) fn bound_output(&self, event: &mut Event) -> Result<(), NodeError> {
+        if event.output().is_none_or(pleach_core::is_bounded) {
+            return Ok(());
+        }
+        drop(event.take_output().and_then(pleach_core::bounded));
+        Err(NodeError::validation(format!(
+            "the output of node '{}' nests more than 127 levels deep: flatten it, or give it as a text or a file",
+            self.node_name()
+        )))
     }
 
     /// The error of a call that came after the end of the run.

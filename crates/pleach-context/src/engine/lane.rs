@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pleach_core::{Branch, NodePath};
 use smol_str::SmolStr;
 
-use super::{Lane, RunHandle, RunState};
+use super::{Lane, RunHandle, RunState, Transfer};
 use crate::Context;
 
 /// The state of a run, as one of its calls sees it: with its own lane in the place of the body's.
@@ -16,7 +16,16 @@ pub(crate) struct Cell<'a> {
     call: Option<MutexGuard<'a, Lane>>,
 }
 
-impl Cell<'_> {
+impl<'a> Cell<'a> {
+    #[inline(never)]
+    fn of_call(run: MutexGuard<'a, RunState>, own: &'a OwnLane) -> Self {
+        let call = Some(own.lane.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut cell = Self { run, call };
+        cell.swap();
+        cell
+    }
+
+    #[inline(never)]
     fn swap(&mut self) {
         if let Some(lane) = &mut self.call {
             std::mem::swap(&mut self.run.lane, lane);
@@ -39,20 +48,24 @@ impl DerefMut for Cell<'_> {
 }
 
 impl Drop for Cell<'_> {
+    #[inline]
     fn drop(&mut self) {
-        self.swap();
+        if self.call.is_some() {
+            self.swap();
+        }
     }
 }
 
 impl Context {
     /// Locks the state of the run. Lock order: the run, its lane, the session state.
+    #[inline]
     pub(crate) fn cell(&self) -> Cell<'_> {
         // No user code runs under these locks, so a panic cannot leave them half-changed.
         let run = self.inner.cell.lock().unwrap_or_else(PoisonError::into_inner);
-        let call = self.lane.as_ref().map(|own| own.lane.lock().unwrap_or_else(PoisonError::into_inner));
-        let mut cell = Cell { run, call };
-        cell.swap();
-        cell
+        match &self.lane {
+            None => Cell { run, call: None },
+            Some(own) => Cell::of_call(run, own),
+        }
     }
 }
 
@@ -131,23 +144,20 @@ impl RunHandle<'_> {
     /// Returns whether an event of this call transfers to another agent.
     #[must_use]
     pub fn transfers(self) -> bool {
-        self.0.cell().lane.transfer_to_agent.is_some()
+        self.0.cell().lane.transfer.is_some()
     }
 
     /// Takes the agent that an event of this call transfers to, and from which event of the session on that agent runs, if the
     /// transfer is a recorded one.
     #[must_use]
     pub fn take_transfer(self) -> Option<(SmolStr, Option<usize>)> {
-        let mut cell = self.0.cell();
-        let target = cell.lane.transfer_to_agent.take()?;
-        Some((target, cell.lane.transferred_at.take()))
+        let transfer = self.0.cell().lane.transfer.take()?;
+        Some((transfer.agent, transfer.since))
     }
 
     /// Notes that the event before the session's event `since` transfers to an agent.
     pub fn transfer_to(self, agent: SmolStr, since: usize) {
-        let mut cell = self.0.cell();
-        cell.lane.transfer_to_agent = Some(agent);
-        cell.lane.transferred_at = Some(since);
+        self.0.cell().lane.transfer = Some(Box::new(Transfer { agent, since: Some(since) }));
     }
 
     /// Lets a failure of this run leave no event.

@@ -59,7 +59,7 @@ pub use crate::work_gate::WorkGate;
 
 pub(crate) use deliver::Sending;
 pub(crate) use parking::InFlightCall;
-pub(crate) use run_state::{Lane, LaneWork, Output, RunState, output_twice};
+pub(crate) use run_state::{Lane, LaneWork, Output, RunState, Transfer, output_twice};
 pub(crate) use tree::{MAX_DEPTH, too_deep};
 
 /// Gives the engine's handle of what node code sees.

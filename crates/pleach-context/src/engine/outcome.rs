@@ -21,7 +21,7 @@ impl RunHandle<'_> {
             output,
             route: cell.route.take(),
             branch: cell.lane.branch.clone(),
-            transfer_to_agent: cell.lane.transfer_to_agent.take(),
+            transfer_to_agent: cell.lane.transfer.take().map(|transfer| transfer.agent),
         };
         NodeEnd::of_body(result, wait_for_output)
     }

@@ -69,10 +69,8 @@ pub(crate) struct Lane {
     pub(crate) author: Option<SmolStr>,
     /// The path on its events, if it is not the run's.
     pub(crate) event_path: Option<NodePath>,
-    /// The agent that its last event transfers to.
-    pub(crate) transfer_to_agent: Option<SmolStr>,
-    /// From which event of the session on the agent that it transfers to runs, if that is known.
-    pub(crate) transferred_at: Option<usize>,
+    /// The transfer on its last event.
+    pub(crate) transfer: Option<Box<Transfer>>,
     /// One of its events asks the loop around it to end.
     pub(crate) escalated: bool,
     /// It waits for an answer.
@@ -84,6 +82,14 @@ pub(crate) struct Lane {
     pub(crate) work: Option<LaneWork>,
     /// The call is over: what it changes now would be lost.
     pub(crate) ended: bool,
+}
+
+/// A transfer to another agent.
+#[derive(Debug)]
+pub(crate) struct Transfer {
+    pub(crate) agent: SmolStr,
+    /// From which event of the session on the agent runs, if that is known.
+    pub(crate) since: Option<usize>,
 }
 
 /// A call that counts as one of its run, whatever it awaits: it is parked when all that it has begun is parked.
@@ -104,7 +110,7 @@ impl LaneWork {
 pub(crate) struct Interrupts {
     ids: Vec<String>,
     /// The same, for more ids than are compared quickly.
-    known: HashSet<String>,
+    known: Option<Box<HashSet<String>>>,
 }
 
 impl Interrupts {
@@ -119,18 +125,18 @@ impl Interrupts {
     }
 
     pub(crate) fn add(&mut self, id: &str) {
-        let is_known = match self.known.is_empty() {
-            true => self.ids.iter().any(|known| known == id),
-            false => self.known.contains(id),
+        let is_known = match &self.known {
+            None => self.ids.iter().any(|known| known == id),
+            Some(known) => known.contains(id),
         };
         if is_known {
             return;
         }
         self.ids.push(id.to_owned());
-        if !self.known.is_empty() {
-            self.known.insert(id.to_owned());
-        } else if self.ids.len() > Self::FEW {
-            self.known.extend(self.ids.iter().cloned());
+        match &mut self.known {
+            Some(known) => drop(known.insert(id.to_owned())),
+            None if self.ids.len() > Self::FEW => self.known = Some(Box::new(self.ids.iter().cloned().collect())),
+            None => {}
         }
     }
 }
@@ -226,6 +232,15 @@ pub(crate) struct ToolPart {
 }
 
 impl RunState {
+    /// Makes the state of a run on this branch and in this isolation scope.
+    #[inline]
+    pub(crate) fn on(branch: Option<Branch>, isolation_scope: Option<Arc<str>>) -> Self {
+        let mut state = Self::default();
+        state.lane.branch = branch;
+        state.lane.isolation_scope = isolation_scope;
+        state
+    }
+
     /// Whether what a tool asks for rides on events.
     pub(crate) fn sends_requests(&self) -> bool {
         self.lane.tool.as_ref().is_none_or(|tool| !tool.keeps_requests)

@@ -7,7 +7,7 @@ use pleach_core::{Branch, Event, OutputFor};
 use serde_json::Value;
 
 use super::deltas::{has_changes, take_deltas};
-use super::{Engine as _, Output, OutputSource, RunHandle, RunState, asked_in_background, output_twice};
+use super::{Engine as _, Output, OutputSource, RunHandle, RunState, Transfer, asked_in_background, output_twice};
 use crate::history::{mark_pending_route, mark_reported};
 use crate::{Context, NodeError, NodeInput, NodeKind, Yield};
 
@@ -51,10 +51,8 @@ impl RunHandle<'_> {
                 return Ok(None);
             }
         };
-        if let Some(output) = event.take_output() {
-            event.set_output(Some(self.0.bounded(output)?));
-        }
-        event = self.0.bounded_event(event)?;
+        self.0.bound_output(&mut event)?;
+        self.0.bound_event(&mut event)?;
         if checked {
             self.0.conform_output(&mut event)?;
         }
@@ -98,7 +96,7 @@ impl RunHandle<'_> {
             take_deltas(self.0, &mut cell, &mut event);
             cell.lane.escalated |= event.actions().escalate() == Some(true);
             if let Some(target) = event.actions().transfer_to_agent() {
-                cell.lane.transfer_to_agent = Some(target.into());
+                cell.lane.transfer = Some(Box::new(Transfer { agent: target.into(), since: None }));
             }
         }
         if event.node_info().message_as_output() == Some(true) {

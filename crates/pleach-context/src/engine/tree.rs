@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use pleach_core::{Branch, Map, NodePath};
 use smol_str::SmolStr;
 
-use super::{GraphNames, GraphPosition, Lane, RunHandle, RunState};
+use super::{GraphNames, GraphPosition, RunHandle, RunState};
 use crate::contract::ContextInner;
 use crate::{Context, InvocationContext, NodeError, NodeKind, NodeSpec};
 
@@ -80,9 +80,13 @@ impl<'a> RunHandle<'a> {
         let is_workflow = spec.kind == NodeKind::Workflow;
         let is_agent = spec.kind == NodeKind::Agent;
         // An author that the caller has set counts for what it starts, too.
-        let inherited = || self.0.cell().lane.author.clone().or_else(|| parent.child_author.clone());
+        let (author, scope) = {
+            let lane = &self.0.cell().lane;
+            (lane.author.clone(), lane.isolation_scope.clone())
+        };
+        let inherited = || author.or_else(|| parent.child_author.clone());
         let child_author = if is_workflow || is_agent { Some(name.clone()) } else { inherited() };
-        let isolation_scope = setup.isolation_scope.or_else(|| self.0.cell().lane.isolation_scope.clone());
+        let isolation_scope = setup.isolation_scope.or(scope);
         let explicit = setup.output_for.is_some() && parent.kind != NodeKind::Workflow;
         let is_delegate = explicit || (setup.output_for.is_some() && parent.is_delegate);
         Context {
@@ -106,10 +110,7 @@ impl<'a> RunHandle<'a> {
                 output_for: setup.output_for,
                 is_delegate,
                 earlier_children: None,
-                cell: Mutex::new(RunState {
-                    lane: Lane { branch: setup.branch, isolation_scope, ..Lane::default() },
-                    ..RunState::default()
-                }),
+                cell: Mutex::new(RunState::on(setup.branch, isolation_scope)),
             }),
             lane: None,
         }
@@ -124,6 +125,8 @@ impl<'a> RunHandle<'a> {
     pub fn next_attempt(self, branch: Option<Branch>, isolation_scope: Option<Arc<str>>, rewind: bool) -> Context {
         let this = &*self.0.inner;
         let children = if rewind { this.earlier_children.clone() } else { self.0.cell().children.clone() };
+        let mut state = RunState::on(branch, isolation_scope);
+        state.children.clone_from(&children);
         Context {
             inner: Arc::new(ContextInner {
                 invocation: Arc::clone(&this.invocation),
@@ -144,12 +147,8 @@ impl<'a> RunHandle<'a> {
                 graph: OnceLock::new(),
                 output_for: this.output_for.clone(),
                 is_delegate: this.is_delegate,
-                earlier_children: children.clone(),
-                cell: Mutex::new(RunState {
-                    lane: Lane { branch, isolation_scope, ..Lane::default() },
-                    children,
-                    ..RunState::default()
-                }),
+                earlier_children: children,
+                cell: Mutex::new(state),
             }),
             lane: None,
         }
@@ -193,9 +192,13 @@ impl<'a> RunHandle<'a> {
         let run = {
             let mut cell = self.0.cell();
             let counters = cell.children.get_or_insert_default();
-            let counter = counters.entry(name.clone()).or_insert(0);
-            *counter += 1;
-            *counter
+            match counters.get_mut(name) {
+                Some(counter) => {
+                    *counter += 1;
+                    *counter
+                }
+                None => *counters.entry(name.clone()).or_insert(1),
+            }
         };
         let mut text = String::with_capacity(self.0.node_path().as_str().len() + name.len() + 12);
         self.0.node_path().child_in(&mut text, name, run)

@@ -58,11 +58,17 @@ pub fn into_json<T: Serialize + 'static>(value: T) -> Result<Value, Error> {
 /// needs a stack as deep as the value.
 #[must_use]
 pub fn bounded(value: Value) -> Option<Value> {
-    if nests_within(&value, DEEPEST) {
+    if is_bounded(&value) {
         return Some(value);
     }
     free(value);
     None
+}
+
+/// Returns whether a value nests at most 127 levels deep, which is what serde_json reads.
+#[must_use]
+pub fn is_bounded(value: &Value) -> bool {
+    nests_within(value, DEEPEST)
 }
 
 /// Returns whether a value nests at most `levels` deep. Recurses at most so deep.

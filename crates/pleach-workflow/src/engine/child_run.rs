@@ -7,32 +7,78 @@ use pleach_context::engine::{
     ChildSetup, Engine as _, NodeEnd, NodeResult, ReplayState, RunRecord, RunResult, mark_completed,
 };
 use pleach_context::{ChildFailure, Context, Node, NodeInput, NodeKind, NodeSpec};
-use pleach_core::Event;
+use pleach_core::{Event, NodePath};
 
 use super::replay::{Decision, ReplayRules, decide};
 use super::{NodeRun, RunSetup};
 
 /// Runs one node outside a graph, or answers it from history.
-pub(super) async fn run_one(parent: &Context, node: &dyn Node, input: NodeInput, mut setup: RunSetup) -> RunResult {
+pub(super) fn run_one<'a>(
+    parent: &'a Context,
+    node: &'a dyn Node,
+    input: NodeInput,
+    setup: RunSetup,
+) -> impl Future<Output = RunResult> + 'a {
+    // Decided here, so that the future is no larger than the run: its allocation is a cost of each child.
+    let begun = begin(parent, node, input, setup);
+    async move {
+        match begun {
+            Begun::Ended { end, at } => {
+                if let Some(place) = at {
+                    parent.engine().wait_in_replay_order(place).await;
+                }
+                end
+            }
+            Begun::Failed { failure, path, at } => {
+                // The caller's later events depend on this failure.
+                if let Some(place) = at {
+                    parent.engine().wait_in_replay_order(place).await;
+                }
+                parent.engine().note_recorded_failure(&path, &failure);
+                Err(failure)
+            }
+            Begun::Runs { mut run, known } => {
+                let end = (&mut run).await;
+                known.complete(parent, node.spec(), run.into_context(), end).await
+            }
+        }
+    }
+}
+
+/// What history makes of a run.
+enum Begun<'a> {
+    /// It has ended, at this place among the ends of its siblings.
+    Ended { end: RunResult, at: Option<u32> },
+    /// It has failed, and its parent has caught the failure.
+    Failed { failure: ChildFailure, path: NodePath, at: Option<u32> },
+    /// It is executed, at least in parts.
+    Runs { run: NodeRun<'a>, known: Known },
+}
+
+/// What is known of a run that is executed.
+#[derive(Clone, Copy)]
+struct Known {
+    background: bool,
+    /// Whether it may turn out that it executes nothing.
+    replays: bool,
+    /// The place of its recorded end among those of its siblings, if it keeps to that order.
+    ended_at: Option<u32>,
+}
+
+fn begin<'a>(parent: &'a Context, node: &'a dyn Node, input: NodeInput, mut setup: RunSetup) -> Begun<'a> {
     let spec = node.spec();
     let background = setup.background;
     // The caller may take the first of several children, so replayed children resolve in their original order (R1020).
     let is_ordered = !background && !setup.follows_transfer && !parent.node_path().is_root();
-    let mut ended_at = None;
-    let mut replays = spec.kind == NodeKind::Workflow;
-    // The history must not be borrowed while the node runs: a retry adds to it.
+    let mut known = Known { background, replays: spec.kind == NodeKind::Workflow, ended_at: None };
     if let Some(history) = parent.invocation().engine().history()
         && let Some(record) = history.run(&setup.path)
     {
         if let Some(failure) =
             history.caught_failure(&setup.path).filter(|_| !background && !parent.engine().is_retried())
         {
-            // The caller's later events depend on this failure.
-            if is_ordered {
-                parent.engine().wait_in_replay_order(record.ended_at()).await;
-            }
-            parent.engine().note_recorded_failure(&setup.path, failure);
-            return Err(failure.clone());
+            let at = is_ordered.then(|| record.ended_at());
+            return Begun::Failed { failure: failure.clone(), path: setup.path, at };
         }
         // The root counts as a dynamic run: without a recorded outcome it runs again (R1010).
         let rules = ReplayRules::of(spec);
@@ -40,47 +86,49 @@ pub(super) async fn run_one(parent: &Context, node: &dyn Node, input: NodeInput,
             ReplayState::CompletedByAnswer if refuses_answer(node, record) => ReplayState::ToRun,
             state => state,
         };
-        let decision = decide(node, rules, state, record);
-        match decision.map_err(|error| ChildFailure { error, path: setup.path.clone() })? {
-            Decision::Run(answers) => {
+        match decide(node, rules, state, record) {
+            Err(error) => return Begun::Ended { end: Err(ChildFailure { error, path: setup.path }), at: None },
+            Ok(Decision::Run(answers)) => {
                 setup.resume_inputs = answers;
                 if !record.failed && has_completed(parent, node, &setup) {
                     let result = NodeResult { branch: record.branch.clone(), ..NodeResult::default() };
-                    return Ok(NodeEnd::Done(result));
+                    return Begun::Ended { end: Ok(NodeEnd::Done(result)), at: None };
                 }
             }
-            Decision::Replay(end) => {
-                if end.is_done() && is_ordered {
-                    parent.engine().wait_in_replay_order(record.completed_at()).await;
-                }
-                return Ok(end);
+            Ok(Decision::Replay(end)) => {
+                let at = (end.is_done() && is_ordered).then(|| record.completed_at());
+                return Begun::Ended { end: Ok(end), at };
             }
         }
         if let Some(scope) = record.isolation_scope() {
             setup.isolation_scope = Some(Arc::clone(scope));
         }
-        ended_at = Some(record.ended_at());
-        replays |= record.delegated;
+        known.ended_at = is_ordered.then(|| record.ended_at());
+        known.replays |= record.delegated;
     }
-    let mut run = NodeRun::new(node, parent, input, setup);
-    let end = (&mut run).await;
-    let ctx = run.into_context();
-    if let Some(last) = ctx.engine().last_event().filter(|_| background) {
-        // The caller may have ended before its child, so the enclosing runs end no earlier than this event.
-        std::iter::successors(parent.engine().parent(), |run| run.engine().parent())
-            .for_each(|run| run.engine().note_event(last));
-    }
-    let end = end?;
-    let NodeEnd::Done(NodeResult { output, .. }) = &end else { return Ok(end) };
-    if replays && only_replayed(spec, &ctx) {
-        // A child that only replayed resolves in the order of replayed children, too.
-        if let Some(time) = ended_at.filter(|_| is_ordered) {
-            parent.engine().wait_in_replay_order(time).await;
+    Begun::Runs { run: NodeRun::new(node, parent, input, setup), known }
+}
+
+impl Known {
+    /// Records that a run has completed, once it has.
+    async fn complete(self, parent: &Context, spec: &NodeSpec, ctx: Context, end: RunResult) -> RunResult {
+        if let Some(last) = ctx.engine().last_event().filter(|_| self.background) {
+            // The caller may have ended before its child, so the enclosing runs end no earlier than this event.
+            std::iter::successors(parent.engine().parent(), |run| run.engine().parent())
+                .for_each(|run| run.engine().note_event(last));
         }
-    } else if spec.kind != NodeKind::Workflow && ctx.invocation().is_resumable() {
-        record_completion(&ctx, output).await;
+        let end = end?;
+        let NodeEnd::Done(NodeResult { output, .. }) = &end else { return Ok(end) };
+        if self.replays && only_replayed(spec, &ctx) {
+            // A child that only replayed resolves in the order of replayed children, too.
+            if let Some(place) = self.ended_at {
+                parent.engine().wait_in_replay_order(place).await;
+            }
+        } else if spec.kind != NodeKind::Workflow && ctx.invocation().is_resumable() {
+            record_completion(&ctx, output).await;
+        }
+        Ok(end)
     }
-    Ok(end)
 }
 
 /// Returns whether an agent has nothing left to do in the recorded run.

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use futures_util::future::Either;
 use pleach_context::engine::{BackgroundChild, Engine as _, NodeEnd, NodeScheduler, RunResult};
 use pleach_context::{ChildFailure, Context, History, Node, NodeError, NodeInput, NodeSpec, RunOptions};
 use pleach_core::{BoxFuture, Branch, Event, NodePath};
@@ -74,11 +75,16 @@ fn fits(node: &dyn Node, root: &NodePath, path: &NodePath, history: &History) ->
 }
 
 /// Runs one node outside a graph, or answers it from history, and then the agents that it transfers to.
-async fn run(parent: &Context, node: &dyn Node, input: NodeInput, setup: RunSetup) -> RunResult {
-    if node.agent().is_none() {
-        return run_one(parent, node, input, setup).await;
+fn run<'a>(
+    parent: &'a Context,
+    node: &'a dyn Node,
+    input: NodeInput,
+    setup: RunSetup,
+) -> impl Future<Output = RunResult> + 'a {
+    match node.agent() {
+        None => Either::Left(run_one(parent, node, input, setup)),
+        Some(_) => Either::Right(Box::pin(Transfers::from(parent, node).run(input, setup))),
     }
-    Box::pin(Transfers::from(parent, node).run(input, setup)).await
 }
 
 /// Returns the branch that a child starts on.
@@ -116,28 +122,22 @@ impl Engine {
         setup: RunSetup,
         shared: bool,
     ) -> Result<NodeEnd, NodeError> {
-        let spec = node.spec();
-        let background = setup.background;
-        let name = setup.name.clone();
-        let name = name.as_ref().unwrap_or(&spec.name);
+        let (path, name, background) = (setup.path.clone(), setup.name.clone(), setup.background);
+        let name = name.as_ref().unwrap_or(&node.spec().name);
         // An invalid input is the caller's error, not the child's (R305).
-        let input = conform(spec, name, input)?;
-        let failed_path = setup.path.clone();
+        let input = conform(node.spec(), name, input)?;
         let failed = |failure: ChildFailure| {
             if !background {
-                parent.engine().note_failure(&failed_path, &failure);
+                parent.engine().note_failure(&path, &failure);
             }
             NodeError::child(name, failure)
         };
+        let run = run(parent, node, input, setup);
         if !shared {
-            return run(parent, node, input, setup).await.map_err(failed);
+            return run.await.map_err(failed);
         }
-        let path = setup.path.clone();
         // Boxed: shared runs are rare and must not enlarge the future of all others.
-        Box::pin(async {
-            self.shared_runs.run(&path, async { run(parent, node, input, setup).await.map_err(failed) }).await
-        })
-        .await
+        Box::pin(self.shared_runs.run(&path, async { run.await.map_err(failed) })).await
     }
 }
 

@@ -163,13 +163,13 @@ impl<'a> RunSet<'a> {
             if over { Poll::Ready(()) } else { Poll::Pending }
         })
         .await;
-        batch.append(&mut self.finished);
+        self.take_finished(batch);
     }
 
     /// Polls every woken run once, without waiting, and moves the ended runs to `batch`.
     pub(crate) async fn pass(&mut self, batch: &mut Vec<Finished>) {
         poll_fn(|cx| if self.poll_all(cx) { Poll::Ready(()) } else { Poll::Pending }).await;
-        batch.append(&mut self.finished);
+        self.take_finished(batch);
     }
 
     /// Polls the new runs for the first time, and moves the ended runs to `batch`.
@@ -182,7 +182,15 @@ impl<'a> RunSet<'a> {
             Poll::Ready(())
         })
         .await;
-        batch.append(&mut self.finished);
+        self.take_finished(batch);
+    }
+
+    /// Moves the ended runs to `batch`. An empty one is exchanged for them: thousands may end at once.
+    fn take_finished(&mut self, batch: &mut Vec<Finished>) {
+        match batch.is_empty() {
+            true => std::mem::swap(batch, &mut self.finished),
+            false => batch.append(&mut self.finished),
+        }
     }
 
     /// Waits for `other` while the runs make progress.

@@ -5,6 +5,7 @@
 // R629, R1020
 
 use std::cmp::Reverse;
+use std::collections::VecDeque;
 
 use foldhash::HashMap;
 use pleach_core::NodePath;
@@ -22,6 +23,9 @@ pub(super) struct Ends<T> {
     /// Executed runs; in reverse order when `sorted`.
     new: Vec<(CompletionOrder, u64, T)>,
     sorted: bool,
+    /// Chosen to be handled, before the `due` last ones of `new`.
+    chosen: VecDeque<T>,
+    due: usize,
 }
 
 impl<T> Ends<T> {
@@ -33,6 +37,8 @@ impl<T> Ends<T> {
             waiting: Vec::new(),
             new: Vec::new(),
             sorted: true,
+            chosen: VecDeque::new(),
+            due: 0,
         }
     }
 
@@ -92,7 +98,7 @@ impl<T> Ends<T> {
         self.gate.awaited().filter(|_| self.gate.is_holding())
     }
 
-    /// Returns whether [`take`](Self::take) would move anything.
+    /// Returns whether [`choose`](Self::choose) would choose anything.
     pub(super) fn is_due(&self) -> bool {
         !self.waiting.is_empty() || self.gate.can_release() || (!self.new.is_empty() && !self.is_unsure())
     }
@@ -111,19 +117,25 @@ impl<T> Ends<T> {
         if self.waiting.is_empty() { self.gate.release() } else { None }
     }
 
-    /// Moves the ends to handle next to `batch`.
-    pub(super) fn take(&mut self, batch: &mut Vec<T>) {
-        batch.append(&mut self.waiting);
-        if let Some(end) = self.gate.release() {
-            batch.push(end);
+    /// Chooses the ends to handle next; returns whether there are any.
+    pub(super) fn choose(&mut self) -> bool {
+        self.chosen.extend(self.waiting.drain(..));
+        self.chosen.extend(self.gate.release());
+        if self.chosen.is_empty() && !self.is_unsure() {
+            self.sort();
+            // The successors of one executed run may have completed in history before the other executed runs.
+            self.due = if self.is_replaying() { self.new.len().min(1) } else { self.new.len() };
         }
-        if !batch.is_empty() || self.is_unsure() {
-            return;
+        !self.chosen.is_empty() || self.due > 0
+    }
+
+    /// Takes the next of the chosen ends.
+    pub(super) fn next_chosen(&mut self) -> Option<T> {
+        if let Some(end) = self.chosen.pop_front() {
+            return Some(end);
         }
-        self.sort();
-        // The successors of one executed run may have completed in history before the other executed runs.
-        let kept = if self.is_replaying() { self.new.len().saturating_sub(1) } else { 0 };
-        batch.extend(self.new.drain(kept..).rev().map(|(.., end)| end));
+        self.due = self.due.checked_sub(1)?;
+        self.new.pop().map(|(.., end)| end)
     }
 
     /// Takes the remaining executed runs in their order, when the workflow waits for nothing more.

@@ -99,7 +99,6 @@ impl<'a> Orchestration<'a> {
     /// Polled once for each level of nested workflows. To save stack, local values live in functions that return before the
     /// next level is polled, and rarely awaited futures are boxed.
     pub(super) async fn run(&mut self, schedule: &mut Schedule) -> Result<Flow, NodeError> {
-        let mut batch = Vec::new();
         loop {
             while self.start_next(schedule)? {
                 if !self.outgoing.is_empty() {
@@ -115,12 +114,12 @@ impl<'a> Orchestration<'a> {
                 }
                 continue;
             }
-            if !self.next_batch(schedule, &mut batch).await {
+            if !self.next_batch(schedule).await {
                 self.check_end()?;
                 return self.finish(schedule).await;
             }
-            let (mut rest, mut failed) = (batch.drain(..), None);
-            while self.handle_next(schedule, &mut rest, &mut failed) {
+            let mut failed = None;
+            while self.handle_next(schedule, &mut failed) {
                 if !self.outgoing.is_empty() {
                     self.send_outgoing().await;
                 }
@@ -150,13 +149,8 @@ impl<'a> Orchestration<'a> {
     }
 
     #[inline(never)]
-    fn handle_next(
-        &mut self,
-        schedule: &mut Schedule,
-        batch: &mut std::vec::Drain<'_, Completion>,
-        failed: &mut Option<Box<ChildFailure>>,
-    ) -> bool {
-        let Some(completion) = batch.next() else { return false };
+    fn handle_next(&mut self, schedule: &mut Schedule, failed: &mut Option<Box<ChildFailure>>) -> bool {
+        let Some(completion) = self.ends.next_chosen() else { return false };
         if let Some(failure) = self.handle(schedule, completion) {
             failed.get_or_insert_with(|| Box::new(failure));
         }
@@ -298,9 +292,8 @@ impl<'a> Orchestration<'a> {
     }
 
     /// Waits until there are ends to handle or a slot for another run is free; returns false when the workflow has ended.
-    async fn next_batch(&mut self, schedule: &mut Schedule, batch: &mut Vec<Completion>) -> bool {
-        let mut room = false;
-        while batch.is_empty() && !room {
+    async fn next_batch(&mut self, schedule: &mut Schedule) -> bool {
+        loop {
             match (self.ends.is_due(), self.runs.is_empty()) {
                 (true, true) => {}
                 (true, false) => self.runs.pass(&mut self.finished).await,
@@ -310,10 +303,11 @@ impl<'a> Orchestration<'a> {
                     self.runs.next_batch(&mut self.finished, || unsure && ctx.engine().has_executing()).await;
                 }
             }
-            room |= self.collect(schedule);
-            self.ends.take(batch);
+            let has_room = self.collect(schedule);
+            if self.ends.choose() || has_room {
+                return true;
+            }
         }
-        true
     }
 
     /// Adds the finished runs to the ends to be handled; returns whether one of them freed a slot.

@@ -198,7 +198,8 @@ impl<'a> State<'a> {
     /// # Errors
     /// A `StateSchemaError` that names the key, a `ValidationError` when a value nests more than 127 levels deep.
     pub fn update(&self, changes: Map) -> Result<(), NodeError> {
-        let changes = self.ctx.bounded_event(Event::new().with_state_map(changes))?;
+        let mut changes = Event::new().with_state_map(changes);
+        self.ctx.bound_event(&mut changes)?;
         let changes = changes.into_actions().take_state_delta().unwrap_or_default();
         self.check_changes(&changes, &StateOps::new())?;
         self.change(&mut self.ctx.cell(), changes, StateOps::new())
