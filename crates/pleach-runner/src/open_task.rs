@@ -34,11 +34,11 @@ pub(crate) fn open_task(events: &[Arc<Event>]) -> Option<OpenTask> {
     // Most sessions have none.
     events.iter().rev().find(|event| event.isolation_scope().is_some())?;
     let live: Vec<&Arc<Event>> = newest_effective_events(events).collect();
-    let finished: HashSet<&str> = live
-        .iter()
-        .filter(|event| event.function_responses().any(is_end))
-        .filter_map(|event| event.isolation_scope())
-        .collect();
+    let ended = live.iter().filter(|event| event.function_responses().any(is_end));
+    let mut finished: HashSet<&str> = ended.filter_map(|event| event.isolation_scope()).collect();
+    // A call of a task is its scope: the task is over once the call is answered, also when another agent ended it.
+    finished
+        .extend(live.iter().flat_map(|event| event.function_responses()).filter_map(|response| response.id.as_deref()));
     let aborted: HashSet<&str> =
         live.iter().filter(|event| ends_aborted(event)).map(|event| event.invocation_id().as_str()).collect();
     live.iter().filter(|event| event.actions().compaction().is_none()).find_map(|event| {
@@ -57,8 +57,27 @@ fn is_end(response: &FunctionResponse) -> bool {
 #[cfg(test)]
 mod tests {
     use pleach_context::{GraphOutline, NodeSpec};
+    use pleach_core::{Content, Part};
 
     use super::*;
+
+    fn in_scope(event: Event) -> Arc<Event> {
+        let mut event = event;
+        event.set_isolation_scope(Some("d1".into()));
+        Arc::new(event)
+    }
+
+    #[test]
+    fn r1210_a_task_is_over_once_its_call_is_answered() {
+        let mut events = vec![in_scope(Event::message("Which size?"))];
+        assert_eq!(open_task(&events).map(|task| task.scope.to_string()).as_deref(), Some("d1"));
+        let other = FunctionResponse::new("d2", "worker", pleach_core::Map::new());
+        events.push(Arc::new(Event::message(Content::new("user", [Part::function_response(other)]))));
+        assert!(open_task(&events).is_some(), "another call");
+        let answer = FunctionResponse::new("d1", "worker", pleach_core::Map::new());
+        events.push(Arc::new(Event::message(Content::new("user", [Part::function_response(answer)]))));
+        assert!(open_task(&events).is_none());
+    }
 
     fn graph(node: Outline) -> Outline {
         let graph = GraphOutline { nodes: vec![plain(), node], edges: Vec::new() };
