@@ -121,6 +121,12 @@ impl AgentSpec {
         self.mode.unwrap_or_else(|| if converses() { AgentMode::Chat } else { AgentMode::SingleTurn })
     }
 
+    /// Returns whether the agent converses where it is a node of a graph: it waits for the next message of the user.
+    // L180
+    pub fn converses(&self) -> bool {
+        self.is_llm && self.mode_below(false) == AgentMode::Chat
+    }
+
     /// Returns whether other agents run this one by a call, so that none transfers to it.
     pub fn is_delegated(&self) -> bool {
         matches!(self.mode, Some(AgentMode::Task | AgentMode::SingleTurn))

@@ -2,7 +2,7 @@
 // R401–R417
 
 use pleach_context::engine::{
-    ChildSetup, Engine as _, GraphPosition, OutputSource, RunResult, Staged, Ticket, WaitReason,
+    ChildSetup, Engine as _, GraphPosition, NodeEnd, OutputSource, RunResult, Staged, Ticket, WaitReason,
 };
 use std::any::Any;
 use std::future::Future;
@@ -21,6 +21,7 @@ use pleach_core::{BoxFuture, Branch, Event, Map, NodePath};
 use smol_str::SmolStr;
 
 use super::span::AttemptSpan;
+use super::transfer::follow_in_graph;
 use super::{hooks, stack};
 
 /// The parameters of a run besides its node and its input.
@@ -132,6 +133,12 @@ impl<'a> NodeRun<'a> {
         self.ctx.clone()
     }
 
+    /// Returns the runs of the agents that this agent of a graph, which has ended, transfers to, and the context of its own run.
+    pub(crate) fn transfers(&mut self, end: NodeEnd) -> (Context, BoxFuture<'a, RunResult>) {
+        let input = std::mem::take(&mut self.input);
+        (self.ctx.clone(), follow_in_graph(self.node, self.ctx.clone(), input, end))
+    }
+
     /// Reports the end to the span and the parent run, and returns it.
     fn end(&mut self) -> RunResult {
         self.span.end(&self.ctx);
@@ -146,8 +153,8 @@ impl<'a> NodeRun<'a> {
 
     /// A conversing agent leaves its graph node waiting for the next message of the user.
     fn waits_for_output(&self) -> bool {
-        let converses = |agent: &Arc<AgentSpec>| agent.is_llm && agent.mode_below(false) == AgentMode::Chat;
         let is_in_graph = || self.ctx.engine().position().is_some();
+        let converses = |agent: &Arc<AgentSpec>| agent.converses();
         self.node.spec().wait_for_output || (self.node.agent().is_some_and(converses) && is_in_graph())
     }
 
@@ -155,7 +162,9 @@ impl<'a> NodeRun<'a> {
         self.ctx.engine().check_depth()?;
         stack::check()?;
         let spec = self.node.spec();
-        let input = if spec.retry.is_some() { self.input.clone() } else { std::mem::take(&mut self.input) };
+        // Further attempts get it, and agents that an agent transfers to.
+        let keeps = spec.retry.is_some() || spec.kind == NodeKind::Agent;
+        let input = if keeps { self.input.clone() } else { std::mem::take(&mut self.input) };
         self.timer = spec.timeout.map(|limit| self.ctx.invocation().engine().services().clock.sleep(limit));
         self.span = AttemptSpan::new(spec, &self.ctx);
         let (node, ctx, span) = (self.node, self.ctx.clone(), &self.span);

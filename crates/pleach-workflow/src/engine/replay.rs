@@ -62,6 +62,10 @@ impl ReplayRules {
         if record.failed {
             return ReplayState::ToRun;
         }
+        // The agents that it transfers to belong to the run of its graph node. From its own events it only transfers again.
+        if self.is_agent && !dynamic && record.transfer_to_agent().is_some() {
+            return ReplayState::ToRun;
+        }
         // A route chosen before a question is not a result yet.
         if record.output.is_some() || (record.chose() && !record.chose_before_answer) {
             return ReplayState::Completed;

@@ -8,11 +8,12 @@ use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context as TaskContext, Poll, Wake, Waker};
+use std::task::{Context as TaskContext, Poll, Wake, Waker, ready};
 
 use futures_util::task::AtomicWaker;
-use pleach_context::engine::{Engine as _, RunResult, Ticket};
+use pleach_context::engine::{Engine as _, NodeEnd, NodeResult, RunResult, Ticket};
 use pleach_context::{Context, NodeError};
+use pleach_core::BoxFuture;
 
 use super::NodeRun;
 use super::background::BackgroundChildren;
@@ -83,7 +84,36 @@ struct Slot<'a> {
 struct Entry<'a> {
     seq: u64,
     node: usize,
-    run: NodeRun<'a>,
+    run: Running<'a>,
+}
+
+/// The run of a graph node.
+enum Running<'a> {
+    Node(NodeRun<'a>),
+    /// The agents that the node, an agent, transfers to, and the context of its own run.
+    Transfers(Context, BoxFuture<'a, RunResult>),
+}
+
+impl Running<'_> {
+    fn poll(&mut self, cx: &mut TaskContext<'_>) -> Poll<RunResult> {
+        loop {
+            let (ctx, transfers) = match self {
+                Self::Transfers(_, run) => return run.as_mut().poll(cx),
+                Self::Node(run) => match ready!(Pin::new(&mut *run).poll(cx)) {
+                    Ok(end @ NodeEnd::Done(NodeResult { transfer_to_agent: Some(_), .. })) => run.transfers(end),
+                    end => return Poll::Ready(end),
+                },
+            };
+            *self = Self::Transfers(ctx, transfers);
+        }
+    }
+
+    fn into_context(self) -> Context {
+        match self {
+            Self::Node(run) => run.into_context(),
+            Self::Transfers(ctx, _) => ctx,
+        }
+    }
 }
 
 /// The slots that were woken.
@@ -132,7 +162,7 @@ impl<'a> RunSet<'a> {
     /// Adds a run; the next pass polls it.
     pub(crate) fn push(&mut self, seq: u64, node: usize, run: NodeRun<'a>) {
         let index = self.free.pop().unwrap_or_else(|| self.add_slot());
-        self.slots[index].run = Some(Entry { seq, node, run });
+        self.slots[index].run = Some(Entry { seq, node, run: Running::Node(run) });
         self.fresh.push_back(index);
         self.running += 1;
     }
@@ -252,7 +282,7 @@ impl<'a> RunSet<'a> {
         let slot = &mut self.slots[index];
         slot.signal.queued.store(false, Ordering::Release);
         let Some(entry) = slot.run.as_mut() else { return };
-        let Poll::Ready(end) = Pin::new(&mut entry.run).poll(&mut TaskContext::from_waker(&slot.waker)) else { return };
+        let Poll::Ready(end) = entry.run.poll(&mut TaskContext::from_waker(&slot.waker)) else { return };
         if let Some(Entry { seq, node, run }) = slot.run.take() {
             let ctx = run.into_context();
             self.finished.push(Finished { seq, node, end, order: CompletionOrder::of(&ctx), ctx });

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use pleach_context::engine::{ChildSetup, Engine as _, NodeEnd, NodeResult, RunResult};
 use pleach_context::{AgentSpec, ChildFailure, Context, Node, NodeError, NodeInput};
+use pleach_core::BoxFuture;
 use smol_str::SmolStr;
 
 use super::RunSetup;
@@ -64,17 +65,15 @@ impl<'a> Transfers<'a> {
     }
 
     /// Runs the last agent, and those that it transfers to.
-    pub(super) async fn run(mut self, input: NodeInput, mut setup: RunSetup) -> RunResult {
-        loop {
-            let place = self.last();
-            let own = place.context_of(&setup);
-            let end = run_one(&place.above, place.node, input.clone(), setup).await?;
-            place.own = Some(own.clone());
-            // The agents above may have ended before; those that run them end behind this one.
-            if let Some(last) = place.above.engine().last_event() {
-                self.agents.iter().for_each(|place| place.above.engine().note_event(last));
-            }
-            let NodeEnd::Done(NodeResult { transfer_to_agent: Some(target), .. }) = &end else { return Ok(end) };
+    pub(super) async fn run(mut self, input: NodeInput, setup: RunSetup) -> RunResult {
+        let end = self.run_last(input.clone(), setup).await?;
+        self.follow(input, end).await
+    }
+
+    /// Runs the agents that the last agent, which has ended, transfers to.
+    async fn follow(mut self, input: NodeInput, mut end: NodeEnd) -> RunResult {
+        while let NodeEnd::Done(NodeResult { transfer_to_agent: Some(target), .. }) = &end {
+            let own = self.last().context();
             let failed = |error| ChildFailure { error, path: own.node_path().clone() };
             let agents: Vec<_> = self.agents.iter().filter_map(|place| place.node.agent()).collect();
             let step = transfer_step(&agents, target).map_err(failed)?;
@@ -84,8 +83,22 @@ impl<'a> Transfers<'a> {
             if step != TransferStep::Up {
                 self.push(target);
             }
-            setup = RunSetup { follows_transfer: true, ..self.last().next_setup() };
+            let setup = RunSetup { follows_transfer: true, ..self.last().next_setup() };
+            end = self.run_last(input.clone(), setup).await?;
         }
+        Ok(end)
+    }
+
+    async fn run_last(&mut self, input: NodeInput, setup: RunSetup) -> RunResult {
+        let place = self.last();
+        let own = place.context_of(&setup);
+        let end = run_one(&place.above, place.node, input, setup).await?;
+        place.own = Some(own);
+        // The agents above may have ended before; those that run them end behind this one.
+        if let Some(last) = place.above.engine().last_event() {
+            self.agents.iter().for_each(|place| place.above.engine().note_event(last));
+        }
+        Ok(end)
     }
 
     fn push(&mut self, name: &str) {
@@ -96,6 +109,24 @@ impl<'a> Transfers<'a> {
             self.agents.push(Place { node: &**sub, above, own: None });
         }
     }
+}
+
+/// Runs the agents that an agent of a graph, which has ended in the context `own`, transfers to. A conversing one then waits for the
+/// next message of the user.
+// L180
+pub(super) fn follow_in_graph<'a>(
+    node: &'a dyn Node,
+    own: Context,
+    input: NodeInput,
+    end: NodeEnd,
+) -> BoxFuture<'a, RunResult> {
+    Box::pin(async move {
+        let above = own.engine().parent().cloned().unwrap_or_else(|| own.clone());
+        let agents = vec![Place { node, above, own: Some(own) }];
+        let end = Transfers { agents }.follow(input, end).await?;
+        let waits = end.is_done() && node.agent().is_some_and(|agent| agent.converses());
+        Ok(if waits { NodeEnd::Waiting } else { end })
+    })
 }
 
 /// Decides what a transfer of the last of these agents does; each is a sub-agent of the one before.

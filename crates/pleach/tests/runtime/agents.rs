@@ -129,6 +129,38 @@ async fn r708_a_run_with_transfers_that_is_cut_anywhere_leaves_the_same() {
     .await;
 }
 
+/// A graph of an agent that transfers, in this mode, and a node behind it.
+fn transferring(mode: Option<AgentMode>, count: &Count) -> Workflow {
+    let to = |agent: &str| json!({"agent_name": agent});
+    let leaf = LlmAgent::builder("leaf").model(ScriptedModel::calling("one", json!({"city": "a"})).then_text("found"));
+    let mut front = LlmAgent::builder("front").model(ScriptedModel::calling("transfer_to_agent", to("leaf")));
+    front = match mode {
+        Some(mode) => front.mode(mode),
+        None => front,
+    };
+    let mut wf = Workflow::builder("wf");
+    let front = wf.add(front.sub_agent(leaf.tool(counting("one", count)).build().unwrap()).build().unwrap());
+    let last = wf.node("last", async |Input(text): Input<Value>| format!("last {text}"));
+    wf.edge(START, front).edge(front, last);
+    wf.build().unwrap()
+}
+
+// Issue 12, R708: an agent of a graph transfers, and its successor runs behind the agent that took over. A conversing one waits.
+#[tokio::test]
+async fn r708_l180_an_agent_of_a_graph_transfers() {
+    let (runner_of, _) = runner(transferring(None, &Count::default()));
+    let lines = trace(runner_of.run("ana", "s1", "go")).await;
+    assert!(lines.iter().any(|line| line.contains("found")), "{lines:#?}");
+    assert!(lines.last().unwrap().contains("last"), "{lines:#?}");
+    let (runner_of, sessions) = runner(transferring(Some(AgentMode::Chat), &Count::default()));
+    let lines = trace(runner_of.run("ana", "s1", "go")).await;
+    assert!(lines.last().unwrap().contains("found"), "{lines:#?}");
+    let events = left(&sessions).await.0;
+    assert!(events.iter().any(|line| line.starts_with("leaf wf@1/front@1/leaf@1 found")), "{events:#?}");
+    cut_everywhere(|count| transferring(None, count)).await;
+    cut_everywhere(|count| transferring(Some(AgentMode::Chat), count)).await;
+}
+
 // Issue 12, L185: the runs of a sub-agent that is called twice are distinguished.
 #[tokio::test]
 async fn l185_a_sub_agent_called_twice_and_cut_anywhere_leaves_the_same() {
