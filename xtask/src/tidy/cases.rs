@@ -1,4 +1,5 @@
-//! The table of edge cases, `docs/edge-cases.md`: no case is missing, and all that it names exists.
+//! The tables of edge cases, `docs/edge-cases.md` and `docs/agent-edge-cases.md`: no case is missing, and all that they name
+//! exists.
 //!
 //! Whether a test checks what its case says is for people to judge.
 
@@ -7,7 +8,8 @@ use super::pins::{Pins, attributed};
 use super::tables::{cells, names};
 use crate::files::Sources;
 
-const TABLE: &str = "docs/edge-cases.md";
+/// The tables, and the letter that their ids begin with.
+const TABLES: [(&str, char); 2] = [("docs/edge-cases.md", 'E'), ("docs/agent-edge-cases.md", 'A')];
 
 /// The part of the repository that the table refers to.
 struct Known<'a> {
@@ -24,8 +26,11 @@ pub(super) fn check(sources: &Sources, pins: &Pins) -> Vec<Finding> {
         differences: sources.text("docs/parity.md").lines().filter_map(first_cell).collect(),
         source: &|path| sources.find(path),
     };
-    let finding = |(line, message)| Finding { file: TABLE.into(), line, message };
-    check_table(sources.text(TABLE), &known).into_iter().map(finding).collect()
+    let check = |(table, letter): &(&str, char)| {
+        let finding = |(line, message)| Finding { file: (*table).into(), line, message };
+        check_table(sources.text(table), *letter, &known).into_iter().map(finding).collect::<Vec<_>>()
+    };
+    TABLES.iter().flat_map(check).collect()
 }
 
 fn first_cell(line: &str) -> Option<String> {
@@ -33,39 +38,41 @@ fn first_cell(line: &str) -> Option<String> {
 }
 
 /// What is wrong with the table: lines and messages. Every heading names the first and the last case of its rows.
-fn check_table(text: &str, known: &Known<'_>) -> Vec<(usize, String)> {
+fn check_table(text: &str, letter: char, known: &Known<'_>) -> Vec<(usize, String)> {
     let mut wrong = Vec::new();
     let mut expected = 1..1;
     for (line, row) in text.lines().enumerate().map(|(index, line)| (index + 1, line)) {
-        if let Some(cases) = row.strip_prefix("## ").and_then(range) {
-            wrong.extend(missing(line, &expected));
+        if let Some(cases) = row.strip_prefix("## ").and_then(|heading| range(heading, letter)) {
+            wrong.extend(missing(line, letter, &expected));
             expected = cases;
         }
-        let Some((id, cells)) = cells(row).and_then(|cells| Some((number(cells.first()?)?, cells))) else { continue };
+        let Some((id, cells)) = cells(row).and_then(|cells| Some((number(cells.first()?, letter)?, cells))) else {
+            continue;
+        };
         if expected.is_empty() {
-            wrong.push((line, format!("E{id} is none of the cases of its heading")));
+            wrong.push((line, format!("{letter}{id} is none of the cases of its heading")));
         } else if id != expected.start {
-            wrong.push((line, format!("E{id} stands where E{} is expected", expected.start)));
+            wrong.push((line, format!("{letter}{id} stands where {letter}{} is expected", expected.start)));
         }
         expected.start = id + 1;
-        wrong.extend(check_row(&cells, known).into_iter().map(|message| (line, format!("E{id}: {message}"))));
+        wrong.extend(check_row(&cells, known).into_iter().map(|message| (line, format!("{letter}{id}: {message}"))));
     }
-    wrong.extend(missing(text.lines().count(), &expected));
+    wrong.extend(missing(text.lines().count(), letter, &expected));
     wrong
 }
 
-fn missing(line: usize, rest: &std::ops::Range<u32>) -> Option<(usize, String)> {
-    (rest.start < rest.end).then(|| (line, format!("no row for E{} to E{}", rest.start, rest.end - 1)))
+fn missing(line: usize, letter: char, rest: &std::ops::Range<u32>) -> Option<(usize, String)> {
+    (rest.start < rest.end).then(|| (line, format!("no row for {letter}{} to {letter}{}", rest.start, rest.end - 1)))
 }
 
 /// The cases of a heading.
-fn range(heading: &str) -> Option<std::ops::Range<u32>> {
+fn range(heading: &str, letter: char) -> Option<std::ops::Range<u32>> {
     let (first, last) = heading.split_once(':')?.0.split_once('–')?;
-    Some(number(first)?..number(last)? + 1)
+    Some(number(first, letter)?..number(last, letter)? + 1)
 }
 
-fn number(id: &str) -> Option<u32> {
-    id.strip_prefix('E')?.parse().ok()
+fn number(id: &str, letter: char) -> Option<u32> {
+    id.strip_prefix(letter)?.parse().ok()
 }
 
 fn check_row(cells: &[&str], known: &Known<'_>) -> Vec<String> {
@@ -94,9 +101,13 @@ fn check_note(note: &str, known: &Known<'_>) -> Option<String> {
     let rule = match note {
         "" | "agents" => return None,
         _ => match note.split_once(": ") {
-            Some(("not in Rust", _)) => return None,
+            Some(("not in Rust" | "not yet", _)) => return None,
             Some(("differs", rule)) => rule,
-            _ => return Some(format!("`{note}` is no note: write `differs: RULE`, `not in Rust: REASON` or `agents`")),
+            _ => {
+                return Some(format!(
+                    "`{note}` is no note: write `differs: RULE`, `not in Rust: REASON`, `not yet: REASON` or `agents`"
+                ));
+            }
         },
     };
     let told = known.differences.iter().any(|cell| cell.split(", ").any(|name| name == rule));
@@ -116,7 +127,7 @@ mod tests {
             differences: vec!["R1, S2".into()],
             source: &|path| (path == "a.rs").then_some(source),
         };
-        check_table(table, &known)
+        check_table(table, 'E', &known)
     }
 
     fn of_row(row: &str) -> Vec<String> {
@@ -127,6 +138,7 @@ mod tests {
     fn a_table_that_is_true_has_no_findings() {
         let table = "# T\n\n## E1–E2: some\n\n| id | case | covered by | note |\n| --- | --- | --- | --- |\n\
             | E1 | a | `works`, `a.rs::checks` | differs: S2 |\n| E2 | b | | not in Rust: why |\n\
+            ## E3–E3: later\n| E3 | d | | not yet: why |\n\
             ## E7–E7: others\n| E7 | c | `fails` | agents |\n";
         assert_eq!(wrong(table), []);
     }
