@@ -16,6 +16,16 @@ pub fn ensure_call_ids(content: &mut Content, ids: &dyn IdGen) {
     }
 }
 
+/// Makes the id of a run of the id of a call: digits alone, and what divides paths and branches, cannot be in it.
+pub(crate) fn run_id(call: &str) -> String {
+    let is_plain = |letter: char| !matches!(letter, '/' | '@' | '.') && !letter.is_whitespace();
+    if !call.is_empty() && call.chars().all(is_plain) && !call.chars().all(|letter| letter.is_ascii_digit()) {
+        return call.to_owned();
+    }
+    let safe: String = call.chars().map(|letter| if is_plain(letter) { letter } else { '_' }).collect();
+    format!("call-{safe}")
+}
+
 #[cfg(test)]
 mod tests {
     use pleach_core::{FunctionCall, Map, Part, RandomIds};

@@ -31,7 +31,6 @@ mod open;
 mod open_task;
 mod outcome;
 mod parts;
-mod plugin_change;
 mod question_ref;
 mod recorded;
 mod registry;

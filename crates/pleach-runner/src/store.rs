@@ -10,7 +10,6 @@ use pleach_core::{DISTINCT_TIMES, Event, EventId, SessionHead, micros, next_time
 use crate::RunError;
 use crate::active::ActiveRun;
 use crate::answer::warn_unenforced;
-use crate::plugin_change::apply_plugin_change;
 
 /// The valid times of a node's own events, in seconds: those that every backend and google-adk can read, with room for later
 /// events, none of which may share its time. Other times are replaced by the clock's.
@@ -66,23 +65,7 @@ impl Store {
             event.set_custom_metadata(Some(merged));
         }
         self.stamp(ic.engine().services(), Arc::make_mut(&mut event));
-        let mut original = None;
-        if !ic.engine().services().plugins.is_empty() {
-            let change = ic.engine().services().plugins.on_event(ic, &event).await.map_err(RunError::Plugin)?;
-            if let Some(mut change) = change {
-                original = Some(Arc::clone(&event));
-                if let (Some(mut merged), Some(own)) = (ic.engine().custom_metadata_if_any(), change.custom_metadata())
-                {
-                    merged.extend(own.clone());
-                    change.set_custom_metadata(Some(merged));
-                }
-                let changed = Arc::make_mut(&mut event);
-                apply_plugin_change(changed, change);
-                if let Some(original) = original.as_deref().filter(|_| !changed.is_partial()) {
-                    ic.engine().take_changed_delta(original, changed);
-                }
-            }
-        }
+        let original = ic.engine().apply_event_hooks(&mut event).await.map_err(RunError::Plugin)?;
         let shown = match event.is_partial() {
             true => {
                 self.publish(&event);

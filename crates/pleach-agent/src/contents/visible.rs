@@ -1,6 +1,7 @@
 //! Which events an agent sees.
 // L41–L45
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::sync::Arc;
 
@@ -9,6 +10,7 @@ use pleach_core::{Branch, Event};
 use pleach_session::{is_internal_content, is_visible_part};
 
 use super::view::ConversationView;
+use crate::call_ids::run_id;
 
 /// Decides which events an agent sees.
 pub(super) struct Filter<'a> {
@@ -18,11 +20,13 @@ pub(super) struct Filter<'a> {
     sees_ancestors: bool,
     /// The ids of all calls; few conversations need them.
     call_ids: OnceCell<HashSet<&'a str>>,
+    /// What branches are named after that the calls have opened.
+    run_ids: OnceCell<HashSet<Cow<'a, str>>>,
 }
 
 impl<'a> Filter<'a> {
     pub(super) fn new(view: &'a ConversationView<'a>, events: &'a [&'a Arc<Event>], sees_ancestors: bool) -> Self {
-        Self { view, events, sees_ancestors, call_ids: OnceCell::new() }
+        Self { view, events, sees_ancestors, call_ids: OnceCell::new(), run_ids: OnceCell::new() }
     }
 
     /// Returns whether the agent sees the event.
@@ -109,9 +113,22 @@ impl<'a> Filter<'a> {
         if own.is_some_and(|own| !is_below(branch, own)) {
             return false;
         }
-        let depth = own.map_or(0, |own| own.segments().count());
-        branch.segments().skip(depth).any(|segment| {
-            segment.rsplit_once('@').is_some_and(|(name, id)| name != self.view.agent && self.call_ids().contains(id))
+        let below = &branch.as_str()[own.map_or(0, |own| own.as_str().len())..];
+        below.match_indices('@').any(|(at, _)| {
+            let (before, behind) = (&below[..at], &below[at + 1..]);
+            let name = before.rsplit('.').next().unwrap_or_default();
+            // Ids may have dots, which also separate segments.
+            let mut ends = behind.match_indices('.').map(|(end, _)| end).chain([behind.len()]);
+            name != self.view.agent && ends.any(|end| is_run_of_call(&behind[..end], self.run_ids()))
+        })
+    }
+
+    /// The ids of what the calls run: those of the calls, and what is made of ids that are not safe in paths.
+    fn run_ids(&self) -> &HashSet<Cow<'a, str>> {
+        self.run_ids.get_or_init(|| {
+            let ids = self.call_ids().iter().map(|id| Cow::Borrowed(*id));
+            let made = self.call_ids().iter().map(|id| Cow::Owned(run_id(id)));
+            ids.chain(made).collect()
         })
     }
 
@@ -134,6 +151,11 @@ pub(super) fn is_of_another(event: &Event, agent: &str) -> bool {
 fn is_transfer(event: &Event) -> bool {
     event.actions().transfer_to_agent().is_some_and(|agent| !agent.is_empty())
         || event.function_calls().any(|call| call.name.as_deref() == Some("transfer_to_agent"))
+}
+
+/// Whether a run is that of a call; the run of a call whose id is repeated has a number behind `~`.
+fn is_run_of_call(id: &str, runs: &HashSet<Cow<'_, str>>) -> bool {
+    runs.contains(id) || id.rsplit_once('~').is_some_and(|(id, _)| runs.contains(id))
 }
 
 fn some(branch: Option<&Branch>) -> Option<&Branch> {

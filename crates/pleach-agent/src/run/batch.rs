@@ -6,12 +6,13 @@ use std::task::Poll;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use pleach_context::engine::Engine as _;
+use pleach_context::engine::{Engine as _, credential_key};
 use pleach_context::{NodeError, ToolContext};
 use pleach_core::{Content, Event, Part};
 use serde_json::Value;
 
 use super::call::{Caller, Executed};
+use super::confirm::give_answers;
 use super::recorded::PendingCall;
 use super::tools::ToolTable;
 use super::{AgentRun, StepEnd};
@@ -58,6 +59,10 @@ impl AgentRun<'_> {
             let lane: ToolContext = ToolContext::clone(&lanes[place]);
             async move { (place, caller.execute(pending, lane).await) }
         };
+        for (pending, lane) in calls.iter().zip(&lanes) {
+            // A credential that one of them gets is for all.
+            give_answers(pending, lane)?;
+        }
         let mut running: FuturesUnordered<_> = calls.iter().enumerate().map(execute).collect();
         let mut executed: Vec<Option<Executed<'_>>> = calls.iter().map(|_| None).collect();
         let mut ended = vec![false; calls.len()];
@@ -103,11 +108,14 @@ impl AgentRun<'_> {
             // The transfer is made when the answers have come.
             executed.retain(|call| call.ctx.actions().transfer_to_agent().is_none());
         }
-        for (place, call) in executed.iter().enumerate() {
+        let mut keys = Vec::new();
+        for call in &executed {
             let Some(config) = &call.credential else { continue };
-            if executed[..place].iter().any(|earlier| earlier.credential.as_ref() == Some(config)) {
+            let key = credential_key(config);
+            if keys.contains(&key) {
                 continue;
             }
+            keys.push(key);
             let id = call.pending.call.id.as_deref().unwrap_or_default();
             self.ctx.emit(self.credential_event(id, config)?).await?;
             waits = true;

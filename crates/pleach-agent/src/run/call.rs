@@ -9,7 +9,6 @@ use pleach_workflow::{Called, ToolCall};
 use serde_json::{Value, json};
 use tracing::Instrument as _;
 
-use super::confirm::give_answers;
 use super::recorded::PendingCall;
 use super::tools::ToolTable;
 use crate::guidance::SET_MODEL_RESPONSE;
@@ -40,7 +39,7 @@ impl<'a> Caller<'a> {
     pub(super) fn lane(self, pending: &PendingCall) -> ToolContext {
         let lane = self.ctx.engine().lane(LaneSetup::default());
         lane.engine().set_function_call_id(pending.call.id.clone().unwrap_or_default());
-        lane.engine().set_call_number(pending.ordinal, &pending.key);
+        lane.engine().set_call_number(pending.ordinal, &pending.key, pending.is_first);
         lane
     }
 
@@ -54,7 +53,6 @@ impl<'a> Caller<'a> {
         ctx: ToolContext,
     ) -> Result<Executed<'c>, NodeError> {
         let _work = ctx.engine().work();
-        give_answers(pending, &ctx)?;
         let name = pending.call.name.as_deref().unwrap_or_default();
         let mut args = pending.call.args.clone().unwrap_or_default();
         let (result, may_be_pending, shows) = match self.tools.get(name) {

@@ -73,16 +73,6 @@ impl AgentRun<'_> {
     }
 }
 
-/// Makes the id of a run of the id of a call: digits alone and what divides paths cannot be in it.
-pub(super) fn run_id(call: &str) -> String {
-    let is_plain = |letter: char| !matches!(letter, '/' | '@') && !letter.is_whitespace();
-    if !call.is_empty() && call.chars().all(is_plain) && !call.chars().all(|letter| letter.is_ascii_digit()) {
-        return call.to_owned();
-    }
-    let safe: String = call.chars().map(|letter| if is_plain(letter) { letter } else { '_' }).collect();
-    format!("call-{safe}")
-}
-
 /// The sub-agents that are called: those with a task, and those that answer once.
 pub(super) fn called_agents(agents: &[Arc<dyn Node>]) -> impl Iterator<Item = (&Arc<dyn Node>, AgentMode)> {
     agents.iter().filter_map(|node| match node.agent()?.mode {

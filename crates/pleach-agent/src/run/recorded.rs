@@ -6,12 +6,12 @@ use std::sync::Arc;
 use foldhash::HashMap;
 
 use pleach_context::Context;
-use pleach_context::engine::Engine as _;
-use pleach_core::{Event, FunctionCall, InvocationId, NodePath, REQUEST_CONFIRMATION, REQUEST_CREDENTIAL};
+use pleach_context::engine::{Engine as _, credential_key};
+use pleach_core::{AuthConfig, Event, FunctionCall, InvocationId, NodePath, REQUEST_CONFIRMATION, REQUEST_CREDENTIAL};
 use pleach_schema::unwrap_response;
 use serde_json::Value;
 
-use super::delegate::run_id;
+use crate::call_ids::run_id;
 use crate::guidance::TRANSFER_TO_AGENT;
 
 /// A call that is to be executed.
@@ -26,6 +26,8 @@ pub(crate) struct PendingCall {
     pub(crate) ordinal: u32,
     /// A name for what the call runs: its id, made unique in the run and safe for paths.
     pub(crate) key: String,
+    /// The run has made no call before.
+    pub(crate) is_first: bool,
 }
 
 /// Numbers the calls of a run, so that what they run is found again on a resume.
@@ -38,14 +40,15 @@ pub(crate) struct CallNumbers {
 impl CallNumbers {
     /// Numbers the next call.
     pub(crate) fn number(&mut self, call: &FunctionCall) -> PendingCall {
-        let (id, name) = (call.id.clone().unwrap_or_default(), call.name.clone().unwrap_or_default());
+        let (id, name) = (run_id(call.id.as_deref().unwrap_or_default()), call.name.clone().unwrap_or_default());
+        let is_first = self.by_name.is_empty();
         let ordinal = self.by_name.entry(name).or_default();
         *ordinal += 1;
         let repeated = self.by_id.entry(id.clone()).or_default();
         *repeated += 1;
         // Providers repeat ids, some of them numbers.
-        let key = if *repeated == 1 { run_id(&id) } else { format!("{}~{repeated}", run_id(&id)) };
-        PendingCall { call: call.clone(), confirmation: None, credential: None, ordinal: *ordinal, key }
+        let key = if *repeated == 1 { id } else { format!("{id}~{repeated}") };
+        PendingCall { call: call.clone(), confirmation: None, credential: None, ordinal: *ordinal, key, is_first }
     }
 }
 
@@ -93,6 +96,8 @@ struct Call<'e> {
     has_result: bool,
     /// Its response asks for a confirmation or a credential.
     asks: bool,
+    /// The key of the credential that it asks for.
+    key: Option<String>,
 }
 
 /// A request for a confirmation or a credential.
@@ -101,7 +106,8 @@ struct Question<'e> {
     id: &'e str,
     /// The call that asks.
     call: &'e str,
-    is_credential: bool,
+    /// The key of the credential.
+    key: Option<String>,
     answer: Option<Value>,
 }
 
@@ -253,6 +259,7 @@ impl<'e> Reader<'e> {
                 has_response: false,
                 has_result: false,
                 asks: false,
+                key: None,
             });
         }
         if is_batch {
@@ -269,9 +276,10 @@ impl<'e> Reader<'e> {
         let actions = event.actions();
         for response in responses {
             let id = response.id.as_deref().unwrap_or_default();
-            let asks = actions.requested_tool_confirmations().contains_key(id);
+            let key = actions.requested_auth_configs().get(id).map(credential_key);
+            let asks = key.is_some() || actions.requested_tool_confirmations().contains_key(id);
             if let Some(call) = self.calls.iter_mut().find(|call| call.id == id && (!call.has_response || call.asks)) {
-                (call.has_response, call.asks) = (true, asks);
+                (call.has_response, call.asks, call.key) = (true, asks, key);
             }
             if let Some(at) = self.questions.iter().position(|asked| asked.call == id && asked.answer.is_some()) {
                 self.questions.remove(at);
@@ -353,13 +361,17 @@ impl<'e> Reader<'e> {
     /// The calls that have no response, and, when nothing is open, those whose questions are answered, in order.
     fn to_execute(&self, is_closed: bool) -> Vec<PendingCall> {
         let mut answers: Vec<&Question<'_>> = self.questions.iter().filter(|asked| asked.answer.is_some()).collect();
-        let is_asked = |call: &Call<'_>| self.questions.iter().any(|asked| asked.call == call.id);
+        let is_asked = |call: &Call<'_>| self.questions.iter().any(|asked| asked.is_for(call));
         let mut calls = Vec::new();
         for call in self.calls.iter().filter(|call| !call.is_earlier) {
             let answer = answers.iter().position(|asked| asked.call == call.id).map(|at| answers.remove(at));
             match answer {
                 Some(answer) if is_closed => calls.push(call.answered(answer)),
                 Some(_) => {}
+                // Another call has asked for the credential.
+                None if is_closed && self.questions.iter().any(|asked| asked.gives_credential_to(call)) => {
+                    calls.push(call.pending.clone());
+                }
                 // The question that belongs to the response was cut off.
                 None if call.asks && !is_asked(call) => calls.push(call.pending.clone()),
                 None if call.has_response || is_asked(call) => {}
@@ -376,10 +388,23 @@ impl<'e> Reader<'e> {
 impl Call<'_> {
     fn answered(&self, question: &Question<'_>) -> PendingCall {
         PendingCall {
-            confirmation: question.answer.clone().filter(|_| !question.is_credential),
-            credential: question.is_credential.then(|| question.id.to_owned()),
+            confirmation: question.answer.clone().filter(|_| question.key.is_none()),
+            credential: question.key.as_ref().map(|_| question.id.to_owned()),
             ..self.pending.clone()
         }
+    }
+}
+
+impl Question<'_> {
+    /// Returns whether the call waits for the answer.
+    fn is_for(&self, call: &Call<'_>) -> bool {
+        self.call == call.id || (self.key.is_some() && self.key == call.key)
+    }
+
+    /// Returns whether the answer is the credential that the call has asked for beside another one.
+    // L118
+    fn gives_credential_to(&self, call: &Call<'_>) -> bool {
+        self.answer.is_some() && self.call != call.id && self.is_for(call)
     }
 }
 
@@ -394,10 +419,13 @@ pub(super) const REPORTED_ERROR: &str = "_adk_reported_error";
 /// The request that a call makes; `None` for a call of a tool.
 fn question<'e>(id: &'e str, call: &'e FunctionCall) -> Option<Question<'e>> {
     let args = call.args.as_ref();
-    let (call, is_credential) = match call.name.as_deref()? {
-        REQUEST_CONFIRMATION => (args?.get("originalFunctionCall")?.get("id")?.as_str()?, false),
-        REQUEST_CREDENTIAL => (args?.get("functionCallId")?.as_str()?, true),
+    let (call, key) = match call.name.as_deref()? {
+        REQUEST_CONFIRMATION => (args?.get("originalFunctionCall")?.get("id")?.as_str()?, None),
+        REQUEST_CREDENTIAL => {
+            let config = args?.get("authConfig").cloned().unwrap_or_default();
+            (args?.get("functionCallId")?.as_str()?, Some(credential_key(&AuthConfig::new(config))))
+        }
         _ => return None,
     };
-    Some(Question { id, call, is_credential, answer: None })
+    Some(Question { id, call, key, answer: None })
 }

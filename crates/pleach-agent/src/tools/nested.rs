@@ -50,12 +50,14 @@ impl Nested {
             match next.await {
                 Next::End(end) => break end,
                 Next::Event(ticket, mut event) => {
+                    stamp(&ic, Arc::make_mut(&mut event));
+                    let original = ic.engine().apply_event_hooks(&mut event).await?;
                     if !event.is_partial() {
-                        event = record(&ic, event);
+                        record(&ic, &event);
                         adopt(&event, ctx)?;
                         events.push(Arc::clone(&event));
                     }
-                    ic.engine().queue().acknowledge(ticket, event);
+                    ic.engine().queue().acknowledge(ticket, original.unwrap_or(event));
                 }
             }
         };
@@ -110,16 +112,18 @@ fn open(
     (ic, event)
 }
 
-/// Makes an event a part of the nested conversation.
-fn record(ic: &InvocationContext, mut event: Arc<Event>) -> Arc<Event> {
+/// Gives an event its id and time.
+fn stamp(ic: &InvocationContext, event: &mut Event) {
     let services = ic.engine().services();
-    let own = Arc::make_mut(&mut event);
-    if own.id().is_empty() {
-        own.set_id(EventId::from(services.ids.uuid()));
+    if event.id().is_empty() {
+        event.set_id(EventId::from(services.ids.uuid()));
     }
-    own.set_timestamp(services.clock.now());
-    ic.engine().record(&event, None, event.actions().state_writes(), services.clock.now());
-    event
+    event.set_timestamp(services.clock.now());
+}
+
+/// Makes an event a part of the nested conversation.
+fn record(ic: &InvocationContext, event: &Arc<Event>) {
+    ic.engine().record(event, None, event.actions().state_writes(), ic.engine().services().clock.now());
 }
 
 /// Moves what an event changes to the call.

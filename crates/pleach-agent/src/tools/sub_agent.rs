@@ -41,9 +41,9 @@ impl SubAgentTool {
         };
         let id = ctx.function_call_id().unwrap_or_default();
         let branch = Branch::child(ctx.branch().as_ref(), &spec.name, &id);
-        let options = RunOptions::default().override_branch(branch.as_str());
         // The same call is the same run on a resume.
-        ctx.engine().set_next_child(&spec.name, ctx.engine().call_ordinal());
+        ctx.engine().number_children_like_call();
+        let options = RunOptions::default().override_branch(branch.as_str());
         match ctx.run_node(&*self.agent, NodeInput::json(input), options).await {
             Ok(output) => Ok(output.to_value()),
             Err(error) => Ok(format!("Error running sub-agent: {error}").into()),

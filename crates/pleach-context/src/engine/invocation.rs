@@ -8,6 +8,7 @@ use pleach_core::{Event, Map};
 use super::{EventQueue, InvocationHandle, NodeScheduler, PromptCompaction, Services, WorkGate};
 use crate::contract::HistoryCache;
 use crate::invocation::lock;
+use crate::plugin::apply_plugin_change;
 use crate::toolset::Listed;
 use crate::{DeadEnd, History, InvocationContext, NodeError, RunConfig, SharedToolset, Tool};
 
@@ -83,8 +84,34 @@ impl<'a> InvocationHandle<'a> {
         &self.0.work_gate
     }
 
+    /// Passes an event to the `on_event` hooks of the plugins. Returns the original when one of them changes it.
+    ///
+    /// # Errors
+    /// The failure of a hook.
+    ///
+    /// # Cancel safety
+    /// Dropping the future drops the hook that runs.
+    pub async fn apply_event_hooks(self, event: &mut Arc<Event>) -> Result<Option<Arc<Event>>, NodeError> {
+        let plugins = &self.services().plugins;
+        if plugins.is_empty() {
+            return Ok(None);
+        }
+        let Some(mut change) = plugins.on_event(self.0, event).await? else { return Ok(None) };
+        let original = Arc::clone(event);
+        if let (Some(mut merged), Some(own)) = (self.custom_metadata_if_any(), change.custom_metadata()) {
+            merged.extend(own.clone());
+            change.set_custom_metadata(Some(merged));
+        }
+        let changed = Arc::make_mut(event);
+        apply_plugin_change(changed, change);
+        if !changed.is_partial() {
+            self.take_changed_delta(&original, changed);
+        }
+        Ok(Some(original))
+    }
+
     /// Takes a plugin's changes of an event's state delta as writes of this moment.
-    pub fn take_changed_delta(self, original: &Event, event: &mut Event) {
+    fn take_changed_delta(self, original: &Event, event: &mut Event) {
         let (before, after) = (original.actions(), event.actions());
         let delta = before.state_writes();
         if before.state_delta() == after.state_delta() {

@@ -44,6 +44,8 @@ pub use tree::ChildSetup;
 
 pub use crate::compaction::{Prompt, PromptCompaction};
 pub use crate::contract::{InvocationSetup, NodeScheduler, Services};
+pub use pleach_auth::credential_key;
+
 pub use crate::credential::{
     KeptCredentials, SentCredential, TakenCredentials, accept_credential, credential_question, sent_credential,
 };

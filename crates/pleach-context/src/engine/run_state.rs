@@ -6,7 +6,7 @@ use std::task::Waker;
 use foldhash::{HashMap, HashSet};
 use pleach_core::{Branch, EventActions, NodePath, Route, ToolConfirmation};
 use serde_json::Value;
-use smol_str::SmolStr;
+use smol_str::{SmolStr, format_smolstr};
 
 use super::replay_order::ReplayOrder;
 use crate::queue::Ticket;
@@ -225,10 +225,37 @@ pub(crate) struct ToolPart {
     pub(crate) confirmation: Option<ToolConfirmation>,
     /// How many calls of the tool its agent has made, this one included.
     pub(crate) ordinal: u32,
-    /// A name for what the call runs, unique among the calls of its agent's run.
+    /// A name for what the call runs, unique among the calls of its agent's run; empty in a call that is no agent's.
     pub(crate) key: String,
+    /// No call of its agent's run came before.
+    pub(crate) is_first: bool,
+    /// Its child has the number of the call.
+    pub(crate) is_run_of_child: bool,
+    /// How many children of each name the call has started.
+    children: HashMap<SmolStr, u32>,
     /// The tool's caller takes the tool's requests, and no event carries them.
     pub(crate) keeps_requests: bool,
+}
+
+impl ToolPart {
+    /// Returns the run id of the next child of this name; `None` when the run counts its children.
+    ///
+    /// It follows from the call, so that a resume, which makes only the calls that have no response, finds the same runs.
+    pub(crate) fn next_run_id(&mut self, name: &SmolStr) -> Option<SmolStr> {
+        if self.key.is_empty() {
+            return None;
+        }
+        if self.is_run_of_child {
+            return Some(format_smolstr!("{}", self.ordinal));
+        }
+        let count = self.children.entry(name.clone()).or_default();
+        *count += 1;
+        Some(match (self.is_first, *count) {
+            (true, nth) => format_smolstr!("{nth}"),
+            (false, 1) => self.key.as_str().into(),
+            (false, nth) => format_smolstr!("{}+{nth}", self.key),
+        })
+    }
 }
 
 impl RunState {

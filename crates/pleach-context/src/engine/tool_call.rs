@@ -25,17 +25,17 @@ impl RunHandle<'_> {
         self.0.cell().lane.tool.get_or_insert_default().confirmation = Some(confirmation);
     }
 
-    /// Numbers the call among those of its agent: how many of the tool it has made, and a name for what the call runs.
-    pub fn set_call_number(self, ordinal: u32, key: &str) {
+    /// Numbers the call among those of its agent's run: how many of the tool it has made, a name for what the call runs, and
+    /// whether no call came before.
+    pub fn set_call_number(self, ordinal: u32, key: &str, is_first: bool) {
         let mut cell = self.0.cell();
         let tool = cell.lane.tool.get_or_insert_default();
-        (tool.ordinal, tool.key) = (ordinal, key.to_owned());
+        (tool.ordinal, tool.key, tool.is_first) = (ordinal, key.to_owned(), is_first);
     }
 
-    /// Returns how many calls of the tool its agent has made, this one included.
-    #[must_use]
-    pub fn call_ordinal(self) -> u32 {
-        self.0.cell().lane.tool.as_ref().map_or(0, |tool| tool.ordinal)
+    /// Makes the run of the child that this call is for the one with the ordinal of the call.
+    pub fn number_children_like_call(self) {
+        self.0.cell().lane.tool.get_or_insert_default().is_run_of_child = true;
     }
 
     /// Returns the name for what this call runs, unique among the calls of its agent's run.

@@ -191,6 +191,10 @@ impl<'a> RunHandle<'a> {
         }
         let run = {
             let mut cell = self.0.cell();
+            if let Some(id) = cell.lane.tool.as_mut().and_then(|tool| tool.next_run_id(name)) {
+                cell.children.get_or_insert_default();
+                return self.0.node_path().child(name, &id);
+            }
             let counters = cell.children.get_or_insert_default();
             match counters.get_mut(name) {
                 Some(counter) => {
@@ -202,12 +206,6 @@ impl<'a> RunHandle<'a> {
         };
         let mut text = String::with_capacity(self.0.node_path().as_str().len() + name.len() + 12);
         self.0.node_path().child_in(&mut text, name, run)
-    }
-
-    /// Gives the next child of this name the run id `run`.
-    pub fn set_next_child(self, name: &str, run: u32) {
-        let mut cell = self.0.cell();
-        cell.children.get_or_insert_default().insert(SmolStr::new(name), run.saturating_sub(1));
     }
 
     /// The ancestors whose output a child that is to give this run's output gives as well.

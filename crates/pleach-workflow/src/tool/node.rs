@@ -61,8 +61,8 @@ impl ToolNode {
     }
 
     async fn call(&self, ctx: Context, input: NodeInput) -> Result<Flow, NodeError> {
-        let services = Arc::clone(ctx.invocation().engine().services());
-        ctx.engine().begin_tool_call(services.ids.uuid().to_string());
+        // The same call has the same id in every attempt and on a resume, and no other call has it.
+        ctx.engine().begin_tool_call(format!("{}:{}", ctx.invocation().invocation_id(), ctx.node_path()));
         let mut args = arguments(self.tool.declaration(), &ctx, input)?;
         take_confirmation(&ctx)?;
         take_credential(&ctx, None)?;

@@ -17,20 +17,20 @@ use crate::support::{key, runner, stored, trace};
 
 /// Counts the calls of tools and callbacks.
 #[derive(Clone, Default)]
-struct Count(Arc<AtomicU32>);
+pub(crate) struct Count(Arc<AtomicU32>);
 
 impl Count {
-    fn add(&self) {
+    pub(crate) fn add(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn get(&self) -> u32 {
+    pub(crate) fn get(&self) -> u32 {
         self.0.load(Ordering::Relaxed)
     }
 }
 
 /// A tool that counts its calls, and writes its argument into the state.
-fn counting(name: &'static str, count: &Count) -> FunctionTool {
+pub(crate) fn counting(name: &'static str, count: &Count) -> FunctionTool {
     let count = count.clone();
     tool(name, "Counts.", move |Args(City { city }): Args<City>, ctx: ToolContext| {
         let count = count.clone();
@@ -47,7 +47,7 @@ fn call(name: &str, city: &str) -> (String, Value) {
 }
 
 /// What a run leaves: the author, the path and what is said and called of each event, and the state.
-async fn left(sessions: &InMemorySessionService) -> (Vec<String>, pleach::Map) {
+pub(crate) async fn left(sessions: &InMemorySessionService) -> (Vec<String>, pleach::Map) {
     let session = sessions.get_session(&key(), Default::default()).await.unwrap().unwrap();
     let line = |event: &Event| {
         let calls: Vec<_> = event.function_calls().filter_map(|call| call.name.clone()).collect();
@@ -60,7 +60,7 @@ async fn left(sessions: &InMemorySessionService) -> (Vec<String>, pleach::Map) {
 
 /// Runs an agent to its end, and again with a cut behind each of its events: what is left must be the same, and `made` says so of
 /// the calls of tools.
-async fn cut_everywhere<N: Node>(agent: impl Fn(&Count) -> N) {
+pub(crate) async fn cut_everywhere<N: Node>(agent: impl Fn(&Count) -> N) {
     let whole_count = Count::default();
     let (whole, sessions) = runner(agent(&whole_count));
     let lines = trace(whole.run("ana", "s1", "go")).await;

@@ -6,6 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that panics says what is wrong")]
 
 mod actions;
+mod agent_calls;
 mod agent_requests;
 mod agent_settings;
 mod agent_tools;

@@ -1,0 +1,325 @@
+//! The calls that a model makes: their ids, what they run, and what becomes of those that fail or are cut off.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use pleach::model::{LlmRequest, LlmResponse};
+use pleach::prelude::*;
+use pleach::{
+    AgentMode, AgentTool, AuthConfig, FunctionCall, Hook, InvocationContext, LlmAgentBuilder, Map, NodeError, NodeTool,
+    Plugin, RunRequest, to_camel,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::agents::{Count, cut_everywhere, left};
+use crate::support::{key, runner, trace};
+
+/// A response that calls functions under ids of the provider.
+fn calling(calls: &[(&str, &str, Value)]) -> LlmResponse {
+    LlmResponse::calls(calls.iter().map(|(id, name, args)| {
+        let Value::Object(args) = args.clone() else { panic!("arguments are an object") };
+        FunctionCall::new(*id, *name, args)
+    }))
+}
+
+fn agent(model: &Arc<ScriptedModel>) -> LlmAgentBuilder {
+    LlmAgent::builder("helper").model(Arc::clone(model))
+}
+
+/// The function calls and responses of a request, each as id and arguments or result.
+fn exchanged(request: &LlmRequest) -> Vec<(String, Value)> {
+    let mut all = Vec::new();
+    for content in &request.contents {
+        for part in content.parts() {
+            if let Some(call) = &part.function_call {
+                all.push((call.id.clone().unwrap(), json!(call.args)));
+            }
+            if let Some(response) = &part.function_response {
+                all.push((response.id.clone().unwrap(), json!(response.response)));
+            }
+        }
+    }
+    all
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Number {
+    x: i64,
+}
+
+/// A tool that runs a node twice.
+fn runs_a_node() -> FunctionTool {
+    let double = FunctionNode::new("double", async |Input(x): Input<i64>| 2 * x);
+    tool("twice", "Doubles twice.", move |Args(Number { x }): Args<Number>, ctx: ToolContext| {
+        let double = double.clone();
+        async move {
+            let once: i64 = ctx.run(&double, x).await?;
+            ctx.run(&double, once).await
+        }
+    })
+}
+
+// Issue 12: what a tool runs has a path that follows from the call, so that a resume finds the runs of the same call.
+#[tokio::test]
+async fn nodes_that_a_tool_runs_are_found_again_by_its_call() {
+    let script = || {
+        let twice = |id: &'static str, x: i64| (id, "twice", json!({"x": x}));
+        ScriptedModel::new()
+            .then(calling(&[twice("c1", 1), twice("c2", 10)]))
+            .then(calling(&[twice("c3", 100)]))
+            .then_text("done")
+    };
+    // A run that was cut off before its event was stored is made once more, so the runs are not counted.
+    cut_everywhere(|_| agent(&Arc::new(script())).tool(runs_a_node()).build().unwrap()).await;
+    let model = Arc::new(script());
+    let tools = agent(&model).tool(runs_a_node());
+    trace(runner(tools.build().unwrap()).0.run("ana", "s1", "go")).await;
+    let results: Vec<Value> = exchanged(&model.requests()[2]).into_iter().map(|(_, value)| value).collect();
+    assert_eq!(
+        (&results[2], &results[3], &results[5]),
+        (&json!({"result": 4}), &json!({"result": 40}), &json!({"result": 400}))
+    );
+}
+
+// Issue 12, Build 5: ids that providers repeat or number are sent back as they are, and each call gets its own result.
+#[tokio::test]
+async fn repeated_and_numbered_call_ids_are_safe() {
+    let negate = || FunctionNode::new("negate", async |Input(x): Input<i64>| -x);
+    let square = || tool("square", "Squares.", async |Args(Number { x }): Args<Number>| x * x);
+    for id in ["1", "functions.worker:0", "a/b@c"] {
+        let script = || {
+            let both = |x: i64| calling(&[(id, "negate", json!({"request": x})), (id, "square", json!({"x": x}))]);
+            ScriptedModel::new().then(both(2)).then(both(3)).then_text("done")
+        };
+        let model = Arc::new(script());
+        let root = agent(&model).tool(NodeTool::new(negate())).tool(square()).build().unwrap();
+        let lines = trace(runner(root).0.run("ana", "s1", "go")).await;
+        assert!(lines.last().unwrap().contains("done"), "{id}: {lines:#?}");
+        let expected: Vec<(String, Value)> = [
+            json!({"request": 2}),
+            json!({"x": 2}),
+            json!({"result": -2}),
+            json!({"result": 4}),
+            json!({"request": 3}),
+            json!({"x": 3}),
+            json!({"result": -3}),
+            json!({"result": 9}),
+        ]
+        .map(|value| (id.to_owned(), value))
+        .into();
+        assert_eq!(exchanged(&model.requests()[2]), expected, "{id}");
+        cut_everywhere(|_| agent(&Arc::new(script())).tool(NodeTool::new(negate())).tool(square()).build().unwrap())
+            .await;
+    }
+}
+
+// Issue 12, L41, L185: what a sub-agent or a node says on the branch of a call is hidden from the agent that called it, whatever
+// the id looks like.
+#[tokio::test]
+async fn l41_events_on_the_branch_of_a_call_are_hidden_for_any_id() {
+    for id in ["c1", "1", "functions.worker:0"] {
+        let child = LlmAgent::builder("child").mode(AgentMode::SingleTurn).model(ScriptedModel::saying("whispered"));
+        let talks = FunctionNode::new("talks", async || Event::message("whispered"));
+        let calls = calling(&[(id, "child", json!({"request": "go"})), (id, "talks", json!({"request": "go"}))]);
+        let model = Arc::new(ScriptedModel::new().then(calls).then_text("done").then_text("later"));
+        let root = agent(&model).sub_agent(child.build().unwrap()).tool(NodeTool::new(talks)).build().unwrap();
+        let (runner, _) = runner(root);
+        let lines = trace(runner.run("ana", "s1", "go")).await;
+        assert!(lines.last().unwrap().contains("done"), "{id}: {lines:#?}");
+        trace(runner.run("ana", "s1", "more")).await;
+        let texts = |request: &LlmRequest| -> Vec<String> {
+            let parts = request.contents.iter().flat_map(|content| content.parts());
+            parts.filter_map(|part| part.text.clone()).collect()
+        };
+        let requests = model.requests();
+        assert_eq!(
+            (texts(&requests[1]), texts(&requests[2])),
+            (vec!["go".into()], vec!["go".into(), "done".into(), "more".into()]),
+            "{id}"
+        );
+    }
+}
+
+fn last_response(model: &ScriptedModel) -> Value {
+    let last = model.requests().pop().unwrap();
+    to_camel(&last.contents.last().unwrap()).unwrap()["parts"][0]["functionResponse"]["response"].clone()
+}
+
+// Issue 12, Build 5, L102, L107: what the model gets wrong comes back to it as an error, and the run continues.
+#[tokio::test]
+async fn l102_l107_wrong_calls_are_answered_as_errors() {
+    for (name, args, expected) in [
+        ("square", json!({"x": {"y": 1}}), "x"),
+        ("square", json!({}), "x"),
+        ("nothing", json!({"x": 1}), "square"),
+        ("", json!({}), "square"),
+    ] {
+        let count = Count::default();
+        let counted = count.clone();
+        let square = tool("square", "Squares.", move |Args(Number { x }): Args<Number>| {
+            counted.add();
+            async move { x * x }
+        });
+        let model = Arc::new(ScriptedModel::new().then(calling(&[("c1", name, args)])).then_text("done"));
+        let lines = trace(runner(agent(&model).tool(square).build().unwrap()).0.run("ana", "s1", "go")).await;
+        assert!(lines.last().unwrap().contains("done"), "{name}: {lines:#?}");
+        let error = last_response(&model)["error"].as_str().unwrap().to_owned();
+        assert!(error.contains(expected), "{name}: {error}");
+        assert_eq!(count.get(), 0);
+    }
+    // A call without arguments and without a name, as a broken provider sends it.
+    let response = LlmResponse::calls([FunctionCall { id: Some("c1".into()), ..FunctionCall::default() }]);
+    let model = Arc::new(ScriptedModel::new().then(response).then_text("done"));
+    let lines = trace(runner(agent(&model).build().unwrap()).0.run("ana", "s1", "go")).await;
+    assert!(lines.last().unwrap().contains("done"), "{lines:#?}");
+}
+
+// Issue 12, Build 5, L103: a tool that panics fails the run as one that returns an error, and hooks can answer for it.
+#[tokio::test]
+async fn l103_a_tool_that_panics_fails_or_is_answered_for() {
+    let panics = || tool("panics", "Panics.", async || -> i64 { panic!("oh") });
+    let model = || Arc::new(ScriptedModel::calling("panics", json!({})).then_text("done"));
+    let (fails, sessions) = runner(agent(&model()).tool(panics()).build().unwrap());
+    let lines = trace(fails.run("ana", "s1", "go")).await;
+    assert!(lines.last().unwrap().starts_with("! PanicError: the tool panicked: oh"), "{lines:#?}");
+    assert!(left(&sessions).await.0.last().unwrap().starts_with("helper helper@1"), "{:#?}", left(&sessions).await.0);
+
+    let model = model();
+    let answered =
+        agent(&model).tool(panics()).on_tool_error(async |_: &dyn Tool, _: &Map, _: ToolContext, error: &NodeError| {
+            Ok::<_, NodeError>(Some(json!({"sorry": error.message()})))
+        });
+    trace(runner(answered.build().unwrap()).0.run("ana", "s1", "go")).await;
+    assert_eq!(last_response(&model), json!({"sorry": "the tool panicked: oh"}));
+}
+
+/// A tool that hangs for the first `times` calls, and notes the ids of its calls.
+fn hanging(times: u32, seen: &Arc<std::sync::Mutex<Vec<String>>>) -> FunctionTool {
+    let (calls, seen) = (Arc::new(AtomicU32::new(0)), Arc::clone(seen));
+    tool("slow", "Is slow.", move |ctx: ToolContext| {
+        let nth = calls.fetch_add(1, Ordering::Relaxed);
+        seen.lock().unwrap().push(ctx.function_call_id().unwrap());
+        async move {
+            if nth < times {
+                std::future::pending::<()>().await;
+            }
+            "slow at last"
+        }
+    })
+}
+
+// Issue 12, Build 5: a call that is cancelled with its run is made once more, under its id; a call that has its response is not.
+#[tokio::test]
+async fn a_tool_that_is_cancelled_is_called_again_on_resume() {
+    let (seen, count) = (Arc::default(), Count::default());
+    let script = ScriptedModel::calling("quick", json!({})).then_calls([("slow", json!({}))]).then_text("done");
+    let (model, counted) = (Arc::new(script), count.clone());
+    let quick = tool("quick", "Is quick.", move || {
+        counted.add();
+        async { 1 }
+    });
+    let (runner, _) = runner(agent(&model).tool(quick).tool(hanging(1, &seen)).build().unwrap());
+    let mut run = runner.run("ana", "s1", "go");
+    let mut invocation = None;
+    for _ in 0..3 {
+        invocation = Some(run.next().await.unwrap().unwrap().invocation_id().clone());
+    }
+    // The tool hangs: the caller gives up.
+    assert!(futures::FutureExt::now_or_never(run.next()).is_none());
+    drop(run);
+    let lines = trace(runner.start(RunRequest::new(key()).invocation_id(invocation.unwrap()))).await;
+    assert!(lines.last().unwrap().contains("done"), "{lines:#?}");
+    let seen = seen.lock().unwrap();
+    assert_eq!((seen.len(), seen[0] == seen[1], count.get(), model.requests().len()), (2, true, 1, 3));
+}
+
+/// A tool that needs an API key, and shows it.
+fn keyed(name: &str) -> FunctionTool {
+    let config = AuthConfig::new(json!({
+        "authScheme": {"type": "apiKey", "in": "header", "name": "X-Key"},
+        "rawAuthCredential": {"authType": "apiKey"},
+    }));
+    tool(name, "Needs a key.", move |ctx: ToolContext| {
+        let config = config.clone();
+        async move {
+            match ctx.get_auth_response(&config) {
+                Some(credential) => Ok(json!(credential)),
+                None => ctx.request_credential(config).map(|()| json!("no key yet")),
+            }
+        }
+    })
+}
+
+// Issue 12, L118: calls that need one credential ask for it once, and each of them is made again when it has come.
+#[tokio::test]
+async fn l118_calls_that_need_one_credential_all_get_it() {
+    let calls = calling(&[("c1", "first", json!({})), ("c2", "second", json!({}))]);
+    let model = Arc::new(ScriptedModel::new().then(calls).then_text("done"));
+    let (runner, _) = runner(agent(&model).tool(keyed("first")).tool(keyed("second")).build().unwrap());
+    trace(runner.run("ana", "s1", "go")).await;
+    let open = runner.questions(key()).await.unwrap();
+    assert_eq!(open.len(), 1);
+    let lines = trace(runner.answer(key(), &open[0], "hush").unwrap()).await;
+    assert!(lines.last().unwrap().contains("done"), "{lines:#?}");
+    assert_eq!(model.requests().len(), 2);
+    let given: Vec<Value> = exchanged(&model.requests()[1]).into_iter().map(|(_, value)| value).skip(2).collect();
+    assert_eq!(given.len(), 2);
+    assert!(given.iter().all(|given| given["apiKey"] == "hush" || given["api_key"] == "hush"), "{given:?}");
+}
+
+// Issue 12, L196: an agent tool's events pass the `on_event` hooks, and what they change counts.
+#[tokio::test]
+async fn l196_plugins_see_and_change_the_events_of_an_agent_tool() {
+    #[derive(Debug, Default)]
+    struct Shouts(Arc<std::sync::Mutex<Vec<String>>>);
+
+    impl Plugin for Shouts {
+        fn name(&self) -> &str {
+            "shouts"
+        }
+
+        fn on_event<'a>(&'a self, _: &'a InvocationContext, event: &'a Event) -> Hook<'a, Option<Event>> {
+            self.0.lock().unwrap().push(format!("{}: {}", event.author(), event.text()));
+            let shouted = (event.author() == "expert").then(|| Event::message(event.text().to_uppercase()));
+            Some(Box::pin(async move { Ok(shouted) }))
+        }
+    }
+
+    let expert = LlmAgent::builder("expert").model(ScriptedModel::saying("forty-two")).build().unwrap();
+    let model = Arc::new(ScriptedModel::calling("expert", json!({"request": "?"})).then_text("done"));
+    let root = agent(&model).tool(AgentTool::new(expert)).build().unwrap();
+    let seen = Arc::default();
+    let runner = Runner::builder("app").root(root).plugin(Shouts(Arc::clone(&seen))).build().unwrap();
+    trace(runner.run("ana", "s1", "go")).await;
+    let seen = seen.lock().unwrap();
+    assert!(seen.contains(&"expert: forty-two".to_owned()), "{seen:?}");
+    assert_eq!(last_response(&model), json!({"result": "FORTY-TWO"}));
+}
+
+// Issue 12, seam 3: the id of a tool node's call follows from its path and invocation, so that a retry and a resume have the same.
+#[tokio::test]
+async fn the_call_id_of_a_tool_node_is_stable() {
+    let seen: Arc<std::sync::Mutex<Vec<String>>> = Arc::default();
+    let noted = Arc::clone(&seen);
+    let flaky = tool("flaky", "Fails at first.", move |ctx: ToolContext| {
+        let mut seen = noted.lock().unwrap();
+        seen.push(ctx.function_call_id().unwrap());
+        let fails = seen.len() == 1;
+        async move { if fails { Err(NodeError::value("not yet")) } else { Ok(1) } }
+    });
+    let node = ToolNode::new(flaky).retry(pleach::RetryConfig::default());
+    let mut wf = Workflow::builder("wf");
+    let node = wf.add(node);
+    wf.edge(START, node);
+    let (runner, _) = runner(wf.build().unwrap());
+    let mut run = runner.run("ana", "s1", "");
+    let invocation = run.next().await.unwrap().unwrap().invocation_id().clone();
+    while run.next().await.is_some() {}
+    drop(run);
+    trace(runner.run("ana", "s1", "")).await;
+    let seen = seen.lock().unwrap();
+    assert_eq!(seen[..2], [format!("{invocation}:wf@1/flaky@1"), format!("{invocation}:wf@1/flaky@1")]);
+    assert_ne!(seen[1], seen[2]);
+}
