@@ -308,7 +308,7 @@ async fn preload_memory_shows_what_the_message_finds() {
 
 // Recorded from google-adk 2.13.0: the result is no object there, so it is wrapped.
 #[tokio::test]
-async fn load_memory_tells_the_model_of_the_memory() {
+async fn load_memory_shows_that_there_is_a_memory() {
     let model = Arc::new(ScriptedModel::calling("load_memory", json!({"query": "noted"})).then_text("done"));
     let agent = LlmAgent::builder("helper").model(Arc::clone(&model)).tool(load_memory()).build().unwrap();
     trace(with_services(agent).await.run("ana", "s1", "what")).await;
