@@ -62,12 +62,22 @@ impl Nested {
             }
         };
         let open = match end.map_err(|failure| failure.error)? {
-            NodeEnd::Interrupted(ids) => ids,
+            NodeEnd::Interrupted(ids) => unanswered(ids, &events),
             NodeEnd::Done(_) | NodeEnd::Waiting => Vec::new(),
         };
         plugins.after_run(&ic).await?;
         Ok(Self { events, open })
     }
+}
+
+/// Leaves out the calls that have a response, if only a status: the agent has continued with it.
+// L197
+fn unanswered(mut ids: Vec<String>, events: &[Arc<Event>]) -> Vec<String> {
+    let has_response = |id: &str| {
+        events.iter().flat_map(|event| event.function_responses()).any(|response| response.id.as_deref() == Some(id))
+    };
+    ids.retain(|id| !has_response(id));
+    ids
 }
 
 enum Next {

@@ -329,6 +329,23 @@ async fn l195_l199_agents_and_nodes_are_tools() {
     assert_eq!((state["one"].clone(), count.get()), (json!("Bergen"), 1));
 }
 
+// L197: an agent that has got a status from its long-running tool answers; one that has got nothing waits.
+#[tokio::test]
+async fn l197_an_agent_tool_whose_agent_started_a_job_answers() {
+    for (status, expected) in [(Some("pending"), "started"), (None, "waits for the results")] {
+        let job = tool("job", "Starts a job.", move || async move { Ok::<_, NodeError>(status.map(str::to_owned)) });
+        let expert = LlmAgent::builder("expert")
+            .model(ScriptedModel::calling("job", json!({})).then_text("started"))
+            .tool(job.long_running());
+        let model = ScriptedModel::calling("expert", json!({"request": "go"})).then_text("done");
+        let root = LlmAgent::builder("root").model(model).tool(AgentTool::new(expert.build().unwrap()));
+        let (runner, sessions) = runner(root.build().unwrap());
+        assert_eq!(runner.run("ana", "s1", "go").reply().await.unwrap(), "done");
+        let events = left(&sessions).await.0;
+        assert!(events.iter().any(|event| event.contains(expected)), "{events:#?}");
+    }
+}
+
 #[derive(Deserialize, JsonSchema)]
 struct City {
     /// Name of the city.
