@@ -2,7 +2,7 @@
 // R401–R417
 
 use pleach_context::engine::{
-    ChildSetup, Engine as _, GraphPosition, NodeEnd, OutputSource, RunResult, Staged, Ticket, WaitReason,
+    ChildSetup, Engine as _, GraphPosition, OutputSource, RunResult, Staged, Ticket, WaitReason,
 };
 use std::any::Any;
 use std::future::Future;
@@ -21,7 +21,6 @@ use pleach_core::{BoxFuture, Branch, Event, Map, NodePath};
 use smol_str::SmolStr;
 
 use super::span::AttemptSpan;
-use super::transfer::follow_in_graph;
 use super::{hooks, stack};
 
 /// The parameters of a run besides its node and its input.
@@ -133,10 +132,9 @@ impl<'a> NodeRun<'a> {
         self.ctx.clone()
     }
 
-    /// Returns the runs of the agents that this agent of a graph, which has ended, transfers to, and the context of its own run.
-    pub(crate) fn transfers(&mut self, end: NodeEnd) -> (Context, BoxFuture<'a, RunResult>) {
-        let input = std::mem::take(&mut self.input);
-        (self.ctx.clone(), follow_in_graph(self.node, self.ctx.clone(), input, end))
+    /// Takes what the agents that this one transfers to run with: its node, its context and its input. Once it has ended.
+    pub(crate) fn take_parts(&mut self) -> (&'a dyn Node, Context, NodeInput) {
+        (self.node, self.ctx.clone(), std::mem::take(&mut self.input))
     }
 
     /// Reports the end to the span and the parent run, and returns it.

@@ -17,6 +17,7 @@ use pleach_core::BoxFuture;
 
 use super::NodeRun;
 use super::background::BackgroundChildren;
+use super::transfer::follow_in_graph;
 
 /// A run that has ended.
 #[derive(Debug)]
@@ -97,14 +98,14 @@ enum Running<'a> {
 impl Running<'_> {
     fn poll(&mut self, cx: &mut TaskContext<'_>) -> Poll<RunResult> {
         loop {
-            let (ctx, transfers) = match self {
+            let ((node, ctx, input), end) = match self {
                 Self::Transfers(_, run) => return run.as_mut().poll(cx),
                 Self::Node(run) => match ready!(Pin::new(&mut *run).poll(cx)) {
-                    Ok(end @ NodeEnd::Done(NodeResult { transfer_to_agent: Some(_), .. })) => run.transfers(end),
+                    Ok(end @ NodeEnd::Done(NodeResult { transfer_to_agent: Some(_), .. })) => (run.take_parts(), end),
                     end => return Poll::Ready(end),
                 },
             };
-            *self = Self::Transfers(ctx, transfers);
+            *self = Self::Transfers(ctx.clone(), follow_in_graph(node, ctx, input, end));
         }
     }
 
