@@ -9,6 +9,7 @@ use pleach::{
     AgentMode, AgentTool, CallbackContext, InMemorySessionService, LoopAgent, Node, NodeError, NodeTool, ParallelAgent,
     RunRequest, SequentialAgent, exit_loop,
 };
+use pleach_testkit::RuntimeClock;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -494,4 +495,36 @@ async fn a_bad_confirmation_is_not_stored() {
     assert_eq!(left(&sessions).await.0.len(), before);
     trace(runner.answer(key(), &open[0], json!({"confirmed": true})).unwrap()).await;
     assert_eq!(count.get(), 1);
+}
+
+// Issue 12, Build 5: a time limit of an agent does not delay it, and a tool that outlasts it is called once more by a resume.
+#[tokio::test(start_paused = true)]
+async fn an_agent_keeps_its_time_limit() {
+    let limit = std::time::Duration::from_secs(5);
+    let seen = Count::default();
+    let hangs_once = seen.clone();
+    let slow = tool("slow", "Hangs once.", move || {
+        let count = hangs_once.clone();
+        async move {
+            count.add();
+            if count.get() == 1 {
+                std::future::pending::<()>().await;
+            }
+            Ok::<_, NodeError>("late")
+        }
+    });
+    let model = Arc::new(ScriptedModel::calling("slow", json!({})).then_text("done"));
+    let agent = LlmAgent::builder("helper").model(Arc::clone(&model)).tool(slow).timeout(limit).build().unwrap();
+    let runner = Runner::builder("t").root(agent).clock(RuntimeClock::start()).build().unwrap();
+    let begun = tokio::time::Instant::now();
+    let mut run = runner.run("ana", "s1", "go");
+    let invocation = run.next().await.unwrap().unwrap().invocation_id().clone();
+    let mut error = None;
+    while let Some(event) = run.next().await {
+        error = event.err();
+    }
+    assert_eq!((error.unwrap().code(), begun.elapsed()), ("NodeTimeoutError", limit));
+    let lines = trace(runner.start(RunRequest::new(key()).invocation_id(invocation))).await;
+    assert!(lines.last().unwrap().contains("done"), "{lines:#?}");
+    assert_eq!((seen.get(), model.requests().len(), begun.elapsed()), (2, 2, limit));
 }
