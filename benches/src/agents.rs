@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::measure::now;
+use crate::runs::read;
 
 /// What the model ends each turn with.
 const REPLY: &str = "It is sunny in Oslo today, with a light breeze from the fjord.";
@@ -62,13 +63,7 @@ pub(crate) fn agent(turn: Turn) -> Result<LlmAgent, BoxError> {
 /// A failing invocation, or one that gives something else than the turn.
 pub(crate) async fn turn_in(runner: &Runner, turn: Turn, session: &SessionId) -> Result<Duration, BoxError> {
     let start = now();
-    let mut run = runner.run("ana", session.clone(), "How is the weather in Oslo?");
-    let (mut events, mut last) = (0, None);
-    while let Some(event) = run.next().await {
-        last = Some(event?);
-        events += 1;
-    }
-    drop(run);
+    let (events, last) = read(runner.run("ana", session.clone(), "How is the weather in Oslo?")).await?;
     let time = start.elapsed();
     let said = last.map(|event| event.text());
     if events != turn.events() || said.as_deref() != Some(REPLY) {

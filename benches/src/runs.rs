@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use pleach::prelude::*;
-use pleach::{BoxError, GetSessionConfig, SessionId, SessionKey};
+use pleach::{BoxError, GetSessionConfig, Run, RunEvent, SessionId, SessionKey};
 use serde_json::Value;
 
 use crate::measure::{Metric, now, sample};
@@ -18,6 +18,19 @@ pub(crate) struct Expected {
     pub(crate) events: usize,
     /// The output of the last one.
     pub(crate) output: Value,
+}
+
+/// Reads a run to its end; returns how many events it hands out, and the last one.
+///
+/// # Errors
+/// The run's own.
+pub(crate) async fn read(mut run: Run) -> Result<(usize, Option<RunEvent>), BoxError> {
+    let (mut events, mut last) = (0, None);
+    while let Some(event) = run.next().await {
+        last = Some(event?);
+        events += 1;
+    }
+    Ok((events, last))
 }
 
 /// Starts invocations of one root node, one after the other.
@@ -60,13 +73,7 @@ impl Invocations {
         let id = session.session_id.clone();
         let message = Message::data(0);
         let start = now();
-        let mut run = self.runner.run(USER, id, message);
-        let (mut events, mut last) = (0, None);
-        while let Some(event) = run.next().await {
-            last = Some(event?);
-            events += 1;
-        }
-        drop(run);
+        let (events, last) = read(self.runner.run(USER, id, message)).await?;
         let time = start.elapsed();
         let output = last.as_ref().and_then(|event| event.output());
         if events != self.expected.events || output != Some(&self.expected.output) {

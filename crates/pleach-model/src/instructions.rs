@@ -98,21 +98,24 @@ impl LlmRequest {
         self.contents.splice(place..place, contents);
     }
 
-    /// Inserts contents that only this request has, before the message of the user that began the invocation, or at the
-    /// front when the request does not show it. ADK: `RunConfig.model_input_context`
-    // L54
-    pub fn insert_input_context(&mut self, context: Vec<SharedContent>, message: Option<&Content>) {
-        let place = message.and_then(|message| self.contents.iter().rposition(|content| **content == *message));
-        let place = place.unwrap_or(0);
-        self.contents.splice(place..place, context);
-    }
-
     /// Where the trailing contents of the user begin that answer no call.
     fn latest_user_contents(&self) -> usize {
         let is_of_turn =
             |content: &SharedContent| content.role() != Some("user") || content.function_responses().next().is_some();
         self.contents.iter().rposition(is_of_turn).map_or(0, |place| place + 1)
     }
+}
+
+/// Inserts contents that only one request has into its conversation, before the message of the user that began the invocation, or
+/// at the front when the conversation does not show it. ADK: `RunConfig.model_input_context`
+// L54
+pub fn insert_input_context(conversation: &mut Vec<SharedContent>, context: &[Content], message: Option<&Content>) {
+    if context.is_empty() {
+        return;
+    }
+    let place = message.and_then(|message| conversation.iter().rposition(|content| **content == *message));
+    let place = place.unwrap_or(0);
+    conversation.splice(place..place, context.iter().cloned().map(SharedContent::from));
 }
 
 /// A medium of an instruction, and how it is referred to.
@@ -277,10 +280,13 @@ mod tests {
     #[test]
     fn l54_input_context_comes_before_the_message_of_the_invocation() {
         let mut request = LlmRequest { contents: contents("a m:b a m:c"), ..LlmRequest::default() };
-        request.insert_input_context(contents("x y"), Some(&Content::user("a")));
-        assert_eq!(words(&request), "a m:b x y a m:c");
-        request.insert_input_context(contents("z"), Some(&Content::user("gone")));
-        request.insert_input_context(contents("first"), None);
-        assert_eq!(words(&request), "first z a m:b x y a m:c");
+        let mut insert = |texts: &[&str], message: Option<&Content>| {
+            let context: Vec<Content> = texts.iter().map(|text| Content::user(*text)).collect();
+            insert_input_context(&mut request.contents, &context, message);
+            words(&request)
+        };
+        assert_eq!(insert(&["x", "y"], Some(&Content::user("a"))), "a m:b x y a m:c");
+        insert(&["z"], Some(&Content::user("gone")));
+        assert_eq!(insert(&["first"], None), "first z a m:b x y a m:c");
     }
 }

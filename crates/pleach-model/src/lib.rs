@@ -21,6 +21,7 @@ pub use aggregate::Aggregator;
 pub use config::{FunctionCallingConfig, GenerateConfig, SafetySetting, ThinkingConfig, ToolConfig};
 pub use error::{ModelError, ModelErrorKind};
 pub use http_options::{HttpOptions, HttpRetryOptions};
+pub use instructions::insert_input_context;
 pub use model::{Model, ModelCall, ModelCapabilities, ResponseStream};
 pub use request::LlmRequest;
 pub use request_tool::RequestTool;

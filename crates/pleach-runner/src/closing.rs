@@ -12,17 +12,18 @@ use crate::{RunError, Runner};
 const TOOLSET_LIMIT: Duration = Duration::from_secs(10);
 
 impl Runner {
-    /// Closes the toolsets of all agents below the root, then the plugins, then the session service. It does not wait for active runs: call [`Runner::drain`] first.
+    /// Closes the toolsets of all agents below the root, then the plugins, then the session service. It does not wait for active
+    /// runs: call [`Runner::drain`] first.
     ///
-    /// A failure does not stop the rest from being closed, nor does a toolset that takes longer than ten seconds. [`RunnerBuilder::plugin_close_timeout`] and
-    /// [`RunnerBuilder::skip_closing_plugins`] configure it.
+    /// A failure does not stop the rest from being closed, nor does a toolset that takes longer than ten seconds.
+    /// [`RunnerBuilder::plugin_close_timeout`] and [`RunnerBuilder::skip_closing_plugins`] configure how plugins are closed.
     ///
     /// [`RunnerBuilder::plugin_close_timeout`]: crate::RunnerBuilder::plugin_close_timeout
     /// [`RunnerBuilder::skip_closing_plugins`]: crate::RunnerBuilder::skip_closing_plugins
     ///
     /// # Errors
-    /// [`RunError::Toolset`] with the toolsets that could not be closed; [`RunError::Plugin`] with the plugins that could not be closed; [`RunError::Session`] when the session service could
-    /// not be flushed or closed; [`RunError::Close`] with all errors when there is more than one.
+    /// [`RunError::Toolset`] and [`RunError::Plugin`] with the toolsets and plugins that could not be closed;
+    /// [`RunError::Session`] when the session service could not be flushed or closed; [`RunError::Close`] with all errors when there is more than one.
     ///
     /// # Cancel safety
     /// When the future is dropped, the rest stays open; closing again is safe.

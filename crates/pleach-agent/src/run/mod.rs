@@ -26,7 +26,7 @@ use tracing::Instrument as _;
 
 use crate::llm_agent::Declaration;
 pub(crate) use around::Around;
-pub(crate) use recorded::{CallNumbers, Next, Recorded};
+pub(crate) use recorded::{CallNumbers, Next, Recorded, first_event};
 
 /// One run of an agent.
 pub(crate) struct AgentRun<'a> {

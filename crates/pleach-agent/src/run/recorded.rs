@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use foldhash::HashMap;
 
-use pleach_context::Context;
 use pleach_context::engine::{Engine as _, credential_key};
+use pleach_context::{Context, InvocationContext};
 use pleach_core::{AuthConfig, Event, FunctionCall, InvocationId, NodePath, REQUEST_CONFIRMATION, REQUEST_CREDENTIAL};
 use pleach_schema::unwrap_response;
 use serde_json::Value;
@@ -153,16 +153,8 @@ impl Recorded {
     pub(crate) fn of(ctx: &Context, path: &NodePath, agent: &str, since: usize) -> Self {
         let ic = ctx.invocation();
         let scope = ctx.isolation_scope();
-        let is_resumed = ic.engine().history().is_some();
         ic.engine().with_events(|events| {
-            // A fresh invocation has only its own events behind the last one of another.
-            // A summary of its own may come between them.
-            let is_other = |event: &Arc<Event>| {
-                event.invocation_id() != ic.invocation_id() && event.actions().compaction().is_none()
-            };
-            let first = || events.iter().rposition(is_other).map_or(0, |last| last + 1);
-            let first = if is_resumed { 0 } else { first() };
-            let range = Range { first, since };
+            let range = Range { first: first_event(events, ic), since };
             Self::read(events, range, ic.invocation_id(), path, agent, scope.as_deref())
         })
     }
@@ -406,6 +398,18 @@ impl Question<'_> {
     fn gives_credential_to(&self, call: &Call<'_>) -> bool {
         self.answer.is_some() && self.call != call.id && self.is_for(call)
     }
+}
+
+/// Returns from which event of a session on an invocation may have events: a fresh one has them behind the last one of another,
+/// with summaries of its own between them.
+pub(crate) fn first_event(events: &[Arc<Event>], invocation: &InvocationContext) -> usize {
+    if invocation.engine().history().is_some() {
+        return 0;
+    }
+    let is_other = |event: &Arc<Event>| {
+        event.invocation_id() != invocation.invocation_id() && event.actions().compaction().is_none()
+    };
+    events.iter().rposition(is_other).map_or(0, |last| last + 1)
 }
 
 /// Returns whether the model has reported the error, so that it is an answer and not the end of a failed attempt.

@@ -4,7 +4,7 @@
 use pleach_context::engine::Engine as _;
 use pleach_context::{AgentMode, AgentSpec, Instruction, NodeError, ReadonlyContext};
 use pleach_core::{BoxFuture, Part};
-use pleach_model::{LlmRequest, Model};
+use pleach_model::{LlmRequest, Model, insert_input_context};
 use std::sync::Arc;
 
 use super::AgentRun;
@@ -95,10 +95,10 @@ impl AgentRun<'_> {
     /// Puts the conversation into a request, and what this run adds to it.
     // L54
     fn converse(&self, request: &mut LlmRequest, pairs_calls_by_id: bool) {
-        let instructions = std::mem::replace(&mut request.contents, self.conversation(pairs_calls_by_id));
-        let added = self.ctx.invocation().run_config().model_input_context.iter();
-        request.insert_input_context(added.cloned().map(Into::into).collect(), self.ctx.user_content());
-        request.insert_instruction_contents(instructions);
+        let mut conversation = self.conversation(pairs_calls_by_id);
+        let added = &self.ctx.invocation().run_config().model_input_context;
+        insert_input_context(&mut conversation, added, self.ctx.user_content());
+        request.set_conversation(conversation);
     }
 
     /// Names the agent in the labels, right before the call.

@@ -8,6 +8,7 @@ use pleach_context::engine::Engine as _;
 use pleach_core::Event;
 
 use super::ShellRun;
+use crate::run::first_event;
 
 /// Where a shell agent continues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,15 +31,7 @@ impl ShellRun<'_> {
         let since = self.ctx.engine().since();
         let branch = self.ctx.branch();
         ic.engine().with_events(|events| {
-            // A summary of its own may come between them.
-            let is_other = |event: &Arc<Event>| {
-                event.invocation_id() != ic.invocation_id() && event.actions().compaction().is_none()
-            };
-            let first = match ic.engine().history() {
-                Some(_) => 0,
-                None => events.iter().rposition(is_other).map_or(0, |last| last + 1),
-            };
-            let own = events.iter().enumerate().skip(since.max(first));
+            let own = events.iter().enumerate().skip(since.max(first_event(events, ic)));
             let own = own.filter(|(_, event)| {
                 event.invocation_id() == ic.invocation_id()
                     && event.author() != "user"

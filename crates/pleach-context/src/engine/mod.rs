@@ -44,8 +44,6 @@ pub use tree::ChildSetup;
 
 pub use crate::compaction::{Prompt, PromptCompaction};
 pub use crate::contract::{InvocationSetup, NodeScheduler, Services};
-pub use pleach_auth::credential_key;
-
 pub use crate::credential::{
     KeptCredentials, SentCredential, TakenCredentials, accept_credential, credential_question, sent_credential,
 };
@@ -58,6 +56,7 @@ pub use crate::plugin::PluginManager;
 pub use crate::queue::{EventQueue, Ticket};
 pub use crate::scheduler::BackgroundChild;
 pub use crate::work_gate::WorkGate;
+pub use pleach_auth::credential_key;
 
 pub(crate) use deliver::Sending;
 pub(crate) use parking::InFlightCall;

@@ -1,12 +1,8 @@
 //! [`NodeRun`]: one run of a node, from the first attempt to the last event. ADK: `NodeRunner`.
 // R401–R417
 
-use pleach_context::engine::{
-    ChildSetup, Engine as _, GraphPosition, OutputSource, RunResult, Staged, Ticket, WaitReason,
-};
-use std::any::Any;
+use pleach_context::engine::{ChildSetup, Engine as _, OutputSource, RunResult, Staged, Ticket, WaitReason};
 use std::future::Future;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,31 +10,14 @@ use std::task::{Context as TaskContext, Poll, Wake, Waker, ready};
 
 use futures_util::stream::BoxStream;
 use pleach_context::{
-    AgentMode, AgentSpec, ChildFailure, Context, Flow, Node, NodeError, NodeInput, NodeKind, NodeSpec, RetryConfig,
-    Yield,
+    AgentSpec, ChildFailure, Context, Flow, Node, NodeError, NodeInput, NodeKind, NodeSpec, RetryConfig, Yield,
 };
-use pleach_core::{BoxFuture, Branch, Event, Map, NodePath};
-use smol_str::SmolStr;
+use pleach_core::{BoxFuture, Branch, Event};
 
+use super::panic::guarded;
+use super::run_setup::{RunSetup, task_scope};
 use super::span::AttemptSpan;
 use super::{hooks, stack};
-
-/// The parameters of a run besides its node and its input.
-#[derive(Debug, Default)]
-pub(crate) struct RunSetup {
-    pub(crate) path: NodePath,
-    pub(crate) branch: Option<Branch>,
-    pub(crate) isolation_scope: Option<Arc<str>>,
-    pub(crate) resume_inputs: Option<Arc<Map>>,
-    pub(crate) output_for: Option<Arc<[NodePath]>>,
-    pub(crate) position: Option<GraphPosition>,
-    /// Whether the run is a background child.
-    pub(crate) background: bool,
-    /// Whether the run follows a transfer: no body waits for it among others.
-    pub(crate) follows_transfer: bool,
-    /// The name in the path, if it differs from the node's own.
-    pub(crate) name: Option<SmolStr>,
-}
 
 /// One run of a node: a future that resolves to its end.
 ///
@@ -492,28 +471,6 @@ impl Future for NodeRun<'_> {
 
 impl Start {
     const ROOT: Self = Self { branch: None, isolation_scope: None };
-}
-
-/// Returns the isolation scope of an agent that works on a task: its conversation with the user is its own.
-// R1211, L193
-fn task_scope(node: &dyn Node, path: &NodePath) -> Option<Arc<str>> {
-    let agent = node.agent()?;
-    (agent.mode == Some(AgentMode::Task)).then(|| path.as_str().into())
-}
-
-/// Runs user code and turns a panic into an error of the node.
-fn guarded<T>(code: impl FnOnce() -> T) -> Result<T, NodeError> {
-    catch_unwind(AssertUnwindSafe(code)).map_err(|panic| panic_error("the node", &*panic))
-}
-
-/// Returns the error for a panic of `whose` code.
-pub(crate) fn panic_error(whose: &str, panic: &(dyn Any + Send)) -> NodeError {
-    NodeError::new("PanicError", format!("{whose} panicked: {}", panic_text(panic)))
-}
-
-fn panic_text(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
 }
 
 /// Records whether a body woke itself.

@@ -1,0 +1,32 @@
+//! [`RunSetup`]: what a run is given besides its node and its input.
+
+use std::sync::Arc;
+
+use pleach_context::engine::GraphPosition;
+use pleach_context::{AgentMode, Node};
+use pleach_core::{Branch, Map, NodePath};
+use smol_str::SmolStr;
+
+/// The parameters of a run besides its node and its input.
+#[derive(Debug, Default)]
+pub(crate) struct RunSetup {
+    pub(crate) path: NodePath,
+    pub(crate) branch: Option<Branch>,
+    pub(crate) isolation_scope: Option<Arc<str>>,
+    pub(crate) resume_inputs: Option<Arc<Map>>,
+    pub(crate) output_for: Option<Arc<[NodePath]>>,
+    pub(crate) position: Option<GraphPosition>,
+    /// Whether the run is a background child.
+    pub(crate) background: bool,
+    /// Whether the run follows a transfer: no body waits for it among others.
+    pub(crate) follows_transfer: bool,
+    /// The name in the path, if it differs from the node's own.
+    pub(crate) name: Option<SmolStr>,
+}
+
+/// Returns the isolation scope of an agent that works on a task: its conversation with the user is its own.
+// R1211, L193
+pub(super) fn task_scope(node: &dyn Node, path: &NodePath) -> Option<Arc<str>> {
+    let agent = node.agent()?;
+    (agent.mode == Some(AgentMode::Task)).then(|| path.as_str().into())
+}
