@@ -1,10 +1,8 @@
 //! Tasks: agents that a call delegates to, and the end of one's own task.
 // L190–L193
 
-use std::sync::Arc;
-
 use pleach_context::engine::{Engine as _, LaneSetup};
-use pleach_context::{AgentMode, Node, NodeError, NodeInput, RunOptions};
+use pleach_context::{AgentMode, NodeError, NodeInput, RunOptions};
 use pleach_core::{Content, Event, FunctionResponse, Map, Part};
 use serde_json::Value;
 
@@ -71,12 +69,4 @@ impl AgentRun<'_> {
         }
         event.set_output(Some(result));
     }
-}
-
-/// The sub-agents that are called: those with a task, and those that answer once.
-pub(super) fn called_agents(agents: &[Arc<dyn Node>]) -> impl Iterator<Item = (&Arc<dyn Node>, AgentMode)> {
-    agents.iter().filter_map(|node| match node.agent()?.mode {
-        Some(mode @ (AgentMode::Task | AgentMode::SingleTurn)) => Some((node, mode)),
-        _ => None,
-    })
 }

@@ -8,7 +8,6 @@ use pleach_context::{AgentMode, AgentSpec, Node, NodeError, Tool};
 use pleach_model::LlmRequest;
 
 use super::AgentRun;
-use super::delegate::called_agents;
 use super::recorded::PendingCall;
 use super::transfer::transfer_tool;
 use crate::guidance::{self, AgentProfile, Surroundings};
@@ -162,4 +161,12 @@ fn profiles(spec: &AgentSpec) -> Vec<AgentProfile<'_>> {
 
 fn profile(spec: &AgentSpec) -> AgentProfile<'_> {
     AgentProfile { name: &spec.name, description: &spec.description, is_delegated: spec.is_delegated() }
+}
+
+/// Returns the sub-agents that the model calls: those with a task, and those that answer once.
+fn called_agents(agents: &[Arc<dyn Node>]) -> impl Iterator<Item = (&Arc<dyn Node>, AgentMode)> {
+    agents.iter().filter_map(|node| match node.agent()?.mode {
+        Some(mode @ (AgentMode::Task | AgentMode::SingleTurn)) => Some((node, mode)),
+        _ => None,
+    })
 }
