@@ -8,7 +8,7 @@ use pleach_artifact::ArtifactService;
 use pleach_core::{AppName, Content, Event, InvocationId, Map, SessionId, SessionKey, UserId};
 use pleach_memory::MemoryService;
 
-use crate::contract::InvocationSetup;
+use crate::contract::{InvocationSetup, Services};
 use crate::engine::{EventQueue, WorkGate};
 use crate::session_state::SessionState;
 use crate::{AbortSignal, InvocationContext, RunConfig};
@@ -190,6 +190,15 @@ impl fmt::Debug for InvocationContext {
         f.debug_struct("InvocationContext")
             .field("session", &self.setup.session_key)
             .field("invocation_id", &self.setup.invocation_id)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Services {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Services")
+            .field("sessions", &self.sessions)
+            .field("plugins", &self.plugins)
             .finish_non_exhaustive()
     }
 }

@@ -34,10 +34,13 @@ mod toolset;
 mod work_gate;
 
 pub use abort::AbortSignal;
-pub use agent::{AgentMode, AgentSpec, Instruction, SecondParent};
+pub use agent::SecondParent;
 pub use clock::SystemClock;
-pub use context::{Key, ReadonlyContext, SessionView, State, StateNumber, json_schema_of};
-pub use contract::{CallbackContext, Context, CredentialService, InvocationContext, Node, Tool, ToolContext, Toolset};
+pub use context::{Key, SessionView, State, StateNumber, json_schema_of};
+pub use contract::{
+    AgentMode, AgentSpec, CallbackContext, Context, CredentialService, Hook, Instruction, InvocationContext, Need,
+    Node, Plugin, ReadonlyContext, SharedToolset, Tool, ToolContext, Toolset,
+};
 pub use credential::{InMemoryCredentialService, SessionStateCredentialService};
 pub use dead_end::DeadEnd;
 pub use error::{ChildFailure, Fail, NodeError, Result, ResultExt};
@@ -51,10 +54,8 @@ pub use node::{
 pub use pleach_auth::AuthCredential;
 pub use pleach_schema::{AnswerType, BadArgument, Field, Schema, coerce_arguments, json_or_text};
 pub use pleach_session::effective_events_of;
-pub use plugin::{Hook, Plugin};
 pub use retry::RetryConfig;
 pub use run_config::{RunConfig, StreamingMode};
 pub use scheduler::RunOptions;
-pub use shared::{Need, NeededType, Provided};
+pub use shared::{NeededType, Provided};
 pub use tool_result::{Scheduling, ToolResult};
-pub use toolset::SharedToolset;

@@ -5,21 +5,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use smol_str::SmolStr;
-
-use crate::SharedToolset;
-
-/// What a node needs of its app.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub enum Need {
-    /// A value, which the app must provide.
-    Value(NeededType),
-    /// A model, for an agent of this name that has none, and none above it.
-    Model(SmolStr),
-    /// A toolset, which is closed with the app's Runner.
-    Toolset(SharedToolset),
-}
 
 /// A type that a node asks for with [`Shared`](crate::Shared).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,15 +17,10 @@ pub struct NeededType {
     shared: TypeId,
 }
 
-impl Need {
+impl NeededType {
     /// The need for a `T`.
-    #[must_use]
-    pub fn of<T: 'static>() -> Self {
-        Self::Value(NeededType {
-            type_id: TypeId::of::<T>(),
-            name: std::any::type_name::<T>(),
-            shared: TypeId::of::<Arc<T>>(),
-        })
+    pub(crate) fn of<T: 'static>() -> Self {
+        Self { type_id: TypeId::of::<T>(), name: std::any::type_name::<T>(), shared: TypeId::of::<Arc<T>>() }
     }
 }
 

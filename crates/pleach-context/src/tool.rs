@@ -1,11 +1,11 @@
-//! Shared tools: an `Arc` of a [`Tool`] is a tool.
+//! Shared tools: an `Arc` of a [`Tool`] is a tool; and what nodes need of their app.
 
 use std::sync::Arc;
 
 use pleach_core::{BoxFuture, FunctionDeclaration, Map};
 use pleach_model::LlmRequest;
 
-use crate::{Need, NodeError, Tool, ToolContext, ToolResult};
+use crate::{Need, NeededType, NodeError, Tool, ToolContext, ToolResult};
 
 impl<T: Tool + ?Sized> Tool for Arc<T> {
     fn name(&self) -> &str {
@@ -50,5 +50,13 @@ impl<T: Tool + ?Sized> Tool for Arc<T> {
 
     fn needs(&self, needs: &mut Vec<Need>) {
         (**self).needs(needs);
+    }
+}
+
+impl Need {
+    /// The need for a `T`.
+    #[must_use]
+    pub fn of<T: 'static>() -> Self {
+        Self::Value(NeededType::of::<T>())
     }
 }

@@ -1,4 +1,4 @@
-//! [`SharedToolset`]: a toolset as agents hold it.
+//! A toolset as agents hold it: shared, and with a choice of its tools.
 // L56, L57
 
 use std::fmt;
@@ -9,47 +9,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use futures_util::FutureExt as _;
 use pleach_model::LlmRequest;
 
+use crate::contract::{Choice, Listed, Source};
 use crate::engine::Engine as _;
 use crate::renamed_tool::RenamedTool;
-use crate::{NodeError, ReadonlyContext, Tool, ToolContext, Toolset};
-
-/// A toolset, with the choice of its tools that an agent gets. Cheap to clone: clones are the same toolset, for several agents.
-///
-/// It is closed once, with the Runner. Its tools are listed once in an invocation, unless
-/// [`Toolset::changes_between_steps`].
-///
-/// ```
-/// # use pleach_context::{SharedToolset, Toolset};
-/// # fn example(drive: impl Toolset) {
-/// let drive = SharedToolset::new(drive).prefix("drive");
-/// let reader = drive.only(["read", "list"]); // its tools are `drive_read` and `drive_list`
-/// # drop(reader);
-/// # }
-/// ```
-#[derive(Clone)]
-pub struct SharedToolset {
-    source: Arc<Source>,
-    choice: Arc<Choice>,
-}
-
-struct Source {
-    set: Box<dyn Toolset>,
-    is_closed: AtomicBool,
-}
-
-#[derive(Clone, Default)]
-struct Choice {
-    prefix: Option<String>,
-    filter: Option<Arc<Filter>>,
-}
-
-type Filter = dyn Fn(&dyn Tool, &ReadonlyContext) -> bool + Send + Sync;
-
-/// The tools of a toolset in an invocation.
-pub(crate) struct Listed {
-    choice: Arc<Choice>,
-    tools: Arc<[Arc<dyn Tool>]>,
-}
+use crate::{NodeError, ReadonlyContext, SharedToolset, Tool, ToolContext, Toolset};
 
 impl SharedToolset {
     /// Makes a toolset shareable.

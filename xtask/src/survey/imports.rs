@@ -1,7 +1,8 @@
 //! Circles of imports between the files of a crate.
 //!
 //! A file depends on another one when it imports or names something that is defined there; re-exports are followed to the
-//! definition and are no dependency by themselves. Files that reach each other form a circle.
+//! definition and are no dependency by themselves. Files that reach each other form a circle. The files of a folder in
+//! [`DEFINITIONS`] count as one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,6 +14,10 @@ use super::source::{Module, is_test};
 
 /// How many re-exports are followed to a definition.
 const MOST_HOPS: usize = 16;
+
+/// Folders of types and traits that refer to each other by their nature, so that no order of files has only imports in one
+/// direction. What keeps such a folder small is that it holds definitions only, which `tidy` checks.
+pub(crate) const DEFINITIONS: &[&str] = &["crates/pleach-context/src/contract"];
 
 type Path = Vec<String>;
 
@@ -41,8 +46,23 @@ pub(crate) fn circles(modules: &[Module]) -> Vec<Vec<String>> {
     for (index, module) in modules.iter().enumerate() {
         all.define(index, &module.path, &module.syntax.items);
     }
-    let used: Vec<BTreeSet<usize>> = (0..modules.len()).map(|index| all.used_by(index)).collect();
+    let mut used: Vec<BTreeSet<usize>> = (0..modules.len()).map(|index| all.used_by(index)).collect();
+    for folder in DEFINITIONS {
+        join(&mut used, |index| modules[index].file.starts_with(folder));
+    }
     components(&used).into_iter().map(|files| files.into_iter().map(|index| name(&modules[index])).collect()).collect()
+}
+
+/// Makes one module of some: the first of them uses what any of them uses, and is used in their place.
+fn join(used: &mut [BTreeSet<usize>], is_part: impl Fn(usize) -> bool) {
+    let Some(first) = (0..used.len()).find(|index| is_part(*index)) else { return };
+    let of_parts: BTreeSet<usize> =
+        (0..used.len()).filter(|index| is_part(*index)).flat_map(|index| std::mem::take(&mut used[index])).collect();
+    used[first] = of_parts;
+    for uses in used.iter_mut() {
+        *uses = uses.iter().map(|index| if is_part(*index) { first } else { *index }).collect();
+    }
+    used[first].remove(&first);
 }
 
 fn name(module: &Module) -> String {
@@ -290,6 +310,30 @@ mod tests {
     fn a_child_that_uses_its_parents_items_is_in_a_circle_with_it() {
         let files = [("", "mod a;"), ("a", "mod b; pub struct A; use b::B;"), ("a::b", "use super::A; pub struct B;")];
         assert_eq!(of(&files), [["a", "a::b"]]);
+    }
+
+    #[test]
+    fn the_files_of_a_folder_of_definitions_are_one_module() {
+        let folder = DEFINITIONS[0];
+        let module = |file: String, path: &[&str], text: &str| Module {
+            path: path.iter().map(|name| (*name).to_owned()).collect(),
+            file: file.into(),
+            syntax: syn::parse_file(text).expect("a file"),
+        };
+        let root = || module("lib.rs".into(), &[], "mod contract; mod other;");
+        let folder_of = |b: &str| {
+            [
+                module(format!("{folder}/mod.rs"), &["contract"], "mod a; mod b; pub use a::A; pub use b::B;"),
+                module(format!("{folder}/a.rs"), &["contract", "a"], "use super::B; pub struct A;"),
+                module(format!("{folder}/b.rs"), &["contract", "b"], b),
+            ]
+        };
+        let other = || module("other.rs".into(), &["other"], "use crate::contract::A; pub struct Other;");
+        let alone = Vec::from_iter([root(), other()].into_iter().chain(folder_of("use super::A; pub struct B;")));
+        assert_eq!(circles(&alone), [] as [Vec<String>; 0]);
+        let imports_back = "use super::A; use crate::other::Other; pub struct B;";
+        let both = Vec::from_iter([root(), other()].into_iter().chain(folder_of(imports_back)));
+        assert_eq!(circles(&both), [["other", "contract"]]);
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::files::Sources;
 use crate::files::{code_lines, is_unit_tests};
 use crate::tidy::{WORDS, count_words, undefined_rules};
 use crate::workspace::{Package, Workspace};
-pub(crate) use imports::circles;
+pub(crate) use imports::{DEFINITIONS, circles};
 pub(crate) use source::{Module, is_test, modules};
 
 /// The measures of a crate.

@@ -1,26 +1,33 @@
-//! The files of a crate do not import each other in circles.
+//! The files of a crate do not import each other in circles, and folders of definitions hold nothing else.
 
 use super::finding::Finding;
 use crate::files::Sources;
-use crate::survey::{circles, modules};
+use crate::survey::{DEFINITIONS, Module, circles, modules};
 use crate::workspace::Workspace;
-
-/// How many circles a crate may have; none, where it is not listed. Lower a number when a circle has gone.
-const LIMITS: &[(&str, usize)] = &[("pleach-context", 1)];
 
 pub(super) fn check(workspace: &Workspace, sources: &Sources) -> anyhow::Result<Vec<Finding>> {
     let mut findings = Vec::new();
     for package in &workspace.packages {
         let src = workspace.relative(package.folder()).join("src");
-        let limit = LIMITS.iter().find(|(name, _)| *name == package.name).map_or(0, |(_, limit)| *limit);
-        let circles = circles(&modules(sources, &src)?);
-        for circle in circles.iter().filter(|_| circles.len() > limit) {
+        let modules = modules(sources, &src)?;
+        for circle in circles(&modules) {
             let message = format!(
                 "these modules import each other: {}; move what they share into a file below them",
                 circle.join(", ")
             );
             findings.push(Finding { file: src.clone(), line: 1, message });
         }
+        let definitions =
+            modules.iter().filter(|module| DEFINITIONS.iter().any(|folder| module.file.starts_with(folder)));
+        findings.extend(definitions.filter(|module| has_more(module)).map(|module| Finding {
+            file: module.file.clone(),
+            line: 1,
+            message: "this folder holds definitions only: move `impl` blocks and functions out of it".to_owned(),
+        }));
     }
     Ok(findings)
+}
+
+fn has_more(module: &Module) -> bool {
+    module.syntax.items.iter().any(|item| matches!(item, syn::Item::Impl(_) | syn::Item::Fn(_)))
 }

@@ -23,7 +23,6 @@ mod tool_call;
 use std::fmt;
 
 pub use ask::json_schema_of;
-pub use readonly::ReadonlyContext;
 pub use session_view::SessionView;
 pub(crate) use state::delta_of;
 pub use state::{Key, State, StateNumber};

@@ -6,18 +6,7 @@ use pleach_core::{Content, Map, Part};
 use serde_json::Value;
 
 use super::SessionView;
-use crate::{AuthCredential, Context, NodeError, RunConfig};
-
-/// A read-only view of a run, for functions that compute something for it and must not change it.
-///
-/// It is what the instruction functions of LLM agents are given. Nothing else takes one: conditions such as
-/// `FunctionTool::confirm_if` get the arguments alone. Code of your own can make one to hand a [`Context`] on.
-///
-/// ADK: `ReadonlyContext`.
-#[derive(Clone)]
-pub struct ReadonlyContext {
-    ctx: Context,
-}
+use crate::{AuthCredential, Context, NodeError, ReadonlyContext, RunConfig};
 
 impl ReadonlyContext {
     /// The read-only view of a context.

@@ -7,9 +7,9 @@ use pleach_core::{Event, Map};
 
 use super::{EventQueue, InvocationHandle, NodeScheduler, PromptCompaction, Services, WorkGate};
 use crate::contract::HistoryCache;
+use crate::contract::Listed;
 use crate::invocation::lock;
 use crate::plugin::apply_plugin_change;
-use crate::toolset::Listed;
 use crate::{DeadEnd, History, InvocationContext, NodeError, RunConfig, SharedToolset, Tool};
 
 impl InvocationContext {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pleach_core::{Branch, NodePath};
 use smol_str::SmolStr;
 
-use super::{Lane, RunHandle, RunState, Transfer};
+use super::{Lane, OwnLane, RunHandle, RunState, Transfer};
 use crate::Context;
 
 /// The state of a run, as one of its calls sees it: with its own lane in the place of the body's.
@@ -67,12 +67,6 @@ impl Context {
             Some(own) => Cell::of_call(run, own),
         }
     }
-}
-
-/// The lane of a call, and the agent that the call is of.
-pub(crate) struct OwnLane {
-    pub(crate) author: Option<SmolStr>,
-    lane: Mutex<Lane>,
 }
 
 /// What a lane has that differs from the run.

@@ -34,7 +34,6 @@ use crate::{Context, InvocationContext};
 pub use background::asked_in_background;
 pub use history::HistoryHandle;
 pub use lane::LaneSetup;
-pub(crate) use lane::OwnLane;
 pub use parking::{Busy, WaitReason, WorkingLane};
 pub use position::{GraphNames, GraphPosition};
 pub use run_state::OutputSource;
@@ -43,7 +42,7 @@ pub use tool_call::ToolRequests;
 pub use tree::ChildSetup;
 
 pub use crate::compaction::{Prompt, PromptCompaction};
-pub use crate::contract::{InvocationSetup, NodeScheduler, Services};
+pub use crate::contract::{InvocationSetup, NodeScheduler, PluginManager, Services};
 pub use crate::credential::{
     KeptCredentials, SentCredential, TakenCredentials, accept_credential, credential_question, sent_credential,
 };
@@ -52,7 +51,6 @@ pub use crate::history::{
     notes_completed_runs,
 };
 pub use crate::node_end::{NodeEnd, NodeResult, RunResult};
-pub use crate::plugin::PluginManager;
 pub use crate::queue::{EventQueue, Ticket};
 pub use crate::scheduler::BackgroundChild;
 pub use crate::work_gate::WorkGate;
@@ -60,7 +58,7 @@ pub use pleach_auth::credential_key;
 
 pub(crate) use deliver::Sending;
 pub(crate) use parking::InFlightCall;
-pub(crate) use run_state::{Lane, LaneWork, Output, RunState, Transfer, output_twice};
+pub(crate) use run_state::{Lane, LaneWork, Output, OwnLane, RunState, Transfer, output_twice};
 pub(crate) use tree::{MAX_DEPTH, too_deep};
 
 /// Gives the engine's handle of what node code sees.

@@ -1,6 +1,6 @@
 //! What a run has given so far.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::task::Waker;
 
 use foldhash::{HashMap, HashSet};
@@ -82,6 +82,12 @@ pub(crate) struct Lane {
     pub(crate) work: Option<LaneWork>,
     /// The call is over: what it changes now would be lost.
     pub(crate) ended: bool,
+}
+
+/// The lane of a call, and the agent that the call is of.
+pub(crate) struct OwnLane {
+    pub(crate) author: Option<SmolStr>,
+    pub(crate) lane: Mutex<Lane>,
 }
 
 /// A transfer to another agent.

@@ -27,45 +27,8 @@ impl RunHandle<'_> {
     /// As [`Context::emit`].
     pub fn stage(self, item: Yield) -> Result<Option<Staged>, NodeError> {
         let checked = !matches!(item, Yield::Unchecked(_));
-        let mut event = match item {
-            Yield::Output(Value::Null) => return Ok(None),
-            Yield::Output(value) => Event::new().with_output(value),
-            Yield::Event(event) | Yield::Unchecked(event) => *event,
-            Yield::Ask(ask) => {
-                let id = ask
-                    .interrupt_id
-                    .clone()
-                    .unwrap_or_else(|| self.0.invocation().engine().services().ids.uuid().to_string());
-                check_question_id(&id)?;
-                ask.into_event(id)
-            }
-            Yield::Delegated(output) => {
-                let mut cell = self.0.cell();
-                if cell.output.is_set() {
-                    return Err(output_twice());
-                }
-                cell.delegated = true;
-                if !output.is_null() {
-                    cell.output = Output::Stored(output);
-                }
-                return Ok(None);
-            }
-        };
-        self.0.bound_output(&mut event)?;
-        self.0.bound_event(&mut event)?;
-        if checked {
-            self.0.conform_output(&mut event)?;
-        }
-        for (key, value) in event.actions().state_delta() {
-            self.0.check_state_entry(key, value)?;
-        }
-        for (key, ops) in event.actions().state_ops() {
-            self.0.state().check_ops(key, ops)?;
-        }
-        if self.0.inner.background && event.is_interrupt() {
-            // Stored, it would stay open, and an answer could not lead anywhere (R643).
-            return Err(asked_in_background());
-        }
+        let Some(mut event) = self.event_of(item)? else { return Ok(None) };
+        self.check_event(&mut event, checked)?;
         let mut cell = self.0.cell();
         if cell.has_ended() {
             return Err(self.0.has_ended());
@@ -103,6 +66,54 @@ impl RunHandle<'_> {
             cell.delegated = true;
         }
         Ok(Some(Staged { event: Arc::new(event), output_source }))
+    }
+
+    /// Makes an event of what the body yields; `None` when nothing is to be sent.
+    #[inline]
+    fn event_of(self, item: Yield) -> Result<Option<Event>, NodeError> {
+        Ok(match item {
+            Yield::Output(Value::Null) => None,
+            Yield::Output(value) => Some(Event::new().with_output(value)),
+            Yield::Event(event) | Yield::Unchecked(event) => Some(*event),
+            Yield::Ask(ask) => {
+                let new_id = || self.0.invocation().engine().services().ids.uuid().to_string();
+                let id = ask.interrupt_id.clone().unwrap_or_else(new_id);
+                check_question_id(&id)?;
+                Some(ask.into_event(id))
+            }
+            Yield::Delegated(output) => {
+                let mut cell = self.0.cell();
+                if cell.output.is_set() {
+                    return Err(output_twice());
+                }
+                cell.delegated = true;
+                if !output.is_null() {
+                    cell.output = Output::Stored(output);
+                }
+                None
+            }
+        })
+    }
+
+    /// Checks what an event holds before it changes anything; an output that is not `checked` is as its schema wants it.
+    #[inline]
+    fn check_event(self, event: &mut Event, checked: bool) -> Result<(), NodeError> {
+        self.0.bound_output(event)?;
+        self.0.bound_event(event)?;
+        if checked {
+            self.0.conform_output(event)?;
+        }
+        for (key, value) in event.actions().state_delta() {
+            self.0.check_state_entry(key, value)?;
+        }
+        for (key, ops) in event.actions().state_ops() {
+            self.0.state().check_ops(key, ops)?;
+        }
+        if self.0.inner.background && event.is_interrupt() {
+            // Stored, it would stay open, and an answer could not lead anywhere (R643).
+            return Err(asked_in_background());
+        }
+        Ok(())
     }
 
     /// Ends the body, and makes the event for what it left on the context, if anything.

@@ -12,16 +12,11 @@ use pleach_core::{BoxError, Clock, Content, Event, Map};
 use pleach_model::{LlmRequest, LlmResponse};
 use serde_json::Value;
 
-use super::{Hook, Plugin};
+use crate::contract::PluginManager;
 use crate::{
-    AgentSpec, CallbackContext, Context, InvocationContext, NodeError, NodeInput, NodeSpec, Tool, ToolContext,
+    AgentSpec, CallbackContext, Context, Hook, InvocationContext, NodeError, NodeInput, NodeSpec, Plugin, Tool,
+    ToolContext,
 };
-
-/// The plugins of an app. ADK: `PluginManager`.
-#[derive(Clone, Default)]
-pub struct PluginManager {
-    plugins: Arc<[Arc<dyn Plugin>]>,
-}
 
 impl PluginManager {
     /// Takes the plugins of an app.

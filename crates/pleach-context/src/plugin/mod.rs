@@ -1,9 +1,6 @@
-//! Plugins: the hooks that an app's plugins have, and their calls.
+//! How the hooks of an app's plugins are called, and what they change.
 
 mod change;
-mod hooks;
 mod manager;
 
 pub(crate) use change::apply_plugin_change;
-pub use hooks::{Hook, Plugin};
-pub use manager::PluginManager;

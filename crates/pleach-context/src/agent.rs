@@ -1,49 +1,12 @@
-//! [`AgentSpec`]: an agent's place in its tree.
+//! Agents, as the runtime sees them through [`Node::agent`]: their place in a tree, and how instructions are made.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use pleach_model::Model;
 use smol_str::SmolStr;
 
-use super::Instruction;
-use crate::Node;
-
-/// How an agent takes part in a conversation. ADK: `LlmAgent.mode`
-// L180
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AgentMode {
-    /// It converses with the user, and may transfer to other agents.
-    Chat,
-    /// It works on a task, over several turns of the user if need be, until it calls `finish_task`.
-    Task,
-    /// It answers its input once, and sees nothing else of the session.
-    SingleTurn,
-}
-
-/// What the runtime knows of an agent: its declaration, and its place in the tree of agents.
-#[non_exhaustive]
-pub struct AgentSpec {
-    /// The agent's name.
-    pub name: SmolStr,
-    /// What the agent is for; other agents read it.
-    pub description: String,
-    /// The mode that the agent declares; see [`mode_below`](Self::mode_below).
-    pub mode: Option<AgentMode>,
-    /// The agents that this agent is the parent of.
-    pub sub_agents: Vec<Arc<dyn Node>>,
-    /// Whether a model decides what the agent does, so that it can transfer to others.
-    pub is_llm: bool,
-    /// Whether the agent may not transfer to its parent.
-    pub disallow_transfer_to_parent: bool,
-    /// Whether the agent may not transfer to its siblings.
-    pub disallow_transfer_to_peers: bool,
-    /// The agent's own model. Agents below that have none use it.
-    pub model: Option<Arc<dyn Model>>,
-    /// The instruction for all agents of a tree; only the root's counts.
-    pub global_instruction: Option<Instruction>,
-    parent: Mutex<Weak<AgentSpec>>,
-}
+use crate::{AgentMode, AgentSpec, Instruction, Node, NodeError, ReadonlyContext};
 
 /// An agent is to become the sub-agent of a second parent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -146,5 +109,37 @@ impl fmt::Debug for AgentSpec {
             .field("mode", &self.mode)
             .field("sub_agents", &subs)
             .finish_non_exhaustive()
+    }
+}
+
+impl Instruction {
+    /// Makes an instruction of an async function.
+    pub fn provider<F, R>(provider: F) -> Self
+    where
+        F: Fn(ReadonlyContext) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<String, NodeError>> + Send + 'static,
+    {
+        Self::Provider(Arc::new(move |ctx| Box::pin(provider(ctx))))
+    }
+}
+
+impl From<&str> for Instruction {
+    fn from(text: &str) -> Self {
+        Self::Template(text.into())
+    }
+}
+
+impl From<String> for Instruction {
+    fn from(text: String) -> Self {
+        Self::Template(text.into())
+    }
+}
+
+impl fmt::Debug for Instruction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Template(text) => f.debug_tuple("Template").field(text).finish(),
+            Self::Provider(_) => f.write_str("Provider"),
+        }
     }
 }

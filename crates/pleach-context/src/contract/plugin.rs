@@ -1,14 +1,14 @@
 //! [`Plugin`]: the hooks around everything that an app runs.
 
 use std::fmt;
+use std::sync::Arc;
 
 use pleach_core::{BoxError, BoxFuture, Content, Event, Map};
 use pleach_model::{LlmRequest, LlmResponse};
 use serde_json::Value;
 
-use crate::{
-    AgentSpec, CallbackContext, Context, InvocationContext, NodeError, NodeInput, NodeSpec, Tool, ToolContext,
-};
+use super::{AgentSpec, CallbackContext, Context, InvocationContext, Tool, ToolContext};
+use crate::{NodeError, NodeInput, NodeSpec};
 
 /// What a hook gives back: `None` when the plugin has no such hook (which costs nothing), else a future.
 pub type Hook<'a, T> = Option<BoxFuture<'a, Result<T, BoxError>>>;
@@ -193,4 +193,10 @@ pub trait Plugin: fmt::Debug + Send + Sync + 'static {
     fn close(&self) -> Hook<'_, ()> {
         None
     }
+}
+
+/// The plugins of an app. ADK: `PluginManager`.
+#[derive(Clone, Default)]
+pub struct PluginManager {
+    pub(crate) plugins: Arc<[Arc<dyn Plugin>]>,
 }

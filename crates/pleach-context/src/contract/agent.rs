@@ -1,0 +1,58 @@
+//! What the runtime knows of an agent.
+
+use std::sync::{Arc, Mutex, Weak};
+
+use pleach_core::BoxFuture;
+use pleach_model::Model;
+use smol_str::SmolStr;
+
+use super::{Node, ReadonlyContext};
+use crate::NodeError;
+
+/// How an agent takes part in a conversation. ADK: `LlmAgent.mode`
+// L180
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AgentMode {
+    /// It converses with the user, and may transfer to other agents.
+    Chat,
+    /// It works on a task, over several turns of the user if need be, until it calls `finish_task`.
+    Task,
+    /// It answers its input once, and sees nothing else of the session.
+    SingleTurn,
+}
+
+/// What the runtime knows of an agent: its declaration, and its place in the tree of agents.
+#[non_exhaustive]
+pub struct AgentSpec {
+    /// The agent's name.
+    pub name: SmolStr,
+    /// What the agent is for; other agents read it.
+    pub description: String,
+    /// The mode that the agent declares; see [`mode_below`](Self::mode_below).
+    pub mode: Option<AgentMode>,
+    /// The agents that this agent is the parent of.
+    pub sub_agents: Vec<Arc<dyn Node>>,
+    /// Whether a model decides what the agent does, so that it can transfer to others.
+    pub is_llm: bool,
+    /// Whether the agent may not transfer to its parent.
+    pub disallow_transfer_to_parent: bool,
+    /// Whether the agent may not transfer to its siblings.
+    pub disallow_transfer_to_peers: bool,
+    /// The agent's own model. Agents below that have none use it.
+    pub model: Option<Arc<dyn Model>>,
+    /// The instruction for all agents of a tree; only the root's counts.
+    pub global_instruction: Option<Instruction>,
+    pub(crate) parent: Mutex<Weak<AgentSpec>>,
+}
+
+type Provider = dyn Fn(ReadonlyContext) -> BoxFuture<'static, Result<String, NodeError>> + Send + Sync;
+
+/// What a model is asked to do and how to behave. ADK: `Union[str, InstructionProvider]`
+// L10
+#[derive(Clone)]
+pub enum Instruction {
+    /// A template: `{key}` is replaced by the value of the session state.
+    Template(Arc<str>),
+    /// A function that makes the text; its result is used as it is.
+    Provider(Arc<Provider>),
+}

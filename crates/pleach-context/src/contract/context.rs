@@ -1,0 +1,83 @@
+//! The context of a run.
+
+use std::sync::{Arc, Mutex, OnceLock};
+
+use foldhash::HashMap;
+use pleach_core::{Map, NodePath};
+use smol_str::SmolStr;
+
+use super::InvocationContext;
+use crate::engine::{GraphNames, GraphPosition, OwnLane, RunState};
+use crate::{NodeKind, Schema};
+
+/// The context of one node run. Cheap to clone: clones are the same run.
+///
+/// # Example
+/// A handler that reads state, reports progress and asks a person. A node that asks in its body runs again when the answer
+/// comes, so it is added with `rerun_on_resume(true)`.
+/// ```
+/// # use pleach_context::{Context, Input, NodeError};
+/// # use pleach_core::Event;
+/// async fn refund(ctx: Context, Input(cents): Input<i64>) -> Result<String, NodeError> {
+///     let limit = ctx.state().try_get("app:refund_limit")?.unwrap_or(1_000);
+///     if cents > limit && !ctx.ask::<bool>("approve", format!("Refund {cents}?")).await? {
+///         return Ok("refused".to_owned());
+///     }
+///     ctx.emit(Event::message(format!("paying {cents}"))).await?;
+///     ctx.state().add("app:refunded", cents)?;
+///     Ok("paid".to_owned())
+/// }
+/// ```
+///
+/// ADK: `Context` (also `CallbackContext` and `ToolContext`).
+// R201–R220
+#[derive(Clone)]
+pub struct Context {
+    pub(crate) inner: Arc<ContextInner>,
+    /// The call within the run that this is the context of; `None` for the body.
+    pub(crate) lane: Option<Arc<OwnLane>>,
+}
+
+/// The fixed part of a context, and its [`RunState`].
+pub(crate) struct ContextInner {
+    pub(crate) invocation: Arc<InvocationContext>,
+    pub(crate) parent: Option<Context>,
+    pub(crate) path: NodePath,
+    pub(crate) name: SmolStr,
+    pub(crate) author: SmolStr,
+    pub(crate) child_author: Option<SmolStr>,
+    pub(crate) kind: NodeKind,
+    pub(crate) rerun_on_resume: bool,
+    pub(crate) attempt: u32,
+    /// How many runs are above this one.
+    pub(crate) depth: u32,
+    pub(crate) output_schema: Option<Schema>,
+    pub(crate) state_schema: Option<Schema>,
+    pub(crate) resume_inputs: Option<Arc<Map>>,
+    pub(crate) position: Option<GraphPosition>,
+    /// The run, or one above it, is a background child.
+    pub(crate) background: bool,
+    pub(crate) graph: OnceLock<Arc<GraphNames>>,
+    pub(crate) output_for: Option<Arc<[NodePath]>>,
+    pub(crate) is_delegate: bool,
+    /// How many children of each name earlier attempts of this run have started.
+    pub(crate) earlier_children: Option<Box<HashMap<SmolStr, u32>>>,
+    pub(crate) cell: Mutex<RunState>,
+}
+
+/// The context of a tool call: that of the run that makes it. ADK: `ToolContext`.
+pub type ToolContext = Context;
+
+/// The context of a callback: that of the agent's run. ADK: `CallbackContext`.
+pub type CallbackContext = Context;
+
+/// A read-only view of a run, for functions that compute something for it and must not change it.
+///
+/// It is what the instruction functions of LLM agents are given. Nothing else takes one: conditions such as
+/// `FunctionTool::confirm_if` get the arguments alone. Code of your own can make one to hand a [`Context`] on.
+///
+/// ADK: `ReadonlyContext`.
+#[derive(Clone)]
+pub struct ReadonlyContext {
+    pub(crate) ctx: Context,
+}
