@@ -10,3 +10,4 @@ mod database;
 mod hostile;
 mod model;
 mod state;
+mod storm;

@@ -157,6 +157,29 @@ async fn r1150_a_window_slides_over_invocations_and_overlaps() {
     assert_eq!(summaries(&sessions).await, [4, 9]);
 }
 
+/// Issue 10 C1: what a node named `user` writes is summed up like what any other node writes.
+#[tokio::test]
+async fn c1_a_node_named_user_is_not_the_user() {
+    let mut both = Vec::new();
+    for name in ["echo", "user"] {
+        for window in [true, false] {
+            let stub = Stub::default();
+            let config = EventsCompactionConfig::new(stub.clone());
+            let config = if window { config.with_sliding_window(2, 1) } else { config.with_token_threshold(10, 2) };
+            let root = FunctionNode::new(name, async || {
+                let mut event = Event::message("x".repeat(40));
+                event.model_mut().usage_metadata = Some(json!({"prompt_token_count": 10}).into());
+                event
+            });
+            let (runner, sessions) = with_root(Runner::builder("t").root(root), config);
+            say(&runner, &["one", "two", "three", "four"]).await;
+            both.push((words(&stub), summaries(&sessions).await));
+        }
+    }
+    assert_eq!(both[..2], both[2..]);
+    assert!(both.iter().all(|(seen, places)| !seen.is_empty() && seen.len() == places.len()), "{both:?}");
+}
+
 #[tokio::test]
 async fn r1150_the_summary_is_stored_and_not_handed_out() {
     let (runner, sessions) = app(EventsCompactionConfig::new(Stub::default()).with_sliding_window(1, 0));

@@ -154,8 +154,8 @@ async fn b1_an_event_brings_operations_of_its_own() {
 
 type Write = fn(&Context) -> std::result::Result<(), NodeError>;
 
-/// Two lanes: the older write is stored last, and both lanes, the end of the run and the store have the newer one.
-async fn two_lanes(first: Write, second: Write) -> (Value, Value, Vec<String>) {
+/// Two lanes: the older write is stored last. Also returns what its lane sees in the end.
+fn lanes(first: Write, second: Write) -> (Workflow, Arc<Mutex<Value>>) {
     let (written, end) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let seen = Arc::new(Mutex::new(Value::Null));
     let mut wf = Workflow::builder("wf");
@@ -183,7 +183,13 @@ async fn two_lanes(first: Write, second: Write) -> (Value, Value, Vec<String>) {
         async move { end.notify_one() }
     });
     wf.edge(START, older).edge(START, newer).edge(newer, last);
-    let (runner, sessions) = runner(wf.build().unwrap());
+    (wf.build().unwrap(), seen)
+}
+
+/// Both lanes, the end of the run and the store have the newer write.
+async fn two_lanes(first: Write, second: Write) -> (Value, Value, Vec<String>) {
+    let (wf, seen) = lanes(first, second);
+    let (runner, sessions) = runner(wf);
     trace(runner.run("ana", "s1", "go")).await;
     let seen = seen.lock().unwrap().clone();
     (seen, json!(state_of(&sessions).await.get("k")), stored(&sessions).await)
@@ -207,6 +213,27 @@ async fn b2_operations_count_in_the_order_of_the_writes() {
     check(|ctx| ctx.state().set("k", 10), |ctx| ctx.state().add("k", 1), json!(11)).await;
     check(|ctx| ctx.state().push("k", 1), |ctx| ctx.state().push("k", 2), json!([2, 1])).await;
     check(|ctx| ctx.state().set("k", 1), |ctx| ctx.state().set("k", Value::Null), json!(null)).await;
+}
+
+#[cfg(feature = "sqlite")]
+#[tokio::test]
+async fn b2_the_newest_write_counts_in_sqlite_too() {
+    async fn check(first: Write, second: Write, expected: Value) {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("s.db");
+        let (wf, seen) = lanes(first, second);
+        let sessions = pleach::SqliteSessionService::open(&file).await.unwrap();
+        let runner = Runner::builder("t").root(wf).sessions(sessions).build().unwrap();
+        let log = trace(runner.run("ana", "s1", "go")).await;
+        assert_eq!(*seen.lock().unwrap(), expected, "{log:?}");
+        let sessions = pleach::SqliteSessionService::open(&file).await.unwrap();
+        let session = sessions.get_session(&key(), Default::default()).await.unwrap().unwrap();
+        assert_eq!(json!(session.state.get("k")), expected, "{log:?}");
+    }
+    check(|ctx| ctx.state().set("k", "older"), |ctx| ctx.state().set("k", "newer"), json!("newer")).await;
+    check(|ctx| ctx.state().add("k", 1), |ctx| ctx.state().set("k", 10), json!(10)).await;
+    check(|ctx| ctx.state().set("k", 10), |ctx| ctx.state().add("k", 1), json!(11)).await;
+    check(|ctx| ctx.state().push("k", 1), |ctx| ctx.state().push("k", 2), json!([2, 1])).await;
 }
 
 #[tokio::test]

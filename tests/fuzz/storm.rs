@@ -1,0 +1,271 @@
+//! Clients of several Runners that share a store run, answer, resume, abort, drop, detach and drain the same invocations at once.
+//!
+//! Whoever wins, what is stored must be that of one execution: each node completes once, each operation on state counts once,
+//! and the outcome follows from the recorded answer.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pleach::prelude::*;
+use pleach::{
+    AbortSignal, AnswerOptions, Event, InvocationId, Run, RunEnd, RunRequest, SessionKey, SessionService, connect,
+};
+use pleach_tests::dice::{Dice, steps};
+use tokio::time::timeout;
+
+use crate::database::Backend;
+
+const SEED: u64 = 11;
+const RUNNERS: usize = 3;
+const SESSIONS: usize = 3;
+/// After so many steps of a client it uses other invocations.
+const STEPS_OF_INVOCATION: usize = 6;
+const CLIENTS: usize = 6;
+/// A run that takes longer hangs.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Counts in a state that all sessions share, starts a background child that counts, too, asks, and doubles the answer in a
+/// dynamic child.
+fn workflow() -> Workflow<Dynamic, i64> {
+    let mut wf = Workflow::builder("wf");
+    let begin = FunctionNode::new("begin", async |ctx: Context| {
+        ctx.emit(Event::message("beginning")).await?;
+        ctx.state().add("app:begun", 1)?;
+        let child = FunctionNode::new("aside", async |ctx: Context| {
+            tokio::task::yield_now().await;
+            ctx.state().add("app:aside", 1)?;
+            Ok::<_, NodeError>("aside")
+        });
+        ctx.run_in_background(child, ())?;
+        Ok::<_, NodeError>(1)
+    });
+    let begin = wf.add(begin.rerun_on_resume(true));
+    let ask = wf.node("ask", async || RequestInput::<i64>::ask("q", "how many?"));
+    let double = FunctionNode::new("double", async |ctx: Context, Input(n): Input<i64>| {
+        let child = FunctionNode::new("child", async |ctx: Context, Input(n): Input<i64>| {
+            tokio::task::yield_now().await;
+            ctx.state().push("user:seen", n)?;
+            Ok::<_, NodeError>(n * 2)
+        });
+        ctx.run(&child, n).await
+    });
+    let double = wf.add(double.rerun_on_resume(true));
+    let end = wf.node("end", async |Input(n): Input<i64>| n + 1);
+    wf.edge(START, begin).edge(begin.dynamic(), ask.dynamic()).edge(ask, double).edge(double, end);
+    wf.build_to(end).unwrap()
+}
+
+fn key(session: usize) -> SessionKey {
+    SessionKey::new("storm", "ana", format!("s{session}"))
+}
+
+fn invocation(session: usize, number: usize) -> InvocationId {
+    format!("s{session}-i{number}").into()
+}
+
+fn runner(sessions: Arc<dyn SessionService>) -> Runner {
+    Runner::builder("storm").root(workflow()).sessions(sessions).build().unwrap()
+}
+
+fn start(runner: &Runner, session: usize, id: &InvocationId) -> Run {
+    runner.start(RunRequest::new(key(session)).message("go").invocation_id(id.clone()))
+}
+
+fn answer(runner: &Runner, session: usize, id: &InvocationId, value: i64, options: AnswerOptions) -> Run {
+    runner.answer_with(key(session), [((id.clone(), "q"), value)], options).unwrap()
+}
+
+/// What may become of a run among others.
+fn check_error(error: &RunError) {
+    let is_expected = matches!(
+        error,
+        RunError::Busy { .. }
+            | RunError::AlreadyAnswered { .. }
+            | RunError::UnknownQuestion { .. }
+            | RunError::UnknownInvocation { .. }
+            | RunError::Unfinished { .. }
+            | RunError::InvocationAborted { .. }
+            | RunError::Draining
+            | RunError::Followed { .. }
+            | RunError::Aborted { .. }
+            | RunError::SessionNotFound(_)
+            | RunError::UnknownSession { .. }
+    ) || matches!(error, RunError::Session(error) if error.is_stale());
+    assert!(is_expected, "{error:?}: {error}");
+}
+
+async fn read(mut run: Run, at_most: usize) {
+    for _ in 0..at_most {
+        match timeout(PATIENCE, run.next()).await.expect("a run hangs") {
+            Some(Ok(_)) => {}
+            Some(Err(error)) => return check_error(&error),
+            None => return,
+        }
+        if at_most == 1 {
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+async fn client(runners: Vec<Runner>, mut dice: Dice, steps: usize) {
+    for step in 0..steps {
+        let runner = dice.one_of(&runners);
+        let session = dice.below(SESSIONS);
+        let id = invocation(session, step / STEPS_OF_INVOCATION + dice.below(2));
+        // Two values: the first that is stored counts, or a later one until it has been used.
+        let value = dice.below(2) as i64;
+        let options = AnswerOptions::new().queue(dice.below(3) == 0).only_if_open(dice.below(4) == 0);
+        let signal = AbortSignal::new();
+        let aborts = dice.below(60) == 0;
+        let run = match dice.below(5) {
+            0 | 1 => start(runner, session, &id),
+            2 | 3 => answer(runner, session, &id, value, options),
+            _ => {
+                let request = RunRequest::new(key(session)).invocation_id(id.clone());
+                runner.start(if aborts { request.abort_signal(signal.clone()) } else { request })
+            }
+        };
+        match dice.below(6) {
+            0 | 1 => read(run, usize::MAX).await,
+            2 => read(run, 1 + dice.below(4)).await,
+            3 => {
+                let detached = run.detach();
+                if let Ok(Ok(mut follow)) = timeout(PATIENCE, detached.follow(None)).await {
+                    while let Some(event) = timeout(PATIENCE, follow.next()).await.expect("a follower hangs") {
+                        if let Err(error) = event {
+                            check_error(&error);
+                        }
+                    }
+                }
+                if let Err(error) = timeout(PATIENCE, detached).await.expect("a detached run hangs") {
+                    check_error(&error);
+                }
+            }
+            4 => {
+                let detached = run.detach();
+                if dice.below(2) == 0 {
+                    tokio::task::yield_now().await;
+                    detached.cut();
+                }
+            }
+            _ if aborts => {
+                signal.abort();
+                read(run, usize::MAX).await;
+            }
+            _ => match timeout(PATIENCE, run.output::<i64>()).await.expect("a run hangs") {
+                Ok(output) => assert!(output == 1 || output == 3, "{output}"),
+                Err(RunError::Waiting(_)) => {}
+                Err(error) => check_error(&error),
+            },
+        }
+    }
+}
+
+/// Runs, answers and resumes until the invocation is over; returns its output unless it was aborted.
+async fn finish(runner: &Runner, session: usize, id: &InvocationId) -> Option<i64> {
+    for _ in 0..10 {
+        let run = start(runner, session, id);
+        match timeout(PATIENCE, run.output::<i64>()).await.expect("a run hangs at the end") {
+            Ok(output) => return Some(output),
+            Err(RunError::InvocationAborted { .. } | RunError::Aborted { .. }) => return None,
+            Err(RunError::Waiting(_)) => {
+                let run = answer(runner, session, id, 0, AnswerOptions::new());
+                match timeout(PATIENCE, run.output::<i64>()).await.expect("an answer hangs at the end") {
+                    Ok(output) => return Some(output),
+                    Err(error) => check_error(&error),
+                }
+            }
+            Err(RunError::Unfinished { .. }) => {
+                let mut run = runner.start(RunRequest::new(key(session)).invocation_id(id.clone()));
+                while let Some(event) = timeout(PATIENCE, run.next()).await.expect("a resume hangs at the end") {
+                    if let Err(error) = event {
+                        check_error(&error);
+                    }
+                }
+                assert_ne!(run.end(), Some(RunEnd::Elsewhere), "nobody else is there");
+            }
+            Err(error) => panic!("{id}: {error:?}"),
+        }
+    }
+    panic!("{id} does not end")
+}
+
+async fn play(services: Vec<Arc<dyn SessionService>>, steps: usize) {
+    let mut dice = Dice::of_environment(SEED);
+    let runners: Vec<Runner> = services.iter().cloned().map(runner).collect();
+    let clients = (0..CLIENTS)
+        .map(|_| tokio::spawn(client(runners.clone(), Dice::new(dice.number()), steps)))
+        .collect::<Vec<_>>();
+    for client in clients {
+        client.await.unwrap();
+    }
+    for runner in &runners {
+        let drained = runner.drain(PATIENCE).await;
+        // A client may have cut one off that still ends.
+        assert!(drained.runs.iter().all(|run| run.end.is_some()), "{drained:?}");
+    }
+    let runner = runner(Arc::clone(&services[0]));
+    let mut outputs = BTreeMap::new();
+    for session in 0..SESSIONS {
+        for number in 0..=steps / STEPS_OF_INVOCATION {
+            let id = invocation(session, number);
+            outputs.insert(id.clone(), finish(&runner, session, &id).await);
+        }
+    }
+    assert!(runner.inbox("ana").await.unwrap().is_empty());
+    check(&*services[0], &outputs).await;
+}
+
+async fn check(service: &dyn SessionService, outputs: &BTreeMap<InvocationId, Option<i64>>) {
+    let (mut begun, mut aside, mut seen) = (0, 0, 0);
+    for session in 0..SESSIONS {
+        let stored = service.get_session(&key(session), Default::default()).await.unwrap().unwrap();
+        let mut given: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+        for event in stored.events.iter().filter(|event| event.output().is_some()) {
+            *given.entry((event.invocation_id().as_str(), event.path().as_str())).or_default() += 1;
+            begun += usize::from(event.path().name() == "begin");
+            aside += usize::from(event.path().name() == "aside");
+            seen += usize::from(event.path().name() == "child");
+        }
+        assert!(given.values().all(|count| *count == 1), "a node completed twice: {given:?}");
+        for (id, output) in outputs.iter().filter(|(id, _)| id.as_str().starts_with(&format!("s{session}-"))) {
+            let Some(output) = output else { continue };
+            let own = |event: &&Arc<Event>| event.invocation_id() == id && event.path().name() == "end";
+            let end: Vec<_> = stored.events.iter().filter(own).collect();
+            assert_eq!(end.len(), 1, "{id}");
+            assert_eq!(end[0].output().and_then(|output| output.as_i64()), Some(*output), "{id}");
+        }
+    }
+    let app = service.app_state(&"storm".into()).await.unwrap();
+    let count = |key: &str| app.get(key).and_then(|value| value.as_u64()).unwrap_or_default() as usize;
+    assert_eq!((count("begun"), count("aside")), (begun, aside), "an operation was lost or counted twice");
+    let user = service.user_state(&"storm".into(), &"ana".into()).await.unwrap();
+    let pushed = user.get("seen").and_then(|seen| seen.as_array()).map_or(0, Vec::len);
+    assert_eq!(pushed, seen, "an operation was lost or counted twice");
+}
+
+async fn on(backend: Backend, short: usize) {
+    let Some(database) = backend.database().await else { return };
+    let mut services = Vec::new();
+    for _ in 0..RUNNERS {
+        services.push(database.open().await);
+    }
+    play(services, steps(short)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_storm_of_clients_in_memory_is_one_execution_of_each_invocation() {
+    let service = connect("memory:").await.unwrap();
+    play(vec![service; RUNNERS], steps(150)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_storm_of_clients_in_sqlite_is_one_execution_of_each_invocation() {
+    on(Backend::SqliteLite, 60).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_storm_of_clients_in_postgres_is_one_execution_of_each_invocation() {
+    on(Backend::Postgres, 40).await;
+}
