@@ -55,6 +55,7 @@ pub(crate) const LAYERS: &[Row] = &[
     library("pleach-session-sqlite", 3, BACKEND),
     library("pleach-session-postgres", 3, BACKEND),
     library("pleach-memory-sqlite", 2, MEMORY),
+    library("pleach-model-http", 2, &["pleach-core", "pleach-model"]),
     library("pleach-context", 3, NECK),
     library("pleach-workflow", 4, &["pleach-core", "pleach-context"]),
     library(
@@ -106,6 +107,7 @@ pub(crate) const LAYERS: &[Row] = &[
             "pleach-session-sqlite",
             "pleach-session-postgres",
             "pleach-memory-sqlite",
+            "pleach-model-http",
             "pleach-context",
             "pleach-workflow",
             "pleach-agent",

@@ -28,10 +28,14 @@
 //! | `inmemory` (default) | sessions in process memory |
 //! | `sqlite` | sessions and memory in SQLite files, which google-adk reads and writes, too |
 //! | `postgres` | sessions in a Postgres database, which google-adk reads and writes, too |
+//! | `openai` | models of OpenAI, Ollama and every server with OpenAI's chat completions |
+//! | `models` | models of all providers |
 //! | `full` | all of them |
 
 mod connect;
 mod connect_error;
+mod connect_model;
+mod connect_model_error;
 #[cfg(feature = "inmemory")]
 mod runner_ext;
 #[cfg(feature = "sqlite")]
@@ -39,10 +43,13 @@ mod sqlite_url;
 
 pub mod handler;
 pub mod model;
+pub mod models;
 pub mod prelude;
 
 pub use connect::connect;
 pub use connect_error::ConnectError;
+pub use connect_model::model;
+pub use connect_model_error::ConnectModelError;
 #[cfg(feature = "inmemory")]
 pub use runner_ext::RunnerExt;
 

@@ -2,6 +2,7 @@
 
 #[cfg(feature = "inmemory")]
 pub use crate::RunnerExt;
+pub use crate::connect_model::model;
 pub use crate::model::ScriptedModel;
 pub use crate::{
     Answers, Args, BuildError, Content, Context, DEFAULT, Dynamic, Event, Fail, FromState, FunctionNode, FunctionTool,

@@ -82,18 +82,28 @@ fn features(run: &Run) -> anyhow::Result<Outcome> {
 }
 
 /// Every set of the features that have a meaning of their own, then each feature that only
-/// combines others (`default`, `full`) by itself.
+/// combines others (`default`, `full`) by itself. Providers of models meet the other features only in the facade's list of
+/// names, so their sets are not combined with those of the others.
 fn combinations(facade: &Package) -> Vec<Vec<&str>> {
     let (bundles, own): (Vec<&str>, Vec<&str>) = facade.features.keys().map(String::as_str).partition(|name| {
         let parts = &facade.features[*name];
         *name == "default" || (!parts.is_empty() && parts.iter().all(|part| facade.features.contains_key(part)))
     });
+    let is_provider = |name: &&str| facade.features[*name].iter().any(|part| part == "dep:pleach-model-http");
+    let (providers, own): (Vec<&str>, Vec<&str>) = own.into_iter().partition(is_provider);
+    let mut sets = subsets(&own);
+    sets.extend(subsets(&providers).into_iter().filter(|set| !set.is_empty()));
+    sets.extend(bundles.into_iter().map(|bundle| vec![bundle]));
+    sets
+}
+
+/// Every set of some features, the empty one first.
+fn subsets<'a>(features: &[&'a str]) -> Vec<Vec<&'a str>> {
     let mut sets = vec![Vec::new()];
-    for feature in own {
-        let with: Vec<Vec<&str>> = sets.iter().map(|set| set.iter().copied().chain([feature]).collect()).collect();
+    for feature in features {
+        let with: Vec<Vec<&str>> = sets.iter().map(|set| set.iter().copied().chain([*feature]).collect()).collect();
         sets.extend(with);
     }
-    sets.extend(bundles.into_iter().map(|bundle| vec![bundle]));
     sets
 }
 

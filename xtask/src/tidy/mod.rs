@@ -3,7 +3,8 @@
 //! Each finding names a file and a line. `edges` compares the dependencies with the layer table, `manifests` reads what a
 //! registry shows, `sources` the source files, `cancel` the documentation of async functions, `cases` and `rules` the tables
 //! of edge cases and of rules, `paths` the paths that documents name; `dialect` counts words, `sizes` the lines of the
-//! lowest crates, `exports` compares the facade with the signatures of what it exports, and `circles` finds imports in circles.
+//! lowest crates, `exports` compares the facade with the signatures of what it exports, `circles` finds imports in
+//! circles, and `lean` heavy crates in the default build.
 
 mod cancel;
 mod cases;
@@ -12,6 +13,7 @@ mod dialect;
 mod edges;
 mod exports;
 mod finding;
+mod lean;
 mod manifests;
 mod paths;
 mod pins;
@@ -33,6 +35,7 @@ pub(crate) fn run() -> anyhow::Result<bool> {
     let pins = Pins::load(&workspace, &sources.files)?;
     let mut findings = edges::check(&workspace)?;
     findings.extend(manifests::check(&workspace));
+    findings.extend(lean::check(&workspace)?);
     findings.extend(cases::check(&sources, &pins));
     findings.extend(rules::check(&sources, &pins));
     findings.extend(paths::check(&workspace, &sources)?);

@@ -1,0 +1,176 @@
+//! [`HttpModelBuilder`]: how a model is reached, and with which key.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use pleach_model::HttpRetryOptions;
+use secrecy::SecretString;
+
+use crate::endpoint::Endpoint;
+use crate::environment::{self, Lookup};
+use crate::http::{Headers, Http, Limits, Target};
+use crate::retry::RetryPolicy;
+use crate::wire::Wire;
+use crate::{HttpModel, ModelSetupError};
+
+/// How a model of a provider is reached.
+///
+/// Without settings the key and the base URL are read from the environment when [`build`](Self::build) is called. A key of
+/// the environment is only sent to the base URL of the environment or of the provider: after [`base_url`](Self::base_url)
+/// the key must be named, too, with [`key`](Self::key) or [`key_from`](Self::key_from).
+///
+/// Debug output shows no key and no header.
+#[must_use]
+pub struct HttpModelBuilder {
+    wire: Arc<dyn Wire>,
+    name: String,
+    base_url: Option<String>,
+    key: Option<SecretString>,
+    key_variable: Option<String>,
+    headers: Vec<(String, SecretString)>,
+    limits: Limits,
+    retry: RetryPolicy,
+    plain_http: bool,
+}
+
+impl HttpModelBuilder {
+    pub(crate) fn new(wire: impl Wire, name: impl Into<String>) -> Self {
+        Self {
+            wire: Arc::new(wire),
+            name: name.into(),
+            base_url: None,
+            key: None,
+            key_variable: None,
+            headers: Vec::new(),
+            limits: Limits::default(),
+            retry: RetryPolicy::default(),
+            plain_http: false,
+        }
+    }
+
+    /// Sets the key. It is overwritten in memory when the model is dropped.
+    pub fn key(mut self, key: impl Into<String>) -> Self {
+        self.key = Some(SecretString::from(key.into()));
+        self
+    }
+
+    /// Sets the environment variable that holds the key.
+    pub fn key_from(mut self, variable: impl Into<String>) -> Self {
+        self.key_variable = Some(variable.into());
+        self
+    }
+
+    /// Sets where the provider is reached, for example `https://openrouter.ai/api/v1`. A query is kept.
+    pub fn base_url(mut self, url: impl Into<String>) -> Self {
+        self.base_url = Some(url.into());
+        self
+    }
+
+    /// Adds a header to every request; it replaces one of the same name. Its value is treated like a key.
+    pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.headers.push((name.into(), SecretString::from(value.into())));
+        self
+    }
+
+    /// Sets how long making a connection may take; 10 seconds when it is not set. It is measured by the system's time.
+    pub fn connect_timeout(mut self, timeout: Duration) -> Self {
+        self.limits.connect = timeout;
+        self
+    }
+
+    /// Sets how long to wait for the begin of an answer, by the invocation's clock; 10 minutes when it is not set. An
+    /// answer that is not streamed begins when it is complete.
+    pub fn first_byte_timeout(mut self, timeout: Duration) -> Self {
+        self.limits.first_byte = timeout;
+        self
+    }
+
+    /// Sets how long an answer that has begun may be silent, by the invocation's clock; 5 minutes when it is not set.
+    pub fn idle_timeout(mut self, timeout: Duration) -> Self {
+        self.limits.idle = timeout;
+        self
+    }
+
+    /// Sets how large an answer, or one event of a streamed answer, may be; 64 MiB when it is not set.
+    pub fn max_response_bytes(mut self, bytes: usize) -> Self {
+        self.limits.response_bytes = bytes;
+        self
+    }
+
+    /// Sets how failed requests are sent again.
+    ///
+    /// Three attempts are made when it is not set, 1 and 2 seconds apart plus up to a second of chance. A wait that the
+    /// provider asks for is kept up to `max_delay`, 60 seconds; a longer one fails at once. Statuses 408, 429 and those from
+    /// 500 on are tried again, and connections that break before the first fragment. Nothing is tried again after it.
+    // L215
+    pub fn retry(mut self, options: HttpRetryOptions) -> Self {
+        self.retry = RetryPolicy::of(&options);
+        self
+    }
+
+    /// Allows sending the key and the headers to another machine without encryption.
+    pub fn allow_plain_http(mut self) -> Self {
+        self.plain_http = true;
+        self
+    }
+
+    /// Makes the model.
+    ///
+    /// # Errors
+    /// A key, base URL, header or the system's certificates are missing or cannot be used.
+    pub fn build(self) -> Result<HttpModel, ModelSetupError> {
+        self.build_with(&environment::process)
+    }
+
+    /// Makes the model with the variables of `lookup`.
+    pub(crate) fn build_with(self, lookup: Lookup<'_>) -> Result<HttpModel, ModelSetupError> {
+        let provider = self.wire.provider();
+        if self.name.trim().is_empty() {
+            return Err(ModelSetupError::MissingName { provider: provider.name, example: provider.example });
+        }
+        let key = self.find_key(lookup)?;
+        let from_environment = || environment::first(lookup, provider.base_url_variables);
+        let base_url = self.base_url.clone().or_else(from_environment).map(|url| self.wire.complete_base_url(url));
+        let endpoint = Endpoint::parse(&self.name, base_url.as_deref().unwrap_or(provider.base_url))?;
+        let sends_secrets = key.is_some() || !self.headers.is_empty();
+        if let Some(host) = endpoint.exposed_host().filter(|_| sends_secrets && !self.plain_http) {
+            return Err(ModelSetupError::PlainHttp { model: self.name, host: host.to_owned() });
+        }
+        let headers = Headers::new(&self.name, provider, key, self.headers)?;
+        let http = Http::new(&self.name, Target { endpoint, headers, plain_http: self.plain_http }, self.limits)?;
+        Ok(HttpModel::new(self.name, self.wire, http, self.retry))
+    }
+
+    /// The key that is set, or that of the environment.
+    fn find_key(&self, lookup: Lookup<'_>) -> Result<Option<SecretString>, ModelSetupError> {
+        let provider = self.wire.provider();
+        let missing = |variables: String| ModelSetupError::MissingKey {
+            model: self.name.clone(),
+            provider: provider.name,
+            variables,
+        };
+        if let Some(key) = &self.key {
+            return Ok(Some(key.clone()));
+        }
+        if let Some(variable) = &self.key_variable {
+            let key = environment::key(lookup, &[variable]);
+            return key.map(Some).ok_or_else(|| missing(environment::listed(&[variable])));
+        }
+        if self.base_url.is_some() {
+            return Ok(None);
+        }
+        let key = environment::key(lookup, provider.key_variables);
+        let is_default_url = environment::first(lookup, provider.base_url_variables).is_none();
+        let is_in_header = self.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(provider.key_header.0));
+        if key.is_none() && provider.needs_key && is_default_url && !is_in_header {
+            return Err(missing(environment::listed(provider.key_variables)));
+        }
+        Ok(key)
+    }
+}
+
+impl std::fmt::Debug for HttpModelBuilder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HttpModelBuilder").field("name", &self.name).finish_non_exhaustive()
+    }
+}

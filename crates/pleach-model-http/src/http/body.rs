@@ -1,0 +1,86 @@
+//! The body of an answer, piece by piece.
+
+use bytes::Bytes;
+use pleach_model::{ModelError, ModelErrorKind};
+use reqwest::Response;
+use reqwest::header::CONTENT_TYPE;
+use serde_json::Value;
+
+use super::limits::{Deadline, within};
+use super::{Failure, Headers, Limits};
+use crate::wire::Reading;
+
+/// How much of an error's body is read.
+const LARGEST_FAILURE: usize = 64 << 10;
+
+/// The body of an answer. Dropping it before its end closes the connection.
+pub(crate) struct Body<'a> {
+    response: Response,
+    reading: Reading<'a>,
+    pub(super) limits: &'a Limits,
+    pub(super) headers: &'a Headers,
+    deadline: Deadline,
+}
+
+impl<'a> Body<'a> {
+    pub(super) fn new(
+        response: Response,
+        reading: Reading<'a>,
+        limits: &'a Limits,
+        headers: &'a Headers,
+        deadline: Deadline,
+    ) -> Self {
+        Self { response, reading, limits, headers, deadline }
+    }
+
+    /// Whether the body is one JSON document, not a stream of events.
+    pub(crate) fn is_json(&self) -> bool {
+        let kind = self.response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+        kind.is_some_and(|kind| kind.trim_start().starts_with("application/json"))
+    }
+
+    /// Returns the next piece; `None` at the end.
+    pub(super) async fn chunk(&mut self) -> Result<Option<Bytes>, ModelError> {
+        let chunk = within(self.response.chunk(), self.reading.call.clock, self.limits.idle, &mut self.deadline).await;
+        let chunk = chunk.ok_or_else(|| self.reading.timeout())?;
+        chunk.map_err(|error| self.reading.cut().with_cause(error.without_url()))
+    }
+
+    /// Returns the whole body as JSON.
+    pub(crate) async fn json(mut self) -> Result<Value, ModelError> {
+        let mut text = Vec::new();
+        while let Some(chunk) = self.chunk().await? {
+            if text.len() + chunk.len() > self.limits.response_bytes {
+                return Err(too_large(&self.reading, self.limits));
+            }
+            text.extend_from_slice(&chunk);
+        }
+        let answer = serde_json::from_slice(&text).map_err(|error| {
+            ModelError::new(self.reading.model, ModelErrorKind::InvalidResponse).with_cause(not_json(&error))
+        })?;
+        match Failure::read(&answer) {
+            Some(failure) => Err(failure.into_error(self.reading.model, None, |text| self.headers.hide(text))),
+            None => Ok(answer),
+        }
+    }
+
+    /// Returns what the body of an error says, as far as it can be read.
+    pub(super) async fn failure(mut self) -> Option<Failure> {
+        let mut text = Vec::new();
+        while text.len() < LARGEST_FAILURE
+            && let Ok(Some(chunk)) = self.chunk().await
+        {
+            text.extend_from_slice(&chunk);
+        }
+        Failure::read(&serde_json::from_slice(&text).ok()?)
+    }
+}
+
+pub(super) fn too_large(reading: &Reading<'_>, limits: &Limits) -> ModelError {
+    reading.invalid(format!("more than {} bytes; allow more with `.max_response_bytes(…)`", limits.response_bytes))
+}
+
+/// Where an answer is not JSON, without a word of it.
+pub(super) fn not_json(error: &serde_json::Error) -> String {
+    format!("not JSON: {:?} error at line {} column {}", error.classify(), error.line(), error.column())
+}

@@ -1,0 +1,116 @@
+//! Sending one request.
+
+use std::time::Duration;
+
+use chrono::DateTime;
+use pleach_core::Clock;
+use pleach_model::{HttpOptions, ModelError, ModelErrorKind};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, RETRY_AFTER};
+use reqwest::redirect::Policy;
+
+use super::body::Body;
+use super::limits::{Deadline, within};
+use super::{Limits, Outgoing, Target, tls};
+use crate::ModelSetupError;
+use crate::wire::{Prepared, Reading};
+
+/// The client of one model: a pool of connections, the address and the headers.
+pub(crate) struct Http {
+    client: reqwest::Client,
+    target: Target,
+    limits: Limits,
+}
+
+impl Http {
+    pub(crate) fn new(model: &str, target: Target, limits: Limits) -> Result<Self, ModelSetupError> {
+        let fault = |reason: String| ModelSetupError::Tls { model: model.to_owned(), reason };
+        let tls = match tls::trusting_the_system() {
+            Err(_) if !target.endpoint.is_https() => tls::trusting_none(),
+            tls => tls,
+        };
+        let tls = tls.map_err(|error| fault(error.to_string()))?;
+        let mut builder = reqwest::Client::builder()
+            .tls_backend_preconfigured(tls)
+            .connect_timeout(limits.connect)
+            .user_agent(concat!("pleach/", env!("CARGO_PKG_VERSION")))
+            // A redirect would carry the conversation, and headers that hold keys, to another address.
+            .redirect(Policy::none());
+        if target.endpoint.is_loopback() {
+            builder = builder.no_proxy();
+        }
+        let client = builder.build().map_err(|error| fault(error.without_url().to_string()))?;
+        Ok(Self { client, target, limits })
+    }
+
+    /// Completes a request with the headers of the model and the options of the request.
+    pub(crate) fn outgoing(
+        &self,
+        model: &str,
+        prepared: Prepared,
+        options: Option<&HttpOptions>,
+    ) -> Result<Outgoing, ModelError> {
+        self.target.outgoing(model, prepared, options)
+    }
+
+    /// Whether the model is reached at this base URL.
+    pub(crate) fn is_at(&self, base_url: &str) -> bool {
+        self.target.endpoint.is(base_url)
+    }
+
+    /// Sends a request and waits for the begin of the answer.
+    ///
+    /// # Cancel safety
+    /// Dropping the future, or the body that it returns, closes the connection.
+    pub(crate) async fn send<'a>(&'a self, request: Outgoing, reading: Reading<'a>) -> Result<Body<'a>, ModelError> {
+        let clock = reading.call.clock;
+        let mut deadline: Deadline = request.timeout.map(|timeout| clock.sleep(timeout));
+        let accept = if reading.call.streaming { "text/event-stream" } else { "application/json" };
+        let sent = self
+            .client
+            .post(request.url)
+            .header(CONTENT_TYPE, "application/json")
+            .header(ACCEPT, accept)
+            .headers(request.headers)
+            .body(request.body)
+            .send();
+        let response = within(sent, clock, self.limits.first_byte, &mut deadline).await;
+        let response = response.ok_or_else(|| reading.timeout())?.map_err(|error| {
+            ModelError::new(reading.model, ModelErrorKind::Unreachable).with_cause(error.without_url())
+        })?;
+        let status = response.status();
+        let asked = asked_wait(response.headers(), clock);
+        let body = Body::new(response, reading, &self.limits, &self.target.headers, deadline);
+        if status.is_success() {
+            return Ok(body);
+        }
+        Err(self.refused(reading, status.as_u16(), asked, body).await)
+    }
+
+    /// The error that a status means, with what the provider says of it.
+    async fn refused(&self, reading: Reading<'_>, status: u16, asked: Option<Duration>, body: Body<'_>) -> ModelError {
+        let failure = body.failure().await.unwrap_or_default();
+        let error = failure.into_error(reading.model, Some(status), |text| self.target.headers.hide(text));
+        let error = match asked {
+            Some(wait) => error.with_retry_after(wait),
+            None => error,
+        };
+        if (300..400).contains(&status) {
+            return error.with_message("the server redirects to another address: set the base URL to that address");
+        }
+        error
+    }
+}
+
+/// The wait that the provider asks for: `retry-after-ms`, or `retry-after` in seconds or as a date.
+fn asked_wait(headers: &HeaderMap, clock: &dyn Clock) -> Option<Duration> {
+    let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
+    if let Some(milliseconds) = text("retry-after-ms").and_then(|text| text.parse::<f64>().ok()) {
+        return Duration::try_from_secs_f64(milliseconds / 1e3).ok();
+    }
+    let after = text(RETRY_AFTER.as_str())?;
+    let seconds = match after.parse::<f64>() {
+        Ok(seconds) => seconds,
+        Err(_) => (DateTime::parse_from_rfc2822(after).ok()?.timestamp() as f64 - clock.now()).max(0.0),
+    };
+    Duration::try_from_secs_f64(seconds).ok()
+}

@@ -1,0 +1,17 @@
+//! The HTTP client under all providers: what is sent, how long it may take, how much may come back.
+
+mod body;
+mod client;
+mod events;
+mod failure;
+mod headers;
+mod limits;
+mod outgoing;
+mod tls;
+
+pub(crate) use client::Http;
+pub(crate) use events::events;
+pub(crate) use failure::Failure;
+pub(crate) use headers::Headers;
+pub(crate) use limits::Limits;
+pub(crate) use outgoing::{Outgoing, Target};

@@ -1,0 +1,129 @@
+//! [`HttpModel`]: a provider's model.
+
+use std::fmt;
+use std::sync::Arc;
+
+use async_stream::try_stream;
+use futures_util::{FutureExt as _, StreamExt as _};
+use pleach_model::{Model, ModelCall, ModelCapabilities, ModelError, ResponseStream};
+use serde_json::Value;
+
+use crate::http::{Http, Outgoing, events};
+use crate::retry::RetryPolicy;
+use crate::wire::{Reading, Wire};
+
+/// A model of a provider, reached over HTTP. Its clones share one pool of connections.
+///
+/// A request that names another model in [`LlmRequest::model`](pleach_model::LlmRequest::model) is sent to that model. What
+/// a request sets in its HTTP options counts for that request.
+///
+/// Debug output shows the name and no key.
+#[derive(Clone)]
+pub struct HttpModel(Arc<Inner>);
+
+struct Inner {
+    name: String,
+    wire: Arc<dyn Wire>,
+    http: Http,
+    retry: RetryPolicy,
+}
+
+impl HttpModel {
+    pub(crate) fn new(name: String, wire: Arc<dyn Wire>, http: Http, retry: RetryPolicy) -> Self {
+        Self(Arc::new(Inner { name, wire, http, retry }))
+    }
+}
+
+impl Model for HttpModel {
+    fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    fn capabilities(&self) -> ModelCapabilities {
+        self.0.wire.capabilities(self.0.http.is_at(self.0.wire.provider().base_url))
+    }
+
+    fn generate<'a>(&'a self, call: ModelCall<'a>) -> ResponseStream<'a> {
+        Box::pin(try_stream! {
+            let request = self.0.outgoing(call)?;
+            let mut made = 0;
+            let mut answers = loop {
+                let mut answers = self.0.attempt(call, request.clone());
+                made += 1;
+                match answers.next().await {
+                    None => return,
+                    Some(Ok(first)) => {
+                        yield first;
+                        break answers;
+                    }
+                    Some(Err(error)) => {
+                        drop(answers);
+                        match self.0.policy(call).wait(&error, made, call.ids) {
+                            Some(wait) => call.clock.sleep(wait).await,
+                            None => Err(error)?,
+                        }
+                    }
+                }
+            };
+            while let Some(answer) = answers.next().await {
+                match answer {
+                    Ok(answer) => yield answer,
+                    Err(error) => {
+                        // The connection is closed before the caller hears of it.
+                        drop(answers);
+                        Err(error)?;
+                        return;
+                    }
+                }
+            }
+        })
+    }
+}
+
+impl Inner {
+    fn model<'a>(&'a self, call: ModelCall<'a>) -> &'a str {
+        call.request.model.as_deref().filter(|name| !name.is_empty()).unwrap_or(&self.name)
+    }
+
+    fn policy(&self, call: ModelCall<'_>) -> RetryPolicy {
+        let options = call.request.config.http_options.as_ref().and_then(|options| options.retry_options.as_ref());
+        options.map_or_else(|| self.retry.clone(), RetryPolicy::of)
+    }
+
+    fn outgoing(&self, call: ModelCall<'_>) -> Result<Outgoing, ModelError> {
+        let model = self.model(call);
+        let prepared = self.wire.prepare(model, &call)?;
+        self.http.outgoing(model, prepared, call.request.config.http_options.as_ref())
+    }
+
+    /// Sends the request once and reads the answer.
+    fn attempt<'a>(&'a self, call: ModelCall<'a>, request: Outgoing) -> ResponseStream<'a> {
+        let reading = Reading { model: self.model(call), ids: call.ids, call };
+        Box::pin(try_stream! {
+            let body = self.http.send(request, reading).await?;
+            if !call.streaming || body.is_json() {
+                let answer = body.json().await?;
+                yield self.wire.read(&reading, answer)?;
+                return;
+            }
+            let mut decoder = self.wire.decoder(reading);
+            let mut events = events(body, reading);
+            while !decoder.is_over() && let Some(event) = events.next().await {
+                for fragment in decoder.event(event?)? {
+                    yield fragment;
+                }
+            }
+            // The end of the body has usually arrived with the last event: a connection that was read to its end is used again.
+            let _: Option<Option<Result<Value, ModelError>>> = events.next().now_or_never();
+            if let Some(whole) = decoder.finish()? {
+                yield whole;
+            }
+        })
+    }
+}
+
+impl fmt::Debug for HttpModel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpModel").field("name", &self.0.name).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,127 @@
+//! The body of a request.
+// L232, L233
+
+use pleach_model::{GenerateConfig, LlmRequest, ModelCall, ModelError, RequestTool};
+use serde_json::{Map, Value, json};
+
+use super::{messages, schema};
+use crate::wire::{Prepared, unsupported};
+
+/// Writes the request. `max_tokens` is the member that limits the tokens of an answer.
+pub(super) fn prepare(model: &str, call: &ModelCall<'_>, max_tokens: &str) -> Result<Prepared, ModelError> {
+    let mut request = call.request.clone();
+    request.ensure_user_turn();
+    let config = &request.config;
+    refuse_unsupported(model, config)?;
+    let mut body = Map::new();
+    body.insert("model".to_owned(), json!(model));
+    body.insert("messages".to_owned(), Value::Array(messages::of(model, &request)?));
+    let mut set = |key: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            body.insert(key.to_owned(), value);
+        }
+    };
+    set("temperature", config.temperature.map(Value::from));
+    set("top_p", config.top_p.map(Value::from));
+    set("top_k", config.top_k.map(Value::from));
+    set("seed", config.seed.map(Value::from));
+    set("presence_penalty", config.presence_penalty.map(Value::from));
+    set("frequency_penalty", config.frequency_penalty.map(Value::from));
+    set(max_tokens, config.max_output_tokens.map(Value::from));
+    set("stop", config.stop_sequences.as_ref().filter(|stops| !stops.is_empty()).map(|stops| json!(stops)));
+    set("service_tier", config.service_tier.as_ref().map(|tier| json!(tier)));
+    set("logprobs", config.response_logprobs.map(Value::from));
+    set("top_logprobs", config.logprobs.map(Value::from));
+    set("reasoning_effort", reasoning_effort(config));
+    set("response_format", response_format(config));
+    let tools = tools(model, &request)?;
+    if !tools.is_empty() {
+        set("tool_choice", tool_choice(config));
+        set("tools", Some(Value::Array(tools)));
+    }
+    if call.streaming {
+        set("stream", Some(json!(true)));
+        set("stream_options", Some(json!({"include_usage": true})));
+    }
+    Ok(Prepared { path: "chat/completions".to_owned(), body })
+}
+
+/// Refuses settings that change an answer and have no place in the format.
+fn refuse_unsupported(model: &str, config: &GenerateConfig) -> Result<(), ModelError> {
+    let speaks = config.response_modalities.as_ref().is_some_and(|kinds| kinds.iter().any(|kind| kind != "TEXT"));
+    let budget = config.thinking_config.as_ref().and_then(|thinking| thinking.thinking_budget);
+    let api_version = config.http_options.as_ref().and_then(|options| options.api_version.as_ref());
+    for (name, is_set) in [
+        ("cached_content", config.cached_content.is_some()),
+        ("safety_settings", config.safety_settings.is_some()),
+        ("response_modalities", speaks),
+        ("speech_config", config.speech_config.is_some()),
+        ("image_config", config.image_config.is_some()),
+        ("media_resolution", config.media_resolution.is_some()),
+        ("routing_config", config.routing_config.is_some()),
+        ("model_selection_config", config.model_selection_config.is_some()),
+        ("model_armor_config", config.model_armor_config.is_some()),
+        ("thinking_budget", budget.is_some()),
+        ("api_version", api_version.is_some()),
+    ] {
+        if is_set {
+            let advice = if name == "thinking_budget" { "; set `thinking_level`" } else { "" };
+            return Err(unsupported(model, format!("`{name}` has no place in chat completions{advice}")));
+        }
+    }
+    Ok(())
+}
+
+fn reasoning_effort(config: &GenerateConfig) -> Option<Value> {
+    let level = config.thinking_config.as_ref()?.thinking_level.as_deref()?;
+    Some(json!(level.to_ascii_lowercase()))
+}
+
+fn response_format(config: &GenerateConfig) -> Option<Value> {
+    if let Some(schema) = config.response_schema.as_ref().or(config.response_json_schema.as_ref()) {
+        let named = json!({"name": schema::name(schema), "strict": true, "schema": schema::strict(schema)});
+        return Some(json!({"type": "json_schema", "json_schema": named}));
+    }
+    (config.response_mime_type.as_deref() == Some("application/json")).then(|| json!({"type": "json_object"}))
+}
+
+/// The functions that may be called: with a required call and names, only those.
+fn tools(model: &str, request: &LlmRequest) -> Result<Vec<Value>, ModelError> {
+    for tool in request.config.tools.iter().flatten() {
+        if let RequestTool::Provider(tool) = tool {
+            let name = tool.as_value().as_object().and_then(|tool| tool.keys().next().cloned()).unwrap_or_default();
+            return Err(unsupported(model, format!("the tool `{name}` is not one of this provider")));
+        }
+    }
+    let allowed = required(&request.config);
+    let is_allowed =
+        |name: &str| allowed.is_none_or(|names| names.is_empty() || names.iter().any(|allowed| allowed == name));
+    let declared = request.declarations().filter(|declared| is_allowed(declared.name.as_deref().unwrap_or_default()));
+    let tools = declared.map(|declared| {
+        let parameters = match &declared.parameters_json_schema {
+            Some(parameters) => schema::with_lower_types(parameters),
+            None => json!({"type": "object", "properties": {}}),
+        };
+        let description = declared.description.as_deref().unwrap_or_default();
+        json!({
+            "type": "function",
+            "function": {"name": declared.name, "description": description, "parameters": parameters},
+        })
+    });
+    Ok(tools.collect())
+}
+
+/// The names of the functions of which one must be called; none of them for any.
+fn required(config: &GenerateConfig) -> Option<&[String]> {
+    let calling = config.tool_config.as_ref()?.function_calling_config.as_ref()?;
+    (calling.mode.as_deref() == Some("ANY")).then(|| calling.allowed_function_names.as_deref().unwrap_or_default())
+}
+
+fn tool_choice(config: &GenerateConfig) -> Option<Value> {
+    let calling = config.tool_config.as_ref()?.function_calling_config.as_ref()?;
+    match calling.mode.as_deref()? {
+        "ANY" => Some(json!("required")),
+        "NONE" => Some(json!("none")),
+        _ => None,
+    }
+}

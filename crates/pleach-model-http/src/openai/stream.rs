@@ -1,0 +1,99 @@
+//! A streamed answer.
+// L236
+
+use pleach_core::{Content, Owned, Part};
+use pleach_model::{LlmResponse, ModelError};
+use serde_json::Value;
+
+use super::answer;
+use super::calls::Calls;
+use crate::wire::{Decoder, Reading};
+
+/// Reads the chunks of one answer.
+pub(super) struct ChatStream<'a> {
+    reading: Reading<'a>,
+    /// Texts and thoughts, those of one kind that follow each other joined.
+    parts: Vec<Part>,
+    calls: Calls,
+    finish: Option<String>,
+    usage: Option<Owned>,
+    version: Option<String>,
+    is_over: bool,
+}
+
+impl<'a> ChatStream<'a> {
+    pub(super) fn new(reading: Reading<'a>) -> Self {
+        Self {
+            reading,
+            parts: Vec::new(),
+            calls: Calls::default(),
+            finish: None,
+            usage: None,
+            version: None,
+            is_over: false,
+        }
+    }
+
+    fn keep(&mut self, part: &Part) {
+        match self.parts.last_mut() {
+            Some(last) if last.is_thought() == part.is_thought() => {
+                last.text.get_or_insert_default().push_str(part.text.as_deref().unwrap_or_default());
+            }
+            _ => self.parts.push(part.clone()),
+        }
+    }
+
+    fn fragment(&self, part: Part) -> LlmResponse {
+        let mut fragment = LlmResponse::of(Content::new("model", [part])).as_fragment();
+        fragment.info.model_version.clone_from(&self.version);
+        fragment
+    }
+}
+
+impl Decoder for ChatStream<'_> {
+    fn event(&mut self, chunk: Value) -> Result<Vec<LlmResponse>, ModelError> {
+        if chunk.is_null() {
+            self.is_over = true;
+            return Ok(Vec::new());
+        }
+        self.version = answer::version(&chunk).or_else(|| self.version.take());
+        // It comes in a late chunk without choices.
+        self.usage = chunk.get("usage").and_then(answer::usage).or_else(|| self.usage.take());
+        let Some(choice) = chunk.get("choices").and_then(|choices| choices.get(0)) else { return Ok(Vec::new()) };
+        let mut fragments = Vec::new();
+        if let Some(delta) = choice.get("delta") {
+            for part in answer::thought(delta).into_iter().chain(answer::text(delta)) {
+                self.keep(&part);
+                fragments.push(self.fragment(part));
+            }
+            for piece in delta.get("tool_calls").and_then(Value::as_array).into_iter().flatten() {
+                if let Some(call) = self.calls.push_piece(piece, self.reading.ids) {
+                    fragments.push(self.fragment(Part::function_call(call)));
+                }
+            }
+        }
+        if let Some(finish) = choice.get("finish_reason").and_then(Value::as_str) {
+            self.finish = Some(finish.to_owned());
+        }
+        Ok(fragments)
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<Option<LlmResponse>, ModelError> {
+        // Some servers end without `[DONE]`, and some without a reason; a connection that was cut has neither.
+        if !self.is_over && self.finish.is_none() {
+            return Err(self.reading.cut());
+        }
+        let mut whole = LlmResponse::default();
+        answer::finished(&mut whole, self.finish.as_deref(), self.calls, &mut self.parts);
+        if !self.parts.is_empty() {
+            whole.content = Some(Content::new("model", self.parts));
+        }
+        whole.info.model_version = self.version;
+        whole.info.usage_metadata = self.usage;
+        Ok(Some(whole))
+    }
+}

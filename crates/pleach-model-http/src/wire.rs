@@ -1,0 +1,102 @@
+//! What a provider's wire format is, behind one trait.
+
+use pleach_core::{IdGen, Map};
+use pleach_model::{LlmResponse, ModelCall, ModelCapabilities, ModelError, ModelErrorKind};
+use serde_json::Value;
+
+/// The facts about a provider that do not depend on a request.
+#[derive(Debug)]
+pub(crate) struct Provider {
+    /// As people call it.
+    pub(crate) name: &'static str,
+    /// A name of a model, for messages.
+    pub(crate) example: &'static str,
+    /// Where it is reached.
+    pub(crate) base_url: &'static str,
+    /// The variables that set another base URL.
+    pub(crate) base_url_variables: &'static [&'static str],
+    /// The variables that hold a key.
+    pub(crate) key_variables: &'static [&'static str],
+    /// The header that carries the key, and what comes before the key in it.
+    pub(crate) key_header: (&'static str, &'static str),
+    /// Headers of every request.
+    pub(crate) headers: &'static [(&'static str, &'static str)],
+    /// Whether the provider refuses calls without a key.
+    pub(crate) needs_key: bool,
+}
+
+/// A request as it is sent.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    /// Behind the base URL, with a query if there is one.
+    pub(crate) path: String,
+    /// The body, without what the caller adds to it.
+    pub(crate) body: Map,
+}
+
+/// A provider's wire format.
+pub(crate) trait Wire: Send + Sync + 'static {
+    fn provider(&self) -> &'static Provider;
+
+    /// What the models can do; `is_original` when they are reached at the provider's own address.
+    fn capabilities(&self, is_original: bool) -> ModelCapabilities;
+
+    /// Completes a base URL that was set as people write it.
+    fn complete_base_url(&self, url: String) -> String {
+        url
+    }
+
+    /// Writes the request to the model of this name.
+    fn prepare(&self, model: &str, call: &ModelCall<'_>) -> Result<Prepared, ModelError>;
+
+    /// Reads an answer that comes as a whole.
+    fn read(&self, reading: &Reading<'_>, answer: Value) -> Result<LlmResponse, ModelError>;
+
+    /// Begins to read a stream.
+    fn decoder<'a>(&self, reading: Reading<'a>) -> Box<dyn Decoder + 'a>;
+}
+
+/// What reading an answer needs beside the answer.
+#[derive(Clone, Copy)]
+pub(crate) struct Reading<'a> {
+    /// The name of the model.
+    pub(crate) model: &'a str,
+    /// Calls without an id get one from here.
+    pub(crate) ids: &'a dyn IdGen,
+    /// The request.
+    pub(crate) call: ModelCall<'a>,
+}
+
+impl Reading<'_> {
+    /// An answer that the provider's format does not allow.
+    pub(crate) fn invalid(&self, what: impl Into<String>) -> ModelError {
+        ModelError::new(self.model, ModelErrorKind::InvalidResponse).with_message(what)
+    }
+
+    /// No answer in time.
+    pub(crate) fn timeout(&self) -> ModelError {
+        ModelError::new(self.model, ModelErrorKind::Timeout)
+    }
+
+    /// A stream that ended too early.
+    pub(crate) fn cut(&self) -> ModelError {
+        ModelError::new(self.model, ModelErrorKind::StreamCut)
+    }
+}
+
+/// A setting or content that the provider has no place for.
+pub(crate) fn unsupported(model: &str, what: impl Into<String>) -> ModelError {
+    ModelError::new(model, ModelErrorKind::InvalidRequest).with_message(what)
+}
+
+/// Reads a stream, event by event.
+pub(crate) trait Decoder: Send {
+    /// Takes the data of one event in, and returns the fragments it gives. Null means that nothing follows.
+    fn event(&mut self, data: Value) -> Result<Vec<LlmResponse>, ModelError>;
+
+    /// Whether the stream has said that nothing follows.
+    fn is_over(&self) -> bool;
+
+    /// Returns the whole answer; `None` when there was none at all.
+    fn finish(self: Box<Self>) -> Result<Option<LlmResponse>, ModelError>;
+}

@@ -1,0 +1,6 @@
+//! The clients against a server on loopback that plays wire bytes.
+
+mod edges;
+mod openai;
+mod server;
+mod support;

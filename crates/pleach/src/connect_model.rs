@@ -1,0 +1,47 @@
+//! Choosing a provider's model by name.
+
+use std::sync::Arc;
+
+use pleach_model::Model;
+
+use crate::ConnectModelError;
+
+/// Makes the model of a name of the form `PROVIDER:MODEL`, with keys and base URLs of the environment.
+///
+/// | name | provider | key | base URL |
+/// | --- | --- | --- | --- |
+/// | `openai:gpt-5-mini` | OpenAI, or any server with its chat completions | `OPENAI_API_KEY` | `OPENAI_BASE_URL` |
+/// | `ollama:qwen3:8b` | Ollama | none | `OLLAMA_HOST` |
+///
+/// What the environment cannot express is set with the builders of [`models`](crate::models).
+///
+/// # Errors
+/// An unknown provider, a provider whose feature is off (the error names it), a missing key, a base URL that cannot be used.
+/// No error shows a key.
+pub fn model(name: &str) -> Result<Arc<dyn Model>, ConnectModelError> {
+    let Some((provider, model)) = name.split_once(':') else {
+        return Err(ConnectModelError::NoProvider { name: name.to_owned() });
+    };
+    match provider {
+        "openai" => openai(provider, model),
+        "ollama" => ollama(provider, model),
+        _ => Err(ConnectModelError::UnknownProvider { provider: provider.to_owned() }),
+    }
+}
+
+macro_rules! provider {
+    ($feature:literal, $name:ident) => {
+        #[cfg(feature = $feature)]
+        fn $name(_: &str, model: &str) -> Result<Arc<dyn Model>, ConnectModelError> {
+            Ok(Arc::new(pleach_model_http::$name(model).build()?))
+        }
+
+        #[cfg(not(feature = $feature))]
+        fn $name(provider: &str, _: &str) -> Result<Arc<dyn Model>, ConnectModelError> {
+            Err(ConnectModelError::FeatureOff { provider: provider.to_owned(), feature: $feature })
+        }
+    };
+}
+
+provider!("openai", openai);
+provider!("openai", ollama);
