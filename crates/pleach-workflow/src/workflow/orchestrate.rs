@@ -263,7 +263,9 @@ impl<'a> Orchestration<'a> {
                 return Ok(Some(RunSetup { path, branch, isolation_scope, resume_inputs, ..RunSetup::default() }));
             }
             Decision::Replay(NodeEnd::Done(mut result)) => {
-                result.branch = result.branch.or_else(|| self.branch(trigger, path));
+                // The events of an agent may be on branches of those below it.
+                let recorded = result.branch.take().filter(|_| graph_node.node.agent().is_none());
+                result.branch = recorded.or_else(|| self.branch(trigger, path));
                 if self.runs.is_empty() && schedule.is_idle() && time.is_some_and(|time| self.ends.pass_next(time)) {
                     // Nothing else can start before this completion is handled, so it is handled directly.
                     self.complete(schedule, node, &run, result, true);
