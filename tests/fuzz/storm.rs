@@ -1,6 +1,6 @@
 //! Clients of several Runners that share a store run, answer, resume, abort, drop, detach and drain the same invocations at once.
 //!
-//! Whoever wins, what is stored must be that of one execution: each node completes once, each operation on state counts once,
+//! Whichever client wins, what is stored must be that of one execution: each node completes once, each operation on state counts once,
 //! and the outcome follows from the recorded answer.
 
 use std::collections::BTreeMap;
@@ -88,7 +88,7 @@ fn check_error(error: &RunError) {
             | RunError::InvocationAborted { .. }
             | RunError::Draining
             | RunError::Followed { .. }
-            | RunError::Aborted { .. }
+            | RunError::Aborted
             | RunError::SessionNotFound(_)
             | RunError::UnknownSession { .. }
     ) || matches!(error, RunError::Session(error) if error.is_stale());
@@ -168,7 +168,7 @@ async fn finish(runner: &Runner, session: usize, id: &InvocationId) -> Option<i6
         let run = start(runner, session, id);
         match timeout(PATIENCE, run.output::<i64>()).await.expect("a run hangs at the end") {
             Ok(output) => return Some(output),
-            Err(RunError::InvocationAborted { .. } | RunError::Aborted { .. }) => return None,
+            Err(RunError::InvocationAborted { .. } | RunError::Aborted) => return None,
             Err(RunError::Waiting(_)) => {
                 let run = answer(runner, session, id, 0, AnswerOptions::new());
                 match timeout(PATIENCE, run.output::<i64>()).await.expect("an answer hangs at the end") {
