@@ -24,6 +24,7 @@ use pleach_model::SharedContent;
 use pleach_session::effective_events;
 
 pub use view::ConversationView;
+pub(crate) use visible::is_below;
 
 use entry::Entry;
 use visible::Filter;

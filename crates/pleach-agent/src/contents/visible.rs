@@ -163,7 +163,7 @@ fn some(branch: Option<&Branch>) -> Option<&Branch> {
 }
 
 /// Whether a branch begins with all segments of another and has more.
-fn is_below(branch: &Branch, ancestor: &Branch) -> bool {
+pub(crate) fn is_below(branch: &Branch, ancestor: &Branch) -> bool {
     branch.as_str().strip_prefix(ancestor.as_str()).is_some_and(|rest| rest.starts_with('.'))
 }
 

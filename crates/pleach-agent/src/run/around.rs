@@ -5,7 +5,7 @@ use pleach_context::engine::{Engine as _, PluginManager};
 use pleach_context::{AgentSpec, Context, NodeError};
 use pleach_core::{Content, Event, EventActions};
 
-use super::StepEnd;
+use super::{CallbackNote, StepEnd};
 use crate::llm_agent::callbacks::Callbacks;
 
 /// What happens before and after every agent's run.
@@ -23,7 +23,7 @@ impl<'a> Around<'a> {
             Some(content) => Some(content),
             None => Callbacks::agent(&self.callbacks.before_agent, self.ctx).await?,
         };
-        self.flushed(content).await
+        self.flushed(content, CallbackNote::Before).await
     }
 
     /// Asks the plugins and callbacks for what the agent says at its end.
@@ -32,7 +32,12 @@ impl<'a> Around<'a> {
             Some(content) => Some(content),
             None => Callbacks::agent(&self.callbacks.after_agent, self.ctx).await?,
         };
-        self.flushed(content).await
+        self.flushed(content, CallbackNote::After).await
+    }
+
+    /// Returns whether anything can be called behind the agent.
+    pub(crate) fn has_after(&self) -> bool {
+        !self.callbacks.after_agent.is_empty() || !self.plugins().is_empty()
     }
 
     /// Notifies the plugins of a failure.
@@ -54,9 +59,9 @@ impl<'a> Around<'a> {
 
     /// Stores what callbacks have changed without saying anything in an event of its own.
     // L136
-    async fn flushed(&self, content: Option<Content>) -> Result<Option<Content>, NodeError> {
+    async fn flushed(&self, content: Option<Content>, note: CallbackNote) -> Result<Option<Content>, NodeError> {
         if content.is_none() && self.ctx.engine().has_pending_changes() {
-            self.ctx.emit(Event::new()).await?;
+            self.ctx.emit(note.put_on(Event::new())).await?;
         }
         Ok(content)
     }

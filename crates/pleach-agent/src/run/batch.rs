@@ -111,20 +111,26 @@ impl AgentRun<'_> {
         let mut keys = Vec::new();
         for call in &executed {
             let Some(config) = &call.credential else { continue };
+            waits = true;
             let key = credential_key(config);
             if keys.contains(&key) {
                 continue;
             }
             keys.push(key);
+            if call.pending.is_asked {
+                continue;
+            }
             let id = call.pending.call.id.as_deref().unwrap_or_default();
             self.ctx.emit(self.credential_event(id, config)?).await?;
-            waits = true;
         }
-        let asked: Vec<_> =
-            executed.iter().filter_map(|call| Some((&call.pending.call, call.confirmation.clone()?))).collect();
-        let asks_all = asked.len() == executed.len();
+        let asking: Vec<_> = executed.iter().filter(|call| call.confirmation.is_some()).collect();
+        let (asks, asks_all) = (!asking.is_empty(), asking.len() == executed.len());
+        let asked: Vec<_> = asking
+            .into_iter()
+            .filter(|call| !call.pending.is_asked)
+            .filter_map(|call| Some((&call.pending.call, call.confirmation.clone()?)))
+            .collect();
         let mut question = if asked.is_empty() { None } else { Some(self.confirmation_event(&asked)?) };
-        let asks = question.is_some();
         // The model is asked once the result of a job that was only started has come.
         waits |= asks || executed.iter().any(|call| call.response.is_none());
         if asks_all && let Some(question) = question.take() {

@@ -5,6 +5,7 @@ mod answer;
 mod around;
 mod batch;
 mod call;
+mod callback_note;
 mod compact;
 mod confirm;
 mod delegate;
@@ -26,7 +27,8 @@ use tracing::Instrument as _;
 
 use crate::llm_agent::Declaration;
 pub(crate) use around::Around;
-pub(crate) use recorded::{CallNumbers, Next, Recorded, first_event};
+pub(crate) use callback_note::CallbackNote;
+pub(crate) use recorded::{CallNumbers, Closing, Next, Recorded, first_event};
 
 /// One run of an agent.
 pub(crate) struct AgentRun<'a> {
@@ -95,41 +97,45 @@ impl<'a> AgentRun<'a> {
         self.began_at = recorded.began_at;
         self.said = recorded.said;
         self.numbers = recorded.numbers;
+        self.ctx.engine().add_interrupts(&recorded.jobs);
         self.prepare_input()?;
         let around = self.around();
         if recorded.next == Next::Start
             && let Some(content) = around.before().await?
         {
-            self.say(content, true).await?;
+            self.say(content, CallbackNote::Before).await?;
             return Ok(StepEnd::Done);
         }
-        let is_resumable = self.ctx.invocation().is_resumable();
-        // Only the mark of a resumable app shows whether an agent that has said its last has called its callbacks.
-        let had_ended = match recorded.next {
-            Next::Ended => recorded.is_marked || !is_resumable,
+        let has_called = match recorded.next {
+            Next::Said | Next::Ended => recorded.closing != Closing::Open,
             Next::Transfer(..) => true,
             _ => false,
         };
-        let mut end = self.steps(recorded.next).await?;
+        let asks = self.mode == AgentMode::Task && recorded.next == Next::Said && recorded.closing != Closing::Closed;
+        let mut end = if asks { StepEnd::Waiting } else { self.steps(recorded.next).await? };
         if end == StepEnd::Done && self.ctx.engine().waits() {
             end = StepEnd::Waiting;
         }
-        if !had_ended
+        if !has_called
             && end == StepEnd::Done
             && !self.ctx.engine().transfers()
             && !self.ctx.invocation().is_aborted()
             && let Some(content) = around.after().await?
         {
-            self.say(content, false).await?;
+            self.say(content, CallbackNote::After).await?;
         }
-        if recorded.is_marked { Ok(end) } else { around.finish(end).await }
+        if recorded.closing == Closing::Closed { Ok(end) } else { around.finish(end).await }
     }
 
     /// Returns whether the recorded events leave nothing to do.
     pub(crate) fn has_completed(&self) -> bool {
         let recorded = self.recorded();
-        let is_marked = recorded.is_marked || !self.ctx.invocation().is_resumable();
-        recorded.next == Next::Ended && is_marked && self.mode != AgentMode::Task
+        let is_closed = match recorded.closing {
+            Closing::Closed => true,
+            Closing::Called => !self.ctx.invocation().is_resumable(),
+            Closing::Open => !self.ctx.invocation().is_resumable() && !self.around().has_after(),
+        };
+        matches!(recorded.next, Next::Said | Next::Ended) && is_closed && self.mode != AgentMode::Task
     }
 
     fn around(&self) -> Around<'a> {
@@ -140,13 +146,13 @@ impl<'a> AgentRun<'a> {
     async fn steps(&mut self, next: Next) -> Result<StepEnd, NodeError> {
         let mut end = match next {
             Next::Start | Next::AskModel => StepEnd::Continue,
-            Next::Execute(calls, open) => match self.execute(calls).await? {
-                StepEnd::Continue if !open.is_empty() => {
-                    self.ctx.engine().add_interrupts(&open);
-                    StepEnd::Waiting
+            Next::Execute(calls, open) => {
+                self.ctx.engine().add_interrupts(&open);
+                match self.execute(calls).await? {
+                    StepEnd::Continue if !open.is_empty() => StepEnd::Waiting,
+                    end => end,
                 }
-                end => end,
-            },
+            }
             Next::Wait(open) => {
                 self.ctx.engine().add_interrupts(&open);
                 StepEnd::Waiting
@@ -156,7 +162,7 @@ impl<'a> AgentRun<'a> {
                 self.ctx.engine().transfer_to(target.into(), place + 1);
                 StepEnd::Done
             }
-            Next::Ended => StepEnd::Done,
+            Next::Said | Next::Ended => StepEnd::Done,
         };
         while end == StepEnd::Continue && !self.ctx.invocation().is_aborted() {
             end = self.step().await?;
@@ -170,14 +176,14 @@ impl<'a> AgentRun<'a> {
         Recorded::of(self.ctx, &engine.event_path(), &self.agent.agent.name, engine.since())
     }
 
-    /// Stores what a callback says in the agent's name; `is_answer` stores it under the output key, too.
+    /// Stores what a callback says in the agent's name, and instead of the agent under the output key, too.
     // L135
-    async fn say(&mut self, mut content: Content, is_answer: bool) -> Result<(), NodeError> {
+    async fn say(&mut self, mut content: Content, note: CallbackNote) -> Result<(), NodeError> {
         if content.role.is_none() {
             content.role = Some("model".into());
         }
-        let mut event = Event::new().with_content(content);
-        if is_answer {
+        let mut event = note.put_on(Event::new().with_content(content));
+        if note == CallbackNote::Before {
             self.keep_answer(&mut event)?;
         } else {
             self.keep_addition(&mut event)?;

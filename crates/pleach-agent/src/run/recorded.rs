@@ -11,6 +11,7 @@ use pleach_core::{AuthConfig, Event, FunctionCall, InvocationId, NodePath, REQUE
 use pleach_schema::unwrap_response;
 use serde_json::Value;
 
+use super::CallbackNote;
 use crate::call_ids::run_id;
 use crate::guidance::TRANSFER_TO_AGENT;
 
@@ -20,6 +21,8 @@ pub(crate) struct PendingCall {
     pub(crate) call: FunctionCall,
     /// The answer to the request for its confirmation.
     pub(crate) confirmation: Option<Value>,
+    /// Its question is stored, but not the response that holds its place.
+    pub(crate) is_asked: bool,
     /// The id under which it has asked for a credential that has come.
     pub(crate) credential: Option<String>,
     /// How many calls of the function the run has made, this one included.
@@ -48,7 +51,15 @@ impl CallNumbers {
         *repeated += 1;
         // Providers repeat ids, some of them numbers.
         let key = if *repeated == 1 { id } else { format!("{id}~{repeated}") };
-        PendingCall { call: call.clone(), confirmation: None, credential: None, ordinal: *ordinal, key, is_first }
+        PendingCall {
+            call: call.clone(),
+            confirmation: None,
+            is_asked: false,
+            credential: None,
+            ordinal: *ordinal,
+            key,
+            is_first,
+        }
     }
 }
 
@@ -67,6 +78,8 @@ pub(crate) enum Next {
     Say(Value),
     /// It has transferred to this agent, with the event at this place of the session.
     Transfer(String, usize),
+    /// It has said its last words; those of a task ask the user.
+    Said,
     /// It is done.
     Ended,
 }
@@ -79,10 +92,35 @@ pub(crate) struct Recorded {
     pub(crate) said: String,
     /// How many events of the session came before the first of the run.
     pub(crate) began_at: usize,
-    /// An event records that the agent is done.
-    pub(crate) is_marked: bool,
+    /// How far the end of the run is recorded.
+    pub(crate) closing: Closing,
+    /// The ids of the long-running calls without a result.
+    pub(crate) jobs: Vec<String>,
     /// The numbers of the calls that it has made.
     pub(crate) numbers: CallNumbers,
+}
+
+/// How far the end of an agent's run is recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Closing {
+    /// The callbacks behind the agent have left no event: they may have to be called.
+    #[default]
+    Open,
+    /// They have been called.
+    Called,
+    /// Nothing is left.
+    Closed,
+}
+
+impl Closing {
+    /// Returns what an event of the agent records.
+    pub(crate) fn behind(event: &Event) -> Self {
+        match CallbackNote::on(event) {
+            _ if event.actions().end_of_agent() == Some(true) => Self::Closed,
+            Some(CallbackNote::After) => Self::Called,
+            _ => Self::Open,
+        }
+    }
 }
 
 /// A call of the last batch, or a long-running one of an earlier batch.
@@ -119,7 +157,11 @@ struct Reader<'e> {
     questions: Vec<Question<'e>>,
     said: String,
     began: bool,
-    is_marked: bool,
+    closing: Closing,
+    /// A message of the user follows what was read.
+    turn_ended: bool,
+    /// The end of a failed attempt follows what was read.
+    has_failed: bool,
     transfer: Option<(&'e str, usize)>,
     last: Last,
 }
@@ -172,26 +214,40 @@ impl Recorded {
         let mut began_at = events.len();
         let of_invocation = events.iter().enumerate().skip(first);
         for (place, event) in of_invocation.filter(|(_, event)| event.invocation_id() == invocation) {
+            if event.path() == path && place >= since && is_failure(event) {
+                // The attempt ended; the next one continues where it stopped.
+                reader.has_failed = true;
+                continue;
+            }
             let is_own = event.path() == path && event.author() == agent && !event.is_partial();
             if is_own && place < since {
                 reader.number_calls(event);
+            } else if is_own && reader.transfer.is_some() {
+                // What the agent does after it is another run of it, but for the mark of this one.
+                if event.actions().end_of_agent() == Some(true) {
+                    reader.closing = Closing::Closed;
+                }
+                break;
             } else if is_own {
                 began_at = began_at.min(place);
                 reader.take_own(event, place);
-                if reader.transfer.is_some() {
-                    // What the agent does after it is another run of it.
-                    break;
-                }
-            } else if place < since {
+            } else if place < since || reader.transfer.is_some() {
             } else if event.author() == "user" && (event.path().is_root() || event.path() == path) {
+                reader.end_turn();
                 reader.take_answers(event);
                 if scope.is_some() && event.isolation_scope() == scope && event.function_responses().next().is_none() {
                     reader.take_message();
                 }
             }
         }
-        let (next, said) = (reader.next(), reader.said);
-        Self { next, said, began_at, is_marked: reader.is_marked, numbers: reader.numbers }
+        Self {
+            next: reader.next(),
+            jobs: reader.jobs().map(|call| call.id.to_owned()).collect(),
+            said: reader.said,
+            began_at,
+            closing: reader.closing,
+            numbers: reader.numbers,
+        }
     }
 }
 
@@ -204,14 +260,14 @@ impl<'e> Reader<'e> {
     }
 
     fn take_own(&mut self, event: &'e Event, place: usize) {
-        let is_failure = event.error_code().is_some() && event.content().is_none();
-        if is_failure && !is_reported(event) {
-            // The attempt ended; the next one continues where it stopped.
-            return;
-        }
         self.began = true;
+        (self.turn_ended, self.has_failed) = (false, false);
+        self.closing = Closing::behind(event);
+        if CallbackNote::on(event) == Some(CallbackNote::Before) && event.content().is_some() {
+            // The run has ended without a mark.
+            self.closing = Closing::Closed;
+        }
         if event.actions().end_of_agent() == Some(true) {
-            self.is_marked = true;
             return;
         }
         let mut calls = event.function_calls().peekable();
@@ -223,7 +279,7 @@ impl<'e> Reader<'e> {
         self.said.push_str(&event.text());
         if calls.peek().is_some() {
             self.take_calls(event, calls);
-        } else if event.content().is_some() || is_failure {
+        } else if event.content().is_some() || event.error_code().is_some() {
             self.last = Last::Message;
         }
     }
@@ -307,6 +363,14 @@ impl<'e> Reader<'e> {
         }
     }
 
+    /// A message of the user comes when everything before it has ended.
+    fn end_turn(&mut self) {
+        self.turn_ended = true;
+        if self.last == Last::Message {
+            self.closing = self.closing.max(Closing::Called);
+        }
+    }
+
     fn next(&self) -> Next {
         if !self.began {
             return Next::Start;
@@ -325,7 +389,8 @@ impl<'e> Reader<'e> {
         match &self.last {
             Last::Given(answer) => Next::Say(answer.clone()),
             Last::Nothing | Last::Calls | Last::Answer | Last::Responses { is_final: false } => Next::AskModel,
-            Last::Responses { is_final: true } | Last::Message => Next::Ended,
+            Last::Message => Next::Said,
+            Last::Responses { is_final: true } => Next::Ended,
         }
     }
 
@@ -340,14 +405,27 @@ impl<'e> Reader<'e> {
             Last::Message => true,
             Last::Calls | Last::Nothing => !self.is_cut(),
         };
-        let runs = self.calls.iter().filter(|call| call.is_long_running && !call.has_result).filter(waits);
+        let runs = self.jobs().filter(waits);
         asks.chain(runs.map(|call| call.id)).map(str::to_owned).collect()
     }
 
-    /// Returns whether the batch was cut off before its responses: they are stored together. Of long-running calls alone this
-    /// is not known, because one that has only started leaves nothing.
+    /// The long-running calls without a result.
+    fn jobs(&self) -> impl Iterator<Item = &Call<'e>> {
+        self.calls.iter().filter(|call| call.is_long_running && !call.has_result)
+    }
+
+    /// Returns whether the batch may have been cut off before all its responses: they are stored together, but for those of calls
+    /// that ended before another one failed. A long-running call that has only started leaves nothing, so it starts again, unless
+    /// the run has paused with it.
     fn is_cut(&self) -> bool {
-        self.last == Last::Calls && self.calls.iter().any(|call| !call.is_long_running && !call.has_response)
+        let waits =
+            |call: &Call<'_>| call.is_long_running || call.pending.call.name.as_deref() == Some(TRANSFER_TO_AGENT);
+        let is_missing = |call: &Call<'_>| match self.last {
+            Last::Calls => !call.has_response && (!call.is_long_running || !self.turn_ended),
+            Last::Responses { .. } => !call.has_response && !waits(call) && !self.turn_ended,
+            _ => false,
+        };
+        self.has_failed || self.calls.iter().filter(|call| !call.is_earlier).any(is_missing)
     }
 
     /// The calls that have no response, and, when nothing is open, those whose questions are answered, in order.
@@ -366,7 +444,10 @@ impl<'e> Reader<'e> {
                 }
                 // The question that belongs to the response was cut off.
                 None if call.asks && !is_asked(call) => calls.push(call.pending.clone()),
-                None if call.has_response || is_asked(call) => {}
+                None if call.has_response => {}
+                None if is_asked(call) => {
+                    calls.push(PendingCall { is_asked: true, ..call.pending.clone() });
+                }
                 None if call.is_long_running && !self.is_cut() => {}
                 // A transfer comes after the answers.
                 None if !is_closed && call.pending.call.name.as_deref() == Some(TRANSFER_TO_AGENT) => {}
@@ -410,6 +491,11 @@ pub(crate) fn first_event(events: &[Arc<Event>], invocation: &InvocationContext)
         event.invocation_id() != invocation.invocation_id() && event.actions().compaction().is_none()
     };
     events.iter().rposition(is_other).map_or(0, |last| last + 1)
+}
+
+/// Returns whether an attempt of the run ended with the event.
+fn is_failure(event: &Event) -> bool {
+    event.error_code().is_some() && event.content().is_none() && !is_reported(event)
 }
 
 /// Returns whether the model has reported the error, so that it is an answer and not the end of a failed attempt.

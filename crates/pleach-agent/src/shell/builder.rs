@@ -120,6 +120,10 @@ macro_rules! shell_agent {
                 self.0.needs(needs);
             }
 
+            fn has_completed(&self, ctx: &pleach_context::Context) -> bool {
+                self.0.has_completed(ctx)
+            }
+
             fn agent(&self) -> Option<&Arc<pleach_context::AgentSpec>> {
                 Some(&self.0.agent)
             }

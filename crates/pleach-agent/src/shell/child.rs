@@ -11,18 +11,24 @@ use pleach_workflow::{TransferStep, transfer_step};
 use super::ShellRun;
 use crate::run::StepEnd;
 
+/// Where a sub-agent runs.
+#[derive(Default)]
+pub(super) struct ChildSetup {
+    /// From which event of the session on its events are of this run.
+    pub(super) since: usize,
+    /// Its branch; `None` for that of the shell agent.
+    pub(super) branch: Option<Branch>,
+    /// The round of the loop that runs it.
+    pub(super) round: Option<u32>,
+}
+
 impl ShellRun<'_> {
-    /// Runs a sub-agent within this run. Its events from the session's event `since` on are its own.
-    pub(super) async fn child(
-        &self,
-        child: &Arc<dyn Node>,
-        mut since: usize,
-        branch: Option<Branch>,
-    ) -> Result<StepEnd, NodeError> {
+    /// Runs a sub-agent within this run.
+    pub(super) async fn child(&self, child: &Arc<dyn Node>, mut setup: ChildSetup) -> Result<StepEnd, NodeError> {
         let mut agents = vec![child];
         loop {
             let Some(agent) = agents.last() else { return Ok(StepEnd::Done) };
-            let lane = self.lane(agent, since, branch.clone());
+            let lane = self.lane(agent, &setup);
             agent.run(lane.clone(), self.input.clone()).await?;
             self.ctx.engine().merge_lane(&lane);
             if lane.engine().has_escalated() {
@@ -32,7 +38,7 @@ impl ShellRun<'_> {
                 return Ok(StepEnd::Waiting);
             }
             let Some((target, recorded_at)) = lane.engine().take_transfer() else { return Ok(StepEnd::Done) };
-            since = recorded_at.unwrap_or_else(|| self.now());
+            setup.since = recorded_at.unwrap_or_else(|| self.now());
             let specs: Vec<_> = agents.iter().filter_map(|agent| agent.agent()).collect();
             let step = transfer_step(&specs, &target)?;
             if step != TransferStep::Down {
@@ -45,9 +51,14 @@ impl ShellRun<'_> {
         }
     }
 
-    fn lane(&self, agent: &Arc<dyn Node>, since: usize, branch: Option<Branch>) -> Context {
-        let author = Some(agent.spec().name.clone());
-        self.ctx.engine().lane(LaneSetup { author, branch, since: Some(since), ..LaneSetup::default() })
+    fn lane(&self, agent: &Arc<dyn Node>, setup: &ChildSetup) -> Context {
+        self.ctx.engine().lane(LaneSetup {
+            author: Some(agent.spec().name.clone()),
+            branch: setup.branch.clone(),
+            since: Some(setup.since),
+            round: setup.round.map(|round| (self.shell.agent.name.clone(), round)),
+            ..LaneSetup::default()
+        })
     }
 
     /// How many events the session has.

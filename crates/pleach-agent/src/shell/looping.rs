@@ -8,6 +8,7 @@ use pleach_context::NodeError;
 use pleach_context::engine::Engine as _;
 
 use super::builder::{ShellAgentBuilder, shell_agent};
+use super::child::ChildSetup;
 use super::{Conduct, Shell, ShellRun};
 use crate::run::StepEnd;
 
@@ -38,7 +39,7 @@ impl ShellAgentBuilder<LoopAgent> {
 impl Conduct for LoopAgent {
     async fn conduct(&self, run: &ShellRun<'_>) -> Result<StepEnd, NodeError> {
         let limit = self.0.max_iterations;
-        let mut at = run.position();
+        let mut at = run.recorded.at;
         if run.children().is_empty() {
             return Ok(StepEnd::Done);
         }
@@ -49,7 +50,8 @@ impl Conduct for LoopAgent {
                     let name = child.spec().name.as_str();
                     run.checkpoint([("current_sub_agent", name.into()), ("times_looped", at.round.into())]).await?;
                 }
-                let end = run.child(child, since.unwrap_or_else(|| run.now()), None).await?;
+                let since = since.unwrap_or_else(|| run.now());
+                let end = run.child(child, ChildSetup { since, branch: None, round: Some(at.round) }).await?;
                 if end == StepEnd::Waiting || run.ctx.invocation().is_aborted() {
                     return Ok(end);
                 }

@@ -5,7 +5,7 @@ mod builder;
 mod child;
 mod looping;
 mod parallel;
-mod position;
+mod recorded;
 mod sequential;
 
 use std::sync::Arc;
@@ -18,10 +18,11 @@ use serde_json::Value;
 use tracing::Instrument as _;
 
 use crate::llm_agent::callbacks::Callbacks;
-use crate::run::{Around, StepEnd};
+use crate::run::{Around, CallbackNote, Closing, StepEnd};
 pub use builder::ShellAgentBuilder;
 pub use looping::LoopAgent;
 pub use parallel::ParallelAgent;
+use recorded::Recorded;
 pub use sequential::SequentialAgent;
 
 /// The declaration of a shell agent.
@@ -39,6 +40,8 @@ struct ShellRun<'a> {
     /// The context of the agent's own events.
     ctx: Context,
     input: NodeInput,
+    /// What it had done when it began.
+    recorded: Recorded,
 }
 
 /// How the sub-agents of a shell agent run.
@@ -49,19 +52,10 @@ trait Conduct: Send + Sync {
 impl Shell {
     /// Runs the agent: its callbacks, and between them its sub-agents as `conduct` runs them.
     async fn run(&self, ctx: Context, input: NodeInput, conduct: &impl Conduct) -> Result<Flow, NodeError> {
-        let is_root = ctx.engine().parent().is_none_or(|parent| parent.node_path().is_root());
-        // Inside of another shell agent this is one of its calls already.
-        let is_first = is_root && ctx.engine().event_path() == *ctx.node_path();
-        if is_first {
+        if is_first(&ctx) {
             ctx.engine().fail_silently();
         }
-        let setup = LaneSetup {
-            author: Some(self.agent.name.clone()),
-            event_path: is_first.then(NodePath::root),
-            ..LaneSetup::default()
-        };
-        let own = ctx.engine().lane(setup);
-        let run = ShellRun { shell: self, ctx: own, input };
+        let run = ShellRun::new(self, &ctx, input);
         let span = OpenSpan::new(invoke_agent(&self.agent.name, &self.agent.description, &run.ctx));
         let ended = run.observed(conduct).instrument(span.span().clone()).await;
         ctx.engine().merge_lane(&run.ctx);
@@ -82,6 +76,11 @@ impl Shell {
         ended.map(|_| Flow::Done(None))
     }
 
+    /// Returns whether the recorded events leave nothing to do.
+    fn has_completed(&self, ctx: &Context) -> bool {
+        ShellRun::new(self, ctx, NodeInput::Null).recorded.closing == Closing::Closed
+    }
+
     fn spec_at(&self, path: &[&str]) -> Option<&NodeSpec> {
         match path.split_first() {
             None => Some(&self.spec),
@@ -94,27 +93,47 @@ impl Shell {
     }
 }
 
+/// Returns whether the agent is the root, whose events have no path. Inside of another shell agent it is one of its calls.
+// L175
+fn is_first(ctx: &Context) -> bool {
+    let is_root = ctx.engine().parent().is_none_or(|parent| parent.node_path().is_root());
+    is_root && ctx.engine().event_path() == *ctx.node_path()
+}
+
 impl<'a> ShellRun<'a> {
+    fn new(shell: &'a Shell, ctx: &Context, input: NodeInput) -> Self {
+        let own = ctx.engine().lane(LaneSetup {
+            author: Some(shell.agent.name.clone()),
+            event_path: is_first(ctx).then(NodePath::root),
+            ..LaneSetup::default()
+        });
+        let recorded = Recorded::of(&shell.agent, &own);
+        Self { shell, ctx: own, input, recorded }
+    }
+
     async fn observed(&self, conduct: &impl Conduct) -> Result<StepEnd, NodeError> {
         let around = self.around();
-        let has_begun = self.has_begun();
-        if !has_begun && let Some(content) = around.before().await? {
-            self.say(content).await?;
+        if !self.recorded.has_begun
+            && let Some(content) = around.before().await?
+        {
+            self.say(content, CallbackNote::Before).await?;
             return around.finish(StepEnd::Done).await;
         }
-        if self.has_ended() {
+        if self.recorded.closing == Closing::Closed {
             return Ok(StepEnd::Done);
+        }
+        if self.recorded.is_answered {
+            return around.finish(StepEnd::Done).await;
         }
         let before = self.now();
         let end = conduct.conduct(self).await?;
-        // What has ended before has also called its callbacks; only the mark of a resumable app shows that it has not.
-        let had_ended = has_begun && self.now() == before && !self.ctx.invocation().is_resumable();
-        if !had_ended
+        let has_called = self.recorded.closing == Closing::Called && self.now() == before;
+        if !has_called
             && end == StepEnd::Done
             && !self.ctx.invocation().is_aborted()
             && let Some(content) = around.after().await?
         {
-            self.say(content).await?;
+            self.say(content, CallbackNote::After).await?;
         }
         around.finish(end).await
     }
@@ -123,9 +142,9 @@ impl<'a> ShellRun<'a> {
         Around { agent: &self.shell.agent, callbacks: &self.shell.callbacks, ctx: &self.ctx }
     }
 
-    async fn say(&self, mut content: Content) -> Result<(), NodeError> {
+    async fn say(&self, mut content: Content, note: CallbackNote) -> Result<(), NodeError> {
         content.role.get_or_insert_with(|| "model".into());
-        self.ctx.emit(Event::new().with_content(content)).await
+        self.ctx.emit(note.put_on(Event::new().with_content(content))).await
     }
 
     /// Stores where the agent is, in a resumable app.

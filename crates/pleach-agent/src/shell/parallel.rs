@@ -2,7 +2,9 @@
 // L177
 
 use std::fmt;
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::Poll;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
@@ -11,13 +13,15 @@ use pleach_context::engine::Engine as _;
 use pleach_core::Branch;
 
 use super::builder::shell_agent;
-use super::{Conduct, Shell, ShellRun};
+use super::child::ChildSetup;
+use super::{Conduct, Shell, ShellRun, recorded};
 use crate::run::StepEnd;
 
 /// Runs its sub-agents at the same time, each on a branch of its own, so that they do not see each other. ADK:
 /// `ParallelAgent`
 ///
-/// The first failure cancels the others. All end when one of them escalates.
+/// The first failure cancels the others. All end at once when one of them escalates; an escalation further below ends the loop
+/// or parallel agent that it is directly below.
 ///
 /// ```
 /// use pleach_agent::{LlmAgent, ParallelAgent};
@@ -35,7 +39,7 @@ shell_agent!(ParallelAgent);
 
 impl Conduct for ParallelAgent {
     async fn conduct(&self, run: &ShellRun<'_>) -> Result<StepEnd, NodeError> {
-        if !run.has_begun() {
+        if !run.recorded.has_checkpoint {
             run.checkpoint([]).await?;
         }
         let since = run.ctx.engine().since();
@@ -44,16 +48,24 @@ impl Conduct for ParallelAgent {
             let own = format!("{}.{name}", run.shell.agent.name);
             Branch::from(base.as_ref().map_or(own.clone(), |base| format!("{base}.{own}")).as_str())
         };
-        let child = |child| run.child(child, since, Some(branch(&child.spec().name)));
+        let child =
+            |child| run.child(child, ChildSetup { since, branch: Some(branch(&child.spec().name)), round: None });
         let mut running: FuturesUnordered<_> = run.children().iter().map(child).collect();
         let mut end = StepEnd::Done;
-        while let Some(ended) = running.next().await {
+        let mut seen = run.recorded.first;
+        let mut has_escalated = false;
+        loop {
+            let next = poll_fn(|cx| {
+                has_escalated |= recorded::has_escalated(&run.shell.agent, &run.ctx, &mut seen);
+                if has_escalated { Poll::Ready(None) } else { running.poll_next_unpin(cx) }
+            });
+            let Some(ended) = next.await else { break };
             if ended? == StepEnd::Waiting {
                 end = StepEnd::Waiting;
             }
-            if run.ctx.engine().has_escalated() {
-                break;
-            }
+        }
+        if has_escalated {
+            run.ctx.engine().escalate();
         }
         Ok(end)
     }

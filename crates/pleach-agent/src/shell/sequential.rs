@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::builder::shell_agent;
+use super::child::ChildSetup;
 use super::{Conduct, Shell, ShellRun};
 use crate::run::StepEnd;
 use pleach_context::NodeError;
@@ -28,13 +29,15 @@ shell_agent!(SequentialAgent);
 
 impl Conduct for SequentialAgent {
     async fn conduct(&self, run: &ShellRun<'_>) -> Result<StepEnd, NodeError> {
-        let at = run.position();
+        let at = run.recorded.at;
         for (place, child) in run.children().iter().enumerate().skip(at.child) {
             let since = at.since.filter(|_| place == at.child);
             if since.is_none() {
                 run.checkpoint([("current_sub_agent", child.spec().name.as_str().into())]).await?;
             }
-            let end = run.child(child, since.unwrap_or_else(|| run.now()), None).await?;
+            let end = run
+                .child(child, ChildSetup { since: since.unwrap_or_else(|| run.now()), ..ChildSetup::default() })
+                .await?;
             if end == StepEnd::Waiting || run.ctx.invocation().is_aborted() {
                 return Ok(end);
             }

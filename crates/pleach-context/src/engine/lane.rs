@@ -80,6 +80,8 @@ pub struct LaneSetup {
     pub event_path: Option<NodePath>,
     /// From which event of the session on its own events are; `None` for the run's.
     pub since: Option<usize>,
+    /// A loop and its round, which are noted on the first event.
+    pub round: Option<(SmolStr, u32)>,
 }
 
 impl RunHandle<'_> {
@@ -94,6 +96,12 @@ impl RunHandle<'_> {
             author: setup.author.or_else(|| cell.lane.author.clone()),
             event_path: setup.event_path.or_else(|| cell.lane.event_path.clone()),
             since: setup.since.unwrap_or(cell.lane.since),
+            rounds: match setup.round {
+                Some(round) => {
+                    Some(cell.lane.rounds.iter().flat_map(|rounds| rounds.iter().cloned()).chain([round]).collect())
+                }
+                None => cell.lane.rounds.clone(),
+            },
             ..Lane::default()
         };
         drop(cell);

@@ -47,8 +47,8 @@ pub use crate::credential::{
     KeptCredentials, SentCredential, TakenCredentials, accept_credential, credential_question, sent_credential,
 };
 pub use crate::history::{
-    AnswerState, PlannedRun, PlannedRuns, RecordedRun, ReplayState, RunKey, RunRecord, mark_completed,
-    notes_completed_runs,
+    AGENT_CALLBACK, AnswerState, PlannedRun, PlannedRuns, RecordedRun, ReplayState, RunKey, RunRecord, mark_completed,
+    notes_completed_runs, round_of,
 };
 pub use crate::node_end::{NodeEnd, NodeResult, RunResult};
 pub use crate::queue::{EventQueue, Ticket};

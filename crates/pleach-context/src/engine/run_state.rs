@@ -77,6 +77,8 @@ pub(crate) struct Lane {
     pub(crate) waits: bool,
     /// From which event of the session on its own events are.
     pub(crate) since: usize,
+    /// The loops around it with their rounds, until an event notes them.
+    pub(crate) rounds: Option<Arc<[(SmolStr, u32)]>>,
     pub(crate) tool: Option<Box<ToolPart>>,
     /// What the call is waiting for, if it counts as a call of its run.
     pub(crate) work: Option<LaneWork>,

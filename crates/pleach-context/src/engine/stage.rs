@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::deltas::{has_changes, take_deltas};
 use super::{Engine as _, Output, OutputSource, RunHandle, RunState, Transfer, asked_in_background, output_twice};
-use crate::history::{mark_pending_route, mark_reported};
+use crate::history::{mark_pending_route, mark_reported, mark_rounds};
 use crate::{Context, NodeError, NodeInput, NodeKind, Yield};
 
 /// An event that is complete but for its id and time, which the Runner gives it when it is stored.
@@ -57,6 +57,9 @@ impl RunHandle<'_> {
         cell.sent = true;
         if !event.is_partial() {
             take_deltas(self.0, &mut cell, &mut event);
+            if let Some(rounds) = cell.lane.rounds.take() {
+                mark_rounds(&mut event, &rounds);
+            }
             cell.lane.escalated |= event.actions().escalate() == Some(true);
             if let Some(target) = event.actions().transfer_to_agent() {
                 cell.lane.transfer = Some(Box::new(Transfer { agent: target.into(), since: None }));

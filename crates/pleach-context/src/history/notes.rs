@@ -6,6 +6,7 @@
 
 use pleach_core::{Event, Map, NodePath, Route};
 use serde_json::{Value, json};
+use smol_str::SmolStr;
 
 use crate::{ChildFailure, NodeError};
 
@@ -27,9 +28,16 @@ const PENDING_ROUTE: &str = "_adk_pending_route";
 /// The event reports an error, and its run continues: `{"_adk_reported_error": true}`.
 const REPORTED_ERROR: &str = "_adk_reported_error";
 
+/// The event holds what a callback around an agent has given: `{"_adk_agent_callback": "before"}`, or `"after"`.
+pub const AGENT_CALLBACK: &str = "_adk_agent_callback";
+
+/// The loops within whose rounds the event is the first of a sub-agent: `{"_adk_loop_rounds": {"polish": 1}}`.
+const LOOP_ROUNDS: &str = "_adk_loop_rounds";
+
 /// Returns whether the engine reads metadata under this key.
 pub(crate) fn is_note(key: &str) -> bool {
-    [COMPLETED_RUNS, DELEGATIONS, CAUGHT_FAILURES, PENDING_ROUTE, REPORTED_ERROR].contains(&key)
+    [COMPLETED_RUNS, DELEGATIONS, CAUGHT_FAILURES, PENDING_ROUTE, REPORTED_ERROR, AGENT_CALLBACK, LOOP_ROUNDS]
+        .contains(&key)
 }
 
 /// Marks the runs that have completed, in order.
@@ -38,6 +46,19 @@ pub(crate) fn is_note(key: &str) -> bool {
 // R1011
 pub fn mark_completed(event: &mut Event, runs: &[NodePath]) {
     append(event, COMPLETED_RUNS, runs.iter().map(|run| Value::from(run.as_str())));
+}
+
+/// Marks the first event of a sub-agent within rounds of loops.
+// L178
+pub(crate) fn mark_rounds(event: &mut Event, rounds: &[(SmolStr, u32)]) {
+    let mut notes = event.custom_metadata().cloned().unwrap_or_default();
+    notes.insert(LOOP_ROUNDS.to_owned(), rounds.iter().map(|(agent, round)| (agent.to_string(), *round)).collect());
+    event.set_custom_metadata(Some(notes));
+}
+
+/// Returns the round of the loop whose sub-agent begins with this event.
+pub fn round_of(agent: &str, event: &Event) -> Option<u32> {
+    event.custom_metadata()?.get(LOOP_ROUNDS)?.get(agent)?.as_u64()?.try_into().ok()
 }
 
 /// What an invocation has to record and that has no event of its own: it rides on the next one.

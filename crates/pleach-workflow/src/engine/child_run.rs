@@ -124,7 +124,8 @@ impl Known {
             if let Some(place) = self.ended_at {
                 parent.engine().wait_in_replay_order(place).await;
             }
-        } else if spec.kind != NodeKind::Workflow && ctx.invocation().is_resumable() {
+        } else if !matches!(spec.kind, NodeKind::Workflow | NodeKind::Agent) && ctx.invocation().is_resumable() {
+            // An agent marks its end itself.
             record_completion(&ctx, output).await;
         }
         Ok(end)

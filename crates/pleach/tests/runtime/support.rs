@@ -8,8 +8,13 @@ use pleach_testkit::{FixedClock, SeqIds};
 
 /// A Runner over `root` with sessions in memory, a fixed clock and ids that count.
 pub(crate) fn runner(root: impl Node) -> (Runner, Arc<InMemorySessionService>) {
+    runner_of_app(root, false)
+}
+
+/// The same, of an app that is resumable or not.
+pub(crate) fn runner_of_app(root: impl Node, resumable: bool) -> (Runner, Arc<InMemorySessionService>) {
     let sessions = Arc::new(InMemorySessionService::new());
-    let builder = Runner::builder("t").root(root).sessions(Arc::clone(&sessions));
+    let builder = Runner::builder("t").root(root).sessions(Arc::clone(&sessions)).resumable(resumable);
     (builder.clock(FixedClock::default()).ids(SeqIds::new()).build().unwrap(), sessions)
 }
 

@@ -1,0 +1,131 @@
+//! What the stored events of a shell agent's run lead to: where it continues, and whether it has ended.
+// L179
+
+use pleach_context::engine::{Engine as _, round_of};
+use pleach_context::{AgentSpec, Context};
+use pleach_core::{Branch, Event};
+
+use crate::contents::is_below;
+use crate::run::{CallbackNote, Closing, first_event};
+
+/// What the stored events of a shell agent's run lead to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Recorded {
+    /// From which event of the session on the run may have events.
+    pub(super) first: usize,
+    /// The run has left an event.
+    pub(super) has_begun: bool,
+    /// It has stored where it is.
+    pub(super) has_checkpoint: bool,
+    /// A callback has answered instead of the sub-agents.
+    pub(super) is_answered: bool,
+    pub(super) closing: Closing,
+    pub(super) at: Position,
+}
+
+/// Where a shell agent continues.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Position {
+    /// How often all sub-agents have run.
+    pub(super) round: u32,
+    /// The sub-agent that runs.
+    pub(super) child: usize,
+    /// The first event of its run; `None` when it has not begun.
+    pub(super) since: Option<usize>,
+    /// One of its events asks the loop to end.
+    pub(super) escalated: bool,
+}
+
+impl Recorded {
+    /// Reads what the agent has done in the run of `ctx`.
+    pub(super) fn of(shell: &AgentSpec, ctx: &Context) -> Self {
+        let ic = ctx.invocation();
+        let path = ctx.engine().event_path();
+        let since = ctx.engine().since();
+        let branch = ctx.branch().filter(|branch| !branch.is_empty());
+        ic.engine().with_events(|events| {
+            let mut recorded = Self { first: since.max(first_event(events, ic)), ..Self::default() };
+            for (place, event) in events.iter().enumerate().skip(recorded.first) {
+                if event.invocation_id() != ic.invocation_id() || event.is_partial() {
+                } else if event.author() == "user" {
+                    recorded.take_message(shell, event);
+                } else if *event.path() == path && is_within(event, branch.as_ref()) {
+                    recorded.take(shell, event, place);
+                }
+            }
+            recorded
+        })
+    }
+
+    fn take(&mut self, shell: &AgentSpec, event: &Event, place: usize) {
+        if event.author() == shell.name {
+            self.has_begun = true;
+            self.take_own(event);
+        } else if let Some(child) = child_of(shell, event.author()) {
+            self.has_begun = true;
+            self.closing = Closing::Open;
+            self.at.take(&shell.name, event, child, place);
+        }
+    }
+
+    fn take_own(&mut self, event: &Event) {
+        self.has_checkpoint |= event.actions().agent_state().is_some();
+        self.is_answered |= CallbackNote::on(event) == Some(CallbackNote::Before) && event.content().is_some();
+        self.closing = Closing::behind(event);
+    }
+
+    /// A message of the user comes when everything before it has ended.
+    fn take_message(&mut self, shell: &AgentSpec, event: &Event) {
+        let is_result = |name: &str| child_of(shell, name).is_some();
+        let is_of_task = event.function_responses().any(|response| response.name.as_deref().is_some_and(is_result));
+        if self.has_begun && !is_of_task {
+            self.closing = self.closing.max(Closing::Called);
+        }
+    }
+}
+
+/// Returns whether a direct sub-agent escalates in one of the session's events from `seen` on, and advances `seen` past them.
+// L177
+pub(super) fn has_escalated(shell: &AgentSpec, ctx: &Context, seen: &mut usize) -> bool {
+    let ic = ctx.invocation();
+    let path = ctx.engine().event_path();
+    let branch = ctx.branch().filter(|branch| !branch.is_empty());
+    let is_child = |name: &str| shell.sub_agents.iter().any(|child| child.spec().name == name);
+    ic.engine().with_events(|events| {
+        let from = std::mem::replace(seen, events.len());
+        events.get(from..).unwrap_or_default().iter().any(|event| {
+            event.actions().escalate() == Some(true)
+                && is_child(event.author())
+                && event.invocation_id() == ic.invocation_id()
+                && *event.path() == path
+                && is_within(event, branch.as_ref())
+        })
+    })
+}
+
+impl Position {
+    /// Takes an event of a sub-agent or of an agent below it.
+    fn take(&mut self, shell: &str, event: &Event, child: usize, place: usize) {
+        // Only a loop runs a sub-agent again, and notes the round.
+        let round = round_of(shell, event).unwrap_or(self.round);
+        if self.since.is_none() || (round, child) > (self.round, self.child) {
+            *self = Self { round, child, since: Some(place), escalated: false };
+        }
+        self.escalated |= event.actions().escalate() == Some(true);
+    }
+}
+
+/// Returns whether an event is on this branch or below it.
+fn is_within(event: &Event, branch: Option<&Branch>) -> bool {
+    let Some(branch) = branch else { return true };
+    event.branch().is_some_and(|own| own == branch || is_below(own, branch))
+}
+
+/// Returns the place of the sub-agent that the author is or is below.
+fn child_of(agent: &AgentSpec, author: &str) -> Option<usize> {
+    agent.sub_agents.iter().position(|sub| sub.agent().is_some_and(|sub| contains(sub, author)))
+}
+
+fn contains(agent: &AgentSpec, name: &str) -> bool {
+    agent.name == name || agent.sub_agents.iter().filter_map(|sub| sub.agent()).any(|sub| contains(sub, name))
+}
