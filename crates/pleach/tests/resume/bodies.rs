@@ -4,12 +4,16 @@ use std::sync::Arc;
 
 use futures::future::try_join_all;
 use pleach::prelude::*;
-use pleach::{FunctionNode, Map, Node, NodeInput, ParallelWorker, RunOptions, Yield};
+use pleach::{
+    FunctionNode, FunctionResponse, Map, Node, NodeInput, ParallelWorker, Question, QuestionKind, REQUEST_CONFIRMATION,
+    REQUEST_INPUT, RunOptions, Yield,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::flow::{Asks, ParentEnd, Part, PartKind, Task, Trouble, Work, Writes};
+use crate::cast::{Around, agent};
+use crate::flow::{Asks, ParentEnd, Part as Child, PartKind, Task, Trouble, Work, Writes};
 use crate::world::World;
 
 /// The value that a node gives for an input: short, and different for different inputs.
@@ -28,12 +32,38 @@ pub(crate) fn label(name: &str, input: &Value) -> String {
     format!("{name}#{hash:x}")
 }
 
-/// The person's answer to a question.
-pub(crate) fn answer(question: &str) -> Map {
-    if question.starts_with("wf_tool_confirmation:") {
-        return Map::from_iter([("confirmed".to_owned(), true.into())]);
+/// A text in which the ids that the runtime has made, which no two runs share, look alike.
+pub(crate) fn stable(text: &str) -> String {
+    const ID: &str = "adk-00000000-0000-4000-8000-";
+    const DIGITS: usize = 12;
+    let mut pieces = text.split(ID);
+    let first = pieces.next().unwrap_or_default().to_owned();
+    pieces.fold(first, |text, piece| text + "adk" + &piece[DIGITS.min(piece.len())..])
+}
+
+/// What a question is about; its id may be another one in each run.
+pub(crate) fn topic(question: &Question) -> String {
+    let payload = question.payload.as_ref();
+    let key = |args: Option<&Value>| args.and_then(|args| args["key"].as_str()).unwrap_or_default().to_owned();
+    match question.function.as_str() {
+        REQUEST_CONFIRMATION => format!("confirm {}", key(payload.map(|asked| &asked["originalFunctionCall"]["args"]))),
+        REQUEST_INPUT => stable(&question.id),
+        _ => format!("result of {}", key(payload)),
     }
-    Map::from_iter([("result".to_owned(), format!("to {question}").into())])
+}
+
+/// The person's answer to a question.
+pub(crate) fn answer(question: &Question) -> Part {
+    let topic = topic(question);
+    let answer = if question.kind == QuestionKind::Confirmation {
+        // Some calls of agents are refused.
+        let refused = question.function == REQUEST_CONFIRMATION && topic.len().is_multiple_of(3);
+        ("confirmed", Value::from(!refused))
+    } else {
+        ("result", Value::from(format!("to {topic}")))
+    };
+    let answer = Map::from_iter([(answer.0.to_owned(), answer.1)]);
+    Part::function_response(FunctionResponse::new(&*question.id, &*question.function, answer))
 }
 
 fn question(ctx: &Context, number: u8) -> String {
@@ -71,6 +101,7 @@ pub(crate) fn node(name: &str, task: &Task, world: &World) -> Arc<dyn Node> {
         Work::Questions { count, how: Asks::Returned } => retried(returns(name, trouble, *count, world), task.retry),
         Work::Questions { count, how } => retried(asks(name, trouble, *count, *how, world), task.retry),
         Work::Worker { at_once, item, .. } => worker(name, item, *at_once, task.retry, &world),
+        Work::Agent(plan) => agent(&format!("a_{name}"), plan, Around::node(&world)).0,
         Work::Parent { end: ParentEnd::HandsOver, .. } => retried(hands_over(name, task, &world), task.retry),
         Work::Parent { .. } => retried(parent(name, task, &world), task.retry),
     }
@@ -206,7 +237,7 @@ fn asks(name: &str, trouble: Trouble, count: u8, how: Asks, world: World) -> Fun
     node.rerun_on_resume(true)
 }
 
-fn worker(name: &str, item: &Part, at_once: usize, retry: bool, world: &World) -> Arc<dyn Node> {
+fn worker(name: &str, item: &Child, at_once: usize, retry: bool, world: &World) -> Arc<dyn Node> {
     fn wrap<N: Node>(node: N, at_once: usize, retry: bool) -> Arc<dyn Node> {
         let worker = ParallelWorker::new(node);
         let worker = if at_once > 0 { worker.max_workers(at_once) } else { worker };
@@ -235,7 +266,7 @@ fn small(name: &str, trouble: Trouble, asks: bool, world: &World) -> Workflow {
     wf.build().unwrap()
 }
 
-fn child(name: &str, part: &Part, world: &World) -> Arc<dyn Node> {
+pub(crate) fn child(name: &str, part: &Child, world: &World) -> Arc<dyn Node> {
     let (trouble, world) = (part.trouble.clone(), world.clone());
     match part.kind {
         PartKind::Value => Arc::new(value(name, trouble, 1, Writes::Nothing, world)),

@@ -12,18 +12,22 @@
 //! cut off, and nodes that ask or run others, until they have given their result.
 // R1025, R1010, R1031, R909, R1011
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
-use pleach::Event;
+use pleach::{Content, Event};
 use serde_json::Value;
 
+use crate::bodies::stable;
 use crate::flow::{Asks, Block, Flow, Tail, Task, Work};
 use crate::host::Host;
+use crate::model::{line, own};
 use crate::play::{Cut, Play};
-use crate::record::{asked, finished, open, results, results_by_node};
+use crate::record::{answers, asked, called, deeds, finished, open, results, results_by_node};
+use crate::tree::Agent;
 use crate::world::Counts;
+use crate::world::World;
 
 /// The run that nothing cuts off.
 pub(crate) struct Live {
@@ -31,6 +35,7 @@ pub(crate) struct Live {
     pub(crate) events: Vec<Arc<Event>>,
     state: Value,
     idle: Vec<BTreeSet<String>>,
+    world: World,
 }
 
 pub(crate) fn live(flow: &Flow, host: &Host, app: String) -> Live {
@@ -43,7 +48,7 @@ pub(crate) fn live(flow: &Flow, host: &Host, app: String) -> Live {
     let state = Value::Object(session.state);
     let starts = play.starts();
     finish_again(flow, &mut play, &output, &starts, &session.events);
-    Live { output, events: session.events, state, idle: play.idle }
+    Live { output, events: session.events, state, idle: play.idle, world: play.world }
 }
 
 /// Cuts the run off, resumes it and compares.
@@ -70,7 +75,7 @@ fn compared(flow: &Flow, live: &Live, host: &Host, app: String, cut: Cut) {
     if ended.is_some() || before.events.is_empty() {
         return;
     }
-    let starts = play.starts();
+    let (starts, calls) = (play.starts(), play.world.calls());
     let done = finished(&before.events);
     let turn = answers(&before.events);
     play.idle.clear();
@@ -82,6 +87,7 @@ fn compared(flow: &Flow, live: &Live, host: &Host, app: String, cut: Cut) {
     assert_not_again(&done, &starts, &play.starts());
     compare(flow, live, &session.events, &output);
     assert_eq!(Value::Object(session.state), live.state, "the state");
+    compare_agents(flow, live, &session.events, &play.world, &before.events, &calls);
     compare_questions(flow, live, &play.idle, turn);
 }
 
@@ -89,12 +95,81 @@ fn compare(flow: &Flow, live: &Live, events: &[Arc<Event>], output: &Value) {
     assert_eq!(asked(events), asked(&live.events), "the questions");
     if matches!(flow.tail, Tail::None) {
         assert_eq!(*output, live.output, "the output");
+        let results = |events| -> BTreeMap<String, Vec<Value>> {
+            results(events).into_iter().map(|(path, outputs)| (stable(&path), outputs)).collect()
+        };
         assert_eq!(results(events), results(&live.events), "the results of the runs");
     } else {
         // Which lane comes first may change where they meet in an ordinary node.
         assert_eq!(results_by_node(events), results_by_node(&live.events), "the results of the nodes");
         assert_eq!(output.is_null(), live.output.is_null(), "the output");
     }
+}
+
+/// What agents have done is the same: what they have said and changed, what their models were asked, and which tools were
+/// called. A call of a tool and one of a model may be made twice: the cut ones, of which there
+/// are several where calls of one batch run at the same time.
+// Issue 12, L120
+fn compare_agents(
+    flow: &Flow,
+    live: &Live,
+    events: &[Arc<Event>],
+    world: &World,
+    before: &[Arc<Event>],
+    calls_before: &Counts,
+) {
+    assert_eq!(deeds(events), deeds(&live.events), "what the agents have done");
+    let (calls, expected) = (world.calls(), live.world.calls());
+    assert_eq!(calls.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>(), "the calls of tools");
+    for key in called(before) {
+        assert_eq!(calls_before.get(&key), calls.get(&key), "{key} had its result and is called again");
+    }
+    let fails = agents(flow).iter().any(|agent| agent.fails());
+    for (key, count) in &calls {
+        assert!(fails || *count <= expected[key] + 1, "{key} is called {count} times");
+    }
+    let is_ordered = is_ordered(flow);
+    let (asked, expected) = (requests(world, is_ordered), requests(&live.world, is_ordered));
+    assert_eq!(asked.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>(), "the requests");
+    for (request, count) in &asked {
+        assert!(fails || *count <= 2 * expected[request], "asked {count} times: {request}");
+    }
+}
+
+/// What the models were asked, and how often.
+fn requests(world: &World, is_ordered: bool) -> Counts {
+    let mut requests = Counts::new();
+    for (agent, request) in world.requests() {
+        let contents: Vec<&Content> = request.contents.iter().map(|content| &**content).collect();
+        let text = if is_ordered { contents.iter().map(|content| line(content)).collect() } else { own(&contents) };
+        let config = stable(&serde_json::to_string(&request.config).unwrap());
+        *requests.entry(format!("{agent}: {text}{config}")).or_default() += 1;
+    }
+    requests
+}
+
+/// Whether every conversation has one order: nothing that an agent sees is done at the same time as something else.
+fn is_ordered(flow: &Flow) -> bool {
+    !agents(flow).iter().any(|agent| agent.is_parallel()) && flow.agent.is_some()
+}
+
+/// The agents of a case, without those below them.
+fn agents(flow: &Flow) -> Vec<&Agent> {
+    fn of<'a>(block: &'a Block, found: &mut Vec<&'a Agent>) {
+        match block {
+            Block::Task(Task { work: Work::Agent(agent), .. }) => found.push(agent),
+            Block::Task(_) => {}
+            Block::Loop { body: blocks, .. } | Block::Nested { blocks, .. } => {
+                blocks.iter().for_each(|block| of(block, found))
+            }
+            Block::Fork(lanes) | Block::Choice { lanes, .. } => {
+                lanes.iter().flatten().for_each(|block| of(block, found))
+            }
+        }
+    }
+    let mut found: Vec<&Agent> = flow.agent.iter().collect();
+    flow.blocks.iter().for_each(|block| of(block, &mut found));
+    found
 }
 
 /// The open questions are the same each time the run waits, unless a node was cut off between its questions.
@@ -104,11 +179,6 @@ fn compare_questions(flow: &Flow, live: &Live, idle: &[BTreeSet<String>], turn: 
     }
     let expected = &live.idle[turn..];
     assert_eq!(idle, expected, "the open questions, turn by turn from turn {turn} on");
-}
-
-/// How often the person had answered.
-fn answers(events: &[Arc<Event>]) -> usize {
-    events.iter().filter(|event| event.author() == "user" && event.function_responses().next().is_some()).count()
 }
 
 fn assert_same_events(stored: &[Arc<Event>], seen: &[Arc<Event>]) {

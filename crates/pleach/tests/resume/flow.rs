@@ -2,6 +2,8 @@
 
 use proptest::prelude::*;
 
+use crate::tree::{Agent, tree};
+
 /// A whole case: the app, its graph and the person who answers.
 #[derive(Clone, Debug)]
 pub(crate) struct Flow {
@@ -11,6 +13,8 @@ pub(crate) struct Flow {
     pub(crate) one_by_one: bool,
     /// How many graph nodes run at the same time; 0 means no limit.
     pub(crate) limit: usize,
+    /// The root, where it is an agent instead of a workflow.
+    pub(crate) agent: Option<Agent>,
     pub(crate) blocks: Vec<Block>,
     pub(crate) tail: Tail,
 }
@@ -98,6 +102,8 @@ pub(crate) enum Work {
     Questions { count: u8, how: Asks },
     /// A parallel worker over a list that the node before it gives.
     Worker { items: u8, at_once: usize, item: Part },
+    /// An agent with those below it.
+    Agent(Agent),
     /// A node that runs others.
     Parent { children: Vec<Part>, together: bool, named: bool, sub_branch: bool, end: ParentEnd },
 }
@@ -142,12 +148,12 @@ pub(crate) enum PartKind {
     },
 }
 
-fn trouble() -> impl Strategy<Value = Trouble> {
+pub(crate) fn trouble() -> impl Strategy<Value = Trouble> {
     let fails = prop_oneof![16 => Just(0u8), 2 => Just(1u8), 1 => Just(2u8)];
     (0u8..3, fails, any::<bool>()).prop_map(|(pauses, fails, late)| Trouble { pauses, fails, late })
 }
 
-fn part() -> impl Strategy<Value = Part> {
+pub(crate) fn part() -> impl Strategy<Value = Part> {
     let kind = prop_oneof![
         4 => Just(PartKind::Value),
         1 => Just(PartKind::Silent),
@@ -190,8 +196,8 @@ fn task_of(work: impl Strategy<Value = Work>) -> impl Strategy<Value = Task> {
     (work, trouble(), any::<bool>()).prop_map(|(work, trouble, retry)| Task { work, trouble, retry })
 }
 
-fn block() -> impl Strategy<Value = Block> {
-    task_of(work()).prop_map(Block::Task).prop_recursive(2, 4, 2, |inner| {
+fn block(work: impl Strategy<Value = Work> + 'static) -> impl Strategy<Value = Block> {
+    task_of(work).prop_map(Block::Task).prop_recursive(2, 4, 2, |inner| {
         let some = prop_oneof![3 => prop::collection::vec(inner.clone(), 1), 1 => prop::collection::vec(inner.clone(), 2)].boxed();
         let maybe = prop::collection::vec(inner, 0..2);
         prop_oneof![
@@ -221,6 +227,25 @@ fn tail(resumable: bool) -> impl Strategy<Value = Tail> {
 /// Any case of an app of this kind.
 pub(crate) fn flow(resumable: bool) -> impl Strategy<Value = Flow> {
     let limit = prop_oneof![3 => Just(0usize), 1 => 1usize..3];
-    (any::<bool>(), limit, prop::collection::vec(block(), 1..3), tail(resumable))
-        .prop_map(move |(one_by_one, limit, blocks, tail)| Flow { resumable, one_by_one, limit, blocks, tail })
+    (any::<bool>(), limit, prop::collection::vec(block(work()), 1..3), tail(resumable)).prop_map(
+        move |(one_by_one, limit, blocks, tail)| Flow { resumable, one_by_one, limit, agent: None, blocks, tail },
+    )
+}
+
+/// Any case with agents: a tree of them, or a workflow in which some nodes are agents.
+pub(crate) fn flow_of_agents(resumable: bool) -> impl Strategy<Value = Flow> {
+    let work = prop_oneof![3 => tree().prop_map(Work::Agent), 2 => work()];
+    let limit = prop_oneof![3 => Just(0usize), 1 => 1usize..3];
+    let root = prop_oneof![
+        3 => tree().prop_map(|agent| (Some(agent), Vec::new())),
+        2 => prop::collection::vec(block(work), 1..3).prop_map(|blocks| (None, blocks)),
+    ];
+    (any::<bool>(), limit, root).prop_map(move |(one_by_one, limit, (agent, blocks))| Flow {
+        resumable,
+        one_by_one,
+        limit,
+        agent,
+        blocks,
+        tail: Tail::None,
+    })
 }

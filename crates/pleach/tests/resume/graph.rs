@@ -7,6 +7,7 @@ use pleach::{EdgeRoute, JoinNode, Node, NodeRef, WorkflowBuilder};
 use serde_json::Value;
 
 use crate::bodies::{self, label};
+use crate::cast::{Around, Shared, agent};
 use crate::flow::{Block, Flow, Tail, Task, Work};
 use crate::world::World;
 
@@ -15,8 +16,15 @@ type Handle = NodeRef<Dynamic, Dynamic>;
 /// Where the next block is attached: behind nodes, each maybe on a route. No node means START.
 type Ends = Vec<(Option<Handle>, Option<EdgeRoute>)>;
 
-/// The root workflow of a case.
-pub(crate) fn workflow(flow: &Flow, world: &World) -> Workflow {
+/// The root of a case.
+pub(crate) fn root(flow: &Flow, world: &World) -> Shared {
+    match &flow.agent {
+        Some(plan) => agent("a", plan, Around::root(world)),
+        None => Shared(Arc::new(workflow(flow, world))),
+    }
+}
+
+fn workflow(flow: &Flow, world: &World) -> Workflow {
     let mut graph = Graph { wf: Workflow::builder("wf"), names: &mut 0, world };
     graph.wf.max_concurrency(flow.limit);
     let ends = graph.blocks(vec![(None, None)], &flow.blocks);

@@ -5,14 +5,15 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 
 use pleach::prelude::*;
-use pleach::{Event, FunctionResponse, Run, RunRequest, Session, SessionKey};
+use pleach::{Event, Question, Run, RunRequest, Session, SessionKey};
 use pleach_testkit::FixedClock;
 use serde_json::Value;
 
-use crate::bodies::answer;
+use crate::bodies::{answer, topic};
 use crate::flow::Flow;
-use crate::graph::workflow;
+use crate::graph::root;
 use crate::host::{Faulty, Host};
+use crate::record::waits_for_word;
 use crate::world::{Counts, World};
 
 const INVOCATION: &str = "e-1";
@@ -44,7 +45,7 @@ pub(crate) struct Play<'a> {
 /// How a turn ended.
 enum Ended {
     Done(Value),
-    Waiting(Vec<String>),
+    Waiting(Vec<Question>),
     /// A node failed on purpose.
     Failed,
     Cut,
@@ -62,7 +63,7 @@ impl<'a> Play<'a> {
             let left = AtomicI64::new(i64::try_from(appends).unwrap());
             sessions = Arc::new(Faulty { inner: sessions, left, after: stored });
         }
-        let runner = Runner::builder(self.app.as_str()).root(workflow(self.flow, &self.world)).sessions(sessions);
+        let runner = Runner::builder(self.app.as_str()).root(root(self.flow, &self.world)).sessions(sessions);
         runner.resumable(self.flow.resumable).clock(FixedClock::default()).ids(self.world.ids()).build().unwrap()
     }
 
@@ -90,18 +91,26 @@ impl<'a> Play<'a> {
     fn turns(&mut self, runner: &Runner, mut run: Run, cut: Option<Cut>) -> Option<Value> {
         for _ in 0..MANY_TURNS {
             let open = match self.turn(run, cut) {
+                // The agent of a task has asked the user something.
+                Ended::Done(_) if waits_for_word(&self.seen) => {
+                    run = runner.start(request().message("told").yield_user_message(true));
+                    continue;
+                }
                 Ended::Done(output) => return Some(output),
                 Ended::Cut => return None,
                 Ended::Failed => {
                     run = runner.start(request().invocation_id(INVOCATION));
                     continue;
                 }
-                Ended::Waiting(open) => open,
+                Ended::Waiting(mut open) => {
+                    open.sort_by_key(topic);
+                    open
+                }
             };
             assert!(!open.is_empty(), "the run waits for nothing");
-            self.idle.push(open.iter().cloned().collect());
+            self.idle.push(open.iter().map(topic).collect());
             let answered = if self.flow.one_by_one { &open[..1] } else { &open[..] };
-            let parts: Vec<Part> = answered.iter().map(|id| answer_part(id)).collect();
+            let parts: Vec<Part> = answered.iter().map(answer).collect();
             run = runner.start(request().message(parts).yield_user_message(true));
         }
         panic!("no end after {MANY_TURNS} turns");
@@ -139,15 +148,11 @@ async fn read(mut run: Run, seen: &mut Vec<Arc<Event>>, cut: Option<Cut>) -> End
     match run.output::<Value>().await {
         Ok(output) => Ended::Done(output),
         Err(RunError::NoOutput) => Ended::Done(Value::Null),
-        Err(RunError::Waiting(open)) => Ended::Waiting(open.into_iter().map(|question| question.id).collect()),
+        Err(RunError::Waiting(open)) => Ended::Waiting(open),
         Err(error) => panic!("{}: {error}", error.code()),
     }
 }
 
 fn request() -> RunRequest {
     RunRequest::new(("ana", "s1"))
-}
-
-fn answer_part(id: &str) -> Part {
-    Part::function_response(FunctionResponse::new(id, "adk_request_input", answer(id)))
 }

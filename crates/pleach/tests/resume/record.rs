@@ -3,23 +3,36 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use pleach::Event;
+use pleach::{Event, FunctionResponse};
 use serde_json::Value;
+
+use crate::bodies::{stable, topic};
 
 /// The outputs of every run, by path, echoes of replayed ones left out.
 pub(crate) fn results(events: &[Arc<Event>]) -> BTreeMap<String, Vec<Value>> {
     let mut results: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     for event in events.iter().filter(|event| event.is_output_for(event.path())) {
-        results.entry(event.path().to_string()).or_default().extend(event.output().cloned());
+        results.entry(event.path().to_string()).or_default().extend(output(event));
     }
     results
+}
+
+/// The output of a run; where a message is the output, its text.
+fn output(event: &Event) -> Option<Value> {
+    event
+        .output()
+        .cloned()
+        .or_else(|| (event.node_info().message_as_output() == Some(true)).then(|| event.text().into()))
 }
 
 /// The outputs of every node, in no order: run ids may change where lanes meet in an ordinary node.
 pub(crate) fn results_by_node(events: &[Arc<Event>]) -> BTreeMap<String, Vec<String>> {
     let mut results: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for event in events.iter().filter(|event| event.is_output_for(event.path())) {
-        results.entry(event.path().name().to_owned()).or_default().extend(event.output().map(Value::to_string));
+        results
+            .entry(event.path().name().to_owned())
+            .or_default()
+            .extend(output(event).map(|output| output.to_string()));
     }
     results.values_mut().for_each(|outputs| outputs.sort_unstable());
     results
@@ -36,7 +49,7 @@ pub(crate) fn finished(events: &[Arc<Event>]) -> BTreeSet<String> {
 
 /// Every question that was asked.
 pub(crate) fn asked(events: &[Arc<Event>]) -> BTreeSet<String> {
-    events.iter().flat_map(|event| event.questions()).map(|question| question.id).collect()
+    events.iter().flat_map(|event| event.questions()).map(|question| topic(&question)).collect()
 }
 
 /// The questions without an answer behind them.
@@ -52,4 +65,68 @@ pub(crate) fn open(events: &[Arc<Event>]) -> BTreeSet<String> {
         }
     }
     open
+}
+
+/// How often the person has answered questions.
+pub(crate) fn answers(events: &[Arc<Event>]) -> usize {
+    events.iter().filter(|event| event.author() == "user" && event.function_responses().any(is_of_client)).count()
+}
+
+/// The responses to calls of tasks are stored in the user's name, too.
+fn is_of_client(response: &FunctionResponse) -> bool {
+    !response.name.as_deref().is_some_and(is_agent)
+}
+
+fn is_agent(name: &str) -> bool {
+    name == "a" || name.starts_with("a_")
+}
+
+/// Whether a task has asked the user something that is not answered.
+pub(crate) fn waits_for_word(events: &[Arc<Event>]) -> bool {
+    let asked = events.iter().filter(|event| is_agent(event.author()) && event.text().starts_with("ask ")).count();
+    let told = events.iter().filter(|event| event.author() == "user" && event.text() == "told").count();
+    asked > told
+}
+
+/// What agents have said, called, answered and changed, in no order: which events hold it depends on where it was cut.
+pub(crate) fn deeds(events: &[Arc<Event>]) -> Vec<String> {
+    let (mut deeds, mut asked_for) = (Vec::new(), BTreeSet::new());
+    // What is behind a stored output or a transfer is not done on a resume.
+    let ends = |event: &Event| event.is_output_for(event.path()) || event.actions().transfer_to_agent().is_some();
+    let has_ended = |agent: &str| events.iter().any(|event| ends(event) && event.author() == agent);
+    // Nodes that are tools speak in the name of the agent.
+    let is_own = |event: &&Arc<Event>| {
+        is_agent(event.author()) && !event.path().segments().any(|segment| segment.starts_with("t_"))
+    };
+    for event in events.iter().filter(is_own).filter(|event| !event.is_partial()) {
+        let author = event.author();
+        let calls = event.function_calls().filter(|call| !call.name.as_deref().unwrap_or_default().starts_with("adk_"));
+        deeds.extend(calls.map(|call| format!("{author} calls {:?} {:?}", call.name, call.args)));
+        let (asked, responses): (Vec<_>, Vec<_>) = event.function_responses().partition(|response| {
+            event.actions().requested_tool_confirmations().contains_key(response.id.as_deref().unwrap_or_default())
+        });
+        // What only holds the place of a result may be stored again with the question.
+        asked_for.extend(asked.iter().map(|response| stable(&format!("{author} asks for {:?}", response.id))));
+        let responses = responses.into_iter();
+        deeds.extend(responses.map(|response| format!("{author} answers {:?} {:?}", response.name, response.response)));
+        if !event.text().is_empty() {
+            deeds.push(format!("{author} says {}", event.text()));
+        }
+        if event.content().is_none() && !event.actions().state_delta().is_empty() && event.error_code().is_none() {
+            deeds.push(format!("{author} changes {:?}", event.actions().state_delta()));
+        }
+        if event.actions().end_of_agent() == Some(true) && !has_ended(author) {
+            deeds.push(format!("{author} ends"));
+        }
+    }
+    let mut deeds: Vec<String> = deeds.iter().map(|deed| stable(deed)).chain(asked_for).collect();
+    deeds.sort_unstable();
+    deeds
+}
+
+/// The keys of the calls whose results are stored.
+pub(crate) fn called(events: &[Arc<Event>]) -> BTreeSet<String> {
+    let responses = events.iter().flat_map(|event| event.function_responses());
+    let results = responses.filter_map(|response| response.response.as_ref()?.get("result")?.as_str());
+    results.filter_map(|result| result.strip_prefix("did ").map(str::to_owned)).collect()
 }

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
+use pleach::model::LlmRequest;
 use pleach::{Context, NodeError};
 use pleach_testkit::SeqIds;
 
-/// Counts by the path of a run.
+/// Counts by the path of a run, or by the key of a call.
 pub(crate) type Counts = BTreeMap<String, u32>;
 
 #[derive(Clone, Debug, Default)]
@@ -19,6 +20,8 @@ pub(crate) struct World {
 struct Inner {
     starts: Counts,
     failures: Counts,
+    calls: Counts,
+    requests: Vec<(String, LlmRequest)>,
 }
 
 impl World {
@@ -29,8 +32,17 @@ impl World {
 
     /// Fails the first `times` times that the run comes here.
     pub(crate) fn fail(&self, ctx: &Context, times: u8) -> Result<(), NodeError> {
+        self.fail_at(ctx.node_path().to_string(), times)
+    }
+
+    /// Fails the first `times` times that the call comes here.
+    pub(crate) fn fail_call(&self, key: &str, times: u8) -> Result<(), NodeError> {
+        self.fail_at(key.to_owned(), times)
+    }
+
+    fn fail_at(&self, place: String, times: u8) -> Result<(), NodeError> {
         let mut inner = self.inner.lock().unwrap();
-        let failed = inner.failures.entry(ctx.node_path().to_string()).or_default();
+        let failed = inner.failures.entry(place).or_default();
         if *failed < u32::from(times) {
             *failed += 1;
             return Err(NodeError::new("Trouble", "on purpose"));
@@ -38,9 +50,29 @@ impl World {
         Ok(())
     }
 
+    /// A tool of an agent is called.
+    pub(crate) fn call(&self, key: &str) {
+        *self.inner.lock().unwrap().calls.entry(key.to_owned()).or_default() += 1;
+    }
+
+    /// The model of an agent is asked.
+    pub(crate) fn ask(&self, agent: &str, request: &LlmRequest) {
+        self.inner.lock().unwrap().requests.push((agent.to_owned(), request.clone()));
+    }
+
     /// How often each body has begun.
     pub(crate) fn starts(&self) -> Counts {
         self.inner.lock().unwrap().starts.clone()
+    }
+
+    /// How often each tool has been called, by the key of the call.
+    pub(crate) fn calls(&self) -> Counts {
+        self.inner.lock().unwrap().calls.clone()
+    }
+
+    /// What the models have been asked, with the names of the agents.
+    pub(crate) fn requests(&self) -> Vec<(String, LlmRequest)> {
+        self.inner.lock().unwrap().requests.clone()
     }
 
     /// Ids that no two processes share.
