@@ -45,6 +45,13 @@ impl Endpoint {
             || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
     }
 
+    /// Whether the base URL ends in a version of an API, such as `v1beta`.
+    pub(crate) fn has_version(&self) -> bool {
+        let last = self.0.path_segments().and_then(|mut segments| segments.rfind(|segment| !segment.is_empty()));
+        let number = last.and_then(|segment| segment.strip_prefix('v'));
+        number.is_some_and(|number| number.starts_with(|first: char| first.is_ascii_digit()))
+    }
+
     /// Returns the URL of a path below the base URL. A query of the base URL is kept.
     pub(crate) fn join(&self, path: &str) -> Url {
         let (path, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));

@@ -5,6 +5,7 @@
 //!
 //! | feature | what it adds |
 //! | --- | --- |
+//! | `gemini` | `gemini`: Gemini with a key |
 //! | `openai` | `openai`, `ollama`: every server with OpenAI's chat completions |
 
 mod builder;
@@ -15,13 +16,19 @@ mod history;
 mod http;
 mod model;
 mod retry;
+#[cfg(feature = "openai")]
+mod schema;
 mod setup_error;
 mod wire;
 
+#[cfg(feature = "gemini")]
+mod gemini;
 #[cfg(feature = "openai")]
 mod openai;
 
 pub use builder::HttpModelBuilder;
+#[cfg(feature = "gemini")]
+pub use gemini::gemini;
 pub use model::HttpModel;
 #[cfg(feature = "openai")]
 pub use openai::{ollama, openai};

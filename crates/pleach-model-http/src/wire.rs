@@ -28,7 +28,9 @@ pub(crate) struct Provider {
 /// A request as it is sent.
 #[derive(Debug)]
 pub(crate) struct Prepared {
-    /// Behind the base URL, with a query if there is one.
+    /// The version of the API, for base URLs that do not end in one.
+    pub(crate) version: Option<String>,
+    /// Behind the base URL and the version, with a query if there is one.
     pub(crate) path: String,
     /// The body, without what the caller adds to it.
     pub(crate) body: Map,

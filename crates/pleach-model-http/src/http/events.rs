@@ -39,7 +39,7 @@ pub(crate) fn events<'a>(
             let data = match event {
                 Ok(event) => event.data,
                 Err(error) => {
-                    yield Err(unreadable(reading, error));
+                    yield Err(unreadable(reading, error, progress.ended.load(Relaxed)));
                     return;
                 }
             };
@@ -80,12 +80,13 @@ fn bounded<'a>(
     }
 }
 
-fn unreadable(reading: Reading<'_>, error: Error) -> ModelError {
+fn unreadable(reading: Reading<'_>, error: Error, has_ended: bool) -> ModelError {
     match error {
         Error::Body(cause) => match cause.downcast::<ModelError>() {
             Ok(error) => *error,
             Err(cause) => reading.cut().with_cause(cause),
         },
+        Error::Utf8Parse(_) if has_ended => reading.cut(),
         Error::Utf8Parse(_) => reading.invalid("the text is not UTF-8"),
         error => ModelError::new(reading.model, ModelErrorKind::InvalidResponse).with_cause(error),
     }

@@ -40,7 +40,7 @@ impl Target {
         prepared: Prepared,
         options: Option<&HttpOptions>,
     ) -> Result<Outgoing, ModelError> {
-        let Prepared { path, mut body } = prepared;
+        let Prepared { version, path, mut body } = prepared;
         let mut headers = self.headers.write();
         let mut endpoint = self.endpoint.clone();
         if let Some(options) = options {
@@ -56,6 +56,10 @@ impl Target {
         }
         let body = serde_json::to_vec(&body)
             .map_err(|error| ModelError::new(model, ModelErrorKind::InvalidRequest).with_cause(error))?;
+        let path = match version.filter(|_| !endpoint.has_version()) {
+            Some(version) => format!("{version}/{path}"),
+            None => path,
+        };
         let timeout = options.and_then(|options| options.timeout).map(Duration::from_millis);
         Ok(Outgoing { url: endpoint.join(&path), headers, body: body.into(), timeout })
     }

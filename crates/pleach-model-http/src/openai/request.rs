@@ -5,6 +5,7 @@ use pleach_model::{GenerateConfig, LlmRequest, ModelCall, ModelError, RequestToo
 use serde_json::{Map, Value, json};
 
 use super::{messages, schema};
+use crate::schema::with_lower_types;
 use crate::wire::{Prepared, unsupported};
 
 /// Writes the request. `max_tokens` is the member that limits the tokens of an answer.
@@ -43,7 +44,7 @@ pub(super) fn prepare(model: &str, call: &ModelCall<'_>, max_tokens: &str) -> Re
         set("stream", Some(json!(true)));
         set("stream_options", Some(json!({"include_usage": true})));
     }
-    Ok(Prepared { path: "chat/completions".to_owned(), body })
+    Ok(Prepared { version: None, path: "chat/completions".to_owned(), body })
 }
 
 /// Refuses settings that change an answer and have no place in the format.
@@ -99,7 +100,7 @@ fn tools(model: &str, request: &LlmRequest) -> Result<Vec<Value>, ModelError> {
     let declared = request.declarations().filter(|declared| is_allowed(declared.name.as_deref().unwrap_or_default()));
     let tools = declared.map(|declared| {
         let parameters = match &declared.parameters_json_schema {
-            Some(parameters) => schema::with_lower_types(parameters),
+            Some(parameters) => with_lower_types(parameters),
             None => json!({"type": "object", "properties": {}}),
         };
         let description = declared.description.as_deref().unwrap_or_default();

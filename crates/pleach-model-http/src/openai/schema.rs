@@ -3,6 +3,8 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::schema::lower_type;
+
 /// Returns the schema with every object closed and every member required.
 ///
 /// A `$ref` loses the keys beside it, number formats and defaults that are null are left out.
@@ -57,32 +59,6 @@ fn close_object(object: &mut Map<String, Value>) {
         names.sort_unstable();
         object.insert("additionalProperties".to_owned(), json!(false));
         object.insert("required".to_owned(), json!(names));
-    }
-}
-
-/// Returns the schema with its types in lower case, as JSON Schema has them.
-pub(crate) fn with_lower_types(schema: &Value) -> Value {
-    fn lower(schema: &mut Value) {
-        match schema {
-            Value::Object(object) => {
-                lower_type(object);
-                object.values_mut().for_each(lower);
-            }
-            Value::Array(items) => items.iter_mut().for_each(lower),
-            _ => {}
-        }
-    }
-    let mut schema = schema.clone();
-    lower(&mut schema);
-    schema
-}
-
-fn lower_type(object: &mut Map<String, Value>) {
-    const TYPES: [&str; 7] = ["OBJECT", "ARRAY", "STRING", "NUMBER", "INTEGER", "BOOLEAN", "NULL"];
-    if let Some(Value::String(kind)) = object.get_mut("type")
-        && TYPES.contains(&kind.as_str())
-    {
-        kind.make_ascii_lowercase();
     }
 }
 

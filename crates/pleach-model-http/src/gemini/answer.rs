@@ -1,0 +1,64 @@
+//! An answer, or a chunk of one.
+// L214, L219
+
+use pleach_core::{Content, ModelInfo, Owned};
+use pleach_model::{LlmResponse, ModelError};
+use serde_json::Value;
+
+use crate::wire::Reading;
+
+/// Reads an answer that comes as a whole.
+pub(super) fn whole(reading: &Reading<'_>, answer: &Value) -> Result<LlmResponse, ModelError> {
+    let mut response = chunk(reading, answer)?;
+    let reason = response.info.finish_reason.as_deref();
+    let has_parts = response.content.as_ref().is_some_and(|content| !content.parts().is_empty());
+    if has_parts || reason == Some("STOP") {
+        response.error_code = None;
+        response.error_message = None;
+    } else if response.error_code.is_none() {
+        response.error_code = reason.map(str::to_owned);
+    }
+    if response.content.is_none() && response.error_code.is_none() {
+        response.content = Some(Content::new("model", []));
+    }
+    Ok(response)
+}
+
+/// Reads a chunk as the aggregator wants it: an error of the prompt, or the message for a finish reason.
+pub(super) fn chunk(reading: &Reading<'_>, answer: &Value) -> Result<LlmResponse, ModelError> {
+    if !answer.is_object() {
+        return Err(reading.invalid("it is not an object"));
+    }
+    let text = |value: Option<&Value>| value.and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned);
+    let mut response = LlmResponse {
+        info: ModelInfo {
+            usage_metadata: owned(answer.get("usageMetadata")),
+            model_version: text(answer.get("modelVersion")),
+            ..ModelInfo::default()
+        },
+        ..LlmResponse::default()
+    };
+    let Some(candidate) = answer.get("candidates").and_then(|candidates| candidates.get(0)) else {
+        if let Some(feedback) = answer.get("promptFeedback") {
+            response.error_code = text(feedback.get("blockReason")).or_else(|| Some("OTHER".to_owned()));
+            response.error_message = text(feedback.get("blockReasonMessage"));
+        }
+        return Ok(response);
+    };
+    if let Some(content) = candidate.get("content") {
+        let content: Content = serde_json::from_value(content.clone())
+            .map_err(|_| reading.invalid("its content has parts of another shape"))?;
+        response.content = Some(content).filter(|content| content.parts.is_some());
+    }
+    response.error_message = text(candidate.get("finishMessage"));
+    response.info.finish_reason = text(candidate.get("finishReason"));
+    response.info.grounding_metadata = owned(candidate.get("groundingMetadata"));
+    response.info.citation_metadata = owned(candidate.get("citationMetadata"));
+    response.info.avg_logprobs = candidate.get("avgLogprobs").and_then(Value::as_f64);
+    response.info.logprobs_result = owned(candidate.get("logprobsResult"));
+    Ok(response)
+}
+
+fn owned(value: Option<&Value>) -> Option<Owned> {
+    value.filter(|value| !value.is_null()).cloned().map(Owned::new)
+}

@@ -1,0 +1,64 @@
+//! Gemini: the core types are its wire types.
+
+mod answer;
+mod request;
+mod stream;
+
+use pleach_model::{LlmResponse, ModelCall, ModelCapabilities, ModelError};
+use serde_json::Value;
+
+use crate::HttpModelBuilder;
+use crate::wire::{Decoder, Prepared, Provider, Reading, Wire};
+
+/// Makes a model of Gemini.
+///
+/// The key is that of `GOOGLE_API_KEY` or `GEMINI_API_KEY`, the base URL that of `GOOGLE_GEMINI_BASE_URL` or Google's. A base
+/// URL that ends in a version of the API (`…/v1alpha`) replaces `v1beta`; a request's HTTP options can set the version, too.
+/// ADK: `Gemini`
+///
+/// ```no_run
+/// # fn main() -> Result<(), pleach_model_http::ModelSetupError> {
+/// let model = pleach_model_http::gemini("gemini-3.5-flash").build()?;
+/// # Ok(())
+/// # }
+/// ```
+pub fn gemini(model: impl Into<String>) -> HttpModelBuilder {
+    HttpModelBuilder::new(Gemini, model)
+}
+
+// L210
+static GEMINI: Provider = Provider {
+    name: "Gemini",
+    example: "gemini-3.5-flash",
+    base_url: "https://generativelanguage.googleapis.com",
+    base_url_variables: &["GOOGLE_GEMINI_BASE_URL"],
+    key_variables: &["GOOGLE_API_KEY", "GEMINI_API_KEY"],
+    key_header: ("x-goog-api-key", ""),
+    headers: &[],
+    needs_key: true,
+};
+
+struct Gemini;
+
+impl Wire for Gemini {
+    fn provider(&self) -> &'static Provider {
+        &GEMINI
+    }
+
+    // L27: with a key it cannot combine a schema with tools.
+    fn capabilities(&self, _: bool) -> ModelCapabilities {
+        ModelCapabilities::default()
+    }
+
+    fn prepare(&self, model: &str, call: &ModelCall<'_>) -> Result<Prepared, ModelError> {
+        request::prepare(model, call)
+    }
+
+    fn read(&self, reading: &Reading<'_>, answer: Value) -> Result<LlmResponse, ModelError> {
+        answer::whole(reading, &answer)
+    }
+
+    fn decoder<'a>(&self, reading: Reading<'a>) -> Box<dyn Decoder + 'a> {
+        Box::new(stream::GeminiStream::new(reading))
+    }
+}
