@@ -5,27 +5,32 @@
 //!
 //! | feature | what it adds |
 //! | --- | --- |
+//! | `anthropic` | `anthropic`: Anthropic messages |
 //! | `gemini` | `gemini`: Gemini with a key |
 //! | `openai` | `openai`, `ollama`: every server with OpenAI's chat completions |
 
 mod builder;
 mod endpoint;
 mod environment;
-#[cfg(feature = "openai")]
+#[cfg(any(feature = "anthropic", feature = "openai"))]
 mod history;
 mod http;
 mod model;
 mod retry;
-#[cfg(feature = "openai")]
+#[cfg(any(feature = "anthropic", feature = "openai"))]
 mod schema;
 mod setup_error;
 mod wire;
 
+#[cfg(feature = "anthropic")]
+mod anthropic;
 #[cfg(feature = "gemini")]
 mod gemini;
 #[cfg(feature = "openai")]
 mod openai;
 
+#[cfg(feature = "anthropic")]
+pub use anthropic::anthropic;
 pub use builder::HttpModelBuilder;
 #[cfg(feature = "gemini")]
 pub use gemini::gemini;

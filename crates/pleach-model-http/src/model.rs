@@ -98,7 +98,7 @@ impl Inner {
 
     /// Sends the request once and reads the answer.
     fn attempt<'a>(&'a self, call: ModelCall<'a>, request: Outgoing) -> ResponseStream<'a> {
-        let reading = Reading { model: self.model(call), ids: call.ids, call };
+        let reading = Reading { model: self.model(call), call };
         Box::pin(try_stream! {
             let body = self.http.send(request, reading).await?;
             if !call.streaming || body.is_json() {

@@ -1,6 +1,6 @@
 //! What a provider's wire format is, behind one trait.
 
-use pleach_core::{IdGen, Map};
+use pleach_core::Map;
 use pleach_model::{LlmResponse, ModelCall, ModelCapabilities, ModelError, ModelErrorKind};
 use serde_json::Value;
 
@@ -63,9 +63,7 @@ pub(crate) trait Wire: Send + Sync + 'static {
 pub(crate) struct Reading<'a> {
     /// The name of the model.
     pub(crate) model: &'a str,
-    /// Calls without an id get one from here.
-    pub(crate) ids: &'a dyn IdGen,
-    /// The request.
+    /// The request, the clock, and the ids for calls that have none.
     pub(crate) call: ModelCall<'a>,
 }
 

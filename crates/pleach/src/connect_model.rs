@@ -10,6 +10,7 @@ use crate::ConnectModelError;
 ///
 /// | name | provider | key | base URL |
 /// | --- | --- | --- | --- |
+/// | `anthropic:claude-sonnet-5` | Anthropic | `ANTHROPIC_API_KEY` | `ANTHROPIC_BASE_URL` |
 /// | `gemini:gemini-3.5-flash` | Gemini | `GOOGLE_API_KEY` or `GEMINI_API_KEY` | `GOOGLE_GEMINI_BASE_URL` |
 /// | `openai:gpt-5-mini` | OpenAI, or any server with its chat completions | `OPENAI_API_KEY` | `OPENAI_BASE_URL` |
 /// | `ollama:qwen3:8b` | Ollama | none | `OLLAMA_HOST` |
@@ -24,6 +25,7 @@ pub fn model(name: &str) -> Result<Arc<dyn Model>, ConnectModelError> {
         return Err(ConnectModelError::NoProvider { name: name.to_owned() });
     };
     match provider {
+        "anthropic" => anthropic(provider, model),
         "gemini" => gemini(provider, model),
         "openai" => openai(provider, model),
         "ollama" => ollama(provider, model),
@@ -45,6 +47,7 @@ macro_rules! provider {
     };
 }
 
+provider!("anthropic", anthropic);
 provider!("gemini", gemini);
 provider!("openai", openai);
 provider!("openai", ollama);

@@ -13,7 +13,9 @@ pub enum ConnectModelError {
         feature: &'static str,
     },
     /// No provider is called so.
-    #[error("'{provider}' is no provider of models: use `gemini:MODEL`, `openai:MODEL` or `ollama:MODEL`")]
+    #[error(
+        "'{provider}' is no provider of models: use `anthropic:MODEL`, `gemini:MODEL`, `openai:MODEL` or `ollama:MODEL`"
+    )]
     UnknownProvider {
         /// What the name begins with.
         provider: String,
@@ -25,7 +27,7 @@ pub enum ConnectModelError {
         name: String,
     },
     /// The model cannot be made.
-    #[cfg(any(feature = "gemini", feature = "openai"))]
+    #[cfg(any(feature = "anthropic", feature = "gemini", feature = "openai"))]
     #[error(transparent)]
     Setup(#[from] pleach_model_http::ModelSetupError),
 }

@@ -28,6 +28,7 @@
 //! | `inmemory` (default) | sessions in process memory |
 //! | `sqlite` | sessions and memory in SQLite files, which google-adk reads and writes, too |
 //! | `postgres` | sessions in a Postgres database, which google-adk reads and writes, too |
+//! | `anthropic` | models of Anthropic |
 //! | `gemini` | models of Gemini |
 //! | `openai` | models of OpenAI, Ollama and every server with OpenAI's chat completions |
 //! | `models` | models of all providers |

@@ -30,7 +30,7 @@ impl Decoder for GeminiStream<'_> {
         let chunk = answer::chunk(&self.reading, &data)?;
         self.has_chunks = true;
         self.has_ended |= chunk.info.finish_reason.is_some() || chunk.error_code.is_some();
-        Ok(vec![self.aggregator.push(chunk, self.reading.ids)])
+        Ok(vec![self.aggregator.push(chunk, self.reading.call.ids)])
     }
 
     // The format has no mark of the end: the body ends.

@@ -16,7 +16,7 @@ pub(super) fn read(reading: &Reading<'_>, answer: &Value) -> Result<LlmResponse,
     let mut parts: Vec<Part> = thought(message).into_iter().chain(text(message)).collect();
     let mut calls = Calls::default();
     for call in message.get("tool_calls").and_then(Value::as_array).into_iter().flatten() {
-        calls.push_whole(call, reading.ids);
+        calls.push_whole(call, reading.call.ids);
     }
     let finish = choice.get("finish_reason").and_then(Value::as_str);
     let mut response = LlmResponse::default();

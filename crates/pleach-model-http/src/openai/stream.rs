@@ -67,7 +67,7 @@ impl Decoder for ChatStream<'_> {
                 fragments.push(self.fragment(part));
             }
             for piece in delta.get("tool_calls").and_then(Value::as_array).into_iter().flatten() {
-                if let Some(call) = self.calls.push_piece(piece, self.reading.ids) {
+                if let Some(call) = self.calls.push_piece(piece, self.reading.call.ids) {
                     fragments.push(self.fragment(Part::function_call(call)));
                 }
             }

@@ -1,0 +1,113 @@
+//! An answer that comes as a whole, and what it shares with a streamed one.
+
+use pleach_core::{Content, FunctionCall, Owned, Part};
+use pleach_model::{LlmResponse, ModelError};
+use serde_json::{Map, Value, json};
+
+use super::output::OutputTool;
+use crate::wire::Reading;
+
+/// Reads an answer.
+pub(super) fn read(reading: &Reading<'_>, message: &Value) -> Result<LlmResponse, ModelError> {
+    let blocks = message.get("content").and_then(Value::as_array);
+    let blocks = blocks.ok_or_else(|| reading.invalid("there is no list of content in it"))?;
+    let parts: Vec<Part> = blocks.iter().filter_map(part).collect();
+    let mut usage = Usage::default();
+    usage.take(message.get("usage"));
+    let reason = message.get("stop_reason").and_then(Value::as_str);
+    let version = message.get("model").and_then(Value::as_str).map(str::to_owned);
+    Ok(whole(reading, parts, reason, &usage, version))
+}
+
+/// Makes the response of all parts.
+pub(super) fn whole(
+    reading: &Reading<'_>,
+    parts: Vec<Part>,
+    reason: Option<&str>,
+    usage: &Usage,
+    version: Option<String>,
+) -> LlmResponse {
+    let mut response = LlmResponse { partial: Some(false), ..LlmResponse::of(Content::new("model", parts)) };
+    response.info.usage_metadata = Some(usage.counts());
+    response.info.model_version = version;
+    if let Some((reason, message)) = reason.map(finish_reason) {
+        response.info.finish_reason = Some(reason.to_owned());
+        if reason != "STOP" {
+            response.error_code = Some(reason.to_owned());
+            response.error_message = Some(message.to_owned());
+        }
+    }
+    if let Some(output) = OutputTool::of(reading.call.request) {
+        output.unwrap(&mut response);
+    }
+    response
+}
+
+/// The part of a block. A block of a kind that has no part is left out.
+pub(super) fn part(block: &Value) -> Option<Part> {
+    let text = |key: &str| block.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let signature = |key: &str| Some(text(key)).filter(|text| !text.is_empty()).map(|text| text.into_bytes().into());
+    match block.get("type")?.as_str()? {
+        "text" => Some(Part::text(text("text"))),
+        "thinking" => Some(Part {
+            thought: Some(true),
+            thought_signature: signature("signature"),
+            ..Part::text(text("thinking"))
+        }),
+        "redacted_thinking" => {
+            Some(Part { thought: Some(true), thought_signature: signature("data"), ..Part::default() })
+        }
+        "tool_use" => {
+            let input = block.get("input").and_then(Value::as_object).cloned().unwrap_or_default();
+            Some(Part::function_call(FunctionCall::new(text("id"), text("name"), input)))
+        }
+        _ => None,
+    }
+}
+
+fn finish_reason(word: &str) -> (&'static str, &'static str) {
+    match word {
+        "end_turn" | "stop_sequence" | "tool_use" | "pause_turn" => ("STOP", ""),
+        "max_tokens" | "model_context_window_exceeded" => {
+            ("MAX_TOKENS", "the answer reached the largest number of tokens")
+        }
+        "refusal" => ("SAFETY", "the model refuses to answer"),
+        _ => ("OTHER", "the model stopped for another reason"),
+    }
+}
+
+/// The tokens used, as they are reported so far.
+#[derive(Default)]
+pub(super) struct Usage(Map<String, Value>);
+
+impl Usage {
+    /// Takes over what a report has; counts are totals, not differences.
+    pub(super) fn take(&mut self, usage: Option<&Value>) {
+        let counts = usage.and_then(Value::as_object).into_iter().flatten();
+        self.0.extend(counts.filter(|(_, count)| !count.is_null()).map(|(key, count)| (key.clone(), count.clone())));
+    }
+
+    /// The counts in google-genai's words: the prompt has its cached tokens, the answer not its thoughts.
+    fn counts(&self) -> Owned {
+        let count = |key: &str| self.0.get(key).and_then(Value::as_u64);
+        let (read, written) = (count("cache_read_input_tokens"), count("cache_creation_input_tokens"));
+        let prompt = count("input_tokens").unwrap_or(0) + read.unwrap_or(0) + written.unwrap_or(0);
+        let answer = count("output_tokens").unwrap_or(0);
+        let details = self.0.get("output_tokens_details");
+        let thoughts =
+            details.and_then(|details| details.get("thinking_tokens")?.as_u64()).map(|count| count.min(answer));
+        let mut counts = Map::new();
+        let mut set = |key: &str, count: Option<u64>| {
+            if let Some(count) = count {
+                counts.insert(key.to_owned(), json!(count));
+            }
+        };
+        set("prompt_token_count", Some(prompt));
+        set("candidates_token_count", Some(answer - thoughts.unwrap_or(0)));
+        set("total_token_count", Some(prompt + answer));
+        set("cached_content_token_count", read);
+        set("cache_creation_input_tokens", written);
+        set("thoughts_token_count", thoughts);
+        Owned::new(Value::Object(counts))
+    }
+}

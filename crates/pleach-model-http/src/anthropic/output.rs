@@ -1,0 +1,70 @@
+//! Answers by schema: a tool that the model has to call with its answer.
+
+use pleach_core::{Content, Part};
+use pleach_model::{LlmRequest, LlmResponse};
+use serde_json::{Value, json};
+
+use crate::schema::with_lower_types;
+
+/// The tool's name.
+pub(super) const NAME: &str = "structured_output";
+const VALUE: &str = "response";
+
+/// The tool of a request with a schema and without tools of its own.
+pub(super) struct OutputTool {
+    input: Value,
+    /// Whether the answer is a member of the input, which has to be an object.
+    is_nested: bool,
+}
+
+impl OutputTool {
+    pub(super) fn of(request: &LlmRequest) -> Option<Self> {
+        let config = &request.config;
+        let schema = config.response_schema.as_ref().or(config.response_json_schema.as_ref())?;
+        if request.declarations().next().is_some() {
+            return None;
+        }
+        let mut input = with_lower_types(schema);
+        let is_nested = input.get("type").and_then(Value::as_str) != Some("object");
+        if is_nested {
+            let definitions = input.as_object_mut().and_then(|schema| schema.remove("$defs"));
+            input = json!({"type": "object", "properties": {VALUE: input}, "required": [VALUE]});
+            if let Some(definitions) = definitions {
+                input["$defs"] = definitions;
+            }
+        }
+        Some(Self { input, is_nested })
+    }
+
+    pub(super) fn declaration(&self) -> Value {
+        json!({
+            "name": NAME,
+            "description": "Call this once, with the whole answer.",
+            "input_schema": self.input,
+        })
+    }
+
+    /// How the call is demanded. While the model thinks it cannot be forced.
+    pub(super) fn choice(thinks: bool) -> Value {
+        if thinks {
+            return json!({"type": "auto", "disable_parallel_tool_use": true});
+        }
+        json!({"type": "tool", "name": NAME, "disable_parallel_tool_use": true})
+    }
+
+    /// Whether the pieces of the input are pieces of the answer.
+    pub(super) fn streams(&self) -> bool {
+        !self.is_nested
+    }
+
+    /// Puts the answer in the place of the call; thoughts are kept.
+    pub(super) fn unwrap(&self, response: &mut LlmResponse) {
+        let Some(content) = &mut response.content else { return };
+        let call = content.function_calls().find(|call| call.name.as_deref() == Some(NAME));
+        let Some(mut input) = call.map(|call| Value::Object(call.args.clone().unwrap_or_default())) else { return };
+        let answer = if self.is_nested { input[VALUE].take() } else { input };
+        let mut parts: Vec<Part> = content.parts().iter().filter(|part| part.is_thought()).cloned().collect();
+        parts.push(Part::text(answer.to_string()));
+        *content = Content::new("model", parts);
+    }
+}

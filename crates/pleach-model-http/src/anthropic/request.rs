@@ -1,0 +1,132 @@
+//! The body of a request.
+
+use pleach_model::{GenerateConfig, LlmRequest, ModelCall, ModelError, RequestTool};
+use serde_json::{Map, Value, json};
+
+use super::messages;
+use super::output::OutputTool;
+use crate::schema::with_lower_types;
+use crate::wire::{Prepared, unsupported};
+
+/// The tokens of an answer when the settings name no number; the provider demands one.
+const MAX_TOKENS: u32 = 8_192;
+
+/// Writes the request.
+pub(super) fn prepare(model: &str, call: &ModelCall<'_>) -> Result<Prepared, ModelError> {
+    let mut request = call.request.clone();
+    request.ensure_user_turn();
+    let config = &request.config;
+    refuse_unsupported(model, config)?;
+    let mut body = Map::new();
+    let mut set = |key: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            body.insert(key.to_owned(), value);
+        }
+    };
+    set("model", Some(json!(model)));
+    set("messages", Some(Value::Array(messages::of(model, &request)?)));
+    set("max_tokens", Some(json!(config.max_output_tokens.unwrap_or(MAX_TOKENS))));
+    set("system", config.system_instruction.as_ref().filter(|text| !text.is_empty()).map(|text| json!(text)));
+    set("stop_sequences", config.stop_sequences.as_ref().filter(|stops| !stops.is_empty()).map(|stops| json!(stops)));
+    set("service_tier", config.service_tier.as_ref().map(|tier| json!(tier)));
+    let thinking = thinking(config);
+    let thinks = thinking.as_ref().is_some_and(|thinking| thinking["type"] != "disabled");
+    // The provider refuses them while the model thinks.
+    if !thinks {
+        set("temperature", config.temperature.map(Value::from));
+        set("top_p", config.top_p.map(Value::from));
+        set("top_k", config.top_k.map(|top_k| json!(top_k as u64)));
+    }
+    set("thinking", thinking);
+    set("output_config", effort(config));
+    let output = OutputTool::of(&request);
+    let tools = match &output {
+        Some(output) => vec![output.declaration()],
+        None => tools(model, &request)?,
+    };
+    if !tools.is_empty() {
+        set("tool_choice", if output.is_some() { Some(OutputTool::choice(thinks)) } else { tool_choice(config) });
+        set("tools", Some(Value::Array(tools)));
+    }
+    set("stream", call.streaming.then_some(json!(true)));
+    Ok(Prepared { version: Some("v1".to_owned()), path: "messages".to_owned(), body })
+}
+
+/// Refuses settings that change an answer and have no place in the format.
+fn refuse_unsupported(model: &str, config: &GenerateConfig) -> Result<(), ModelError> {
+    let speaks = config.response_modalities.as_ref().is_some_and(|kinds| kinds.iter().any(|kind| kind != "TEXT"));
+    let api_version = config.http_options.as_ref().and_then(|options| options.api_version.as_ref());
+    for (name, is_set) in [
+        ("cached_content", config.cached_content.is_some()),
+        ("safety_settings", config.safety_settings.is_some()),
+        ("seed", config.seed.is_some()),
+        ("presence_penalty", config.presence_penalty.is_some()),
+        ("frequency_penalty", config.frequency_penalty.is_some()),
+        ("response_logprobs", config.response_logprobs == Some(true)),
+        ("response_modalities", speaks),
+        ("speech_config", config.speech_config.is_some()),
+        ("image_config", config.image_config.is_some()),
+        ("media_resolution", config.media_resolution.is_some()),
+        ("routing_config", config.routing_config.is_some()),
+        ("model_selection_config", config.model_selection_config.is_some()),
+        ("model_armor_config", config.model_armor_config.is_some()),
+        ("api_version", api_version.is_some()),
+    ] {
+        if is_set {
+            return Err(unsupported(model, format!("`{name}` has no place in Anthropic messages")));
+        }
+    }
+    Ok(())
+}
+
+/// How much the model thinks: a budget of tokens, or as much as it finds right (-1, or a level).
+fn thinking(config: &GenerateConfig) -> Option<Value> {
+    let thinking = config.thinking_config.as_ref()?;
+    match thinking.thinking_budget {
+        Some(0) => Some(json!({"type": "disabled"})),
+        Some(budget) if budget > 0 => Some(json!({"type": "enabled", "budget_tokens": budget})),
+        None if thinking.thinking_level.is_none() && thinking.include_thoughts != Some(true) => None,
+        _ => Some(json!({"type": "adaptive", "display": "summarized"})),
+    }
+}
+
+fn effort(config: &GenerateConfig) -> Option<Value> {
+    let level = config.thinking_config.as_ref()?.thinking_level.as_deref()?;
+    Some(json!({"effort": level.to_ascii_lowercase()}))
+}
+
+fn tools(model: &str, request: &LlmRequest) -> Result<Vec<Value>, ModelError> {
+    for tool in request.config.tools.iter().flatten() {
+        if let RequestTool::Provider(tool) = tool {
+            let name = tool.as_value().as_object().and_then(|tool| tool.keys().next().cloned()).unwrap_or_default();
+            return Err(unsupported(model, format!("the tool `{name}` is not one of this provider")));
+        }
+    }
+    let allowed = required(&request.config);
+    let is_allowed =
+        |name: &str| allowed.is_none_or(|names| names.is_empty() || names.iter().any(|allowed| allowed == name));
+    let declared = request.declarations().filter(|declared| is_allowed(declared.name.as_deref().unwrap_or_default()));
+    let tools = declared.map(|declared| {
+        let input = match &declared.parameters_json_schema {
+            Some(parameters) => with_lower_types(parameters),
+            None => json!({"type": "object", "properties": {}}),
+        };
+        json!({"name": declared.name, "description": declared.description.as_deref().unwrap_or_default(), "input_schema": input})
+    });
+    Ok(tools.collect())
+}
+
+/// The names of the functions of which one must be called; none of them for any.
+fn required(config: &GenerateConfig) -> Option<&[String]> {
+    let calling = config.tool_config.as_ref()?.function_calling_config.as_ref()?;
+    (calling.mode.as_deref() == Some("ANY")).then(|| calling.allowed_function_names.as_deref().unwrap_or_default())
+}
+
+fn tool_choice(config: &GenerateConfig) -> Option<Value> {
+    let calling = config.tool_config.as_ref()?.function_calling_config.as_ref()?;
+    match calling.mode.as_deref()? {
+        "ANY" => Some(json!({"type": "any"})),
+        "NONE" => Some(json!({"type": "none"})),
+        _ => None,
+    }
+}
