@@ -1,4 +1,4 @@
-//! Random state operations against a simple model, and mutated input of every kind.
+//! Random state operations against a simple model, mutated input of every kind, and clients that race each other.
 //!
 //! Each test is short and deterministic. `PLEACH_FUZZ_STEPS` sets its number of steps, `PLEACH_FUZZ_SEED` another seed.
 

@@ -91,6 +91,6 @@ pub struct BackgroundChild {
 
 impl fmt::Debug for BackgroundChild {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DetachedChild").field("path", &self.path).finish_non_exhaustive()
+        f.debug_struct("BackgroundChild").field("path", &self.path).finish_non_exhaustive()
     }
 }
