@@ -127,7 +127,7 @@ pub const DEFAULT: EdgeRoute = EdgeRoute::Default;
 struct Readme;
 
 /// Compiles and runs the programs of the page on models.
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "models"))]
 #[doc = include_str!("../../../docs/models.md")]
 struct Models;
 
