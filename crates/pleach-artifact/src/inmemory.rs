@@ -14,6 +14,18 @@ use crate::{
 ///
 /// Besides bytes and text it accepts references to files, and follows those to other artifacts.
 ///
+/// # Example
+/// ```
+/// # use std::sync::Arc;
+/// # use pleach_artifact::{ArtifactResult, ArtifactScope, ArtifactService, InMemoryArtifactService, SaveArtifact};
+/// # use pleach_core::{Clock, Part, SessionKey};
+/// async fn keep(clock: Arc<dyn Clock>) -> ArtifactResult<i64> {
+///     let files = InMemoryArtifactService::with_clock(clock);
+///     let report = ArtifactScope::session(&SessionKey::new("shop", "ana", "s1")).artifact("report.md");
+///     files.save_artifact(SaveArtifact::new(report, Part::text("# Sales"))).await
+/// }
+/// ```
+///
 /// ADK: `InMemoryArtifactService`
 // S74, S75
 #[derive(Debug)]

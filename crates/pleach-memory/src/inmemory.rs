@@ -21,6 +21,18 @@ const MAX_RESULTS: usize = 10;
 /// Events are ranked by the number of distinct words of the query that they contain; equal ones are in the order of their
 /// addition. A word matches whole words only, except that a word that is not ASCII also matches inside of longer ones.
 ///
+/// # Example
+/// ```
+/// # use pleach_core::Session;
+/// # use pleach_memory::{InMemoryMemoryService, MemoryResult, MemoryService, SearchMemory};
+/// async fn recall(session: &Session) -> MemoryResult<usize> {
+///     let memory = InMemoryMemoryService::new();
+///     memory.add_session_to_memory(session).await?;
+///     let found = memory.search_memory(SearchMemory::new("shop", "ana", "green tea")).await?;
+///     Ok(found.memories.len())
+/// }
+/// ```
+///
 /// ADK: `InMemoryMemoryService`
 // S81
 #[derive(Debug, Default)]

@@ -27,6 +27,18 @@ use store::Store;
 /// Only the owner may read its folders and files (on Unix: 0700 and 0600), and no symbolic link below the folder is
 /// followed. Files are read and written on tokio's blocking threads, so a tokio runtime must be running.
 ///
+/// # Example
+/// ```
+/// # use std::sync::Arc;
+/// # use pleach_artifact::{ArtifactResult, ArtifactScope, ArtifactService, FileArtifactService, SaveArtifact};
+/// # use pleach_core::{Clock, Part, SessionKey};
+/// async fn keep(clock: Arc<dyn Clock>) -> ArtifactResult<i64> {
+///     let files = FileArtifactService::open("artifacts", clock).await?;
+///     let report = ArtifactScope::session(&SessionKey::new("shop", "ana", "s1")).artifact("report.md");
+///     files.save_artifact(SaveArtifact::new(report, Part::text("# Sales"))).await
+/// }
+/// ```
+///
 /// ADK: `FileArtifactService`
 // S77
 // S73

@@ -11,7 +11,20 @@ use serde_json::Value;
 
 use crate::{Context, CredentialService, NodeError};
 
-/// Keeps credentials in memory, per app and user. ADK: `InMemoryCredentialService`.
+/// Keeps credentials in memory, per app and user; they end with the process.
+///
+/// # Example
+/// ```
+/// # use pleach_context::{Context, CredentialService, InMemoryCredentialService, NodeError};
+/// # use pleach_core::AuthConfig;
+/// async fn is_known(ctx: &Context, config: &AuthConfig) -> Result<bool, NodeError> {
+///     let credentials = InMemoryCredentialService::new();
+///     credentials.save_credential(config, ctx).await?;
+///     Ok(credentials.load_credential(config, ctx).await?.is_some())
+/// }
+/// ```
+///
+/// ADK: `InMemoryCredentialService`.
 #[derive(Default)]
 pub struct InMemoryCredentialService {
     kept: Mutex<BTreeMap<(AppName, UserId, String), AuthCredential>>,
@@ -78,6 +91,12 @@ impl fmt::Debug for InMemoryCredentialService {
 /// They are stored with the session, so every reader of the session can read the user's tokens. The OAuth client's
 /// secret belongs to the agent: it is not stored, and loading takes it from the config. A credential whose
 /// `credential_key` starts with `temp:` lasts for the invocation only.
+///
+/// # Example
+/// ```
+/// # use pleach_context::{CredentialService, SessionStateCredentialService};
+/// let credentials: Box<dyn CredentialService> = Box::new(SessionStateCredentialService);
+/// ```
 ///
 /// ADK: `SessionStateCredentialService`.
 // S85
