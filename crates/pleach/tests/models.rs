@@ -36,6 +36,7 @@ fn a_provider_that_is_off_names_its_feature() {
 }
 
 #[cfg(feature = "openai")]
+#[expect(clippy::unwrap_used, reason = "test code: a panic is how a rule fails")]
 mod over_http {
     use std::io::{Read as _, Write as _};
     use std::net::{TcpListener, TcpStream};

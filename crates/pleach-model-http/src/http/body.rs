@@ -1,5 +1,7 @@
 //! The body of an answer, piece by piece.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use pleach_model::{ModelError, ModelErrorKind};
 use reqwest::Response;
@@ -12,6 +14,9 @@ use crate::wire::Reading;
 
 /// How much of an error's body is read.
 const LARGEST_FAILURE: usize = 64 << 10;
+
+/// How long to wait for an error's body: the status is known already.
+const FAILURE_WAIT: Duration = Duration::from_secs(5);
 
 /// The body of an answer. Dropping it before its end closes the connection.
 pub(crate) struct Body<'a> {
@@ -41,7 +46,11 @@ impl<'a> Body<'a> {
 
     /// Returns the next piece; `None` at the end.
     pub(super) async fn chunk(&mut self) -> Result<Option<Bytes>, ModelError> {
-        let chunk = within(self.response.chunk(), self.reading.call.clock, self.limits.idle, &mut self.deadline).await;
+        self.next(self.limits.idle).await
+    }
+
+    async fn next(&mut self, limit: Duration) -> Result<Option<Bytes>, ModelError> {
+        let chunk = within(self.response.chunk(), self.reading.call.clock, limit, &mut self.deadline).await;
         let chunk = chunk.ok_or_else(|| self.reading.timeout())?;
         chunk.map_err(|error| self.reading.cut().with_cause(error.without_url()))
     }
@@ -68,7 +77,7 @@ impl<'a> Body<'a> {
     pub(super) async fn failure(mut self) -> Option<Failure> {
         let mut text = Vec::new();
         while text.len() < LARGEST_FAILURE
-            && let Ok(Some(chunk)) = self.chunk().await
+            && let Ok(Some(chunk)) = self.next(self.limits.idle.min(FAILURE_WAIT)).await
         {
             text.extend_from_slice(&chunk);
         }
