@@ -101,6 +101,9 @@ impl Inner {
         let reading = Reading { model: self.model(call), call };
         Box::pin(try_stream! {
             let body = self.http.send(request, reading).await?;
+            if body.is_page() {
+                Err(reading.invalid("it is a page of HTML"))?;
+            }
             if !call.streaming || body.is_json() {
                 let answer = body.json().await?;
                 yield self.wire.read(&reading, answer)?;

@@ -40,8 +40,17 @@ impl<'a> Body<'a> {
 
     /// Whether the body is one JSON document, not a stream of events.
     pub(crate) fn is_json(&self) -> bool {
-        let kind = self.response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-        kind.is_some_and(|kind| kind.trim_start().starts_with("application/json"))
+        self.is_of("application/json")
+    }
+
+    /// Whether the body is a page for people, such as one to log in.
+    pub(crate) fn is_page(&self) -> bool {
+        self.is_of("text/html")
+    }
+
+    fn is_of(&self, kind: &str) -> bool {
+        let own = self.response.headers().get(CONTENT_TYPE).and_then(|own| own.to_str().ok());
+        own.is_some_and(|own| own.trim_start().starts_with(kind))
     }
 
     /// Returns the next piece; `None` at the end.

@@ -86,6 +86,7 @@ async fn what_is_no_answer_is_refused_and_not_shown() {
     let broken = b"data: {\"choices\": [{\"delta\": {\"content\": \"\xff\"}}]}\n\n";
     let replies = [
         (Reply::new("200 OK", "", html), false),
+        (Reply::new("200 OK", "content-type: text/html; charset=utf-8\r\n", html), true),
         (Reply::json("200 OK", &json!({"choices": []})), false),
         (Reply::sse(broken), true),
         (Reply::sse("data: not json\n\ndata: [DONE]\n\n"), true),
