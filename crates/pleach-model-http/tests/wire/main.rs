@@ -8,3 +8,4 @@ mod gemini;
 mod openai;
 mod server;
 mod support;
+mod tls;
