@@ -27,9 +27,12 @@ impl Failure {
             body => body,
         };
         let object = match body.get("error") {
-            Some(Value::String(text)) => return Some(Self { message: Some(text.clone()), ..Self::default() }),
-            Some(Value::Null) | None => None,
-            Some(error) => Some(error),
+            Some(Value::String(text)) if !text.is_empty() => {
+                return Some(Self { message: Some(text.clone()), ..Self::default() });
+            }
+            // Some servers have the member in every answer.
+            Some(Value::Object(error)) if !error.is_empty() => body.get("error"),
+            _ => None,
         };
         let bare = || (body.get("object").and_then(Value::as_str) == Some("error")).then_some(body);
         let Some(error) = object.or_else(bare) else {
@@ -132,7 +135,14 @@ mod tests {
         for body in [json!({"error": "m"}), json!({"detail": "m"})] {
             assert_eq!(Failure::read(&body).unwrap().message.as_deref(), Some("m"));
         }
-        for body in [json!({"choices": []}), json!({"error": null}), json!(3), json!([])] {
+        for body in [
+            json!({"choices": []}),
+            json!({"error": null}),
+            json!({"error": ""}),
+            json!({"error": {}}),
+            json!(3),
+            json!([]),
+        ] {
             assert_eq!(Failure::read(&body), None);
         }
     }
