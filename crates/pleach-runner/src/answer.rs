@@ -116,7 +116,12 @@ pub(crate) fn resolve(
     for (id, response, event, call) in &calls {
         check(root, id, response, event, call)?;
     }
-    Ok(Some(of_call(first)))
+    let mut target = of_call(first);
+    if calls.iter().any(|(_, _, event, _)| event.branch() != first.branch()) {
+        // Agents on several branches have asked: each sees its own answer.
+        target.branch = Branch::common_prefix(calls.iter().map(|(_, _, event, _)| event.branch()));
+    }
+    Ok(Some(target))
 }
 
 /// Returns the target of an answer to a question of this event.

@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use futures_util::future::Either;
 use pleach_context::engine::{BackgroundChild, Engine as _, NodeEnd, NodeScheduler, RunResult};
-use pleach_context::{ChildFailure, Context, History, Node, NodeError, NodeInput, NodeSpec, RunOptions};
+use pleach_context::{ChildFailure, Context, History, Node, NodeError, NodeInput, NodeKind, NodeSpec, RunOptions};
 use pleach_core::{BoxFuture, Branch, Event, NodePath};
 use smol_str::SmolStr;
 
 use super::RunSetup;
 use super::child_run::run_one;
 use super::input::conform;
+use super::run_setup::TransferredSetup;
 use super::single_flight::SingleFlight;
 use super::transfer::Transfers;
 
@@ -87,27 +88,25 @@ fn run<'a>(
     }
 }
 
-/// Returns the branch that a child starts on.
-// R402
-fn child_branch(parent: &Context, path: &NodePath, options: &RunOptions) -> Option<Branch> {
-    let base = match &options.override_branch {
-        Some(text) if text.is_empty() => None,
-        Some(text) => Some(Branch::from(text.as_str())),
-        None => parent.branch(),
-    };
-    if options.use_sub_branch { Some(Branch::child(base.as_ref(), path.name(), path.run_id())) } else { base }
-}
-
 /// Returns the setup of a child. This call fixes its path.
 fn child_setup(parent: &Context, spec: &NodeSpec, options: &RunOptions) -> RunSetup {
     let name = options.name.as_ref().unwrap_or(&spec.name);
     let path = parent.engine().next_child_path(name, options.run_id.as_deref());
-    RunSetup {
-        branch: child_branch(parent, &path, options),
+    let chosen = TransferredSetup {
+        override_branch: options
+            .override_branch
+            .as_ref()
+            .map(|text| (!text.is_empty()).then(|| Branch::from(text.as_str()))),
+        use_sub_branch: options.use_sub_branch,
         isolation_scope: options.override_isolation_scope.as_deref().map(Arc::from),
+    };
+    RunSetup {
+        branch: chosen.branch(parent, &path),
+        isolation_scope: chosen.isolation_scope.clone(),
         output_for: options.use_as_output.then(|| parent.engine().output_for_of_child()),
         name: options.name.clone(),
         path,
+        transferred: (spec.kind == NodeKind::Agent).then(|| Box::new(chosen)),
         ..RunSetup::default()
     }
 }

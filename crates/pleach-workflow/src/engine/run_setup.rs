@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pleach_context::engine::GraphPosition;
-use pleach_context::{AgentMode, Node};
+use pleach_context::{AgentMode, Context, Node};
 use pleach_core::{Branch, Map, NodePath};
 use smol_str::SmolStr;
 
@@ -22,6 +22,25 @@ pub(crate) struct RunSetup {
     pub(crate) follows_transfer: bool,
     /// The name in the path, if it differs from the node's own.
     pub(crate) name: Option<SmolStr>,
+    /// How the agents run that an agent transfers to, if its caller has chosen that.
+    pub(crate) transferred: Option<Box<TransferredSetup>>,
+}
+
+/// What the caller of an agent has chosen also for the agents that it transfers to.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TransferredSetup {
+    pub(crate) override_branch: Option<Option<Branch>>,
+    pub(crate) use_sub_branch: bool,
+    pub(crate) isolation_scope: Option<Arc<str>>,
+}
+
+impl TransferredSetup {
+    /// Returns the branch of a run at `path` below `above`.
+    // R402
+    pub(crate) fn branch(&self, above: &Context, path: &NodePath) -> Option<Branch> {
+        let base = self.override_branch.clone().unwrap_or_else(|| above.branch());
+        if self.use_sub_branch { Some(Branch::child(base.as_ref(), path.name(), path.run_id())) } else { base }
+    }
 }
 
 /// Returns the isolation scope of an agent that works on a task: its conversation with the user is its own.

@@ -1,28 +1,52 @@
 //! Transfers between agents: which agent runs next, and where in the tree of runs.
 // R204, R708, L140, L141
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use pleach_context::engine::{ChildSetup, Engine as _, NodeEnd, NodeResult, RunResult};
 use pleach_context::{AgentSpec, ChildFailure, Context, Node, NodeError, NodeInput};
-use pleach_core::BoxFuture;
+use pleach_core::{BoxFuture, NodePath};
 use smol_str::SmolStr;
 
 use super::RunSetup;
 use super::child_run::run_one;
+use super::run_setup::{TransferredSetup, task_scope};
 
-/// The agents from the first one of a tree down to the one that runs.
+/// The agents from the first one of a tree, or the one that was called, down to the one that runs.
 pub(super) struct Transfers<'a> {
     agents: Vec<Place<'a>>,
+    /// The agent that has called the first one.
+    caller: Option<Arc<AgentSpec>>,
+    /// What it has chosen.
+    chosen: TransferredSetup,
 }
 
 /// An agent, and where its runs are.
 struct Place<'a> {
-    node: &'a dyn Node,
+    node: AgentNode<'a>,
     /// The context under which the agent runs.
     above: Context,
     /// The context of its last run, under which its sub-agents run.
     own: Option<Context>,
+}
+
+/// The node of an agent.
+enum AgentNode<'a> {
+    Given(&'a dyn Node),
+    /// A sub-agent of one above.
+    Sub(Arc<dyn Node>),
+}
+
+impl Deref for AgentNode<'_> {
+    type Target = dyn Node;
+
+    fn deref(&self) -> &Self::Target {
+        match self {
+            Self::Given(node) => *node,
+            Self::Sub(node) => &**node,
+        }
+    }
 }
 
 /// What a transfer does.
@@ -39,17 +63,23 @@ pub enum TransferStep {
 impl<'a> Transfers<'a> {
     /// Begins with an agent that `above` runs.
     pub(super) fn from(above: &Context, node: &'a dyn Node) -> Self {
-        Self { agents: vec![Place { node, above: above.clone(), own: None }] }
+        Self::of(Place { node: AgentNode::Given(node), above: above.clone(), own: None })
+    }
+
+    fn of(first: Place<'a>) -> Self {
+        let caller = first.node.agent().and_then(|spec| spec.parent());
+        let caller = caller.filter(|caller| first.above.node_path().name() == caller.name);
+        Self { agents: vec![first], caller, chosen: TransferredSetup::default() }
     }
 
     /// Begins with a sub-agent of the root agent, to which `entry` leads. Its path is that of a transfer from the root.
     pub(super) fn entering(root: &Context, node: &'a dyn Node, entry: &[SmolStr]) -> Self {
         let mut this = Self::from(root, node);
         for name in entry {
-            let Some(sub) = this.last().node.agent().and_then(|spec| spec.sub_agent(name)) else { break };
+            let Some(sub) = this.last().sub_agent(name) else { break };
             let above = this.last().context();
             this.last().own = Some(above.clone());
-            this.agents.push(Place { node: &**sub, above, own: None });
+            this.agents.push(Place { node: sub, above, own: None });
         }
         this
     }
@@ -60,39 +90,76 @@ impl<'a> Transfers<'a> {
 
     /// Runs the last agent at its next path, and those that it transfers to.
     pub(super) async fn enter(mut self, input: NodeInput) -> RunResult {
-        let setup = RunSetup { follows_transfer: true, ..self.last().next_setup() };
+        let setup = self.next_setup();
         self.run(input, setup).await
     }
 
     /// Runs the last agent, and those that it transfers to.
-    pub(super) async fn run(mut self, input: NodeInput, setup: RunSetup) -> RunResult {
+    pub(super) async fn run(mut self, input: NodeInput, mut setup: RunSetup) -> RunResult {
+        if let Some(chosen) = setup.transferred.take() {
+            self.chosen = *chosen;
+        }
         let end = self.run_last(input.clone(), setup).await?;
         self.follow(input, end).await
     }
 
     /// Runs the agents that the last agent, which has ended, transfers to.
     async fn follow(mut self, input: NodeInput, mut end: NodeEnd) -> RunResult {
-        while let NodeEnd::Done(NodeResult { transfer_to_agent: Some(target), .. }) = &end {
+        while let NodeEnd::Done(result @ NodeResult { transfer_to_agent: Some(target), .. }) = &end {
             let own = self.last().context();
             let failed = |error| ChildFailure { error, path: own.node_path().clone() };
-            let agents: Vec<_> = self.agents.iter().filter_map(|place| place.node.agent()).collect();
+            let called = self.agents.iter().filter_map(|place| place.node.agent());
+            let agents: Vec<_> = self.caller.iter().chain(called).collect();
             let step = transfer_step(&agents, target).map_err(failed)?;
-            if step != TransferStep::Down {
-                self.agents.pop();
+            if step != TransferStep::Down && self.agents.len() == 1 {
+                let peer = self
+                    .caller
+                    .as_ref()
+                    .filter(|_| step == TransferStep::Beside)
+                    .and_then(|caller| caller.sub_agent(target));
+                match peer {
+                    Some(peer) => self.last().node = AgentNode::Sub(Arc::clone(peer)),
+                    // The caller has waited for this end.
+                    None => {
+                        return Ok(NodeEnd::Done(NodeResult {
+                            branch: result.branch.clone(),
+                            ..NodeResult::default()
+                        }));
+                    }
+                }
+            } else {
+                if step != TransferStep::Down {
+                    self.agents.pop();
+                }
+                if step != TransferStep::Up {
+                    self.push(target);
+                }
             }
-            if step != TransferStep::Up {
-                self.push(target);
-            }
-            let setup = RunSetup { follows_transfer: true, ..self.last().next_setup() };
+            let setup = self.next_setup();
             end = self.run_last(input.clone(), setup).await?;
         }
         Ok(end)
     }
 
+    /// Returns the setup of the next run of the last agent.
+    fn next_setup(&mut self) -> RunSetup {
+        let chosen = self.chosen.clone();
+        let place = self.last();
+        let path = place.next_path();
+        let branch = chosen.branch(&place.above, &path);
+        RunSetup {
+            branch,
+            path,
+            isolation_scope: chosen.isolation_scope,
+            follows_transfer: true,
+            ..RunSetup::default()
+        }
+    }
+
     async fn run_last(&mut self, input: NodeInput, setup: RunSetup) -> RunResult {
         let place = self.last();
         let own = place.context_of(&setup);
-        let end = run_one(&place.above, place.node, input, setup).await?;
+        let end = run_one(&place.above, &*place.node, input, setup).await?;
         place.own = Some(own);
         // The agents above may have ended before; those that run them end behind this one.
         if let Some(last) = place.above.engine().last_event() {
@@ -103,10 +170,9 @@ impl<'a> Transfers<'a> {
 
     fn push(&mut self, name: &str) {
         let place = self.last();
-        let node = place.node;
-        if let Some(sub) = node.agent().and_then(|spec| spec.sub_agent(name)) {
+        if let Some(node) = place.sub_agent(name) {
             let above = place.context();
-            self.agents.push(Place { node: &**sub, above, own: None });
+            self.agents.push(Place { node, above, own: None });
         }
     }
 }
@@ -122,8 +188,8 @@ pub(super) fn follow_in_graph<'a>(
 ) -> BoxFuture<'a, RunResult> {
     Box::pin(async move {
         let above = own.engine().parent().cloned().unwrap_or_else(|| own.clone());
-        let agents = vec![Place { node, above, own: Some(own) }];
-        let end = Transfers { agents }.follow(input, end).await?;
+        let first = Place { node: AgentNode::Given(node), above, own: Some(own) };
+        let end = Transfers::of(first).follow(input, end).await?;
         let waits = end.is_done() && node.agent().is_some_and(|agent| agent.converses());
         Ok(if waits { NodeEnd::Waiting } else { end })
     })
@@ -166,22 +232,34 @@ fn unknown(target: &str) -> String {
     format!("Transfer target agent '{target}' not found.")
 }
 
-impl Place<'_> {
-    /// Returns the setup of the agent's next run.
-    fn next_setup(&self) -> RunSetup {
-        let path = self.above.engine().next_child_path(&self.node.spec().name, None);
-        RunSetup { path, branch: self.above.branch(), ..RunSetup::default() }
+impl<'a> Place<'a> {
+    fn sub_agent(&self, name: &str) -> Option<AgentNode<'a>> {
+        let sub = match &self.node {
+            AgentNode::Given(node) => AgentNode::Given(&**node.agent()?.sub_agent(name)?),
+            AgentNode::Sub(node) => AgentNode::Sub(Arc::clone(node.agent()?.sub_agent(name)?)),
+        };
+        Some(sub)
+    }
+
+    /// Returns the path of the agent's next run.
+    fn next_path(&self) -> NodePath {
+        self.above.engine().next_child_path(&self.node.spec().name, None)
     }
 
     /// Returns a context for what runs below the agent.
     fn context_of(&self, setup: &RunSetup) -> Context {
         let spec = self.node.spec();
-        let child = ChildSetup { path: setup.path.clone(), branch: setup.branch.clone(), ..ChildSetup::default() };
+        let isolation_scope = setup.isolation_scope.clone().or_else(|| task_scope(&*self.node, &setup.path));
+        let (path, branch) = (setup.path.clone(), setup.branch.clone());
+        let child = ChildSetup { path, branch, isolation_scope, ..ChildSetup::default() };
         self.above.engine().child(spec, setup.name.as_ref().unwrap_or(&spec.name), child)
     }
 
     /// Returns the context of the agent's last run, or of one that it would have.
     fn context(&self) -> Context {
-        self.own.clone().unwrap_or_else(|| self.context_of(&self.next_setup()))
+        self.own.clone().unwrap_or_else(|| {
+            let setup = RunSetup { path: self.next_path(), branch: self.above.branch(), ..RunSetup::default() };
+            self.context_of(&setup)
+        })
     }
 }
