@@ -1,6 +1,7 @@
 //! Answers that fit a schema.
 // L60, L61, L151, L192
 
+use pleach_context::{NodeError, Schema};
 use pleach_core::Map;
 use serde_json::{Value, json};
 
@@ -71,6 +72,27 @@ fn without_fence(text: &str) -> &str {
     let Some(inside) = inside else { return text };
     // The name of a language may follow the opening fence.
     inside.trim_start_matches(|letter: char| letter.is_ascii_alphanumeric() || letter == '_').trim()
+}
+
+/// Reads an agent's answer that has to fit its schema; `None` when it is blank. Fields that are null are left out.
+// L151
+pub(crate) fn structured(schema: &Schema, text: &str) -> Result<Option<Value>, NodeError> {
+    let value = json_in_text(text).map_err(|error| {
+        NodeError::validation(format!(
+            "the model's answer is not JSON, as the output schema '{}' demands: {error}",
+            schema.name()
+        ))
+    })?;
+    let Some(value) = value else { return Ok(None) };
+    Ok(Some(without_nulls(schema.apply(&value)?)))
+}
+
+/// Returns the value without the fields that are null.
+pub(crate) fn without_nulls(mut value: Value) -> Value {
+    if let Value::Object(fields) = &mut value {
+        fields.retain(|_, value| !value.is_null());
+    }
+    value
 }
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
 //! What the agent's answer is stored as: the state under its output key, the output of its node.
 // L150–L154, L182
 
-use pleach_context::{AgentMode, NodeError, Schema};
+use pleach_context::{AgentMode, NodeError};
 use pleach_core::Event;
 use serde_json::Value;
 
 use super::AgentRun;
-use crate::json_in_text;
+use crate::schema::structured;
 
 impl AgentRun<'_> {
     /// Adds to a complete event of the agent what its text stores.
@@ -51,26 +51,6 @@ impl AgentRun<'_> {
             event.set_output(Some(value));
         }
         Ok(())
-    }
-}
-
-/// Reads an answer that has to fit a schema; `None` when it is blank.
-fn structured(schema: &Schema, text: &str) -> Result<Option<Value>, NodeError> {
-    let value = json_in_text(text).map_err(|error| {
-        NodeError::validation(format!(
-            "the model's answer is not JSON, as the output schema '{}' demands: {error}",
-            schema.name()
-        ))
-    })?;
-    let Some(value) = value else { return Ok(None) };
-    let mut value = schema.apply(&value)?;
-    without_nulls(&mut value);
-    Ok(Some(value))
-}
-
-fn without_nulls(value: &mut Value) {
-    if let Value::Object(fields) = value {
-        fields.retain(|_, value| !value.is_null());
     }
 }
 

@@ -1,11 +1,11 @@
 //! [`Around`]: what happens before and after every agent's run.
 // L134–L136, L179
 
-use pleach_context::engine::{Engine as _, PluginManager};
+use pleach_context::engine::{Engine as _, LaneSetup, PluginManager};
 use pleach_context::{AgentSpec, Context, NodeError};
 use pleach_core::{Content, Event, EventActions};
 
-use super::{CallbackNote, StepEnd};
+use super::{CallbackNote, Closing, StepEnd};
 use crate::llm_agent::callbacks::Callbacks;
 
 /// What happens before and after every agent's run.
@@ -23,16 +23,52 @@ impl<'a> Around<'a> {
             Some(content) => Some(content),
             None => Callbacks::agent(&self.callbacks.before_agent, self.ctx).await?,
         };
-        self.flushed(content, CallbackNote::Before).await
+        if content.is_none() && self.ctx.engine().has_pending_changes() {
+            // L136
+            self.ctx.emit(CallbackNote::Before.put_on(Event::new())).await?;
+        }
+        Ok(content)
     }
 
-    /// Asks the plugins and callbacks for what the agent says at its end.
-    pub(crate) async fn after(&self) -> Result<Option<Content>, NodeError> {
+    /// Ends the agent: calls the plugins and callbacks behind it, unless that has been done, and stores that it is done, in a
+    /// resumable app. Returns the event for what they have given, which comes behind that mark.
+    // L134, L179
+    pub(crate) async fn finish(&self, end: StepEnd, closing: Closing, calls: bool) -> Result<Option<Event>, NodeError> {
+        if end != StepEnd::Done || self.ctx.invocation().is_aborted() {
+            return Ok(None);
+        }
+        let addition = if calls { self.after().await? } else { None };
+        if !closing.is_marked() && self.ctx.invocation().is_resumable() {
+            self.mark(addition.is_some()).await?;
+        }
+        Ok(addition)
+    }
+
+    async fn after(&self) -> Result<Option<Event>, NodeError> {
         let content = match self.plugins().after_agent(self.agent, self.ctx).await? {
             Some(content) => Some(content),
             None => Callbacks::agent(&self.callbacks.after_agent, self.ctx).await?,
         };
-        self.flushed(content, CallbackNote::After).await
+        let event = match content {
+            Some(mut content) => {
+                content.role.get_or_insert_with(|| "model".into());
+                Event::new().with_content(content)
+            }
+            None if self.ctx.engine().has_pending_changes() => Event::new(),
+            None => return Ok(None),
+        };
+        Ok(Some(CallbackNote::After.put_on(event)))
+    }
+
+    /// Stores that the agent is done, and whether an event of its callbacks follows, which takes their changes.
+    async fn mark(&self, has_addition: bool) -> Result<(), NodeError> {
+        let mut actions = EventActions::new();
+        actions.set_end_of_agent(Some(true));
+        let mark = Event::new().with_actions(actions);
+        if !has_addition {
+            return self.ctx.emit(mark).await;
+        }
+        self.ctx.engine().lane(LaneSetup::default()).emit(CallbackNote::After.put_on(mark)).await
     }
 
     /// Returns whether anything can be called behind the agent.
@@ -43,27 +79,6 @@ impl<'a> Around<'a> {
     /// Notifies the plugins of a failure.
     pub(crate) async fn on_error(&self, error: &NodeError) {
         self.plugins().on_agent_error(self.agent, self.ctx, error).await;
-    }
-
-    /// Stores that the agent is done, in a resumable app.
-    // L179
-    pub(crate) async fn finish(&self, end: StepEnd) -> Result<StepEnd, NodeError> {
-        let is_done = end == StepEnd::Done && !self.ctx.invocation().is_aborted();
-        if is_done && self.ctx.invocation().is_resumable() {
-            let mut actions = EventActions::new();
-            actions.set_end_of_agent(Some(true));
-            self.ctx.emit(Event::new().with_actions(actions)).await?;
-        }
-        Ok(end)
-    }
-
-    /// Stores what callbacks have changed without saying anything in an event of its own.
-    // L136
-    async fn flushed(&self, content: Option<Content>, note: CallbackNote) -> Result<Option<Content>, NodeError> {
-        if content.is_none() && self.ctx.engine().has_pending_changes() {
-            self.ctx.emit(note.put_on(Event::new())).await?;
-        }
-        Ok(content)
     }
 
     fn plugins(&self) -> &'a PluginManager {

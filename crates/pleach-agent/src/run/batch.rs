@@ -162,6 +162,13 @@ impl AgentRun<'_> {
     async fn respond(&mut self, executed: &[Executed<'_>], clears_skip: bool) -> Result<StepEnd, NodeError> {
         // Merging takes the actions of the calls.
         let answer = executed.iter().find_map(Executed::answer);
+        for call in executed.iter().filter(|call| call.response.is_none()) {
+            // Only what it has stored counts for a call that has no result yet.
+            call.ctx.with_actions(|actions| {
+                actions.set_skip_summarization(None);
+                actions.set_escalate(None);
+            })?;
+        }
         executed.iter().for_each(|call| self.ctx.engine().merge_lane(&call.ctx));
         let mut parts: Vec<Part> = executed.iter().filter_map(Executed::part).collect();
         if parts.is_empty() {
@@ -180,6 +187,7 @@ impl AgentRun<'_> {
         if let Some(result) = result {
             self.keep_task_result(&mut event, result);
         }
+        self.keep_answer(&mut event)?;
         self.ctx.emit(event).await?;
         if let Some(answer) = answer {
             return self.say_answer(&answer).await;

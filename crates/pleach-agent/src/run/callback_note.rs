@@ -9,7 +9,7 @@ use pleach_core::Event;
 pub(crate) enum CallbackNote {
     /// One before the agent; its content is the answer.
     Before,
-    /// One behind the agent.
+    /// One behind the agent; on the mark of its end: such an event follows.
     After,
 }
 

@@ -6,6 +6,7 @@ mod around;
 mod batch;
 mod call;
 mod callback_note;
+mod closing;
 mod compact;
 mod confirm;
 mod delegate;
@@ -28,7 +29,8 @@ use tracing::Instrument as _;
 use crate::llm_agent::Declaration;
 pub(crate) use around::Around;
 pub(crate) use callback_note::CallbackNote;
-pub(crate) use recorded::{CallNumbers, Closing, Next, Recorded, first_event};
+pub(crate) use closing::Closing;
+pub(crate) use recorded::{CallNumbers, Next, Recorded, first_event};
 
 /// One run of an agent.
 pub(crate) struct AgentRun<'a> {
@@ -103,28 +105,25 @@ impl<'a> AgentRun<'a> {
         if recorded.next == Next::Start
             && let Some(content) = around.before().await?
         {
-            self.say(content, CallbackNote::Before).await?;
+            self.say(content).await?;
             return Ok(StepEnd::Done);
         }
         let has_called = match recorded.next {
-            Next::Said | Next::Ended => recorded.closing != Closing::Open,
+            Next::Said | Next::Ended => recorded.closing.has_called(),
             Next::Transfer(..) => true,
             _ => false,
         };
-        let asks = self.mode == AgentMode::Task && recorded.next == Next::Said && recorded.closing != Closing::Closed;
+        let asks = self.mode == AgentMode::Task && recorded.next == Next::Said && !recorded.closing.is_marked();
         let mut end = if asks { StepEnd::Waiting } else { self.steps(recorded.next).await? };
         if end == StepEnd::Done && self.ctx.engine().waits() {
             end = StepEnd::Waiting;
         }
-        if !has_called
-            && end == StepEnd::Done
-            && !self.ctx.engine().transfers()
-            && !self.ctx.invocation().is_aborted()
-            && let Some(content) = around.after().await?
-        {
-            self.say(content, CallbackNote::After).await?;
+        let calls = !has_called && !self.ctx.engine().transfers();
+        if let Some(mut addition) = around.finish(end, recorded.closing, calls).await? {
+            self.keep_addition(&mut addition)?;
+            self.ctx.emit(addition).await?;
         }
-        if recorded.closing == Closing::Closed { Ok(end) } else { around.finish(end).await }
+        Ok(end)
     }
 
     /// Returns whether the recorded events leave nothing to do.
@@ -132,6 +131,7 @@ impl<'a> AgentRun<'a> {
         let recorded = self.recorded();
         let is_closed = match recorded.closing {
             Closing::Closed => true,
+            Closing::Owed => false,
             Closing::Called => !self.ctx.invocation().is_resumable(),
             Closing::Open => !self.ctx.invocation().is_resumable() && !self.around().has_after(),
         };
@@ -176,18 +176,12 @@ impl<'a> AgentRun<'a> {
         Recorded::of(self.ctx, &engine.event_path(), &self.agent.agent.name, engine.since())
     }
 
-    /// Stores what a callback says in the agent's name, and instead of the agent under the output key, too.
+    /// Stores what a callback says instead of the agent.
     // L135
-    async fn say(&mut self, mut content: Content, note: CallbackNote) -> Result<(), NodeError> {
-        if content.role.is_none() {
-            content.role = Some("model".into());
-        }
-        let mut event = note.put_on(Event::new().with_content(content));
-        if note == CallbackNote::Before {
-            self.keep_answer(&mut event)?;
-        } else {
-            self.keep_addition(&mut event)?;
-        }
+    async fn say(&mut self, mut content: Content) -> Result<(), NodeError> {
+        content.role.get_or_insert_with(|| "model".into());
+        let mut event = CallbackNote::Before.put_on(Event::new().with_content(content));
+        self.keep_answer(&mut event)?;
         self.ctx.emit(event).await
     }
 

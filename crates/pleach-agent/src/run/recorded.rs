@@ -11,7 +11,7 @@ use pleach_core::{AuthConfig, Event, FunctionCall, InvocationId, NodePath, REQUE
 use pleach_schema::unwrap_response;
 use serde_json::Value;
 
-use super::CallbackNote;
+use super::{CallbackNote, Closing};
 use crate::call_ids::run_id;
 use crate::guidance::TRANSFER_TO_AGENT;
 
@@ -98,29 +98,6 @@ pub(crate) struct Recorded {
     pub(crate) jobs: Vec<String>,
     /// The numbers of the calls that it has made.
     pub(crate) numbers: CallNumbers,
-}
-
-/// How far the end of an agent's run is recorded.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Closing {
-    /// The callbacks behind the agent have left no event: they may have to be called.
-    #[default]
-    Open,
-    /// They have been called.
-    Called,
-    /// Nothing is left.
-    Closed,
-}
-
-impl Closing {
-    /// Returns what an event of the agent records.
-    pub(crate) fn behind(event: &Event) -> Self {
-        match CallbackNote::on(event) {
-            _ if event.actions().end_of_agent() == Some(true) => Self::Closed,
-            Some(CallbackNote::After) => Self::Called,
-            _ => Self::Open,
-        }
-    }
 }
 
 /// A call of the last batch, or a long-running one of an earlier batch.
@@ -262,7 +239,7 @@ impl<'e> Reader<'e> {
     fn take_own(&mut self, event: &'e Event, place: usize) {
         self.began = true;
         (self.turn_ended, self.has_failed) = (false, false);
-        self.closing = Closing::behind(event);
+        self.closing.take(event);
         if CallbackNote::on(event) == Some(CallbackNote::Before) && event.content().is_some() {
             // The run has ended without a mark.
             self.closing = Closing::Closed;
@@ -272,11 +249,11 @@ impl<'e> Reader<'e> {
         }
         let mut calls = event.function_calls().peekable();
         let mut responses = event.function_responses().peekable();
+        self.said.push_str(&event.text());
         if responses.peek().is_some() {
             self.take_responses(event, responses, place);
             return;
         }
-        self.said.push_str(&event.text());
         if calls.peek().is_some() {
             self.take_calls(event, calls);
         } else if event.content().is_some() || event.error_code().is_some() {
@@ -367,7 +344,7 @@ impl<'e> Reader<'e> {
     fn end_turn(&mut self) {
         self.turn_ended = true;
         if self.last == Last::Message {
-            self.closing = self.closing.max(Closing::Called);
+            self.closing.take_message();
         }
     }
 

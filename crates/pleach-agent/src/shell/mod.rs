@@ -116,35 +116,29 @@ impl<'a> ShellRun<'a> {
         if !self.recorded.has_begun
             && let Some(content) = around.before().await?
         {
-            self.say(content, CallbackNote::Before).await?;
-            return around.finish(StepEnd::Done).await;
-        }
-        if self.recorded.closing == Closing::Closed {
+            self.say(content).await?;
             return Ok(StepEnd::Done);
         }
-        if self.recorded.is_answered {
-            return around.finish(StepEnd::Done).await;
+        let closing = self.recorded.closing;
+        if closing == Closing::Closed {
+            return Ok(StepEnd::Done);
         }
         let before = self.now();
-        let end = conduct.conduct(self).await?;
-        let has_called = self.recorded.closing == Closing::Called && self.now() == before;
-        if !has_called
-            && end == StepEnd::Done
-            && !self.ctx.invocation().is_aborted()
-            && let Some(content) = around.after().await?
-        {
-            self.say(content, CallbackNote::After).await?;
+        let end = if closing.is_marked() { StepEnd::Done } else { conduct.conduct(self).await? };
+        let has_called = closing.has_called() && self.now() == before;
+        if let Some(addition) = around.finish(end, closing, !has_called).await? {
+            self.ctx.emit(addition).await?;
         }
-        around.finish(end).await
+        Ok(end)
     }
 
     fn around(&self) -> Around<'_> {
         Around { agent: &self.shell.agent, callbacks: &self.shell.callbacks, ctx: &self.ctx }
     }
 
-    async fn say(&self, mut content: Content, note: CallbackNote) -> Result<(), NodeError> {
+    async fn say(&self, mut content: Content) -> Result<(), NodeError> {
         content.role.get_or_insert_with(|| "model".into());
-        self.ctx.emit(note.put_on(Event::new().with_content(content))).await
+        self.ctx.emit(CallbackNote::Before.put_on(Event::new().with_content(content))).await
     }
 
     /// Stores where the agent is, in a resumable app.

@@ -17,8 +17,6 @@ pub(super) struct Recorded {
     pub(super) has_begun: bool,
     /// It has stored where it is.
     pub(super) has_checkpoint: bool,
-    /// A callback has answered instead of the sub-agents.
-    pub(super) is_answered: bool,
     pub(super) closing: Closing,
     pub(super) at: Position,
 }
@@ -70,8 +68,11 @@ impl Recorded {
 
     fn take_own(&mut self, event: &Event) {
         self.has_checkpoint |= event.actions().agent_state().is_some();
-        self.is_answered |= CallbackNote::on(event) == Some(CallbackNote::Before) && event.content().is_some();
-        self.closing = Closing::behind(event);
+        self.closing.take(event);
+        if CallbackNote::on(event) == Some(CallbackNote::Before) && event.content().is_some() {
+            // A callback has answered instead of the sub-agents: the run has ended without a mark.
+            self.closing = Closing::Closed;
+        }
     }
 
     /// A message of the user comes when everything before it has ended.
@@ -79,7 +80,7 @@ impl Recorded {
         let is_result = |name: &str| child_of(shell, name).is_some();
         let is_of_task = event.function_responses().any(|response| response.name.as_deref().is_some_and(is_result));
         if self.has_begun && !is_of_task {
-            self.closing = self.closing.max(Closing::Called);
+            self.closing.take_message();
         }
     }
 }

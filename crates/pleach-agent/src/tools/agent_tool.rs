@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::nested::Nested;
 use super::sub_agent::parameters;
-use crate::json_in_text;
+use crate::schema::{structured, without_nulls};
 
 /// An agent as a tool. ADK: `AgentTool`
 ///
@@ -75,11 +75,7 @@ impl AgentTool {
                 .map_err(|error| NodeError::validation(format!("the arguments have no JSON form: {error}")))
         };
         if let Some(schema) = &described(&*self.agent).spec().input_schema {
-            let mut input = schema.apply(&Value::Object(args.clone()))?;
-            if let Value::Object(fields) = &mut input {
-                fields.retain(|_, value| !value.is_null());
-            }
-            return text(&input);
+            return text(&without_nulls(schema.apply(&Value::Object(args.clone()))?));
         }
         match args.get("request") {
             Some(Value::String(request)) => Ok(request.clone()),
@@ -97,10 +93,10 @@ impl AgentTool {
             let error = events.iter().rev().find_map(|event| event.error_message());
             return Ok(error.unwrap_or_default().into());
         }
-        let Some(schema) = &self.agent.spec().output_schema else { return Ok(text.into()) };
-        let value =
-            json_in_text(&text).map_err(|error| NodeError::validation(format!("the answer is no JSON: {error}")))?;
-        Ok(schema.apply(&value.unwrap_or_default())?)
+        match &answering(&*self.agent).spec().output_schema {
+            Some(schema) => Ok(structured(schema, &text)?.unwrap_or_default()),
+            None => Ok(text.into()),
+        }
     }
 }
 
@@ -108,6 +104,12 @@ impl AgentTool {
 fn described(agent: &dyn Node) -> &dyn Node {
     let first = agent.agent().filter(|spec| !spec.is_llm).and_then(|spec| spec.sub_agents.first());
     first.map_or(agent, |first| described(&**first))
+}
+
+/// The agent whose output schema counts: of a shell agent, that of its last sub-agent.
+fn answering(agent: &dyn Node) -> &dyn Node {
+    let last = agent.agent().filter(|spec| !spec.is_llm).and_then(|spec| spec.sub_agents.last());
+    last.map_or(agent, |last| answering(&**last))
 }
 
 /// The texts of an event that are no thoughts, one a line.

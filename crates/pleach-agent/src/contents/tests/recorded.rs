@@ -165,6 +165,9 @@ impl<'a> Place<'a> {
 const OTHERWISE: &[(&str, &str)] = &[
     ("agent_static_with_template", "the instruction is one of the contents"),
     ("agent_tool", "the tool's agent runs in a session of its own"),
+    ("agent_tool_null_fields", "the tool's agent runs in a session of its own"),
+    ("agent_tool_shell_schema", "the tool's agent runs in a session of its own"),
+    ("agent_tool_skip_output_key", "the tool's agent runs in a session of its own"),
     ("llm_static_instruction", "the instruction is one of the contents"),
     ("shell_sequence_long_running", "a recorded call has lost its empty arguments, which a quotation shows"),
     ("wf_agent_tool", "the tool's agent runs in a session of its own"),
