@@ -1,8 +1,8 @@
 //! An answer that comes as a whole, and what it shares with a streamed one.
 
-use pleach_core::{Content, FunctionCall, Owned, Part};
+use pleach_core::{Content, FunctionCall, Map, Owned, Part};
 use pleach_model::{LlmResponse, ModelError};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::output::OutputTool;
 use crate::wire::Reading;
@@ -11,7 +11,7 @@ use crate::wire::Reading;
 pub(super) fn read(reading: &Reading<'_>, message: &Value) -> Result<LlmResponse, ModelError> {
     let blocks = message.get("content").and_then(Value::as_array);
     let blocks = blocks.ok_or_else(|| reading.invalid("there is no list of content in it"))?;
-    let parts: Vec<Part> = blocks.iter().filter_map(part).collect();
+    let parts: Vec<Part> = blocks.iter().filter_map(Value::as_object).filter_map(part).collect();
     let mut usage = Usage::default();
     usage.take(message.get("usage"));
     let reason = message.get("stop_reason").and_then(Value::as_str);
@@ -44,7 +44,7 @@ pub(super) fn whole(
 }
 
 /// The part of a block. A block of a kind that has no part is left out.
-pub(super) fn part(block: &Value) -> Option<Part> {
+pub(super) fn part(block: &Map) -> Option<Part> {
     let text = |key: &str| block.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     let signature = |key: &str| Some(text(key)).filter(|text| !text.is_empty()).map(|text| text.into_bytes().into());
     match block.get("type")?.as_str()? {
@@ -78,7 +78,7 @@ fn finish_reason(word: &str) -> (&'static str, &'static str) {
 
 /// The tokens used, as they are reported so far.
 #[derive(Default)]
-pub(super) struct Usage(Map<String, Value>);
+pub(super) struct Usage(Map);
 
 impl Usage {
     /// Takes over what a report has; counts are totals, not differences.
@@ -91,7 +91,7 @@ impl Usage {
     fn counts(&self) -> Owned {
         let count = |key: &str| self.0.get(key).and_then(Value::as_u64);
         let (read, written) = (count("cache_read_input_tokens"), count("cache_creation_input_tokens"));
-        let prompt = count("input_tokens").unwrap_or(0) + read.unwrap_or(0) + written.unwrap_or(0);
+        let prompt = [count("input_tokens"), read, written].into_iter().flatten().fold(0, u64::saturating_add);
         let answer = count("output_tokens").unwrap_or(0);
         let details = self.0.get("output_tokens_details");
         let thoughts =
@@ -104,7 +104,7 @@ impl Usage {
         };
         set("prompt_token_count", Some(prompt));
         set("candidates_token_count", Some(answer - thoughts.unwrap_or(0)));
-        set("total_token_count", Some(prompt + answer));
+        set("total_token_count", Some(prompt.saturating_add(answer)));
         set("cached_content_token_count", read);
         set("cache_creation_input_tokens", written);
         set("thoughts_token_count", thoughts);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pleach_core::{Content, FunctionCall, Part};
+use pleach_core::{Content, FunctionCall, Map, Part};
 use pleach_model::{LlmResponse, ModelError};
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ pub(super) struct MessageStream<'a> {
 
 /// A block so far, and the text of a call's input.
 struct Block {
-    block: Value,
+    block: Map,
     input: String,
 }
 
@@ -48,7 +48,7 @@ impl<'a> MessageStream<'a> {
     }
 
     /// Begins a block; a call is a fragment with its id and name.
-    fn begin(&mut self, index: u64, block: &Value) -> Option<LlmResponse> {
+    fn begin(&mut self, index: u64, block: &Map) -> Option<LlmResponse> {
         self.blocks.insert(index, Block { block: block.clone(), input: String::new() });
         let kind = block.get("type").and_then(Value::as_str)?;
         let text =
@@ -69,7 +69,7 @@ impl<'a> MessageStream<'a> {
     }
 
     /// Whether a block is the call that holds the answer.
-    fn is_output(&self, block: &Value) -> bool {
+    fn is_output(&self, block: &Map) -> bool {
         self.output.is_some() && block.get("name") == Some(&json!(output::NAME))
     }
 
@@ -84,7 +84,7 @@ impl<'a> MessageStream<'a> {
             _ => return None,
         };
         let piece = delta.get(key).and_then(Value::as_str).filter(|piece| !piece.is_empty())?;
-        let empty = || Block { block: json!({"type": default}), input: String::new() };
+        let empty = || Block { block: Map::from_iter([("type".to_owned(), json!(default))]), input: String::new() };
         let block = self.blocks.entry(index).or_insert_with(empty);
         if key == "partial_json" {
             block.input.push_str(piece);
@@ -94,7 +94,7 @@ impl<'a> MessageStream<'a> {
         }
         match block.block.get_mut(key) {
             Some(Value::String(text)) => text.push_str(piece),
-            _ => block.block[key] = json!(piece),
+            _ => drop(block.block.insert(key.to_owned(), json!(piece))),
         }
         match key {
             "text" => Some(self.fragment(Part::text(piece))),
@@ -114,7 +114,10 @@ impl Decoder for MessageStream<'_> {
                 self.version = message.and_then(|message| message.get("model")?.as_str()).map(str::to_owned);
                 None
             }
-            Some("content_block_start") => event.get("content_block").and_then(|block| self.begin(index, block)),
+            Some("content_block_start") => match event.get("content_block") {
+                Some(Value::Object(block)) => self.begin(index, block),
+                _ => return Err(self.reading.invalid("a block of its content is not an object")),
+            },
             Some("content_block_delta") => event.get("delta").and_then(|delta| self.grow(index, delta)),
             Some("message_delta") => {
                 self.usage.take(event.get("usage"));
@@ -144,7 +147,7 @@ impl Decoder for MessageStream<'_> {
         for Block { mut block, input } in self.blocks.into_values() {
             if !input.trim().is_empty() {
                 match serde_json::from_str(&input) {
-                    Ok(Value::Object(input)) => block["input"] = Value::Object(input),
+                    Ok(input @ Value::Object(_)) => drop(block.insert("input".to_owned(), input)),
                     _ => {
                         let name = block.get("name").and_then(Value::as_str).unwrap_or_default();
                         unreadable.push(name.to_owned());

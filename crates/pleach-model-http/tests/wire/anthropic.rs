@@ -342,6 +342,38 @@ async fn truncated_arguments_deliver_no_call() {
 }
 
 #[tokio::test]
+async fn a_block_that_is_no_object_is_an_error_of_the_answer() {
+    let delta = |delta: Value| json!({"type": "content_block_delta", "index": 0, "delta": delta});
+    for block in [json!("x"), json!([]), json!(3), json!(true), Value::Null] {
+        for delta in [
+            delta(json!({"type": "text_delta", "text": "a"})),
+            delta(json!({"type": "input_json_delta", "partial_json": "{}"})),
+        ] {
+            let start = json!({"type": "content_block_start", "index": 0, "content_block": block});
+            let server = Server::start([Reply::sse(events(&[start, delta], "end_turn"))]).await;
+            let error = error(&at(&server, anthropic("m"), ""), &ask("hi"), true).await;
+            assert_eq!(error.kind(), ModelErrorKind::InvalidResponse, "{block}: {error}");
+        }
+    }
+    // Members of another type are replaced by what grows there.
+    let start = json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": [1]}});
+    let body = events(&[start, delta(json!({"type": "text_delta", "text": "a"})), delta(json!("x"))], "end_turn");
+    let server = Server::start([Reply::sse(body)]).await;
+    assert_eq!(parts(&last(&at(&server, anthropic("m"), ""), &ask("hi"), true).await), json!([{"text": "a"}]));
+}
+
+#[tokio::test]
+async fn counts_of_tokens_cannot_overflow() {
+    let mut body = message(json!([{"type": "text", "text": "Sunny."}, "no block"]), "end_turn");
+    body["usage"] = json!({"input_tokens": u64::MAX, "output_tokens": 1, "cache_read_input_tokens": u64::MAX});
+    let server = Server::start([Reply::json("200 OK", &body)]).await;
+    let response = last(&at(&server, anthropic("m"), ""), &ask("hi"), false).await;
+    let usage = response.info.usage_metadata.as_ref().unwrap();
+    assert_eq!(usage.get("prompt_token_count"), Some(&json!(u64::MAX)));
+    assert_eq!(usage.get("total_token_count"), Some(&json!(u64::MAX)));
+}
+
+#[tokio::test]
 async fn an_error_event_ends_the_stream_and_is_tried_again_before_the_first_fragment() {
     let overloaded = json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}});
     let body = format!("event: error\ndata: {overloaded}\n\n");
