@@ -33,6 +33,10 @@ pub(super) fn whole(
     if let Some((reason, message)) = reason.map(finish_reason) {
         response.info.finish_reason = Some(reason.to_owned());
         if reason != "STOP" {
+            // The last call may be a half, also where its input can be read, as in `{}`.
+            if let Some(parts) = response.content.as_mut().and_then(|content| content.parts.as_mut()) {
+                parts.retain(|part| part.function_call.is_none());
+            }
             response.error_code = Some(reason.to_owned());
             response.error_message = Some(message.to_owned());
         }

@@ -162,7 +162,7 @@ impl Decoder for MessageStream<'_> {
         }
         let reason = self.reason.as_deref();
         let mut response = answer::whole(&self.reading, parts, reason, &self.usage, self.version);
-        if !unreadable.is_empty() && response.error_code.as_deref() != Some("MAX_TOKENS") {
+        if !unreadable.is_empty() && response.error_code.is_none() {
             let message = format!("the arguments of these calls are no JSON object: {}", unreadable.join(", "));
             response.info.finish_reason = Some("MALFORMED_FUNCTION_CALL".to_owned());
             response.error_code = Some("MALFORMED_FUNCTION_CALL".to_owned());

@@ -18,7 +18,7 @@ pub(super) fn read(reading: &Reading<'_>, answer: &Value) -> Result<LlmResponse,
     for call in message.get("tool_calls").and_then(Value::as_array).into_iter().flatten() {
         calls.push_whole(call, reading.call.ids);
     }
-    let finish = choice.get("finish_reason").and_then(Value::as_str);
+    let finish = finish(choice);
     let mut response = LlmResponse::default();
     finished(&mut response, finish, calls, &mut parts);
     if !parts.is_empty() {
@@ -55,25 +55,29 @@ pub(super) fn version(answer: &Value) -> Option<String> {
 
 /// Adds the calls and the reason of the end.
 ///
-/// When the arguments of one call cannot be read, no call is delivered.
+/// No call is delivered when the arguments of one cannot be read, nor when the answer was stopped before its end: the last
+/// call may then be a half, also where its arguments can be read, as in `{}`.
 pub(super) fn finished(response: &mut LlmResponse, finish: Option<&str>, calls: Calls, parts: &mut Vec<Part>) {
     response.partial = Some(false);
     let reason = finish.map(finish_reason);
-    match calls.into_parts() {
-        Ok(calls) => {
-            parts.extend(calls);
-            if let Some((reason, message)) = reason {
-                end(response, reason, message);
-            }
+    if let Some((reason, message)) = reason {
+        end(response, reason, message);
+        if reason != "STOP" {
+            return;
         }
-        Err(names) => match reason {
-            Some(("MAX_TOKENS", message)) => end(response, "MAX_TOKENS", message),
-            _ => {
-                let message = format!("the arguments of these calls are no JSON object: {}", names.join(", "));
-                end(response, "MALFORMED_FUNCTION_CALL", &message);
-            }
-        },
     }
+    match calls.into_parts() {
+        Ok(calls) => parts.extend(calls),
+        Err(names) => {
+            let message = format!("the arguments of these calls are no JSON object: {}", names.join(", "));
+            end(response, "MALFORMED_FUNCTION_CALL", &message);
+        }
+    }
+}
+
+/// The reason of the end; some servers write none as an empty text.
+pub(super) fn finish(choice: &Value) -> Option<&str> {
+    choice.get("finish_reason").and_then(Value::as_str).filter(|reason| !reason.is_empty())
 }
 
 fn end(response: &mut LlmResponse, reason: &str, message: &str) {
@@ -87,7 +91,9 @@ fn end(response: &mut LlmResponse, reason: &str, message: &str) {
 fn finish_reason(word: &str) -> (&'static str, &'static str) {
     match word {
         "stop" | "tool_calls" | "function_call" => ("STOP", ""),
-        "length" => ("MAX_TOKENS", "the answer reached the largest number of tokens"),
+        // Of servers with words of their own.
+        "eos" | "eos_token" | "end_turn" | "stop_sequence" | "tool_use" => ("STOP", ""),
+        "length" | "max_tokens" => ("MAX_TOKENS", "the answer reached the largest number of tokens"),
         "content_filter" => ("SAFETY", "the provider's content filter stopped the answer"),
         _ => ("OTHER", "the model stopped for another reason"),
     }

@@ -72,7 +72,7 @@ impl Decoder for ChatStream<'_> {
                 }
             }
         }
-        if let Some(finish) = choice.get("finish_reason").and_then(Value::as_str) {
+        if let Some(finish) = answer::finish(choice) {
             self.finish = Some(finish.to_owned());
         }
         Ok(fragments)

@@ -341,6 +341,39 @@ async fn truncated_arguments_deliver_no_call() {
     }
 }
 
+// The issue is a tool that runs with all its defaults: a block begins with the input `{}`.
+#[tokio::test]
+async fn an_answer_that_was_stopped_delivers_no_call() {
+    for (reason, code) in [
+        ("max_tokens", "MAX_TOKENS"),
+        ("model_context_window_exceeded", "MAX_TOKENS"),
+        ("refusal", "SAFETY"),
+        ("new_reason", "OTHER"),
+    ] {
+        for input in ["", "{}", "{\"all\": true}", "{\"all\": "] {
+            let text = json!({"type": "text", "text": "Wait."});
+            let mut call = json!({"type": "tool_use", "id": "t", "name": "delete_rows", "input": {}});
+            let stream = events(
+                &[
+                    json!({"type": "content_block_start", "index": 0, "content_block": text}),
+                    json!({"type": "content_block_start", "index": 1, "content_block": call}),
+                    json!({"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": input}}),
+                ],
+                reason,
+            );
+            call["input"] = serde_json::from_str(input).unwrap_or(json!({}));
+            let whole = message(json!([text, call]), reason);
+            let server = Server::start([Reply::json("200 OK", &whole), Reply::sse(stream)]).await;
+            let model = at(&server, anthropic("m"), "");
+            for streaming in [false, true] {
+                let response = last(&model, &ask("hi"), streaming).await;
+                assert_eq!(parts(&response), json!([{"text": "Wait."}]), "{reason} {input} {streaming}");
+                assert_eq!(response.error_code.as_deref(), Some(code));
+            }
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_block_that_is_no_object_is_an_error_of_the_answer() {
     let delta = |delta: Value| json!({"type": "content_block_delta", "index": 0, "delta": delta});

@@ -318,6 +318,48 @@ async fn l236_truncated_arguments_deliver_no_call() {
     }
 }
 
+// The issue is a tool that runs with all its defaults: no text of arguments reads as `{}`.
+#[tokio::test]
+async fn l236_an_answer_that_was_stopped_delivers_no_call() {
+    for (reason, code) in [
+        ("length", "MAX_TOKENS"),
+        ("max_tokens", "MAX_TOKENS"),
+        ("content_filter", "SAFETY"),
+        ("what", "OTHER"),
+    ] {
+        for arguments in ["", " ", "{}", "{\"all\": true}", "{\"all\": "] {
+            let call = json!({"index": 0, "id": "c1", "function": {"name": "delete_rows", "arguments": arguments}});
+            let message = json!({"role": "assistant", "content": "Wait.", "tool_calls": [call]});
+            let stream = chunks(&[delta(message.clone()), finish(reason)]);
+            let server =
+                Server::start([Reply::json("200 OK", &completion(message, reason)), Reply::sse(stream)]).await;
+            let model = at(&server, openai("m"), "/v1");
+            for streaming in [false, true] {
+                let response = last(&model, &ask("hi"), streaming).await;
+                assert_eq!(parts(&response), json!([{"text": "Wait."}]), "{reason} {arguments} {streaming}");
+                assert_eq!(response.error_code.as_deref(), Some(code));
+                assert_eq!(response.info.finish_reason.as_deref(), Some(code));
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn l235_words_of_other_servers_for_the_end_are_understood() {
+    let call = json!({"index": 0, "id": "c1", "function": {"name": "f", "arguments": ""}});
+    for reason in ["", "eos", "eos_token", "end_turn", "stop_sequence", "tool_use"] {
+        let message = json!({"role": "assistant", "tool_calls": [call]});
+        let last_but_one = json!({"choices": [{"delta": {}, "finish_reason": ""}]});
+        let stream = chunks(&[delta(message.clone()), finish(reason), last_but_one]);
+        let server = Server::start([Reply::json("200 OK", &completion(message, reason)), Reply::sse(stream)]).await;
+        let model = at(&server, openai("m"), "/v1");
+        for streaming in [false, true] {
+            let response = last(&model, &ask("hi"), streaming).await;
+            assert_eq!((response.function_calls().count(), response.error_code), (1, None), "{reason} {streaming}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn servers_that_number_calls_in_their_own_way_are_understood() {
     let streams = [
