@@ -149,10 +149,11 @@ impl Writer<'_> {
     }
 }
 
-/// A thought with its signature, as it came. Thoughts of other models have none that the provider takes.
+/// A thought with its signature, as it came: one without a text is redacted, one with an empty text is not. Thoughts of
+/// other models have no signature that the provider takes.
 fn thinking(part: &Part) -> Option<Value> {
     let signature = std::str::from_utf8(part.thought_signature.as_ref()?.as_ref()).ok()?;
-    match part.text.as_deref().filter(|text| !text.is_empty()) {
+    match &part.text {
         Some(text) => Some(json!({"type": "thinking", "thinking": text, "signature": signature})),
         None => Some(json!({"type": "redacted_thinking", "data": signature})),
     }

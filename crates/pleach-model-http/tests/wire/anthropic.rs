@@ -169,6 +169,34 @@ async fn thoughts_go_back_as_they_came() {
     assert_eq!(response.info.model_version.as_deref(), Some("claude-5"));
 }
 
+// Models that leave their thoughts out send an empty text and a signature; as `redacted_thinking` it is refused.
+#[tokio::test]
+async fn a_thought_without_words_goes_back_as_it_came() {
+    let blocks = json!([
+        {"type": "thinking", "thinking": "", "signature": "EqQB"},
+        {"type": "redacted_thinking", "data": "opaque"},
+        {"type": "tool_use", "id": "toolu_1", "name": "f", "input": {}},
+    ]);
+    let start =
+        |index: u64, block: &Value| json!({"type": "content_block_start", "index": index, "content_block": block});
+    let signature = json!({"type": "content_block_delta", "index": 0,
+        "delta": {"type": "signature_delta", "signature": "EqQB"}});
+    let unsigned = json!({"type": "thinking", "thinking": "", "signature": ""});
+    let streamed = [start(0, &unsigned), signature, start(1, &blocks[1]), start(2, &blocks[2])];
+    let whole = Reply::json("200 OK", &message(blocks.clone(), "tool_use"));
+    for (reply, streaming) in [(whole, false), (Reply::sse(events(&streamed, "tool_use")), true)] {
+        let server = Server::start([reply, ok()]).await;
+        let model = at(&server, anthropic("m"), "");
+        let response = last(&model, &ask("hi"), streaming).await;
+        let stored = serde_json::to_string(&response.content.unwrap()).unwrap();
+        let mut request = ask("hi");
+        request.contents.push(serde_json::from_str::<Content>(&stored).unwrap().into());
+        request.contents.push(Content::new("user", [result("toolu_1", "f", json!({"result": 1}))]).into());
+        last(&model, &request, false).await;
+        assert_eq!(server.requests()[1].body["messages"][1]["content"], blocks, "{streaming}");
+    }
+}
+
 #[tokio::test]
 async fn an_answer_by_schema_is_the_input_of_a_tool() {
     let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}});
