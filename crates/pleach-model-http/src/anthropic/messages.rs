@@ -116,7 +116,7 @@ impl Writer<'_> {
                 blocks.push(self.file(uri, file.mime_type.as_deref())?);
             }
         }
-        // A turn without blocks is refused; an empty text keeps its place in the conversation.
+        // A turn without blocks is refused; an empty or blank text keeps its place in the conversation.
         if blocks.is_empty() && results.is_empty() && !content.parts().is_empty() {
             blocks.extend(text_block(".".to_owned()));
         }
@@ -159,8 +159,9 @@ fn thinking(part: &Part) -> Option<Value> {
     }
 }
 
+/// The block of a text; the provider refuses a blank one.
 fn text_block(text: String) -> Option<Value> {
-    (!text.is_empty()).then(|| json!({"type": "text", "text": text}))
+    (!text.trim().is_empty()).then(|| json!({"type": "text", "text": text}))
 }
 
 fn result_block(id: &str, content: Value, is_error: bool) -> Value {
@@ -176,8 +177,7 @@ fn result(response: &FunctionResponse) -> Value {
         .flatten()
         .filter_map(|part| part.inline_data.as_ref())
         .map(|blob| {
-            media_block(blob)
-                .unwrap_or_else(|| json!({"type": "text", "text": format!("[media of {}]", media_type(blob))}))
+            media_block(blob).unwrap_or_else(|| placeholder(&media_type(blob)))
         })
         .collect();
     if media.is_empty() {
@@ -205,6 +205,11 @@ fn result_text(response: &FunctionResponse) -> String {
     }
 }
 
+/// The text in the place of media that cannot be sent.
+fn placeholder(kind: &str) -> Value {
+    json!({"type": "text", "text": format!("[media of {kind}]")})
+}
+
 /// The block of an image or a PDF; `None` for other media.
 fn media_block(blob: &Blob) -> Option<Value> {
     let kind = media_type(blob);
@@ -212,7 +217,8 @@ fn media_block(blob: &Blob) -> Option<Value> {
         "image/jpeg" | "image/png" | "image/gif" | "image/webp" => "image",
         "application/pdf" => "document",
         _ if kind.starts_with("text/") => {
-            return Some(json!({"type": "text", "text": String::from_utf8_lossy(bytes(blob))}));
+            let text = String::from_utf8_lossy(bytes(blob)).into_owned();
+            return Some(text_block(text).unwrap_or_else(|| placeholder(&kind)));
         }
         _ => return None,
     };

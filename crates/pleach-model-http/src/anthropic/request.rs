@@ -26,7 +26,7 @@ pub(super) fn prepare(model: &str, call: &ModelCall<'_>) -> Result<Prepared, Mod
     set("model", Some(json!(model)));
     set("messages", Some(Value::Array(messages::of(model, &request)?)));
     set("max_tokens", Some(json!(config.max_output_tokens.unwrap_or(MAX_TOKENS))));
-    set("system", config.system_instruction.as_ref().filter(|text| !text.is_empty()).map(|text| json!(text)));
+    set("system", config.system_instruction.as_ref().filter(|text| !text.trim().is_empty()).map(|text| json!(text)));
     set("stop_sequences", config.stop_sequences.as_ref().filter(|stops| !stops.is_empty()).map(|stops| json!(stops)));
     set("service_tier", config.service_tier.as_ref().map(|tier| json!(tier)));
     let thinking = thinking(config);

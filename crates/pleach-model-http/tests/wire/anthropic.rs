@@ -197,6 +197,41 @@ async fn a_thought_without_words_goes_back_as_it_came() {
     }
 }
 
+// The provider refuses them, on every later turn of the conversation that has one.
+#[tokio::test]
+async fn blank_texts_are_left_out() {
+    let blob = |kind: &str, data: &[u8]| Part {
+        inline_data: Some(Box::new(pleach_core::Blob {
+            data: Some(data.to_vec().into()),
+            mime_type: Some(kind.into()),
+            ..Default::default()
+        })),
+        ..Part::default()
+    };
+    let mut request = ask(" \t");
+    request.config.system_instruction = Some("\n".into());
+    request.contents.push(Content::new("model", [Part::text("\n\n"), call("c1", "f", json!({}))]).into());
+    let mut picture = picture_result("c1");
+    picture.function_response.as_mut().unwrap().response =
+        json!({"result": " "}).as_object().cloned();
+    request.contents.push(Content::new("user", [picture]).into());
+    request.contents.push(Content::new("model", [Part::text(" \n")]).into());
+    request.contents.push(Content::new("user", [Part::text("\n"), blob("text/plain", b" "), Part::text(" and? ")]).into());
+    let body = sent(&request, false).await.body;
+    assert_eq!(body.get("system"), None);
+    let image = json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AQI="}});
+    let expected = json!([
+        {"role": "user", "content": [{"type": "text", "text": "."}]},
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "c1", "name": "f", "input": {}}]},
+        {"role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": "c1", "is_error": false, "content": [image]},
+            {"type": "text", "text": "[media of text/plain]"},
+            {"type": "text", "text": " and? "},
+        ]},
+    ]);
+    assert_eq!(body["messages"], expected);
+}
+
 #[tokio::test]
 async fn an_answer_by_schema_is_the_input_of_a_tool() {
     let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}});
