@@ -8,7 +8,7 @@ use secrecy::SecretString;
 
 use crate::endpoint::Endpoint;
 use crate::environment::{self, Lookup};
-use crate::http::{Headers, Http, Limits, Target};
+use crate::http::{Headers, Http, Key, Limits, Target};
 use crate::retry::RetryPolicy;
 use crate::wire::Wire;
 use crate::{HttpModel, ModelSetupError};
@@ -60,7 +60,8 @@ impl HttpModelBuilder {
         self
     }
 
-    /// Sets where the provider is reached, for example `https://openrouter.ai/api/v1`. A query is kept.
+    /// Sets where the provider is reached, for example `https://openrouter.ai/api/v1`. A query is kept, and treated like a
+    /// key.
     pub fn base_url(mut self, url: impl Into<String>) -> Self {
         self.base_url = Some(url.into());
         self
@@ -108,7 +109,7 @@ impl HttpModelBuilder {
         self
     }
 
-    /// Allows sending the key and the headers to another machine without encryption.
+    /// Allows sending the key, the headers and a query to another machine without encryption.
     pub fn allow_plain_http(mut self) -> Self {
         self.plain_http = true;
         self
@@ -132,29 +133,31 @@ impl HttpModelBuilder {
         let from_environment = || environment::first(lookup, provider.base_url_variables);
         let base_url = self.base_url.clone().or_else(from_environment).map(|url| self.wire.complete_base_url(url));
         let endpoint = Endpoint::parse(&self.name, base_url.as_deref().unwrap_or(provider.base_url))?;
-        let sends_secrets = key.is_some() || !self.headers.is_empty();
+        // A query may hold a key.
+        let sends_secrets = key.is_some() || !self.headers.is_empty() || endpoint.has_query();
         if let Some(host) = endpoint.exposed_host().filter(|_| sends_secrets && !self.plain_http) {
             return Err(ModelSetupError::PlainHttp { model: self.name, host: host.to_owned() });
         }
-        let headers = Headers::new(&self.name, provider, key, self.headers)?;
+        let headers = Headers::new(&self.name, provider, key, self.headers, &endpoint)?;
         let http = Http::new(&self.name, Target { endpoint, headers, plain_http: self.plain_http }, self.limits)?;
         Ok(HttpModel::new(self.name, self.wire, http, self.retry))
     }
 
     /// The key that is set, or that of the environment.
-    fn find_key(&self, lookup: Lookup<'_>) -> Result<Option<SecretString>, ModelSetupError> {
+    fn find_key(&self, lookup: Lookup<'_>) -> Result<Option<Key>, ModelSetupError> {
         let provider = self.wire.provider();
         let missing = |variables: String| ModelSetupError::MissingKey {
             model: self.name.clone(),
             provider: provider.name,
             variables,
         };
+        let named = |value| Key { value, is_named: true };
         if let Some(key) = &self.key {
-            return Ok(Some(key.clone()));
+            return Ok(Some(named(key.clone())));
         }
         if let Some(variable) = &self.key_variable {
             let key = environment::key(lookup, &[variable]);
-            return key.map(Some).ok_or_else(|| missing(environment::listed(&[variable])));
+            return key.map(|key| Some(named(key))).ok_or_else(|| missing(environment::listed(&[variable])));
         }
         if self.base_url.is_some() {
             return Ok(None);
@@ -165,7 +168,7 @@ impl HttpModelBuilder {
         if key.is_none() && provider.needs_key && is_default_url && !is_in_header {
             return Err(missing(environment::listed(provider.key_variables)));
         }
-        Ok(key)
+        Ok(key.map(|value| Key { value, is_named: false }))
     }
 }
 

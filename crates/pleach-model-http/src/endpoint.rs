@@ -29,6 +29,24 @@ impl Endpoint {
         (self.0.scheme() == "http" && !self.is_loopback()).then(|| self.0.host_str().unwrap_or_default())
     }
 
+    /// Whether both are on one server.
+    pub(crate) fn is_on_the_server_of(&self, other: &Self) -> bool {
+        self.0.origin() == other.0.origin()
+    }
+
+    pub(crate) fn has_query(&self) -> bool {
+        self.0.query().is_some_and(|query| !query.is_empty())
+    }
+
+    /// Returns names and values of the query, as they are written and as they are meant.
+    pub(crate) fn query_values(&self) -> impl Iterator<Item = (String, String)> {
+        let written = self.0.query().unwrap_or_default().split('&').map(|pair| {
+            let (name, value) = pair.split_once('=').unwrap_or(("key", pair));
+            (name.to_owned(), value.to_owned())
+        });
+        written.chain(self.0.query_pairs().into_owned())
+    }
+
     pub(crate) fn is(&self, url: &str) -> bool {
         self.0.as_str().trim_end_matches('/') == url
     }

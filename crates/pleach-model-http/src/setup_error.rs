@@ -30,9 +30,9 @@ pub enum ModelSetupError {
         /// What is wrong with it, and what to do.
         reason: String,
     },
-    /// A key or header would be sent without encryption.
+    /// A key, a header or the query of the base URL would be sent without encryption.
     #[error(
-        "model `{model}` would send its key or headers to `{host}` without encryption: use https, or call `.allow_plain_http()`"
+        "model `{model}` would send its key, headers or query to `{host}` without encryption: use https, or call `.allow_plain_http()`"
     )]
     PlainHttp {
         /// The model.

@@ -1,5 +1,6 @@
 //! The body of an answer, piece by piece.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -9,7 +10,8 @@ use reqwest::header::CONTENT_TYPE;
 use serde_json::Value;
 
 use super::limits::{Deadline, within};
-use super::{Failure, Headers, Limits};
+use super::secrets::Secrets;
+use super::{Failure, Limits};
 use crate::wire::Reading;
 
 /// How much of an error's body is read.
@@ -23,7 +25,8 @@ pub(crate) struct Body<'a> {
     response: Response,
     reading: Reading<'a>,
     pub(super) limits: &'a Limits,
-    pub(super) headers: &'a Headers,
+    /// What is hidden in messages of the provider.
+    pub(super) secrets: Arc<Secrets>,
     deadline: Deadline,
 }
 
@@ -32,10 +35,10 @@ impl<'a> Body<'a> {
         response: Response,
         reading: Reading<'a>,
         limits: &'a Limits,
-        headers: &'a Headers,
+        secrets: Arc<Secrets>,
         deadline: Deadline,
     ) -> Self {
-        Self { response, reading, limits, headers, deadline }
+        Self { response, reading, limits, secrets, deadline }
     }
 
     /// Whether the body is one JSON document, not a stream of events.
@@ -77,7 +80,7 @@ impl<'a> Body<'a> {
             ModelError::new(self.reading.model, ModelErrorKind::InvalidResponse).with_cause(not_json(&error))
         })?;
         match Failure::read(&answer) {
-            Some(failure) => Err(failure.into_error(self.reading.model, None, |text| self.headers.hide(text))),
+            Some(failure) => Err(failure.into_error(self.reading.model, None, |text| self.secrets.hide(text))),
             None => Ok(answer),
         }
     }

@@ -79,26 +79,27 @@ impl Http {
         })?;
         let status = response.status();
         let asked = asked_wait(response.headers(), clock);
-        let body = Body::new(response, reading, &self.limits, &self.target.headers, deadline);
+        let body = Body::new(response, reading, &self.limits, request.secrets, deadline);
         if status.is_success() {
             return Ok(body);
         }
-        Err(self.refused(reading, status.as_u16(), asked, body).await)
+        Err(refused(reading, status.as_u16(), asked, body).await)
     }
+}
 
-    /// The error that a status means, with what the provider says of it.
-    async fn refused(&self, reading: Reading<'_>, status: u16, asked: Option<Duration>, body: Body<'_>) -> ModelError {
-        let failure = body.failure().await.unwrap_or_default();
-        let error = failure.into_error(reading.model, Some(status), |text| self.target.headers.hide(text));
-        let error = match asked {
-            Some(wait) => error.with_retry_after(wait),
-            None => error,
-        };
-        if (300..400).contains(&status) {
-            return error.with_message("the server redirects to another address: set the base URL to that address");
-        }
-        error
+/// The error that a status means, with what the provider says of it.
+async fn refused(reading: Reading<'_>, status: u16, asked: Option<Duration>, body: Body<'_>) -> ModelError {
+    let secrets = body.secrets.clone();
+    let failure = body.failure().await.unwrap_or_default();
+    let error = failure.into_error(reading.model, Some(status), |text| secrets.hide(text));
+    let error = match asked {
+        Some(wait) => error.with_retry_after(wait),
+        None => error,
+    };
+    if (300..400).contains(&status) {
+        return error.with_message("the server redirects to another address: set the base URL to that address");
     }
+    error
 }
 
 /// The wait that the provider asks for: `retry-after-ms`, or `retry-after` in seconds or as a date.

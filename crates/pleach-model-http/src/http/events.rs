@@ -31,7 +31,7 @@ pub(crate) fn events<'a>(
     reading: Reading<'a>,
 ) -> impl Stream<Item = Result<Value, ModelError>> + Send + Unpin + 'a {
     let progress = Arc::new(Progress::default());
-    let headers = body.headers;
+    let secrets = body.secrets.clone();
     let mut parsed = SseByteStream::new(Box::pin(bounded(body, reading, progress.clone())));
     Box::pin(stream! {
         while let Some(event) = parsed.next().await {
@@ -50,7 +50,7 @@ pub(crate) fn events<'a>(
             }
             yield match serde_json::from_str(&data) {
                 Ok(value) => match Failure::read(&value) {
-                    Some(failure) => Err(failure.into_error(reading.model, None, |text| headers.hide(text))),
+                    Some(failure) => Err(failure.into_error(reading.model, None, |text| secrets.hide(text))),
                     None => Ok(value),
                 },
                 Err(_) if progress.ended.load(Relaxed) => Err(reading.cut()),

@@ -5,6 +5,9 @@ use std::time::Duration;
 use pleach_model::{ModelError, ModelErrorKind};
 use serde_json::Value;
 
+/// How much of the provider's name of a failure is kept, in characters.
+const LONGEST_NAME: usize = 64;
+
 /// What a provider says of a failed call, whatever its format.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Failure {
@@ -57,7 +60,7 @@ impl Failure {
             None => ModelError::new(model, ModelErrorKind::Other),
         };
         if let Some(name) = self.name {
-            error = error.with_status_text(name);
+            error = error.with_status_text(shortened(&hide(&name)));
         }
         if let Some(message) = self.message {
             error = error.with_message(hide(&message));
@@ -66,6 +69,15 @@ impl Failure {
             Some(wait) => error.with_retry_after(wait),
             None => error,
         }
+    }
+}
+
+/// A name on one line; a longer one is no name.
+fn shortened(name: &str) -> String {
+    let line = name.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(LONGEST_NAME) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
     }
 }
 

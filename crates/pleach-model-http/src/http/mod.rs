@@ -7,11 +7,12 @@ mod failure;
 mod headers;
 mod limits;
 mod outgoing;
+mod secrets;
 mod tls;
 
 pub(crate) use client::Http;
 pub(crate) use events::events;
 pub(crate) use failure::Failure;
-pub(crate) use headers::Headers;
+pub(crate) use headers::{Headers, Key};
 pub(crate) use limits::Limits;
 pub(crate) use outgoing::{Outgoing, Target};

@@ -1,16 +1,18 @@
 //! A request that is ready to be sent, and to be sent again.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use pleach_core::Map;
 use pleach_model::{HttpOptions, ModelError, ModelErrorKind};
 use reqwest::Url;
-use reqwest::header::{HeaderMap, HeaderName};
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
 
 use super::Headers;
 use super::headers::sensitive;
+use super::secrets::Secrets;
 use crate::endpoint::Endpoint;
 use crate::wire::{Prepared, unsupported};
 
@@ -30,6 +32,8 @@ pub(crate) struct Outgoing {
     pub(super) body: Bytes,
     /// How long the request and its answer may take together.
     pub(super) timeout: Option<Duration>,
+    /// What is hidden in messages of the provider.
+    pub(super) secrets: Arc<Secrets>,
 }
 
 impl Target {
@@ -41,19 +45,22 @@ impl Target {
         options: Option<&HttpOptions>,
     ) -> Result<Outgoing, ModelError> {
         let Prepared { version, path, mut body } = prepared;
-        let mut headers = self.headers.write();
-        let mut endpoint = self.endpoint.clone();
+        let endpoint = self.endpoint(model, options)?;
+        let mut headers = self.headers.write(endpoint.is_on_the_server_of(&self.endpoint));
+        let mut secrets = self.headers.secrets.clone();
         if let Some(options) = options {
+            if options.base_url.is_some() {
+                Arc::make_mut(&mut secrets).add_query(&endpoint);
+            }
             for (name, value) in options.headers.iter().flatten() {
                 let fault = || unsupported(model, format!("the header `{name}` of the request cannot be sent"));
+                Arc::make_mut(&mut secrets).add_value(name, value);
                 let value = sensitive(value).map_err(|_| fault())?;
                 headers.insert(HeaderName::try_from(name).map_err(|_| fault())?, value);
             }
-            if let Some(url) = &options.base_url {
-                endpoint = self.other_endpoint(model, url, &headers)?;
-            }
             merge(&mut body, options.extra_body.iter().flatten());
         }
+        self.check_exposed(model, &endpoint, &headers)?;
         let body = serde_json::to_vec(&body)
             .map_err(|error| ModelError::new(model, ModelErrorKind::InvalidRequest).with_cause(error))?;
         let path = match version.filter(|_| !endpoint.has_version()) {
@@ -61,19 +68,26 @@ impl Target {
             None => path,
         };
         let timeout = options.and_then(|options| options.timeout).map(Duration::from_millis);
-        Ok(Outgoing { url: endpoint.join(&path), headers, body: body.into(), timeout })
+        Ok(Outgoing { url: endpoint.join(&path), headers, body: body.into(), timeout, secrets })
     }
 
-    /// Checks the base URL of a request as that of the model was.
-    fn other_endpoint(&self, model: &str, url: &str, headers: &HeaderMap) -> Result<Endpoint, ModelError> {
-        let endpoint = Endpoint::parse(model, url).map_err(|error| unsupported(model, error.to_string()))?;
-        let has_secrets = headers.values().any(|value| value.is_sensitive());
+    /// Where a request is sent: to its own base URL or to that of the model.
+    fn endpoint(&self, model: &str, options: Option<&HttpOptions>) -> Result<Endpoint, ModelError> {
+        match options.and_then(|options| options.base_url.as_deref()) {
+            Some(url) => Endpoint::parse(model, url).map_err(|error| unsupported(model, error.to_string())),
+            None => Ok(self.endpoint.clone()),
+        }
+    }
+
+    /// Checks a request as the model was checked when it was made.
+    fn check_exposed(&self, model: &str, endpoint: &Endpoint, headers: &HeaderMap) -> Result<(), ModelError> {
+        let has_secrets = endpoint.has_query() || headers.values().any(HeaderValue::is_sensitive);
         match endpoint.exposed_host().filter(|_| has_secrets && !self.plain_http) {
             Some(host) => Err(unsupported(
                 model,
-                format!("the base URL of the request would send the key to `{host}` without encryption: use https"),
+                format!("the request would send a key, headers or a query to `{host}` without encryption: use https"),
             )),
-            None => Ok(endpoint),
+            None => Ok(()),
         }
     }
 }
@@ -85,5 +99,82 @@ fn merge<'a>(body: &mut Map, extra: impl IntoIterator<Item = (&'a String, &'a Va
             (Some(Value::Object(own)), Value::Object(extra)) => merge(own, extra),
             _ => drop(body.insert(key.clone(), value.clone())),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use secrecy::SecretString;
+    use serde_json::json;
+
+    use super::*;
+    use crate::http::Key;
+    use crate::wire::Provider;
+
+    static PROVIDER: Provider = Provider {
+        name: "P",
+        example: "m",
+        base_url: "https://api.example.com/v1",
+        base_url_variables: &[],
+        key_variables: &["P_KEY"],
+        key_header: ("authorization", "Bearer "),
+        headers: &[],
+        needs_key: true,
+    };
+
+    fn sent(base_url: &str, key: Option<bool>, options: Value) -> Result<Outgoing, String> {
+        let endpoint = Endpoint::parse("m", base_url).unwrap();
+        let key = key.map(|is_named| Key { value: SecretString::from("sk-hush-hush"), is_named });
+        let headers = Headers::new("m", &PROVIDER, key, Vec::new(), &endpoint).unwrap();
+        let target = Target { endpoint, headers, plain_http: false };
+        let prepared = Prepared { version: None, path: "chat".to_owned(), body: Map::new() };
+        let options = serde_json::from_value(options).unwrap();
+        target.outgoing("m", prepared, Some(&options)).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_key_of_the_environment_is_only_sent_to_the_models_own_server() {
+        let own = PROVIDER.base_url;
+        for (is_named, url, has_key) in [
+            (false, own, true),
+            (false, "https://api.example.com/v2", true),
+            (false, "https://api.example.com:444/v1", false),
+            (false, "http://api.example.com/v1", false),
+            (false, "http://localhost:8000/v1", false),
+            (false, "https://gateway.example.com/v1", false),
+            (true, "https://gateway.example.com/v1", true),
+        ] {
+            let sent = sent(own, Some(is_named), json!({"baseUrl": url})).unwrap();
+            assert_eq!(sent.headers.contains_key("authorization"), has_key, "{is_named} {url}");
+            assert!(sent.url.as_str().starts_with(url));
+        }
+    }
+
+    #[test]
+    fn a_request_sends_no_secret_in_the_open() {
+        let exposed = "http://gpu.example.com/v1";
+        let (other, headers) = (json!({"baseUrl": exposed}), json!({"headers": {"x-user": "tok"}}));
+        let query = json!({"baseUrl": format!("{exposed}?key=k")});
+        for (base_url, key, options) in [
+            (PROVIDER.base_url, Some(true), other.clone()),
+            (PROVIDER.base_url, None, query),
+            (exposed, None, headers.clone()),
+        ] {
+            let error = sent(base_url, key, options).err().unwrap();
+            assert!(error.contains("to `gpu.example.com` without encryption: use https"), "{error}");
+        }
+        assert!(sent(PROVIDER.base_url, None, other).is_ok());
+        assert!(sent(exposed, None, json!({})).is_ok());
+        assert!(sent(PROVIDER.base_url, None, headers).is_ok());
+        let error = sent(PROVIDER.base_url, None, json!({"baseUrl": "https://me:hush@a.example.com"})).err().unwrap();
+        assert!(error.contains("contains a user name or password") && !error.contains("hush"), "{error}");
+    }
+
+    #[test]
+    fn what_a_request_adds_is_hidden_too() {
+        let options = json!({"baseUrl": "https://b/v1?token=q%2Dabc", "headers": {"x-user": "Token tok-hush-hush"}});
+        let sent = sent("https://a/v1?code=query-hush", Some(true), options).unwrap();
+        let text = "sk-hush-hush, tok-hush-hush, query-hush, q%2Dabc, q-abc, chat";
+        assert_eq!(sent.secrets.hide(text), "…, …, …, …, …, chat");
     }
 }

@@ -155,10 +155,15 @@ mod tests {
     #[test]
     fn keys_are_not_sent_in_the_open() {
         let remote = || openai("m").base_url("http://gpu.example.com/v1");
-        let refused = "model `m` would send its key or headers to `gpu.example.com` without encryption: use https, or call \
+        let refused = "model `m` would send its key, headers or query to `gpu.example.com` without encryption: use https, or call \
                        `.allow_plain_http()`";
         assert_eq!(built(remote().key("k"), &[]), Err(refused.to_owned()));
         assert_eq!(built(remote().header("x-team", "a"), &[]), Err(refused.to_owned()));
+        let query = || openai("m").base_url("http://gpu.example.com/v1?key=secret123");
+        assert_eq!(built(query(), &[]), Err(refused.to_owned()));
+        let by_environment = [("OLLAMA_HOST", "http://gpu.example.com/v1?key=secret123")];
+        assert_eq!(built(ollama("m"), &by_environment), Err(refused.to_owned()));
+        assert_eq!(built(query().allow_plain_http(), &[]), Ok(()));
         assert_eq!(built(remote().key("k").allow_plain_http(), &[]), Ok(()));
         // A base URL of the program does not get the key of the environment.
         assert_eq!(built(remote(), &[("OPENAI_API_KEY", "k")]), Ok(()));

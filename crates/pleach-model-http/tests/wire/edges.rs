@@ -218,6 +218,49 @@ async fn no_error_shows_the_key() {
 }
 
 #[tokio::test]
+async fn no_error_shows_a_credential_or_a_header_in_message_or_name() {
+    let request = with_config(json!({"httpOptions": {
+        "headers": {"x-user-token": "tok-hush-1", "Proxy-Authorization": "Basic aHVzaA-hush"},
+        "retryOptions": {"attempts": 1},
+    }}));
+    for secret in ["or-hush-abcdef", "Bearer or-hush-abcdef", "tok-hush-1", "aHVzaA-hush", "blue-hush", "query-hush"] {
+        let said = format!("key {secret} is over its limit");
+        for error_body in [
+            json!({"message": said}),
+            json!({"message": "m", "code": said}),
+            json!({"message": "m", "status": said}),
+            json!({"message": "m", "type": said}),
+        ] {
+            let body = json!({"error": error_body});
+            let replies = [
+                (Reply::json("403 Forbidden", &body), false),
+                (Reply::json("429 Slow", &body), true),
+                (Reply::json("200 OK", &body), false),
+                (Reply::sse(format!("data: {body}\n\n")), true),
+            ];
+            for (reply, streaming) in replies {
+                let server = Server::start([reply]).await;
+                let model = openai("m")
+                    .base_url(format!("{}/v1?sig=query-hush", server.url))
+                    .header("Authorization", "Bearer or-hush-abcdef")
+                    .header("x-team", "blue-hush");
+                let error = error(&model.build().unwrap(), &request, streaming).await;
+                let shown = format!("{error} {error:?} {}", error.code());
+                assert!(!shown.contains("hush"), "{shown}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_providers_name_of_a_failure_is_short() {
+    let body = json!({"error": {"message": "m", "code": "word \n".repeat(1_000)}});
+    let server = Server::start([Reply::json("400 Bad Request", &body)]).await;
+    let error = error(&at(&server, openai("m"), "/v1"), &ask("hi"), false).await;
+    assert!(error.code().starts_with("word word") && error.code().chars().count() <= 65, "{error:?}");
+}
+
+#[tokio::test]
 async fn a_connection_is_used_again() {
     let server = Server::start([sunny(), sunny()]).await;
     let model = at(&server, openai("m"), "/v1");
