@@ -17,7 +17,7 @@ use crate::wire::Reading;
 /// How much of an error's body is read.
 const LARGEST_FAILURE: usize = 64 << 10;
 
-/// How long to wait for an error's body: the status is known already.
+/// How long to wait for the whole body of an error: the status is known already.
 const FAILURE_WAIT: Duration = Duration::from_secs(5);
 
 /// The body of an answer. Dropping it before its end closes the connection.
@@ -58,11 +58,8 @@ impl<'a> Body<'a> {
 
     /// Returns the next piece; `None` at the end.
     pub(super) async fn chunk(&mut self) -> Result<Option<Bytes>, ModelError> {
-        self.next(self.limits.idle).await
-    }
-
-    async fn next(&mut self, limit: Duration) -> Result<Option<Bytes>, ModelError> {
-        let chunk = within(self.response.chunk(), self.reading.call.clock, limit, &mut self.deadline).await;
+        let next = self.response.chunk();
+        let chunk = within(next, self.reading.call.clock, self.limits.idle, &mut self.deadline).await;
         let chunk = chunk.ok_or_else(|| self.reading.timeout())?;
         chunk.map_err(|error| self.reading.cut().with_cause(error.without_url()))
     }
@@ -87,12 +84,18 @@ impl<'a> Body<'a> {
 
     /// Returns what the body of an error says, as far as it can be read.
     pub(super) async fn failure(mut self) -> Option<Failure> {
+        let Self { response, reading, limits, deadline, .. } = &mut self;
         let mut text = Vec::new();
-        while text.len() < LARGEST_FAILURE
-            && let Ok(Some(chunk)) = self.next(self.limits.idle.min(FAILURE_WAIT)).await
-        {
-            text.extend_from_slice(&chunk);
-        }
+        let read = async {
+            while text.len() < LARGEST_FAILURE
+                && let Ok(Some(chunk)) = response.chunk().await
+            {
+                text.extend_from_slice(&chunk);
+            }
+        };
+        let limit = limits.idle.min(FAILURE_WAIT);
+        // What came in time may be the whole of it, on a connection that stays open.
+        let _: Option<()> = within(read, reading.call.clock, limit, deadline).await;
         Failure::read(&serde_json::from_slice(&text).ok()?)
     }
 }

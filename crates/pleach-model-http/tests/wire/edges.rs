@@ -158,6 +158,32 @@ async fn a_slow_first_byte_and_a_silent_stream_are_timeouts() {
 }
 
 #[tokio::test]
+async fn the_body_of_an_error_is_waited_for_as_a_whole() {
+    let head = "HTTP/1.1 500 Oops\r\ncontent-length: 1000\r\n\r\n";
+    let body = json!({"error": {"message": "no"}}).to_string();
+    // The whole error, and a part of it, on connections that stay open; every piece of it comes for itself.
+    for (text, message) in [(body.as_str(), true), (&body[..20], false)] {
+        let server = Server::start([Reply::raw(head).then_pieces(text).hold()]).await;
+        let model = at(&server, openai("m"), "/v1");
+        let clock = HeldClock::default();
+        let request = with_config(json!({"httpOptions": {"retryOptions": {"attempts": 1}}}));
+        let mut stream = model.generate(ModelCall::new(&request, &clock));
+        let mut next = stream.next();
+        while !server.has_sent() {
+            assert!((&mut next).now_or_never().is_none());
+            tokio::task::yield_now().await;
+        }
+        for _ in 0..100 {
+            assert!((&mut next).now_or_never().is_none());
+            tokio::task::yield_now().await;
+        }
+        assert_eq!([clock.wake(), clock.wake()].map(|wait| wait.as_secs()), [600, 5]);
+        let error = next.await.unwrap().unwrap_err();
+        assert_eq!((error.status(), error.to_string().contains(": no;")), (Some(500), message), "{error}");
+    }
+}
+
+#[tokio::test]
 async fn l232_the_time_of_a_request_is_limited_as_a_whole() {
     let server = Server::start([Reply::raw("").hold()]).await;
     let model = at(&server, openai("m"), "/v1");

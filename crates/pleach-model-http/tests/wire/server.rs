@@ -55,6 +55,12 @@ impl Reply {
         self
     }
 
+    /// Sends a text behind it, each byte in a piece of its own.
+    pub(crate) fn then_pieces(mut self, text: &str) -> Self {
+        self.pieces.extend(text.bytes().map(|byte| vec![byte]));
+        self
+    }
+
     /// Sends only the first bytes and closes the connection.
     pub(crate) fn cut_at(mut self, at: usize) -> Self {
         self.pieces[0].truncate(at);
@@ -96,6 +102,7 @@ impl Request {
 pub(crate) struct Server {
     pub(crate) url: String,
     requests: Arc<Mutex<Vec<Request>>>,
+    sent: Arc<AtomicUsize>,
     connections: Arc<AtomicUsize>,
     closed: tokio::sync::Mutex<mpsc::UnboundedReceiver<()>>,
 }
@@ -111,17 +118,24 @@ impl Server {
         let recorded = requests.clone();
         let connections = Arc::new(AtomicUsize::new(0));
         let counted = connections.clone();
+        let sent = Arc::new(AtomicUsize::new(0));
+        let sending = sent.clone();
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 counted.fetch_add(1, Relaxed);
-                tokio::spawn(serve(stream, replies.clone(), recorded.clone(), closed.clone()));
+                tokio::spawn(serve(stream, replies.clone(), recorded.clone(), sending.clone(), closed.clone()));
             }
         });
-        Self { url, requests, connections, closed: tokio::sync::Mutex::new(seen) }
+        Self { url, requests, sent, connections, closed: tokio::sync::Mutex::new(seen) }
     }
 
     pub(crate) fn requests(&self) -> Vec<Request> {
         self.requests.lock().unwrap().clone()
+    }
+
+    /// Whether a reply was sent to its end.
+    pub(crate) fn has_sent(&self) -> bool {
+        self.sent.load(Relaxed) > 0
     }
 
     /// How many connections there were.
@@ -140,6 +154,7 @@ async fn serve(
     mut stream: TcpStream,
     replies: Arc<Mutex<Vec<Reply>>>,
     requests: Arc<Mutex<Vec<Request>>>,
+    sent: Arc<AtomicUsize>,
     closed: mpsc::UnboundedSender<()>,
 ) {
     stream.set_nodelay(true).unwrap();
@@ -161,6 +176,7 @@ async fn serve(
                 tokio::task::yield_now().await;
             }
         }
+        sent.fetch_add(1, Relaxed);
         match reply.then {
             Then::Serve => continue,
             Then::Close => return,
