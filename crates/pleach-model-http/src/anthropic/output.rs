@@ -1,4 +1,4 @@
-//! Answers by schema: a tool that the model has to call with its answer.
+//! Answers by schema: a tool that the model calls with its answer.
 
 use pleach_core::{Content, Part};
 use pleach_model::{LlmRequest, LlmResponse};
@@ -10,7 +10,7 @@ use crate::schema::with_lower_types;
 pub(super) const NAME: &str = "structured_output";
 const VALUE: &str = "response";
 
-/// The tool of a request with a schema and without tools of its own.
+/// The tool of a request with a schema. Beside other tools it is the call that ends the answer.
 pub(super) struct OutputTool {
     input: Value,
     /// Whether the answer is a member of the input, which has to be an object.
@@ -21,9 +21,6 @@ impl OutputTool {
     pub(super) fn of(request: &LlmRequest) -> Option<Self> {
         let config = &request.config;
         let schema = config.response_schema.as_ref().or(config.response_json_schema.as_ref())?;
-        if request.declarations().next().is_some() {
-            return None;
-        }
         let mut input = with_lower_types(schema);
         let is_nested = input.get("type").and_then(Value::as_str) != Some("object");
         if is_nested {
@@ -44,12 +41,13 @@ impl OutputTool {
         })
     }
 
-    /// How the call is demanded. While the model thinks it cannot be forced.
-    pub(super) fn choice(thinks: bool) -> Value {
-        if thinks {
-            return json!({"type": "auto", "disable_parallel_tool_use": true});
+    /// How the call is demanded; beside other tools, one of all. While the model thinks no call can be forced.
+    pub(super) fn choice(thinks: bool, is_alone: bool) -> Value {
+        match (thinks, is_alone) {
+            (true, _) => json!({"type": "auto", "disable_parallel_tool_use": true}),
+            (false, true) => json!({"type": "tool", "name": NAME, "disable_parallel_tool_use": true}),
+            (false, false) => json!({"type": "any", "disable_parallel_tool_use": true}),
         }
-        json!({"type": "tool", "name": NAME, "disable_parallel_tool_use": true})
     }
 
     /// Whether the pieces of the input are pieces of the answer.

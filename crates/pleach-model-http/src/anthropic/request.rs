@@ -40,12 +40,17 @@ pub(super) fn prepare(model: &str, call: &ModelCall<'_>) -> Result<Prepared, Mod
     set("thinking", thinking);
     set("output_config", effort(config));
     let output = OutputTool::of(&request);
-    let tools = match &output {
-        Some(output) => vec![output.declaration()],
-        None => tools(model, &request)?,
-    };
+    let mut tools = tools(model, &request)?;
+    let mut choice = tool_choice(config);
+    if let Some(output) = &output {
+        if choice == Some(json!({"type": "none"})) {
+            tools.clear();
+        }
+        choice = Some(OutputTool::choice(thinks, tools.is_empty()));
+        tools.push(output.declaration());
+    }
     if !tools.is_empty() {
-        set("tool_choice", if output.is_some() { Some(OutputTool::choice(thinks)) } else { tool_choice(config) });
+        set("tool_choice", choice);
         set("tools", Some(Value::Array(tools)));
     }
     set("stream", call.streaming.then_some(json!(true)));

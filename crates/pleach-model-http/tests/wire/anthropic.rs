@@ -265,6 +265,41 @@ async fn an_answer_by_schema_is_the_input_of_a_tool() {
 }
 
 #[tokio::test]
+async fn a_schema_beside_tools_is_one_tool_more() {
+    let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}});
+    let config = |calling: &str, thinking: Value| {
+        with_config(json!({
+            "responseSchema": schema, "tools": [{"functionDeclarations": [{"name": "f"}]}],
+            "toolConfig": {"functionCallingConfig": {"mode": calling}}, "thinkingConfig": thinking,
+        }))
+    };
+    for (calling, thinking, choice, names) in [
+        ("AUTO", json!({}), "any", vec!["f", "structured_output"]),
+        ("ANY", json!({}), "any", vec!["f", "structured_output"]),
+        ("NONE", json!({}), "tool", vec!["structured_output"]),
+        ("AUTO", json!({"thinkingBudget": 2048}), "auto", vec!["f", "structured_output"]),
+    ] {
+        let body = sent(&config(calling, thinking), false).await.body;
+        let tools = body["tools"].as_array().unwrap();
+        assert_eq!(tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect::<Vec<_>>(), names, "{calling}");
+        assert_eq!((&body["tool_choice"]["type"], body["tool_choice"].get("disable_parallel_tool_use")), (&json!(choice), Some(&json!(true))));
+    }
+    let calls = |name: &str| json!([{"type": "tool_use", "id": "t", "name": name, "input": {"city": "Oslo"}}]);
+    for (name, expected) in [
+        ("f", json!([{"function_call": {"id": "t", "name": "f", "args": {"city": "Oslo"}}}])),
+        ("structured_output", json!([{"text": "{\"city\":\"Oslo\"}"}])),
+    ] {
+        let server = Server::start([Reply::json("200 OK", &message(calls(name), "tool_use"))]).await;
+        let response = last(&at(&server, anthropic("m"), ""), &config("AUTO", json!({})), false).await;
+        assert_eq!(parts(&response), expected);
+    }
+    let server = Server::start([]).await;
+    let search = with_config(json!({"responseSchema": schema, "tools": [{"googleSearch": {}}]}));
+    let refused = error(&at(&server, anthropic("m"), ""), &search, false).await;
+    assert!(refused.to_string().contains("the tool `google_search` is not one of this provider"), "{refused}");
+}
+
+#[tokio::test]
 async fn other_ends_are_errors_of_the_response() {
     for (reason, code) in [("max_tokens", "MAX_TOKENS"), ("refusal", "SAFETY"), ("new_reason", "OTHER")] {
         let body = message(json!([{"type": "text", "text": "Su"}]), reason);
