@@ -19,6 +19,8 @@ mod model;
 mod retry;
 #[cfg(any(feature = "anthropic", feature = "openai"))]
 mod schema;
+#[cfg(any(feature = "anthropic", feature = "openai"))]
+mod settings;
 mod setup_error;
 mod wire;
 

@@ -176,9 +176,7 @@ fn result(response: &FunctionResponse) -> Value {
         .iter()
         .flatten()
         .filter_map(|part| part.inline_data.as_ref())
-        .map(|blob| {
-            media_block(blob).unwrap_or_else(|| placeholder(&media_type(blob)))
-        })
+        .map(|blob| media_block(blob).unwrap_or_else(|| placeholder(&media_type(blob))))
         .collect();
     if media.is_empty() {
         return json!(text);

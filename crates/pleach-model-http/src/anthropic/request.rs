@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use super::messages;
 use super::output::OutputTool;
 use crate::schema::with_lower_types;
+use crate::settings::refuse_unsupported;
 use crate::wire::{Prepared, unsupported};
 
 /// The tokens of an answer when the settings name no number; the provider demands one.
@@ -16,7 +17,17 @@ pub(super) fn prepare(model: &str, call: &ModelCall<'_>) -> Result<Prepared, Mod
     let mut request = call.request.clone();
     request.ensure_user_turn();
     let config = &request.config;
-    refuse_unsupported(model, config)?;
+    let is_schema_set = config.response_schema.is_some() || config.response_json_schema.is_some();
+    let asks_for_json = config.response_mime_type.as_deref() == Some("application/json");
+    let others = [
+        ("seed", config.seed.is_some()),
+        ("presence_penalty", config.presence_penalty.is_some()),
+        ("frequency_penalty", config.frequency_penalty.is_some()),
+        ("response_logprobs", config.response_logprobs == Some(true)),
+        ("logprobs", config.logprobs.is_some()),
+        ("response_mime_type", asks_for_json && !is_schema_set),
+    ];
+    refuse_unsupported(model, "Anthropic messages", config, others)?;
     let mut body = Map::new();
     let mut set = |key: &str, value: Option<Value>| {
         if let Some(value) = value {
@@ -55,33 +66,6 @@ pub(super) fn prepare(model: &str, call: &ModelCall<'_>) -> Result<Prepared, Mod
     }
     set("stream", call.streaming.then_some(json!(true)));
     Ok(Prepared { version: Some("v1".to_owned()), path: "messages".to_owned(), body })
-}
-
-/// Refuses settings that change an answer and have no place in the format.
-fn refuse_unsupported(model: &str, config: &GenerateConfig) -> Result<(), ModelError> {
-    let speaks = config.response_modalities.as_ref().is_some_and(|kinds| kinds.iter().any(|kind| kind != "TEXT"));
-    let api_version = config.http_options.as_ref().and_then(|options| options.api_version.as_ref());
-    for (name, is_set) in [
-        ("cached_content", config.cached_content.is_some()),
-        ("safety_settings", config.safety_settings.is_some()),
-        ("seed", config.seed.is_some()),
-        ("presence_penalty", config.presence_penalty.is_some()),
-        ("frequency_penalty", config.frequency_penalty.is_some()),
-        ("response_logprobs", config.response_logprobs == Some(true)),
-        ("response_modalities", speaks),
-        ("speech_config", config.speech_config.is_some()),
-        ("image_config", config.image_config.is_some()),
-        ("media_resolution", config.media_resolution.is_some()),
-        ("routing_config", config.routing_config.is_some()),
-        ("model_selection_config", config.model_selection_config.is_some()),
-        ("model_armor_config", config.model_armor_config.is_some()),
-        ("api_version", api_version.is_some()),
-    ] {
-        if is_set {
-            return Err(unsupported(model, format!("`{name}` has no place in Anthropic messages")));
-        }
-    }
-    Ok(())
 }
 
 /// How much the model thinks: a budget of tokens, or as much as it finds right (-1, or a level).

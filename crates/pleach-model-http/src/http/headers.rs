@@ -59,7 +59,8 @@ impl Headers {
         for (name, value) in self.fixed {
             headers.insert(*name, HeaderValue::from_static(value));
         }
-        let key = self.key.iter().filter(|(_, key)| is_own_server || key.is_named).map(|(name, key)| (name, &key.value));
+        let key =
+            self.key.iter().filter(|(_, key)| is_own_server || key.is_named).map(|(name, key)| (name, &key.value));
         for (name, secret) in key.chain(self.own.iter().map(|(name, value)| (name, value))) {
             if let Ok(value) = sensitive(secret.expose_secret()) {
                 headers.insert(name.clone(), value);

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::{messages, schema};
 use crate::schema::with_lower_types;
+use crate::settings::refuse_unsupported;
 use crate::wire::{Prepared, unsupported};
 
 /// Writes the request. `max_tokens` is the member that limits the tokens of an answer.
@@ -13,7 +14,8 @@ pub(super) fn prepare(model: &str, call: &ModelCall<'_>, max_tokens: &str) -> Re
     let mut request = call.request.clone();
     request.ensure_user_turn();
     let config = &request.config;
-    refuse_unsupported(model, config)?;
+    let budget = config.thinking_config.as_ref().and_then(|thinking| thinking.thinking_budget);
+    refuse_unsupported(model, "chat completions", config, [("thinking_budget", budget.is_some())])?;
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(model));
     body.insert("messages".to_owned(), Value::Array(messages::of(model, &request)?));
@@ -45,32 +47,6 @@ pub(super) fn prepare(model: &str, call: &ModelCall<'_>, max_tokens: &str) -> Re
         set("stream_options", Some(json!({"include_usage": true})));
     }
     Ok(Prepared { version: None, path: "chat/completions".to_owned(), body })
-}
-
-/// Refuses settings that change an answer and have no place in the format.
-fn refuse_unsupported(model: &str, config: &GenerateConfig) -> Result<(), ModelError> {
-    let speaks = config.response_modalities.as_ref().is_some_and(|kinds| kinds.iter().any(|kind| kind != "TEXT"));
-    let budget = config.thinking_config.as_ref().and_then(|thinking| thinking.thinking_budget);
-    let api_version = config.http_options.as_ref().and_then(|options| options.api_version.as_ref());
-    for (name, is_set) in [
-        ("cached_content", config.cached_content.is_some()),
-        ("safety_settings", config.safety_settings.is_some()),
-        ("response_modalities", speaks),
-        ("speech_config", config.speech_config.is_some()),
-        ("image_config", config.image_config.is_some()),
-        ("media_resolution", config.media_resolution.is_some()),
-        ("routing_config", config.routing_config.is_some()),
-        ("model_selection_config", config.model_selection_config.is_some()),
-        ("model_armor_config", config.model_armor_config.is_some()),
-        ("thinking_budget", budget.is_some()),
-        ("api_version", api_version.is_some()),
-    ] {
-        if is_set {
-            let advice = if name == "thinking_budget" { "; set `thinking_level`" } else { "" };
-            return Err(unsupported(model, format!("`{name}` has no place in chat completions{advice}")));
-        }
-    }
-    Ok(())
 }
 
 fn reasoning_effort(config: &GenerateConfig) -> Option<Value> {

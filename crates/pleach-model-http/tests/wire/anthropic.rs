@@ -102,8 +102,18 @@ async fn settings_have_their_places() {
     assert_eq!(body["thinking"], json!({"type": "adaptive", "display": "summarized"}));
     assert_eq!((&body["output_config"], body.get("temperature")), (&json!({"effort": "high"}), None));
     let server = Server::start([]).await;
-    let refused = error(&at(&server, anthropic("m"), ""), &with_config(json!({"seed": 1})), false).await;
-    assert!(refused.to_string().contains("`seed` has no place in Anthropic messages"), "{refused}");
+    for (config, named) in [
+        (json!({"seed": 1}), "`seed` has no place in Anthropic messages"),
+        (json!({"logprobs": 1}), "`logprobs` has no place"),
+        (json!({"candidateCount": 2}), "`candidate_count` has no place"),
+        (
+            json!({"responseMimeType": "application/json"}),
+            "`response_mime_type` has no place in Anthropic messages without a schema",
+        ),
+    ] {
+        let refused = error(&at(&server, anthropic("m"), ""), &with_config(config), false).await;
+        assert!(refused.to_string().contains(named), "{refused}");
+    }
 }
 
 #[tokio::test]
@@ -212,11 +222,12 @@ async fn blank_texts_are_left_out() {
     request.config.system_instruction = Some("\n".into());
     request.contents.push(Content::new("model", [Part::text("\n\n"), call("c1", "f", json!({}))]).into());
     let mut picture = picture_result("c1");
-    picture.function_response.as_mut().unwrap().response =
-        json!({"result": " "}).as_object().cloned();
+    picture.function_response.as_mut().unwrap().response = json!({"result": " "}).as_object().cloned();
     request.contents.push(Content::new("user", [picture]).into());
     request.contents.push(Content::new("model", [Part::text(" \n")]).into());
-    request.contents.push(Content::new("user", [Part::text("\n"), blob("text/plain", b" "), Part::text(" and? ")]).into());
+    request
+        .contents
+        .push(Content::new("user", [Part::text("\n"), blob("text/plain", b" "), Part::text(" and? ")]).into());
     let body = sent(&request, false).await.body;
     assert_eq!(body.get("system"), None);
     let image = json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AQI="}});
@@ -282,7 +293,10 @@ async fn a_schema_beside_tools_is_one_tool_more() {
         let body = sent(&config(calling, thinking), false).await.body;
         let tools = body["tools"].as_array().unwrap();
         assert_eq!(tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect::<Vec<_>>(), names, "{calling}");
-        assert_eq!((&body["tool_choice"]["type"], body["tool_choice"].get("disable_parallel_tool_use")), (&json!(choice), Some(&json!(true))));
+        assert_eq!(
+            (&body["tool_choice"]["type"], body["tool_choice"].get("disable_parallel_tool_use")),
+            (&json!(choice), Some(&json!(true)))
+        );
     }
     let calls = |name: &str| json!([{"type": "tool_use", "id": "t", "name": name, "input": {"city": "Oslo"}}]);
     for (name, expected) in [

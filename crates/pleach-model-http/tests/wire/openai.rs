@@ -155,6 +155,14 @@ async fn l232_settings_without_a_place_are_refused_by_name() {
             json!({"thinkingConfig": {"thinkingBudget": 3}}),
             "`thinking_budget` has no place in chat completions; set `thinking_level`",
         ),
+        (json!({"candidateCount": 2}), "`candidate_count` has no place"),
+        (json!({"audioTimestamp": true}), "`audio_timestamp` has no place"),
+        (json!({"enableEnhancedCivicAnswers": true}), "`enable_enhanced_civic_answers` has no place"),
+        (json!({"toolConfig": {"retrievalConfig": {"languageCode": "no"}}}), "`retrieval_config` has no place"),
+        (
+            json!({"toolConfig": {"functionCallingConfig": {"mode": "VALIDATED"}}}),
+            "`function_calling_config.mode` has no place",
+        ),
         (json!({"tools": [{"googleSearch": {}}]}), "the tool `google_search` is not one of this provider"),
     ] {
         let error = error(&model, &with_config(config), false).await;
@@ -162,6 +170,9 @@ async fn l232_settings_without_a_place_are_refused_by_name() {
         assert!(error.to_string().contains(named), "{error}");
     }
     assert!(server.requests().is_empty());
+    // These change nothing.
+    let request = with_config(json!({"candidateCount": 1, "audioTimestamp": false, "labels": {"a": "b"}}));
+    assert_eq!(sent(&request, false).await.as_object().unwrap().len(), 2);
 }
 
 #[tokio::test]
@@ -321,18 +332,14 @@ async fn l236_truncated_arguments_deliver_no_call() {
 // The issue is a tool that runs with all its defaults: no text of arguments reads as `{}`.
 #[tokio::test]
 async fn l236_an_answer_that_was_stopped_delivers_no_call() {
-    for (reason, code) in [
-        ("length", "MAX_TOKENS"),
-        ("max_tokens", "MAX_TOKENS"),
-        ("content_filter", "SAFETY"),
-        ("what", "OTHER"),
-    ] {
+    for (reason, code) in
+        [("length", "MAX_TOKENS"), ("max_tokens", "MAX_TOKENS"), ("content_filter", "SAFETY"), ("what", "OTHER")]
+    {
         for arguments in ["", " ", "{}", "{\"all\": true}", "{\"all\": "] {
             let call = json!({"index": 0, "id": "c1", "function": {"name": "delete_rows", "arguments": arguments}});
             let message = json!({"role": "assistant", "content": "Wait.", "tool_calls": [call]});
             let stream = chunks(&[delta(message.clone()), finish(reason)]);
-            let server =
-                Server::start([Reply::json("200 OK", &completion(message, reason)), Reply::sse(stream)]).await;
+            let server = Server::start([Reply::json("200 OK", &completion(message, reason)), Reply::sse(stream)]).await;
             let model = at(&server, openai("m"), "/v1");
             for streaming in [false, true] {
                 let response = last(&model, &ask("hi"), streaming).await;
