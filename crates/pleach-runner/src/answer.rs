@@ -117,8 +117,8 @@ pub(crate) fn resolve(
         check(root, id, response, event, call)?;
     }
     let mut target = of_call(first);
-    if calls.iter().any(|(_, _, event, _)| event.branch() != first.branch()) {
-        // Agents on several branches have asked: each sees its own answer.
+    if !calls.iter().any(|(_, _, _, call)| asks_input(call)) {
+        // Agents read their answers on their branches, so that each must see its own.
         target.branch = Branch::common_prefix(calls.iter().map(|(_, _, event, _)| event.branch()));
     }
     Ok(Some(target))
