@@ -22,8 +22,11 @@ pub(crate) enum Closing {
 impl Closing {
     /// Takes an event of the agent.
     pub(crate) fn take(&mut self, event: &Event) {
-        let is_addition = CallbackNote::on(event) == Some(CallbackNote::After);
+        let note = CallbackNote::on(event);
+        let is_addition = note == Some(CallbackNote::After);
         *self = match self {
+            // A callback has answered: the run has ended without a mark.
+            _ if note == Some(CallbackNote::Before) && event.content().is_some() => Self::Closed,
             _ if event.actions().end_of_agent() == Some(true) => {
                 if is_addition {
                     Self::Owed

@@ -30,7 +30,7 @@ use crate::llm_agent::Declaration;
 pub(crate) use around::Around;
 pub(crate) use callback_note::CallbackNote;
 pub(crate) use closing::Closing;
-pub(crate) use recorded::{CallNumbers, Next, Recorded, first_event};
+pub(crate) use recorded::{CallNumbers, Next, Recorded, first_event, is_failure};
 
 /// One run of an agent.
 pub(crate) struct AgentRun<'a> {

@@ -134,6 +134,8 @@ struct Reader<'e> {
     questions: Vec<Question<'e>>,
     said: String,
     began: bool,
+    /// A callback has answered instead of the agent.
+    is_answered: bool,
     closing: Closing,
     /// A message of the user follows what was read.
     turn_ended: bool,
@@ -240,10 +242,7 @@ impl<'e> Reader<'e> {
         self.began = true;
         (self.turn_ended, self.has_failed) = (false, false);
         self.closing.take(event);
-        if CallbackNote::on(event) == Some(CallbackNote::Before) && event.content().is_some() {
-            // The run has ended without a mark.
-            self.closing = Closing::Closed;
-        }
+        self.is_answered = CallbackNote::on(event) == Some(CallbackNote::Before) && event.content().is_some();
         if event.actions().end_of_agent() == Some(true) {
             return;
         }
@@ -335,7 +334,10 @@ impl<'e> Reader<'e> {
     /// Takes what the user has said about the agent's task.
     // L191
     fn take_message(&mut self) {
-        if self.last == Last::Message {
+        if self.is_answered {
+            // The callbacks before the agent are asked about each message.
+            *self = Self { numbers: std::mem::take(&mut self.numbers), ..Self::default() };
+        } else if self.last == Last::Message {
             self.last = Last::Answer;
         }
     }
@@ -343,7 +345,12 @@ impl<'e> Reader<'e> {
     /// A message of the user comes when everything before it has ended.
     fn end_turn(&mut self) {
         self.turn_ended = true;
-        if self.last == Last::Message {
+        let has_ended = match self.last {
+            Last::Message => true,
+            Last::Responses { is_final } => is_final && self.open().is_empty(),
+            _ => false,
+        };
+        if has_ended {
             self.closing.take_message();
         }
     }
@@ -354,6 +361,9 @@ impl<'e> Reader<'e> {
         }
         if let Some((target, place)) = self.transfer {
             return Next::Transfer(target.to_owned(), place);
+        }
+        if self.closing.is_marked() {
+            return Next::Ended;
         }
         let open = self.open();
         let calls = if self.last == Last::Message { Vec::new() } else { self.to_execute(open.is_empty()) };
@@ -471,7 +481,7 @@ pub(crate) fn first_event(events: &[Arc<Event>], invocation: &InvocationContext)
 }
 
 /// Returns whether an attempt of the run ended with the event.
-fn is_failure(event: &Event) -> bool {
+pub(crate) fn is_failure(event: &Event) -> bool {
     event.error_code().is_some() && event.content().is_none() && !is_reported(event)
 }
 

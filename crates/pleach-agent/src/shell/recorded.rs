@@ -6,7 +6,7 @@ use pleach_context::{AgentSpec, Context};
 use pleach_core::{Branch, Event};
 
 use crate::contents::is_below;
-use crate::run::{CallbackNote, Closing, first_event};
+use crate::run::{Closing, first_event, is_failure};
 
 /// What the stored events of a shell agent's run lead to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,6 +57,9 @@ impl Recorded {
 
     fn take(&mut self, shell: &AgentSpec, event: &Event, place: usize) {
         if event.author() == shell.name {
+            if is_failure(event) {
+                return;
+            }
             self.has_begun = true;
             self.take_own(event);
         } else if let Some(child) = child_of(shell, event.author()) {
@@ -69,10 +72,6 @@ impl Recorded {
     fn take_own(&mut self, event: &Event) {
         self.has_checkpoint |= event.actions().agent_state().is_some();
         self.closing.take(event);
-        if CallbackNote::on(event) == Some(CallbackNote::Before) && event.content().is_some() {
-            // A callback has answered instead of the sub-agents: the run has ended without a mark.
-            self.closing = Closing::Closed;
-        }
     }
 
     /// A message of the user comes when everything before it has ended.

@@ -237,7 +237,7 @@ pub(crate) struct ToolPart {
     pub(crate) key: String,
     /// No call of its agent's run came before.
     pub(crate) is_first: bool,
-    /// Its child has the number of the call.
+    /// Its first child has the number of the call.
     pub(crate) is_run_of_child: bool,
     /// How many children of each name the call has started.
     children: HashMap<SmolStr, u32>,
@@ -253,15 +253,15 @@ impl ToolPart {
         if self.key.is_empty() {
             return None;
         }
-        if self.is_run_of_child {
-            return Some(format_smolstr!("{}", self.ordinal));
-        }
         let count = self.children.entry(name.clone()).or_default();
         *count += 1;
-        Some(match (self.is_first, *count) {
-            (true, nth) => format_smolstr!("{nth}"),
-            (false, 1) => self.key.as_str().into(),
-            (false, nth) => format_smolstr!("{}+{nth}", self.key),
+        // Behind the child that the call is for come agents that it transfers to.
+        let nth = if self.is_run_of_child { self.children.values().sum() } else { *count };
+        Some(match nth {
+            1 if self.is_run_of_child => format_smolstr!("{}", self.ordinal),
+            nth if self.is_first && !self.is_run_of_child => format_smolstr!("{nth}"),
+            1 => self.key.as_str().into(),
+            nth => format_smolstr!("{}+{nth}", self.key),
         })
     }
 }

@@ -12,7 +12,7 @@ use smol_str::SmolStr;
 use super::RunSetup;
 use super::child_run::run_one;
 use super::input::conform;
-use super::run_setup::TransferredSetup;
+use super::run_setup::CallerChoice;
 use super::single_flight::SingleFlight;
 use super::transfer::Transfers;
 
@@ -92,7 +92,8 @@ fn run<'a>(
 fn child_setup(parent: &Context, spec: &NodeSpec, options: &RunOptions) -> RunSetup {
     let name = options.name.as_ref().unwrap_or(&spec.name);
     let path = parent.engine().next_child_path(name, options.run_id.as_deref());
-    let chosen = TransferredSetup {
+    let choice = CallerChoice {
+        run_id: options.run_id.as_deref().map(SmolStr::from),
         override_branch: options
             .override_branch
             .as_ref()
@@ -101,12 +102,12 @@ fn child_setup(parent: &Context, spec: &NodeSpec, options: &RunOptions) -> RunSe
         isolation_scope: options.override_isolation_scope.as_deref().map(Arc::from),
     };
     RunSetup {
-        branch: chosen.branch(parent, &path),
-        isolation_scope: chosen.isolation_scope.clone(),
+        branch: choice.branch(parent, &path),
+        isolation_scope: choice.isolation_scope.clone(),
         output_for: options.use_as_output.then(|| parent.engine().output_for_of_child()),
         name: options.name.clone(),
         path,
-        transferred: (spec.kind == NodeKind::Agent).then(|| Box::new(chosen)),
+        choice: (spec.kind == NodeKind::Agent).then(|| Box::new(choice)),
         ..RunSetup::default()
     }
 }

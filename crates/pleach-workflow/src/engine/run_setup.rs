@@ -22,19 +22,20 @@ pub(crate) struct RunSetup {
     pub(crate) follows_transfer: bool,
     /// The name in the path, if it differs from the node's own.
     pub(crate) name: Option<SmolStr>,
-    /// How the agents run that an agent transfers to, if its caller has chosen that.
-    pub(crate) transferred: Option<Box<TransferredSetup>>,
+    /// What the caller of an agent has chosen.
+    pub(crate) choice: Option<Box<CallerChoice>>,
 }
 
 /// What the caller of an agent has chosen also for the agents that it transfers to.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct TransferredSetup {
+pub(crate) struct CallerChoice {
+    pub(crate) run_id: Option<SmolStr>,
     pub(crate) override_branch: Option<Option<Branch>>,
     pub(crate) use_sub_branch: bool,
     pub(crate) isolation_scope: Option<Arc<str>>,
 }
 
-impl TransferredSetup {
+impl CallerChoice {
     /// Returns the branch of a run at `path` below `above`.
     // R402
     pub(crate) fn branch(&self, above: &Context, path: &NodePath) -> Option<Branch> {

@@ -7,19 +7,23 @@ use std::sync::Arc;
 use pleach_context::engine::{ChildSetup, Engine as _, NodeEnd, NodeResult, RunResult};
 use pleach_context::{AgentSpec, ChildFailure, Context, Node, NodeError, NodeInput};
 use pleach_core::{BoxFuture, NodePath};
-use smol_str::SmolStr;
+use smol_str::{SmolStr, format_smolstr};
 
 use super::RunSetup;
 use super::child_run::run_one;
-use super::run_setup::{TransferredSetup, task_scope};
+use super::run_setup::{CallerChoice, task_scope};
 
 /// The agents from the first one of a tree, or the one that was called, down to the one that runs.
 pub(super) struct Transfers<'a> {
     agents: Vec<Place<'a>>,
     /// The agent that has called the first one.
     caller: Option<Arc<AgentSpec>>,
-    /// What it has chosen.
-    chosen: TransferredSetup,
+    /// What the caller of the first one has chosen.
+    choice: CallerChoice,
+    /// How many runs there were directly below the caller.
+    called: u32,
+    /// The paths of all runs.
+    paths: Vec<NodePath>,
 }
 
 /// An agent, and where its runs are.
@@ -68,8 +72,8 @@ impl<'a> Transfers<'a> {
 
     fn of(first: Place<'a>) -> Self {
         let caller = first.node.agent().and_then(|spec| spec.parent());
-        let caller = caller.filter(|caller| first.above.node_path().name() == caller.name);
-        Self { agents: vec![first], caller, chosen: TransferredSetup::default() }
+        let caller = caller.filter(|caller| first.above.event_author() == caller.name);
+        Self { agents: vec![first], caller, choice: CallerChoice::default(), called: 1, paths: Vec::new() }
     }
 
     /// Begins with a sub-agent of the root agent, to which `entry` leads. Its path is that of a transfer from the root.
@@ -96,8 +100,8 @@ impl<'a> Transfers<'a> {
 
     /// Runs the last agent, and those that it transfers to.
     pub(super) async fn run(mut self, input: NodeInput, mut setup: RunSetup) -> RunResult {
-        if let Some(chosen) = setup.transferred.take() {
-            self.chosen = *chosen;
+        if let Some(choice) = setup.choice.take() {
+            self.choice = *choice;
         }
         let end = self.run_last(input.clone(), setup).await?;
         self.follow(input, end).await
@@ -111,27 +115,16 @@ impl<'a> Transfers<'a> {
             let called = self.agents.iter().filter_map(|place| place.node.agent());
             let agents: Vec<_> = self.caller.iter().chain(called).collect();
             let step = transfer_step(&agents, target).map_err(failed)?;
-            if step != TransferStep::Down && self.agents.len() == 1 {
-                let peer = self
-                    .caller
-                    .as_ref()
-                    .filter(|_| step == TransferStep::Beside)
-                    .and_then(|caller| caller.sub_agent(target));
-                match peer {
-                    Some(peer) => self.last().node = AgentNode::Sub(Arc::clone(peer)),
-                    // The caller has waited for this end.
-                    None => {
-                        return Ok(NodeEnd::Done(NodeResult {
-                            branch: result.branch.clone(),
-                            ..NodeResult::default()
-                        }));
-                    }
+            match (step, self.agents.len()) {
+                (TransferStep::Down, _) => self.push(target),
+                // The caller has waited for this end.
+                (TransferStep::Up, 1) => {
+                    return Ok(NodeEnd::Done(NodeResult { branch: result.branch.clone(), ..NodeResult::default() }));
                 }
-            } else {
-                if step != TransferStep::Down {
+                (TransferStep::Beside, 1) => self.replace_first(target),
+                (TransferStep::Up, _) => drop(self.agents.pop()),
+                (TransferStep::Beside, _) => {
                     self.agents.pop();
-                }
-                if step != TransferStep::Up {
                     self.push(target);
                 }
             }
@@ -143,20 +136,31 @@ impl<'a> Transfers<'a> {
 
     /// Returns the setup of the next run of the last agent.
     fn next_setup(&mut self) -> RunSetup {
-        let chosen = self.chosen.clone();
-        let place = self.last();
-        let path = place.next_path();
-        let branch = chosen.branch(&place.above, &path);
+        let choice = self.choice.clone();
+        // The run ids below a caller follow from its call, so that those of two calls differ, also in a later process.
+        let call = choice.run_id.filter(|_| self.agents.len() == 1);
+        let run_id = call.map(|id| {
+            self.called += 1;
+            format_smolstr!("{id}+{}", self.called)
+        });
+        let above = self.last().above.clone();
+        let path = self.last().next_path(run_id.as_deref());
+        let branch = self.choice.branch(&above, &path);
         RunSetup {
             branch,
             path,
-            isolation_scope: chosen.isolation_scope,
+            isolation_scope: choice.isolation_scope,
             follows_transfer: true,
             ..RunSetup::default()
         }
     }
 
     async fn run_last(&mut self, input: NodeInput, setup: RunSetup) -> RunResult {
+        if self.paths.contains(&setup.path) {
+            let error = NodeError::data(format!("The path '{}' is that of an earlier run of the agent.", setup.path));
+            return Err(ChildFailure { error, path: setup.path });
+        }
+        self.paths.push(setup.path.clone());
         let place = self.last();
         let own = place.context_of(&setup);
         let end = run_one(&place.above, &*place.node, input, setup).await?;
@@ -166,6 +170,13 @@ impl<'a> Transfers<'a> {
             self.agents.iter().for_each(|place| place.above.engine().note_event(last));
         }
         Ok(end)
+    }
+
+    fn replace_first(&mut self, peer: &str) {
+        let peer = self.caller.as_ref().and_then(|caller| caller.sub_agent(peer)).cloned();
+        if let Some(peer) = peer {
+            self.last().node = AgentNode::Sub(peer);
+        }
     }
 
     fn push(&mut self, name: &str) {
@@ -242,8 +253,8 @@ impl<'a> Place<'a> {
     }
 
     /// Returns the path of the agent's next run.
-    fn next_path(&self) -> NodePath {
-        self.above.engine().next_child_path(&self.node.spec().name, None)
+    fn next_path(&self, run_id: Option<&str>) -> NodePath {
+        self.above.engine().next_child_path(&self.node.spec().name, run_id)
     }
 
     /// Returns a context for what runs below the agent.
@@ -258,7 +269,7 @@ impl<'a> Place<'a> {
     /// Returns the context of the agent's last run, or of one that it would have.
     fn context(&self) -> Context {
         self.own.clone().unwrap_or_else(|| {
-            let setup = RunSetup { path: self.next_path(), branch: self.above.branch(), ..RunSetup::default() };
+            let setup = RunSetup { path: self.next_path(None), branch: self.above.branch(), ..RunSetup::default() };
             self.context_of(&setup)
         })
     }

@@ -1,7 +1,7 @@
 //! Agents that others call or that run side by side: to whom they hand over, and who sees an answer.
 
 use pleach::prelude::*;
-use pleach::{AgentMode, Content, FunctionResponse, NodeError, ParallelAgent, Part};
+use pleach::{AgentMode, CallbackContext, Content, FunctionResponse, NodeError, ParallelAgent, Part, SequentialAgent};
 use serde_json::{Value, json};
 
 use crate::agents::{cut_everywhere, left};
@@ -25,7 +25,10 @@ async fn l185_an_agent_that_is_called_transfers_to_a_peer() {
     let (first, sessions) = runner(handing_over("peer"));
     assert_eq!(first.run("ana", "s1", "go").reply().await.unwrap(), "done");
     let events = left(&sessions).await.0;
-    assert!(events.iter().any(|event| event.starts_with("peer root@1/peer@1 from the peer")), "{events:#?}");
+    assert!(
+        events.iter().any(|event| event.starts_with("peer root@1/peer@") && event.contains(" from the peer ")),
+        "{events:#?}"
+    );
     cut_everywhere(|_| handing_over("peer")).await;
 }
 
@@ -37,6 +40,75 @@ async fn l185_an_agent_that_is_called_transfers_to_its_caller() {
     let events = left(&sessions).await.0;
     assert!(events.iter().all(|event| !event.contains("root@2")), "{events:#?}");
     cut_everywhere(|_| handing_over("root")).await;
+}
+
+/// A sub-agent that answers once.
+fn once(name: &str, model: ScriptedModel) -> pleach::LlmAgentBuilder {
+    LlmAgent::builder(name).mode(AgentMode::SingleTurn).model(model)
+}
+
+// L141, L185: agents that hand over to each other within a call run again, each time at a path of its own.
+#[tokio::test]
+async fn l185_a_called_agent_is_reached_again_by_transfers() {
+    let tree = |_: &_| {
+        let below = LlmAgent::builder("below").model(transfers_to("helper").repeating()).build().unwrap();
+        let helper = once("helper", transfers_to("below").then_text("enough").repeating()).sub_agent(below);
+        let model = ScriptedModel::calling("helper", json!({"request": "do"})).then_text("done").then_text("done");
+        LlmAgent::builder("root").model(model).sub_agent(helper.build().unwrap()).build().unwrap()
+    };
+    let (first, sessions) = runner(tree(&()));
+    assert_eq!(first.run("ana", "s1", "go").reply().await.unwrap(), "done");
+    let events = left(&sessions).await.0;
+    let again = events.iter().filter(|event| event.starts_with("helper ") && event.contains(" enough ")).count();
+    assert_eq!(again, 1, "{events:#?}");
+    cut_everywhere(|_| tree(&())).await;
+}
+
+// L141, L185: two calls whose agents transfer to one peer: it runs for each.
+#[tokio::test]
+async fn l185_a_peer_runs_for_each_call() {
+    let tree = |_: &_| {
+        let peer = LlmAgent::builder("peer").model(ScriptedModel::saying("from the peer").repeating());
+        let model = ScriptedModel::calling("one", json!({"request": "do"}))
+            .then_call("two", json!({"request": "do"}))
+            .then_text("done")
+            .then_text("done");
+        let root = LlmAgent::builder("root").model(model).sub_agent(peer.build().unwrap());
+        let root = root.sub_agent(once("one", transfers_to("peer").repeating()).build().unwrap());
+        root.sub_agent(once("two", transfers_to("peer").repeating()).build().unwrap()).build().unwrap()
+    };
+    let (first, sessions) = runner(tree(&()));
+    assert_eq!(first.run("ana", "s1", "go").reply().await.unwrap(), "done");
+    let events = left(&sessions).await.0;
+    let said = events.iter().filter(|event| event.starts_with("peer ") && event.contains("from the peer"));
+    assert_eq!(said.count(), 2, "{events:#?}");
+}
+
+// L141, L190: the agent of a task within a sequence hands back to its caller.
+#[tokio::test]
+async fn l190_a_task_within_a_sequence_transfers_to_its_caller() {
+    let task = LlmAgent::builder("task").mode(AgentMode::Task).model(transfers_to("caller")).build().unwrap();
+    let model = ScriptedModel::calling("task", json!({"request": "do"})).then_text("done");
+    let caller = LlmAgent::builder("caller").model(model).sub_agent(task).build().unwrap();
+    let (runner, sessions) = runner(SequentialAgent::builder("row").sub_agent(caller).build().unwrap());
+    let lines = trace(runner.run("ana", "s1", "go")).await;
+    assert!(lines.iter().all(|line| !line.starts_with('!')), "{lines:#?}");
+    assert!(left(&sessions).await.0.iter().any(|event| event.contains(" done ")), "{lines:#?}");
+}
+
+// L134, L191: the callbacks before the agent of a task are asked about each message of the user.
+#[tokio::test]
+async fn l191_a_guard_of_a_task_sees_each_message() {
+    let model = std::sync::Arc::new(ScriptedModel::saying("not reached").repeating());
+    let guard = async |_ctx: CallbackContext| Ok::<_, NodeError>(Some(Content::model("not allowed")));
+    let task = LlmAgent::builder("task").mode(AgentMode::Task).model(std::sync::Arc::clone(&model)).before_agent(guard);
+    let root = LlmAgent::builder("root")
+        .model(ScriptedModel::calling("task", json!({"request": "do"})).then_text("done").repeating())
+        .sub_agent(task.build().unwrap());
+    let (runner, sessions) = runner(root.build().unwrap());
+    trace(runner.run("ana", "s1", "go")).await;
+    trace(runner.run("ana", "s1", "please")).await;
+    assert_eq!(model.requests().len(), 0, "{:#?}", left(&sessions).await.0);
 }
 
 // Issue 12: agents on two branches that are answered in one message: each sees its own answer.
