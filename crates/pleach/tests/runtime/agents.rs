@@ -565,7 +565,7 @@ async fn l180_an_agent_that_converses_follows_no_node() {
     assert_eq!(wf.build().unwrap_err().rule(), "chat_agent_wiring");
 }
 
-/// Issue 12: jobs of a batch that was cut are begun again, and a bad confirmation is refused before it is stored.
+/// Issue 12: a bad confirmation is refused before it is stored.
 #[tokio::test]
 async fn a_bad_confirmation_is_not_stored() {
     let count = Count::default();
