@@ -13,6 +13,8 @@ mod builder;
 mod endpoint;
 mod environment;
 #[cfg(any(feature = "anthropic", feature = "openai"))]
+mod functions;
+#[cfg(any(feature = "anthropic", feature = "openai"))]
 mod history;
 mod http;
 mod model;

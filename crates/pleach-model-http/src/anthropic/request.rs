@@ -1,13 +1,13 @@
 //! The body of a request.
 
-use pleach_model::{GenerateConfig, LlmRequest, ModelCall, ModelError, RequestTool};
+use pleach_model::{GenerateConfig, LlmRequest, ModelCall, ModelError};
 use serde_json::{Map, Value, json};
 
 use super::messages;
 use super::output::OutputTool;
-use crate::schema::with_lower_types;
+use crate::functions::{callable, parameters};
 use crate::settings::refuse_unsupported;
-use crate::wire::{Prepared, unsupported};
+use crate::wire::Prepared;
 
 /// The tokens of an answer when the settings name no number; the provider demands one.
 const MAX_TOKENS: u32 = 8_192;
@@ -85,21 +85,8 @@ fn effort(config: &GenerateConfig) -> Option<Value> {
 }
 
 fn tools(model: &str, request: &LlmRequest) -> Result<Vec<Value>, ModelError> {
-    for tool in request.config.tools.iter().flatten() {
-        if let RequestTool::Provider(tool) = tool {
-            let name = tool.as_value().as_object().and_then(|tool| tool.keys().next().cloned()).unwrap_or_default();
-            return Err(unsupported(model, format!("the tool `{name}` is not one of this provider")));
-        }
-    }
-    let allowed = required(&request.config);
-    let is_allowed =
-        |name: &str| allowed.is_none_or(|names| names.is_empty() || names.iter().any(|allowed| allowed == name));
-    let declared = request.declarations().filter(|declared| is_allowed(declared.name.as_deref().unwrap_or_default()));
-    let tools = declared.map(|declared| {
-        let input = match &declared.parameters_json_schema {
-            Some(parameters) => with_lower_types(parameters),
-            None => json!({"type": "object", "properties": {}}),
-        };
+    let tools = callable(model, request, required(&request.config))?.map(|declared| {
+        let input = parameters(declared);
         json!({"name": declared.name, "description": declared.description.as_deref().unwrap_or_default(), "input_schema": input})
     });
     Ok(tools.collect())

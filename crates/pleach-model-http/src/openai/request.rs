@@ -1,13 +1,13 @@
 //! The body of a request.
 // L232, L233
 
-use pleach_model::{GenerateConfig, LlmRequest, ModelCall, ModelError, RequestTool};
+use pleach_model::{GenerateConfig, LlmRequest, ModelCall, ModelError};
 use serde_json::{Map, Value, json};
 
 use super::{messages, schema};
-use crate::schema::with_lower_types;
+use crate::functions::{callable, parameters};
 use crate::settings::refuse_unsupported;
-use crate::wire::{Prepared, unsupported};
+use crate::wire::Prepared;
 
 /// Writes the request. `max_tokens` is the member that limits the tokens of an answer.
 pub(super) fn prepare(model: &str, call: &ModelCall<'_>, max_tokens: &str) -> Result<Prepared, ModelError> {
@@ -64,21 +64,8 @@ fn response_format(config: &GenerateConfig) -> Option<Value> {
 
 /// The functions that may be called: with a required call and names, only those.
 fn tools(model: &str, request: &LlmRequest) -> Result<Vec<Value>, ModelError> {
-    for tool in request.config.tools.iter().flatten() {
-        if let RequestTool::Provider(tool) = tool {
-            let name = tool.as_value().as_object().and_then(|tool| tool.keys().next().cloned()).unwrap_or_default();
-            return Err(unsupported(model, format!("the tool `{name}` is not one of this provider")));
-        }
-    }
-    let allowed = required(&request.config);
-    let is_allowed =
-        |name: &str| allowed.is_none_or(|names| names.is_empty() || names.iter().any(|allowed| allowed == name));
-    let declared = request.declarations().filter(|declared| is_allowed(declared.name.as_deref().unwrap_or_default()));
-    let tools = declared.map(|declared| {
-        let parameters = match &declared.parameters_json_schema {
-            Some(parameters) => with_lower_types(parameters),
-            None => json!({"type": "object", "properties": {}}),
-        };
+    let tools = callable(model, request, required(&request.config))?.map(|declared| {
+        let parameters = parameters(declared);
         let description = declared.description.as_deref().unwrap_or_default();
         json!({
             "type": "function",
