@@ -10,7 +10,8 @@ use serde_json::ser::{CharEscape, Formatter, Serializer};
 
 use crate::depth::limited::{DEEP, DEEPEST, DepthBudget, Limited};
 use crate::depth::nests_within;
-use crate::{Content, Event, Map, Part, RouteKey, StateOp};
+use crate::quick_check::Clean;
+use crate::{Event, Map, StateOp};
 
 /// A value of an event or a state that cannot be stored.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -23,8 +24,6 @@ pub struct Unstorable {
 }
 
 const NUL: &str = "the text contains the character U+0000";
-/// The depth of the quick check; the thorough check decides about deeper values.
-pub(crate) const QUICK: usize = 32;
 
 /// The path of a value, linked from the inside out so that nothing is allocated unless there is a fault.
 #[derive(Clone, Copy)]
@@ -139,49 +138,10 @@ pub(crate) fn check_ops(event: &Event) -> Result<(), Unstorable> {
 /// [`Unstorable`] when a string or a key contains U+0000, or when values nest more than 127 levels deep.
 pub fn check_event(event: &Event) -> Result<(), Unstorable> {
     check_ops(event)?;
-    if is_plainly_storable(event) {
+    if event.passes(&Clean) {
         return Ok(());
     }
     write_checked("", event, io::sink()).map(drop)
-}
-
-/// A quick check of what most events consist of; `false` means that the thorough check has to decide.
-fn is_plainly_storable(event: &Event) -> bool {
-    let clean = |text: &str| !text.as_bytes().contains(&0);
-    event.has_only_common_parts()
-        && event.id().with_text(clean)
-        && clean(event.invocation_id().as_str())
-        && clean(event.author())
-        && clean(event.path().as_str())
-        && event.branch().is_none_or(|branch| clean(branch.as_str()))
-        && event.output().is_none_or(|output| is_clean(output, QUICK))
-        && event.node_info().output_for().is_none_or(|paths| paths.iter().all(|path| clean(path.as_str())))
-        && event.content().is_none_or(is_clean_text)
-        && event.actions().route().is_none_or(|route| route.keys().iter().all(is_clean_key))
-        && event.actions().state_delta().iter().all(|(key, value)| clean(key) && is_clean(value, QUICK))
-}
-
-fn is_clean_key(key: &RouteKey) -> bool {
-    !matches!(key, RouteKey::Str(text) if text.as_bytes().contains(&0))
-}
-
-/// Returns whether the message consists of clean text only.
-fn is_clean_text(content: &Content) -> bool {
-    let clean = |text: &str| !text.as_bytes().contains(&0);
-    let only_text = |part: &Part| part.as_plain_text().is_some_and(clean);
-    content.extra.is_none() && content.role.as_deref().is_none_or(clean) && content.parts().iter().all(only_text)
-}
-
-/// Returns whether all texts are clean; `false` also for values of more than `levels` levels.
-fn is_clean(value: &Value, levels: usize) -> bool {
-    let clean = |text: &str| !text.as_bytes().contains(&0);
-    match value {
-        Value::String(text) => clean(text),
-        Value::Array(_) | Value::Object(_) if levels == 0 => false,
-        Value::Array(items) => items.iter().all(|item| is_clean(item, levels - 1)),
-        Value::Object(map) => map.iter().all(|(key, value)| clean(key) && is_clean(value, levels - 1)),
-        Value::Null | Value::Bool(_) | Value::Number(_) => true,
-    }
 }
 
 /// Writes a value as compact JSON text and checks it in the same pass.

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::check::{QUICK, check_ops, find};
+use crate::check::{check_ops, find};
 use crate::depth::limited::{DEEP, DepthBudget};
-use crate::depth::{bounded, discard, fits, nests_within};
+use crate::depth::{bounded, discard, fits};
+use crate::quick_check::Depth;
 use crate::{Event, StateOp, Unstorable};
 
 /// Refuses an event whose values nest more than 127 levels deep. Such an event is freed level by level where possible, else
@@ -19,20 +20,10 @@ pub fn bound_event(event: &mut Event) -> Result<(), Unstorable> {
 }
 
 fn check(event: &Event) -> Result<(), Unstorable> {
-    if is_shallow(event) || fits(event, DepthBudget::ALL) {
+    if event.passes(&Depth) || fits(event, DepthBudget::ALL) {
         return Ok(());
     }
     Err(Unstorable { reason: DEEP, ..find("", event) })
-}
-
-/// A quick check of what most events consist of; `false` means that the thorough check has to decide.
-fn is_shallow(event: &Event) -> bool {
-    event.has_only_common_parts()
-        && event.output().is_none_or(|output| nests_within(output, QUICK))
-        && event.actions().state_delta().values().all(|value| nests_within(value, QUICK))
-        && event.content().is_none_or(|content| {
-            content.extra.is_none() && content.parts().iter().all(|part| part.as_plain_text().is_some())
-        })
 }
 
 /// Drops an event that was refused because it nests too deep, unless another owner shares it. See [`discard`].

@@ -23,6 +23,7 @@ mod json;
 mod owned;
 mod path;
 mod question;
+mod quick_check;
 mod request_input;
 mod route;
 mod routes;

@@ -11,7 +11,7 @@ use sqlx::{Connection as _, PgConnection, Row as _};
 
 use crate::connections::Ask;
 use crate::fault::{Fault, Server, Trouble};
-use crate::value::{self, Seen, Time};
+use crate::value::{self, EventText, Seen, Time};
 use crate::{limits, sql};
 
 /// How often a statement is repeated because another writer held the row first and did not change the revision.
@@ -27,8 +27,6 @@ pub(crate) struct Append {
     sent: Arc<Event>,
     event: Arc<Event>,
     time: Time,
-    /// The event as JSON text.
-    data: String,
     /// The deltas as JSON text; `None` where there is nothing to merge.
     own: Option<String>,
     app: Option<String>,
@@ -70,7 +68,6 @@ impl Append {
         server: &Server,
     ) -> SessionResult<Self> {
         let time = limits::check_event(&key, &event)?;
-        let data = prepare::event_text(&key, &event)?;
         let unwritable = |error| server.fault(sqlx::Error::Encode(Box::new(error)));
         let delta = RawDelta::from_map(event.actions().state_delta()).map_err(unwritable)?;
         let text = |object: &RawObject| match object.is_empty() {
@@ -78,7 +75,7 @@ impl Append {
             false => raw_state::to_text(object).map(Some).map_err(unwritable),
         };
         let (own, app, user) = (text(&delta.session)?, text(&delta.app)?, text(&delta.user)?);
-        Ok(Self { key, server: server.clone(), seen, sent, event, time, data, own, app, user })
+        Ok(Self { key, server: server.clone(), seen, sent, event, time, own, app, user })
     }
 
     /// Returns the event as it is sent to the store, with its time.
@@ -106,7 +103,7 @@ impl Append {
             .bind(self.time)
             .bind(self.event.id().to_string())
             .bind(self.event.invocation_id().as_str())
-            .bind(self.data.as_str())
+            .bind(EventText(&self.event))
             .bind(self.own.as_deref());
         if shared { query.bind(self.app.as_deref()).bind(self.user.as_deref()) } else { query }
     }
@@ -124,7 +121,7 @@ impl Append {
             .bind(Time(self.seen.revision.micros))
             .bind(i64::from(self.seen.revision.ties))
             .bind(self.event.id().to_string())
-            .bind(self.data.as_str())
+            .bind(EventText(&self.event))
             .bind(self.is_completed())
             .fetch_all(connection)
             .await?;

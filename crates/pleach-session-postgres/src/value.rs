@@ -1,6 +1,6 @@
 //! Encoding and decoding of column values: times in whole microseconds, JSON as bytes.
 
-use pleach_core::{Map, Revision, SessionKey, seconds};
+use pleach_core::{Event, Map, Revision, SessionKey, seconds};
 use pleach_session::{SessionResult, raw_state};
 use sqlx::encode::IsNull;
 use sqlx::error::BoxDynError;
@@ -30,6 +30,23 @@ impl Encode<'_, Postgres> for Name<'_> {
             return Ok(IsNull::Yes);
         }
         Encode::<Postgres>::encode_by_ref(&self.0, buffer)
+    }
+}
+
+/// The JSON text of an event, written right into the statement: an event may be large, and a text of its own would be another copy.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EventText<'a>(pub(crate) &'a Event);
+
+impl Type<Postgres> for EventText<'_> {
+    fn type_info() -> PgTypeInfo {
+        <&str as Type<Postgres>>::type_info()
+    }
+}
+
+impl Encode<'_, Postgres> for EventText<'_> {
+    fn encode_by_ref(&self, buffer: &mut PgArgumentBuffer) -> Result<IsNull, BoxDynError> {
+        serde_json::to_writer(&mut **buffer, self.0)?;
+        Ok(IsNull::No)
     }
 }
 

@@ -30,6 +30,9 @@ pub fn newest_effective_events(events: &[Arc<Event>]) -> impl Iterator<Item = &A
 /// Returns the effective events in order; see [`newest_effective_events`].
 #[must_use]
 pub fn effective_events(events: &[Arc<Event>]) -> Vec<&Arc<Event>> {
+    if events.iter().all(|event| rewind_target(event).is_none()) {
+        return events.iter().collect();
+    }
     let mut live: Vec<_> = newest_effective_events(events).collect();
     live.reverse();
     live

@@ -9,26 +9,32 @@ const FRAMEWORK: &str = "adk_framework";
 /// Returns whether a part is shown to a model, or at least keeps its content in the conversation.
 #[must_use]
 pub fn is_visible_part(part: &Part, shows_thoughts: impl FnOnce() -> bool) -> bool {
-    let always = part.function_call.is_some()
-        || part.function_response.is_some()
-        || part.thought_signature.as_ref().is_some_and(|signature| !signature.is_empty())
-        || part.tool_call.is_some()
-        || part.tool_response.is_some();
     let says = part.text.as_ref().is_some_and(|text| !text.is_empty())
         || part.inline_data.is_some()
         || part.file_data.is_some()
         || part.executable_code.is_some()
         || part.code_execution_result.is_some();
-    always || (says && (!part.is_thought() || shows_thoughts()))
+    let always = || {
+        part.function_call.is_some()
+            || part.function_response.is_some()
+            || part.thought_signature.as_ref().is_some_and(|signature| !signature.is_empty())
+            || part.tool_call.is_some()
+            || part.tool_response.is_some()
+    };
+    (says && !part.is_thought()) || always() || (says && shows_thoughts())
 }
 
 /// Returns whether a content is about a credential, a confirmation or the framework itself: prompts omit it.
 #[must_use]
 pub fn is_internal_content(content: &Content) -> bool {
-    let is_internal =
-        |name: &Option<String>| matches!(name.as_deref(), Some(FRAMEWORK | REQUEST_CREDENTIAL | REQUEST_CONFIRMATION));
-    content.function_calls().any(|call| is_internal(&call.name))
-        || content.function_responses().any(|response| is_internal(&response.name))
+    content.parts().iter().any(|part| {
+        part.function_call.as_ref().is_some_and(|call| is_internal(&call.name))
+            || part.function_response.as_ref().is_some_and(|response| is_internal(&response.name))
+    })
+}
+
+fn is_internal(name: &Option<String>) -> bool {
+    matches!(name.as_deref(), Some(FRAMEWORK | REQUEST_CREDENTIAL | REQUEST_CONFIRMATION))
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 
 mod codec;
 mod merge;
+mod quick_check;
 mod uncommon;
 
 use std::collections::BTreeMap;
@@ -250,11 +251,6 @@ impl EventActions {
 
     fn uncommon_mut(&mut self) -> &mut UncommonActions {
         self.uncommon.get_or_insert_default()
-    }
-
-    /// Returns whether the actions have nothing beyond state and route.
-    pub(crate) fn has_only_common_parts(&self) -> bool {
-        self.uncommon.is_none()
     }
 
     /// Returns whether there are no effects.

@@ -69,35 +69,6 @@ impl Part {
         Self { function_response: Some(Box::new(response)), ..Self::default() }
     }
 
-    /// Returns the text of a part that is nothing but text.
-    pub(crate) fn as_plain_text(&self) -> Option<&str> {
-        // Every field is named, so that a new one cannot be forgotten.
-        let Self {
-            text,
-            media_resolution: None,
-            code_execution_result: None,
-            executable_code: None,
-            file_data: None,
-            function_call: None,
-            function_response: None,
-            inline_data: None,
-            thought: None,
-            thought_signature: None,
-            video_metadata: None,
-            tool_call: None,
-            tool_response: None,
-            part_metadata: None,
-            audio_transcription: None,
-            media_processing: None,
-            speech_metadata: None,
-            extra: None,
-        } = self
-        else {
-            return None;
-        };
-        text.as_deref()
-    }
-
     /// Returns whether the part is a model's thinking.
     pub fn is_thought(&self) -> bool {
         self.thought == Some(true)

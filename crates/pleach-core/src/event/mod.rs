@@ -8,6 +8,7 @@ mod model;
 mod node_info;
 mod output_for;
 mod query;
+mod quick_check;
 mod ser;
 #[cfg(test)]
 mod tests;

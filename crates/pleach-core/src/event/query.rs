@@ -9,11 +9,6 @@ use crate::{Event, FunctionCall, FunctionResponse, NodePath, OutputFor};
 const NOTE: &str = "_adk_";
 
 impl Event {
-    /// Returns whether the event has nothing beyond ids, path, output, message, route and state: what most events are.
-    pub(crate) fn has_only_common_parts(&self) -> bool {
-        self.uncommon.is_none() && self.long_running_tool_ids.is_none() && self.actions.has_only_common_parts()
-    }
-
     /// Returns whether this is a streamed fragment.
     pub fn is_partial(&self) -> bool {
         self.partial == Some(true)

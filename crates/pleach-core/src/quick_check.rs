@@ -1,0 +1,117 @@
+//! [`QuickCheck`]: a check of what nearly all events consist of, without serialising them.
+
+use serde_json::Value;
+
+use crate::{Content, FunctionCall, FunctionResponse, Map, Part};
+
+/// The depth of values up to which a quick check decides; the thorough one decides about deeper values.
+pub(crate) const QUICK: usize = 32;
+
+/// A check of the texts and values of an event. Where it fails, and for an event with a part that is rare, the thorough check
+/// has to decide.
+pub(crate) trait QuickCheck {
+    /// Checks a text or a key.
+    fn text(&self, text: &str) -> bool;
+
+    /// Checks a value of at most `levels` levels; fails for a deeper one.
+    fn value(&self, value: &Value, levels: usize) -> bool {
+        match value {
+            Value::String(text) => self.text(text),
+            Value::Array(_) | Value::Object(_) if levels == 0 => false,
+            Value::Array(items) => items.iter().all(|item| self.value(item, levels - 1)),
+            Value::Object(members) => self.members(members, levels - 1),
+            Value::Null | Value::Bool(_) | Value::Number(_) => true,
+        }
+    }
+
+    /// Checks the keys and values of an object, whose values have at most `levels` levels.
+    fn members(&self, members: &Map, levels: usize) -> bool {
+        members.iter().all(|(key, value)| self.text(key) && self.value(value, levels))
+    }
+
+    /// Checks a text, if there is one.
+    fn text_of<T: AsRef<str>>(&self, text: &Option<T>) -> bool {
+        text.as_ref().is_none_or(|text| self.text(text.as_ref()))
+    }
+
+    /// Checks an object, if there is one.
+    fn map_of(&self, map: Option<&Map>) -> bool {
+        map.is_none_or(|map| self.members(map, QUICK))
+    }
+}
+
+/// Every text passes: what is left is the depth.
+pub(crate) struct Depth;
+
+impl QuickCheck for Depth {
+    #[inline]
+    fn text(&self, _: &str) -> bool {
+        true
+    }
+}
+
+/// No text contains U+0000, which not every store keeps.
+pub(crate) struct Clean;
+
+impl QuickCheck for Clean {
+    #[inline]
+    fn text(&self, text: &str) -> bool {
+        !text.as_bytes().contains(&0)
+    }
+}
+
+impl Content {
+    /// Returns whether the check decides about all of it, and it passes.
+    pub(crate) fn passes(&self, check: &impl QuickCheck) -> bool {
+        let Self { parts, role, extra: None } = self else { return false };
+        check.text_of(role) && parts.iter().flatten().all(|part| part.passes(check))
+    }
+}
+
+impl Part {
+    fn passes(&self, check: &impl QuickCheck) -> bool {
+        // Every field is named, so that a new one cannot be forgotten.
+        let Self {
+            text,
+            function_call,
+            function_response,
+            thought: _,
+            thought_signature: _,
+            media_resolution: None,
+            code_execution_result: None,
+            executable_code: None,
+            file_data: None,
+            inline_data: None,
+            video_metadata: None,
+            tool_call: None,
+            tool_response: None,
+            part_metadata: None,
+            audio_transcription: None,
+            media_processing: None,
+            speech_metadata: None,
+            extra: None,
+        } = self
+        else {
+            return false;
+        };
+        check.text_of(text)
+            && function_call.as_ref().is_none_or(|call| call.passes(check))
+            && function_response.as_ref().is_none_or(|response| response.passes(check))
+    }
+}
+
+impl FunctionCall {
+    fn passes(&self, check: &impl QuickCheck) -> bool {
+        let Self { id, args, name, partial_args: None, will_continue: _, extra: None } = self else { return false };
+        check.text_of(id) && check.text_of(name) && check.map_of(args.as_ref())
+    }
+}
+
+impl FunctionResponse {
+    fn passes(&self, check: &impl QuickCheck) -> bool {
+        let Self { will_continue: _, scheduling, parts: None, id, name, response, extra: None } = self else {
+            return false;
+        };
+        check.text_of(scheduling) && check.text_of(id) && check.text_of(name) && check.map_of(response.as_ref())
+    }
+}
