@@ -2,7 +2,9 @@
 
 use std::io;
 
+use pleach_context::Field;
 use serde::Serialize;
+use serde_json::Value;
 use serde_json::ser::{Formatter, Serializer};
 
 /// Writes JSON on one line with spaces behind colons and commas, letters of all scripts as they are:
@@ -15,6 +17,16 @@ pub fn json_text<T: Serialize + ?Sized>(value: &T) -> serde_json::Result<String>
     let mut bytes = Vec::new();
     value.serialize(&mut Serializer::with_formatter(&mut bytes, Spaced))?;
     String::from_utf8(bytes).map_err(serde::ser::Error::custom)
+}
+
+/// Writes an object with its fields in the order of a schema's, those that the schema does not have behind them.
+// L61
+pub(crate) fn in_order_of(value: &Value, fields: &[Field]) -> serde_json::Result<String> {
+    let Value::Object(members) = value else { return json_text(value) };
+    let known = fields.iter().filter_map(|field| members.get_key_value(&field.name));
+    let others = members.iter().filter(|(key, _)| fields.iter().all(|field| field.name != **key));
+    let members = known.chain(others).map(|(key, value)| Ok(format!("{}: {}", json_text(key)?, json_text(value)?)));
+    Ok(format!("{{{}}}", members.collect::<serde_json::Result<Vec<_>>>()?.join(", ")))
 }
 
 /// Puts spaces behind colons and commas.

@@ -5,10 +5,12 @@
 //! agents add to a request ([`guidance`]). The engine runs agents like other nodes and stores their events.
 
 mod call_ids;
+mod code;
 mod contents;
 pub mod guidance;
 mod json_text;
 mod llm_agent;
+mod names;
 mod planner;
 mod python;
 mod run;
@@ -19,6 +21,7 @@ mod template;
 mod tools;
 
 pub use call_ids::ensure_call_ids;
+pub use code::{CodeExecutor, CodeOutput, OutputFile};
 pub use contents::{ConversationView, conversation, current_turn};
 pub use json_text::json_text;
 pub use llm_agent::callbacks::{

@@ -12,15 +12,15 @@ use crate::{Need, NodeError, Tool, ToolContext, ToolResult};
 pub(crate) struct RenamedTool {
     tool: Arc<dyn Tool>,
     name: String,
-    declaration: Option<FunctionDeclaration>,
+    declaration: Option<Arc<FunctionDeclaration>>,
 }
 
 impl RenamedTool {
     pub(crate) fn new(tool: Arc<dyn Tool>, prefix: &str) -> Self {
         let name = format!("{prefix}_{}", tool.name());
         let declaration = tool.declaration().map(|declared| {
-            let mut declared = declared.clone();
-            declared.name = Some(name.clone());
+            let mut declared = Arc::clone(declared);
+            Arc::make_mut(&mut declared).name = Some(name.clone());
             declared
         });
         Self { tool, name, declaration }
@@ -36,7 +36,7 @@ impl Tool for RenamedTool {
         self.tool.description()
     }
 
-    fn declaration(&self) -> Option<&FunctionDeclaration> {
+    fn declaration(&self) -> Option<&Arc<FunctionDeclaration>> {
         self.declaration.as_ref()
     }
 
@@ -70,7 +70,7 @@ impl Tool for RenamedTool {
             self.tool.process_request(ctx, request).await?;
             let added = declarations(request).skip(declared_before);
             let own = added.filter(|declared| declared.name.as_deref() == Some(self.tool.name()));
-            own.for_each(|declared| declared.name = Some(self.name.clone()));
+            own.for_each(|declared| Arc::make_mut(declared).name = Some(self.name.clone()));
             Ok(())
         })
     }
@@ -80,7 +80,7 @@ impl Tool for RenamedTool {
     }
 }
 
-fn declarations(request: &mut LlmRequest) -> impl Iterator<Item = &mut FunctionDeclaration> {
+fn declarations(request: &mut LlmRequest) -> impl Iterator<Item = &mut Arc<FunctionDeclaration>> {
     request.config.tools.iter_mut().flatten().flat_map(|tool| match tool {
         RequestTool::Functions(functions) => functions.as_mut_slice(),
         RequestTool::Provider(_) => &mut [],

@@ -1,5 +1,7 @@
 //! Settings of one invocation.
 
+use std::collections::BTreeMap;
+
 use pleach_core::{Content, Map};
 use pleach_session::GetSessionConfig;
 
@@ -32,6 +34,9 @@ pub struct RunConfig {
     /// What models see before the message that began the invocation. It is not stored.
     // L54
     pub model_input_context: Vec<Content>,
+    /// Labels of every request to a model, for example for billing. They win over those of an agent's generation config.
+    // L28
+    pub labels: BTreeMap<String, String>,
 }
 
 impl RunConfig {
@@ -67,6 +72,14 @@ impl RunConfig {
     #[must_use]
     pub fn model_input_context(mut self, contents: impl IntoIterator<Item = Content>) -> Self {
         self.model_input_context = contents.into_iter().collect();
+        self
+    }
+
+    /// Adds a label to every request to a model. Providers that know no labels drop them.
+    // L28
+    #[must_use]
+    pub fn label(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.labels.insert(name.into(), value.into());
         self
     }
 

@@ -16,7 +16,7 @@ impl<T: Tool + ?Sized> Tool for Arc<T> {
         (**self).description()
     }
 
-    fn declaration(&self) -> Option<&FunctionDeclaration> {
+    fn declaration(&self) -> Option<&Arc<FunctionDeclaration>> {
         (**self).declaration()
     }
 

@@ -16,23 +16,16 @@ impl LlmRequest {
     /// An empty text is a piece of its own, but nothing separates the first text from an instruction that is empty.
     // L30, L31
     pub fn append_instructions<T: AsRef<str>>(&mut self, texts: impl IntoIterator<Item = T>) {
-        let mut joined: Option<String> = None;
-        for text in texts {
-            match &mut joined {
-                None => joined = Some(text.as_ref().to_owned()),
-                Some(joined) => {
-                    joined.push_str(BLANK_LINE);
-                    joined.push_str(text.as_ref());
+        for (place, text) in texts.into_iter().enumerate() {
+            let text = text.as_ref();
+            match &mut self.config.system_instruction {
+                Some(instruction) if place > 0 || !instruction.is_empty() => {
+                    instruction.reserve(BLANK_LINE.len() + text.len());
+                    instruction.push_str(BLANK_LINE);
+                    instruction.push_str(text);
                 }
+                instruction => *instruction = Some(text.to_owned()),
             }
-        }
-        let Some(joined) = joined else { return };
-        match self.config.system_instruction.as_mut().filter(|instruction| !instruction.is_empty()) {
-            Some(instruction) => {
-                instruction.push_str(BLANK_LINE);
-                instruction.push_str(&joined);
-            }
-            None => self.config.system_instruction = Some(joined),
         }
     }
 

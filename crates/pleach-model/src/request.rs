@@ -1,6 +1,7 @@
 //! What a model is asked.
 
 use std::fmt;
+use std::sync::Arc;
 
 use pleach_core::{Content, FunctionDeclaration};
 use serde::ser::SerializeStruct as _;
@@ -60,8 +61,11 @@ impl LlmRequest {
     ///
     /// Two functions of one name are both declared; [`declares`](Self::declares) finds out beforehand.
     // L56
-    pub fn append_tools(&mut self, declarations: impl IntoIterator<Item = FunctionDeclaration>) {
-        let mut declarations = declarations.into_iter().peekable();
+    pub fn append_tools<D>(&mut self, declarations: impl IntoIterator<Item = D>)
+    where
+        D: Into<Arc<FunctionDeclaration>>,
+    {
+        let mut declarations = declarations.into_iter().map(Into::into).peekable();
         if declarations.peek().is_none() {
             return;
         }
@@ -78,10 +82,11 @@ impl LlmRequest {
 
     /// Iterates over the declared functions, in order.
     pub fn declarations(&self) -> impl Iterator<Item = &FunctionDeclaration> {
-        self.config.tools.iter().flatten().flat_map(|tool| match tool {
+        let functions = self.config.tools.iter().flatten().flat_map(|tool| match tool {
             RequestTool::Functions(functions) => functions.as_slice(),
             RequestTool::Provider(_) => &[],
-        })
+        });
+        functions.map(|declared| &**declared)
     }
 
     /// Returns whether a function of this name is declared.
@@ -138,8 +143,6 @@ impl Serialize for LlmRequest {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use pleach_core::{Event, Owned, to_camel};
     use serde_json::json;
 
@@ -148,7 +151,7 @@ mod tests {
     #[test]
     fn l56_all_declarations_are_in_one_tool() {
         let mut request = LlmRequest::new("m");
-        request.append_tools([]);
+        request.append_tools::<FunctionDeclaration>([]);
         assert_eq!(request.config.tools, None);
         request.config.tools = Some(vec![RequestTool::Provider(Owned::new(json!({"google_search": {}})))]);
         request.append_tools([FunctionDeclaration::new("a", "")]);

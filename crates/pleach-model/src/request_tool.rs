@@ -1,5 +1,7 @@
 //! What a model may call.
 
+use std::sync::Arc;
+
 use pleach_core::{FunctionDeclaration, Map, Owned};
 use serde::de::Error as _;
 use serde::ser::SerializeStruct as _;
@@ -11,10 +13,18 @@ use serde_json::Value;
 /// JSON: `{"function_declarations": […]}`, or the object of a provider's own tool, for example `{"google_search": {}}`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RequestTool {
-    /// Functions that the application executes.
-    Functions(Vec<FunctionDeclaration>),
+    /// Functions that the application executes. Their declarations are shared with the tools.
+    Functions(Vec<Arc<FunctionDeclaration>>),
     /// A tool that the provider executes.
     Provider(Owned),
+}
+
+struct Declarations<'a>(&'a [Arc<FunctionDeclaration>]);
+
+impl Serialize for Declarations<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(|declared| &**declared))
+    }
 }
 
 impl Serialize for RequestTool {
@@ -22,7 +32,7 @@ impl Serialize for RequestTool {
         match self {
             Self::Functions(declarations) => {
                 let mut object = serializer.serialize_struct("Tool", 1)?;
-                object.serialize_field("function_declarations", declarations)?;
+                object.serialize_field("function_declarations", &Declarations(declarations))?;
                 object.end()
             }
             Self::Provider(tool) => tool.serialize(serializer),
@@ -36,7 +46,8 @@ impl<'de> Deserialize<'de> for RequestTool {
         let declarations = ["function_declarations", "functionDeclarations"].map(|key| object.remove(key));
         match declarations.into_iter().flatten().next() {
             Some(declarations) if object.is_empty() => {
-                Deserialize::deserialize(declarations).map(Self::Functions).map_err(D::Error::custom)
+                let declarations = Vec::<FunctionDeclaration>::deserialize(declarations).map_err(D::Error::custom)?;
+                Ok(Self::Functions(declarations.into_iter().map(Arc::new).collect()))
             }
             // Both kinds at once are two entries: nothing is dropped in silence.
             Some(_) => Err(D::Error::custom("a tool has functions beside a provider's tool: write two tools")),

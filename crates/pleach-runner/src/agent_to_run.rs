@@ -25,14 +25,11 @@ pub(crate) fn agent_to_run(root: &dyn Node, events: &[Arc<Event>], begun: Option
     for event in newest_effective_events(earlier).filter(|event| counts(event)) {
         if let Some(target) = event.actions().transfer_to_agent()
             && may_transfer(root, event.author(), target)
-            && let Some(way) = way_to(root, target).filter(|way| can_return(root, way))
+            && let Some(way) = way_of(root, target).filter(|way| can_return(root, way))
         {
             return way;
         }
-        if event.author() == root.name {
-            return Vec::new();
-        }
-        if let Some(way) = way_to(root, event.author()).filter(|way| can_return(root, way)) {
+        if let Some(way) = way_of(root, event.author()).filter(|way| way.is_empty() || can_return(root, way)) {
             return way;
         }
     }
@@ -46,6 +43,11 @@ fn counts(event: &Event) -> bool {
     !event.is_from_user() && !is_error && actions.agent_state().is_none() && actions.end_of_agent() != Some(true)
 }
 
+/// Returns the names on the way from the root to the agent of this name; none for the root itself.
+fn way_of(root: &AgentSpec, name: &str) -> Option<Vec<SmolStr>> {
+    if root.name == name { Some(Vec::new()) } else { way_to(root, name) }
+}
+
 /// Returns the names on the way down to the first agent of this name.
 fn way_to(from: &AgentSpec, name: &str) -> Option<Vec<SmolStr>> {
     from.sub_agents.iter().filter_map(|node| node.agent()).find_map(|sub| {
@@ -56,7 +58,7 @@ fn way_to(from: &AgentSpec, name: &str) -> Option<Vec<SmolStr>> {
 
 /// Returns whether the author of an event may transfer to an agent. A refused transfer has not changed who speaks.
 fn may_transfer(root: &Arc<AgentSpec>, author: &str, target: &str) -> bool {
-    let way = if author == root.name { Some(Vec::new()) } else { way_to(root, author) };
+    let way = way_of(root, author);
     let mut agents = vec![root];
     for name in way.iter().flatten() {
         let below = agents.last().and_then(|agent| agent.sub_agent(name)).and_then(|node| node.agent());
@@ -65,12 +67,13 @@ fn may_transfer(root: &Arc<AgentSpec>, author: &str, target: &str) -> bool {
     way.is_some() && transfer_step(&agents, target).is_ok()
 }
 
-/// Returns whether all agents on the way are asked by the user directly and can hand back to their parents.
+/// Returns whether all agents on the way are asked by the user directly and, like the root, can hand back to their parents.
 fn can_return(root: &Arc<AgentSpec>, way: &[SmolStr]) -> bool {
     let mut agent = Arc::clone(root);
-    way.iter().all(|name| {
-        let Some(sub) = agent.sub_agent(name).and_then(|node| node.agent()).cloned() else { return false };
-        agent = sub;
-        agent.is_llm && !agent.disallow_transfer_to_parent && !agent.is_delegated()
-    })
+    !root.disallow_transfer_to_parent
+        && way.iter().all(|name| {
+            let Some(sub) = agent.sub_agent(name).and_then(|node| node.agent()).cloned() else { return false };
+            agent = sub;
+            agent.is_llm && !agent.disallow_transfer_to_parent && !agent.is_delegated()
+        })
 }

@@ -44,7 +44,7 @@ impl App {
         let first = letters.next().is_some_and(|letter| letter.is_ascii_alphabetic());
         let valid = first && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-');
         let fault =
-            |rule, message: String| BuildError { name: name.to_string(), faults: vec![Fault::config(rule, message)] };
+            |rule, message: String| BuildError { name: name.to_string(), faults: vec![Fault::value(rule, message)] };
         if !valid {
             return Err(fault(
                 "invalid_app_name",

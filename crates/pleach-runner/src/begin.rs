@@ -36,7 +36,7 @@ impl Opening {
     /// An error of a plugin or the session service, or an answer that does not fit after a plugin replaced it. Nothing is
     /// stored then.
     pub(crate) async fn begin(
-        self,
+        self: Box<Self>,
         parts: &RunnerParts,
         run: &ActiveRun,
         shown: &mut ShownMessage,
@@ -55,7 +55,7 @@ impl Opening {
             resumes,
             repeats,
             runs_elsewhere,
-        } = self;
+        } = *self;
         let continues_task = task.is_some();
         let takes_message = answered.is_some() || continues_task || original.is_none();
         let starts_again = !takes_message && message.is_some();

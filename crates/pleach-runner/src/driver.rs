@@ -1,6 +1,6 @@
 //! [`Driver`]: polls a run from the request to the end, inside the span of its invocation.
 
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll, ready};
 
@@ -55,7 +55,7 @@ impl From<RunError> for Failure {
 }
 
 /// Opens the invocation of a request and begins it.
-async fn start(parts: Arc<RunnerParts>, request: RunRequest, run: Arc<ActiveRun>) -> Result<Started, Failure> {
+async fn start(parts: Arc<RunnerParts>, request: Box<RunRequest>, run: Arc<ActiveRun>) -> Result<Started, Failure> {
     if run.is_closing() {
         return Ok(Started { span: None, phase: None });
     }
@@ -63,18 +63,30 @@ async fn start(parts: Arc<RunnerParts>, request: RunRequest, run: Arc<ActiveRun>
     let opened = parts.open(request, &run).await?;
     let mut shown = ShownMessage::default();
     match (begin(&parts, opened, &run, &mut shown, again.is_some()).await, again) {
-        (Err(Failure { error, span }), Some(request)) if is_stale(&error) => {
-            span.into_iter().for_each(|span| span.fail(&error));
-            // What was stored meanwhile may be the same answer.
-            let key = run.key().ok_or(error)?;
-            let mut opened = parts.open_entered(key, request, &run).await?;
-            if let Opened::Own(opening, _) = &mut opened {
-                opening.runs_elsewhere = opening.message.is_none();
-            }
-            begin(&parts, opened, &run, &mut shown, false).await
+        (Err(stale), Some(request)) if is_stale(&stale.error) => {
+            // Boxed: this is rare and must not enlarge the future of all runs.
+            Box::pin(start_again(&parts, request, &run, &mut shown, stale)).await
         }
         (begun, _) => begun,
     }
+}
+
+/// Begins an invocation whose answers another writer was before.
+async fn start_again(
+    parts: &Arc<RunnerParts>,
+    request: Box<RunRequest>,
+    run: &Arc<ActiveRun>,
+    shown: &mut ShownMessage,
+    Failure { error, span }: Failure,
+) -> Result<Started, Failure> {
+    span.into_iter().for_each(|span| span.fail(&error));
+    // What was stored meanwhile may be the same answer.
+    let key = run.key().ok_or(error)?;
+    let mut opened = parts.open_entered(key, request, run).await?;
+    if let Opened::Own(opening, _) = &mut opened {
+        opening.runs_elsewhere = opening.message.is_none();
+    }
+    begin(parts, opened, run, shown, false).await
 }
 
 fn is_stale(error: &RunError) -> bool {
@@ -96,7 +108,7 @@ async fn begin(
             return Ok(Started { span: None, phase: Some(phase) });
         }
     };
-    let begin = async {
+    let begin = pin!(async {
         let (ic, runs_elsewhere) = (Arc::clone(&opening.ic), opening.runs_elsewhere);
         match opening.begin(parts, run, shown).await {
             Ok(Begun::Now(invocation)) => {
@@ -116,8 +128,8 @@ async fn begin(
             Err(error) if retries && is_stale(&error) => Err(error),
             Err(error) => Err(report(ic, error).await),
         }
-    };
-    match span.instrument(begin).await {
+    });
+    match span.around(begin).await {
         Ok(phase) => Ok(Started { span: Some(span), phase }),
         Err(error) => Err(Failure { error, span: Some(span) }),
     }
@@ -130,7 +142,7 @@ async fn report(ic: Arc<InvocationContext>, error: RunError) -> RunError {
 }
 
 impl Driver {
-    pub(crate) fn new(parts: Arc<RunnerParts>, request: RunRequest, run: Arc<ActiveRun>) -> Self {
+    pub(crate) fn new(parts: Arc<RunnerParts>, request: Box<RunRequest>, run: Arc<ActiveRun>) -> Self {
         let phase = Phase::Starting(Box::pin(start(Arc::clone(&parts), request, Arc::clone(&run))));
         Self { phase, span: None, registration: Registration { parts, run, state: RegistrationState::New } }
     }

@@ -60,7 +60,8 @@ impl Invocation {
                     while let Some((ticket, event)) = ic.engine().queue().take() {
                         if is_summary(&event) {
                             let summary = Arc::unwrap_or_clone(event);
-                            let stored = root.drive_while(store.append_summary(&ic, summary)).await?;
+                            // Boxed, as everything rare: the stream of each run is as large as its largest part.
+                            let stored = root.drive_while(Box::pin(store.append_summary(&ic, summary))).await?;
                             ic.engine().queue().acknowledge(ticket, stored);
                             continue;
                         }
@@ -111,7 +112,7 @@ impl Invocation {
             if let (Some(config), true) = (&parts.compaction, succeeded && store.has_stored() && !must_stop(&ic, &run)) {
                 run.set_summing_up();
                 // After an abort a later invocation makes the summary.
-                let compacting = std::pin::pin!(config.compact(&ic, &mut store));
+                let compacting = Box::pin(config.compact(&ic, &mut store));
                 future::select(compacting, std::pin::pin!(stopped(&ic, &run))).await;
             }
         }

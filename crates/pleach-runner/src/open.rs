@@ -71,7 +71,7 @@ impl RunnerParts {
     ///
     /// # Errors
     /// An unknown or busy session, an unknown or aborted invocation, an unacceptable message, or an answer that does not fit.
-    pub(crate) async fn open(&self, request: RunRequest, run: &Arc<ActiveRun>) -> Result<Opened, RunError> {
+    pub(crate) async fn open(&self, request: Box<RunRequest>, run: &Arc<ActiveRun>) -> Result<Opened, RunError> {
         let key = self.session_key(&request.session).await?;
         check_ids(&key)?;
         if let Some(Refused { answer, fault }) = request.refused {
@@ -89,13 +89,21 @@ impl RunnerParts {
                 Ok(Some(share)) => return Ok(Opened::Join(share)),
                 Ok(None) => return self.open_entered(key, request, run).await,
                 Err(busy @ RunError::Busy { .. }) if request.answer_checks.is_some() => {
-                    if self.rival_has_begun(&key).await {
-                        let joined = self.join_repeated(&request, run, &key).await;
+                    // Boxed: this is rare and must not enlarge the future of all runs.
+                    if let Some(joined) = Box::pin(self.join_rival(&request, run, &key)).await {
                         return joined.map(Opened::Join).ok_or(busy);
                     }
                 }
                 Err(error) => return Err(error),
             }
+        }
+    }
+
+    /// Joins the detached run that keeps the session busy, for answers that are stored already. `None` when it has ended.
+    async fn join_rival(&self, request: &RunRequest, run: &Arc<ActiveRun>, key: &SessionKey) -> Option<Option<Share>> {
+        match self.rival_has_begun(key).await {
+            true => Some(self.join_repeated(request, run, key).await),
+            false => None,
         }
     }
 
@@ -114,7 +122,7 @@ impl RunnerParts {
     pub(crate) async fn open_entered(
         &self,
         key: SessionKey,
-        request: RunRequest,
+        request: Box<RunRequest>,
         run: &Arc<ActiveRun>,
     ) -> Result<Opened, RunError> {
         let (session, checked) = loop {

@@ -2,10 +2,11 @@
 
 use std::fmt;
 use std::future::Future;
+use std::pin::Pin;
 
 use pleach_context::telemetry::{self, InvocationTrace, OpenSpan, SpanEnd, SpanHook};
 use pleach_context::{InvocationContext, NodeSpec};
-use tracing::{Instrument as _, Span};
+use tracing::Span;
 
 use crate::RunError;
 
@@ -40,9 +41,9 @@ impl RunSpan {
         }
     }
 
-    /// Enters the span at each poll of `work`.
-    pub(crate) async fn instrument<T>(&self, work: impl Future<Output = T>) -> T {
-        work.instrument(self.0.span().clone()).await
+    /// Waits for the work, inside of the span.
+    pub(crate) async fn around<T>(&self, work: Pin<&mut impl Future<Output = T>>) -> T {
+        self.0.around(work).await
     }
 
     /// Records how the run has ended, and closes the span.

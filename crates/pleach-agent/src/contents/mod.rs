@@ -40,12 +40,17 @@ use visible::Filter;
 pub fn conversation(events: &[Arc<Event>], view: &ConversationView<'_>) -> Vec<SharedContent> {
     let live = effective_events(events);
     let filter = Filter::new(view, &live, true);
-    let seen: Vec<&Arc<Event>> = live.iter().copied().filter(|event| filter.shows(event)).collect();
-    let entries = compaction::apply(&seen);
-    let entries = quote_others(entries, view);
+    let entries = match live.iter().any(|event| event.actions().compaction().is_some()) {
+        false => live.iter().filter(|event| filter.shows(event)).filter_map(|event| Entry::of(event)).collect(),
+        true => {
+            let seen: Vec<&Arc<Event>> = live.iter().copied().filter(|event| filter.shows(event)).collect();
+            compaction::apply(&seen)
+        }
+    };
+    let entries = if entries.iter().all(|entry| is_plain(entry, view)) { entries } else { quote_others(entries, view) };
     let entries = if pairs::are_in_place(&entries) { entries } else { pair(entries) };
     let leading = view.scope.and_then(|scope| task::leading_content(events, scope, view));
-    leading.into_iter().chain(entries.into_iter().map(|entry| sent(entry.content, view))).collect()
+    leading.into_iter().chain(entries.into_iter().map(|entry| sent(entry, view))).collect()
 }
 
 /// Returns the contents of the current turn only: `include_contents = none`.
@@ -70,6 +75,13 @@ fn pair(entries: Vec<Entry<'_>>) -> Vec<Entry<'_>> {
     let entries = latest::rearrange(entries);
     let entries = history::rearrange(entries);
     orphans::drop_calls(entries)
+}
+
+/// Returns whether an entry is the user's or the agent's own: among such entries nothing is quoted.
+fn is_plain(entry: &Entry<'_>, view: &ConversationView<'_>) -> bool {
+    entry.raw().is_none_or(|event| {
+        event.author() == "user" || (event.author() == view.agent && !visible::is_of_another(event, view.agent))
+    })
 }
 
 /// What other agents said, and the answers to their calls, become quotations.
@@ -103,8 +115,9 @@ fn callers_of_others<'e>(entries: &[Entry<'e>], agent: &str) -> HashMap<&'e str,
     callers
 }
 
-fn sent(content: SharedContent, view: &ConversationView<'_>) -> SharedContent {
-    if view.pairs_calls_by_id { content } else { content.hide_client_ids() }
+fn sent(entry: Entry<'_>, view: &ConversationView<'_>) -> SharedContent {
+    let has_ids = entry.has_calls || entry.has_responses;
+    if view.pairs_calls_by_id || !has_ids { entry.content } else { entry.content.hide_client_ids() }
 }
 
 #[cfg(test)]

@@ -74,10 +74,9 @@ impl<'a> Filter<'a> {
 
     fn is_in_context(&self, event: &Event) -> bool {
         event.isolation_scope() == self.view.scope
-            && self.has_something_to_show(event)
             && !self.is_input_of_another_node(event)
             && self.is_on_branch(event)
-            && !event.content().is_some_and(is_internal_content)
+            && self.has_something_to_show(event)
     }
 
     /// A message that the user, or the runtime in the user's name, gave to another node.
@@ -91,13 +90,14 @@ impl<'a> Filter<'a> {
     }
 
     fn has_something_to_show(&self, event: &Event) -> bool {
-        if event.actions().compaction().is_some() {
-            return true;
-        }
-        let Some(content) = event.content() else { return false };
+        let is_summary = event.actions().compaction().is_some();
+        let Some(content) = event.content() else { return is_summary };
         let with_thoughts = || self.view.thoughts_of_others && is_of_another(event, self.view.agent);
-        content.role().is_some_and(|role| !role.is_empty())
-            && content.parts().iter().any(|part| is_visible_part(part, with_thoughts))
+        let is_visible = || {
+            content.role().is_some_and(|role| !role.is_empty())
+                && content.parts().iter().any(|part| is_visible_part(part, with_thoughts))
+        };
+        (is_summary || is_visible()) && !is_internal_content(content)
     }
 
     // L42

@@ -22,7 +22,8 @@ use super::callbacks::{
 };
 use super::processors::{ProcessorPlace, Processors, RequestProcessor};
 use super::{Declaration, IncludeContents, LlmAgent, ToolSource};
-use crate::Planner;
+use crate::names::name_faults;
+use crate::{CodeExecutor, Planner};
 
 /// Builds an [`LlmAgent`].
 #[must_use]
@@ -38,6 +39,7 @@ pub struct LlmAgentBuilder {
     output_key: Option<String>,
     callbacks: Callbacks,
     planner: Option<Arc<dyn Planner>>,
+    code_executor: Option<Arc<dyn CodeExecutor>>,
     processors: Processors,
     retry: Option<RetryConfig>,
     timeout: Option<Duration>,
@@ -59,6 +61,7 @@ impl LlmAgentBuilder {
             output_key: None,
             callbacks: Callbacks::default(),
             planner: None,
+            code_executor: None,
             processors: Processors::default(),
             retry: None,
             timeout: None,
@@ -111,7 +114,8 @@ impl LlmAgentBuilder {
     /// Sets an instruction that never changes and may have media. See [`static_instruction`](Self::static_instruction).
     // L34
     pub fn static_content(mut self, instruction: Content) -> Self {
-        self.static_instruction = Some(instruction);
+        let is_empty = instruction.parts().iter().all(|part| part.text.as_deref() == Some(""));
+        self.static_instruction = Some(instruction).filter(|_| !is_empty);
         self
     }
 
@@ -256,6 +260,13 @@ impl LlmAgentBuilder {
         self
     }
 
+    /// Sets what executes the code that the model writes.
+    // L71
+    pub fn code_executor(mut self, executor: impl CodeExecutor) -> Self {
+        self.code_executor = Some(Arc::new(executor));
+        self
+    }
+
     /// Adds a step in which requests are made. [`build`](Self::build) refuses a place next to a step that there is not, and a second
     /// step of one name.
     // L25
@@ -291,12 +302,7 @@ impl LlmAgentBuilder {
     pub fn build(self) -> Result<LlmAgent, BuildError> {
         let name = self.agent.name.clone();
         let mut spec = NodeSpec::new(name.clone()).kind(NodeKind::Agent).rerun_on_resume(true);
-        let mut faults: Vec<Fault> =
-            spec.faults.iter().map(|fault| Fault::value(fault.rule, &*fault.message)).collect();
-        if name == "user" {
-            let message = "an agent cannot be named `user`: events of that author are the user's";
-            faults.push(Fault::value("invalid_name", message));
-        }
+        let mut faults = name_faults(&spec);
         faults.extend(misplaced(&name, &self.config));
         faults.extend(self.processors.faults);
         for sub in self.agent.sub_agents.iter().filter(|sub| sub.agent().is_none()) {
@@ -317,7 +323,7 @@ impl LlmAgentBuilder {
         }
         let agent = self.agent.share().map_err(|second| BuildError {
             name: name.to_string(),
-            faults: vec![Fault::value("second_parent", second.to_string())],
+            faults: vec![Fault::value("agent_has_parent", second.to_string())],
         })?;
         Ok(LlmAgent(Arc::new(Declaration {
             spec,
@@ -331,6 +337,7 @@ impl LlmAgentBuilder {
             output_key: self.output_key,
             callbacks: self.callbacks,
             planner: self.planner,
+            code_executor: self.code_executor,
             processors: self.processors.list,
         })))
     }

@@ -8,7 +8,7 @@ use pleach_model::GenerateConfig;
 
 use super::callbacks::Callbacks;
 use super::processors::Processor;
-use crate::Planner;
+use crate::{CodeExecutor, Planner};
 
 /// Which part of the session an agent's model gets. ADK: `LlmAgent.include_contents`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +32,7 @@ pub(crate) struct Declaration {
     pub(crate) output_key: Option<String>,
     pub(crate) callbacks: Callbacks,
     pub(crate) planner: Option<Arc<dyn Planner>>,
+    pub(crate) code_executor: Option<Arc<dyn CodeExecutor>>,
     pub(crate) processors: Vec<Processor>,
 }
 

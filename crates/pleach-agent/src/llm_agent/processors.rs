@@ -63,7 +63,7 @@ pub trait RequestProcessor: Send + Sync + 'static {
 /// The place of a request processor among the steps of an agent.
 ///
 /// The agent's own steps are, in their order, `basic` (name of the model, generation config, schema of the answer), `instructions`,
-/// `identity`, `compaction`, `contents` (the conversation), `nl_planning`, `output_schema` (the function in place of a
+/// `identity`, `compaction`, `contents` (the conversation), `nl_planning`, `code_execution`, `output_schema` (the function in place of a
 /// schema of the answer), `agent_transfer`, `agent_tools` and `dynamic_instructions`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProcessorPlace<'a> {
@@ -86,6 +86,7 @@ pub(crate) enum Step {
     Compaction,
     Contents,
     Planning,
+    Code,
     OutputSchema,
     Transfer,
     Tools,
@@ -93,13 +94,14 @@ pub(crate) enum Step {
 }
 
 impl Step {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::Basic,
         Self::Instructions,
         Self::Identity,
         Self::Compaction,
         Self::Contents,
         Self::Planning,
+        Self::Code,
         Self::OutputSchema,
         Self::Transfer,
         Self::Tools,
@@ -114,6 +116,7 @@ impl Step {
             Self::Compaction => "compaction",
             Self::Contents => "contents",
             Self::Planning => "nl_planning",
+            Self::Code => "code_execution",
             Self::OutputSchema => "output_schema",
             Self::Transfer => "agent_transfer",
             Self::Tools => "agent_tools",

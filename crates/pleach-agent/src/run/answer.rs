@@ -2,7 +2,7 @@
 // L150–L154, L182
 
 use pleach_context::{AgentMode, NodeError};
-use pleach_core::Event;
+use pleach_core::{Event, Part};
 use serde_json::Value;
 
 use super::AgentRun;
@@ -17,22 +17,28 @@ impl AgentRun<'_> {
         self.keep(event, self.agent.output_key.as_ref())
     }
 
-    /// The same without the output key: for what a callback adds behind the answer.
+    /// The same for what a callback adds behind the answer: it is an output, and not stored under the output key.
     pub(super) fn keep_addition(&mut self, event: &mut Event) -> Result<(), NodeError> {
-        self.keep(event, None)
+        if self.mode == AgentMode::SingleTurn { self.keep(event, None) } else { Ok(()) }
     }
 
     fn keep(&mut self, event: &mut Event, output_key: Option<&String>) -> Result<(), NodeError> {
-        if self.mode == AgentMode::Task || !has_text(event) {
+        if self.mode == AgentMode::Task {
             return Ok(());
         }
         let text = event.text();
-        self.said.push_str(&text);
-        let is_answer = event.function_calls().next().is_none() && event.function_responses().next().is_none();
-        let is_output = is_answer && self.mode == AgentMode::SingleTurn;
+        let has_text = has_text(event);
+        let is_answer = is_answer(event, self.agent.code_executor.is_some());
+        // A node gives an output also where the model has said nothing, for example with an image.
+        let is_output = is_answer && self.mode == AgentMode::SingleTurn && is_of_model(event);
+        if has_text {
+            self.said.push_str(&text);
+        }
         let Some(schema) = &self.agent.output_schema else {
-            if let Some(key) = output_key {
-                event.actions_mut().set_state(key.clone(), self.said.clone());
+            // What a conversing agent says adds up; a node answers with its last text.
+            let value = if is_output || (is_answer && text.is_empty()) { &text } else { &self.said };
+            if let Some(key) = output_key.filter(|_| is_output || has_text) {
+                event.actions_mut().set_state(key.clone(), value.clone());
             }
             if is_output {
                 event.set_output(Some(Value::from(text)));
@@ -40,7 +46,8 @@ impl AgentRun<'_> {
             }
             return Ok(());
         };
-        if !is_answer {
+        // What a conversing agent says is checked before it is stored under the output key.
+        if !is_answer || !has_text || !(is_output || output_key.is_some()) {
             return Ok(());
         }
         let Some(value) = structured(schema, &text)? else { return Ok(()) };
@@ -52,6 +59,18 @@ impl AgentRun<'_> {
         }
         Ok(())
     }
+}
+
+/// Returns whether the event answers, instead of leading to calls or to code that is executed.
+fn is_answer(event: &Event, executes_code: bool) -> bool {
+    let parts = event.content().map(|content| content.parts()).unwrap_or_default();
+    let leads_on = |part: &Part| part.function_call.is_some() || part.function_response.is_some();
+    let ends_in_code = parts.last().is_some_and(|last| last.executable_code.is_some());
+    event.content().is_some() && !parts.iter().any(leads_on) && !(executes_code && ends_in_code)
+}
+
+fn is_of_model(event: &Event) -> bool {
+    event.content().and_then(|content| content.role.as_deref()).is_none_or(|role| role == "model")
 }
 
 /// Returns whether the event has a text that is not a thought.

@@ -19,10 +19,12 @@ pub(crate) struct Around<'a> {
 impl<'a> Around<'a> {
     /// Asks the plugins and callbacks for an answer of the agent, which does not run then.
     pub(crate) async fn before(&self) -> Result<Option<Content>, NodeError> {
+        let work = self.ctx.engine().work();
         let content = match self.plugins().before_agent(self.agent, self.ctx).await? {
             Some(content) => Some(content),
             None => Callbacks::agent(&self.callbacks.before_agent, self.ctx).await?,
         };
+        drop(work);
         if content.is_none() && self.ctx.engine().has_pending_changes() {
             // L136
             self.ctx.emit(CallbackNote::Before.put_on(Event::new())).await?;
@@ -45,6 +47,7 @@ impl<'a> Around<'a> {
     }
 
     async fn after(&self) -> Result<Option<Event>, NodeError> {
+        let _work = self.ctx.engine().work();
         let content = match self.plugins().after_agent(self.agent, self.ctx).await? {
             Some(content) => Some(content),
             None => Callbacks::agent(&self.callbacks.after_agent, self.ctx).await?,

@@ -4,18 +4,16 @@
 use std::future::poll_fn;
 use std::task::Poll;
 
-use futures_util::StreamExt as _;
-use futures_util::stream::FuturesUnordered;
 use pleach_context::engine::{Engine as _, credential_key};
-use pleach_context::{NodeError, ToolContext};
+use pleach_context::{NodeError, Schema, ToolContext};
 use pleach_core::{Content, Event, Part};
 use serde_json::Value;
 
 use super::call::{Caller, Executed};
+use super::call_numbers::PendingCall;
 use super::confirm::give_answers;
-use super::recorded::PendingCall;
 use super::tools::ToolTable;
-use super::{AgentRun, StepEnd};
+use super::{AgentRun, StepEnd, Together};
 
 /// What the calls of a batch have come to.
 enum Ended {
@@ -34,22 +32,29 @@ impl AgentRun<'_> {
         calls: Vec<PendingCall>,
         tools: &ToolTable,
     ) -> Result<StepEnd, NodeError> {
+        if !tools.has_tasks() {
+            return self.execute_together(&calls, tools).await;
+        }
         let (tasks, mut calls): (Vec<_>, Vec<_>) =
             calls.into_iter().partition(|pending| tools.task_of(pending).is_some());
-        let mut end = StepEnd::Continue;
-        if tasks.is_empty() || !calls.is_empty() {
-            if !tasks.is_empty() {
-                calls.iter_mut().for_each(PendingCall::refuse_finish);
-            }
-            end = self.execute_together(&calls, tools).await?;
+        if tasks.is_empty() {
+            return self.execute_together(&calls, tools).await;
+        }
+        calls.iter_mut().for_each(PendingCall::refuse_finish);
+        // What the agent does itself comes before its tasks; a transfer, or an answer to an unknown name, behind them.
+        let comes_first = calls.iter().any(|pending| tools.is_own(pending));
+        if comes_first && self.execute_together(&calls, tools).await? == StepEnd::Waiting {
+            return Ok(StepEnd::Waiting);
         }
         for pending in &tasks {
-            if end != StepEnd::Continue {
-                break;
-            }
             self.delegate(pending, tools).await?;
+            // What is said behind a task is said anew.
+            self.said.clear();
         }
-        Ok(end)
+        match comes_first || calls.is_empty() {
+            true => Ok(StepEnd::Continue),
+            false => self.execute_together(&calls, tools).await,
+        }
     }
 
     async fn execute_together(&mut self, calls: &[PendingCall], tools: &ToolTable) -> Result<StepEnd, NodeError> {
@@ -57,18 +62,18 @@ impl AgentRun<'_> {
         let lanes: Vec<ToolContext> = calls.iter().map(|pending| caller.lane(pending)).collect();
         let execute = |(place, pending)| {
             let lane: ToolContext = ToolContext::clone(&lanes[place]);
-            async move { (place, caller.execute(pending, lane).await) }
+            async move { Ok((place, caller.execute(pending, lane).await?)) }
         };
         for (pending, lane) in calls.iter().zip(&lanes) {
             // A credential that one of them gets is for all.
             give_answers(pending, lane)?;
         }
-        let mut running: FuturesUnordered<_> = calls.iter().enumerate().map(execute).collect();
+        let mut running = Together::new(calls.iter().enumerate().map(execute));
         let mut executed: Vec<Option<Executed<'_>>> = calls.iter().map(|_| None).collect();
         let mut ended = vec![false; calls.len()];
         loop {
-            let next = poll_fn(|cx| match running.poll_next_unpin(cx) {
-                Poll::Ready(Some((place, result))) => Poll::Ready(result.map(|call| {
+            let next = poll_fn(|cx| match running.poll_next(cx) {
+                Poll::Ready(Some(result)) => Poll::Ready(result.map(|(place, call)| {
                     executed[place] = Some(call);
                     Ended::One(place)
                 })),
@@ -92,7 +97,7 @@ impl AgentRun<'_> {
                     // What still runs is cancelled.
                     drop(running);
                     self.answer_before_failure(executed.into_iter().flatten().collect()).await?;
-                    // What the others have changed rides on the event of the failure.
+                    // What the others have changed is dropped with the step.
                     lanes.iter().for_each(|lane| self.ctx.engine().merge_lane(lane));
                     return Err(error);
                 }
@@ -124,7 +129,8 @@ impl AgentRun<'_> {
             self.ctx.emit(self.credential_event(id, config)?).await?;
         }
         let asking: Vec<_> = executed.iter().filter(|call| call.confirmation.is_some()).collect();
-        let (asks, asks_all) = (!asking.is_empty(), asking.len() == executed.len());
+        let asks = !asking.is_empty();
+        let asks_all = executed.iter().all(|call| call.response.is_none() || call.confirmation.is_some());
         let asked: Vec<_> = asking
             .into_iter()
             .filter(|call| !call.pending.is_asked)
@@ -136,7 +142,7 @@ impl AgentRun<'_> {
         if asks_all && let Some(question) = question.take() {
             self.ctx.emit(question).await?;
         }
-        let end = self.respond(&executed, asks && !asks_all).await?;
+        let end = self.respond(&mut executed, asks && !asks_all).await?;
         if let Some(question) = question {
             self.ctx.emit(question).await?;
         }
@@ -152,16 +158,16 @@ impl AgentRun<'_> {
                 && call.credential.is_none()
                 && actions.transfer_to_agent().is_none()
                 && actions.escalate() != Some(true)
-                && actions.skip_summarization() != Some(true)
         };
-        let plain: Vec<Executed<'_>> = executed.into_iter().filter(is_plain).collect();
-        self.respond(&plain, false).await.map(drop)
+        let mut plain: Vec<Executed<'_>> = executed.into_iter().filter(is_plain).collect();
+        self.respond(&mut plain, false).await.map(drop)
     }
 
     /// Stores the responses in one event.
-    async fn respond(&mut self, executed: &[Executed<'_>], clears_skip: bool) -> Result<StepEnd, NodeError> {
+    async fn respond(&mut self, executed: &mut [Executed<'_>], clears_skip: bool) -> Result<StepEnd, NodeError> {
         // Merging takes the actions of the calls.
         let answer = executed.iter().find_map(Executed::answer);
+        let finishing = self.finishing_args(executed).cloned();
         for call in executed.iter().filter(|call| call.response.is_none()) {
             // Only what it has stored counts for a call that has no result yet.
             call.ctx.with_actions(|actions| {
@@ -170,35 +176,35 @@ impl AgentRun<'_> {
             })?;
         }
         executed.iter().for_each(|call| self.ctx.engine().merge_lane(&call.ctx));
-        let mut parts: Vec<Part> = executed.iter().filter_map(Executed::part).collect();
+        let parts: Vec<Part> = executed.iter_mut().flat_map(Executed::take_parts).collect();
         if parts.is_empty() {
             return Ok(StepEnd::Waiting);
         }
-        parts.extend(executed.iter().filter_map(|call| call.shown.clone()).map(Part::text));
         if clears_skip {
             self.ctx.with_actions(|actions| actions.set_skip_summarization(None))?;
         }
         let actions = self.ctx.actions();
         let is_final = actions.skip_summarization() == Some(true);
         let transfers = actions.transfer_to_agent().is_some();
-        let result = self.task_result(executed);
         let mut event = Event::new().with_content(Content::new("user", parts));
-        let is_finished = result.is_some();
-        if let Some(result) = result {
-            self.keep_task_result(&mut event, result);
-        }
+        let is_finished = finishing.is_some_and(|args| self.keep_task_result(&mut event, &args));
         self.keep_answer(&mut event)?;
         self.ctx.emit(event).await?;
         if let Some(answer) = answer {
             return self.say_answer(&answer).await;
         }
-        Ok(if is_final || transfers || is_finished { StepEnd::Done } else { StepEnd::Continue })
+        Ok(match is_finished {
+            true => StepEnd::Finished,
+            false if is_final || transfers => StepEnd::Done,
+            false => StepEnd::Continue,
+        })
     }
 
     /// Stores the answer that a model has given by a call.
     // L61
     pub(super) async fn say_answer(&mut self, answer: &Value) -> Result<StepEnd, NodeError> {
-        let text = crate::json_text(answer)
+        let fields = self.agent.output_schema.as_ref().map(Schema::fields).unwrap_or_default();
+        let text = crate::json_text::in_order_of(answer, fields)
             .map_err(|error| NodeError::validation(format!("the answer has no JSON form: {error}")))?;
         let mut event = Event::new().with_content(Content::model(text));
         self.keep_answer(&mut event)?;

@@ -1,15 +1,16 @@
 //! Executing one call of a response.
 // L101, L102, L105, L106
 
+use std::pin::pin;
+
 use pleach_context::engine::{Engine as _, LaneSetup};
 use pleach_context::telemetry::{OpenSpan, SpanEnd, execute_tool};
 use pleach_context::{Context, NodeError, Tool, ToolContext, ToolResult};
 use pleach_core::{AuthConfig, BoxFuture, FunctionResponse, Map, Part, ToolConfirmation};
 use pleach_workflow::{Called, ToolCall};
 use serde_json::{Value, json};
-use tracing::Instrument as _;
 
-use super::recorded::PendingCall;
+use super::call_numbers::PendingCall;
 use super::tools::ToolTable;
 use crate::guidance::SET_MODEL_RESPONSE;
 use crate::llm_agent::callbacks::Callbacks;
@@ -59,7 +60,7 @@ impl<'a> Caller<'a> {
             Some(tool) => {
                 let span = OpenSpan::new(execute_tool(&**tool, &ctx));
                 let call = ToolCall { tool: &**tool, ctx: &ctx, callbacks: self.callbacks };
-                let called = call.make(&mut args).instrument(span.span().clone()).await;
+                let called = span.around(pin!(call.make(&mut args))).await;
                 match &called {
                     Ok(_) => span.end(SpanEnd::Completed),
                     Err(error) => span.fail(error.code()),
@@ -94,15 +95,19 @@ impl<'a> Caller<'a> {
             "Invoking `{name}()` failed as no tool with that name is available. The tools you can call are: {}. You could retry, but it is IMPORTANT that you only call a tool from that list.",
             self.tools.names()
         );
-        let error = NodeError::value(text.clone());
+        let error = NodeError::value(format!(
+            "Tool '{name}' not found.\nAvailable tools: {}\n\nPossible causes:\n  1. LLM hallucinated the function name - review agent instruction clarity\n  2. Tool not registered - verify agent.tools list\n  3. Name mismatch - check for typos\n\nSuggested fixes:\n  - Review agent instruction to ensure tool usage is clear\n  - Verify tool is included in agent.tools list\n  - Check for typos in function name",
+            self.tools.names()
+        ));
         Ok(call.on_error(args, &error).await?.unwrap_or_else(|| json!({"error": text})).into())
     }
 }
 
 impl Executed<'_> {
-    /// Returns the part with the response; `None` for a call whose result comes later.
-    pub(super) fn part(&self) -> Option<Part> {
-        self.response.clone().map(Part::function_response)
+    /// Takes the part with the response, and the text for the user; none for a call whose result comes later.
+    pub(super) fn take_parts(&mut self) -> impl Iterator<Item = Part> + use<> {
+        let response = self.response.take().map(Part::function_response);
+        response.into_iter().chain(self.shown.take().map(Part::text))
     }
 
     /// Returns the answer that a call of `set_model_response` gives.

@@ -10,7 +10,7 @@ use pleach_model::CLIENT_CALL_ID_PREFIX;
 use serde_json::{Value, json};
 
 use super::AgentRun;
-use super::recorded::PendingCall;
+use super::call_numbers::PendingCall;
 
 /// Puts the answers that a call has waited for on its context.
 ///

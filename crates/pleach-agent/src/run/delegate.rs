@@ -1,14 +1,14 @@
 //! Tasks: agents that a call delegates to, and the end of one's own task.
 // L190–L193
 
-use pleach_context::engine::{Engine as _, LaneSetup};
+use pleach_context::engine::{Engine as _, LaneSetup, mark_task_response};
 use pleach_context::{AgentMode, NodeError, NodeInput, RunOptions};
 use pleach_core::{Content, Event, FunctionResponse, Map, Part};
 use serde_json::Value;
 
 use super::AgentRun;
 use super::call::Executed;
-use super::recorded::PendingCall;
+use super::call_numbers::PendingCall;
 use super::tools::ToolTable;
 use crate::guidance::FINISH_TASK;
 use crate::tools::FINISHED;
@@ -45,11 +45,27 @@ impl AgentRun<'_> {
         let part = Part::function_response(FunctionResponse::new(id, name, response));
         // The reference stores it in the user's name.
         let lane = self.ctx.engine().lane(LaneSetup { author: Some("user".into()), ..LaneSetup::default() });
-        lane.emit(Event::new().with_content(Content::new("user", [part]))).await
+        let mut event = Event::new().with_content(Content::new("user", [part]));
+        mark_task_response(&mut event, &self.agent.agent.name);
+        lane.emit(event).await
     }
 
-    /// Returns the result with which one of the calls has ended the agent's own task.
-    pub(super) fn task_result(&self, executed: &[Executed<'_>]) -> Option<Value> {
+    /// Adds the result of the agent's task, which a call with these arguments has ended, to the event of the responses.
+    /// Returns whether they hold one.
+    // L154, L192
+    pub(super) fn keep_task_result(&self, event: &mut Event, args: &Map) -> bool {
+        let tool = self.finish_tool();
+        let Ok(result) = tool.result(args) else { return false };
+        if let Some(key) = &self.agent.output_key {
+            // google-adk stores what the model gave, before it is converted.
+            event.actions_mut().set_state(key.clone(), tool.given(args));
+        }
+        event.set_output(Some(result));
+        true
+    }
+
+    /// Returns the arguments of the call that has ended the agent's own task.
+    pub(super) fn finishing_args<'e>(&self, executed: &'e [Executed<'_>]) -> Option<&'e Map> {
         if self.mode != AgentMode::Task {
             return None;
         }
@@ -57,16 +73,6 @@ impl AgentRun<'_> {
             let done = call.response.as_ref().and_then(|response| response.response.as_ref()?.get("result"));
             call.pending.call.name.as_deref() == Some(FINISH_TASK) && done.and_then(Value::as_str) == Some(FINISHED)
         };
-        let call = executed.iter().find(is_end)?;
-        self.finish_tool().result(&call.pending.call.args.clone().unwrap_or_default()).ok()
-    }
-
-    /// Adds the result of the agent's task to the event that ends it.
-    // L154, L192
-    pub(super) fn keep_task_result(&self, event: &mut Event, result: Value) {
-        if let Some(key) = &self.agent.output_key {
-            event.actions_mut().set_state(key.clone(), result.clone());
-        }
-        event.set_output(Some(result));
+        executed.iter().find(is_end)?.pending.call.args.as_ref()
     }
 }

@@ -19,7 +19,8 @@ fn text_of(value: &serde_json::Value) -> Result<String, NodeError> {
 impl AgentRun<'_> {
     /// Makes the event that shows an agent its input, where it sees nothing else, or the task that a node is given.
     pub(super) fn prepare_input(&mut self) -> Result<(), NodeError> {
-        if self.mode == AgentMode::Chat || self.input.is_null() {
+        let is_blank = || self.input.value().is_some_and(|value| value.as_str() == Some(""));
+        if self.mode == AgentMode::Chat || self.input.is_null() || (self.mode == AgentMode::SingleTurn && is_blank()) {
             return Ok(());
         }
         let mut content = match self.input.content() {
@@ -31,7 +32,7 @@ impl AgentRun<'_> {
         };
         content.role = Some("user".into());
         if self.mode == AgentMode::Task {
-            self.task_input = Some(content);
+            self.ctx.engine().set_task(content);
             return Ok(());
         }
         let mut event = Event::from_author("user").with_content(content);
@@ -61,7 +62,7 @@ impl AgentRun<'_> {
             scope: scope.as_deref(),
             path: self.ctx.node_path(),
             is_single_turn: self.mode == AgentMode::SingleTurn,
-            user_content: self.task_input.as_ref().or_else(|| self.ctx.user_content()),
+            user_content: self.ctx.user_content(),
             thoughts_of_others: false,
             pairs_calls_by_id,
         };

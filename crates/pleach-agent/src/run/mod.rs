@@ -5,8 +5,10 @@ mod answer;
 mod around;
 mod batch;
 mod call;
+mod call_numbers;
 mod callback_note;
 mod closing;
+mod code;
 mod compact;
 mod confirm;
 mod delegate;
@@ -14,23 +16,27 @@ mod history;
 mod model_call;
 mod plan;
 mod recorded;
+mod recorded_call;
 mod request;
+mod together;
 mod tools;
 mod transfer;
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use pleach_context::engine::{Engine as _, PluginManager};
 use pleach_context::telemetry::{OpenSpan, SpanEnd, invoke_agent};
 use pleach_context::{AgentMode, Context, Flow, NodeError, NodeInput};
 use pleach_core::{Content, Event};
-use tracing::Instrument as _;
 
 use crate::llm_agent::Declaration;
 pub(crate) use around::Around;
+pub(crate) use call_numbers::CallNumbers;
 pub(crate) use callback_note::CallbackNote;
 pub(crate) use closing::Closing;
-pub(crate) use recorded::{CallNumbers, Next, Recorded, first_event, is_failure};
+pub(crate) use recorded::{Next, Recorded, first_event, is_failure};
+use together::Together;
 
 /// One run of an agent.
 pub(crate) struct AgentRun<'a> {
@@ -41,14 +47,13 @@ pub(crate) struct AgentRun<'a> {
     /// The input of an agent that sees nothing else, as an event that is not stored.
     // L181
     input_event: Option<Arc<Event>>,
-    /// The task of an agent that is a node, unless a call has delegated it.
-    // L55
-    task_input: Option<Content>,
     /// How many events the session had before the run.
     began_at: usize,
     /// What the agent has said so far.
     said: String,
     numbers: CallNumbers,
+    /// How often in a row the code of the model has failed.
+    code_failures: u32,
 }
 
 /// What a step leads to.
@@ -58,6 +63,10 @@ pub(crate) enum StepEnd {
     Continue,
     /// The agent is done.
     Done,
+    /// The agent has ended its task: what would follow is its caller's.
+    Finished,
+    /// The agent of a task asks the user.
+    Asks,
     /// The agent waits for an answer.
     Waiting,
 }
@@ -72,22 +81,24 @@ impl<'a> AgentRun<'a> {
             mode,
             input,
             input_event: None,
-            task_input: None,
             began_at: 0,
             said: String::new(),
             numbers: CallNumbers::default(),
+            code_failures: 0,
         }
     }
 
     /// Runs the agent, or continues it behind its last recorded event.
-    pub(crate) async fn run(mut self) -> Result<Flow, NodeError> {
+    pub(crate) async fn run(&mut self) -> Result<Flow, NodeError> {
         let span = OpenSpan::new(invoke_agent(&self.agent.agent.name, &self.agent.agent.description, self.ctx));
-        let ended = self.observed().instrument(span.span().clone()).await;
+        let ended = span.around(pin!(self.observed())).await;
         match &ended {
             Ok(StepEnd::Waiting) => span.end(SpanEnd::Interrupted),
             Ok(_) => span.end(SpanEnd::Completed),
             Err(error) => {
                 span.fail(error.code());
+                // What callbacks and tools have changed in the step that failed belongs to events that do not come.
+                self.ctx.engine().discard_changes();
                 self.around().on_error(error).await;
             }
         }
@@ -99,6 +110,7 @@ impl<'a> AgentRun<'a> {
         self.began_at = recorded.began_at;
         self.said = recorded.said;
         self.numbers = recorded.numbers;
+        self.code_failures = recorded.code_failures;
         self.ctx.engine().add_interrupts(&recorded.jobs);
         self.prepare_input()?;
         let around = self.around();
@@ -115,7 +127,7 @@ impl<'a> AgentRun<'a> {
         };
         let asks = self.mode == AgentMode::Task && recorded.next == Next::Said && !recorded.closing.is_marked();
         let mut end = if asks { StepEnd::Waiting } else { self.steps(recorded.next).await? };
-        if end == StepEnd::Done && self.ctx.engine().waits() {
+        if end == StepEnd::Asks || (end == StepEnd::Done && self.ctx.engine().waits()) {
             end = StepEnd::Waiting;
         }
         let calls = !has_called && !self.ctx.engine().transfers();
@@ -157,6 +169,10 @@ impl<'a> AgentRun<'a> {
                 self.ctx.engine().add_interrupts(&open);
                 StepEnd::Waiting
             }
+            Next::ExecuteCode(code) => {
+                self.execute_code(&code).await?;
+                StepEnd::Continue
+            }
             Next::Say(answer) => self.say_answer(&answer).await?,
             Next::Transfer(target, place) => {
                 self.ctx.engine().transfer_to(target.into(), place + 1);
@@ -173,7 +189,12 @@ impl<'a> AgentRun<'a> {
     /// What the events of this run, recorded before, lead to.
     fn recorded(&self) -> Recorded {
         let engine = self.ctx.engine();
-        Recorded::of(self.ctx, &engine.event_path(), &self.agent.agent.name, engine.since())
+        let mut recorded = Recorded::of(self.ctx, &engine.event_path(), &self.agent.agent.name, engine.since());
+        let attempts = self.agent.code_executor.as_ref().map_or(0, |executor| executor.error_retry_attempts());
+        if matches!(recorded.next, Next::ExecuteCode(_)) && recorded.code_failures >= attempts {
+            recorded.next = Next::Said;
+        }
+        recorded
     }
 
     /// Stores what a callback says instead of the agent.

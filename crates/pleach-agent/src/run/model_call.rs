@@ -4,20 +4,18 @@
 use std::sync::Arc;
 
 use futures_util::StreamExt as _;
-use pleach_context::engine::Engine as _;
+use pleach_context::engine::{Engine as _, mark_reported};
 use pleach_context::{AgentMode, NodeError, StreamingMode};
 use pleach_core::{Content, Event, EventId, FunctionCall};
 use pleach_model::{LlmRequest, LlmResponse, Model, ModelCall, ModelError};
-use serde_json::Value;
 
-use super::recorded::{PendingCall, REPORTED_ERROR};
+use super::call_numbers::PendingCall;
 use super::tools::ToolTable;
 use super::{AgentRun, StepEnd};
 use crate::ensure_call_ids;
 
 /// The call of a model in one step.
 struct Call {
-    request: LlmRequest,
     tools: ToolTable,
     streaming: bool,
     /// The id of the event under way; its fragments have it, too.
@@ -31,37 +29,46 @@ impl AgentRun<'_> {
     /// Asks the model once, and executes what it calls.
     pub(super) async fn step(&mut self) -> Result<StepEnd, NodeError> {
         let model = self.model()?;
-        let busy = self.ctx.engine().busy();
-        let (request, tools) = self.request(&*model).await?;
+        let work = self.ctx.engine().work();
+        let (mut request, mut tools) = (LlmRequest::new(model.name()), ToolTable::default());
+        self.fill(&mut request, &mut tools, &*model).await?;
         let streaming = self.ctx.invocation().run_config().streaming_mode == StreamingMode::Sse;
-        let mut call = Call { request, tools, streaming, event_id: self.new_event_id(), call_ids: Vec::new() };
-        let instead = self.before_model(&mut call.request).await?;
-        drop(busy);
+        let mut call = Call { tools, streaming, event_id: self.new_event_id(), call_ids: Vec::new() };
+        let instead = self.before_model(&mut request).await?;
+        drop(work);
         if let Some(response) = instead {
             return Ok(self.take_response(&mut call, response).await?.unwrap_or(StepEnd::Done));
         }
-        self.label(&mut call.request);
+        self.label(&mut request);
         self.ctx.invocation().engine().count_llm_call()?;
-        self.responses(&model, &mut call).await
+        // The request is read while its responses come, and callbacks may look at it afterwards.
+        self.responses(&*model, &Arc::new(request), &mut call).await
     }
 
-    async fn responses(&mut self, model: &Arc<dyn Model>, call: &mut Call) -> Result<StepEnd, NodeError> {
+    async fn responses(
+        &mut self,
+        model: &dyn Model,
+        request: &Arc<LlmRequest>,
+        call: &mut Call,
+    ) -> Result<StepEnd, NodeError> {
         let services = Arc::clone(self.ctx.invocation().engine().services());
-        // The request is read while its responses come, and callbacks may look at it afterwards.
-        let request = Arc::new(std::mem::take(&mut call.request));
-        let asked = ModelCall::new(&request, &*services.clock).streaming(call.streaming).ids(&*services.ids);
+        let asked = ModelCall::new(request, &*services.clock).streaming(call.streaming).ids(&*services.ids);
         let mut responses = model.generate(asked);
         // Without any event the agent is done, as after a fragment that no whole answer follows.
         let mut end = StepEnd::Done;
         loop {
-            let busy = self.ctx.engine().busy();
+            let work = self.ctx.engine().work();
             let Some(response) = responses.next().await else { break };
             let response = match response {
                 Ok(response) => response,
-                Err(error) => self.on_model_error(&request, failure(error)).await?,
+                Err(error) => self.on_model_error(request, failure(error)).await?,
             };
-            let response = self.after_model(response).await?;
-            drop(busy);
+            let response = match self.after_model(&response).await? {
+                // L137
+                Some(other) => other.replacing(&response),
+                None => response,
+            };
+            drop(work);
             if let Some(led) = self.take_response(call, response).await? {
                 end = led;
             }
@@ -79,16 +86,11 @@ impl AgentRun<'_> {
         }
     }
 
-    async fn after_model(&self, response: LlmResponse) -> Result<LlmResponse, NodeError> {
-        let other = match self.plugins().after_model(self.ctx, &response).await? {
-            Some(other) => Some(other),
-            None => self.agent.callbacks.after_model(self.ctx, &response).await?,
-        };
-        // L137
-        Ok(match other {
-            Some(other) => other.replacing(&response),
-            None => response,
-        })
+    async fn after_model(&self, response: &LlmResponse) -> Result<Option<LlmResponse>, NodeError> {
+        match self.plugins().after_model(self.ctx, response).await? {
+            Some(other) => Ok(Some(other)),
+            None => self.agent.callbacks.after_model(self.ctx, response).await,
+        }
     }
 
     async fn on_model_error(&self, request: &LlmRequest, error: NodeError) -> Result<LlmResponse, NodeError> {
@@ -111,6 +113,7 @@ impl AgentRun<'_> {
         if response.is_blank() {
             return Ok(None);
         }
+        let code = self.take_code(&mut response);
         let is_partial = response.is_partial();
         if let Some(content) = &mut response.content {
             call.identify(content, is_partial, &*self.ctx.invocation().engine().services().ids);
@@ -134,18 +137,23 @@ impl AgentRun<'_> {
         }
         if is_error {
             // The agent continues with this answer; the error of a failed attempt looks the same.
-            let mut notes = event.custom_metadata().cloned().unwrap_or_default();
-            notes.insert(REPORTED_ERROR.to_owned(), Value::Bool(true));
-            event.set_custom_metadata(Some(notes));
+            mark_reported(&mut event);
+        }
+        if let Some(agent) = self.ctx.engine().agent_within_run() {
+            self.ctx.engine().claim_calls(&agent, event.function_calls());
         }
         self.keep_answer(&mut event)?;
         let ends = event.function_calls().next().is_none() && event.is_final_response();
         self.ctx.emit(event).await?;
         call.event_id = self.new_event_id();
+        if let Some(code) = code {
+            self.execute_code(&code).await?;
+            return Ok(Some(StepEnd::Continue));
+        }
         if calls.is_empty() {
             return Ok(Some(match ends {
                 // The agent asks the user something about its task.
-                true if self.mode == AgentMode::Task => StepEnd::Waiting,
+                true if self.mode == AgentMode::Task => StepEnd::Asks,
                 true => StepEnd::Done,
                 false => StepEnd::Continue,
             }));
@@ -156,7 +164,9 @@ impl AgentRun<'_> {
     /// Executes calls that a run that was cut off has left.
     pub(super) async fn execute(&mut self, calls: Vec<PendingCall>) -> Result<StepEnd, NodeError> {
         let model = self.model()?;
+        let work = self.ctx.engine().work();
         let tools = self.tools(&*model).await?;
+        drop(work);
         self.execute_with(calls, &tools).await
     }
 

@@ -3,65 +3,17 @@
 
 use std::sync::Arc;
 
-use foldhash::HashMap;
-
-use pleach_context::engine::{Engine as _, credential_key};
+use pleach_context::engine::{Engine as _, caller_of_task, credential_key, is_reported};
 use pleach_context::{Context, InvocationContext};
-use pleach_core::{AuthConfig, Event, FunctionCall, InvocationId, NodePath, REQUEST_CONFIRMATION, REQUEST_CREDENTIAL};
+use pleach_core::{Event, FunctionCall, FunctionResponse, InvocationId, NodePath};
 use pleach_schema::unwrap_response;
 use serde_json::Value;
 
+use super::call_numbers::{CallNumbers, PendingCall};
+use super::recorded_call::{Question, RecordedCall, question};
 use super::{CallbackNote, Closing};
-use crate::call_ids::run_id;
+use crate::code::is_failed;
 use crate::guidance::TRANSFER_TO_AGENT;
-
-/// A call that is to be executed.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct PendingCall {
-    pub(crate) call: FunctionCall,
-    /// The answer to the request for its confirmation.
-    pub(crate) confirmation: Option<Value>,
-    /// Its question is stored, but not the response that holds its place.
-    pub(crate) is_asked: bool,
-    /// The id under which it has asked for a credential that has come.
-    pub(crate) credential: Option<String>,
-    /// How many calls of the function the run has made, this one included.
-    pub(crate) ordinal: u32,
-    /// A name for what the call runs: its id, made unique in the run and safe for paths.
-    pub(crate) key: String,
-    /// The run has made no call before.
-    pub(crate) is_first: bool,
-}
-
-/// Numbers the calls of a run, so that what they run is found again on a resume.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct CallNumbers {
-    by_name: HashMap<String, u32>,
-    by_id: HashMap<String, u32>,
-}
-
-impl CallNumbers {
-    /// Numbers the next call.
-    pub(crate) fn number(&mut self, call: &FunctionCall) -> PendingCall {
-        let (id, name) = (run_id(call.id.as_deref().unwrap_or_default()), call.name.clone().unwrap_or_default());
-        let is_first = self.by_name.is_empty();
-        let ordinal = self.by_name.entry(name).or_default();
-        *ordinal += 1;
-        let repeated = self.by_id.entry(id.clone()).or_default();
-        *repeated += 1;
-        // Providers repeat ids, some of them numbers.
-        let key = if *repeated == 1 { id } else { format!("{id}~{repeated}") };
-        PendingCall {
-            call: call.clone(),
-            confirmation: None,
-            is_asked: false,
-            credential: None,
-            ordinal: *ordinal,
-            key,
-            is_first,
-        }
-    }
-}
 
 /// What a run does next.
 #[derive(Clone, Debug, PartialEq)]
@@ -72,6 +24,8 @@ pub(crate) enum Next {
     AskModel,
     /// It executes calls that have no response yet, and then waits for these answers.
     Execute(Vec<PendingCall>, Vec<String>),
+    /// It executes code that its model has written.
+    ExecuteCode(String),
     /// It waits for answers to these questions.
     Wait(Vec<String>),
     /// It says the answer that it has given by a call.
@@ -98,39 +52,15 @@ pub(crate) struct Recorded {
     pub(crate) jobs: Vec<String>,
     /// The numbers of the calls that it has made.
     pub(crate) numbers: CallNumbers,
-}
-
-/// A call of the last batch, or a long-running one of an earlier batch.
-#[derive(Debug)]
-struct Call<'e> {
-    pending: PendingCall,
-    id: &'e str,
-    is_long_running: bool,
-    is_earlier: bool,
-    has_response: bool,
-    has_result: bool,
-    /// Its response asks for a confirmation or a credential.
-    asks: bool,
-    /// The key of the credential that it asks for.
-    key: Option<String>,
-}
-
-/// A request for a confirmation or a credential.
-#[derive(Debug)]
-struct Question<'e> {
-    id: &'e str,
-    /// The call that asks.
-    call: &'e str,
-    /// The key of the credential.
-    key: Option<String>,
-    answer: Option<Value>,
+    /// How often in a row the code of its model has failed.
+    pub(crate) code_failures: u32,
 }
 
 /// Reads the events one by one.
 #[derive(Debug, Default)]
 struct Reader<'e> {
     numbers: CallNumbers,
-    calls: Vec<Call<'e>>,
+    calls: Vec<RecordedCall<'e>>,
     questions: Vec<Question<'e>>,
     said: String,
     began: bool,
@@ -142,6 +72,7 @@ struct Reader<'e> {
     /// The end of a failed attempt follows what was read.
     has_failed: bool,
     transfer: Option<(&'e str, usize)>,
+    code_failures: u32,
     last: Last,
 }
 
@@ -157,6 +88,10 @@ enum Last {
     /// An answer by a call, which is still to be said.
     Given(Value),
     Answer,
+    /// Code of the model.
+    Code(String),
+    /// What the code gave.
+    CodeOutput,
     Message,
 }
 
@@ -193,7 +128,7 @@ impl Recorded {
         let mut began_at = events.len();
         let of_invocation = events.iter().enumerate().skip(first);
         for (place, event) in of_invocation.filter(|(_, event)| event.invocation_id() == invocation) {
-            if event.path() == path && place >= since && is_failure(event) {
+            if event.path() == path && event.author() == agent && place >= since && is_failure(event) {
                 // The attempt ended; the next one continues where it stopped.
                 reader.has_failed = true;
                 continue;
@@ -210,8 +145,18 @@ impl Recorded {
             } else if is_own {
                 began_at = began_at.min(place);
                 reader.take_own(event, place);
-            } else if place < since || reader.transfer.is_some() {
+            } else if place < since {
             } else if event.author() == "user" && (event.path().is_root() || event.path() == path) {
+                if reader.transfer.is_some() {
+                    reader.take_results(event);
+                    continue;
+                }
+                if let Some(caller) = caller_of_task(event) {
+                    if caller == agent {
+                        reader.take_task_response(event);
+                    }
+                    continue;
+                }
                 reader.end_turn();
                 reader.take_answers(event);
                 if scope.is_some() && event.isolation_scope() == scope && event.function_responses().next().is_none() {
@@ -226,6 +171,7 @@ impl Recorded {
             began_at,
             closing: reader.closing,
             numbers: reader.numbers,
+            code_failures: reader.code_failures,
         }
     }
 }
@@ -256,8 +202,22 @@ impl<'e> Reader<'e> {
         if calls.peek().is_some() {
             self.take_calls(event, calls);
         } else if event.content().is_some() || event.error_code().is_some() {
-            self.last = Last::Message;
+            self.take_words(event);
         }
+    }
+
+    fn take_words(&mut self, event: &'e Event) {
+        let last = event.content().and_then(|content| content.parts().last());
+        let code = last.and_then(|part| part.executable_code.as_ref()?.code.clone());
+        let output = last.and_then(|part| part.code_execution_result.as_deref());
+        self.last = match (code, output) {
+            (Some(code), _) => Last::Code(code),
+            (None, Some(output)) => {
+                self.code_failures = if is_failed(output) { self.code_failures + 1 } else { 0 };
+                Last::CodeOutput
+            }
+            (None, None) => Last::Message,
+        };
     }
 
     fn take_calls(&mut self, event: &'e Event, calls: impl Iterator<Item = &'e FunctionCall>) {
@@ -275,7 +235,7 @@ impl<'e> Reader<'e> {
                 self.calls.iter_mut().for_each(|call| call.is_earlier = true);
                 self.questions.clear();
             }
-            self.calls.push(Call {
+            self.calls.push(RecordedCall {
                 pending: self.numbers.number(call),
                 id,
                 is_long_running: long_running.is_some_and(|ids| ids.contains(id)),
@@ -294,7 +254,7 @@ impl<'e> Reader<'e> {
     fn take_responses(
         &mut self,
         event: &'e Event,
-        responses: impl Iterator<Item = &'e pleach_core::FunctionResponse>,
+        responses: impl Iterator<Item = &'e FunctionResponse>,
         place: usize,
     ) {
         let actions = event.actions();
@@ -324,20 +284,52 @@ impl<'e> Reader<'e> {
                 question.answer = Some(response.response.as_ref().map(unwrap_response).unwrap_or_default());
                 self.last = Last::Answer;
             }
-            for call in self.calls.iter_mut().filter(|call| call.id == id) {
-                (call.has_response, call.has_result) = (true, true);
+            if self.take_result(id) {
                 self.last = Last::Answer;
             }
+        }
+    }
+
+    /// Takes the results of long-running calls: behind a transfer, nothing else counts.
+    fn take_results(&mut self, event: &Event) {
+        for response in event.function_responses() {
+            self.take_result(response.id.as_deref().unwrap_or_default());
+        }
+    }
+
+    /// Takes the result of a call. Returns whether the run has made it.
+    fn take_result(&mut self, id: &str) -> bool {
+        let mut is_known = false;
+        for call in self.calls.iter_mut().filter(|call| call.id == id) {
+            (call.has_response, call.has_result, is_known) = (true, true, true);
+        }
+        is_known
+    }
+
+    /// Takes what a task has given. What is said behind it is said anew.
+    fn take_task_response(&mut self, event: &'e Event) {
+        let answers = |response: &FunctionResponse| {
+            self.calls.iter().any(|call| response.id.as_deref().unwrap_or_default() == call.id)
+        };
+        if event.function_responses().any(answers) {
+            self.take_answers(event);
+            self.said.clear();
         }
     }
 
     /// Takes what the user has said about the agent's task.
     // L191
     fn take_message(&mut self) {
-        if self.is_answered {
+        if self.has_failed {
+            // The user does not wait for what has failed, only for jobs that have begun.
+            self.calls.retain(|call| call.is_long_running && call.has_response && !call.has_result);
+            self.calls.iter_mut().for_each(|call| call.is_earlier = false);
+            self.questions.clear();
+            (self.has_failed, self.last) = (false, Last::Answer);
+        } else if self.is_answered {
             // The callbacks before the agent are asked about each message.
             *self = Self { numbers: std::mem::take(&mut self.numbers), ..Self::default() };
-        } else if self.last == Last::Message {
+        } else if matches!(self.last, Last::Message | Last::Code(_)) {
             self.last = Last::Answer;
         }
     }
@@ -346,12 +338,13 @@ impl<'e> Reader<'e> {
     fn end_turn(&mut self) {
         self.turn_ended = true;
         let has_ended = match self.last {
-            Last::Message => true,
+            Last::Message | Last::Code(_) => true,
             Last::Responses { is_final } => is_final && self.open().is_empty(),
             _ => false,
         };
         if has_ended {
             self.closing.take_message();
+            self.said.clear();
         }
     }
 
@@ -375,7 +368,10 @@ impl<'e> Reader<'e> {
         }
         match &self.last {
             Last::Given(answer) => Next::Say(answer.clone()),
-            Last::Nothing | Last::Calls | Last::Answer | Last::Responses { is_final: false } => Next::AskModel,
+            Last::Code(code) => Next::ExecuteCode(code.clone()),
+            Last::Nothing | Last::Calls | Last::Answer | Last::CodeOutput | Last::Responses { is_final: false } => {
+                Next::AskModel
+            }
             Last::Message => Next::Said,
             Last::Responses { is_final: true } => Next::Ended,
         }
@@ -384,12 +380,12 @@ impl<'e> Reader<'e> {
     /// The questions without an answer, and the long-running calls without a result that the agent waits for.
     fn open(&self) -> Vec<String> {
         let asks = self.questions.iter().filter(|question| question.answer.is_none()).map(|question| question.id);
-        let waits = |call: &&Call<'_>| match self.last {
+        let waits = |call: &&RecordedCall<'_>| match self.last {
             // The model is asked with the responses that there are.
             Last::Responses { .. } | Last::Given(_) => !call.has_response && !call.is_earlier,
             // Only what came first decides when the model is asked again.
             Last::Answer => !call.is_earlier,
-            Last::Message => true,
+            Last::Message | Last::Code(_) | Last::CodeOutput => true,
             Last::Calls | Last::Nothing => !self.is_cut(),
         };
         let runs = self.jobs().filter(waits);
@@ -397,7 +393,7 @@ impl<'e> Reader<'e> {
     }
 
     /// The long-running calls without a result.
-    fn jobs(&self) -> impl Iterator<Item = &Call<'e>> {
+    fn jobs(&self) -> impl Iterator<Item = &RecordedCall<'e>> {
         self.calls.iter().filter(|call| call.is_long_running && !call.has_result)
     }
 
@@ -405,9 +401,10 @@ impl<'e> Reader<'e> {
     /// that ended before another one failed. A long-running call that has only started leaves nothing, so it starts again, unless
     /// the run has paused with it.
     fn is_cut(&self) -> bool {
-        let waits =
-            |call: &Call<'_>| call.is_long_running || call.pending.call.name.as_deref() == Some(TRANSFER_TO_AGENT);
-        let is_missing = |call: &Call<'_>| match self.last {
+        let waits = |call: &RecordedCall<'_>| {
+            call.is_long_running || call.pending.call.name.as_deref() == Some(TRANSFER_TO_AGENT)
+        };
+        let is_missing = |call: &RecordedCall<'_>| match self.last {
             Last::Calls => !call.has_response && (!call.is_long_running || !self.turn_ended),
             Last::Responses { .. } => !call.has_response && !waits(call) && !self.turn_ended,
             _ => false,
@@ -418,7 +415,7 @@ impl<'e> Reader<'e> {
     /// The calls that have no response, and, when nothing is open, those whose questions are answered, in order.
     fn to_execute(&self, is_closed: bool) -> Vec<PendingCall> {
         let mut answers: Vec<&Question<'_>> = self.questions.iter().filter(|asked| asked.answer.is_some()).collect();
-        let is_asked = |call: &Call<'_>| self.questions.iter().any(|asked| asked.is_for(call));
+        let is_asked = |call: &RecordedCall<'_>| self.questions.iter().any(|asked| asked.is_for(call));
         let mut calls = Vec::new();
         for call in self.calls.iter().filter(|call| !call.is_earlier) {
             let answer = answers.iter().position(|asked| asked.call == call.id).map(|at| answers.remove(at));
@@ -445,29 +442,6 @@ impl<'e> Reader<'e> {
     }
 }
 
-impl Call<'_> {
-    fn answered(&self, question: &Question<'_>) -> PendingCall {
-        PendingCall {
-            confirmation: question.answer.clone().filter(|_| question.key.is_none()),
-            credential: question.key.as_ref().map(|_| question.id.to_owned()),
-            ..self.pending.clone()
-        }
-    }
-}
-
-impl Question<'_> {
-    /// Returns whether the call waits for the answer.
-    fn is_for(&self, call: &Call<'_>) -> bool {
-        self.call == call.id || (self.key.is_some() && self.key == call.key)
-    }
-
-    /// Returns whether the answer is the credential that the call has asked for beside another one.
-    // L118
-    fn gives_credential_to(&self, call: &Call<'_>) -> bool {
-        self.answer.is_some() && self.call != call.id && self.is_for(call)
-    }
-}
-
 /// Returns from which event of a session on an invocation may have events: a fresh one has them behind the last one of another,
 /// with summaries of its own between them.
 pub(crate) fn first_event(events: &[Arc<Event>], invocation: &InvocationContext) -> usize {
@@ -483,26 +457,4 @@ pub(crate) fn first_event(events: &[Arc<Event>], invocation: &InvocationContext)
 /// Returns whether an attempt of the run ended with the event.
 pub(crate) fn is_failure(event: &Event) -> bool {
     event.error_code().is_some() && event.content().is_none() && !is_reported(event)
-}
-
-/// Returns whether the model has reported the error, so that it is an answer and not the end of a failed attempt.
-fn is_reported(event: &Event) -> bool {
-    event.custom_metadata().is_some_and(|metadata| metadata.contains_key(REPORTED_ERROR))
-}
-
-/// The note on an error event behind which the agent continued.
-pub(super) const REPORTED_ERROR: &str = "_adk_reported_error";
-
-/// The request that a call makes; `None` for a call of a tool.
-fn question<'e>(id: &'e str, call: &'e FunctionCall) -> Option<Question<'e>> {
-    let args = call.args.as_ref();
-    let (call, key) = match call.name.as_deref()? {
-        REQUEST_CONFIRMATION => (args?.get("originalFunctionCall")?.get("id")?.as_str()?, None),
-        REQUEST_CREDENTIAL => {
-            let config = args?.get("authConfig").cloned().unwrap_or_default();
-            (args?.get("functionCallId")?.as_str()?, Some(credential_key(&AuthConfig::new(config))))
-        }
-        _ => return None,
-    };
-    Some(Question { id, call, key, answer: None })
 }

@@ -1,11 +1,13 @@
 //! Building the request for one step.
 // L25–L35, L60, L66
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
 use pleach_context::engine::Engine as _;
 use pleach_context::{AgentMode, AgentSpec, Instruction, NodeError, ReadonlyContext};
 use pleach_core::{BoxFuture, Part};
 use pleach_model::{LlmRequest, Model, insert_input_context};
-use std::sync::Arc;
 
 use super::AgentRun;
 use super::tools::ToolTable;
@@ -30,55 +32,68 @@ impl AgentRun<'_> {
         })
     }
 
-    /// Makes the request, and the table of the tools that it declares.
+    /// Fills a request, and the table of the tools that it declares.
     // L25
-    pub(super) async fn request(&self, model: &dyn Model) -> Result<(LlmRequest, ToolTable), NodeError> {
-        let (mut request, mut tools) = (LlmRequest::new(model.name()), ToolTable::default());
+    pub(super) async fn fill(
+        &self,
+        request: &mut LlmRequest,
+        tools: &mut ToolTable,
+        model: &dyn Model,
+    ) -> Result<(), NodeError> {
+        let capabilities = model.capabilities();
         for processor in &self.agent.processors {
             match processor {
-                Processor::Step(step) => self.apply(*step, model, &mut request, &mut tools).await?,
-                Processor::Own(own) => own.process(self.ctx, &mut request).await?,
+                Processor::Own(own) => own.process(self.ctx, request).await?,
+                Processor::Step(step) => match step {
+                    Step::Basic => self.configure(request, capabilities.output_schema_and_tools),
+                    Step::Instructions => self.instruct(request).await?,
+                    Step::Identity => self.identify(request),
+                    Step::Compaction => self.compact(model).await,
+                    Step::Contents => self.converse(request, capabilities.pairs_calls_by_id),
+                    Step::Planning => self.plan(request)?,
+                    Step::Code => self.show_code(request),
+                    Step::OutputSchema | Step::Transfer | Step::Tools => {
+                        self.declare(*step, request, tools, capabilities.output_schema_and_tools).await?;
+                    }
+                    Step::LastInstructions => request.place_last_instructions(),
+                },
             }
         }
-        Ok((request, tools))
+        Ok(())
     }
 
     /// Makes the table of the tools alone, for calls that are executed before the model is asked again.
     pub(super) async fn tools(&self, model: &dyn Model) -> Result<ToolTable, NodeError> {
         let (mut request, mut tools) = (LlmRequest::new(model.name()), ToolTable::default());
         for processor in &self.agent.processors {
-            if let Processor::Step(step @ (Step::OutputSchema | Step::Transfer | Step::Tools)) = processor {
-                self.apply(*step, model, &mut request, &mut tools).await?;
+            if let Processor::Step(step) = processor {
+                self.declare(*step, &mut request, &mut tools, model.capabilities().output_schema_and_tools).await?;
             }
         }
         Ok(tools)
     }
 
-    async fn apply(
+    /// Declares the tools of a step, if it has any.
+    async fn declare(
         &self,
         step: Step,
-        model: &dyn Model,
         request: &mut LlmRequest,
         tools: &mut ToolTable,
+        has_both: bool,
     ) -> Result<(), NodeError> {
-        let capabilities = model.capabilities();
         match step {
-            Step::Basic => self.configure(request, capabilities.output_schema_and_tools),
-            Step::Instructions => self.instruct(request).await?,
-            Step::Identity if self.mode == AgentMode::SingleTurn => {}
-            Step::Identity => {
-                let spec = &self.agent.agent;
-                request.append_instructions([guidance::identity(&spec.name, &spec.description)]);
-            }
-            Step::Compaction => self.compact(model).await,
-            Step::Contents => self.converse(request, capabilities.pairs_calls_by_id),
-            Step::Planning => self.plan(request)?,
-            Step::OutputSchema => self.add_answer_tool(request, tools, capabilities.output_schema_and_tools).await?,
-            Step::Transfer => self.add_transfer(request, tools).await?,
-            Step::Tools => self.add_tools(request, tools).await?,
-            Step::LastInstructions => request.place_last_instructions(),
+            Step::OutputSchema => self.add_answer_tool(request, tools, has_both).await,
+            Step::Transfer => self.add_transfer(request, tools).await,
+            Step::Tools => self.add_tools(request, tools).await,
+            _ => Ok(()),
         }
-        Ok(())
+    }
+
+    fn identify(&self, request: &mut LlmRequest) {
+        if self.mode != AgentMode::SingleTurn {
+            let spec = &self.agent.agent;
+            request.append_instructions([guidance::identity(&spec.name, &spec.description)]);
+        }
     }
 
     /// Sets how the model generates, and the shape of its answer.
@@ -89,6 +104,10 @@ impl AgentRun<'_> {
             && (!self.has_tools() || has_both)
         {
             request.set_output_schema(schema.to_json());
+        }
+        let labels = &self.ctx.invocation().run_config().labels;
+        if !labels.is_empty() {
+            request.config.labels_mut().extend(labels.clone());
         }
     }
 
@@ -127,13 +146,15 @@ impl AgentRun<'_> {
         Ok(())
     }
 
-    async fn text_of(&self, instruction: &Instruction) -> Result<String, NodeError> {
-        let ctx = ReadonlyContext::new(self.ctx.clone());
-        match instruction {
-            Instruction::Provider(provider) => provider(ctx).await,
-            Instruction::Template(template) if !template.contains('{') => Ok(template.to_string()),
-            Instruction::Template(template) => Ok(inject_session_state(template, &ctx, &self.agent.agent.name).await?),
-        }
+    async fn text_of<'i>(&self, instruction: &'i Instruction) -> Result<Cow<'i, str>, NodeError> {
+        let ctx = || ReadonlyContext::new(self.ctx.clone());
+        Ok(match instruction {
+            Instruction::Provider(provider) => Cow::Owned(provider(ctx()).await?),
+            Instruction::Template(template) if !template.contains('{') => Cow::Borrowed(template),
+            Instruction::Template(template) => {
+                Cow::Owned(inject_session_state(template, &ctx(), &self.agent.agent.name).await?)
+            }
+        })
     }
 }
 

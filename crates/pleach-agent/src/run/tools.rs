@@ -6,20 +6,21 @@ use std::sync::Arc;
 use foldhash::HashMap;
 use pleach_context::{AgentMode, AgentSpec, Node, NodeError, Tool};
 use pleach_model::LlmRequest;
+use smol_str::SmolStr;
 
 use super::AgentRun;
-use super::recorded::PendingCall;
+use super::call_numbers::PendingCall;
 use super::transfer::transfer_tool;
-use crate::guidance::{self, AgentProfile, Surroundings};
+use crate::guidance::{self, AgentProfile, SET_MODEL_RESPONSE, Surroundings, TRANSFER_TO_AGENT};
 use crate::llm_agent::ToolSource;
 use crate::tools::{AnswerTool, FinishTool, SubAgentTool};
 
 /// The tools of a request, by name.
 #[derive(Default)]
 pub(super) struct ToolTable {
-    tools: HashMap<String, Arc<dyn Tool>>,
+    tools: HashMap<SmolStr, Arc<dyn Tool>>,
     /// The names in the order of their declarations.
-    names: Vec<String>,
+    names: Vec<SmolStr>,
     /// The agents that tasks are delegated to.
     tasks: Vec<Arc<dyn Node>>,
 }
@@ -29,10 +30,22 @@ impl ToolTable {
         self.tools.get(name)
     }
 
+    /// Returns whether calls may delegate tasks.
+    pub(super) fn has_tasks(&self) -> bool {
+        !self.tasks.is_empty()
+    }
+
     /// The agent that a call delegates a task to.
     pub(super) fn task_of(&self, pending: &PendingCall) -> Option<&Arc<dyn Node>> {
         let name = pending.call.name.as_deref()?;
         self.tasks.iter().find(|agent| agent.spec().name == name)
+    }
+
+    /// Returns whether a call is of a tool that the agent itself has, or of a sub-agent that answers at once.
+    // L192
+    pub(super) fn is_own(&self, pending: &PendingCall) -> bool {
+        let name = pending.call.name.as_deref().unwrap_or_default();
+        self.tools.contains_key(name) && ![TRANSFER_TO_AGENT, SET_MODEL_RESPONSE].contains(&name)
     }
 
     /// The names of the tools, in order, for a model that has called another one.
@@ -50,7 +63,7 @@ impl ToolTable {
         if tool.declaration().is_none() {
             return Ok(());
         }
-        let name = tool.name().to_owned();
+        let name = SmolStr::from(tool.name());
         if self.tools.insert(name.clone(), tool).is_some() {
             let agent = &run.agent.agent.name;
             tracing::warn!(%agent, tool = %name, "the agent has several tools of this name: the last one is called");
@@ -114,6 +127,12 @@ impl AgentRun<'_> {
                 Ok(tools) => {
                     set.process_request(self.ctx, request).await?;
                     for tool in &*tools {
+                        // What a server calls its tools must not replace those of the agent.
+                        if table.get(tool.name()).is_some() || self.has_own_tool(tool.name()) {
+                            let (agent, tool) = (&self.agent.agent.name, tool.name());
+                            tracing::warn!(%agent, toolset = set.name(), %tool, "the name is taken: the tool of the toolset is left out");
+                            continue;
+                        }
                         table.add(Arc::clone(tool), request, self).await?;
                     }
                 }
@@ -123,16 +142,20 @@ impl AgentRun<'_> {
                 }
             }
         }
+        if self.mode == AgentMode::Task {
+            table.add(Arc::new(self.finish_tool()), request, self).await?;
+        }
         for (agent, mode) in called_agents(&self.agent.agent.sub_agents) {
             if mode == AgentMode::Task {
                 table.tasks.push(Arc::clone(agent));
             }
             table.add(Arc::new(SubAgentTool::new(agent, mode)), request, self).await?;
         }
-        if self.mode == AgentMode::Task {
-            table.add(Arc::new(self.finish_tool()), request, self).await?;
-        }
         Ok(())
+    }
+
+    fn has_own_tool(&self, name: &str) -> bool {
+        self.agent.tools.iter().any(|source| matches!(source, ToolSource::Tool(tool) if tool.name() == name))
     }
 
     pub(super) fn finish_tool(&self) -> FinishTool {

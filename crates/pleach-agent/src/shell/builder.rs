@@ -10,6 +10,7 @@ use smol_str::SmolStr;
 
 use super::Shell;
 use crate::llm_agent::callbacks::{AgentCallback, Callbacks};
+use crate::names::name_faults;
 
 /// Builds a [`SequentialAgent`](super::SequentialAgent), [`ParallelAgent`](super::ParallelAgent) or
 /// [`LoopAgent`](super::LoopAgent).
@@ -54,8 +55,7 @@ impl<A> ShellAgentBuilder<A> {
     pub(super) fn shell(self) -> Result<Arc<Shell>, BuildError> {
         let name = self.agent.name.clone();
         let mut spec = NodeSpec::new(name.clone()).kind(NodeKind::Agent).rerun_on_resume(true);
-        let mut faults: Vec<Fault> =
-            spec.faults.iter().map(|fault| Fault::value(fault.rule, &*fault.message)).collect();
+        let mut faults = name_faults(&spec);
         for sub in self.agent.sub_agents.iter().filter(|sub| sub.agent().is_none()) {
             let message = format!("'{}', a sub-agent of '{name}', is no agent: run it in a workflow", sub.spec().name);
             faults.push(Fault::value("no_agent", message));
@@ -67,7 +67,7 @@ impl<A> ShellAgentBuilder<A> {
         spec.always_gives = true;
         let agent = self.agent.share().map_err(|second| BuildError {
             name: name.to_string(),
-            faults: vec![Fault::value("second_parent", second.to_string())],
+            faults: vec![Fault::value("agent_has_parent", second.to_string())],
         })?;
         Ok(Arc::new(Shell { spec, agent, callbacks: self.callbacks, max_iterations: self.max_iterations }))
     }

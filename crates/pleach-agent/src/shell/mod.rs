@@ -8,14 +8,14 @@ mod parallel;
 mod recorded;
 mod sequential;
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use pleach_context::engine::{Engine as _, LaneSetup};
 use pleach_context::telemetry::{OpenSpan, SpanEnd, invoke_agent};
 use pleach_context::{AgentSpec, Context, Flow, Need, Node, NodeError, NodeInput, NodeSpec};
-use pleach_core::{Content, Event, EventActions, NodePath};
+use pleach_core::{Branch, Content, Event, EventActions, NodePath};
 use serde_json::Value;
-use tracing::Instrument as _;
 
 use crate::llm_agent::callbacks::Callbacks;
 use crate::run::{Around, CallbackNote, Closing, StepEnd};
@@ -57,7 +57,7 @@ impl Shell {
         }
         let run = ShellRun::new(self, &ctx, input);
         let span = OpenSpan::new(invoke_agent(&self.agent.name, &self.agent.description, &run.ctx));
-        let ended = run.observed(conduct).instrument(span.span().clone()).await;
+        let ended = span.around(pin!(run.observed(conduct))).await;
         ctx.engine().merge_lane(&run.ctx);
         if run.ctx.engine().has_escalated() {
             ctx.engine().escalate();
@@ -67,7 +67,14 @@ impl Shell {
                 ctx.engine().note_waiting();
                 span.end(SpanEnd::Interrupted);
             }
-            Ok(_) => span.end(SpanEnd::Completed),
+            Ok(_) => {
+                if ctx.engine().agent_within_run().is_none() && !ctx.invocation().is_resumable() {
+                    // What follows in a graph is on the branch of the last event, as in google-adk. In a resumable app that is
+                    // the mark of the agent's end.
+                    ctx.engine().set_branch(run.last_branch());
+                }
+                span.end(SpanEnd::Completed);
+            }
             Err(error) => {
                 span.fail(error.code());
                 run.around().on_error(error).await;
@@ -123,13 +130,25 @@ impl<'a> ShellRun<'a> {
         if closing == Closing::Closed {
             return Ok(StepEnd::Done);
         }
-        let before = self.now();
         let end = if closing.is_marked() { StepEnd::Done } else { conduct.conduct(self).await? };
-        let has_called = closing.has_called() && self.now() == before;
+        // A sub-agent that has run since then is news for them.
+        let has_called = closing.has_called() && Recorded::of(&self.shell.agent, &self.ctx).closing.has_called();
+        // google-adk marks the end behind the sub-agents only.
+        let closing = if self.children().is_empty() { Closing::Owed } else { closing };
         if let Some(addition) = around.finish(end, closing, !has_called).await? {
             self.ctx.emit(addition).await?;
         }
         Ok(end)
+    }
+
+    /// Returns the branch of the last event of the run; that on which the run began if there is none.
+    fn last_branch(&self) -> Option<Branch> {
+        let (ic, path) = (self.ctx.invocation(), self.ctx.engine().event_path());
+        let is_own = |event: &Arc<Event>| {
+            event.author() != "user" && event.invocation_id() == ic.invocation_id() && *event.path() == path
+        };
+        let last = ic.engine().with_events(|events| events.iter().rfind(|event| is_own(event)).cloned());
+        last.map_or_else(|| self.ctx.branch(), |event| event.branch().cloned())
     }
 
     fn around(&self) -> Around<'_> {

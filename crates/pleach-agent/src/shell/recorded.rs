@@ -1,7 +1,7 @@
 //! What the stored events of a shell agent's run lead to: where it continues, and whether it has ended.
 // L179
 
-use pleach_context::engine::{Engine as _, round_of};
+use pleach_context::engine::{Engine as _, caller_of_task, round_of};
 use pleach_context::{AgentSpec, Context};
 use pleach_core::{Branch, Event};
 
@@ -46,8 +46,12 @@ impl Recorded {
             for (place, event) in events.iter().enumerate().skip(recorded.first) {
                 if event.invocation_id() != ic.invocation_id() || event.is_partial() {
                 } else if event.author() == "user" {
-                    recorded.take_message(shell, event);
+                    if recorded.has_begun && caller_of_task(event).is_none() {
+                        // A message of the user comes when everything before it has ended.
+                        recorded.closing.take_message();
+                    }
                 } else if *event.path() == path && is_within(event, branch.as_ref()) {
+                    ctx.engine().claim_calls(&event.author().into(), event.function_calls());
                     recorded.take(shell, event, place);
                 }
             }
@@ -72,15 +76,6 @@ impl Recorded {
     fn take_own(&mut self, event: &Event) {
         self.has_checkpoint |= event.actions().agent_state().is_some();
         self.closing.take(event);
-    }
-
-    /// A message of the user comes when everything before it has ended.
-    fn take_message(&mut self, shell: &AgentSpec, event: &Event) {
-        let is_result = |name: &str| child_of(shell, name).is_some();
-        let is_of_task = event.function_responses().any(|response| response.name.as_deref().is_some_and(is_result));
-        if self.has_begun && !is_of_task {
-            self.closing.take_message();
-        }
     }
 }
 

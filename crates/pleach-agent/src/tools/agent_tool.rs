@@ -5,11 +5,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use pleach_context::{Need, Node, NodeError, Tool, ToolContext, ToolResult};
-use pleach_core::{BoxFuture, Content, Event, FunctionDeclaration, Map};
+use pleach_core::{BoxFuture, Content, Event, FunctionDeclaration, Map, Part};
 use serde_json::Value;
 
 use super::nested::Nested;
 use super::sub_agent::parameters;
+use crate::python;
 use crate::schema::{structured, without_nulls};
 
 /// An agent as a tool. ADK: `AgentTool`
@@ -60,9 +61,9 @@ impl AgentTool {
         let message = Content::user(self.message(args)?);
         let nested = Nested::run(&*self.agent, message, ctx).await?;
         if !nested.open.is_empty() {
-            let ids = nested.open.join(", ");
-            let name = self.name();
-            return Ok(format!("The agent '{name}' waits for the results of long-running calls: {ids}").into());
+            ctx.with_actions(|actions| actions.set_skip_summarization(Some(false)))?;
+            let (agent, ids) = (python::repr(&self.name().into()), python::repr(&nested.open.into()));
+            return Ok(format!("Error: agent {agent} stopped waiting on unresolved long-running tool call(s) (pending call ids: {ids}), which AgentTool cannot resume.").into());
         }
         self.result(&nested.events)
     }
@@ -94,7 +95,12 @@ impl AgentTool {
             return Ok(error.unwrap_or_default().into());
         }
         match &answering(&*self.agent).spec().output_schema {
-            Some(schema) => Ok(structured(schema, &text)?.unwrap_or_default()),
+            Some(schema) => structured(schema, &text)?.ok_or_else(|| {
+                NodeError::validation(format!(
+                    "the answer of the agent '{}' is blank, and not what its output schema demands",
+                    self.name()
+                ))
+            }),
             None => Ok(text.into()),
         }
     }
@@ -112,11 +118,18 @@ fn answering(agent: &dyn Node) -> &dyn Node {
     last.map_or(agent, |last| answering(&**last))
 }
 
-/// The texts of an event that are no thoughts, one a line.
+/// The texts of an event that are no thoughts, and its code and what that gave, one a line.
 fn texts(event: &Event) -> String {
     let parts = event.content().map(|content| content.parts()).unwrap_or_default();
-    let texts = parts.iter().filter(|part| !part.is_thought()).filter_map(|part| part.text.as_deref());
-    texts.collect::<Vec<_>>().join("\n")
+    let texts = parts.iter().filter(|part| !part.is_thought()).map(text_of);
+    texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
+}
+
+fn text_of(part: &Part) -> &str {
+    let said = || part.text.as_deref().filter(|text| !text.is_empty());
+    let printed = || Some(part.code_execution_result.as_ref()?.output.as_deref()?.trim_end_matches('\n'));
+    let code = || part.executable_code.as_ref()?.code.as_deref();
+    said().or_else(printed).or_else(code).unwrap_or_default()
 }
 
 impl Tool for AgentTool {
@@ -128,7 +141,7 @@ impl Tool for AgentTool {
         &self.agent.spec().description
     }
 
-    fn declaration(&self) -> Option<&FunctionDeclaration> {
+    fn declaration(&self) -> Option<&Arc<FunctionDeclaration>> {
         Some(&self.declaration)
     }
 

@@ -1,6 +1,8 @@
 //! [`AnswerTool`]: the function by which a model gives an answer that fits a schema.
 // L60, L61
 
+use std::sync::Arc;
+
 use pleach_context::{NodeError, Schema, Tool, ToolContext, ToolResult};
 use pleach_core::{BoxFuture, FunctionDeclaration, Map};
 use serde_json::{Value, json};
@@ -11,14 +13,14 @@ use crate::guidance::{self, SET_MODEL_RESPONSE};
 /// The function by which a model gives an answer that fits a schema.
 pub(crate) struct AnswerTool {
     schema: Schema,
-    declaration: FunctionDeclaration,
+    declaration: Arc<FunctionDeclaration>,
     wrapper: OutputWrapper,
 }
 
 impl AnswerTool {
     pub(crate) fn new(schema: &Schema) -> Self {
         let (declaration, wrapper) = guidance::set_model_response(&schema.to_json());
-        Self { schema: schema.clone(), declaration, wrapper }
+        Self { schema: schema.clone(), declaration: Arc::new(declaration), wrapper }
     }
 
     fn take(&self, args: &Map, ctx: &ToolContext) -> Result<Value, NodeError> {
@@ -44,7 +46,7 @@ impl Tool for AnswerTool {
         SET_MODEL_RESPONSE
     }
 
-    fn declaration(&self) -> Option<&FunctionDeclaration> {
+    fn declaration(&self) -> Option<&Arc<FunctionDeclaration>> {
         Some(&self.declaration)
     }
 

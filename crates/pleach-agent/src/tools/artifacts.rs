@@ -91,7 +91,7 @@ impl Tool for LoadArtifacts {
         self.declaration.description.as_deref().unwrap_or_default()
     }
 
-    fn declaration(&self) -> Option<&FunctionDeclaration> {
+    fn declaration(&self) -> Option<&Arc<FunctionDeclaration>> {
         Some(&self.declaration)
     }
 
@@ -101,7 +101,7 @@ impl Tool for LoadArtifacts {
         request: &'a mut LlmRequest,
     ) -> BoxFuture<'a, Result<(), NodeError>> {
         Box::pin(async move {
-            request.append_tools([FunctionDeclaration::clone(&self.declaration)]);
+            request.append_tools([Arc::clone(&self.declaration)]);
             let listed = ctx.list_artifacts().await?;
             if listed.is_empty() {
                 return Ok(());

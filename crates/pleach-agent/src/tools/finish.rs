@@ -1,6 +1,8 @@
 //! [`FinishTool`]: the function by which an agent ends its task.
 // L192
 
+use std::sync::Arc;
+
 use pleach_context::{NodeError, Schema, Tool, ToolContext, ToolResult};
 use pleach_core::{BoxFuture, FunctionDeclaration, Map};
 use pleach_model::LlmRequest;
@@ -15,7 +17,7 @@ pub(crate) const FINISHED: &str = "Task completed.";
 /// The function by which an agent ends its task.
 pub(crate) struct FinishTool {
     schema: Option<Schema>,
-    declaration: FunctionDeclaration,
+    declaration: Arc<FunctionDeclaration>,
     wrapper: OutputWrapper,
 }
 
@@ -23,7 +25,15 @@ impl FinishTool {
     pub(crate) fn new(schema: Option<&Schema>) -> Self {
         let json = schema.map(Schema::to_json);
         let (declaration, wrapper) = guidance::finish_task(json.as_ref());
-        Self { schema: schema.cloned(), declaration, wrapper }
+        Self { schema: schema.cloned(), declaration: Arc::new(declaration), wrapper }
+    }
+
+    /// Returns what the model gave as the result, as it is.
+    pub(crate) fn given(&self, args: &Map) -> Value {
+        match &self.schema {
+            None => Value::Object(args.clone()),
+            Some(_) => self.wrapper.value(args.clone()).unwrap_or_default(),
+        }
     }
 
     /// Returns the result that the arguments hold: the wrapped value for a schema that is no object's, else the arguments.
@@ -47,7 +57,7 @@ impl Tool for FinishTool {
         FINISH_TASK
     }
 
-    fn declaration(&self) -> Option<&FunctionDeclaration> {
+    fn declaration(&self) -> Option<&Arc<FunctionDeclaration>> {
         Some(&self.declaration)
     }
 
@@ -56,7 +66,7 @@ impl Tool for FinishTool {
         _: &'a ToolContext,
         request: &'a mut LlmRequest,
     ) -> BoxFuture<'a, Result<(), NodeError>> {
-        request.append_tools([self.declaration.clone()]);
+        request.append_tools([Arc::clone(&self.declaration)]);
         request.append_instructions([FINISH_TASK_GUIDANCE]);
         Box::pin(std::future::ready(Ok(())))
     }

@@ -1,5 +1,7 @@
 //! Tools that search the user's earlier sessions.
 
+use std::sync::Arc;
+
 use pleach_context::{NodeError, Tool, ToolContext, ToolResult};
 use pleach_core::{BoxFuture, Content, FunctionDeclaration, Map, Part};
 use pleach_model::LlmRequest;
@@ -41,7 +43,7 @@ impl Tool for LoadMemory {
         self.0.description()
     }
 
-    fn declaration(&self) -> Option<&FunctionDeclaration> {
+    fn declaration(&self) -> Option<&Arc<FunctionDeclaration>> {
         self.0.declaration()
     }
 

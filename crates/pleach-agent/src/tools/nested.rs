@@ -1,11 +1,12 @@
 //! [`Nested`]: an invocation within a tool call, which no session service sees.
 // L196
 
+use std::collections::BTreeSet;
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
 
-use pleach_context::engine::{Engine as _, InvocationSetup, NodeEnd, RunResult, root_context};
+use pleach_context::engine::{Engine as _, InvocationSetup, RunResult, root_context};
 use pleach_context::{InvocationContext, Node, NodeError, NodeInput, StreamingMode, ToolContext};
 use pleach_core::{Content, Event, EventId, InvocationId, Map};
 use pleach_workflow::Engine;
@@ -25,8 +26,13 @@ impl Nested {
     /// The failure of the agent, or of a plugin.
     pub(super) async fn run(agent: &dyn Node, message: Content, ctx: &ToolContext) -> Result<Self, NodeError> {
         let engine = Arc::new(Engine::new());
-        let (ic, user_event) = open(agent, message, ctx, &engine);
+        let ic = open(agent, ctx, &engine);
         let plugins = &ic.engine().services().plugins;
+        let message = match plugins.on_user_message(&ic, &message).await? {
+            Some(replaced) => Content { role: Some("user".into()), ..replaced },
+            None => message,
+        };
+        let user_event = add_message(&ic, message);
         let mut events = Vec::new();
         if let Some(content) = plugins.before_run(&ic).await? {
             events.push(Arc::new(Event::from_author("model").with_content(content)));
@@ -61,23 +67,27 @@ impl Nested {
                 }
             }
         };
-        let open = match end.map_err(|failure| failure.error)? {
-            NodeEnd::Interrupted(ids) => unanswered(ids, &events),
-            NodeEnd::Done(_) | NodeEnd::Waiting => Vec::new(),
-        };
+        if let Err(failure) = end {
+            plugins.on_run_error(&ic, &failure.error).await;
+            return Err(failure.error);
+        }
         plugins.after_run(&ic).await?;
+        let open = unanswered(&events);
         Ok(Self { events, open })
     }
 }
 
-/// Leaves out the calls that have a response, if only a status: the agent has continued with it.
+/// Returns the long-running calls that have no response, not even a status with which the agent has continued, sorted.
 // L197
-fn unanswered(mut ids: Vec<String>, events: &[Arc<Event>]) -> Vec<String> {
-    let has_response = |id: &str| {
-        events.iter().flat_map(|event| event.function_responses()).any(|response| response.id.as_deref() == Some(id))
-    };
-    ids.retain(|id| !has_response(id));
-    ids
+fn unanswered(events: &[Arc<Event>]) -> Vec<String> {
+    let mut ids = BTreeSet::new();
+    for event in events {
+        ids.extend(event.long_running_tool_ids().into_iter().flatten().cloned());
+        for response in event.function_responses() {
+            ids.remove(response.id.as_deref().unwrap_or_default());
+        }
+    }
+    ids.into_iter().collect()
 }
 
 enum Next {
@@ -86,20 +96,10 @@ enum Next {
 }
 
 /// Opens the invocation: the user, the files and the plugins are the caller's, the conversation is new.
-fn open(
-    agent: &dyn Node,
-    message: Content,
-    ctx: &ToolContext,
-    engine: &Arc<Engine>,
-) -> (Arc<InvocationContext>, Arc<Event>) {
+fn open(agent: &dyn Node, ctx: &ToolContext, engine: &Arc<Engine>) -> Arc<InvocationContext> {
     let outer = ctx.invocation();
     let services = outer.engine().services();
     let invocation_id = InvocationId::from(format!("e-{}", services.ids.uuid()));
-    let mut event = Event::from_author("user").with_content(message);
-    event.set_invocation_id(invocation_id.clone());
-    event.set_id(EventId::from(services.ids.uuid()));
-    event.set_timestamp(services.clock.now());
-    let event = Arc::new(event);
     let mut config = outer.run_config().clone();
     config.streaming_mode = StreamingMode::None;
     let state: Map = ctx.state().to_map().into_iter().filter(|(key, _)| !key.starts_with("_adk")).collect();
@@ -114,12 +114,21 @@ fn open(
         scheduler: Arc::clone(engine) as _,
         abort: outer.abort_signal().clone(),
         state,
-        events: vec![Arc::clone(&event)],
+        events: Vec::new(),
         last_update_time: services.clock.now(),
     };
-    let ic = Arc::new(setup.open());
+    Arc::new(setup.open())
+}
+
+/// Begins the conversation with the message.
+fn add_message(ic: &InvocationContext, message: Content) -> Arc<Event> {
+    let mut event = Event::from_author("user").with_content(message);
+    event.set_invocation_id(ic.invocation_id().clone());
+    stamp(ic, &mut event);
+    let event = Arc::new(event);
+    record(ic, &event);
     ic.engine().set_user_event(Arc::clone(&event));
-    (ic, event)
+    event
 }
 
 /// Gives an event its id and time.

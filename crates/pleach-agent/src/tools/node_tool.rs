@@ -54,14 +54,46 @@ impl NodeTool {
     }
 
     async fn call(&self, args: &Map, ctx: &ToolContext) -> Result<Value, NodeError> {
-        let Some(input) = self.wrapper.value(args.clone()) else {
-            return Ok(
-                json!({"error": format!("Invoking `{}()` failed: the argument `request` is missing.", self.name())}),
-            );
+        let input = match self.input(args) {
+            Ok(input) => input,
+            Err(misfit) => {
+                let name = self.name();
+                return Ok(
+                    json!({"error": format!("Invoking `{name}()` failed due to argument validation errors:\n{misfit}\nYou could retry calling this tool with corrected argument types.")}),
+                );
+            }
         };
         let id = ctx.engine().call_key();
         let options = RunOptions::default().run_id(id).use_sub_branch(true);
-        Ok(ctx.run_node(&*self.node, NodeInput::json(input), options).await?.to_value())
+        match ctx.run_node(&*self.node, NodeInput::json(input), options).await {
+            Ok(output) => Ok(output.to_value()),
+            // The agent sees the failure of a tool, and not that of a child: a call without a response is made again.
+            Err(error) => match error.child_failure() {
+                Some(failure) => {
+                    ctx.engine().forget_failure(failure);
+                    Err(failure.error.clone())
+                }
+                None => Err(error),
+            },
+        }
+    }
+
+    /// Makes the input of the arguments, or describes what the model got wrong.
+    fn input(&self, args: &Map) -> Result<Value, String> {
+        let Some(input) = self.wrapper.value(args.clone()) else {
+            return Err("Missing required argument \"request\".".to_owned());
+        };
+        let Some(schema) = &self.node.spec().input_schema else { return Ok(input) };
+        if let Value::Object(given) = &input
+            && let Some(missing) =
+                schema.fields().iter().find(|field| !field.optional && !given.contains_key(&field.name))
+        {
+            let (field, name) = (&missing.name, self.name());
+            return Err(format!(
+                "Missing value for parameter \"{field}\" of function \"{name}\". It was not found in node_input and has no default value."
+            ));
+        }
+        schema.apply(&input).map_err(|error| error.to_string())
     }
 }
 
@@ -74,7 +106,7 @@ impl Tool for NodeTool {
         self.declaration.description.as_deref().unwrap_or_default()
     }
 
-    fn declaration(&self) -> Option<&FunctionDeclaration> {
+    fn declaration(&self) -> Option<&Arc<FunctionDeclaration>> {
         Some(&self.declaration)
     }
 

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 pub(crate) struct SubAgentTool {
     agent: Arc<dyn Node>,
     mode: AgentMode,
-    declaration: FunctionDeclaration,
+    declaration: Arc<FunctionDeclaration>,
 }
 
 /// What the description of an agent for tasks ends with.
@@ -27,7 +27,7 @@ impl SubAgentTool {
         };
         let declaration =
             FunctionDeclaration::new(spec.name.as_str(), description).with_parameters(parameters(&**agent));
-        Self { agent: Arc::clone(agent), mode, declaration }
+        Self { agent: Arc::clone(agent), mode, declaration: Arc::new(declaration) }
     }
 
     async fn call(&self, args: &Map, ctx: &ToolContext) -> Result<Value, NodeError> {
@@ -74,7 +74,7 @@ impl Tool for SubAgentTool {
         self.declaration.description.as_deref().unwrap_or_default()
     }
 
-    fn declaration(&self) -> Option<&FunctionDeclaration> {
+    fn declaration(&self) -> Option<&Arc<FunctionDeclaration>> {
         Some(&self.declaration)
     }
 

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, OnceLock};
 
 use foldhash::HashMap;
-use pleach_core::{Map, NodePath};
+use pleach_core::{Content, Map, NodePath};
 use smol_str::SmolStr;
 
 use super::InvocationContext;
@@ -62,6 +62,8 @@ pub(crate) struct ContextInner {
     pub(crate) is_delegate: bool,
     /// How many children of each name earlier attempts of this run have started.
     pub(crate) earlier_children: Option<Box<HashMap<SmolStr, u32>>>,
+    /// The task that the run works on: what the user has said, for the run and those below it.
+    pub(crate) task: OnceLock<Box<Content>>,
     pub(crate) cell: Mutex<RunState>,
 }
 

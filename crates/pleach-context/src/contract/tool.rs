@@ -49,8 +49,9 @@ pub trait Tool: Send + Sync + 'static {
         ""
     }
 
-    /// How the tool is called; a tool without a declaration is not offered to models. ADK: `_get_declaration`.
-    fn declaration(&self) -> Option<&FunctionDeclaration> {
+    /// How the tool is called; a tool without a declaration is not offered to models. Requests share it, so make it once, with the
+    /// tool. ADK: `_get_declaration`.
+    fn declaration(&self) -> Option<&Arc<FunctionDeclaration>> {
         None
     }
 

@@ -41,6 +41,13 @@ impl RunHandle<'_> {
         }
     }
 
+    /// Takes back that the body has got a failure: what ran the child runs it again on a resume.
+    pub fn forget_failure(self, failure: &ChildFailure) {
+        if let Some(failures) = self.0.cell().failures.as_deref_mut() {
+            failures.received.retain(|(_, received)| received.path != failure.path);
+        }
+    }
+
     /// Records that history gives the body the failure of its child that ran at `run`: it went past it then.
     pub fn note_recorded_failure(self, run: &NodePath, failure: &ChildFailure) {
         let mut cell = self.0.cell();

@@ -4,7 +4,7 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pleach_core::{Branch, NodePath};
+use pleach_core::{Branch, Content, NodePath};
 use smol_str::SmolStr;
 
 use super::{Lane, OwnLane, RunHandle, RunState, Transfer};
@@ -130,6 +130,17 @@ impl RunHandle<'_> {
     /// Notes that an event below this call asks the loop around it to end.
     pub fn escalate(self) {
         self.0.cell().lane.escalated = true;
+    }
+
+    /// Sets the task that this run works on, which takes the place of the user's message for it and the runs below.
+    // L55
+    pub fn set_task(self, task: Content) {
+        drop(self.0.inner.task.set(Box::new(task)));
+    }
+
+    /// Makes this the branch of the events that follow, and of what follows the run in a graph.
+    pub fn set_branch(self, branch: Option<Branch>) {
+        self.0.cell().lane.branch = branch;
     }
 
     /// Returns whether this call waits for an answer.

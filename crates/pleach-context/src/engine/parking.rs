@@ -93,12 +93,6 @@ impl RunState {
     }
 }
 
-/// Something that a body awaits beside its calls to the context: the body is kept while it is held, although its other calls are parked.
-#[derive(Debug)]
-pub struct Busy {
-    _call: InFlightCall,
-}
-
 /// A lane that counts as a call of its run until this is dropped.
 #[derive(Debug)]
 pub struct WorkingLane(Context);
@@ -150,13 +144,6 @@ impl RunHandle<'_> {
                 pending
             }
         }
-    }
-
-    /// Counts what the body awaits outside of the context as one of its calls, so that the body is kept although its other calls
-    /// are parked.
-    #[must_use]
-    pub fn busy(self) -> Busy {
-        Busy { _call: InFlightCall::enter(self.0) }
     }
 
     /// Counts this lane as a call of its run until the guard is dropped: what it awaits beside the run's own calls keeps the

@@ -51,6 +51,8 @@ pub(crate) struct RunState {
     pub(crate) parking: Parking,
     pub(crate) replay_order: Option<Box<ReplayOrder>>,
     pub(crate) children: Option<Box<HashMap<SmolStr, u32>>>,
+    /// The calls that agents have made which share the run.
+    pub(crate) calls: Option<Box<SharedCalls>>,
     /// Background children that the run has not taken yet; `None` when it takes none.
     pub(crate) background: Option<Vec<BackgroundChild>>,
     /// The failures of children that the body has got.
@@ -84,6 +86,15 @@ pub(crate) struct Lane {
     pub(crate) work: Option<LaneWork>,
     /// The call is over: what it changes now would be lost.
     pub(crate) ended: bool,
+}
+
+/// Which of the agents that share a run has made a call. Models of different agents give equal ids, some of them numbers.
+#[derive(Debug, Default)]
+pub(crate) struct SharedCalls {
+    /// The agent that has made the first call.
+    pub(crate) first: Option<SmolStr>,
+    /// The agents that have made the first call of each id.
+    pub(crate) agents: HashMap<String, SmolStr>,
 }
 
 /// The lane of a call, and the agent that the call is of.

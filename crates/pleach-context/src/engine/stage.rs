@@ -148,6 +148,13 @@ impl RunHandle<'_> {
         Staged { event: Arc::new(event), output_source: OutputSource::None }
     }
 
+    /// Drops what no event carries yet. The values that were set stay visible in this process.
+    pub fn discard_changes(self) {
+        let mut cell = self.0.cell();
+        self.0.drop_operations(&mut cell);
+        drop(std::mem::take(&mut cell.lane.actions));
+    }
+
     /// Whether the body has sent anything yet.
     #[must_use]
     pub fn has_sent(self) -> bool {

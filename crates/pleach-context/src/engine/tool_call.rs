@@ -1,7 +1,8 @@
 //! What engines set and take of tool calls.
 // R852
 
-use pleach_core::{AuthConfig, ToolConfirmation};
+use pleach_core::{AuthConfig, FunctionCall, ToolConfirmation};
+use smol_str::SmolStr;
 
 use super::{Engine as _, RunHandle};
 
@@ -26,11 +27,37 @@ impl RunHandle<'_> {
     }
 
     /// Numbers the call among those of its agent's run: how many of the tool it has made, a name for what the call runs, and
-    /// whether no call came before.
+    /// whether no call came before. Agents that share a run [claim](Self::claim_calls) their calls before.
     pub fn set_call_number(self, ordinal: u32, key: &str, is_first: bool) {
+        let agent = self.agent_within_run();
         let mut cell = self.0.cell();
+        let shared = agent.as_ref().zip(cell.calls.as_ref());
+        let id = cell.lane.tool.as_ref().and_then(|tool| tool.function_call_id.as_deref()).unwrap_or_default();
+        let is_repeated = shared.is_some_and(|(agent, calls)| calls.agents.get(id).is_some_and(|first| first != agent));
+        let key = match &agent {
+            Some(agent) if is_repeated => format!("{key}~{agent}"),
+            _ => key.to_owned(),
+        };
+        let is_first = is_first && shared.is_none_or(|(agent, calls)| calls.first.as_ref() == Some(agent));
         let tool = cell.lane.tool.get_or_insert_default();
-        (tool.ordinal, tool.key, tool.is_first) = (ordinal, key.to_owned(), is_first);
+        (tool.ordinal, tool.key, tool.is_first) = (ordinal, key, is_first);
+    }
+
+    /// Records that the agent has made calls in this run, which it shares with other agents: who makes a call first names what
+    /// it runs by the call's id alone.
+    pub fn claim_calls<'e>(self, agent: &SmolStr, calls: impl IntoIterator<Item = &'e FunctionCall>) {
+        let mut cell = self.0.cell();
+        for call in calls {
+            let known = cell.calls.get_or_insert_default();
+            known.first.get_or_insert_with(|| agent.clone());
+            known.agents.entry(call.id.clone().unwrap_or_default()).or_insert_with(|| agent.clone());
+        }
+    }
+
+    /// Returns the agent of this lane if its events are those of a run of another agent.
+    #[must_use]
+    pub fn agent_within_run(self) -> Option<SmolStr> {
+        self.0.lane.as_ref()?.author.clone().filter(|author| *author != self.0.inner.name)
     }
 
     /// Makes the run of the child that this call is for the one with the ordinal of the call.

@@ -64,6 +64,7 @@ impl Context {
                 output_for: None,
                 is_delegate: false,
                 earlier_children: None,
+                task: OnceLock::new(),
                 cell: Mutex::default(),
             }),
             lane: None,
@@ -80,11 +81,13 @@ impl<'a> RunHandle<'a> {
         let is_workflow = spec.kind == NodeKind::Workflow;
         let is_agent = spec.kind == NodeKind::Agent;
         // An author that the caller has set counts for what it starts, too.
-        let (author, scope) = {
+        let (author, scope, is_called) = {
             let lane = &self.0.cell().lane;
-            (lane.author.clone(), lane.isolation_scope.clone())
+            let is_called = lane.tool.as_ref().is_some_and(|tool| !tool.key.is_empty());
+            (lane.author.clone(), lane.isolation_scope.clone(), is_called)
         };
-        let inherited = || author.or_else(|| parent.child_author.clone());
+        // What a tool of an agent runs speaks for itself.
+        let inherited = || if is_called { None } else { author.or_else(|| parent.child_author.clone()) };
         let child_author = if is_workflow || is_agent { Some(name.clone()) } else { inherited() };
         let isolation_scope = setup.isolation_scope.or(scope);
         let explicit = setup.output_for.is_some() && parent.kind != NodeKind::Workflow;
@@ -110,6 +113,7 @@ impl<'a> RunHandle<'a> {
                 output_for: setup.output_for,
                 is_delegate,
                 earlier_children: None,
+                task: OnceLock::new(),
                 cell: Mutex::new(RunState::on(setup.branch, isolation_scope)),
             }),
             lane: None,
@@ -148,6 +152,7 @@ impl<'a> RunHandle<'a> {
                 output_for: this.output_for.clone(),
                 is_delegate: this.is_delegate,
                 earlier_children: children,
+                task: this.task.clone(),
                 cell: Mutex::new(state),
             }),
             lane: None,

@@ -21,8 +21,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value;
 use smol_str::SmolStr;
 
-pub use notes::{AGENT_CALLBACK, mark_completed, notes_completed_runs, round_of};
-pub(crate) use notes::{Notes, is_note, mark_pending_route, mark_reported, mark_rounds};
+pub use notes::{
+    AGENT_CALLBACK, caller_of_task, is_reported, mark_completed, mark_reported, mark_task_response,
+    notes_completed_runs, round_of,
+};
+pub(crate) use notes::{Notes, is_note, mark_pending_route, mark_rounds};
 pub use planned_runs::{PlannedRun, PlannedRuns, ReplayState};
 pub use record::RunRecord;
 pub use runs::RunKey;

@@ -34,10 +34,22 @@ pub const AGENT_CALLBACK: &str = "_adk_agent_callback";
 /// The loops within whose rounds the event is the first of a sub-agent: `{"_adk_loop_rounds": {"polish": 1}}`.
 const LOOP_ROUNDS: &str = "_adk_loop_rounds";
 
+/// The event is what a task has given, and no message of the user, in whose name it is: `{"_adk_task_response": "caller"}`.
+const TASK_RESPONSE: &str = "_adk_task_response";
+
 /// Returns whether the engine reads metadata under this key.
 pub(crate) fn is_note(key: &str) -> bool {
-    [COMPLETED_RUNS, DELEGATIONS, CAUGHT_FAILURES, PENDING_ROUTE, REPORTED_ERROR, AGENT_CALLBACK, LOOP_ROUNDS]
-        .contains(&key)
+    [
+        COMPLETED_RUNS,
+        DELEGATIONS,
+        CAUGHT_FAILURES,
+        PENDING_ROUTE,
+        REPORTED_ERROR,
+        AGENT_CALLBACK,
+        LOOP_ROUNDS,
+        TASK_RESPONSE,
+    ]
+    .contains(&key)
 }
 
 /// Marks the runs that have completed, in order.
@@ -51,9 +63,19 @@ pub fn mark_completed(event: &mut Event, runs: &[NodePath]) {
 /// Marks the first event of a sub-agent within rounds of loops.
 // L178
 pub(crate) fn mark_rounds(event: &mut Event, rounds: &[(SmolStr, u32)]) {
-    let mut notes = event.custom_metadata().cloned().unwrap_or_default();
-    notes.insert(LOOP_ROUNDS.to_owned(), rounds.iter().map(|(agent, round)| (agent.to_string(), *round)).collect());
-    event.set_custom_metadata(Some(notes));
+    mark(event, LOOP_ROUNDS, rounds.iter().map(|(agent, round)| (agent.to_string(), Value::from(*round))).collect());
+}
+
+/// Marks the event that an agent stores in the user's name: the response of a task that it has delegated.
+// L190
+pub fn mark_task_response(event: &mut Event, caller: &str) {
+    mark(event, TASK_RESPONSE, Value::from(caller));
+}
+
+/// Returns the agent that has delegated the task whose response the event is.
+#[must_use]
+pub fn caller_of_task(event: &Event) -> Option<&str> {
+    event.custom_metadata()?.get(TASK_RESPONSE)?.as_str()
 }
 
 /// Returns the round of the loop whose sub-agent begins with this event.
@@ -144,15 +166,20 @@ pub(super) fn pending_route(event: &Event) -> Option<Route> {
     serde_json::from_value(event.custom_metadata()?.get(PENDING_ROUTE)?.clone()).ok()
 }
 
-/// Records that the error event is one that the body sent: the attempt continues.
-pub(crate) fn mark_reported(event: &mut Event) {
+/// Marks an error event that the body sent: the attempt continues.
+pub fn mark_reported(event: &mut Event) {
     mark(event, REPORTED_ERROR, Value::Bool(true));
+}
+
+/// Returns whether the body that sent the error event has continued behind it.
+#[must_use]
+pub fn is_reported(event: &Event) -> bool {
+    event.custom_metadata().is_some_and(|metadata| metadata.contains_key(REPORTED_ERROR))
 }
 
 /// Whether the event is the end of a failed attempt of its run.
 pub(super) fn ends_attempt(event: &Event) -> bool {
-    let reported = || event.custom_metadata().is_some_and(|metadata| metadata.contains_key(REPORTED_ERROR));
-    event.error_code().is_some() && !event.is_partial() && !reported()
+    event.error_code().is_some() && !event.is_partial() && !is_reported(event)
 }
 
 fn append(event: &mut Event, key: &str, notes: impl IntoIterator<Item = Value>) {

@@ -1,5 +1,8 @@
 //! How spans end: what is recorded on them besides the end itself.
 
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+
 use tracing::Span;
 
 /// How the work of a span ended: its attribute `pleach.outcome`.
@@ -57,6 +60,14 @@ impl OpenSpan {
     #[must_use]
     pub fn span(&self) -> &Span {
         &self.0
+    }
+
+    /// Waits for the work, inside of the span. The work stays where it is: moving a large future costs more than polling it.
+    ///
+    /// # Cancel safety
+    /// As the work is.
+    pub async fn around<T>(&self, mut work: Pin<&mut impl Future<Output = T>>) -> T {
+        poll_fn(|cx| self.0.in_scope(|| work.as_mut().poll(cx))).await
     }
 
     /// Records how the work ended, and lets go of the span.

@@ -82,7 +82,7 @@ impl Writer<'_> {
         let mut pieces = Vec::new();
         for part in content.parts() {
             if let Some(response) = &part.function_response {
-                self.tool(response)?;
+                self.tool(response);
             } else if !part.is_thought() {
                 pieces.extend(self.piece(part)?);
             }
@@ -96,7 +96,7 @@ impl Writer<'_> {
     }
 
     /// The tool message of a response. Its media follow behind the last tool message.
-    fn tool(&mut self, response: &FunctionResponse) -> Result<(), ModelError> {
+    fn tool(&mut self, response: &FunctionResponse) {
         let name = response.name.as_deref().unwrap_or_default();
         let id = self.ids.of_response(response.id.as_deref(), name);
         let result = Value::Object(response.response.clone().unwrap_or_default()).to_string();
@@ -108,10 +108,11 @@ impl Writer<'_> {
                 file_data: media.file_data.clone().map(Box::new),
                 ..Part::default()
             };
-            let piece = self.piece(&part)?;
+            // The result is stored: to refuse it would end every later request of the session.
+            let as_text = || media_as_text(&part).map(|text| json!({"type": "text", "text": text}));
+            let piece = self.piece(&part).unwrap_or_else(|_| as_text());
             self.media.extend(piece);
         }
-        Ok(())
     }
 
     /// Gives every call without a result one that says so, then the media of the results.

@@ -119,6 +119,19 @@ async fn l231_media_of_results_follow_when_all_calls_are_answered() {
     assert_eq!(messages[4]["content"][0]["image_url"]["url"], "data:image/png;base64,AQI=");
 }
 
+// A result is stored: media that the provider does not take must not end every later request of the session.
+#[tokio::test]
+async fn l231_media_of_results_that_cannot_be_sent_are_named() {
+    let mut request = ask("hi");
+    request.contents.push(Content::new("model", [call("1", "f", json!({}))]).into());
+    let mut answer = picture_result("1");
+    let media = &mut answer.function_response.as_mut().unwrap().parts.as_mut().unwrap()[0];
+    media.inline_data.as_mut().unwrap().mime_type = Some("application/zip".into());
+    request.contents.push(Content::new("user", [answer]).into());
+    let body = sent(&request, false).await;
+    assert_eq!(body["messages"][3]["content"], "[media of application/zip]");
+}
+
 #[tokio::test]
 async fn l232_a_required_call_is_limited_to_the_functions_that_are_allowed() {
     let mut request = recorded_request();

@@ -49,7 +49,10 @@ impl Engine {
                 .map_err(|error| ChildFailure { error, path: path.clone() })?;
         }
         let end = match node.agent() {
-            Some(_) => Box::pin(Transfers::entering(root, node, entry).enter(input)).await?,
+            Some(_) => {
+                let mut transfers = Transfers::entering(root, node, entry);
+                Box::pin(transfers.enter(input)).await?
+            }
             None => run_one(root, node, input, RunSetup { path, ..RunSetup::default() }).await?,
         };
         if !end.is_done() && root.invocation().is_resumable() && root.invocation().engine().queue().has_notes() {
@@ -84,7 +87,7 @@ fn run<'a>(
 ) -> impl Future<Output = RunResult> + 'a {
     match node.agent() {
         None => Either::Left(run_one(parent, node, input, setup)),
-        Some(_) => Either::Right(Box::pin(Transfers::from(parent, node).run(input, setup))),
+        Some(_) => Either::Right(Box::pin(async move { Transfers::from(parent, node).run(input, setup).await })),
     }
 }
 

@@ -10,6 +10,8 @@ use pleach_core::BoxFuture;
 use serde_json::Value;
 use std::sync::Arc;
 
+use super::waiting::waits_for_output;
+
 /// Runs the body of a node between the plugins' hooks.
 pub(super) fn run<'a>(node: &'a dyn Node, ctx: Context, input: NodeInput) -> BoxFuture<'a, Result<Flow, NodeError>> {
     Box::pin(async move {
@@ -21,13 +23,15 @@ pub(super) fn run<'a>(node: &'a dyn Node, ctx: Context, input: NodeInput) -> Box
         }
         match node.run(ctx.clone(), input).await? {
             Flow::Done(Some(Yield::Ask(question))) => Ok(Flow::Done(Some(Yield::Ask(question)))),
+            Flow::Done(Some(Yield::Event(event))) if event.is_interrupt() => Ok(Flow::Done(Some(Yield::Event(event)))),
             Flow::Done(last) => {
-                notify(spec, &ctx, output_of(last.as_ref(), &ctx).as_deref()).await;
+                let waits = waits_for_output(node, &ctx);
+                notify(spec, &ctx, output_of(last.as_ref(), &ctx).as_deref(), waits).await;
                 Ok(Flow::Done(last))
             }
             Flow::Stream(items) => {
-                let spec = spec.clone();
-                let end = async move { notify(&spec, &ctx, ctx.output().as_ref()).await };
+                let (spec, waits) = (spec.clone(), waits_for_output(node, &ctx));
+                let end = async move { notify(&spec, &ctx, ctx.output().as_ref(), waits).await };
                 Ok(Flow::Stream(items.chain(stream::once(end).filter_map(|()| ready(None))).boxed()))
             }
         }
@@ -49,8 +53,9 @@ pub(super) fn is_continued(spec: &NodeSpec, ctx: &Context) -> bool {
     spec.kind == NodeKind::Workflow && is_known()
 }
 
-async fn notify(spec: &NodeSpec, ctx: &Context, output: Option<&Value>) {
-    if ctx.interrupt_ids().is_empty() && !is_replayed(spec, ctx) {
+/// Notifies the plugins of the end of a run that waits for nothing. `waits`: without an output it waits for one.
+async fn notify(spec: &NodeSpec, ctx: &Context, output: Option<&Value>, waits: bool) {
+    if ctx.interrupt_ids().is_empty() && !(waits && output.is_none()) && !is_replayed(spec, ctx) {
         services(ctx).plugins.after_node(spec, ctx, output).await;
     }
 }

@@ -15,6 +15,7 @@ mod single_flight;
 mod span;
 mod stack;
 mod transfer;
+mod waiting;
 
 pub use dynamic::Engine;
 pub use transfer::{TransferStep, transfer_step};

@@ -9,14 +9,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context as TaskContext, Poll, Wake, Waker, ready};
 
 use futures_util::stream::BoxStream;
-use pleach_context::{
-    AgentSpec, ChildFailure, Context, Flow, Node, NodeError, NodeInput, NodeKind, NodeSpec, RetryConfig, Yield,
-};
+use pleach_context::{ChildFailure, Context, Flow, Node, NodeError, NodeInput, NodeKind, NodeSpec, RetryConfig, Yield};
 use pleach_core::{BoxFuture, Branch, Event};
 
 use super::panic::guarded;
 use super::run_setup::{RunSetup, task_scope};
 use super::span::AttemptSpan;
+use super::waiting::waits_for_output;
 use super::{hooks, stack};
 
 /// One run of a node: a future that resolves to its end.
@@ -124,15 +123,8 @@ impl<'a> NodeRun<'a> {
         }
         match std::mem::replace(&mut self.phase, Phase::Finished) {
             Phase::Failed(failure) => Err(*failure),
-            _ => Ok(self.ctx.engine().take_end(self.waits_for_output())),
+            _ => Ok(self.ctx.engine().take_end(waits_for_output(self.node, &self.ctx))),
         }
-    }
-
-    /// A conversing agent leaves its graph node waiting for the next message of the user.
-    fn waits_for_output(&self) -> bool {
-        let is_in_graph = || self.ctx.engine().position().is_some();
-        let converses = |agent: &Arc<AgentSpec>| agent.converses();
-        self.node.spec().wait_for_output || (self.node.agent().is_some_and(converses) && is_in_graph())
     }
 
     fn start(&mut self) -> Result<(), NodeError> {

@@ -93,13 +93,13 @@ impl<'a> Transfers<'a> {
     }
 
     /// Runs the last agent at its next path, and those that it transfers to.
-    pub(super) async fn enter(mut self, input: NodeInput) -> RunResult {
+    pub(super) async fn enter(&mut self, input: NodeInput) -> RunResult {
         let setup = self.next_setup();
         self.run(input, setup).await
     }
 
     /// Runs the last agent, and those that it transfers to.
-    pub(super) async fn run(mut self, input: NodeInput, mut setup: RunSetup) -> RunResult {
+    pub(super) async fn run(&mut self, input: NodeInput, mut setup: RunSetup) -> RunResult {
         if let Some(choice) = setup.choice.take() {
             self.choice = *choice;
         }
@@ -108,7 +108,7 @@ impl<'a> Transfers<'a> {
     }
 
     /// Runs the agents that the last agent, which has ended, transfers to.
-    async fn follow(mut self, input: NodeInput, mut end: NodeEnd) -> RunResult {
+    async fn follow(&mut self, input: NodeInput, mut end: NodeEnd) -> RunResult {
         while let NodeEnd::Done(result @ NodeResult { transfer_to_agent: Some(target), .. }) = &end {
             let own = self.last().context();
             let failed = |error| ChildFailure { error, path: own.node_path().clone() };

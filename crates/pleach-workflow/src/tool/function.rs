@@ -149,7 +149,7 @@ impl Tool for FunctionTool {
         self.declaration.description.as_deref().unwrap_or_default()
     }
 
-    fn declaration(&self) -> Option<&FunctionDeclaration> {
+    fn declaration(&self) -> Option<&Arc<FunctionDeclaration>> {
         Some(&self.declaration)
     }
 

@@ -2,6 +2,7 @@
 // R850–R853
 
 use std::fmt;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +13,6 @@ use pleach_context::{
 };
 use pleach_core::{BoxFuture, Content, Event, FunctionResponsePart, Map, Part};
 use smol_str::SmolStr;
-use tracing::Instrument as _;
 
 use super::arguments::arguments;
 use super::call::{Called, ToolCall};
@@ -63,12 +63,12 @@ impl ToolNode {
     async fn call(&self, ctx: Context, input: NodeInput) -> Result<Flow, NodeError> {
         // The same call has the same id in every attempt and on a resume, and no other call has it.
         ctx.engine().begin_tool_call(format!("{}:{}", ctx.invocation().invocation_id(), ctx.node_path()));
-        let mut args = arguments(self.tool.declaration(), &ctx, input)?;
+        let mut args = arguments(self.tool.declaration().map(|declared| &**declared), &ctx, input)?;
         take_confirmation(&ctx)?;
         take_credential(&ctx, None)?;
         let span = OpenSpan::new(execute_tool(&*self.tool, &ctx));
         let call = ToolCall { tool: &*self.tool, ctx: &ctx, callbacks: &() };
-        let called = call.make(&mut args).instrument(span.span().clone()).await;
+        let called = span.around(pin!(call.make(&mut args))).await;
         match &called {
             Ok(Called::Result(_)) => span.end(SpanEnd::Completed),
             Ok(Called::Asks(_)) => span.end(SpanEnd::Interrupted),

@@ -263,8 +263,10 @@ impl<'a> Orchestration<'a> {
                 return Ok(Some(RunSetup { path, branch, isolation_scope, resume_inputs, ..RunSetup::default() }));
             }
             Decision::Replay(NodeEnd::Done(mut result)) => {
-                // The events of an agent may be on branches of those below it.
-                let recorded = result.branch.take().filter(|_| graph_node.node.agent().is_none());
+                // The events of an LLM agent may be on branches of those below it.
+                let is_resumable = self.ctx.invocation().is_resumable();
+                let keeps_own = graph_node.node.agent().is_some_and(|agent| agent.is_llm || is_resumable);
+                let recorded = result.branch.take().filter(|_| !keeps_own);
                 result.branch = recorded.or_else(|| self.branch(trigger, path));
                 if self.runs.is_empty() && schedule.is_idle() && time.is_some_and(|time| self.ends.pass_next(time)) {
                     // Nothing else can start before this completion is handled, so it is handled directly.

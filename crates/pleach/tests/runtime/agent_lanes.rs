@@ -1,7 +1,11 @@
 //! Agents that others call or that run side by side: to whom they hand over, and who sees an answer.
 
+use pleach::model::LlmResponse;
 use pleach::prelude::*;
-use pleach::{AgentMode, CallbackContext, Content, FunctionResponse, NodeError, ParallelAgent, Part, SequentialAgent};
+use pleach::{
+    AgentMode, CallbackContext, Content, FunctionCall, FunctionResponse, NodeError, NodeTool, ParallelAgent, Part,
+    SequentialAgent,
+};
 use serde_json::{Value, json};
 
 use crate::agents::{cut_everywhere, left};
@@ -142,4 +146,28 @@ async fn l177_agents_side_by_side_are_answered_in_one_message() {
             seen.iter().filter_map(|content| content.pointer("/parts/0/function_response/response/done")).collect();
         assert_eq!(responses, [&json!(format!("job_{name}"))], "{seen:#?}");
     }
+}
+
+// L199: agents of one shell share its path, and models give equal ids to their calls: each call runs its node.
+#[tokio::test]
+async fn l199_equal_call_ids_of_agents_of_a_shell_are_two_runs() {
+    let agent = |name: &'static str| {
+        let Value::Object(args) = json!({"request": name}) else { unreachable!() };
+        let call = LlmResponse::calls([FunctionCall::new("1", "shout", args)]);
+        let model = std::sync::Arc::new(ScriptedModel::new().then(call).then_text(name));
+        let shout = FunctionNode::new("shout", async |Input(text): Input<String>| format!("{text}!"));
+        let agent = LlmAgent::builder(name).model(std::sync::Arc::clone(&model)).tool(NodeTool::new(shout));
+        (agent.build().unwrap(), model)
+    };
+    let ((x, of_x), (y, of_y)) = (agent("x"), agent("y"));
+    let (first, _) = runner(SequentialAgent::builder("row").sub_agent(x).sub_agent(y).build().unwrap());
+    first.run("ana", "s1", "go").reply().await.unwrap();
+    for (model, result) in [(of_x, "x!"), (of_y, "y!")] {
+        let seen = format!("{:?}", model.requests()[1].contents.last());
+        assert!(seen.contains(result), "{seen}");
+    }
+    cut_everywhere(|_| {
+        SequentialAgent::builder("row").sub_agent(agent("x").0).sub_agent(agent("y").0).build().unwrap()
+    })
+    .await;
 }

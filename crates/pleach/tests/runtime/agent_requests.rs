@@ -66,8 +66,8 @@ fn l25_a_place_that_there_is_not_and_a_second_name_are_faults() {
         .request_processor(ProcessorPlace::Last, Named("contents"))
         .without_request_processor("");
     let faults: Vec<String> = agent.build().unwrap_err().faults.into_iter().map(|fault| fault.message).collect();
-    let names = "basic, instructions, identity, compaction, contents, nl_planning, output_schema, agent_transfer, \
-                 agent_tools, dynamic_instructions";
+    let names = "basic, instructions, identity, compaction, contents, nl_planning, code_execution, output_schema, \
+                 agent_transfer, agent_tools, dynamic_instructions";
     assert_eq!(
         faults,
         [

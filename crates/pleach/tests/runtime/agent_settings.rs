@@ -91,3 +91,18 @@ async fn l54_models_see_the_input_context_of_a_run_and_nothing_stores_it() {
     );
     assert!(!stored(&sessions).await.iter().any(|line| line.contains("page")));
 }
+
+// L28: the labels of a run win over those of an agent, whose name is a label, too.
+#[tokio::test]
+async fn l28_a_run_has_labels() {
+    let model = Arc::new(ScriptedModel::saying("Hello."));
+    let mut config = pleach::model::GenerateConfig::default();
+    config.labels_mut().extend([("team".to_owned(), "a".to_owned()), ("cost".to_owned(), "1".to_owned())]);
+    let (runner, _) = runner(agent("helper").model(Arc::clone(&model)).generate_config(config).build().unwrap());
+    let config = RunConfig::default().label("team", "b");
+    trace(runner.start(RunRequest::new(key()).message("go").config(config))).await;
+    let request = model.requests().remove(0);
+    let labels: Vec<_> =
+        request.config.labels.iter().flatten().map(|(name, value)| format!("{name}={value}")).collect();
+    assert_eq!(labels, ["adk_agent_name=helper", "cost=1", "team=b"]);
+}

@@ -150,6 +150,19 @@ async fn l57_a_prefix_and_a_filter_choose_tools() {
     assert_eq!((&response["name"], &response["response"]), (&json!("g_read"), &json!({"result": "ok"})));
 }
 
+// L57: what a server calls its tools does not replace the agent's own tools, nor those of another server.
+#[tokio::test]
+async fn l57_a_name_that_is_taken_stays_with_its_tool() {
+    let model = Arc::new(ScriptedModel::calling("read", json!({})).then_text("done"));
+    let agent = LlmAgent::builder("helper").model(Arc::clone(&model));
+    let agent = agent.toolset(Drive::default()).toolset(Drive::default());
+    let agent = agent.tool(tool("read", "Reads.", async || "own"));
+    trace(runner(agent.build().unwrap()).0.run("ana", "s1", "go")).await;
+    assert_eq!(declared(&model)[0], ["write", "read"]);
+    let response = &contents(&model.requests()[1])[2]["parts"][0]["functionResponse"];
+    assert_eq!(response["response"], json!({"result": "own"}));
+}
+
 // Issue 12, seam 2: a toolset is closed once with the Runner, wherever its agents are.
 #[tokio::test]
 async fn a_toolset_is_closed_once_with_the_runner() {

@@ -421,7 +421,7 @@ async fn l195_l199_agents_and_nodes_are_tools() {
 // L197: an agent that has got a status from its long-running tool answers; one that has got nothing waits.
 #[tokio::test]
 async fn l197_an_agent_tool_whose_agent_started_a_job_answers() {
-    for (status, expected) in [(Some("pending"), "started"), (None, "waits for the results")] {
+    for (status, expected) in [(Some("pending"), "started"), (None, "stopped waiting on unresolved")] {
         let job = tool("job", "Starts a job.", move || async move { Ok::<_, NodeError>(status.map(str::to_owned)) });
         let expert = LlmAgent::builder("expert")
             .model(ScriptedModel::calling("job", json!({})).then_text("started"))

@@ -7,6 +7,7 @@
 
 mod actions;
 mod agent_calls;
+mod agent_code;
 mod agent_lanes;
 mod agent_requests;
 mod agent_settings;

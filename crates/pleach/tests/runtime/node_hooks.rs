@@ -195,3 +195,17 @@ async fn agents_are_nodes() {
     trace(runner.run("ana", "s1", "go")).await;
     assert_eq!(spy.take(), ["before helper@1: go", "after helper@1: null"]);
 }
+
+#[tokio::test]
+async fn a_node_that_waits_has_not_ended() {
+    let model = ScriptedModel::saying("Which city?").then_call("finish_task", json!({"result": "Oslo"}));
+    let task = LlmAgent::builder("task").mode(pleach::AgentMode::Task).model(model).build().unwrap();
+    let model = ScriptedModel::calling("task", json!({"request": "ask"})).then_text("done");
+    let root = LlmAgent::builder("root").model(model).sub_agent(task).build().unwrap();
+    let (runner, _, spy) = spied(root);
+    trace(runner.run("ana", "s1", "go")).await;
+    let ended = |notes: Vec<String>| notes.iter().filter(|note| note.starts_with("after ")).count();
+    assert_eq!(ended(spy.take()), 0);
+    trace(runner.run("ana", "s1", "Oslo")).await;
+    assert_eq!(ended(spy.take()), 2);
+}

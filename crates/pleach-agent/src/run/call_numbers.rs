@@ -1,0 +1,57 @@
+//! [`CallNumbers`]: the numbers of an agent's calls, by which what they run is found again on a resume.
+// L199
+
+use foldhash::HashMap;
+
+use pleach_core::FunctionCall;
+use serde_json::Value;
+
+use crate::call_ids::run_id;
+
+/// A call that is to be executed.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct PendingCall {
+    pub(crate) call: FunctionCall,
+    /// The answer to the request for its confirmation.
+    pub(crate) confirmation: Option<Value>,
+    /// Its question is stored, but not the response that holds its place.
+    pub(crate) is_asked: bool,
+    /// The id under which it has asked for a credential that has come.
+    pub(crate) credential: Option<String>,
+    /// How many calls of the function the run has made, this one included.
+    pub(crate) ordinal: u32,
+    /// A name for what the call runs: its id, made unique in the run and safe for paths.
+    pub(crate) key: String,
+    /// The run has made no call before.
+    pub(crate) is_first: bool,
+}
+
+/// Numbers the calls of a run, so that what they run is found again on a resume.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CallNumbers {
+    by_name: HashMap<String, u32>,
+    by_id: HashMap<String, u32>,
+}
+
+impl CallNumbers {
+    /// Numbers the next call.
+    pub(crate) fn number(&mut self, call: &FunctionCall) -> PendingCall {
+        let (id, name) = (run_id(call.id.as_deref().unwrap_or_default()), call.name.clone().unwrap_or_default());
+        let is_first = self.by_name.is_empty();
+        let ordinal = self.by_name.entry(name).or_default();
+        *ordinal += 1;
+        let repeated = self.by_id.entry(id.clone()).or_default();
+        *repeated += 1;
+        // Providers repeat ids, some of them numbers.
+        let key = if *repeated == 1 { id } else { format!("{id}~{repeated}") };
+        PendingCall {
+            call: call.clone(),
+            confirmation: None,
+            is_asked: false,
+            credential: None,
+            ordinal: *ordinal,
+            key,
+            is_first,
+        }
+    }
+}
