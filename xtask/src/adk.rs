@@ -55,7 +55,7 @@ fn probe(python: &Path) -> anyhow::Result<()> {
 }
 
 /// Runs a program quietly; an error carries the last line of what it said.
-fn run(command: &mut Command) -> anyhow::Result<()> {
+pub(crate) fn run(command: &mut Command) -> anyhow::Result<()> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command.output().with_context(|| format!("cannot run {program}"))?;
     if output.status.success() {

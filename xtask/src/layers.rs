@@ -57,6 +57,7 @@ pub(crate) const LAYERS: &[Row] = &[
     library("pleach-memory-sqlite", 2, MEMORY),
     library("pleach-model-http", 2, &["pleach-core", "pleach-model"]),
     library("pleach-context", 3, NECK),
+    library("pleach-mcp", 4, &["pleach-core", "pleach-model", "pleach-context"]),
     library("pleach-workflow", 4, &["pleach-core", "pleach-context"]),
     library(
         "pleach-agent",
@@ -108,6 +109,7 @@ pub(crate) const LAYERS: &[Row] = &[
             "pleach-session-postgres",
             "pleach-memory-sqlite",
             "pleach-model-http",
+            "pleach-mcp",
             "pleach-context",
             "pleach-workflow",
             "pleach-agent",

@@ -17,6 +17,7 @@ mod docs;
 mod files;
 mod layers;
 mod lint;
+mod mcp_servers;
 mod postgres;
 mod quick;
 mod report;

@@ -30,6 +30,7 @@
 //! | `postgres` | sessions in a Postgres database, which google-adk reads and writes, too |
 //! | `anthropic` | models of Anthropic |
 //! | `gemini` | models of Gemini |
+//! | `mcp` | tools, resources and prompts of MCP servers |
 //! | `openai` | models of OpenAI, Ollama and every server with OpenAI's chat completions |
 //! | `models` | models of all providers |
 //! | `full` | all of them |
@@ -44,6 +45,8 @@ mod runner_ext;
 mod sqlite_url;
 
 pub mod handler;
+#[cfg(feature = "mcp")]
+pub mod mcp;
 pub mod model;
 pub mod models;
 pub mod prelude;
@@ -56,10 +59,10 @@ pub use connect_model_error::ConnectModelError;
 pub use runner_ext::RunnerExt;
 
 pub use pleach_agent::{
-    AgentTool, BuiltInPlanner, IncludeContents, LlmAgent, LlmAgentBuilder, LlmSummarizer, LoadArtifacts, LoopAgent,
-    NodeTool, ParallelAgent, Planner, ProcessorPlace, RequestProcessor, SequentialAgent, ShellAgentBuilder,
-    TemplateError, TemplateSource, exit_loop, get_user_choice, inject_session_state, load_artifacts, load_memory,
-    preload_memory, request_input,
+    AgentTool, BuiltInPlanner, CodeExecutor, CodeOutput, IncludeContents, LlmAgent, LlmAgentBuilder, LlmSummarizer,
+    LoadArtifacts, LoopAgent, NodeTool, OutputFile, ParallelAgent, Planner, ProcessorPlace, RequestProcessor,
+    SequentialAgent, ShellAgentBuilder, TemplateError, TemplateSource, exit_loop, get_user_choice,
+    inject_session_state, load_artifacts, load_memory, preload_memory, request_input,
 };
 pub use pleach_artifact::{
     ArtifactError, ArtifactKey, ArtifactReference, ArtifactResult, ArtifactScope, ArtifactService, ArtifactVersion,
@@ -130,6 +133,11 @@ struct Readme;
 #[cfg(all(doctest, feature = "models"))]
 #[doc = include_str!("../../../docs/models.md")]
 struct Models;
+
+/// Compiles and runs the programs of the page on MCP servers.
+#[cfg(all(doctest, feature = "mcp"))]
+#[doc = include_str!("../../../docs/mcp.md")]
+struct Mcp;
 
 /// Compiles and runs the programs of the page on agents.
 #[cfg(doctest)]

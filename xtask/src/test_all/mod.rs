@@ -32,6 +32,7 @@ pub(crate) fn run(args: &mut lexopt::Parser) -> anyhow::Result<bool> {
             match need {
                 Need::Postgres => reports.extend(run.obtain_postgres(&options)),
                 Need::Adk => reports.extend(run.obtain_adk()),
+                Need::McpServers => reports.extend(run.obtain_mcp_servers()),
             }
         }
         reports.push(report(&run, step));

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use super::options::Options;
 use crate::adk::{self, PYTHON_VARIABLE};
+use crate::mcp_servers::{self, SERVERS_VARIABLE};
 use crate::postgres::{Durability, Server, URL_VARIABLE};
 use crate::report::{Outcome, StepReport};
 use crate::workspace::Workspace;
@@ -15,6 +16,7 @@ pub(super) struct Run {
     pub(super) workspace: Workspace,
     postgres: Wanted<Server>,
     adk: Wanted<PathBuf>,
+    mcp_servers: Wanted<PathBuf>,
 }
 
 /// Something from outside, obtained when the first step that uses it starts.
@@ -31,11 +33,13 @@ pub(super) enum Need {
     Postgres,
     /// A Python with google-adk.
     Adk,
+    /// The reference MCP servers.
+    McpServers,
 }
 
 impl Run {
     pub(super) fn new(workspace: Workspace) -> Self {
-        Self { workspace, postgres: Wanted::NotAsked, adk: Wanted::NotAsked }
+        Self { workspace, postgres: Wanted::NotAsked, adk: Wanted::NotAsked, mcp_servers: Wanted::NotAsked }
     }
 
     /// Gets the server; a row of its own in the table.
@@ -54,6 +58,13 @@ impl Run {
         self.adk.obtain("adk", "google-adk for the tests that compare with it", || adk::obtain(target))
     }
 
+    /// Gets the MCP servers; also a row of its own, and never a failure.
+    pub(super) fn obtain_mcp_servers(&mut self) -> Option<StepReport> {
+        let target = &self.workspace.target_directory;
+        let about = "reference MCP servers for the tests that start them";
+        self.mcp_servers.obtain("mcp", about, || mcp_servers::obtain(target))
+    }
+
     /// The variables by which tests find what there is to use.
     /// Without one, the tests that need the thing say SKIPPED and pass.
     pub(super) fn environment(&self) -> Vec<(&'static str, &OsStr)> {
@@ -63,6 +74,9 @@ impl Run {
         }
         if let Wanted::Ready(python) = &self.adk {
             variables.push((PYTHON_VARIABLE, python.as_os_str()));
+        }
+        if let Wanted::Ready(folder) = &self.mcp_servers {
+            variables.push((SERVERS_VARIABLE, folder.as_os_str()));
         }
         variables
     }

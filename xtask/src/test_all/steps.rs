@@ -31,7 +31,10 @@ pub(super) const STEPS: &[Step] = &[
     step("deny", "licences, sources and advisories of dependencies", deny),
     step("clippy", "clippy finds nothing", |_| plain(lint::run())),
     step("features", "every combination of the facade's features", features),
-    Step { needs: &[Need::Postgres, Need::Adk], ..step("test", "unit, integration and documentation tests", test) },
+    Step {
+        needs: &[Need::Postgres, Need::Adk, Need::McpServers],
+        ..step("test", "unit, integration and documentation tests", test)
+    },
     Step {
         needs: &[Need::Postgres],
         ..step("conformance", "the recorded scenarios", |run| {
@@ -83,16 +86,19 @@ fn features(run: &Run) -> anyhow::Result<Outcome> {
 
 /// Every set of the features that have a meaning of their own, then each feature that only
 /// combines others (`default`, `full`) by itself. Providers of models meet the other features only in the facade's list of
-/// names, so their sets are not combined with those of the others.
+/// names, and MCP meets none of them: their sets are not combined with those of the others.
 fn combinations(facade: &Package) -> Vec<Vec<&str>> {
     let (bundles, own): (Vec<&str>, Vec<&str>) = facade.features.keys().map(String::as_str).partition(|name| {
         let parts = &facade.features[*name];
         *name == "default" || (!parts.is_empty() && parts.iter().all(|part| facade.features.contains_key(part)))
     });
-    let is_provider = |name: &&str| facade.features[*name].iter().any(|part| part == "dep:pleach-model-http");
-    let (providers, own): (Vec<&str>, Vec<&str>) = own.into_iter().partition(is_provider);
+    let has = |name: &str, dependency: &str| facade.features[name].iter().any(|part| part == dependency);
+    let (providers, own): (Vec<&str>, Vec<&str>) = own.into_iter().partition(|name| has(name, "dep:pleach-model-http"));
+    let (mcp, own): (Vec<&str>, Vec<&str>) = own.into_iter().partition(|name| has(name, "dep:pleach-mcp"));
     let mut sets = subsets(&own);
-    sets.extend(subsets(&providers).into_iter().filter(|set| !set.is_empty()));
+    for apart in [providers, mcp] {
+        sets.extend(subsets(&apart).into_iter().filter(|set| !set.is_empty()));
+    }
     sets.extend(bundles.into_iter().map(|bundle| vec![bundle]));
     sets
 }

@@ -9,8 +9,18 @@ use crate::workspace::Workspace;
 const FACADE: &str = "pleach";
 
 /// What the default build must not have.
-const HEAVY: [&str; 8] =
-    ["aws-lc-sys", "hyper", "native-tls", "openssl", "pleach-model-http", "reqwest", "ring", "rustls"];
+const HEAVY: [&str; 10] = [
+    "aws-lc-sys",
+    "hyper",
+    "native-tls",
+    "openssl",
+    "pleach-mcp",
+    "pleach-model-http",
+    "reqwest",
+    "ring",
+    "rmcp",
+    "rustls",
+];
 
 pub(super) fn check(workspace: &Workspace) -> anyhow::Result<Vec<Finding>> {
     let Some(facade) = workspace.package(FACADE) else { return Ok(Vec::new()) };

@@ -1,0 +1,149 @@
+//! [`McpToolsetBuilder`]: which tools of a server agents get, and how long things may take.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pleach_context::{ReadonlyContext, SystemClock, ToolContext};
+use pleach_core::{Clock, Map};
+
+use crate::connection::Pool;
+use crate::limits::Limits;
+use crate::tool::{Condition, Filter, OnProgress, Shared};
+use crate::{McpProgress, McpServer, McpSetupError, McpTool, McpToolset, names};
+
+/// Which tools of a server agents get, and how long things may take. Made by [`McpToolset::builder`].
+#[must_use]
+pub struct McpToolsetBuilder {
+    server: McpServer,
+    name: Option<String>,
+    prefix: Option<String>,
+    filter: Option<Filter>,
+    confirm: Option<Condition>,
+    on_progress: Option<OnProgress>,
+    limits: Limits,
+}
+
+impl McpToolset {
+    /// Returns a builder for the tools of a server: an [`McpCommand`](crate::McpCommand) or an [`McpEndpoint`](crate::McpEndpoint).
+    pub fn builder(server: impl Into<McpServer>) -> McpToolsetBuilder {
+        McpToolsetBuilder::new(server.into())
+    }
+}
+
+impl McpToolsetBuilder {
+    fn new(server: McpServer) -> Self {
+        Self {
+            server,
+            name: None,
+            prefix: None,
+            filter: None,
+            confirm: None,
+            on_progress: None,
+            limits: Limits::new(Arc::new(SystemClock)),
+        }
+    }
+
+    /// Sets the name in errors and logs; that of the program, or of the host, when it is not set.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// Names the tools `<prefix>_<name>`. ADK: `tool_name_prefix`
+    pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
+        self.prefix = Some(prefix.into());
+        self
+    }
+
+    /// Leaves out the tools for which `filter` is false. It is asked whenever an agent lists them. ADK: `tool_filter`
+    pub fn filter(mut self, filter: impl Fn(&McpTool, &ReadonlyContext) -> bool + Send + Sync + 'static) -> Self {
+        let before = self.filter.take();
+        self.filter = Some(Arc::new(move |tool, ctx| {
+            before.as_ref().is_none_or(|before| before(tool, ctx)) && filter(tool, ctx)
+        }));
+        self
+    }
+
+    /// Leaves out the tools of other names than these, which are the server's. ADK: `tool_filter`
+    pub fn only<S: Into<String>>(self, names: impl IntoIterator<Item = S>) -> Self {
+        let names: Vec<String> = names.into_iter().map(Into::into).collect();
+        self.filter(move |tool, _| names.iter().any(|name| name == tool.server_name()))
+    }
+
+    /// Asks a person to approve every call. ADK: `require_confirmation`
+    pub fn require_confirmation(self) -> Self {
+        self.confirm_if(|_, _, _| true)
+    }
+
+    /// Asks a person to approve the calls for which `condition` is true.
+    pub fn confirm_if(
+        mut self,
+        condition: impl Fn(&McpTool, &Map, &ToolContext) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.confirm = Some(Arc::new(condition));
+        self
+    }
+
+    /// Sets a function that gets the progress of calls. It is called by the run that waits for the call. ADK: `progress_callback`
+    pub fn on_progress(mut self, take: impl Fn(&ToolContext, McpProgress) + Send + Sync + 'static) -> Self {
+        self.on_progress = Some(Arc::new(take));
+        self
+    }
+
+    /// Sets how long opening a session may take, the start of a child process included; 30 seconds when it is not set.
+    pub fn connect_timeout(mut self, timeout: Duration) -> Self {
+        self.limits.connect = timeout;
+        self
+    }
+
+    /// Sets how long the server may take to list or read tools, resources and prompts; 30 seconds when it is not set.
+    pub fn list_timeout(mut self, timeout: Duration) -> Self {
+        self.limits.list = timeout;
+        self
+    }
+
+    /// Sets how long a call may take; 5 minutes when it is not set. The call is cancelled then.
+    pub fn call_timeout(mut self, timeout: Duration) -> Self {
+        self.limits.call = timeout;
+        self
+    }
+
+    /// Sets how large a message of the server may be, and so the result of a call; 16 MiB when it is not set. A child process that sends
+    /// a larger one is ended.
+    pub fn max_message_bytes(mut self, bytes: usize) -> Self {
+        self.limits.message_bytes = bytes;
+        self
+    }
+
+    /// Sets the clock of the time-outs, for tests; the system's when it is not set.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.limits.clock = clock;
+        self
+    }
+
+    /// Makes the toolset. Nothing is started yet.
+    ///
+    /// # Errors
+    /// A command, variable, URL, header or prefix cannot be used.
+    pub fn build(self) -> Result<McpToolset, McpSetupError> {
+        let name = self.name.unwrap_or_else(|| self.server.default_name());
+        if let Some((prefix, reason)) = self.prefix.as_ref().and_then(|p| Some((p, names::fault_of_prefix(p)?))) {
+            return Err(McpSetupError::Prefix { server: name, prefix: prefix.clone(), reason });
+        }
+        let target = self.server.check(&name, self.limits.connect)?;
+        Ok(McpToolset::new(Shared {
+            pool: Pool::new(target, self.limits),
+            prefix: self.prefix,
+            filter: self.filter,
+            confirm: self.confirm,
+            on_progress: self.on_progress,
+        }))
+    }
+}
+
+impl fmt::Debug for McpToolsetBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("McpToolsetBuilder").field("server", &self.server).finish_non_exhaustive()
+    }
+}

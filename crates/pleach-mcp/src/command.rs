@@ -1,0 +1,172 @@
+//! [`McpCommand`]: a server that is started as a child process.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use process_wrap::tokio::CommandWrap;
+use secrecy::{ExposeSecret as _, SecretString};
+use tokio::process::Command;
+
+use crate::McpSetupError;
+use crate::secrets::Secrets;
+
+/// The variables of this process that a server gets: what programs need to find files and other programs, and no key.
+#[cfg(not(windows))]
+const INHERITED: &[&str] = &["HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "USER"];
+#[cfg(windows)]
+const INHERITED: &[&str] = &[
+    "APPDATA",
+    "COMSPEC",
+    "HOMEDRIVE",
+    "HOMEPATH",
+    "LOCALAPPDATA",
+    "PATH",
+    "PATHEXT",
+    "PROCESSOR_ARCHITECTURE",
+    "SYSTEMDRIVE",
+    "SYSTEMROOT",
+    "TEMP",
+    "TMP",
+    "USERNAME",
+    "USERPROFILE",
+];
+
+/// A server that is started as a child process and speaks over its standard input and output.
+///
+/// It is started when it is first needed, and again when it has ended. Of the variables of this process it gets those that programs need to
+/// run, such as `PATH` and `HOME`, and no others: name what it needs with [`env`](Self::env), or call
+/// [`inherit_env`](Self::inherit_env). What it writes to its standard error becomes log events with the target `pleach_mcp::stderr`.
+///
+/// Debug output shows the program and the names of variables only. ADK: `StdioServerParameters`
+///
+/// ```
+/// # use pleach_mcp::McpCommand;
+/// let files = McpCommand::new("npx").args(["-y", "@modelcontextprotocol/server-filesystem", "/srv/notes"]);
+/// # let _ = files;
+/// ```
+#[derive(Clone)]
+#[must_use]
+pub struct McpCommand {
+    program: String,
+    args: Vec<String>,
+    env: Vec<(String, SecretString)>,
+    current_dir: Option<PathBuf>,
+    inherits_env: bool,
+}
+
+impl McpCommand {
+    /// Names a program: a path, or a name that is looked up in `PATH`.
+    pub fn new(program: impl Into<String>) -> Self {
+        let program = program.into();
+        Self { program, args: Vec::new(), env: Vec::new(), current_dir: None, inherits_env: false }
+    }
+
+    /// Adds an argument.
+    pub fn arg(mut self, arg: impl Into<String>) -> Self {
+        self.args.push(arg.into());
+        self
+    }
+
+    /// Adds arguments.
+    pub fn args<T: Into<String>>(mut self, args: impl IntoIterator<Item = T>) -> Self {
+        self.args.extend(args.into_iter().map(Into::into));
+        self
+    }
+
+    /// Sets an environment variable. Its value is treated like a key.
+    pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.env.push((name.into(), SecretString::from(value.into())));
+        self
+    }
+
+    /// Gives the server all variables of this process, keys of providers among them.
+    pub fn inherit_env(mut self) -> Self {
+        self.inherits_env = true;
+        self
+    }
+
+    /// Sets the directory that the server runs in; that of this process when it is not set.
+    pub fn current_dir(mut self, path: impl Into<PathBuf>) -> Self {
+        self.current_dir = Some(path.into());
+        self
+    }
+
+    /// Returns the program's file name.
+    pub(crate) fn program(&self) -> &str {
+        self.program.rsplit(['/', '\\']).next().unwrap_or_default()
+    }
+
+    /// Checks what can be checked without starting it.
+    pub(crate) fn check(&self, server: &str) -> Result<(), McpSetupError> {
+        let fault = |reason| McpSetupError::Command { server: server.to_owned(), reason };
+        if self.program.trim().is_empty() {
+            return Err(fault("is empty: name a program"));
+        }
+        if self.program.contains('\0') || self.args.iter().any(|arg| arg.contains('\0')) {
+            return Err(fault("has a NUL character, which no program can get"));
+        }
+        for (name, value) in &self.env {
+            let fault = |reason| McpSetupError::Variable { server: server.to_owned(), variable: name.clone(), reason };
+            if name.is_empty() || name.contains(['=', '\0']) {
+                return Err(fault("its name is empty or has a `=` or NUL character"));
+            }
+            if value.expose_secret().contains('\0') {
+                return Err(fault("its value has a NUL character"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns what is hidden in texts of the server.
+    pub(crate) fn secrets(&self) -> Secrets {
+        let mut secrets = Secrets::default();
+        self.env.iter().for_each(|(name, value)| secrets.add(name, value.expose_secret()));
+        secrets
+    }
+
+    /// Returns the command with its three pipes, in a process group of its own: a server is often started by another program,
+    /// and both must end.
+    pub(crate) fn command(&self) -> CommandWrap {
+        let mut command = Command::new(&self.program);
+        command.args(&self.args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        if !self.inherits_env {
+            command.env_clear();
+            command.envs(INHERITED.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
+        }
+        command.envs(self.env.iter().map(|(name, value)| (name, value.expose_secret())));
+        if let Some(path) = &self.current_dir {
+            command.current_dir(path);
+        }
+        let mut command = CommandWrap::from(command);
+        #[cfg(unix)]
+        command.wrap(process_wrap::tokio::ProcessGroup::leader());
+        #[cfg(windows)]
+        command.wrap(process_wrap::tokio::JobObject);
+        command
+    }
+
+    /// Returns why starting it failed. The system reports a missing directory and a missing program alike.
+    pub(crate) fn reason_of(&self, error: &std::io::Error) -> String {
+        if let Some(path) = self.current_dir.as_ref().filter(|path| !path.is_dir()) {
+            return format!("its directory `{}` is not there", path.display());
+        }
+        let program = &self.program;
+        match error.kind() {
+            std::io::ErrorKind::NotFound => format!("there is no program `{program}`: install it, or name its path"),
+            std::io::ErrorKind::PermissionDenied => format!("`{program}` may not be run by this user"),
+            _ => format!("`{program}`: {error}"),
+        }
+    }
+}
+
+impl fmt::Debug for McpCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let variables: Vec<&String> = self.env.iter().map(|(name, _)| name).collect();
+        f.debug_struct("McpCommand")
+            .field("program", &self.program)
+            .field("args", &self.args.len())
+            .field("env", &variables)
+            .finish_non_exhaustive()
+    }
+}

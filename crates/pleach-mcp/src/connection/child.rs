@@ -1,0 +1,128 @@
+//! A server as child process: its pipes, and its end.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use process_wrap::tokio::ChildWrapper;
+use rmcp::RoleClient;
+use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use rmcp::transport::async_rw::AsyncRwTransport;
+use tokio::process::{ChildStdin, ChildStdout};
+use tokio::task::JoinHandle;
+
+use super::line_limit::LineLimit;
+use super::notices::Notices;
+use super::stderr;
+use crate::McpCommand;
+use crate::limits::Limits;
+use crate::secrets::Secrets;
+
+/// How long a server may take to end after its input was closed.
+const AFTER_INPUT: Duration = Duration::from_secs(2);
+/// How long it may take after it was asked to end by a signal.
+const AFTER_SIGNAL: Duration = Duration::from_secs(1);
+/// How long its last words are waited for.
+const AFTER_END: Duration = Duration::from_millis(200);
+
+/// The messages of a child, which ends with them.
+pub(super) struct ChildTransport {
+    messages: AsyncRwTransport<RoleClient, LineLimit<ChildStdout>, ChildStdin>,
+    child: Child,
+    limits: Limits,
+}
+
+/// A process that is killed with all that it has started, when it is dropped before it has ended.
+struct Child {
+    process: Box<dyn ChildWrapper>,
+    has_ended: bool,
+    stderr: JoinHandle<()>,
+}
+
+impl ChildTransport {
+    /// Starts the server.
+    pub(super) fn start(
+        name: &Arc<str>,
+        command: &McpCommand,
+        secrets: &Arc<Secrets>,
+        limits: &Limits,
+        notices: &Arc<Notices>,
+    ) -> Result<Self, String> {
+        let mut process = command.command().spawn().map_err(|error| command.reason_of(&error))?;
+        let pipes = (process.stdin().take(), process.stdout().take(), process.stderr().take());
+        let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
+            return Err("it has no pipes".to_owned());
+        };
+        let stderr = tokio::spawn(stderr::log(Arc::clone(name), Arc::clone(secrets), stderr));
+        let stdout = LineLimit::new(stdout, limits.message_bytes, Arc::clone(notices));
+        let messages = AsyncRwTransport::new(stdout, stdin).with_max_line_length(usize::MAX);
+        let child = Child { process, has_ended: false, stderr };
+        Ok(Self { messages, child, limits: limits.clone() })
+    }
+}
+
+impl Child {
+    /// Waits for the end of the process; false if `limit` is over first.
+    async fn ends_within(&mut self, limits: &Limits, limit: Duration) -> bool {
+        let ended = limits.within(limit, self.process.wait()).await;
+        self.has_ended = matches!(ended, Some(Ok(_)));
+        self.has_ended
+    }
+
+    /// Asks the process to end, where the system can.
+    fn ask_to_end(&self) -> bool {
+        #[cfg(unix)]
+        {
+            const SIGTERM: i32 = 15;
+            self.process.signal(SIGTERM).is_ok()
+        }
+        #[cfg(not(unix))]
+        false
+    }
+
+    /// Ends the process, whose input is closed: by itself, by a signal, or by force.
+    async fn end(&mut self, limits: &Limits) -> io::Result<()> {
+        let has_ended = self.has_ended
+            || self.ends_within(limits, AFTER_INPUT).await
+            || (self.ask_to_end() && self.ends_within(limits, AFTER_SIGNAL).await);
+        if !has_ended {
+            self.process.start_kill()?;
+            self.process.wait().await?;
+            self.has_ended = true;
+        }
+        limits.within(AFTER_END, &mut self.stderr).await;
+        Ok(())
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        if !self.has_ended {
+            // The runtime reaps it.
+            let _ = self.process.start_kill();
+        }
+        self.stderr.abort();
+    }
+}
+
+impl Transport<RoleClient> for ChildTransport {
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        self.messages.send(message)
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        self.messages.receive().await
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        // A server that reads nothing blocks what is being written to it: closing the input would wait for it.
+        self.limits.within(AFTER_INPUT, self.messages.close()).await;
+        self.child.end(&self.limits).await
+    }
+}

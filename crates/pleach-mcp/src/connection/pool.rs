@@ -1,0 +1,79 @@
+//! [`Pool`]: the sessions of a toolset, one for each set of headers.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_util::future::join_all;
+use pleach_context::ReadonlyContext;
+
+use super::link::Link;
+use super::target::Target;
+use crate::endpoint::Headers;
+use crate::error::McpError;
+use crate::limits::Limits;
+
+/// How many sets of headers have a session at once.
+const MOST_LINKS: usize = 64;
+
+/// The ways to a server: one, unless a function makes headers.
+pub(crate) struct Pool {
+    pub(crate) target: Arc<Target>,
+    limits: Limits,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// The one that was used last is the last.
+    links: Vec<Arc<Link>>,
+    is_closed: bool,
+}
+
+impl Pool {
+    pub(crate) fn new(target: Target, limits: Limits) -> Self {
+        Self { target: Arc::new(target), limits, state: Mutex::default() }
+    }
+
+    /// Returns the way to the server with the headers for this context.
+    pub(crate) async fn link(&self, ctx: Option<&ReadonlyContext>) -> Result<Arc<Link>, McpError> {
+        let headers = self.headers(ctx).await?;
+        let mut state = self.state();
+        if state.is_closed {
+            return Err(self.target.closed());
+        }
+        let link = match state.links.iter().position(|link| link.headers == headers) {
+            Some(place) => state.links.remove(place),
+            None => Arc::new(Link::new(&self.target, headers, &self.limits)),
+        };
+        if state.links.len() >= MOST_LINKS {
+            // Its session ends when the calls that use it have ended.
+            state.links.remove(0);
+        }
+        state.links.push(Arc::clone(&link));
+        Ok(link)
+    }
+
+    async fn headers(&self, ctx: Option<&ReadonlyContext>) -> Result<Headers, McpError> {
+        let mut headers = self.target.headers();
+        let (Some(provider), Some(ctx)) = (self.target.provider(), ctx) else { return Ok(headers) };
+        let fault = |reason: String| McpError::Headers { server: self.target.name(), reason };
+        let made = provider(ctx.clone()).await.map_err(|error| fault(error.to_string()))?;
+        for (name, value) in made {
+            headers.set(&name, &value).map_err(|reason| fault(format!("`{name}`: {reason}")))?;
+        }
+        Ok(headers)
+    }
+
+    /// Ends all sessions, and refuses further ones.
+    pub(crate) async fn close(&self) {
+        let links = {
+            let mut state = self.state();
+            state.is_closed = true;
+            std::mem::take(&mut state.links)
+        };
+        join_all(links.iter().map(|link| link.close())).await;
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

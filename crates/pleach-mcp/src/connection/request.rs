@@ -1,0 +1,40 @@
+//! One request, which is cancelled at the server when it is given up.
+
+use futures_util::FutureExt as _;
+use rmcp::model::{CancelledNotificationParam, ClientRequest, RequestId, ServerResult};
+use rmcp::service::{Peer, PeerRequestOptions, RequestHandle, RoleClient, ServiceError};
+
+/// A request that was sent. Dropping it before it is answered sends `notifications/cancelled`.
+pub(super) struct Sent {
+    handle: RequestHandle<RoleClient>,
+    open: Option<RequestId>,
+}
+
+impl Sent {
+    pub(super) async fn new(peer: &Peer<RoleClient>, request: ClientRequest) -> Result<Self, ServiceError> {
+        let handle = peer.send_request_with_option(request, PeerRequestOptions::no_options()).await?;
+        Ok(Self { open: Some(handle.id.clone()), handle })
+    }
+
+    pub(super) fn progress_token(&self) -> rmcp::model::ProgressToken {
+        self.handle.progress_token.clone()
+    }
+
+    /// # Cancel safety
+    /// Dropping the future loses nothing: the next call waits for the same answer.
+    pub(super) async fn answer(&mut self) -> Result<ServerResult, ServiceError> {
+        let answer = (&mut self.handle.rx).await;
+        self.open = None;
+        answer.unwrap_or(Err(ServiceError::TransportClosed))
+    }
+}
+
+impl Drop for Sent {
+    fn drop(&mut self) {
+        let Some(id) = self.open.take() else { return };
+        let cancelled = CancelledNotificationParam::new(Some(id), Some("the caller gave the request up".to_owned()));
+        // The first poll puts the message into the queue of the session, whose confirmation is not waited for.
+        let notified = self.handle.peer.notify_cancelled(cancelled);
+        let _ = tokio::task::unconstrained(notified).now_or_never();
+    }
+}

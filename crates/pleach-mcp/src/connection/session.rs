@@ -1,0 +1,201 @@
+//! [`Session`]: one connection with a server, from the first exchange to its end.
+
+use std::pin::pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::{Either, select};
+use pleach_core::Map;
+use rmcp::RoleClient;
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, ClientConfig, ClientRequest, ListToolsRequest, PaginatedRequestParams,
+    ProgressNotificationParam, ServerCapabilities, ServerResult,
+};
+use rmcp::service::{Peer, RunningService, ServiceError};
+
+use super::faults::Faults;
+use super::notices::Notices;
+use super::open::Opened;
+use super::request::Sent;
+use crate::declared::Listed;
+use crate::error::McpError;
+use crate::limits::Limits;
+
+/// How long the end of a session may take: that of a child takes three seconds at most.
+const CLOSE: Duration = Duration::from_secs(6);
+
+/// The entries of a list that are read; a server with more is at fault.
+const MOST_ENTRIES: usize = 2_000;
+/// The pages of a list that are read.
+const MOST_PAGES: usize = 200;
+
+/// A report of progress.
+pub(crate) type Report = ProgressNotificationParam;
+
+/// One page of a list.
+type Page<T> = (Vec<T>, Option<String>);
+
+/// A connection with a server on which both have agreed on a version of the protocol.
+pub(crate) struct Session {
+    peer: Peer<RoleClient>,
+    service: Mutex<Option<RunningService<RoleClient, ClientConfig>>>,
+    notices: Arc<Notices>,
+    faults: Faults,
+    limits: Limits,
+    /// When it began, by the clock.
+    pub(super) began: f64,
+    /// The tools, and the version of the list.
+    tools: Mutex<Option<(u64, Listed)>>,
+}
+
+impl Session {
+    pub(super) fn new(opened: Opened, limits: &Limits) -> Self {
+        let Opened { service, notices, faults } = opened;
+        Self {
+            peer: service.peer().clone(),
+            service: Mutex::new(Some(service)),
+            notices,
+            faults,
+            limits: limits.clone(),
+            began: limits.clock.now(),
+            tools: Mutex::default(),
+        }
+    }
+
+    /// Returns whether a request can be sent.
+    pub(super) fn is_alive(&self) -> bool {
+        self.notices.is_open() && !self.peer.is_transport_closed()
+    }
+
+    /// Returns whether the server has what `chosen` takes of its capabilities.
+    pub(crate) fn has<T>(&self, chosen: fn(&ServerCapabilities) -> &Option<T>) -> bool {
+        self.peer.peer_info().is_none_or(|info| chosen(&info.capabilities).is_some())
+    }
+
+    /// Calls a tool.
+    ///
+    /// # Cancel safety
+    /// Dropping the future cancels the call at the server.
+    pub(crate) async fn call(
+        &self,
+        tool: &str,
+        arguments: Map,
+        mut report: impl FnMut(Report),
+    ) -> Result<ServerResult, McpError> {
+        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+        let answered = async {
+            let mut sent = Sent::new(&self.peer, request).await?;
+            let mut reports = self.notices.watch(sent.progress_token());
+            loop {
+                // Reports that came before the answer are handed on before it.
+                match select(pin!(reports.next()), pin!(sent.answer())).await {
+                    Either::Left((Some(next), _)) => report(next),
+                    Either::Left((None, answer)) => return answer.await,
+                    Either::Right((answer, _)) => return answer,
+                }
+            }
+        };
+        self.within("answer the call", self.limits.call, answered).await
+    }
+
+    /// Sends a request for something that is no call.
+    ///
+    /// # Cancel safety
+    /// Dropping the future cancels the request at the server.
+    pub(crate) async fn ask(&self, what: &'static str, request: ClientRequest) -> Result<ServerResult, McpError> {
+        let answered = async { Sent::new(&self.peer, request).await?.answer().await };
+        self.within(what, self.limits.list, answered).await
+    }
+
+    /// Reads all pages of a list.
+    pub(crate) async fn list<T>(
+        &self,
+        what: &'static str,
+        request: fn(PaginatedRequestParams) -> ClientRequest,
+        page: fn(ServerResult) -> Option<Page<T>>,
+    ) -> Result<Vec<T>, McpError> {
+        let read = async {
+            let (mut entries, mut cursor) = (Vec::new(), None);
+            for _ in 0..MOST_PAGES {
+                let params = PaginatedRequestParams::default().with_cursor(cursor.take());
+                let answer = Sent::new(&self.peer, request(params)).await?.answer().await?;
+                let (more, next) = page(answer).ok_or(ServiceError::UnexpectedResponse)?;
+                entries.extend(more);
+                cursor = next.filter(|_| entries.len() < MOST_ENTRIES);
+                if cursor.is_none() {
+                    break;
+                }
+            }
+            if entries.len() > MOST_ENTRIES || cursor.is_some() {
+                tracing::warn!(
+                    server = self.faults.name(),
+                    "the MCP server's list is too long: only a part of it is used"
+                );
+                entries.truncate(MOST_ENTRIES);
+            }
+            Ok(entries)
+        };
+        self.within(what, self.limits.list, read).await
+    }
+
+    /// Returns the tools of the server: those that were listed, until it reports a change.
+    pub(crate) async fn tools(
+        &self,
+        declare: impl FnOnce(Vec<rmcp::model::Tool>) -> Listed,
+    ) -> Result<Listed, McpError> {
+        let version = self.notices.list_version();
+        if let Some((_, listed)) = self.kept_tools().filter(|(of, _)| *of == version) {
+            return Ok(listed);
+        }
+        let request = |params| ClientRequest::ListToolsRequest(ListToolsRequest::with_param(params));
+        let tools = self.list("list its tools", request, |answer| match answer {
+            ServerResult::ListToolsResult(page) => Some((page.tools, page.next_cursor)),
+            _ => None,
+        });
+        let listed = declare(tools.await?);
+        *self.tools.lock().unwrap_or_else(PoisonError::into_inner) = Some((version, Arc::clone(&listed)));
+        Ok(listed)
+    }
+
+    fn kept_tools(&self) -> Option<(u64, Listed)> {
+        self.tools.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Waits for an answer, no longer than the limit or than the session lasts.
+    async fn within<T>(
+        &self,
+        what: &'static str,
+        limit: Duration,
+        answered: impl Future<Output = Result<T, ServiceError>>,
+    ) -> Result<T, McpError> {
+        let open = async {
+            match select(pin!(answered), pin!(self.notices.ended.cancelled())).await {
+                Either::Left((answer, _)) => answer,
+                Either::Right(_) => Err(ServiceError::TransportClosed),
+            }
+        };
+        let Some(answer) = self.limits.within(limit, open).await else {
+            return Err(McpError::Timeout { server: self.faults.name().to_owned(), what, limit });
+        };
+        answer.map_err(|error| {
+            let (error, is_broken) = self.faults.of_request(error, &self.notices);
+            if is_broken {
+                self.notices.note_broken();
+            }
+            error
+        })
+    }
+
+    /// Ends the session and what it has started.
+    ///
+    /// # Cancel safety
+    /// Dropping the future leaves the rest of the work to a task.
+    pub(super) async fn close(&self) {
+        let service = self.service.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(mut service) = service else { return };
+        if self.limits.within(CLOSE, service.close()).await.is_none() {
+            tracing::warn!(server = self.faults.name(), "closing the session with the MCP server takes too long");
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! [`McpServer`]: how a server is reached; and that after it was checked.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::http::Client;
+use crate::endpoint::{CheckedEndpoint, HeaderProvider, Headers};
+use crate::error::McpError;
+use crate::secrets::Secrets;
+use crate::{McpCommand, McpEndpoint, McpSetupError};
+
+/// How an MCP server is reached. Made from an [`McpCommand`] or an [`McpEndpoint`].
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum McpServer {
+    /// As a child process.
+    Command(McpCommand),
+    /// Over streamable HTTP.
+    Http(McpEndpoint),
+}
+
+impl McpServer {
+    /// Returns a name for a toolset that was given none.
+    pub(crate) fn default_name(&self) -> String {
+        match self {
+            Self::Command(command) => command.program().to_owned(),
+            Self::Http(endpoint) => endpoint.host().unwrap_or_else(|| "mcp".to_owned()),
+        }
+    }
+
+    /// Checks all that can be checked without reaching the server.
+    pub(crate) fn check(self, name: &str, connect: Duration) -> Result<Target, McpSetupError> {
+        let (secrets, way) = match self {
+            Self::Command(command) => {
+                command.check(name)?;
+                (command.secrets(), Way::Command(command))
+            }
+            Self::Http(endpoint) => {
+                let mut checked = endpoint.check(name)?;
+                let client = Client::new(&checked, connect)
+                    .map_err(|reason| McpSetupError::Tls { server: name.to_owned(), reason })?;
+                (std::mem::take(&mut checked.secrets), Way::Http(Box::new(checked), client))
+            }
+        };
+        Ok(Target { name: name.into(), way, secrets })
+    }
+}
+
+impl From<McpCommand> for McpServer {
+    fn from(command: McpCommand) -> Self {
+        Self::Command(command)
+    }
+}
+
+impl From<McpEndpoint> for McpServer {
+    fn from(endpoint: McpEndpoint) -> Self {
+        Self::Http(endpoint)
+    }
+}
+
+/// A server that was checked.
+pub(crate) struct Target {
+    pub(crate) name: Arc<str>,
+    pub(super) way: Way,
+    secrets: Secrets,
+}
+
+/// How it is reached.
+pub(super) enum Way {
+    Command(McpCommand),
+    Http(Box<CheckedEndpoint>, Client),
+}
+
+impl Target {
+    /// Returns what makes the headers of a session.
+    pub(super) fn provider(&self) -> Option<&HeaderProvider> {
+        match &self.way {
+            Way::Http(endpoint, _) => endpoint.session_headers.as_ref(),
+            Way::Command(_) => None,
+        }
+    }
+
+    /// Returns the headers that every session has.
+    pub(super) fn headers(&self) -> Headers {
+        match &self.way {
+            Way::Http(endpoint, _) => endpoint.headers.clone(),
+            Way::Command(_) => Headers::default(),
+        }
+    }
+
+    /// Returns what is hidden in texts of a session with these headers.
+    pub(super) fn secrets(&self, headers: &Headers) -> Secrets {
+        let mut secrets = self.secrets.clone();
+        headers.iter().for_each(|(name, value)| secrets.add(name, value));
+        secrets
+    }
+
+    pub(crate) fn name(&self) -> String {
+        self.name.as_ref().to_owned()
+    }
+
+    pub(super) fn closed(&self) -> McpError {
+        McpError::Closed { server: self.name() }
+    }
+}
+
+impl fmt::Debug for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Target").field("name", &self.name).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,41 @@
+//! How long things may take, and how large a message may be.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::{Either, select};
+use pleach_core::Clock;
+
+/// How long things may take, by the clock, and how large a message of the server may be.
+#[derive(Clone, Debug)]
+pub(crate) struct Limits {
+    /// Starting the server and the first exchange with it.
+    pub(crate) connect: Duration,
+    /// Listing tools, resources or prompts, and reading one of the latter.
+    pub(crate) list: Duration,
+    /// A call of a tool.
+    pub(crate) call: Duration,
+    /// One message of the server.
+    pub(crate) message_bytes: usize,
+    pub(crate) clock: Arc<dyn Clock>,
+}
+
+impl Limits {
+    pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
+        Self {
+            connect: Duration::from_secs(30),
+            list: Duration::from_secs(30),
+            call: Duration::from_secs(300),
+            message_bytes: 16 << 20,
+            clock,
+        }
+    }
+
+    /// Waits for `future`; `None` when `limit` is over first.
+    pub(crate) async fn within<F: Future>(&self, limit: Duration, future: F) -> Option<F::Output> {
+        match select(std::pin::pin!(future), self.clock.sleep(limit)).await {
+            Either::Left((output, _)) => Some(output),
+            Either::Right(_) => None,
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! [`McpTool`]: a tool of a server.
+
+use std::fmt;
+use std::future::ready;
+use std::sync::Arc;
+
+use pleach_context::{NodeError, ReadonlyContext, Tool, ToolContext, ToolResult};
+use pleach_core::{BoxFuture, FunctionDeclaration, Map};
+use pleach_model::LlmRequest;
+use serde_json::json;
+
+use crate::McpProgress;
+use crate::connection::{Pool, Report};
+use crate::declared::Declared;
+use crate::error::McpError;
+use crate::{fence, result};
+
+/// A tool of an MCP server. Made by [`McpToolset`](crate::McpToolset).
+///
+/// A call that fails gives the model `{"error": …}`, whatever the reason: no session, an answer that comes too late, an error of the
+/// protocol. Otherwise it gives the server's result, with `content`, `structuredContent` and `isError`, and images, sounds and files as media.
+/// ADK: `McpTool`
+#[derive(Clone)]
+pub struct McpTool {
+    declared: Arc<Declared>,
+    shared: Arc<Shared>,
+}
+
+/// What the tools of a toolset share.
+pub(crate) struct Shared {
+    pub(crate) pool: Pool,
+    pub(crate) prefix: Option<String>,
+    pub(crate) filter: Option<Filter>,
+    pub(crate) confirm: Option<Condition>,
+    pub(crate) on_progress: Option<OnProgress>,
+}
+
+/// Decides whether an agent gets a tool.
+pub(crate) type Filter = Arc<dyn Fn(&McpTool, &ReadonlyContext) -> bool + Send + Sync>;
+
+/// Decides whether a person must approve a call.
+pub(crate) type Condition = Arc<dyn Fn(&McpTool, &Map, &ToolContext) -> bool + Send + Sync>;
+
+/// Takes reports of progress.
+pub(crate) type OnProgress = Arc<dyn Fn(&ToolContext, McpProgress) + Send + Sync>;
+
+impl Shared {
+    pub(crate) fn name(&self) -> &str {
+        &self.pool.target.name
+    }
+}
+
+/// What a server says of the effects of a tool. They are hints: a server that is not trusted may say anything.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct McpToolAnnotations {
+    /// It changes nothing.
+    pub read_only: Option<bool>,
+    /// It may destroy something, not only add.
+    pub destructive: Option<bool>,
+    /// Calling it again with the same arguments changes nothing more.
+    pub idempotent: Option<bool>,
+    /// It deals with the world outside, as a web search does.
+    pub open_world: Option<bool>,
+}
+
+impl McpTool {
+    pub(crate) fn new(declared: &Arc<Declared>, shared: &Arc<Shared>) -> Self {
+        Self { declared: Arc::clone(declared), shared: Arc::clone(shared) }
+    }
+
+    /// Returns the name that the server gives the tool. Models call it by [`Tool::name`].
+    #[must_use]
+    pub fn server_name(&self) -> &str {
+        &self.declared.tool.name
+    }
+
+    /// Returns the name for people.
+    #[must_use]
+    pub fn title(&self) -> Option<&str> {
+        let annotated = self.declared.tool.annotations.as_ref().and_then(|hints| hints.title.as_deref());
+        self.declared.tool.title.as_deref().or(annotated)
+    }
+
+    /// Returns the JSON schema of the arguments.
+    #[must_use]
+    pub fn input_schema(&self) -> &Map {
+        &self.declared.tool.input_schema
+    }
+
+    /// Returns the JSON schema of `structuredContent` in results.
+    #[must_use]
+    pub fn output_schema(&self) -> Option<&Map> {
+        self.declared.tool.output_schema.as_deref()
+    }
+
+    /// Returns what the server says of the tool's effects.
+    #[must_use]
+    pub fn annotations(&self) -> McpToolAnnotations {
+        let Some(hints) = &self.declared.tool.annotations else { return McpToolAnnotations::default() };
+        McpToolAnnotations {
+            read_only: hints.read_only_hint,
+            destructive: hints.destructive_hint,
+            idempotent: hints.idempotent_hint,
+            open_world: hints.open_world_hint,
+        }
+    }
+
+    async fn call(&self, args: &Map, ctx: &ToolContext) -> Result<ToolResult, McpError> {
+        let link = self.shared.pool.link(Some(&ReadonlyContext::new(ctx.clone()))).await?;
+        let session = link.session().await?;
+        let mut last = f64::NEG_INFINITY;
+        let report = |report: Report| {
+            if report.progress > last {
+                last = report.progress;
+                self.report(report, ctx);
+            }
+        };
+        let answer = session.call(self.server_name(), args.clone(), report).await?;
+        result::of(answer).map_err(|reason| McpError::Answer { server: self.shared.pool.target.name(), reason })
+    }
+
+    fn report(&self, report: Report, ctx: &ToolContext) {
+        let Report { progress, total, message, .. } = report;
+        tracing::debug!(
+            server = self.shared.name(),
+            tool = self.name(),
+            progress,
+            total,
+            "a call of an MCP server has come further"
+        );
+        if let Some(on_progress) = &self.shared.on_progress {
+            on_progress(ctx, McpProgress { tool: self.name().to_owned(), progress, total, message });
+        }
+    }
+}
+
+impl Tool for McpTool {
+    fn name(&self) -> &str {
+        self.declared.name()
+    }
+
+    fn description(&self) -> &str {
+        self.declared.tool.description.as_deref().unwrap_or_default()
+    }
+
+    fn declaration(&self) -> Option<&Arc<FunctionDeclaration>> {
+        Some(&self.declared.declaration)
+    }
+
+    fn check_require_confirmation<'a>(
+        &'a self,
+        args: &'a Map,
+        ctx: &'a ToolContext,
+    ) -> BoxFuture<'a, Result<bool, NodeError>> {
+        let is_required = self.shared.confirm.as_ref().is_some_and(|condition| condition(self, args, ctx));
+        Box::pin(ready(Ok(is_required)))
+    }
+
+    fn run<'a>(&'a self, args: &'a Map, ctx: &'a ToolContext) -> BoxFuture<'a, Result<ToolResult, NodeError>> {
+        Box::pin(async move {
+            let failed = |error: McpError| {
+                tracing::warn!(
+                    server = self.shared.name(),
+                    tool = self.name(),
+                    kind = error.kind(),
+                    "a call of an MCP server failed"
+                );
+                json!({"error": error.to_string()}).into()
+            };
+            Ok(self.call(args, ctx).await.unwrap_or_else(failed))
+        })
+    }
+
+    fn process_request<'a>(
+        &'a self,
+        _ctx: &'a ToolContext,
+        request: &'a mut LlmRequest,
+    ) -> BoxFuture<'a, Result<(), NodeError>> {
+        request.append_tools([Arc::clone(&self.declared.fenced)]);
+        fence::explain(request);
+        Box::pin(ready(Ok(())))
+    }
+}
+
+impl fmt::Debug for McpTool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("McpTool").field("name", &self.name()).finish_non_exhaustive()
+    }
+}
