@@ -105,8 +105,10 @@ impl<'a> Described<'a> {
 /// `{"name", "fields": {field: type}}`; a trailing `?` marks an optional field.
 fn schema(described: &Value) -> anyhow::Result<Schema> {
     let name = described.get("name").and_then(Value::as_str).unwrap_or("Schema");
-    let fields = described.get("fields").and_then(Value::as_object).context("a schema has `fields`")?;
-    let fields = fields.iter().map(|(name, kind)| field(name, kind)).collect::<anyhow::Result<Vec<_>>>()?;
+    // Pairs of a name and a type, in order.
+    let fields = described.get("fields").and_then(Value::as_array).context("a schema has `fields`")?;
+    let fields = fields.iter().map(|pair| field(pair[0].as_str().unwrap_or_default(), &pair[1]));
+    let fields = fields.collect::<anyhow::Result<Vec<_>>>()?;
     Ok(Schema::model(name, fields))
 }
 

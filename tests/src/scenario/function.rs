@@ -5,8 +5,8 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use pleach::handler::{IntoYield, Takes};
 use pleach::{
-    Context, Dynamic, FieldType, Flow, FromContext, FunctionNode, Input, Node, NodeError, NodeInput, ParallelWorker,
-    Yield, json_or_text,
+    Context, Dynamic, Field, FieldType, Flow, FromContext, FunctionNode, Input, Map, Node, NodeError, NodeInput,
+    ParallelWorker, Schema, Yield, json_or_text,
 };
 use serde_json::Value;
 
@@ -65,6 +65,22 @@ pub(super) fn build(described: &Described<'_>, world: &Arc<World>) -> Result<Arc
     let handler = move |ctx: Context, Input(input): Input<NodeInput>| Arc::clone(&body).run(ctx, input);
     finish(described, FunctionNode::new(described.name(), handler).state_params(names))
 }
+
+/// Builds a function node whose parameters, the node's input among them, are the fields of its input.
+pub(super) fn build_called(described: &Described<'_>, world: &Arc<World>) -> Result<Arc<dyn Node>, Refusal> {
+    let body = Arc::new(Body::read(described, world)?);
+    let input = Field::new(NODE_INPUT, body.input_type.clone().unwrap_or(FieldType::Any));
+    let params = body.params.iter().map(|param| {
+        let field = Field::new(param.name.as_str(), param.kind.clone().unwrap_or(FieldType::Any));
+        if param.default.is_some() { field.optional() } else { field }
+    });
+    let schema = Schema::model(described.name(), std::iter::once(input).chain(params));
+    let handler = move |ctx: Context, Input(args): Input<Map>| Arc::clone(&body).run_called(ctx, args);
+    finish(described, FunctionNode::new(described.name(), handler).input_schema(schema))
+}
+
+/// The parameter that holds a node's input.
+const NODE_INPUT: &str = "node_input";
 
 /// The input of a node that is declared to take a text; the body coerces it.
 struct TextInput(NodeInput);
@@ -131,9 +147,25 @@ impl Body {
     }
 
     async fn run(self: Arc<Self>, ctx: Context, input: NodeInput) -> Result<Ending, NodeError> {
-        let mut env = Env::of_run(Arc::clone(&self.world), ctx.clone(), self.bind_input(&input)?);
+        let input = self.bind_input(&input)?;
+        let state = ctx.clone();
+        self.play(ctx, input, |name| state.state().value(name)).await
+    }
+
+    async fn run_called(self: Arc<Self>, ctx: Context, args: Map) -> Result<Ending, NodeError> {
+        let input = args.get(NODE_INPUT).cloned().unwrap_or_default();
+        self.play(ctx, input, |name| args.get(name).cloned()).await
+    }
+
+    async fn play(
+        &self,
+        ctx: Context,
+        input: Value,
+        given: impl Fn(&str) -> Option<Value>,
+    ) -> Result<Ending, NodeError> {
+        let mut env = Env::of_run(Arc::clone(&self.world), ctx, input);
         for param in &self.params {
-            env.keep(Some(&param.name), param.bind(&ctx, &self.name)?);
+            env.keep(Some(&param.name), param.bind(given(&param.name), &self.name)?);
         }
         let end = play(&self.steps, &mut env).await.map_err(|Failure { error, .. }| error)?;
         let last = match end {
@@ -168,11 +200,11 @@ impl Param {
         })
     }
 
-    /// The value from the state, coerced; else the default as it is.
+    /// The given value, coerced; else the default as it is.
     // R502
-    fn bind(&self, ctx: &Context, function: &str) -> Result<Value, NodeError> {
+    fn bind(&self, given: Option<Value>, function: &str) -> Result<Value, NodeError> {
         let name = &self.name;
-        match (ctx.state().value(name), &self.kind, &self.default) {
+        match (given, &self.kind, &self.default) {
             (Some(value), Some(kind), _) => {
                 kind.coerce(&value).map_err(|reason| NodeError::validation(format!("{name}: {reason}")))
             }

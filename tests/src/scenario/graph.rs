@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use pleach::{Dynamic, EdgeRoute, Node, NodeRef, Route, START, Workflow, WorkflowBuilder};
+use pleach::{Dynamic, EdgeRoute, Node, NodeRef, Route, START, Schema, Workflow, WorkflowBuilder};
 use serde_json::Value;
 
 use super::described::{Described, Refusal};
@@ -12,7 +12,31 @@ use super::world::World;
 
 /// Builds a workflow.
 pub(super) fn build(described: &Described<'_>, world: &Arc<World>) -> Result<Arc<dyn Node>, Refusal> {
-    let mut graph = GraphWriter { nodes: members(described, world)?, known: Vec::new(), wf: settings(described)? };
+    write(described, settings(described)?, world)
+}
+
+/// Builds a workflow whose input has this schema.
+pub(super) fn build_with_input(
+    described: &Described<'_>,
+    schema: Schema,
+    world: &Arc<World>,
+) -> Result<Arc<dyn Node>, Refusal> {
+    let mut wf = settings(described)?;
+    wf.input_schema(schema);
+    write(described, wf, world)
+}
+
+/// Returns whether the first node of a workflow takes an object.
+pub(super) fn takes_object(described: &Described<'_>) -> bool {
+    let edges = described.get("edges").and_then(Value::as_array).into_iter().flatten();
+    let begins = |edge: &&Value| edge.get(0).or_else(|| edge.get("from")).and_then(Value::as_str) == Some("START");
+    let first = edges.filter(begins).find_map(|edge| edge.get(1).or_else(|| edge.get("to"))?.as_str());
+    let node = first.and_then(|key| described.get("nodes")?.get(key));
+    node.and_then(|node| node.get("input_type")).and_then(Value::as_str) == Some("dict")
+}
+
+fn write(described: &Described<'_>, wf: WorkflowBuilder, world: &Arc<World>) -> Result<Arc<dyn Node>, Refusal> {
+    let mut graph = GraphWriter { nodes: members(described, world)?, known: Vec::new(), wf };
     for item in described.get("edges").and_then(Value::as_array).into_iter().flatten() {
         match item {
             Value::Array(chain) => graph.chain(chain)?,

@@ -33,6 +33,8 @@ enum Place {
     Assignments,
     /// The responses of a model.
     Responses,
+    /// A schema, whose fields are in order.
+    Schema,
 }
 
 impl Place {
@@ -42,6 +44,8 @@ impl Place {
             (Self::Bodies, _) | (_, "steps" | "then" | "else" | "try" | "instruction_steps") => Self::Steps,
             (_, "hooks" | "callbacks") => Self::Bodies,
             (Self::Steps, "let" | "set_state") => Self::Assignments,
+            (Self::Elsewhere, "input_schema" | "output_schema" | "state_schema") => Self::Schema,
+            (Self::Schema, "fields") => Self::Assignments,
             (Self::Elsewhere, "responses") | (Self::Responses, "chunks") => Self::Responses,
             _ => Self::Elsewhere,
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use pleach::{
     AgentTool, Args, Context, Dynamic, FieldType, FunctionTool, LlmAgentBuilder, Map, Node, NodeError, NodeTool,
-    ToolNode, tool,
+    Schema, ToolNode, tool,
 };
 use serde_json::{Value, json};
 
@@ -14,6 +14,7 @@ use super::env::{Env, Failure};
 use super::run::{End, play};
 use super::step::{Step, emits, steps};
 use super::world::World;
+use super::{function, graph};
 
 /// What every call of a tool needs.
 struct Body {
@@ -36,9 +37,25 @@ pub(super) fn give(spec: &Value, agent: LlmAgentBuilder, world: &Arc<World>) -> 
     }
     if spec.get("kind").and_then(Value::as_str) == Some("node_tool") {
         let node = spec.get("node").context("a node tool has a `node`")?;
-        return Ok(agent.tool(NodeTool::new(world.build(node, None)?)));
+        return Ok(agent.tool(NodeTool::new(called_node(node, world)?)));
     }
     Ok(agent.tool(function_tool(&Described::new(spec, None)?, world)?))
+}
+
+/// Builds a node that is called as a tool: the arguments of a function are those of the call, and the input of a workflow is
+/// what its first node takes.
+fn called_node(node: &Value, world: &Arc<World>) -> Result<Arc<dyn Node>, Refusal> {
+    let node = node.as_str().and_then(|key| world.described(key)).unwrap_or(node);
+    let described = Described::new(node, None)?;
+    match described.kind() {
+        "function" if !described.has("input_schema") && !described.has("parallel_worker") => {
+            function::build_called(&described, world)
+        }
+        "workflow" if !described.has("input_schema") && graph::takes_object(&described) => {
+            graph::build_with_input(&described, Schema::json(json!({"type": "object"})), world)
+        }
+        _ => world.build(node, None),
+    }
 }
 
 /// Builds a function tool.
