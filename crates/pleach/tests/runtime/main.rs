@@ -8,6 +8,7 @@
 mod actions;
 mod agent_calls;
 mod agent_code;
+mod agent_edge_cases;
 mod agent_lanes;
 mod agent_requests;
 mod agent_settings;
