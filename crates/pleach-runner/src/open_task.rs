@@ -33,19 +33,26 @@ pub(crate) fn may_open_tasks(root: &Outline) -> bool {
 pub(crate) fn open_task(events: &[Arc<Event>]) -> Option<OpenTask> {
     // Most sessions have none.
     events.iter().rev().find(|event| event.isolation_scope().is_some())?;
-    let live: Vec<&Arc<Event>> = newest_effective_events(events).collect();
-    let ended = live.iter().filter(|event| event.function_responses().any(is_end));
-    let mut finished: HashSet<&str> = ended.filter_map(|event| event.isolation_scope()).collect();
-    // A call of a task is its scope: the task is over once the call is answered, also when another agent ended it.
-    finished
-        .extend(live.iter().flat_map(|event| event.function_responses()).filter_map(|response| response.id.as_deref()));
-    let aborted: HashSet<&str> =
-        live.iter().filter(|event| ends_aborted(event)).map(|event| event.invocation_id().as_str()).collect();
-    live.iter().filter(|event| event.actions().compaction().is_none()).find_map(|event| {
-        let scope = event.isolation_scope()?;
-        let is_over = finished.contains(scope) || aborted.contains(event.invocation_id().as_str());
-        (!is_over).then(|| OpenTask { scope: scope.into(), invocation: event.invocation_id().clone() })
-    })
+    let (mut finished, mut aborted) = (HashSet::new(), HashSet::new());
+    for event in newest_effective_events(events).filter(|event| event.actions().compaction().is_none()) {
+        if ends_aborted(event) {
+            aborted.insert(event.invocation_id().as_str());
+        }
+        let scope = event.isolation_scope();
+        for response in event.function_responses() {
+            if is_end(response) {
+                finished.extend(scope);
+            }
+            // A call of a task is its scope: the task is over once the call is answered, also when another agent ended it. A call
+            // that the task has made itself may have the same id.
+            finished.extend(response.id.as_deref().filter(|id| scope != Some(*id)));
+        }
+        let Some(scope) = scope else { continue };
+        if !finished.contains(scope) && !aborted.contains(event.invocation_id().as_str()) {
+            return Some(OpenTask { scope: scope.into(), invocation: event.invocation_id().clone() });
+        }
+    }
+    None
 }
 
 /// Returns whether a response ends a task; one with an error does not.

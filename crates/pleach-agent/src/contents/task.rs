@@ -32,8 +32,9 @@ pub(super) fn leading_content(
 
 /// The arguments of the call as JSON.
 fn task(events: &[Arc<Event>], scope: &str) -> Option<Vec<Part>> {
-    let mut calls = events.iter().flat_map(|event| event.function_calls());
-    let args = calls.find_map(|call| {
+    // The latest call counts, since models give one id to several calls. Those of the task itself are in its scope.
+    let outside = events.iter().rev().filter(|event| event.isolation_scope() != Some(scope));
+    let args = outside.flat_map(|event| event.function_calls()).find_map(|call| {
         let args = call.args.as_ref().filter(|args| !args.is_empty())?;
         (call.id.as_deref() == Some(scope)).then_some(args)
     })?;

@@ -43,15 +43,14 @@ impl AgentRun<'_> {
         calls.iter_mut().for_each(PendingCall::refuse_finish);
         // What the agent does itself comes before its tasks; a transfer, or an answer to an unknown name, behind them.
         let comes_first = calls.iter().any(|pending| tools.is_own(pending));
-        if comes_first && self.execute_together(&calls, tools).await? == StepEnd::Waiting {
-            return Ok(StepEnd::Waiting);
-        }
+        let waits = comes_first && self.execute_together(&calls, tools).await? == StepEnd::Waiting;
         for pending in &tasks {
             self.delegate(pending, tools).await?;
             // What is said behind a task is said anew.
             self.said.clear();
         }
         match comes_first || calls.is_empty() {
+            true if waits => Ok(StepEnd::Waiting),
             true => Ok(StepEnd::Continue),
             false => self.execute_together(&calls, tools).await,
         }
@@ -80,7 +79,7 @@ impl AgentRun<'_> {
                 Poll::Ready(None) => Poll::Ready(Ok(Ended::All)),
                 Poll::Pending => {
                     let mut open = lanes.iter().zip(&ended).filter(|(_, ended)| !**ended);
-                    let has_new = executed.iter().any(Option::is_some);
+                    let has_new = executed.iter().flatten().any(Executed::is_plain);
                     match has_new && open.all(|(lane, _)| lane.engine().is_lane_parked()) {
                         true => Poll::Ready(Ok(Ended::Parked)),
                         false => Poll::Pending,
@@ -90,8 +89,11 @@ impl AgentRun<'_> {
             .await;
             match next {
                 Ok(Ended::One(place)) => ended[place] = true,
-                // A question holds the others up for long: what has ended is stored now.
-                Ok(Ended::Parked) => drop(self.answer(executed.iter_mut().filter_map(Option::take).collect()).await?),
+                // A question holds the others up for long: what has ended is stored now, but for what ends the batch.
+                Ok(Ended::Parked) => {
+                    let plain = executed.iter_mut().filter_map(|call| call.take_if(|call| call.is_plain()));
+                    self.answer(plain.collect()).await?;
+                }
                 Ok(Ended::All) => return self.answer(executed.into_iter().flatten().collect()).await,
                 Err(error) => {
                     // What still runs is cancelled.
@@ -110,8 +112,8 @@ impl AgentRun<'_> {
     async fn answer(&mut self, mut executed: Vec<Executed<'_>>) -> Result<StepEnd, NodeError> {
         let mut waits = false;
         if executed.iter().any(|call| call.confirmation.is_some() || call.credential.is_some()) {
-            // The transfer is made when the answers have come.
-            executed.retain(|call| call.ctx.actions().transfer_to_agent().is_none());
+            // A transfer, or the end of the agent's task, comes behind the answers.
+            executed.retain(Executed::leaves_open);
         }
         let mut keys = Vec::new();
         for call in &executed {
@@ -146,19 +148,14 @@ impl AgentRun<'_> {
         if let Some(question) = question {
             self.ctx.emit(question).await?;
         }
-        Ok(if waits { StepEnd::Waiting } else { end })
+        Ok(if waits && end != StepEnd::Finished { StepEnd::Waiting } else { end })
     }
 
     /// Stores the responses of calls that have ended before another one failed.
     // L103
     async fn answer_before_failure(&mut self, executed: Vec<Executed<'_>>) -> Result<(), NodeError> {
-        let is_plain = |call: &Executed<'_>| {
-            let actions = call.ctx.actions();
-            call.confirmation.is_none()
-                && call.credential.is_none()
-                && actions.transfer_to_agent().is_none()
-                && actions.escalate() != Some(true)
-        };
+        let is_plain =
+            |call: &Executed<'_>| call.confirmation.is_none() && call.credential.is_none() && call.is_plain();
         let mut plain: Vec<Executed<'_>> = executed.into_iter().filter(is_plain).collect();
         self.respond(&mut plain, false).await.map(drop)
     }
@@ -166,7 +163,7 @@ impl AgentRun<'_> {
     /// Stores the responses in one event.
     async fn respond(&mut self, executed: &mut [Executed<'_>], clears_skip: bool) -> Result<StepEnd, NodeError> {
         // Merging takes the actions of the calls.
-        let answer = executed.iter().find_map(Executed::answer);
+        let answer = executed.iter().rev().find_map(Executed::answer);
         let finishing = self.finishing_args(executed).cloned();
         for call in executed.iter().filter(|call| call.response.is_none()) {
             // Only what it has stored counts for a call that has no result yet.

@@ -12,8 +12,9 @@ use serde_json::{Value, json};
 
 use super::call_numbers::PendingCall;
 use super::tools::ToolTable;
-use crate::guidance::SET_MODEL_RESPONSE;
+use crate::guidance::{FINISH_TASK, SET_MODEL_RESPONSE};
 use crate::llm_agent::callbacks::Callbacks;
+use crate::tools::FINISHED;
 
 /// A call that has been executed.
 pub(super) struct Executed<'c> {
@@ -23,6 +24,8 @@ pub(super) struct Executed<'c> {
     pub(super) response: Option<FunctionResponse>,
     pub(super) confirmation: Option<ToolConfirmation>,
     pub(super) credential: Option<AuthConfig>,
+    /// The arguments, as hooks have left them.
+    pub(super) args: Map,
     /// The result as a text for the user.
     pub(super) shown: Option<String>,
 }
@@ -80,7 +83,7 @@ impl<'a> Caller<'a> {
         let credential = actions.requested_auth_configs().get(id).cloned();
         let shown = (shows && actions.skip_summarization() == Some(true)).then(|| shown(&result.value)).flatten();
         let response = (!may_be_pending || !result.is_falsy()).then(|| result.into_response(id, name));
-        Ok(Executed { pending, ctx, response, confirmation, credential, shown })
+        Ok(Executed { pending, ctx, response, confirmation, credential, args, shown })
     }
 
     /// Answers a call of a function that the agent does not have.
@@ -104,6 +107,23 @@ impl<'a> Caller<'a> {
 }
 
 impl Executed<'_> {
+    /// Returns whether the agent continues behind the call: it neither transfers nor answers or ends the agent's task.
+    pub(super) fn leaves_open(&self) -> bool {
+        let actions = self.ctx.actions();
+        actions.transfer_to_agent().is_none() && actions.set_model_response().is_none() && !self.finishes()
+    }
+
+    /// Returns whether only the response of the call counts, so that it may be stored before the others have ended.
+    pub(super) fn is_plain(&self) -> bool {
+        self.leaves_open() && self.ctx.actions().escalate() != Some(true)
+    }
+
+    /// Returns whether the call has ended the agent's task.
+    pub(super) fn finishes(&self) -> bool {
+        let done = self.response.as_ref().and_then(|response| response.response.as_ref()?.get("result"));
+        self.pending.call.name.as_deref() == Some(FINISH_TASK) && done.and_then(Value::as_str) == Some(FINISHED)
+    }
+
     /// Takes the part with the response, and the text for the user; none for a call whose result comes later.
     pub(super) fn take_parts(&mut self) -> impl Iterator<Item = Part> + use<> {
         let response = self.response.take().map(Part::function_response);

@@ -11,7 +11,6 @@ use super::call::Executed;
 use super::call_numbers::PendingCall;
 use super::tools::ToolTable;
 use crate::guidance::FINISH_TASK;
-use crate::tools::FINISHED;
 
 impl PendingCall {
     /// Makes a call that ends the task fail, beside one that delegates another.
@@ -69,10 +68,6 @@ impl AgentRun<'_> {
         if self.mode != AgentMode::Task {
             return None;
         }
-        let is_end = |call: &&Executed<'_>| {
-            let done = call.response.as_ref().and_then(|response| response.response.as_ref()?.get("result"));
-            call.pending.call.name.as_deref() == Some(FINISH_TASK) && done.and_then(Value::as_str) == Some(FINISHED)
-        };
-        executed.iter().find(is_end)?.pending.call.args.as_ref()
+        executed.iter().find(|call| call.finishes()).map(|call| &call.args)
     }
 }

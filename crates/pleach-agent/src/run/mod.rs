@@ -74,7 +74,11 @@ pub(crate) enum StepEnd {
 impl<'a> AgentRun<'a> {
     pub(crate) fn new(agent: &'a Declaration, ctx: &'a Context, input: NodeInput) -> Self {
         let is_root = ctx.engine().parent().is_none_or(|parent| parent.node_path().is_root());
-        let mode = agent.agent.mode_below(is_root);
+        let mode = match agent.agent.mode_below(is_root) {
+            // An agent within the run of a shell agent gives no output of its own: it converses there.
+            AgentMode::SingleTurn if ctx.engine().agent_within_run().is_some() => AgentMode::Chat,
+            mode => mode,
+        };
         Self {
             agent,
             ctx,
@@ -112,6 +116,9 @@ impl<'a> AgentRun<'a> {
         self.numbers = recorded.numbers;
         self.code_failures = recorded.code_failures;
         self.ctx.engine().add_interrupts(&recorded.jobs);
+        if let Some((target, place)) = recorded.transfer {
+            self.ctx.engine().transfer_to(target.into(), place + 1);
+        }
         self.prepare_input()?;
         let around = self.around();
         if recorded.next == Next::Start
@@ -122,7 +129,7 @@ impl<'a> AgentRun<'a> {
         }
         let has_called = match recorded.next {
             Next::Said | Next::Ended => recorded.closing.has_called(),
-            Next::Transfer(..) => true,
+            Next::Transfer => true,
             _ => false,
         };
         let asks = self.mode == AgentMode::Task && recorded.next == Next::Said && !recorded.closing.is_marked();
@@ -174,11 +181,7 @@ impl<'a> AgentRun<'a> {
                 StepEnd::Continue
             }
             Next::Say(answer) => self.say_answer(&answer).await?,
-            Next::Transfer(target, place) => {
-                self.ctx.engine().transfer_to(target.into(), place + 1);
-                StepEnd::Done
-            }
-            Next::Said | Next::Ended => StepEnd::Done,
+            Next::Transfer | Next::Said | Next::Ended => StepEnd::Done,
         };
         while end == StepEnd::Continue && !self.ctx.invocation().is_aborted() {
             end = self.step().await?;

@@ -30,8 +30,8 @@ pub(crate) enum Next {
     Wait(Vec<String>),
     /// It says the answer that it has given by a call.
     Say(Value),
-    /// It has transferred to this agent, with the event at this place of the session.
-    Transfer(String, usize),
+    /// It has transferred.
+    Transfer,
     /// It has said its last words; those of a task ask the user.
     Said,
     /// It is done.
@@ -54,6 +54,8 @@ pub(crate) struct Recorded {
     pub(crate) numbers: CallNumbers,
     /// How often in a row the code of its model has failed.
     pub(crate) code_failures: u32,
+    /// The agent that it transfers to behind what is next, and the place of the event in the session.
+    pub(crate) transfer: Option<(String, usize)>,
 }
 
 /// Reads the events one by one.
@@ -72,6 +74,8 @@ struct Reader<'e> {
     /// The end of a failed attempt follows what was read.
     has_failed: bool,
     transfer: Option<(&'e str, usize)>,
+    /// A task has ended behind the transfer: the model is asked once more before it is made.
+    asks_behind_transfer: bool,
     code_failures: u32,
     last: Last,
 }
@@ -136,7 +140,7 @@ impl Recorded {
             let is_own = event.path() == path && event.author() == agent && !event.is_partial();
             if is_own && place < since {
                 reader.number_calls(event);
-            } else if is_own && reader.transfer.is_some() {
+            } else if is_own && reader.has_transferred() {
                 // What the agent does after it is another run of it, but for the mark of this one.
                 if event.actions().end_of_agent() == Some(true) {
                     reader.closing = Closing::Closed;
@@ -147,14 +151,14 @@ impl Recorded {
                 reader.take_own(event, place);
             } else if place < since {
             } else if event.author() == "user" && (event.path().is_root() || event.path() == path) {
-                if reader.transfer.is_some() {
-                    reader.take_results(event);
-                    continue;
-                }
                 if let Some(caller) = caller_of_task(event) {
-                    if caller == agent {
+                    if caller == agent && !reader.has_transferred() {
                         reader.take_task_response(event);
                     }
+                    continue;
+                }
+                if reader.transfer.is_some() {
+                    reader.take_results(event);
                     continue;
                 }
                 reader.end_turn();
@@ -172,6 +176,7 @@ impl Recorded {
             closing: reader.closing,
             numbers: reader.numbers,
             code_failures: reader.code_failures,
+            transfer: reader.transfer.map(|(target, place)| (target.to_owned(), place)),
         }
     }
 }
@@ -269,7 +274,7 @@ impl<'e> Reader<'e> {
                 self.questions.remove(at);
             }
         }
-        self.transfer = actions.transfer_to_agent().map(|target| (target, place));
+        self.transfer = actions.transfer_to_agent().map(|target| (target, place)).or(self.transfer);
         self.last = match actions.set_model_response() {
             Some(answer) => Last::Given(answer.clone()),
             None => Last::Responses { is_final: actions.skip_summarization() == Some(true) },
@@ -308,11 +313,13 @@ impl<'e> Reader<'e> {
 
     /// Takes what a task has given. What is said behind it is said anew.
     fn take_task_response(&mut self, event: &'e Event) {
-        let answers = |response: &FunctionResponse| {
-            self.calls.iter().any(|call| response.id.as_deref().unwrap_or_default() == call.id)
-        };
-        if event.function_responses().any(answers) {
-            self.take_answers(event);
+        for response in event.function_responses() {
+            let id = response.id.as_deref().unwrap_or_default();
+            // Of calls with one id the first gets the first result.
+            let Some(call) = self.calls.iter_mut().find(|call| call.id == id && !call.has_result) else { continue };
+            (call.has_response, call.has_result) = (true, true);
+            self.asks_behind_transfer = self.transfer.is_some();
+            self.last = Last::Answer;
             self.said.clear();
         }
     }
@@ -352,8 +359,8 @@ impl<'e> Reader<'e> {
         if !self.began {
             return Next::Start;
         }
-        if let Some((target, place)) = self.transfer {
-            return Next::Transfer(target.to_owned(), place);
+        if self.has_transferred() {
+            return Next::Transfer;
         }
         if self.closing.is_marked() {
             return Next::Ended;
@@ -377,6 +384,13 @@ impl<'e> Reader<'e> {
         }
     }
 
+    /// Returns whether nothing is left to do before the transfer: tasks and questions of the same batch may end behind it.
+    fn has_transferred(&self) -> bool {
+        let is_missing = |call: &RecordedCall<'_>| !call.has_response && !call.is_earlier && !call.is_long_running;
+        let has_said = matches!(self.last, Last::Message | Last::Responses { is_final: true });
+        self.transfer.is_some() && !self.calls.iter().any(is_missing) && (has_said || !self.asks_behind_transfer)
+    }
+
     /// The questions without an answer, and the long-running calls without a result that the agent waits for.
     fn open(&self) -> Vec<String> {
         let asks = self.questions.iter().filter(|question| question.answer.is_none()).map(|question| question.id);
@@ -386,7 +400,7 @@ impl<'e> Reader<'e> {
             // Only what came first decides when the model is asked again.
             Last::Answer => !call.is_earlier,
             Last::Message | Last::Code(_) | Last::CodeOutput => true,
-            Last::Calls | Last::Nothing => !self.is_cut(),
+            Last::Calls | Last::Nothing => self.turn_ended || !self.is_cut(),
         };
         let runs = self.jobs().filter(waits);
         asks.chain(runs.map(|call| call.id)).map(str::to_owned).collect()
@@ -432,7 +446,7 @@ impl<'e> Reader<'e> {
                 None if is_asked(call) => {
                     calls.push(PendingCall { is_asked: true, ..call.pending.clone() });
                 }
-                None if call.is_long_running && !self.is_cut() => {}
+                None if call.is_long_running && (self.turn_ended || !self.is_cut()) => {}
                 // A transfer comes after the answers.
                 None if !is_closed && call.pending.call.name.as_deref() == Some(TRANSFER_TO_AGENT) => {}
                 None => calls.push(call.pending.clone()),

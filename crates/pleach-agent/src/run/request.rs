@@ -90,7 +90,7 @@ impl AgentRun<'_> {
     }
 
     fn identify(&self, request: &mut LlmRequest) {
-        if self.mode != AgentMode::SingleTurn {
+        if self.mode != AgentMode::SingleTurn && self.agent.agent.mode != Some(AgentMode::SingleTurn) {
             let spec = &self.agent.agent;
             request.append_instructions([guidance::identity(&spec.name, &spec.description)]);
         }

@@ -11,7 +11,7 @@ use smol_str::SmolStr;
 use super::AgentRun;
 use super::call_numbers::PendingCall;
 use super::transfer::transfer_tool;
-use crate::guidance::{self, AgentProfile, SET_MODEL_RESPONSE, Surroundings, TRANSFER_TO_AGENT};
+use crate::guidance::{self, AgentProfile, FINISH_TASK, SET_MODEL_RESPONSE, Surroundings, TRANSFER_TO_AGENT};
 use crate::llm_agent::ToolSource;
 use crate::tools::{AnswerTool, FinishTool, SubAgentTool};
 
@@ -155,7 +155,10 @@ impl AgentRun<'_> {
     }
 
     fn has_own_tool(&self, name: &str) -> bool {
+        let is_sub_agent = || called_agents(&self.agent.agent.sub_agents).any(|(agent, _)| agent.spec().name == name);
         self.agent.tools.iter().any(|source| matches!(source, ToolSource::Tool(tool) if tool.name() == name))
+            || is_sub_agent()
+            || (name == FINISH_TASK && self.mode == AgentMode::Task)
     }
 
     pub(super) fn finish_tool(&self) -> FinishTool {

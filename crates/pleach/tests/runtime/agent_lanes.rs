@@ -8,7 +8,7 @@ use pleach::{
 };
 use serde_json::{Value, json};
 
-use crate::agents::{cut_everywhere, left};
+use crate::agents::{Count, cut_everywhere, left};
 use crate::support::{key, runner, trace};
 
 fn transfers_to(agent: &str) -> ScriptedModel {
@@ -170,4 +170,102 @@ async fn l199_equal_call_ids_of_agents_of_a_shell_are_two_runs() {
         SequentialAgent::builder("row").sub_agent(agent("x").0).sub_agent(agent("y").0).build().unwrap()
     })
     .await;
+}
+
+/// A root whose model calls `calls` and then says `done`; `search` ends its task at once, `other` is transferred to.
+fn with_task(calls: &[&str], own: impl Tool) -> LlmAgent {
+    let search = LlmAgent::builder("search")
+        .mode(AgentMode::Task)
+        .model(ScriptedModel::calling("finish_task", json!({"result": "found"})).repeating());
+    let other = LlmAgent::builder("other").model(ScriptedModel::saying("from the other").repeating());
+    let calls = calls.iter().map(|name| match *name {
+        "transfer_to_agent" => (*name, json!({"agent_name": "other"})),
+        _ => (*name, json!({"request": "do"})),
+    });
+    let model = ScriptedModel::new().then_calls(calls).then_text("done").then_text("done");
+    let root = LlmAgent::builder("root").model(model).tool(own);
+    root.sub_agent(search.build().unwrap()).sub_agent(other.build().unwrap()).build().unwrap()
+}
+
+// L190: a task beside a transfer ends before it, and the model is asked once more; so does one that a resume finds undone.
+#[tokio::test]
+async fn l190_a_task_beside_a_transfer_ends_before_it() {
+    for calls in [["look", "search", "transfer_to_agent"], ["transfer_to_agent", "search", "look"]] {
+        let tree = |_: &_| with_task(&calls, tool("look", "Looks.", async || 1));
+        let (first, sessions) = runner(tree(&()));
+        assert_eq!(first.run("ana", "s1", "go").reply().await.unwrap(), "from the other");
+        let events = left(&sessions).await.0;
+        assert!(events.iter().any(|event| event.starts_with("root root@1 done ")), "{events:#?}");
+        cut_everywhere(|_| tree(&())).await;
+    }
+}
+
+// L190: a task does not wait for a job of its batch; the model does.
+#[tokio::test]
+async fn l190_a_task_beside_a_job_begins_at_once() {
+    let started = Count::default();
+    let count = started.clone();
+    let job = tool("job", "Starts a job.", move || {
+        count.add();
+        async { None::<i64> }
+    });
+    for calls in [["job", "search"], ["search", "job"]] {
+        let (runner, sessions) = runner(with_task(&calls, job.clone().long_running()));
+        trace(runner.run("ana", "s1", "go")).await;
+        let events = left(&sessions).await.0;
+        assert!(events.iter().any(|event| event.contains("found")), "{events:#?}");
+        assert!(events.iter().all(|event| !event.starts_with("root root@1 done ")), "{events:#?}");
+        let question = runner.questions(key()).await.unwrap().remove(0);
+        let lines = trace(runner.answer(key(), &question, json!({"rows": 3})).unwrap()).await;
+        assert_eq!(lines, ["root@1: says done"]);
+    }
+    assert_eq!(started.get(), 2);
+}
+
+// L190: what the user says to a task does not start the job beside it again.
+#[tokio::test]
+async fn l190_a_message_to_a_task_starts_no_job_again() {
+    let started = Count::default();
+    let count = started.clone();
+    let job = tool("job", "Starts a job.", move || {
+        count.add();
+        async { None::<i64> }
+    });
+    let search = LlmAgent::builder("search").mode(AgentMode::Task).model(
+        ScriptedModel::saying("Which?")
+            .then_text("Which of both?")
+            .then_call("finish_task", json!({"result": "found"})),
+    );
+    let model =
+        ScriptedModel::new().then_calls([("job", json!({})), ("search", json!({"request": "do"}))]).then_text("done");
+    let root = LlmAgent::builder("root").model(model).tool(job.long_running()).sub_agent(search.build().unwrap());
+    let (runner, _) = runner(root.build().unwrap());
+    for message in ["go", "that", "the other"] {
+        trace(runner.run("ana", "s1", message)).await;
+    }
+    assert_eq!(started.get(), 1);
+    let questions = runner.questions(key()).await.unwrap();
+    assert_eq!(questions.len(), 1, "{questions:?}");
+    let lines = trace(runner.answer(key(), &questions[0], json!({"rows": 3})).unwrap()).await;
+    assert_eq!(lines, ["root@1: says done"]);
+}
+
+// L199: a question of a node that a tool runs, beside a transfer, is answered before the transfer is made.
+#[tokio::test]
+async fn l199_a_question_beside_a_transfer_is_answered_before_it() {
+    let ask = async |ctx: Context| -> Result<i64, NodeError> { ctx.ask("q", "How many?").await };
+    let ask = FunctionNode::new("ask", ask).rerun_on_resume(true);
+    let other = LlmAgent::builder("other").model(ScriptedModel::saying("from the other"));
+    let calls = [("ask", json!({"request": "?"})), ("transfer_to_agent", json!({"agent_name": "other"}))];
+    let model = ScriptedModel::new().then_calls(calls).then_text("never");
+    let root = LlmAgent::builder("root").model(model).tool(NodeTool::new(ask)).sub_agent(other.build().unwrap());
+    let (runner, sessions) = runner(root.build().unwrap());
+    trace(runner.run("ana", "s1", "go")).await;
+    let questions = runner.questions(key()).await.unwrap();
+    assert_eq!(questions.len(), 1, "{:#?}", left(&sessions).await.0);
+    trace(runner.answer(key(), &questions[0], json!(3)).unwrap()).await;
+    let events = left(&sessions).await.0;
+    assert!(events.last().unwrap().contains("from the other"), "{events:#?}");
+    assert!(events.iter().all(|event| !event.contains("never")), "{events:#?}");
+    assert!(runner.questions(key()).await.unwrap().is_empty());
 }
