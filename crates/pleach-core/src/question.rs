@@ -85,7 +85,7 @@ impl Event {
         let text = |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or_default().to_owned();
         let function = call.name.as_deref().unwrap_or_default();
         let id = match function {
-            REQUEST_INPUT => call.id.as_deref().or_else(|| argument("interruptId")?.as_str())?,
+            REQUEST_INPUT if call.id.is_none() => argument("interruptId")?.as_str()?,
             _ => call.id.as_deref().filter(|id| interrupts.contains(id))?,
         };
         let whole = || args.cloned().map(Value::Object);

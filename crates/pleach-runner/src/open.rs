@@ -246,7 +246,13 @@ impl RunnerParts {
         let resumes = answers || request.invocation_id.is_some();
         let config = if resumes { GetSessionConfig::all() } else { request.config.get_session_config };
         if let Some(session) = sessions.get_session(key, config).await? {
-            return Ok(session);
+            // A message to an open task continues its invocation.
+            let is_cut =
+                config != GetSessionConfig::all() && self.may_open_tasks && open_task(&session.events).is_some();
+            return match is_cut {
+                true => Ok(sessions.get_session(key, GetSessionConfig::all()).await?.unwrap_or(session)),
+                false => Ok(session),
+            };
         }
         if !self.auto_create_session || answers || (resumes && request.message.is_none()) {
             return Err(RunError::SessionNotFound(key.clone()));

@@ -1,7 +1,10 @@
 //! What the agent's answer is stored as: the state under its output key, the output of its node.
 // L150–L154, L182
 
-use pleach_context::{AgentMode, NodeError};
+use std::sync::Arc;
+
+use pleach_context::engine::Engine as _;
+use pleach_context::{AgentMode, NodeError, NodeInput};
 use pleach_core::{Event, Part};
 use serde_json::Value;
 
@@ -20,6 +23,15 @@ impl AgentRun<'_> {
     /// The same for what a callback adds behind the answer: it is an output, and not stored under the output key.
     pub(super) fn keep_addition(&mut self, event: &mut Event) -> Result<(), NodeError> {
         if self.mode == AgentMode::SingleTurn { self.keep(event, None) } else { Ok(()) }
+    }
+
+    /// Gives the run the output that it has stored in an earlier attempt.
+    pub(super) fn restore_output(&self, event: Arc<Event>) {
+        let output = match event.output() {
+            Some(_) => NodeInput::Output(event),
+            None => NodeInput::json(event.text()),
+        };
+        self.ctx.engine().restore_output(output);
     }
 
     fn keep(&mut self, event: &mut Event, output_key: Option<&String>) -> Result<(), NodeError> {

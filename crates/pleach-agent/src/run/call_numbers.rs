@@ -16,6 +16,8 @@ pub(crate) struct PendingCall {
     pub(crate) confirmation: Option<Value>,
     /// Its question is stored, but not the response that holds its place.
     pub(crate) is_asked: bool,
+    /// It ends the task of an agent that delegates another task with the same response.
+    pub(crate) is_refused: bool,
     /// The id under which it has asked for a credential that has come.
     pub(crate) credential: Option<String>,
     /// How many calls of the function the run has made, this one included.
@@ -48,6 +50,7 @@ impl CallNumbers {
             call: call.clone(),
             confirmation: None,
             is_asked: false,
+            is_refused: false,
             credential: None,
             ordinal: *ordinal,
             key,

@@ -17,7 +17,7 @@ impl PendingCall {
     // L192
     pub(super) fn refuse_finish(&mut self) {
         if self.call.name.as_deref() == Some(FINISH_TASK) {
-            self.call.args = None;
+            self.is_refused = true;
         }
     }
 }

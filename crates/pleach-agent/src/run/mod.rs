@@ -119,6 +119,9 @@ impl<'a> AgentRun<'a> {
         if let Some((target, place)) = recorded.transfer {
             self.ctx.engine().transfer_to(target.into(), place + 1);
         }
+        if let Some(output) = recorded.output.filter(|_| matches!(recorded.next, Next::Said | Next::Ended)) {
+            self.restore_output(output);
+        }
         self.prepare_input()?;
         let around = self.around();
         if recorded.next == Next::Start

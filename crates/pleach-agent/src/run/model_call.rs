@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::StreamExt as _;
 use pleach_context::engine::{Engine as _, mark_reported};
 use pleach_context::{AgentMode, NodeError, StreamingMode};
-use pleach_core::{Content, Event, EventId, FunctionCall};
+use pleach_core::{Content, Event, EventId, FunctionCall, check_event};
 use pleach_model::{LlmRequest, LlmResponse, Model, ModelCall, ModelError};
 
 use super::call_numbers::PendingCall;
@@ -142,6 +142,7 @@ impl AgentRun<'_> {
         if let Some(agent) = self.ctx.engine().agent_within_run() {
             self.ctx.engine().claim_calls(&agent, event.function_calls());
         }
+        check_event(&event).map_err(|fault| NodeError::value(format!("the response of the model: {fault}")))?;
         self.keep_answer(&mut event)?;
         let ends = event.function_calls().next().is_none() && event.is_final_response();
         self.ctx.emit(event).await?;

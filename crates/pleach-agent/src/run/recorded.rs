@@ -54,6 +54,8 @@ pub(crate) struct Recorded {
     pub(crate) numbers: CallNumbers,
     /// How often in a row the code of its model has failed.
     pub(crate) code_failures: u32,
+    /// The event with its output.
+    pub(crate) output: Option<Arc<Event>>,
     /// The agent that it transfers to behind what is next, and the place of the event in the session.
     pub(crate) transfer: Option<(String, usize)>,
 }
@@ -130,6 +132,7 @@ impl Recorded {
     ) -> Self {
         let mut reader = Reader::default();
         let mut began_at = events.len();
+        let mut output = None;
         let of_invocation = events.iter().enumerate().skip(first);
         for (place, event) in of_invocation.filter(|(_, event)| event.invocation_id() == invocation) {
             if event.path() == path && event.author() == agent && place >= since && is_failure(event) {
@@ -149,6 +152,9 @@ impl Recorded {
             } else if is_own {
                 began_at = began_at.min(place);
                 reader.take_own(event, place);
+                if event.output().is_some() || event.message_as_output() == Some(true) {
+                    output = Some(event);
+                }
             } else if place < since {
             } else if event.author() == "user" && (event.path().is_root() || event.path() == path) {
                 if let Some(caller) = caller_of_task(event) {
@@ -176,6 +182,7 @@ impl Recorded {
             closing: reader.closing,
             numbers: reader.numbers,
             code_failures: reader.code_failures,
+            output: output.cloned(),
             transfer: reader.transfer.map(|(target, place)| (target.to_owned(), place)),
         }
     }
@@ -184,7 +191,11 @@ impl Recorded {
 impl<'e> Reader<'e> {
     /// Numbers the calls of an event of an earlier run of the agent at the same path.
     fn number_calls(&mut self, event: &'e Event) {
-        for call in event.function_calls().filter(|call| question("", call).is_none()) {
+        let ids = event.long_running_tool_ids();
+        let asks = |call: &FunctionCall| {
+            question("", call).is_some() && ids.is_some_and(|ids| call.id.as_ref().is_some_and(|id| ids.contains(id)))
+        };
+        for call in event.function_calls().filter(|call| !asks(call)) {
             self.numbers.number(call);
         }
     }
@@ -230,7 +241,9 @@ impl<'e> Reader<'e> {
         let mut is_batch = false;
         for call in calls {
             let id = call.id.as_deref().unwrap_or_default();
-            if let Some(question) = question(id, call) {
+            let is_long_running = long_running.is_some_and(|ids| ids.contains(id));
+            // A model may call the reserved functions, too: then they are unknown ones.
+            if let Some(question) = question(id, call).filter(|_| is_long_running) {
                 self.questions.push(question);
                 continue;
             }
@@ -243,7 +256,7 @@ impl<'e> Reader<'e> {
             self.calls.push(RecordedCall {
                 pending: self.numbers.number(call),
                 id,
-                is_long_running: long_running.is_some_and(|ids| ids.contains(id)),
+                is_long_running,
                 is_earlier: false,
                 has_response: false,
                 has_result: false,

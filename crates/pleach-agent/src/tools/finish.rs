@@ -52,6 +52,13 @@ impl FinishTool {
     }
 }
 
+/// Returns the answer to a call that does not end the task.
+pub(crate) fn refused(why: &str) -> Value {
+    json!({"error": format!(
+        "Invoking `{FINISH_TASK}()` failed due to validation errors:\n{why}\nCall it again with arguments that fit."
+    )})
+}
+
 impl Tool for FinishTool {
     fn name(&self) -> &str {
         FINISH_TASK
@@ -74,9 +81,7 @@ impl Tool for FinishTool {
     fn run<'a>(&'a self, args: &'a Map, _: &'a ToolContext) -> BoxFuture<'a, Result<ToolResult, NodeError>> {
         let reply = match self.result(args) {
             Ok(_) => json!({"result": FINISHED}),
-            Err(why) => json!({"error": format!(
-                "Invoking `{FINISH_TASK}()` failed due to validation errors:\n{why}\nCall it again with arguments that fit."
-            )}),
+            Err(why) => refused(&why),
         };
         Box::pin(std::future::ready(Ok(reply.into())))
     }

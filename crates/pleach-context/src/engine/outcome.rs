@@ -26,6 +26,11 @@ impl RunHandle<'_> {
         NodeEnd::of_body(result, wait_for_output)
     }
 
+    /// Gives the run an output that is stored already.
+    pub fn restore_output(self, output: NodeInput) {
+        self.0.cell().output = Output::Stored(output);
+    }
+
     /// Adds questions that this run waits for.
     pub fn add_interrupts(self, ids: &[String]) {
         let mut cell = self.0.cell();

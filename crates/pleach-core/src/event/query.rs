@@ -60,23 +60,23 @@ impl Event {
     }
 
     /// Returns the ids of the questions this event asks the outside world: long-running calls and, for events written
-    /// without them, calls asking for input or a credential.
+    /// without a list of them, calls asking for input or a credential. An agent's event has the list: a model that calls a
+    /// reserved function asks nothing.
     // R141
     pub fn interrupt_ids(&self) -> BTreeSet<&str> {
-        if self.content().is_none() && self.long_running_tool_ids().is_none() {
-            return BTreeSet::new();
+        if let Some(ids) = self.long_running_tool_ids() {
+            return ids.iter().map(String::as_str).collect();
         }
-        let asked = self
-            .function_calls()
+        self.function_calls()
             .filter(|call| matches!(call.name.as_deref(), Some(REQUEST_INPUT | REQUEST_CREDENTIAL)))
-            .filter_map(|call| call.id.as_deref());
-        self.long_running_tool_ids().into_iter().flatten().map(String::as_str).chain(asked).collect()
+            .filter_map(|call| call.id.as_deref())
+            .collect()
     }
 
     /// Returns whether the event asks the outside world a question.
     // R141
     pub fn is_interrupt(&self) -> bool {
-        self.long_running_tool_ids().is_some_and(|ids| !ids.is_empty()) || !self.interrupt_ids().is_empty()
+        !self.interrupt_ids().is_empty()
     }
 
     /// Returns whether this is a final response: the agent that wrote it has nothing to add.

@@ -7,7 +7,7 @@ use std::panic::AssertUnwindSafe;
 use futures_util::FutureExt as _;
 use pleach_context::engine::{Engine as _, PluginManager, ToolRequests};
 use pleach_context::{NodeError, Tool, ToolContext, ToolResult};
-use pleach_core::{BoxFuture, Map};
+use pleach_core::{BoxFuture, Map, check_storable};
 use serde_json::{Value, json};
 
 use crate::approval::rejected;
@@ -156,7 +156,11 @@ impl ToolCall<'_> {
     async fn gated(&self, args: &Map) -> Result<ToolResult, NodeError> {
         match confirmation_gate(self.tool, args, self.ctx).await? {
             Some(instead) => Ok(instead.into()),
-            None => self.tool.run(args, self.ctx).await,
+            None => {
+                let result = self.tool.run(args, self.ctx).await?;
+                check_storable("the result", &result.value).map_err(|fault| NodeError::value(fault.to_string()))?;
+                Ok(result)
+            }
         }
     }
 

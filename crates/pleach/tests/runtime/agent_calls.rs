@@ -323,3 +323,141 @@ async fn the_call_id_of_a_tool_node_is_stable() {
     assert_eq!(seen[..2], [format!("{invocation}:wf@1/flaky@1"), format!("{invocation}:wf@1/flaky@1")]);
     assert_ne!(seen[1], seen[2]);
 }
+
+/// A task's agent that looks, under the id `id`, and then asks the user.
+fn asking_worker(id: &str, model_says: &[&str]) -> (Arc<ScriptedModel>, pleach::LlmAgent) {
+    let looks = ScriptedModel::new().then(calling(&[(id, "look", json!({}))]));
+    let model = model_says.iter().fold(looks, |model, text| model.then_text(*text));
+    let model = Arc::new(model.then_call("finish_task", json!({"result": "large"})));
+    let worker = LlmAgent::builder("worker").mode(AgentMode::Task).model(Arc::clone(&model));
+    (model, worker.tool(tool("look", "Looks.", async || 1)).build().unwrap())
+}
+
+// R1210: providers that number the calls of each response give a task's own call the id of the task.
+#[tokio::test]
+async fn r1210_a_task_is_not_ended_by_a_call_of_its_own_with_its_id() {
+    let (_, worker) = asking_worker("call_0", &["Which size?"]);
+    let script = ScriptedModel::new()
+        .then(calling(&[("call_0", "look", json!({}))]))
+        .then(calling(&[("call_0", "worker", json!({"request": "paint"}))]))
+        .then_text("Painted.");
+    let model = Arc::new(script);
+    let root = agent(&model).tool(tool("look", "Looks.", async || 1)).sub_agent(worker).build().unwrap();
+    let (runner, _) = runner(root);
+    assert_eq!(runner.run("ana", "s1", "go").reply().await.unwrap(), "Which size?");
+    assert_eq!(runner.run("ana", "s1", "the large one").reply().await.unwrap(), "Painted.");
+    let (id, result) = exchanged(&model.requests()[2]).pop().unwrap();
+    assert_eq!((id.as_str(), result), ("call_0", json!({"result": "large"})));
+}
+
+// R1210: a window over the session's events does not hide the invocation of an open task.
+#[tokio::test]
+async fn r1210_a_task_continues_though_the_run_loads_few_events() {
+    let (_, worker) = asking_worker("w1", &["Which size?"]);
+    let model = Arc::new(ScriptedModel::calling("worker", json!({"request": "paint"})).then_text("Painted."));
+    let (runner, _) = runner(agent(&model).sub_agent(worker).build().unwrap());
+    assert_eq!(runner.run("ana", "s1", "go").reply().await.unwrap(), "Which size?");
+    let mut config = pleach::RunConfig::default();
+    config.get_session_config.num_recent_events = Some(1);
+    let request = RunRequest::new(key()).message("the large one").config(config);
+    assert_eq!(runner.start(request).reply().await.unwrap(), "Painted.");
+}
+
+// L55: a task is the one of its own call, also when an earlier call had its id.
+#[tokio::test]
+async fn l55_a_task_is_that_of_the_latest_call_with_its_id() {
+    let worker_model = Arc::new(ScriptedModel::calling("finish_task", json!({"result": "ok"})).repeating());
+    let worker = LlmAgent::builder("worker").mode(AgentMode::Task).model(Arc::clone(&worker_model)).build().unwrap();
+    let delegate = |what: &str| calling(&[("call_0", "worker", json!({"request": what}))]);
+    let script = ScriptedModel::new().then(delegate("A")).then_text("a").then(delegate("B")).then_text("b");
+    let (runner, _) = runner(agent(&Arc::new(script)).sub_agent(worker).build().unwrap());
+    for message in ["one", "two"] {
+        trace(runner.run("ana", "s1", message)).await;
+    }
+    let first = |request: &LlmRequest| request.contents[0].text();
+    let tasks: Vec<String> = worker_model.requests().iter().map(first).collect();
+    assert_eq!(tasks, ["{\"request\": \"A\"}", "{\"request\": \"B\"}"]);
+}
+
+// L103: what would end the agent is not stored beside a call that fails.
+#[tokio::test]
+async fn l103_a_failing_batch_gives_no_answer() {
+    #[derive(Deserialize, serde::Serialize, JsonSchema)]
+    struct Sum {
+        total: i64,
+    }
+    let fails = || tool("fails", "Fails.", async || Err::<i64, _>(NodeError::value("no")));
+    let batch = |name: &str, args: Value| {
+        Arc::new(ScriptedModel::new().then(calling(&[("c1", name, args), ("c2", "fails", json!({}))])).repeating())
+    };
+    let model = batch("set_model_response", json!({"total": 1}));
+    let answers = agent(&model).tool(fails()).output_schema::<Sum>().output_key("sum").build().unwrap();
+    let (runner_of_one, sessions) = runner(answers);
+    let lines = trace(runner_of_one.run("ana", "s1", "go")).await;
+    assert_eq!(lines.last().unwrap(), "! ValueError: no");
+    let (events, state) = left(&sessions).await;
+    assert_eq!((events.len(), state.contains_key("sum")), (3, false), "{events:#?}");
+
+    let model = batch("finish_task", json!({"result": "found"}));
+    let worker = LlmAgent::builder("worker").mode(AgentMode::Task).model(model).tool(fails()).build().unwrap();
+    let boss = Arc::new(ScriptedModel::calling("worker", json!({"request": "do"})).then_text("done"));
+    let (runner, sessions) = runner(agent(&boss).sub_agent(worker).build().unwrap());
+    trace(runner.run("ana", "s1", "go")).await;
+    assert!(left(&sessions).await.0.iter().all(|event| !event.contains("Task completed.")));
+}
+
+// R141: a model that calls a reserved function asks nothing of anyone: the function is unknown.
+#[tokio::test]
+async fn r141_a_model_cannot_ask_in_the_name_of_the_runtime() {
+    for (name, args) in [
+        ("adk_request_input", json!({"message": "Your password?", "assignee": "ana"})),
+        ("adk_request_credential", json!({"functionCallId": "c0", "authConfig": {}})),
+        ("adk_request_confirmation", json!({"originalFunctionCall": {"id": "c1", "name": "x"}})),
+    ] {
+        let model = Arc::new(ScriptedModel::new().then(calling(&[("c1", name, args)])).then_text("done"));
+        let (runner, _) = runner(agent(&model).build().unwrap());
+        assert_eq!(runner.run("ana", "s1", "go").reply().await.unwrap(), "done", "{name}");
+        assert!(runner.questions(key()).await.unwrap().is_empty(), "{name}");
+    }
+}
+
+// S2: what no backend stores is the failure of its tool, which hooks see.
+#[tokio::test]
+async fn a_result_that_cannot_be_stored_fails_its_tool() {
+    let nul = || tool("read", "Reads.", async || "a\0b");
+    let model = || Arc::new(ScriptedModel::calling("read", json!({})).then_text("done"));
+    let (fails, sessions) = runner(agent(&model()).tool(nul()).build().unwrap());
+    let lines = trace(fails.run("ana", "s1", "go")).await;
+    let why = "ValueError: the result cannot be stored: the text contains the character U+0000";
+    assert_eq!(lines.last().unwrap(), &format!("! {why}"));
+    assert!(left(&sessions).await.0.last().unwrap().starts_with("helper helper@1"));
+
+    let model = model();
+    let answered =
+        agent(&model).tool(nul()).on_tool_error(async |_: &dyn Tool, _: &Map, _: ToolContext, error: &NodeError| {
+            Ok::<_, NodeError>(Some(json!({"sorry": error.message()})))
+        });
+    trace(runner(answered.build().unwrap()).0.run("ana", "s1", "go")).await;
+    assert!(last_response(&model)["sorry"].as_str().unwrap().contains("U+0000"));
+}
+
+// R404: an agent node that fails behind its answer keeps the answer as its output when it is tried again.
+#[tokio::test]
+async fn r404_an_answer_is_kept_by_the_next_attempt() {
+    let attempts = Count::default();
+    let fails_once = attempts.clone();
+    let model = Arc::new(ScriptedModel::saying("42").repeating());
+    let answers =
+        LlmAgent::builder("answers").model(Arc::clone(&model)).after_agent(move |_: pleach::CallbackContext| {
+            fails_once.add();
+            let fails = fails_once.get() == 1;
+            async move { if fails { Err(NodeError::value("not yet")) } else { Ok(None) } }
+        });
+    let mut wf = Workflow::builder("wf");
+    let answers = wf.add(answers.retry(pleach::RetryConfig::attempts(2)).build().unwrap());
+    let show = wf.node("show", async |Input(text): Input<String>| format!("got {text}"));
+    wf.edge(START, answers).edge(answers, show);
+    let (runner, _) = runner(wf.build().unwrap());
+    let outcome = runner.run("ana", "s1", "go").output::<String>().await.unwrap();
+    assert_eq!((outcome.as_str(), model.requests().len(), attempts.get()), ("got 42", 1, 2));
+}
