@@ -102,8 +102,9 @@ async fn r909_a_question_that_is_asked_again_is_open_again() {
 async fn store(runner: &Runner, session: &mut Session, author: &str, invocation: &str, part: Part) {
     let mut event = Event::from_author(author).with_content(Content::new("model", [part]));
     event.set_invocation_id(invocation);
-    if author == "agent" {
-        event = event.with_long_running(["tool", "sure", "wf_tool_confirmation:w@1"]);
+    let asked = event.function_calls().find_map(|call| call.id.clone());
+    if let Some(id) = asked.filter(|id| ["tool", "sure", "wf_tool_confirmation:w@1"].contains(&id.as_str())) {
+        event = event.with_long_running([id]);
     }
     event.set_timestamp(session.last_update_time() + 1.0);
     runner.sessions().append_event(session, event).await.unwrap();
