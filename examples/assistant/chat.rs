@@ -1,0 +1,199 @@
+//! One chat: what is said, what the agent does, and what it asks.
+
+use std::pin::pin;
+
+use pleach::prelude::*;
+use pleach::{Event, FunctionCall, GetSessionConfig, Question, REQUEST_CONFIRMATION, Run, Session, SessionKey};
+use serde_json::{Value, json};
+
+use crate::Result;
+use crate::args::new_session;
+use crate::terminal::{Line, Terminal};
+
+const USER: &str = "user";
+
+/// How many messages of a chat that continues are shown.
+const LAST_MESSAGES: usize = 6;
+
+/// The longest text of a tool's arguments or result that is shown, in characters.
+const WIDEST: usize = 120;
+
+pub(crate) struct Chat {
+    runner: Runner,
+    pub(crate) terminal: Terminal,
+    session: String,
+    all_answered: bool,
+}
+
+/// What comes after an answer.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Next {
+    Message,
+    End,
+}
+
+impl Chat {
+    pub(crate) fn new(runner: Runner, terminal: Terminal, session: String) -> Self {
+        Self { runner, terminal, session, all_answered: true }
+    }
+
+    pub(crate) fn session(&self) -> &str {
+        &self.session
+    }
+
+    pub(crate) fn start_anew(&mut self) -> Result<()> {
+        self.session = new_session();
+        self.terminal.line(&format!("Chat {}", self.session))
+    }
+
+    /// Sends a message and shows the answer, and asks what the agent wants to know.
+    pub(crate) async fn say(&mut self, message: &str) -> Result<Next> {
+        let run = self.runner.run(USER, self.session.as_str(), message);
+        self.follow(run).await?;
+        self.settle_questions().await
+    }
+
+    /// Asks the user what the agent asks, until nothing is open.
+    pub(crate) async fn settle_questions(&mut self) -> Result<Next> {
+        loop {
+            let open = match self.runner.questions((USER, self.session.as_str())).await {
+                Ok(open) => open,
+                Err(RunError::SessionNotFound(_)) => return Ok(Next::Message),
+                Err(error) => return Err(error.into()),
+            };
+            // The agent continues with the answers to all questions of one invocation.
+            let Some(first) = open.first() else { return Ok(Next::Message) };
+            let asked = open.iter().filter(|question| question.invocation_id == first.invocation_id);
+            let mut answers = Vec::new();
+            for question in asked {
+                let Some(yes) = self.confirm(question)? else {
+                    self.terminal.line("The question stays open.")?;
+                    return Ok(Next::End);
+                };
+                answers.push((question, json!({"confirmed": yes})));
+            }
+            let run = self.runner.answer_all((USER, self.session.as_str()), answers)?;
+            if !self.follow(run).await? {
+                return Ok(Next::Message);
+            }
+        }
+    }
+
+    /// Asks whether a tool may be called; `None` when the input ends.
+    fn confirm(&mut self, question: &Question) -> Result<Option<bool>> {
+        let call = question.payload.as_ref().and_then(|payload| payload.get("originalFunctionCall"));
+        let text = |key: &str| call.and_then(|call| call.get(key)).map(short).unwrap_or_default();
+        self.terminal.line(&format!("  ? {} {}", text("name"), text("args")))?;
+        loop {
+            match self.terminal.ask("  Allow it? [y/n] ")? {
+                Line::Text(answer) => match answer.trim().to_lowercase().as_str() {
+                    "y" | "yes" => return Ok(Some(true)),
+                    "n" | "no" => return Ok(Some(false)),
+                    _ => self.terminal.line("  Please answer y or n.")?,
+                },
+                Line::Interrupted => return Ok(Some(false)),
+                Line::End => return Ok(None),
+            }
+        }
+    }
+
+    /// Shows a run as it proceeds. Returns whether it came to its end, or to a question.
+    async fn follow(&mut self, run: Run) -> Result<bool> {
+        let mut run = run.streaming();
+        let mut interrupted = pin!(interrupted(self.terminal.is_interactive()));
+        loop {
+            let event = tokio::select! {
+                event = run.next() => event,
+                () = &mut interrupted => {
+                    // Dropping the run cancels it, and closes the connection to the model. What is stored stays.
+                    drop(run);
+                    self.terminal.line("(cancelled)")?;
+                    return Ok(false);
+                }
+            };
+            match event {
+                Some(Ok(event)) => self.show(&event)?,
+                Some(Err(error)) => return self.failed(&error),
+                None => break,
+            }
+        }
+        self.terminal.end_line()?;
+        Ok(true)
+    }
+
+    fn show(&mut self, event: &RunEvent) -> Result<()> {
+        self.terminal.piece(&event.fragment())?;
+        for step in steps(event) {
+            self.terminal.line(&step)?;
+        }
+        Ok(())
+    }
+
+    /// Shows why there is no answer. The chat continues: the next message may have one.
+    fn failed(&mut self, error: &RunError) -> Result<bool> {
+        self.all_answered = false;
+        self.terminal.line(&format!("! {error}"))?;
+        Ok(false)
+    }
+
+    pub(crate) async fn show_history(&mut self) -> Result<()> {
+        self.show_messages(usize::MAX).await
+    }
+
+    pub(crate) async fn show_last_messages(&mut self) -> Result<()> {
+        self.show_messages(LAST_MESSAGES).await
+    }
+
+    async fn show_messages(&mut self, count: usize) -> Result<()> {
+        let key = SessionKey::new(self.runner.app_name().clone(), USER, self.session.as_str());
+        let session = self.runner.sessions().get_session(&key, GetSessionConfig::all()).await?;
+        let messages = session.as_ref().map(messages).unwrap_or_default();
+        for message in &messages[messages.len().saturating_sub(count)..] {
+            self.terminal.line(message)?;
+        }
+        Ok(())
+    }
+
+    /// Closes the database. Returns whether all answers came.
+    pub(crate) async fn close(self) -> Result<bool> {
+        self.runner.close().await?;
+        Ok(self.all_answered)
+    }
+}
+
+/// Waits for Ctrl-C; for ever where no person types, so that Ctrl-C ends the program there.
+async fn interrupted(is_interactive: bool) {
+    if is_interactive && tokio::signal::ctrl_c().await.is_ok() {
+        return;
+    }
+    std::future::pending().await
+}
+
+/// What was said in a session, a line each.
+fn messages(session: &Session) -> Vec<String> {
+    let said = session.events.iter().filter(|event| !event.text().is_empty());
+    said.map(|event| format!("{}{}", if event.is_from_user() { "> " } else { "" }, event.text())).collect()
+}
+
+/// The calls of tools and their results in an event, a line each.
+fn steps(event: &Event) -> Vec<String> {
+    // Fragments hold pieces of calls, and what waits for a confirmation is shown with the question.
+    if event.is_partial() || event.is_interrupt() || !event.actions().requested_tool_confirmations().is_empty() {
+        return Vec::new();
+    }
+    let is_own = |call: &&FunctionCall| call.name.as_deref() != Some(REQUEST_CONFIRMATION);
+    let name = |name: &Option<String>| name.clone().unwrap_or_default();
+    let calls = event.function_calls().filter(is_own);
+    let calls = calls.map(|call| format!("  * {} {}", name(&call.name), short(&json!(call.args))));
+    let results = event.function_responses();
+    calls.chain(results.map(|result| format!("  = {}", short(&json!(result.response))))).collect()
+}
+
+/// A value as text, cut where it gets long.
+fn short(value: &Value) -> String {
+    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    match text.char_indices().nth(WIDEST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}

@@ -1,0 +1,86 @@
+//! A script in the place of a model, so that the example runs without a key. It shows what a model of your own looks like.
+
+use std::time::Duration;
+
+use async_stream::try_stream;
+use pleach::model::{Aggregator, LlmRequest, LlmResponse, Model, ModelCall, ResponseStream};
+use pleach::{FunctionCall, FunctionResponse};
+use serde_json::{Value, json};
+
+const HELP: &str = "\
+I am a script, and understand three things: `note TEXT` keeps a note, `notes` lists them, and `delete NUMBER` deletes one. \
+With OPENAI_API_KEY, or OPENAI_BASE_URL and --model openai:NAME, a model answers instead.";
+
+/// How fast the script types.
+const BETWEEN_WORDS: Duration = Duration::from_millis(20);
+
+pub(crate) struct Offline;
+
+impl Model for Offline {
+    fn name(&self) -> &str {
+        "scripted"
+    }
+
+    fn generate<'a>(&'a self, call: ModelCall<'a>) -> ResponseStream<'a> {
+        let answer = answer(call.request);
+        Box::pin(try_stream! {
+            let text = answer.content.as_ref().map(|content| content.text()).unwrap_or_default();
+            if text.is_empty() || !call.streaming {
+                yield answer;
+                return;
+            }
+            let mut whole = Aggregator::default();
+            for word in text.split_inclusive(' ') {
+                call.clock.sleep(BETWEEN_WORDS).await;
+                yield whole.push(LlmResponse::text(word), call.ids);
+            }
+            if let Some(whole) = whole.finish() {
+                yield whole;
+            }
+        })
+    }
+}
+
+/// Answers the last content of the conversation: results of tools, or what the user has said.
+fn answer(request: &LlmRequest) -> LlmResponse {
+    let Some(last) = request.contents.last() else { return LlmResponse::text(HELP) };
+    if let Some(result) = last.function_responses().last() {
+        return LlmResponse::text(report(result));
+    }
+    let said = last.text();
+    let (word, rest) = said.trim().split_once(' ').unwrap_or((said.trim(), ""));
+    match (word.to_lowercase().as_str(), rest.trim()) {
+        ("note", text) if !text.is_empty() => call("add_note", json!({"text": text})),
+        ("notes", _) => call("list_notes", json!({})),
+        ("delete", number) if number.parse::<u32>().is_ok() => {
+            call("delete_note", json!({"number": number.parse::<u32>().unwrap_or_default()}))
+        }
+        _ => LlmResponse::text(HELP),
+    }
+}
+
+fn call(name: &str, args: Value) -> LlmResponse {
+    let args = args.as_object().cloned();
+    LlmResponse::calls([FunctionCall { name: Some(name.to_owned()), args, ..FunctionCall::default() }])
+}
+
+fn report(result: &FunctionResponse) -> String {
+    let response = result.response.clone().unwrap_or_default();
+    let text = |key: &str| response.get(key).and_then(Value::as_str);
+    if let Some(error) = text("error") {
+        return format!("That did not work: {error}");
+    }
+    if let Some(deleted) = text("deleted") {
+        return format!("I have deleted \"{deleted}\".");
+    }
+    if let Some(kept) = text("kept") {
+        return format!("I have kept \"{kept}\".");
+    }
+    let notes = response.get("notes").and_then(Value::as_array).cloned().unwrap_or_default();
+    let lines = notes.iter().map(|note| format!("\n{}. {}", note["number"], note["text"].as_str().unwrap_or_default()));
+    if notes.is_empty() {
+        "There are no notes.".to_owned()
+    } else {
+        format!("Your notes:{}", lines.collect::<String>())
+    }
+}

@@ -1,0 +1,35 @@
+//! The example `assistant`, run as a program: on a pseudo-terminal against a server on loopback, and through pipes.
+
+#[path = "../example.rs"]
+mod example;
+mod piped;
+#[cfg(unix)]
+mod server;
+#[cfg(unix)]
+mod terminal;
+
+use std::path::Path;
+use std::process::Command;
+
+/// Variables that would choose a model.
+const KEYS: [&str; 9] = [
+    "OPENAI_API_KEY",
+    "OPENAI_BASE_URL",
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_BASE_URL",
+    "GOOGLE_API_KEY",
+    "GEMINI_API_KEY",
+    "GOOGLE_GEMINI_BASE_URL",
+    "OLLAMA_HOST",
+    "OLLAMA_API_KEY",
+];
+
+/// The program in a folder, without the keys of whoever runs the tests.
+fn assistant(folder: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(example::program("assistant"));
+    command.args(args).current_dir(folder);
+    for key in KEYS {
+        command.env_remove(key);
+    }
+    command
+}
