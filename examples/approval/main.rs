@@ -1,0 +1,116 @@
+//! A tool that needs a person's approval, over several processes: `cargo run --example approval -- order 40 chairs`.
+//!
+//! One process starts a run. The agent calls a tool that may not run without approval, so the run pauses, its question is
+//! kept in an SQLite file, and the process ends. Any other process, on any day, lists the question and answers it:
+//!
+//! ```console
+//! $ cargo run --example approval -- order 40 chairs
+//! $ cargo run --example approval -- inbox
+//! $ cargo run --example approval -- answer ID yes
+//! ```
+//!
+//! The run continues in the process that answers. The tool runs there, once, and writes a line to `purchases.txt`. Without
+//! a key the agent answers from a script; with one, or with `--model NAME`, it asks a model.
+#![expect(clippy::print_stdout, reason = "examples print what they do")]
+
+mod args;
+mod buyer;
+#[path = "../choose_model.rs"]
+mod choose_model;
+
+use std::process::ExitCode;
+
+use pleach::prelude::*;
+use pleach::{AnswerOptions, BoxError, IdGen as _, InboxItem, RandomIds, Run};
+use serde_json::json;
+
+use args::{Action, Args};
+use choose_model::choose_model;
+
+const USER: &str = "ana";
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> ExitCode {
+    match run().await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("approval: {}", pleach::with_causes(&*error));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run() -> Result<(), BoxError> {
+    let Args { db, model, action } = Args::parse()?;
+    if action == Action::Help {
+        println!("{}", args::USAGE);
+        return Ok(());
+    }
+    // Every process opens the same sessions, with the same agent.
+    let buyer = buyer::agent(choose_model(model.as_deref())?)?;
+    let runner = Runner::builder("approval").root(buyer).sessions(connect(&db).await?).build()?;
+    match action {
+        Action::Help => {}
+        Action::Order(text) => order(&runner, &text).await?,
+        Action::Inbox => show_inbox(&runner).await?,
+        Action::Answer(id, yes) => answer(&runner, &id, yes).await?,
+    }
+    Ok(runner.close().await?)
+}
+
+/// Starts a run, and leaves what it asks to the inbox.
+async fn order(runner: &Runner, text: &str) -> Result<(), BoxError> {
+    let session = RandomIds.uuid().to_string();
+    follow(runner.run(USER, session.as_str(), text)).await?;
+    for question in runner.questions((USER, session.as_str())).await? {
+        println!("It waits for approval. Any process can give it:");
+        println!("    cargo run --example approval -- answer {} yes", question.id);
+    }
+    Ok(())
+}
+
+async fn show_inbox(runner: &Runner) -> Result<(), BoxError> {
+    let inbox = runner.inbox_of_all_users().await?;
+    for item in &inbox {
+        println!("{}  {}: {}", item.question.id, item.session.user_id, wish(item));
+    }
+    println!("{} to answer", inbox.len());
+    Ok(())
+}
+
+/// Answers a question. The run that asked it continues here, behind what is stored.
+async fn answer(runner: &Runner, id: &str, yes: bool) -> Result<(), BoxError> {
+    let inbox = runner.inbox_of_all_users().await?;
+    let item = inbox.into_iter().find(|item| item.question.id == id);
+    let item = item.ok_or_else(|| format!("no open question has the id {id}; `inbox` lists those that are open"))?;
+    println!("{}: {}", if yes { "Approved" } else { "Refused" }, wish(&item));
+    // Two processes may have found the question open: the answer of the second one is refused.
+    let options = AnswerOptions::new().only_if_open(true);
+    follow(runner.answer_with(item.session, [(item.question, json!({"confirmed": yes}))], options)?).await
+}
+
+/// What the agent wants to do: the call that waits.
+fn wish(item: &InboxItem) -> String {
+    let call = item.question.payload.as_ref().map(|payload| &payload["originalFunctionCall"]);
+    call.map_or_else(|| item.question.message.clone(), |call| format!("{} {}", call["name"], call["args"]))
+}
+
+/// Prints what the agent says and does.
+async fn follow(mut run: Run) -> Result<(), BoxError> {
+    while let Some(event) = run.next().await {
+        let event = event?;
+        if event.is_interrupt() || !event.actions().requested_tool_confirmations().is_empty() {
+            continue; // The question: the inbox shows it.
+        }
+        for call in event.function_calls() {
+            println!("  * {} {}", call.name.as_deref().unwrap_or_default(), json!(call.args));
+        }
+        for result in event.function_responses() {
+            println!("  = {}", json!(result.response));
+        }
+        if !event.text().is_empty() {
+            println!("{}", event.text());
+        }
+    }
+    Ok(())
+}
