@@ -1,0 +1,28 @@
+//! The Rust programs of docs/from-google-adk.md: `cargo run --example from_google_adk -- a_tool`.
+//!
+//! Without a name it lists them. The programs are on the page, and nowhere else.
+#![expect(clippy::print_stdout, reason = "examples print what they do")]
+
+use std::process::ExitCode;
+
+include!(concat!(env!("OUT_DIR"), "/from_google_adk.rs"));
+
+fn main() -> ExitCode {
+    let Some(name) = std::env::args().nth(1) else {
+        for (name, _) in PROGRAMS {
+            println!("{name}");
+        }
+        return ExitCode::SUCCESS;
+    };
+    let Some((_, run)) = PROGRAMS.iter().find(|(program, _)| *program == name) else {
+        eprintln!("from_google_adk: the page has no program `{name}`; without a name they are listed");
+        return ExitCode::from(2);
+    };
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{name}: {error:?}");
+            ExitCode::FAILURE
+        }
+    }
+}
