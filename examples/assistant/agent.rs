@@ -50,7 +50,7 @@ async fn list_notes(ctx: ToolContext) -> Result<Value> {
 
 async fn delete_note(Args(NoteNumber { number }): Args<NoteNumber>, ctx: ToolContext) -> Result<Value> {
     let mut notes = notes(&ctx)?;
-    // The model can mend this: it is told, and the run continues.
+    // The model can mend this: it sees the error, and the run continues.
     if number == 0 || number > notes.len() {
         return Ok(json!({"error": format!("there is no note {number}; there are {}", notes.len())}));
     }

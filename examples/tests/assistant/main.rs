@@ -24,7 +24,7 @@ const KEYS: [&str; 9] = [
     "OLLAMA_API_KEY",
 ];
 
-/// The program in a folder, without the keys of whoever runs the tests.
+/// The program in a folder, without the keys of the machine.
 fn assistant(folder: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(example::program("assistant"));
     command.args(args).current_dir(folder);

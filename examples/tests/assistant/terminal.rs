@@ -49,9 +49,9 @@ fn an_answer_streams_a_tool_is_confirmed_and_another_process_knows_the_chat() {
     let requests: Vec<Value> = (0..6).map(|_| server.request()).collect();
     assert!(requests.iter().all(|request| request["model"] == "tiny" && request["stream"] == true));
     assert_eq!(requests[2]["messages"][5]["content"], r#"{"kept":"milk"}"#);
-    let told = requests[5]["messages"].as_array().unwrap();
+    let messages = requests[5]["messages"].as_array().unwrap();
     let role_and_text = |message: &Value| (message["role"].clone(), message["content"].clone());
-    let told: Vec<_> = told.iter().skip(1).map(role_and_text).collect();
+    let sent: Vec<_> = messages.iter().skip(1).map(role_and_text).collect();
     let expected = [
         ("user", json!("I am Ana")),
         ("assistant", json!("Hello Ana.")),
@@ -65,7 +65,7 @@ fn an_answer_streams_a_tool_is_confirmed_and_another_process_knows_the_chat() {
         ("assistant", json!("Deleted.")),
         ("user", json!("Who am I?")),
     ];
-    assert_eq!(told, expected.map(|(role, text)| (json!(role), text)));
+    assert_eq!(sent, expected.map(|(role, text)| (json!(role), text)));
     let typed = std::fs::read_to_string(folder.join("chats.history")).unwrap();
     assert!(typed.ends_with("I am Ana\na note please\naway with it\nWho am I?\n"), "{typed}");
 }

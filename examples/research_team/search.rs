@@ -1,0 +1,72 @@
+//! The search: a workflow, which the coordinator calls as a tool.
+
+use std::collections::BTreeMap;
+
+use pleach::prelude::*;
+use pleach::{BuildError, ParallelWorker, Schema};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::corpus::PAGES;
+
+/// Where the findings are kept: the analyst and the writer have them in their instructions.
+pub(crate) const FINDINGS: Key<String> = Key::new("findings");
+
+/// How many queries are answered at the same time.
+const WORKERS: usize = 4;
+
+/// How many findings are kept.
+const MOST: usize = 4;
+
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Queries {
+    /// Two to four short queries of a few words, each about another side of the question.
+    queries: Vec<String>,
+}
+
+/// A page that fits a query.
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
+struct Hit {
+    title: String,
+    text: String,
+    /// How many words of the queries the page has.
+    score: usize,
+}
+
+/// Builds the workflow.
+pub(crate) fn search() -> Result<Workflow<Queries, String>, BuildError> {
+    let mut wf = Workflow::builder("search").input::<Queries>();
+    // What the model sees: a typed answer is converted, and a wrong one goes back to the model.
+    wf.description("Searches the collection by several queries at once.").input_schema(Schema::of::<Queries>());
+    let queries = wf.node("queries", async |Input(input): Input<Queries>| input.queries);
+    let look_up = wf.add(ParallelWorker::new(FunctionNode::new("look_up", look_up)).max_workers(WORKERS));
+    let rank = wf.node("rank", rank);
+    wf.edge(START, queries).edge(queries, look_up).edge(look_up, rank);
+    wf.build_to(rank)
+}
+
+/// Answers one query: the pages that have at least two of its longer words. The queries are answered at the same time.
+async fn look_up(Input(query): Input<String>) -> Vec<Hit> {
+    let words = query.split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() > 3).map(str::to_lowercase);
+    let words: Vec<String> = words.collect();
+    let hits = PAGES.iter().map(|page| {
+        let whole = format!("{} {}", page.title, page.text).to_lowercase();
+        let score = words.iter().filter(|word| whole.contains(word.as_str())).count();
+        Hit { title: page.title.to_owned(), text: page.text.to_owned(), score }
+    });
+    hits.filter(|hit| hit.score > 1).collect()
+}
+
+/// Joins the answers to all queries: each page once, the best first.
+async fn rank(ctx: Context, Input(answers): Input<Vec<Vec<Hit>>>) -> Result<String> {
+    let mut pages: BTreeMap<String, Hit> = BTreeMap::new();
+    for hit in answers.into_iter().flatten() {
+        pages.entry(hit.title.clone()).and_modify(|known| known.score += hit.score).or_insert(hit);
+    }
+    let mut hits: Vec<Hit> = pages.into_values().collect();
+    hits.sort_by_key(|hit| std::cmp::Reverse(hit.score));
+    let lines: Vec<String> = hits.iter().take(MOST).map(|hit| format!("{}: {}", hit.title, hit.text)).collect();
+    let findings = if lines.is_empty() { "nothing was found".to_owned() } else { lines.join("\n") };
+    FINDINGS.set(&ctx, &findings)?;
+    Ok(findings)
+}
