@@ -13,6 +13,9 @@ usage: approval [--db URL] [--model NAME] order TEXT...       ask the agent for 
   --db URL      where runs are kept (default: sqlite:approval.db)
   --model NAME  such as openai:gpt-5-mini, or scripted (default: by the environment, else scripted)";
 
+/// Where runs are kept if the user does not say.
+pub(crate) const DB: &str = "sqlite:approval.db";
+
 /// What the user asks for.
 pub(crate) struct Args {
     pub(crate) db: String,
@@ -30,7 +33,7 @@ pub(crate) enum Action {
 
 impl Args {
     pub(crate) fn parse() -> Result<Self, BoxError> {
-        let (mut db, mut model, mut words) = ("sqlite:approval.db".to_owned(), None, Vec::new());
+        let (mut db, mut model, mut words) = (DB.to_owned(), None, Vec::new());
         let mut parser = lexopt::Parser::from_env();
         while let Some(arg) = parser.next()? {
             match arg {

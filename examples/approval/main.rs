@@ -49,22 +49,24 @@ async fn run() -> Result<(), BoxError> {
     // Every process opens the same sessions, with the same agent.
     let buyer = buyer::agent(choose_model(model.as_deref())?)?;
     let runner = Runner::builder("approval").root(buyer).sessions(connect(&db).await?).build()?;
-    match action {
-        Action::Help => {}
-        Action::Order(text) => order(&runner, &text).await?,
-        Action::Inbox => show_inbox(&runner).await?,
-        Action::Answer(id, yes) => answer(&runner, &id, yes).await?,
-    }
-    Ok(runner.close().await?)
+    let done = match action {
+        Action::Help => Ok(()),
+        Action::Order(text) => order(&runner, &db, &text).await,
+        Action::Inbox => show_inbox(&runner).await,
+        Action::Answer(id, yes) => answer(&runner, &id, yes).await,
+    };
+    runner.close().await?;
+    done
 }
 
 /// Starts a run, and leaves what it asks to the inbox.
-async fn order(runner: &Runner, text: &str) -> Result<(), BoxError> {
+async fn order(runner: &Runner, db: &str, text: &str) -> Result<(), BoxError> {
     let session = RandomIds.uuid().to_string();
     follow(runner.run(USER, session.as_str(), text)).await?;
+    let option = if db == args::DB { String::new() } else { format!("--db {db} ") };
     for question in runner.questions((USER, session.as_str())).await? {
         println!("It waits for approval. Any process can give it:");
-        println!("    cargo run --example approval -- answer {} yes", question.id);
+        println!("    cargo run --example approval -- {option}answer {} yes", question.id);
     }
     Ok(())
 }

@@ -71,11 +71,12 @@ async fn run() -> Result<bool> {
     let runner = runner.sessions(connect(&args.db).await?).build()?;
 
     let mut chat = Chat::new(runner, Terminal::open(args.history_file())?, args.session.clone());
-    let asked = if is_offline { "a script, for there is no key: try `help`" } else { model.name() };
+    let asked = if is_offline { "a script, for want of a model: say `help`" } else { model.name() };
     chat.terminal.line(&format!("Chat {} with {asked}. /help shows the commands.", chat.session()))?;
     chat.show_last_messages().await?;
-    let result = converse(&mut chat).await;
-    chat.terminal.line(&format!("Continue with --session {}", chat.session()))?;
+    let mut result = converse(&mut chat).await;
+    let farewell = format!("Continue with --session {}", chat.session());
+    result = result.and(chat.terminal.line(&farewell));
     let all_answered = chat.close().await?;
     result.map(|()| all_answered)
 }

@@ -1,6 +1,6 @@
 //! The example `approval`, run as a program: each call is a process of its own.
 
-#[path = "../example.rs"]
+#[path = "../example/mod.rs"]
 mod example;
 
 use std::path::Path;

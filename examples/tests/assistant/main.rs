@@ -1,6 +1,6 @@
 //! The example `assistant`, run as a program: on a pseudo-terminal against a server on loopback, and through pipes.
 
-#[path = "../example.rs"]
+#[path = "../example/mod.rs"]
 mod example;
 mod piped;
 #[cfg(unix)]

@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use crate::{assistant, example};
 
-const NO_KEY: &str = "with a script, for there is no key: try `help`. /help shows the commands.";
+const NO_KEY: &str = "with a script, for want of a model: say `help`. /help shows the commands.";
 
 #[test]
 fn lines_are_messages_answers_and_commands() {

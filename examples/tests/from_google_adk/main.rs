@@ -1,6 +1,6 @@
 //! The programs of docs/from-google-adk.md: those in Rust print what the page says, and so do those in Python.
 
-#[path = "../example.rs"]
+#[path = "../example/mod.rs"]
 mod example;
 #[path = "../../from_google_adk/page.rs"]
 mod page;

@@ -1,6 +1,6 @@
 //! The example `mcp_files`, run as a program, with the reference server where it is installed.
 
-#[path = "../example.rs"]
+#[path = "../example/mod.rs"]
 mod example;
 
 use std::path::{Path, PathBuf};

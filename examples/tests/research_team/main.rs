@@ -1,6 +1,6 @@
 //! The example `research_team`, run as a program, with its scripts.
 
-#[path = "../example.rs"]
+#[path = "../example/mod.rs"]
 mod example;
 
 use std::process::Command;

@@ -2,6 +2,8 @@
 
 mod answers;
 mod cut_off;
+#[path = "../example/mod.rs"]
+mod example;
 mod faults;
 mod program;
 

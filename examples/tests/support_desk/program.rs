@@ -4,6 +4,8 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+use crate::example;
+
 /// A folder to run the example in.
 pub(crate) struct Desk {
     pub(crate) folder: PathBuf,
@@ -20,12 +22,7 @@ pub(crate) struct Ended {
 impl Desk {
     /// Each test gives a name of its own, so that tests may run at the same time.
     pub(crate) fn in_empty_folder(test: &str) -> Self {
-        let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("support_desk").join(test);
-        if folder.exists() {
-            std::fs::remove_dir_all(&folder).expect("the folder of an earlier test run can be removed");
-        }
-        std::fs::create_dir_all(&folder).expect("a folder can be made");
-        Self { folder }
+        Self { folder: example::empty_folder("support_desk", test) }
     }
 
     pub(crate) fn run(&self, args: &[&str]) -> Ended {
@@ -33,7 +30,7 @@ impl Desk {
     }
 
     pub(crate) fn run_with_input(&self, args: &[&str], input: &str) -> Ended {
-        let mut command = Command::new(program());
+        let mut command = Command::new(example::program("support_desk"));
         // As cargo runs it, so that the commands it prints are those of cargo.
         command.args(args).current_dir(&self.folder).env("CARGO_MANIFEST_DIR", env!("CARGO_MANIFEST_DIR"));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -64,13 +61,4 @@ impl Desk {
 pub(crate) fn check(ended: &Ended, status: i32, stdout: &str, stderr: &str) {
     let expected = Ended { status: Some(status), stdout: stdout.to_owned(), stderr: stderr.to_owned() };
     assert_eq!(*ended, expected, "\n{}\n{}", ended.stdout, ended.stderr);
-}
-
-/// The example that cargo builds with the tests of its package.
-fn program() -> PathBuf {
-    let test = std::env::current_exe().expect("a test knows its program");
-    let profile = test.parent().and_then(|deps| deps.parent()).expect("tests lie in a folder of the target folder");
-    let program = profile.join("examples").join(format!("support_desk{}", std::env::consts::EXE_SUFFIX));
-    assert!(program.exists(), "{} is not built: `cargo test -p pleach-examples` builds it", program.display());
-    program
 }

@@ -1,6 +1,9 @@
 //! The example `traced`, run as a program: the process that answers adds to the trace of the one that asked.
 
-use std::path::{Path, PathBuf};
+#[path = "../example/mod.rs"]
+mod example;
+
+use std::path::Path;
 use std::process::Command;
 
 /// What a process printed about one span.
@@ -14,11 +17,7 @@ struct Line {
 
 #[test]
 fn two_processes_export_one_trace() {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("traced");
-    if folder.exists() {
-        std::fs::remove_dir_all(&folder).expect("the folder of an earlier test run can be removed");
-    }
-    std::fs::create_dir_all(&folder).expect("a folder can be made");
+    let folder = example::empty_folder("traced", "two_processes");
     let before = run(&folder, &["ask"]);
     let after = run(&folder, &["answer", "yes"]);
 
@@ -40,7 +39,8 @@ fn two_processes_export_one_trace() {
 }
 
 fn run(folder: &Path, args: &[&str]) -> Vec<Line> {
-    let output = Command::new(program()).args(args).current_dir(folder).output().expect("the example starts");
+    let output =
+        Command::new(example::program("traced")).args(args).current_dir(folder).output().expect("the example starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8(output.stdout).expect("output is UTF-8");
     text.lines().map(line).collect()
@@ -50,13 +50,4 @@ fn line(text: &str) -> Line {
     let mut words = text.splitn(4, ' ').map(str::to_owned);
     let mut word = || words.next().expect("a line has four parts");
     Line { trace: word(), span: word(), parent: word(), what: word() }
-}
-
-/// The example that cargo builds with the tests of its package.
-fn program() -> PathBuf {
-    let test = std::env::current_exe().expect("a test knows its program");
-    let profile = test.parent().and_then(|deps| deps.parent()).expect("tests lie in a folder of the target folder");
-    let program = profile.join("examples").join(format!("traced{}", std::env::consts::EXE_SUFFIX));
-    assert!(program.exists(), "{} is not built: `cargo test -p pleach-examples` builds it", program.display());
-    program
 }
