@@ -14,7 +14,7 @@ fn main() {
     let (mut modules, mut table) = (String::new(), String::new());
     for page::Section { name, rust, .. } in page::sections(&page) {
         let Some(rust) = rust else { continue };
-        // A page shows programs: they print, and name their types as they like.
+        // A page shows programs: they print, and clippy has no say in its texts.
         let run = "pub(super) fn run() -> pleach::Result<()> {\n    main()\n}\n";
         write!(
             modules,
@@ -23,7 +23,7 @@ fn main() {
         .expect("a text takes everything");
         writeln!(table, "    (\"{name}\", {name}::run),").expect("a text takes everything");
     }
-    let programs = format!("{modules}const PROGRAMS: &[(&str, fn() -> pleach::Result<()>)] = &[\n{table}];\n");
+    let programs = format!("{modules}const PROGRAMS: &[(&str, Program)] = &[\n{table}];\n");
     let folder = std::env::var_os("OUT_DIR").expect("cargo names a folder");
     std::fs::write(Path::new(&folder).join("from_google_adk.rs"), programs).expect("the file can be written");
 }

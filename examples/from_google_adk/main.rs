@@ -5,6 +5,9 @@
 
 use std::process::ExitCode;
 
+/// A program of the page.
+type Program = fn() -> pleach::Result<()>;
+
 include!(concat!(env!("OUT_DIR"), "/from_google_adk.rs"));
 
 fn main() -> ExitCode {

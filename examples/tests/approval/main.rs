@@ -1,4 +1,5 @@
 //! The example `approval`, run as a program: each call is a process of its own.
+#![expect(clippy::unwrap_used, reason = "test code: a panic is how a rule fails")]
 
 #[path = "../example/mod.rs"]
 mod example;

@@ -1,4 +1,5 @@
 //! The example `assistant`, run as a program: on a pseudo-terminal against a server on loopback, and through pipes.
+#![cfg_attr(unix, expect(clippy::unwrap_used, reason = "test code: a panic is how a rule fails"))]
 
 #[path = "../example/mod.rs"]
 mod example;
