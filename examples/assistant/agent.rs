@@ -20,43 +20,37 @@ pub(crate) fn assistant(model: Arc<dyn Model>) -> Result<LlmAgent, BuildError> {
         .model(model)
         .instruction(INSTRUCTION)
         .tool(tool("add_note", "Keeps a note.", add_note))
-        .tool(tool("list_notes", "Lists the notes with their numbers.", list_notes))
+        .tool(tool("list_notes", "Lists the notes.", list_notes))
         // The agent stops at this call until a person has answered.
         .tool(tool("delete_note", "Deletes a note for good.", delete_note).require_confirmation())
         .build()
 }
 
 #[derive(Deserialize, JsonSchema)]
-struct NewNote {
-    /// What to keep, in one sentence.
+struct Note {
+    /// The whole text of the note: one sentence.
     text: String,
 }
 
-#[derive(Deserialize, JsonSchema)]
-struct NoteNumber {
-    /// The number of the note in the list.
-    number: usize,
-}
-
-async fn add_note(Args(NewNote { text }): Args<NewNote>, ctx: ToolContext) -> Result<Value> {
+async fn add_note(Args(Note { text }): Args<Note>, ctx: ToolContext) -> Result<Value> {
     ctx.state().push(NOTES, &text)?;
     Ok(json!({"kept": text}))
 }
 
 async fn list_notes(ctx: ToolContext) -> Result<Value> {
-    let numbered = notes(&ctx)?.into_iter().zip(1..).map(|(text, number)| json!({"number": number, "text": text}));
-    Ok(json!({"notes": numbered.collect::<Vec<_>>()}))
+    Ok(json!({"notes": notes(&ctx)?}))
 }
 
-async fn delete_note(Args(NoteNumber { number }): Args<NoteNumber>, ctx: ToolContext) -> Result<Value> {
+// By its text and not by a number: the person who is asked has to see what will be gone.
+async fn delete_note(Args(Note { text }): Args<Note>, ctx: ToolContext) -> Result<Value> {
     let mut notes = notes(&ctx)?;
-    // The model can mend this: it sees the error, and the run continues.
-    if number == 0 || number > notes.len() {
-        return Ok(json!({"error": format!("there is no note {number}; there are {}", notes.len())}));
-    }
-    let deleted = notes.remove(number - 1);
+    let Some(place) = notes.iter().position(|note| *note == text) else {
+        // The model can mend this: it sees the error, and the run continues.
+        return Ok(json!({"error": "there is no note with this text"}));
+    };
+    notes.remove(place);
     ctx.state().set(NOTES, notes)?;
-    Ok(json!({"deleted": deleted}))
+    Ok(json!({"deleted": text}))
 }
 
 fn notes(ctx: &ToolContext) -> Result<Vec<String>> {

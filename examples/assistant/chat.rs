@@ -82,8 +82,10 @@ impl Chat {
     /// Asks whether a tool may be called; `None` when the input ends.
     fn confirm(&mut self, question: &Question) -> Result<Option<bool>> {
         let call = question.payload.as_ref().and_then(|payload| payload.get("originalFunctionCall"));
-        let text = |key: &str| call.and_then(|call| call.get(key)).map(short).unwrap_or_default();
-        self.terminal.line(&format!("  ? {} {}", text("name"), text("args")))?;
+        let (name, args) =
+            call.map(|call| (call["name"].as_str().unwrap_or_default(), &call["args"])).unwrap_or_default();
+        // Never cut: what cannot be read cannot be allowed.
+        self.terminal.line(&format!("  ? {name} {args}"))?;
         loop {
             match self.terminal.ask("  Allow it? [y/n] ")? {
                 Line::Text(answer) => match answer.trim().to_lowercase().as_str() {
@@ -100,6 +102,7 @@ impl Chat {
     /// Shows a run as it proceeds. Returns whether it came to its end, or to a question.
     async fn follow(&mut self, run: Run) -> Result<bool> {
         let mut run = run.streaming();
+        let mut refusal = None;
         let mut interrupted = pin!(interrupted(self.terminal.is_interactive()));
         loop {
             let event = tokio::select! {
@@ -112,13 +115,17 @@ impl Chat {
                 }
             };
             match event {
-                Some(Ok(event)) => self.show(&event)?,
-                Some(Err(error)) => return self.failed(&error),
+                Some(Ok(event)) => {
+                    self.show(&event)?;
+                    refusal = refusal_in(&event);
+                }
+                Some(Err(error)) => return self.failed(&error.to_string()),
                 None => break,
             }
         }
         self.terminal.end_line()?;
-        Ok(true)
+        // An answer that was blocked or cut short is no failure of the run.
+        refusal.map_or(Ok(true), |refusal| self.failed(&refusal))
     }
 
     fn show(&mut self, event: &RunEvent) -> Result<()> {
@@ -130,7 +137,7 @@ impl Chat {
     }
 
     /// Shows why there is no answer. The chat continues: the next message may have one.
-    fn failed(&mut self, error: &RunError) -> Result<bool> {
+    fn failed(&mut self, error: &str) -> Result<bool> {
         self.all_answered = false;
         self.terminal.line(&format!("! {error}"))?;
         Ok(false)
@@ -167,6 +174,12 @@ async fn interrupted(is_interactive: bool) {
         return;
     }
     std::future::pending().await
+}
+
+/// Why an answer is none, or not whole: `MAX_TOKENS`, `SAFETY` and the like.
+fn refusal_in(event: &Event) -> Option<String> {
+    let code = event.error_code().filter(|_| !event.is_partial())?;
+    Some(event.error_message().map_or_else(|| code.to_owned(), |message| format!("{code}: {message}")))
 }
 
 /// What was said in a session, a line each.

@@ -8,7 +8,7 @@ use pleach::{FunctionCall, FunctionResponse};
 use serde_json::{Value, json};
 
 const HELP: &str = "\
-I am a script, and understand three things: `note TEXT` keeps a note, `notes` lists them, and `delete NUMBER` deletes one. \
+I am a script, and understand three things: `note TEXT` keeps a note, `notes` lists them, and `delete TEXT` deletes one. \
 With OPENAI_API_KEY, or OPENAI_BASE_URL and --model openai:NAME, a model answers instead.";
 
 /// How fast the script types.
@@ -52,9 +52,7 @@ fn answer(request: &LlmRequest) -> LlmResponse {
     match (word.to_lowercase().as_str(), rest.trim()) {
         ("note", text) if !text.is_empty() => call("add_note", json!({"text": text})),
         ("notes", _) => call("list_notes", json!({})),
-        ("delete", number) if number.parse::<u32>().is_ok() => {
-            call("delete_note", json!({"number": number.parse::<u32>().unwrap_or_default()}))
-        }
+        ("delete", text) if !text.is_empty() => call("delete_note", json!({"text": text})),
         _ => LlmResponse::text(HELP),
     }
 }
@@ -77,7 +75,7 @@ fn report(result: &FunctionResponse) -> String {
         return format!("I have kept \"{kept}\".");
     }
     let notes = response.get("notes").and_then(Value::as_array).cloned().unwrap_or_default();
-    let lines = notes.iter().map(|note| format!("\n{}. {}", note["number"], note["text"].as_str().unwrap_or_default()));
+    let lines = notes.iter().map(|note| format!("\n- {}", note.as_str().unwrap_or_default()));
     if notes.is_empty() {
         "There are no notes.".to_owned()
     } else {

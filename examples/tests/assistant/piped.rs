@@ -11,18 +11,18 @@ const NO_KEY: &str = "with a script, for want of a model: say `help`. /help show
 #[test]
 fn lines_are_messages_answers_and_commands() {
     let folder = example::empty_folder("assistant", "piped");
-    let input = "note buy milk\nnotes\ndelete 1\nyes\n/nonsense\n\n";
+    let input = "note buy milk\nnotes\ndelete buy milk\nyes\n/nonsense\n\n";
     let expected = format!(
         "Chat s1 {NO_KEY}
   * add_note {{\"text\":\"buy milk\"}}
   = {{\"kept\":\"buy milk\"}}
 I have kept \"buy milk\".
   * list_notes {{}}
-  = {{\"notes\":[{{\"number\":1,\"text\":\"buy milk\"}}]}}
+  = {{\"notes\":[\"buy milk\"]}}
 Your notes:
-1. buy milk
-  * delete_note {{\"number\":1}}
-  ? delete_note {{\"number\":1}}
+- buy milk
+  * delete_note {{\"text\":\"buy milk\"}}
+  ? delete_note {{\"text\":\"buy milk\"}}
   = {{\"deleted\":\"buy milk\"}}
 I have deleted \"buy milk\".
 unknown command /nonsense; /help shows the commands
@@ -36,18 +36,18 @@ Continue with --session s1
 fn a_question_without_an_answer_stays_open_for_the_next_process() {
     let folder = example::empty_folder("assistant", "open_question");
     run(&folder, &["--session", "s1"], "note buy milk\n");
-    let (_, asked, _) = run(&folder, &["--session", "s2"], "delete 1\n");
+    let (_, asked, _) = run(&folder, &["--session", "s2"], "delete buy milk\n");
     assert!(asked.ends_with("The question stays open.\nContinue with --session s2\n"), "{asked}");
     let expected = format!(
         "Chat s2 {NO_KEY}
-> delete 1
-  ? delete_note {{\"number\":1}}
+> delete buy milk
+  ? delete_note {{\"text\":\"buy milk\"}}
   = {{\"error\":\"This tool call is rejected.\"}}
 That did not work: This tool call is rejected.
   * list_notes {{}}
-  = {{\"notes\":[{{\"number\":1,\"text\":\"buy milk\"}}]}}
+  = {{\"notes\":[\"buy milk\"]}}
 Your notes:
-1. buy milk
+- buy milk
 Continue with --session s2
 "
     );

@@ -15,6 +15,8 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) enum Answer {
     /// Fragments of a text. Each but the first waits until the test says so.
     Text(Vec<&'static str>),
+    /// A text that ends at the limit of tokens.
+    TooLong(&'static str),
     /// A call of a tool, in two pieces.
     Call(&'static str, &'static str),
     /// A fragment, and then nothing until the client has gone.
@@ -94,6 +96,11 @@ fn play(stream: &mut TcpStream, answer: Answer, may_continue: &Receiver<()>, lea
                 chunk(stream, json!({"content": text}), None);
             }
             end_stream(stream, "stop");
+        }
+        Answer::TooLong(text) => {
+            start_stream(stream);
+            chunk(stream, json!({"content": text}), None);
+            end_stream(stream, "length");
         }
         Answer::Call(name, arguments) => {
             start_stream(stream);

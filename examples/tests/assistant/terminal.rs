@@ -15,7 +15,7 @@ fn an_answer_streams_a_tool_is_confirmed_and_another_process_knows_the_chat() {
         Answer::Text(vec!["Hel", "lo Ana."]),
         Answer::Call("add_note", r#"{"text": "milk"}"#),
         Answer::Text(vec!["Kept."]),
-        Answer::Call("delete_note", r#"{"number": 1}"#),
+        Answer::Call("delete_note", r#"{"text": "milk"}"#),
         Answer::Text(vec!["Deleted."]),
         Answer::Text(vec!["You are Ana."]),
     ]);
@@ -31,7 +31,7 @@ fn an_answer_streams_a_tool_is_confirmed_and_another_process_knows_the_chat() {
     expect(&mut terminal, "  = {\"kept\":\"milk\"}\r\n");
     expect(&mut terminal, "Kept.\r\n");
     say(&mut terminal, "away with it");
-    expect(&mut terminal, "  ? delete_note {\"number\":1}\r\n");
+    expect(&mut terminal, "  ? delete_note {\"text\":\"milk\"}\r\n");
     answer(&mut terminal, "perhaps");
     expect(&mut terminal, "Please answer y or n.");
     answer(&mut terminal, "y");
@@ -98,6 +98,16 @@ fn a_refused_key_is_shown_and_the_chat_continues() {
     expect(&mut terminal, "(401 refused): the credential is missing or wrong");
     say(&mut terminal, "two");
     expect(&mut terminal, "Welcome.\r\n");
+    end_with(terminal, 1);
+}
+
+#[test]
+fn an_answer_that_is_cut_short_is_marked() {
+    let folder = example::empty_folder("assistant", "cut_short");
+    let server = Server::start(vec![Answer::TooLong("Once upon a")]);
+    let mut terminal = open(&folder, &server);
+    say(&mut terminal, "a long story");
+    expect(&mut terminal, "Once upon a\r\n! MAX_TOKENS");
     end_with(terminal, 1);
 }
 
