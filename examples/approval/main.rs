@@ -113,6 +113,9 @@ async fn follow(mut run: Run) -> Result<(), BoxError> {
         if !event.text().is_empty() {
             println!("{}", event.text());
         }
+        if let Some(code) = event.error_code() {
+            println!("! {code}"); // why an answer is none, or not whole
+        }
     }
     Ok(())
 }

@@ -129,4 +129,7 @@ fn show(event: &Event) {
     if !event.text().is_empty() {
         println!("{}", event.text());
     }
+    if let Some(code) = event.error_code() {
+        println!("! {code}"); // why an answer is none, or not whole
+    }
 }

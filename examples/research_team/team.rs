@@ -16,14 +16,14 @@ const ANALYST: &str = "\
 Judge in one or two sentences which of these findings answer the question, and what is missing.
 
 Findings:
-{findings}";
+{findings?}";
 
 const WRITER: &str = "\
 Answer the user's question in a short report of plain text. Use nothing but these findings, and name the title of each \
 that you use.
 
 Findings:
-{findings}";
+{findings?}";
 
 /// Puts the team together: all agents share the model, or have a script each.
 pub(crate) fn coordinator(model: Option<Arc<dyn Model>>) -> Result<LlmAgent, BuildError> {

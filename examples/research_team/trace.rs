@@ -20,6 +20,8 @@ pub(crate) fn lines(event: &Event) -> Vec<String> {
     } else if let Some(output) = event.output() {
         said.push(format!("gives {}", short(output)));
     }
+    // Why an answer is none, or not whole.
+    said.extend(event.error_code().map(|code| format!("fails with {code}")));
     let depth = event.path().to_string().matches('/').count();
     said.into_iter().map(|text| format!("{}{} {text}", "    ".repeat(depth), event.path().name())).collect()
 }
