@@ -18,6 +18,8 @@ pub(crate) enum Build {
     Package,
     /// Exactly what `cargo test --workspace --all-features` builds, to reuse all of it.
     Workspace,
+    /// The test package alone, with maps of JSON that keep the order of insertion: what a user's build may turn on.
+    PreserveOrder,
 }
 
 pub(crate) fn run(args: &[String]) -> anyhow::Result<bool> {
@@ -39,6 +41,7 @@ pub(crate) fn play(
     );
     let mut command = match build {
         Build::Package => cargo(["build", "-p", PACKAGE, "--bins"]),
+        Build::PreserveOrder => cargo(["build", "-p", PACKAGE, "--bins", "--features", "serde_json/preserve_order"]),
         Build::Workspace => cargo(["build", "--workspace", "--all-features", "--bins", "--tests"]),
     };
     if !succeeds(&mut command)? {

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 /// Spacing and escaping of the text.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Style {
+pub(crate) struct Style {
     comma: &'static str,
     colon: &'static str,
     ascii: bool,
@@ -17,7 +17,7 @@ pub(super) struct Style {
 
 impl Style {
     /// No blanks, characters as they are: the canonical form of rule N5.
-    pub(super) const COMPACT: Self = Self { comma: ",", colon: ":", ascii: false };
+    pub(crate) const COMPACT: Self = Self { comma: ",", colon: ":", ascii: false };
     /// Blanks after separators, characters as they are: for people.
     pub(super) const READABLE: Self = Self { comma: ", ", colon: ": ", ascii: false };
     /// Blanks after separators, ASCII only: the sort key of log lines (rule N7).
@@ -25,7 +25,7 @@ impl Style {
 }
 
 /// The value as JSON text with sorted keys.
-pub(super) fn dumps(value: &Value, style: Style) -> String {
+pub(crate) fn dumps(value: &Value, style: Style) -> String {
     let mut out = String::new();
     write_value(&mut out, value, style);
     out

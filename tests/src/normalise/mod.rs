@@ -18,6 +18,7 @@ mod trace;
 mod tests;
 
 pub(crate) use compare::same;
+pub(crate) use dumps::{Style, dumps};
 pub use compare::{Difference, compare};
 pub use trace::normalise;
 

@@ -4,6 +4,8 @@ use serde_json::Value;
 
 use pleach::{Content, NodeError, NodeInput, to_camel};
 
+use crate::normalise::{Style, dumps};
+
 /// Null, false, 0, `""`, `[]` and `{}` are false.
 pub(crate) fn truthy(value: &Value) -> bool {
     match value {
@@ -24,7 +26,7 @@ pub(crate) fn to_text(value: &Value) -> String {
             Some(float) if float.fract() == 0.0 && float.abs() < 9_007_199_254_740_992.0 => format!("{float:.0}"),
             _ => number.to_string(),
         },
-        other => other.to_string(),
+        other => dumps(other, Style::COMPACT),
     }
 }
 

@@ -41,6 +41,9 @@ pub(super) const STEPS: &[Step] = &[
             tested(conformance::play(&run.workspace, Build::Workspace, run.environment(), &[]))
         })
     },
+    step("order", "the scenarios with serde_json's preserve_order", |run| {
+        tested(conformance::play(&run.workspace, Build::PreserveOrder, Vec::new(), &[]))
+    }),
     step("docs", "rustdoc finds nothing", |_| plain(docs::run())),
     step("package", "the libraries can be packaged", package),
     step("smoke", "the main example runs to its end", smoke),
