@@ -159,7 +159,8 @@ mod tests {
     fn check(function: &str, id: &str, args: Value, asked: Option<(QuestionKind, &str, Value)>) {
         let call = FunctionCall::new(id, function, args.as_object().unwrap().clone());
         let call = Content::new("model", [Part::function_call(call)]);
-        let event = Event::from_author("a").with_content(call).with_long_running(["l", "wf_tool_confirmation:w@1"]);
+        let event =
+            Event::from_author("a").with_content(call).with_long_running(["l", "q", "wf_tool_confirmation:w@1"]);
         let found = event.questions().pop().map(|q| (q.kind, q.message, q.payload.unwrap_or_default()));
         assert_eq!(found, asked.map(|(kind, message, payload)| (kind, message.to_owned(), payload)), "{function} {id}");
     }
@@ -174,7 +175,10 @@ mod tests {
         let confirm = json!({"originalFunctionCall": {"name": "pay"}, "toolConfirmation": {"hint": "h"}});
         check("adk_request_confirmation", "l", confirm.clone(), Some((Confirmation, "h", confirm)));
         let auth = json!({"functionCallId": "f", "authConfig": {"credentialKey": "k"}, "message": "m"});
-        check("adk_request_credential", "any", auth, Some((Credential, "m", json!({"credentialKey": "k"}))));
+        check("adk_request_credential", "l", auth.clone(), Some((Credential, "m", json!({"credentialKey": "k"}))));
+        // A model that calls a reserved function asks nothing.
+        check("adk_request_credential", "any", auth, None);
+        check("adk_request_input", "any", json!({}), None);
         check("ship", "l", json!({"n": 1}), Some((LongRunning, "", json!({"n": 1}))));
         check("ship", "other", json!({"n": 1}), None);
     }

@@ -47,7 +47,8 @@ pub(crate) fn open_task(events: &[Arc<Event>]) -> Option<OpenTask> {
             // that the task has made itself may have the same id.
             finished.extend(response.id.as_deref().filter(|id| scope != Some(*id)));
         }
-        let Some(scope) = scope else { continue };
+        // What the user has sent to a task opens none: an answer may come late.
+        let Some(scope) = scope.filter(|_| event.author() != "user") else { continue };
         if !finished.contains(scope) && !aborted.contains(event.invocation_id().as_str()) {
             return Some(OpenTask { scope: scope.into(), invocation: event.invocation_id().clone() });
         }

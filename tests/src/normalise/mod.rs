@@ -18,8 +18,8 @@ mod trace;
 mod tests;
 
 pub(crate) use compare::same;
-pub(crate) use dumps::{Style, dumps};
 pub use compare::{Difference, compare};
+pub(crate) use dumps::{Style, dumps};
 pub use trace::normalise;
 
 use serde_json::{Map, Value};

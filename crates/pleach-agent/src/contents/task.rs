@@ -13,14 +13,15 @@ use crate::json_text;
 const NO_REPLIES: &str = "Important: You will not receive any user replies or clarifications. Complete the task using only \
      the information provided above.";
 
-/// Makes a content of the arguments of the call that delegated the task; without such a call it is what the invocation
-/// gives.
+/// Makes a content of the task that the agent was given, or of the arguments of the call that delegated it; without such a call
+/// it is what the invocation gives.
 pub(super) fn leading_content(
     events: &[Arc<Event>],
     scope: &str,
     view: &ConversationView<'_>,
 ) -> Option<SharedContent> {
-    let mut parts = task(events, scope).or_else(|| {
+    let given = || view.task.map(|task| task.parts().to_vec());
+    let mut parts = given().or_else(|| task(events, scope)).or_else(|| {
         let parts = view.user_content?.parts();
         (!parts.is_empty()).then(|| parts.to_vec())
     })?;
@@ -32,9 +33,8 @@ pub(super) fn leading_content(
 
 /// The arguments of the call as JSON.
 fn task(events: &[Arc<Event>], scope: &str) -> Option<Vec<Part>> {
-    // The latest call counts, since models give one id to several calls. Those of the task itself are in its scope.
-    let outside = events.iter().rev().filter(|event| event.isolation_scope() != Some(scope));
-    let args = outside.flat_map(|event| event.function_calls()).find_map(|call| {
+    let mut calls = events.iter().flat_map(|event| event.function_calls());
+    let args = calls.find_map(|call| {
         let args = call.args.as_ref().filter(|args| !args.is_empty())?;
         (call.id.as_deref() == Some(scope)).then_some(args)
     })?;

@@ -15,6 +15,8 @@ pub struct ConversationView<'a> {
     pub path: &'a NodePath,
     /// Whether the agent answers once, and sees its own input and events only.
     pub is_single_turn: bool,
+    /// The task that the agent, or one that has transferred to it, was given.
+    pub task: Option<&'a Content>,
     /// What the invocation gives to an agent with a scope that no call has delegated to.
     pub user_content: Option<&'a Content>,
     /// Whether thoughts of other agents are quoted.

@@ -7,6 +7,7 @@ use pleach_core::FunctionCall;
 use serde_json::Value;
 
 use crate::call_ids::run_id;
+use crate::guidance::{FINISH_TASK, SET_MODEL_RESPONSE, TRANSFER_TO_AGENT};
 
 /// A call that is to be executed.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,6 +27,13 @@ pub(crate) struct PendingCall {
     pub(crate) key: String,
     /// The run has made no call before.
     pub(crate) is_first: bool,
+}
+
+impl PendingCall {
+    /// Returns whether the call transfers, answers or ends the agent's task.
+    pub(crate) fn ends_agent(&self) -> bool {
+        matches!(self.call.name.as_deref(), Some(TRANSFER_TO_AGENT | SET_MODEL_RESPONSE | FINISH_TASK))
+    }
 }
 
 /// Numbers the calls of a run, so that what they run is found again on a resume.

@@ -43,6 +43,8 @@ pub(crate) struct AgentRun<'a> {
     agent: &'a Declaration,
     ctx: &'a Context,
     mode: AgentMode,
+    /// It answers once, also where it converses within the run of a shell agent.
+    is_single_turn: bool,
     input: NodeInput,
     /// The input of an agent that sees nothing else, as an event that is not stored.
     // L181
@@ -74,15 +76,16 @@ pub(crate) enum StepEnd {
 impl<'a> AgentRun<'a> {
     pub(crate) fn new(agent: &'a Declaration, ctx: &'a Context, input: NodeInput) -> Self {
         let is_root = ctx.engine().parent().is_none_or(|parent| parent.node_path().is_root());
-        let mode = match agent.agent.mode_below(is_root) {
-            // An agent within the run of a shell agent gives no output of its own: it converses there.
-            AgentMode::SingleTurn if ctx.engine().agent_within_run().is_some() => AgentMode::Chat,
-            mode => mode,
-        };
+        let declared = agent.agent.mode_below(is_root);
+        let is_single_turn = declared == AgentMode::SingleTurn;
+        // An agent within the run of a shell agent gives no output of its own: it converses there.
+        let converses = is_single_turn && ctx.engine().agent_within_run().is_some();
+        let mode = if converses { AgentMode::Chat } else { declared };
         Self {
             agent,
             ctx,
             mode,
+            is_single_turn,
             input,
             input_event: None,
             began_at: 0,
@@ -151,6 +154,9 @@ impl<'a> AgentRun<'a> {
     /// Returns whether the recorded events leave nothing to do.
     pub(crate) fn has_completed(&self) -> bool {
         let recorded = self.recorded();
+        if recorded.next == Next::Transfer {
+            return recorded.jobs.is_empty();
+        }
         let is_closed = match recorded.closing {
             Closing::Closed => true,
             Closing::Owed => false,

@@ -13,7 +13,6 @@ use super::call_numbers::{CallNumbers, PendingCall};
 use super::recorded_call::{Question, RecordedCall, question};
 use super::{CallbackNote, Closing};
 use crate::code::is_failed;
-use crate::guidance::TRANSFER_TO_AGENT;
 
 /// What a run does next.
 #[derive(Clone, Debug, PartialEq)]
@@ -163,7 +162,7 @@ impl Recorded {
                     }
                     continue;
                 }
-                if reader.transfer.is_some() {
+                if reader.has_transferred() {
                     reader.take_results(event);
                     continue;
                 }
@@ -287,7 +286,9 @@ impl<'e> Reader<'e> {
                 self.questions.remove(at);
             }
         }
-        self.transfer = actions.transfer_to_agent().map(|target| (target, place)).or(self.transfer);
+        if let Some(target) = actions.transfer_to_agent() {
+            (self.transfer, self.asks_behind_transfer) = (Some((target, place)), false);
+        }
         self.last = match actions.set_model_response() {
             Some(answer) => Last::Given(answer.clone()),
             None => Last::Responses { is_final: actions.skip_summarization() == Some(true) },
@@ -329,7 +330,7 @@ impl<'e> Reader<'e> {
         for response in event.function_responses() {
             let id = response.id.as_deref().unwrap_or_default();
             // Of calls with one id the first gets the first result.
-            let Some(call) = self.calls.iter_mut().find(|call| call.id == id && !call.has_result) else { continue };
+            let Some(call) = self.calls.iter_mut().find(|call| call.id == id && !call.has_response) else { continue };
             (call.has_response, call.has_result) = (true, true);
             self.asks_behind_transfer = self.transfer.is_some();
             self.last = Last::Answer;
@@ -399,9 +400,11 @@ impl<'e> Reader<'e> {
 
     /// Returns whether nothing is left to do before the transfer: tasks and questions of the same batch may end behind it.
     fn has_transferred(&self) -> bool {
-        let is_missing = |call: &RecordedCall<'_>| !call.has_response && !call.is_earlier && !call.is_long_running;
-        let has_said = matches!(self.last, Last::Message | Last::Responses { is_final: true });
-        self.transfer.is_some() && !self.calls.iter().any(is_missing) && (has_said || !self.asks_behind_transfer)
+        let is_missing =
+            |call: &RecordedCall<'_>| !call.is_earlier && (call.asks || (!call.has_response && !call.is_long_running));
+        let is_open = || !self.questions.is_empty() || self.calls.iter().any(is_missing);
+        let has_said = || matches!(self.last, Last::Message | Last::Responses { is_final: true });
+        self.transfer.is_some() && !is_open() && (!self.asks_behind_transfer || has_said())
     }
 
     /// The questions without an answer, and the long-running calls without a result that the agent waits for.
@@ -413,7 +416,7 @@ impl<'e> Reader<'e> {
             // Only what came first decides when the model is asked again.
             Last::Answer => !call.is_earlier,
             Last::Message | Last::Code(_) | Last::CodeOutput => true,
-            Last::Calls | Last::Nothing => self.turn_ended || !self.is_cut(),
+            Last::Calls | Last::Nothing => self.has_begun(),
         };
         let runs = self.jobs().filter(waits);
         asks.chain(runs.map(|call| call.id)).map(str::to_owned).collect()
@@ -424,13 +427,16 @@ impl<'e> Reader<'e> {
         self.calls.iter().filter(|call| call.is_long_running && !call.has_result)
     }
 
+    /// Returns whether all calls of the batch have begun: the run has paused with it, or nothing of it is missing.
+    fn has_begun(&self) -> bool {
+        (self.turn_ended && !self.has_failed) || !self.is_cut()
+    }
+
     /// Returns whether the batch may have been cut off before all its responses: they are stored together, but for those of calls
     /// that ended before another one failed. A long-running call that has only started leaves nothing, so it starts again, unless
     /// the run has paused with it.
     fn is_cut(&self) -> bool {
-        let waits = |call: &RecordedCall<'_>| {
-            call.is_long_running || call.pending.call.name.as_deref() == Some(TRANSFER_TO_AGENT)
-        };
+        let waits = |call: &RecordedCall<'_>| call.is_long_running || call.pending.ends_agent();
         let is_missing = |call: &RecordedCall<'_>| match self.last {
             Last::Calls => !call.has_response && (!call.is_long_running || !self.turn_ended),
             Last::Responses { .. } => !call.has_response && !waits(call) && !self.turn_ended,
@@ -459,9 +465,9 @@ impl<'e> Reader<'e> {
                 None if is_asked(call) => {
                     calls.push(PendingCall { is_asked: true, ..call.pending.clone() });
                 }
-                None if call.is_long_running && (self.turn_ended || !self.is_cut()) => {}
-                // A transfer comes after the answers.
-                None if !is_closed && call.pending.call.name.as_deref() == Some(TRANSFER_TO_AGENT) => {}
+                None if call.is_long_running && self.has_begun() => {}
+                // What ends the agent comes after the answers.
+                None if !is_closed && call.pending.ends_agent() => {}
                 None => calls.push(call.pending.clone()),
             }
         }

@@ -90,7 +90,7 @@ impl AgentRun<'_> {
     }
 
     fn identify(&self, request: &mut LlmRequest) {
-        if self.mode != AgentMode::SingleTurn && self.agent.agent.mode != Some(AgentMode::SingleTurn) {
+        if !self.is_single_turn {
             let spec = &self.agent.agent;
             request.append_instructions([guidance::identity(&spec.name, &spec.description)]);
         }

@@ -92,9 +92,7 @@ impl Context {
     /// The message that started the invocation, also when it is resumed; below a task that an agent has delegated, that task.
     #[must_use]
     pub fn user_content(&self) -> Option<&Content> {
-        let runs = std::iter::successors(Some(self), |run| run.inner.parent.as_ref());
-        let task = runs.filter_map(|run| run.inner.task.get()).next();
-        task.map(|task| &**task).or_else(|| self.inner.invocation.user_content())
+        self.engine().task().or_else(|| self.inner.invocation.user_content())
     }
 
     /// The name of the agent that runs; outside agents that of the root agent, `unknown` when the root is no agent.

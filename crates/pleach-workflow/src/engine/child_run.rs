@@ -91,10 +91,15 @@ fn begin<'a>(parent: &'a Context, node: &'a dyn Node, input: NodeInput, mut setu
             Ok(Decision::Run(answers)) => {
                 setup.resume_inputs = answers;
                 if !record.failed && has_completed(parent, node, &setup) {
-                    let result = NodeResult { branch: record.branch.clone(), ..NodeResult::default() };
+                    let transfer_to_agent = record.transfer_to_agent().map(Into::into);
+                    let result =
+                        NodeResult { branch: record.branch.clone(), transfer_to_agent, ..NodeResult::default() };
                     return Begun::Ended { end: Ok(NodeEnd::Done(result)), at: None };
                 }
             }
+            // Something is left to do before the transfer.
+            Ok(Decision::Replay(NodeEnd::Done(NodeResult { transfer_to_agent: Some(_), .. })))
+                if !has_completed(parent, node, &setup) => {}
             Ok(Decision::Replay(end)) => {
                 let at = (end.is_done() && is_ordered).then(|| record.completed_at());
                 return Begun::Ended { end: Ok(end), at };

@@ -62,8 +62,8 @@ impl ReplayRules {
         if record.failed {
             return ReplayState::ToRun;
         }
-        // From its own events an agent only transfers again, or does first what is left of the batch that the transfer was in.
-        if self.is_agent && record.transfer_to_agent().is_some() {
+        // The agents that it transfers to belong to the run of its graph node. From its own events it only transfers again.
+        if self.is_agent && !dynamic && record.transfer_to_agent().is_some() {
             return ReplayState::ToRun;
         }
         // A route chosen before a question is not a result yet.

@@ -83,7 +83,9 @@ impl ToolCall<'_> {
                 asks @ Called::Asks(_) => return Ok(asks),
             },
         };
-        self.after(args, result).await.map(Called::Result)
+        let result = self.after(args, result).await?;
+        storable(&result)?;
+        Ok(Called::Result(result))
     }
 
     /// Asks the plugins and the callbacks for a result before the tool is called.
@@ -158,7 +160,7 @@ impl ToolCall<'_> {
             Some(instead) => Ok(instead.into()),
             None => {
                 let result = self.tool.run(args, self.ctx).await?;
-                check_storable("the result", &result.value).map_err(|fault| NodeError::value(fault.to_string()))?;
+                storable(&result)?;
                 Ok(result)
             }
         }
@@ -173,6 +175,11 @@ impl fmt::Debug for ToolCall<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ToolCall").field("tool", &self.tool.name()).finish_non_exhaustive()
     }
+}
+
+/// Refuses a result that no backend stores.
+fn storable(result: &ToolResult) -> Result<(), NodeError> {
+    check_storable("the result", &result.value).map_err(|fault| NodeError::value(fault.to_string()))
 }
 
 /// Waits for a callback. Null is no answer.

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use pleach::model::{LlmRequest, LlmResponse};
 use pleach::prelude::*;
 use pleach::{
-    AgentMode, AgentTool, AuthConfig, FunctionCall, Hook, InvocationContext, LlmAgentBuilder, Map, NodeError, NodeTool,
-    Plugin, RunRequest, to_camel,
+    AgentMode, AgentTool, AuthConfig, Content, FunctionCall, FunctionResponse, Hook, InvocationContext,
+    LlmAgentBuilder, Map, NodeError, NodeTool, Plugin, RunRequest, SessionServiceExt as _, to_camel,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -340,12 +340,22 @@ async fn r1210_a_task_is_not_ended_by_a_call_of_its_own_with_its_id() {
     let script = ScriptedModel::new()
         .then(calling(&[("call_0", "look", json!({}))]))
         .then(calling(&[("call_0", "worker", json!({"request": "paint"}))]))
-        .then_text("Painted.");
+        .then_text("Painted.")
+        .then_text("You are welcome.");
     let model = Arc::new(script);
     let root = agent(&model).tool(tool("look", "Looks.", async || 1)).sub_agent(worker).build().unwrap();
     let (runner, _) = runner(root);
     assert_eq!(runner.run("ana", "s1", "go").reply().await.unwrap(), "Which size?");
     assert_eq!(runner.run("ana", "s1", "the large one").reply().await.unwrap(), "Painted.");
+    // What a client sends once more opens no task.
+    let late = FunctionResponse::new("call_0", "look", Map::new());
+    let mut session = runner.sessions().get_session(&key(), Default::default()).await.unwrap().unwrap();
+    let scope = session.events.iter().find_map(|event| event.isolation_scope().map(str::to_owned));
+    let mut event = Event::from_author("user").with_content(Content::new("user", [Part::function_response(late)]));
+    event.set_isolation_scope(scope.as_deref().map(Into::into));
+    runner.sessions().append_event(&mut session, event).await.unwrap();
+    trace(runner.run("ana", "s1", "thanks")).await;
+    assert_eq!(model.requests().len(), 4);
     let (id, result) = exchanged(&model.requests()[2]).pop().unwrap();
     assert_eq!((id.as_str(), result), ("call_0", json!({"result": "large"})));
 }

@@ -269,3 +269,36 @@ async fn l199_a_question_beside_a_transfer_is_answered_before_it() {
     assert!(events.iter().all(|event| !event.contains("never")), "{events:#?}");
     assert!(runner.questions(key()).await.unwrap().is_empty());
 }
+
+// R1103: an invocation whose root has transferred has a recorded end: it runs nothing when it is named again.
+#[tokio::test]
+async fn r1103_an_invocation_with_a_transfer_is_answered_from_history() {
+    let other = LlmAgent::builder("other").model(ScriptedModel::saying("from the other")).build().unwrap();
+    let root = LlmAgent::builder("root").model(transfers_to("other")).sub_agent(other).build().unwrap();
+    let (runner, sessions) = runner(root);
+    let request = || pleach::RunRequest::new(key()).message("go").invocation_id("mine");
+    assert_eq!(runner.start(request()).reply().await.unwrap(), "from the other");
+    let before = left(&sessions).await;
+    let lines = trace(runner.start(request())).await;
+    assert!(lines.iter().all(|line| !line.starts_with('!')), "{lines:#?}");
+    assert_eq!(left(&sessions).await, before);
+}
+
+// L117: of a batch with two questions and an answer by a call, the answer is given behind both.
+#[tokio::test]
+async fn l117_an_answer_by_a_call_waits_for_all_confirmations() {
+    let gated = |name: &str| tool(name, "Works.", async || 1).require_confirmation();
+    let calls = [("one", json!({})), ("two", json!({})), ("set_model_response", json!({"total": 5}))];
+    let model = ScriptedModel::new().then_calls(calls).then_text("never");
+    let schema = pleach::Schema::json(json!({"type": "object", "properties": {"total": {"type": "integer"}}}));
+    let root = LlmAgent::builder("root").model(model).tool(gated("one")).tool(gated("two")).output_json_schema(schema);
+    let (runner, sessions) = runner(root.build().unwrap());
+    trace(runner.run("ana", "s1", "go")).await;
+    for answered in 1..=2 {
+        let question = runner.questions(key()).await.unwrap().remove(0);
+        trace(runner.answer(key(), &question, json!({"confirmed": true})).unwrap()).await;
+        let events = left(&sessions).await.0;
+        let is_answered = events.iter().any(|event| event.contains(r#"{"total": 5}"#));
+        assert_eq!(is_answered, answered == 2, "{events:#?}");
+    }
+}
