@@ -78,6 +78,7 @@ pub(crate) const LAYERS: &[Row] = &[
             "pleach-workflow",
         ],
     ),
+    library("pleach-plugins", 6, &["pleach-core", "pleach-artifact", "pleach-model", "pleach-context", "pleach-agent"]),
     library(
         "pleach-server",
         6,
@@ -113,6 +114,7 @@ pub(crate) const LAYERS: &[Row] = &[
             "pleach-context",
             "pleach-workflow",
             "pleach-agent",
+            "pleach-plugins",
             "pleach-runner",
             "pleach-server",
         ],

@@ -31,6 +31,7 @@ pub use llm_agent::callbacks::{
 pub use llm_agent::processors::{ProcessorPlace, RequestProcessor};
 pub use llm_agent::{IncludeContents, LlmAgent, LlmAgentBuilder};
 pub use planner::{BuiltInPlanner, Planner};
+pub use python::text as python_text;
 pub use schema::{OutputWrapper, json_in_text};
 pub use shell::{LoopAgent, ParallelAgent, SequentialAgent, ShellAgentBuilder};
 pub use summarizer::LlmSummarizer;

@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 
 use serde_json::{Number, Value};
 
-/// Returns what `str(value)` is: a text as it is, anything else as in [`repr`].
-pub(crate) fn text(value: &Value) -> String {
+/// Returns what Python's `str(value)` is: a text as it is, anything else as in `repr(value)`, with sorted keys.
+#[must_use]
+pub fn text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         value => repr(value),

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use pleach_artifact::ArtifactService;
-use pleach_core::{AppName, Content, Event, InvocationId, Map, SessionId, SessionKey, UserId};
+use pleach_core::{AppName, Clock, Content, Event, InvocationId, Map, SessionId, SessionKey, UserId};
 use pleach_memory::MemoryService;
 
 use crate::contract::{InvocationSetup, Services};
@@ -101,6 +101,19 @@ impl InvocationContext {
     #[must_use]
     pub fn is_resumable(&self) -> bool {
         self.setup.resumable
+    }
+
+    /// The invocation that has called this one: an agent that is called as a tool runs in an invocation of its own, which no
+    /// session service sees. `None` for one that a Runner has started.
+    #[must_use]
+    pub fn caller(&self) -> Option<&Arc<Self>> {
+        self.setup.caller.as_ref()
+    }
+
+    /// The source of time.
+    #[must_use]
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.setup.services.clock
     }
 
     /// The request to stop.

@@ -210,6 +210,7 @@ impl RunnerParts {
             services: Arc::clone(&self.services),
             compaction: self.prompt_compaction(),
             scheduler: Arc::clone(engine) as _,
+            caller: None,
             abort: request.abort.clone(),
             state: session.state,
             events: session.events,

@@ -49,6 +49,7 @@ pub mod handler;
 pub mod mcp;
 pub mod model;
 pub mod models;
+pub mod plugins;
 pub mod prelude;
 
 pub use connect::connect;

@@ -59,8 +59,8 @@ impl Nested {
                     stamp(&ic, Arc::make_mut(&mut event));
                     let original = ic.engine().apply_event_hooks(&mut event).await?;
                     if !event.is_partial() {
+                        adopt(&ic, &event, ctx)?;
                         record(&ic, &event);
-                        adopt(&event, ctx)?;
                         events.push(Arc::clone(&event));
                     }
                     ic.engine().queue().acknowledge(ticket, original.unwrap_or(event));
@@ -112,6 +112,7 @@ fn open(agent: &dyn Node, ctx: &ToolContext, engine: &Arc<Engine>) -> Arc<Invoca
         services: Arc::clone(services),
         compaction: None,
         scheduler: Arc::clone(engine) as _,
+        caller: Some(Arc::clone(outer)),
         abort: outer.abort_signal().clone(),
         state,
         events: Vec::new(),
@@ -145,11 +146,19 @@ fn record(ic: &InvocationContext, event: &Arc<Event>) {
     ic.engine().record(event, None, event.actions().state_writes(), ic.engine().services().clock.now());
 }
 
-/// Moves what an event changes to the call.
-fn adopt(event: &Event, ctx: &ToolContext) -> Result<(), NodeError> {
-    let delta = event.actions().state_delta();
+/// Moves what an event changes to the call. Operations stay operations: the session's store applies them, so that agents that are
+/// called at the same time, and other sessions, lose nothing.
+fn adopt(ic: &InvocationContext, event: &Arc<Event>, ctx: &ToolContext) -> Result<(), NodeError> {
+    let mut changes = Arc::clone(event);
+    ic.engine().resolve_delta(&mut changes);
+    let ops = changes.actions().state_ops();
+    let mut delta = changes.actions().state_delta().clone();
+    delta.retain(|key, _| !ops.contains_key(key));
     if !delta.is_empty() {
-        ctx.state().update(delta.clone())?;
+        ctx.state().update(delta)?;
+    }
+    for (key, op) in ops.iter().flat_map(|(key, ops)| ops.iter().map(move |op| (key, op))) {
+        ctx.state().apply(key, op.clone())?;
     }
     let files = event.actions().artifact_delta();
     if !files.is_empty() {

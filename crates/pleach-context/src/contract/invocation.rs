@@ -68,6 +68,8 @@ pub struct InvocationSetup {
     pub compaction: Option<Arc<dyn PromptCompaction>>,
     /// Runs dynamic nodes.
     pub scheduler: Arc<dyn NodeScheduler>,
+    /// The invocation whose tool call this one is, for an agent that is called as a tool.
+    pub caller: Option<Arc<InvocationContext>>,
     /// The caller's request to stop.
     pub abort: AbortSignal,
     /// The merged session state at the start.

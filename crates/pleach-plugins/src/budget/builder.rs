@@ -1,0 +1,138 @@
+//! [`BudgetPluginBuilder`]: the limits of a budget, checked when they are complete.
+
+use std::time::Duration;
+
+use super::limits::{BudgetScope, Limits};
+use super::price::PriceTable;
+use super::{BudgetPlugin, Settings};
+
+const ANSWER: &str = "I have to stop here: the budget for this is used up.";
+
+/// Builds a [`BudgetPlugin`].
+#[derive(Clone, Debug)]
+pub struct BudgetPluginBuilder {
+    settings: Settings,
+}
+
+/// Why a budget cannot be built.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BudgetSetupError {
+    /// No limit was given.
+    #[error("the budget limits nothing: give it limits with `per_run`, `per_user` or `per_app`")]
+    NoLimits,
+    /// Cost is limited, and there are no prices.
+    #[error("the cost per {0} is limited, but there is no price table: give one with `prices`")]
+    NoPrices(BudgetScope),
+    /// A price is negative or not finite.
+    #[error("the price of {0} is negative or not finite")]
+    Price(String),
+    /// A limit of cost is negative or not finite.
+    #[error("the limit of the cost per {0} is negative or not finite")]
+    Cost(BudgetScope),
+    /// Wall time is limited for something else than a run.
+    #[error("the wall time per {0} cannot be limited: only runs have one")]
+    WallTime(BudgetScope),
+    /// A window was given for a run, which has none, or it has no length.
+    #[error("the window per {0} is not possible: users and apps have windows, of a second or more")]
+    Window(BudgetScope),
+    /// The name is empty.
+    #[error("the budget needs a name that is not empty: its state keys begin with it")]
+    Name,
+}
+
+impl Default for BudgetPluginBuilder {
+    fn default() -> Self {
+        let settings = Settings {
+            name: "budget".to_owned(),
+            run: Limits::new(),
+            user: Limits::new(),
+            app: Limits::new(),
+            prices: PriceTable::new(),
+            answer: ANSWER.to_owned(),
+        };
+        Self { settings }
+    }
+}
+
+impl BudgetPluginBuilder {
+    /// Sets the name of the plugin, `budget` unless set. State keys and notes on events have it: change it only to count anew.
+    #[must_use]
+    pub fn named(mut self, name: impl Into<String>) -> Self {
+        self.settings.name = name.into();
+        self
+    }
+
+    /// Sets the limits of one invocation, with the agents that it calls as tools.
+    #[must_use]
+    pub fn per_run(mut self, limits: Limits) -> Self {
+        self.settings.run = limits;
+        self
+    }
+
+    /// Sets the limits of one user's runs together.
+    #[must_use]
+    pub fn per_user(mut self, limits: Limits) -> Self {
+        self.settings.user = limits;
+        self
+    }
+
+    /// Sets the limits of all runs of the app together.
+    #[must_use]
+    pub fn per_app(mut self, limits: Limits) -> Self {
+        self.settings.app = limits;
+        self
+    }
+
+    /// Sets what tokens cost.
+    #[must_use]
+    pub fn prices(mut self, prices: PriceTable) -> Self {
+        self.settings.prices = prices;
+        self
+    }
+
+    /// Sets what an agent says in place of its model when a limit is reached.
+    #[must_use]
+    pub fn answer(mut self, text: impl Into<String>) -> Self {
+        self.settings.answer = text.into();
+        self
+    }
+
+    /// Checks the limits and prices.
+    ///
+    /// # Errors
+    /// [`BudgetSetupError`]: what does not fit.
+    pub fn build(self) -> Result<BudgetPlugin, BudgetSetupError> {
+        let settings = self.settings;
+        if settings.name.is_empty() {
+            return Err(BudgetSetupError::Name);
+        }
+        if settings.scopes().all(|(_, limits)| limits.is_empty()) {
+            return Err(BudgetSetupError::NoLimits);
+        }
+        if let Some(model) = settings.prices.invalid() {
+            return Err(BudgetSetupError::Price(model.to_owned()));
+        }
+        for (scope, limits) in settings.scopes() {
+            check(scope, limits, &settings.prices)?;
+        }
+        Ok(BudgetPlugin::new(settings))
+    }
+}
+
+fn check(scope: BudgetScope, limits: &Limits, prices: &PriceTable) -> Result<(), BudgetSetupError> {
+    let is_run = scope == BudgetScope::Run;
+    if limits.cost.is_some_and(|cost| !cost.is_finite() || cost < 0.0) {
+        return Err(BudgetSetupError::Cost(scope));
+    }
+    if limits.cost.is_some() && prices.is_empty() {
+        return Err(BudgetSetupError::NoPrices(scope));
+    }
+    if limits.wall_time.is_some() && !is_run {
+        return Err(BudgetSetupError::WallTime(scope));
+    }
+    if limits.window.is_some_and(|window| is_run || window < Duration::from_secs(1)) {
+        return Err(BudgetSetupError::Window(scope));
+    }
+    Ok(())
+}

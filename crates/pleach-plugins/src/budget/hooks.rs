@@ -1,0 +1,265 @@
+//! The hooks of the [`BudgetPlugin`].
+
+use std::sync::atomic::Ordering;
+
+use pleach_agent::guidance::{FINISH_TASK, SET_MODEL_RESPONSE, TRANSFER_TO_AGENT};
+use pleach_context::{CallbackContext, Context, Hook, InvocationContext, NodeError, NodeInput, NodeSpec, Plugin};
+use pleach_context::{Tool, ToolContext};
+use pleach_core::{BoxError, Content, Map};
+use pleach_model::{LlmRequest, LlmResponse};
+use serde_json::{Value, json};
+
+use super::limits::{BudgetScope, Limits, Reached};
+use super::price::Price;
+use super::run::{Run, RunBook, lock, note_key};
+use super::usage::Counts;
+use super::{BUDGET_EXCEEDED, BudgetPlugin, Inner, outermost};
+use crate::decided;
+
+/// How often models are refused in a run before it fails: a loop that does not end with an answer must end all the same.
+const MAX_REFUSALS: u32 = 100;
+
+/// What limits are compared before a step.
+type Compare = fn(&Limits, Counts) -> Option<Reached>;
+
+impl Inner {
+    /// Begins a step unless a limit is reached: compares and counts it in one go. Returns the text of the limit.
+    fn begin(
+        &self,
+        ctx: &Context,
+        book: &RunBook,
+        run: &mut Run,
+        step: Counts,
+        compare: Compare,
+    ) -> Result<(), String> {
+        let now = ctx.invocation().clock().now();
+        let of_run = compare(&self.settings.run, run.used_with_begun());
+        if let Some(reached) = of_run.or_else(|| self.settings.run.time_exceeded_by(run.seconds(now))) {
+            return Err(reached.text(BudgetScope::Run, None));
+        }
+        let mut accounts: Vec<_> = book.accounts.iter().map(|account| lock(account)).collect();
+        for (account, (scope, limits)) in accounts.iter_mut().zip(self.settings.stored_scopes()) {
+            let Some(keys) = self.keys(scope) else { continue };
+            let stored = keys.read(|key| ctx.state().value(key));
+            if let Some(reached) = compare(limits, account.used(stored, limits.window, now)) {
+                return Err(reached.text(scope, limits.window));
+            }
+        }
+        accounts.iter_mut().for_each(|account| account.begin(step));
+        Ok(())
+    }
+
+    /// Lets a model be called, or answers in its place.
+    fn ask(&self, ctx: &Context, request: &LlmRequest) -> Result<Option<LlmResponse>, BoxError> {
+        let price = self.price(request.model.as_deref().unwrap_or_default())?;
+        let (book, lane) = (self.book(ctx.invocation()), lane(ctx));
+        let mut run = book.run();
+        book.close_model(&mut run, &lane, false);
+        match self.begin(ctx, &book, &mut run, Counts::ONE_MODEL_CALL, Limits::exceeded_by) {
+            Ok(()) => {
+                run.begin_model(lane, price);
+                Ok(None)
+            }
+            Err(text) => {
+                run.refusals += 1;
+                let refusals = run.refusals;
+                drop(run);
+                tracing::warn!(agent = ctx.agent_name(), "{text}");
+                if refusals >= MAX_REFUSALS {
+                    return Err(format!("{text}; the run has asked for models {refusals} times since").into());
+                }
+                self.refuse(ctx, request, text).map(Some)
+            }
+        }
+    }
+
+    fn price(&self, model: &str) -> Result<Option<Price>, BoxError> {
+        let price = self.settings.prices.price(model);
+        if price.is_none() && self.settings.scopes().any(|(_, limits)| limits.cost.is_some()) {
+            return Err(format!(
+                "cost is limited, but model `{model}` has no price: add it with `PriceTable::model`, or set a price for \
+                 `other_models`"
+            )
+            .into());
+        }
+        Ok(price)
+    }
+
+    fn refuse(&self, ctx: &Context, request: &LlmRequest, text: String) -> Result<LlmResponse, BoxError> {
+        // A loop that waits for a better answer would ask for ever.
+        ctx.with_actions(|actions| actions.set_escalate(Some(true)))?;
+        let mut refusal = LlmResponse::error(BUDGET_EXCEEDED, text);
+        // Where an answer must fit a schema, a text would fail the agent with an error about the schema.
+        if request.config.response_schema.is_none() && !request.declares(SET_MODEL_RESPONSE) {
+            refusal.content = Some(Content::model(self.settings.answer.clone()));
+        }
+        Ok(refusal)
+    }
+
+    /// Notes what the run has used on its next events, and adds what is owed to the state.
+    fn write(&self, ctx: &Context, book: &RunBook) -> Result<(), NodeError> {
+        self.note(ctx, book);
+        for (account, (scope, limits)) in book.accounts.iter().zip(self.settings.stored_scopes()) {
+            let Some(keys) = self.keys(scope) else { continue };
+            let stored = keys.read(|key| ctx.state().value(key));
+            let owed = lock(account).take_owed(keys, limits, stored);
+            owed.write(ctx)?;
+        }
+        Ok(())
+    }
+
+    fn note(&self, ctx: &Context, book: &RunBook) {
+        if !self.settings.run.is_empty() {
+            let now = self.settings.run.wall_time.map(|_| ctx.invocation().clock().now());
+            let note = book.run().note(now);
+            outermost(ctx.invocation()).set_custom_metadata(note_key(&self.settings.name), note);
+        }
+    }
+
+    fn warn_once(&self, ctx: &Context) {
+        let needs = self.settings.scopes().any(|(_, limits)| limits.needs_tokens());
+        if needs && !self.has_warned.swap(true, Ordering::Relaxed) {
+            let agent = ctx.agent_name();
+            tracing::warn!(agent, "the model reports no tokens: limits of tokens and cost do not count its answers");
+        }
+    }
+
+    /// Whether calls of a tool are counted.
+    fn counts_tool(&self, tool: &dyn Tool) -> bool {
+        let is_limited = |limits: &Limits| limits.tool_calls.or(limits.wall_time.map(|_| 0)).is_some();
+        let own = [TRANSFER_TO_AGENT, SET_MODEL_RESPONSE, FINISH_TASK];
+        self.settings.scopes().any(|(_, limits)| is_limited(limits)) && !own.contains(&tool.name())
+    }
+}
+
+impl Plugin for BudgetPlugin {
+    fn name(&self) -> &str {
+        &self.inner.settings.name
+    }
+
+    fn before_node<'a>(&'a self, _: &'a NodeSpec, ctx: &'a Context, _: &'a NodeInput) -> Hook<'a, Option<Value>> {
+        if self.inner.settings.run.wall_time.is_some() {
+            // The time of the run begins with its first node.
+            self.inner.book(ctx.invocation());
+        }
+        None
+    }
+
+    fn before_model<'a>(
+        &'a self,
+        ctx: &'a CallbackContext,
+        request: &'a mut LlmRequest,
+    ) -> Hook<'a, Option<LlmResponse>> {
+        match self.inner.ask(ctx, request) {
+            Ok(None) => None,
+            other => decided(other),
+        }
+    }
+
+    fn after_model<'a>(&'a self, ctx: &'a CallbackContext, response: &'a LlmResponse) -> Hook<'a, Option<LlmResponse>> {
+        let book = self.inner.book(ctx.invocation());
+        let reports = book.hear(&lane(ctx), &response.info, response.is_partial());
+        if response.is_partial() {
+            return None;
+        }
+        if !reports {
+            self.inner.warn_once(ctx);
+        }
+        written(self.inner.write(ctx, &book))
+    }
+
+    fn on_model_error<'a>(
+        &'a self,
+        ctx: &'a CallbackContext,
+        _: &'a LlmRequest,
+        _: &'a NodeError,
+    ) -> Hook<'a, Option<LlmResponse>> {
+        let book = self.inner.book(ctx.invocation());
+        book.fail(&lane(ctx));
+        // The agent may fail, and its changes of state with it: the next step's event carries what is owed.
+        self.inner.note(ctx, &book);
+        None
+    }
+
+    fn before_tool<'a>(&'a self, tool: &'a dyn Tool, _: &'a mut Map, ctx: &'a ToolContext) -> Hook<'a, Option<Value>> {
+        if !self.inner.counts_tool(tool) {
+            return None;
+        }
+        let (book, call) = (self.inner.book(ctx.invocation()), call(ctx));
+        let mut run = book.run();
+        if run.has_tool(&call) {
+            return None;
+        }
+        match self.inner.begin(ctx, &book, &mut run, Counts::ONE_TOOL_CALL, Limits::tools_exceeded_by) {
+            Ok(()) => {
+                run.begin_tool(call);
+                None
+            }
+            Err(text) => decided(Ok(Some(json!({"error": text, "error_code": BUDGET_EXCEEDED})))),
+        }
+    }
+
+    fn after_tool<'a>(
+        &'a self,
+        tool: &'a dyn Tool,
+        _: &'a Map,
+        ctx: &'a ToolContext,
+        _: &'a Value,
+    ) -> Hook<'a, Option<Value>> {
+        if !self.inner.counts_tool(tool) {
+            return None;
+        }
+        let book = self.inner.book(ctx.invocation());
+        book.count_tool(&call(ctx));
+        written(self.inner.write(ctx, &book))
+    }
+
+    fn on_tool_error<'a>(
+        &'a self,
+        tool: &'a dyn Tool,
+        _: &'a Map,
+        ctx: &'a ToolContext,
+        _: &'a NodeError,
+    ) -> Hook<'a, Option<Value>> {
+        if self.inner.counts_tool(tool) {
+            let book = self.inner.book(ctx.invocation());
+            book.count_tool(&call(ctx));
+            self.inner.note(ctx, &book);
+        }
+        None
+    }
+
+    fn after_run<'a>(&'a self, ic: &'a InvocationContext) -> Hook<'a, ()> {
+        if let Some(book) = self.inner.books.remove(ic) {
+            // A run that was stopped has left calls of models that were made.
+            book.close(ic.is_aborted());
+        }
+        None
+    }
+
+    fn on_run_error<'a>(&'a self, ic: &'a InvocationContext, _: &'a NodeError) -> Hook<'a, ()> {
+        if let Some(book) = self.inner.books.remove(ic) {
+            book.close(true);
+        }
+        None
+    }
+}
+
+/// The result of a hook that has written, and changes nothing else.
+fn written<'a, T: Send + 'a>(result: Result<(), NodeError>) -> Hook<'a, Option<T>> {
+    match result {
+        Ok(()) => None,
+        Err(error) => decided(Err(error.into())),
+    }
+}
+
+/// Names an agent's run, which calls one model at a time: also where it shares its path with others, as agents of a shell do.
+fn lane(ctx: &Context) -> String {
+    let branch = ctx.branch().map(|branch| branch.to_string()).unwrap_or_default();
+    format!("{} {} {} {branch}", ctx.invocation_id(), ctx.node_path(), ctx.agent_name())
+}
+
+/// Names a call of a tool, or the run of a tool that is a node.
+fn call(ctx: &ToolContext) -> String {
+    format!("{} {}", lane(ctx), ctx.function_call_id().unwrap_or_default())
+}

@@ -1,0 +1,190 @@
+//! [`BudgetPlugin`]: how much a run, a user and an app may use.
+
+mod account;
+mod builder;
+mod hooks;
+mod limits;
+mod price;
+mod run;
+mod usage;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pleach_context::InvocationContext;
+use pleach_core::{AppName, Map, Scope, UserId};
+
+use crate::per_invocation::PerInvocation;
+use account::Keys;
+use run::{RunBook, SharedAccount};
+use usage::NANOS;
+
+pub use builder::{BudgetPluginBuilder, BudgetSetupError};
+pub use limits::{BudgetScope, Limits};
+pub use price::{Price, PriceTable};
+
+/// The error code of an answer that a budget gives in place of a model.
+pub const BUDGET_EXCEEDED: &str = "BUDGET_EXCEEDED";
+
+/// How many users' accounts are kept in memory while none of their runs is under way.
+const MAX_ACCOUNTS: usize = 10_000;
+
+/// Ends runs that have used as much as they may: tokens, cost, calls of models and tools, time. Limits are for each run, for each user and
+/// for the app.
+///
+/// When a limit is reached the model is not called. Its agent says the configured text, with the error code [`BUDGET_EXCEEDED`] and a message
+/// with the limit, the scope, what is used and how much there is; loops end. A call of a tool beyond its limit is answered with an error
+/// that the model reads. A run that continues to ask for models fails at the 100th refusal.
+///
+/// A step is counted when it ends, once: also when it fails, is streamed or runs beside others, and not again when its recorded events are
+/// replayed. What a run has used is noted on its events, so a resumed run continues to count. What users and apps have used is in the
+/// state, by `add` operations on `user:budget:…` and `app:budget:…`, so it survives restarts and holds for all processes that share the
+/// sessions; a process sees what others have counted when its next run begins.
+///
+/// Register it before other plugins: a plugin that answers before it keeps the response from it. A clone is the same budget.
+///
+/// ```
+/// # use std::time::Duration;
+/// # use pleach_plugins::{BudgetPlugin, BudgetSetupError, Limits, Price, PriceTable};
+/// # fn main() -> Result<(), BudgetSetupError> {
+/// let budget = BudgetPlugin::builder()
+///     .per_run(Limits::new().model_calls(20).tool_calls(50).wall_time(Duration::from_secs(300)))
+///     .per_user(Limits::new().cost(2.0).window(Duration::from_secs(86_400)))
+///     .prices(PriceTable::new().model("gemini-3.5-flash", Price::per_million(0.30, 2.50)))
+///     .build()?;
+/// # drop(budget);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct BudgetPlugin {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    settings: Settings,
+    user_keys: Keys,
+    app_keys: Keys,
+    books: PerInvocation<RunBook>,
+    accounts: Mutex<HashMap<AccountKey, SharedAccount>>,
+    has_warned: AtomicBool,
+}
+
+/// An app, and a user for an account that is not the app's own.
+type AccountKey = (AppName, Option<UserId>);
+
+#[derive(Clone, Debug)]
+struct Settings {
+    name: String,
+    run: Limits,
+    user: Limits,
+    app: Limits,
+    prices: PriceTable,
+    answer: String,
+}
+
+/// What is used in a scope, since its window began.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct BudgetUsage {
+    /// Tokens of requests.
+    pub input_tokens: u64,
+    /// Tokens of answers.
+    pub output_tokens: u64,
+    /// In the currency of the price table.
+    pub cost: f64,
+    /// Calls of models.
+    pub model_calls: u64,
+    /// Calls of tools.
+    pub tool_calls: u64,
+}
+
+impl Settings {
+    fn scopes(&self) -> impl Iterator<Item = (BudgetScope, &Limits)> {
+        [(BudgetScope::Run, &self.run), (BudgetScope::User, &self.user), (BudgetScope::App, &self.app)].into_iter()
+    }
+
+    /// The scopes that are counted in the state, in the order of their accounts.
+    fn stored_scopes(&self) -> impl Iterator<Item = (BudgetScope, &Limits)> {
+        self.scopes().filter(|(scope, limits)| *scope != BudgetScope::Run && !limits.is_empty())
+    }
+}
+
+impl BudgetPlugin {
+    /// Returns a builder without limits.
+    #[must_use]
+    pub fn builder() -> BudgetPluginBuilder {
+        BudgetPluginBuilder::default()
+    }
+
+    fn new(settings: Settings) -> Self {
+        let inner = Inner {
+            user_keys: Keys::new(Scope::User, &settings.name),
+            app_keys: Keys::new(Scope::App, &settings.name),
+            settings,
+            books: PerInvocation::default(),
+            accounts: Mutex::default(),
+            has_warned: AtomicBool::new(false),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// Returns what a user or the app has used, from the state of a session. Only what is limited is counted. For a run it is empty.
+    #[must_use]
+    pub fn used(&self, scope: BudgetScope, state: &Map) -> BudgetUsage {
+        let Some(keys) = self.inner.keys(scope) else { return BudgetUsage::default() };
+        let used = keys.read(|key| state.get(key).cloned()).used();
+        BudgetUsage {
+            input_tokens: used.input_tokens,
+            output_tokens: used.output_tokens,
+            cost: used.cost_nanos as f64 / NANOS,
+            model_calls: used.model_calls,
+            tool_calls: used.tool_calls,
+        }
+    }
+
+    /// Returns the changes of state with which a user or the app begins anew, made of the state of a session. They are given to a run,
+    /// with its `state` method, or to `SessionService::append`. For a run they are empty.
+    #[must_use]
+    pub fn reset(&self, scope: BudgetScope, state: &Map) -> Map {
+        self.inner.keys(scope).map(|keys| keys.reset(state)).unwrap_or_default()
+    }
+}
+
+impl Inner {
+    fn keys(&self, scope: BudgetScope) -> Option<&Keys> {
+        match scope {
+            BudgetScope::Run => None,
+            BudgetScope::User => Some(&self.user_keys),
+            BudgetScope::App => Some(&self.app_keys),
+        }
+    }
+
+    /// The book of an invocation, or of the one that has called it.
+    fn book(&self, ic: &Arc<InvocationContext>) -> Arc<RunBook> {
+        let outer = outermost(ic);
+        self.books.get_or_make(outer, || RunBook::open(outer, &self.settings.name, self.accounts(outer)))
+    }
+
+    fn accounts(&self, ic: &InvocationContext) -> Vec<SharedAccount> {
+        let mut known = self.accounts.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= MAX_ACCOUNTS {
+            known.retain(|_, account| Arc::strong_count(account) > 1);
+        }
+        let key = |scope| (ic.app_name().clone(), (scope == BudgetScope::User).then(|| ic.user_id().clone()));
+        self.settings.stored_scopes().map(|(scope, _)| Arc::clone(known.entry(key(scope)).or_default())).collect()
+    }
+}
+
+/// The invocation that a Runner has started.
+fn outermost(ic: &Arc<InvocationContext>) -> &Arc<InvocationContext> {
+    std::iter::successors(Some(ic), |ic| ic.caller()).last().unwrap_or(ic)
+}
+
+impl fmt::Debug for BudgetPlugin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("BudgetPlugin").field(&self.inner.settings).finish()
+    }
+}

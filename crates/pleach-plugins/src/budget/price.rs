@@ -1,0 +1,147 @@
+//! [`PriceTable`]: what tokens of models cost.
+
+use super::usage::{Answered, Counts};
+
+/// What a million tokens of a model cost, in the currency in which cost is limited.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Price {
+    input: f64,
+    output: f64,
+    cached_input: Option<f64>,
+    cache_write: Option<f64>,
+}
+
+impl Price {
+    /// Makes the price of a million tokens of requests and of a million tokens of answers. Thoughts are answers.
+    #[must_use]
+    pub fn per_million(input: f64, output: f64) -> Self {
+        Self { input, output, cached_input: None, cache_write: None }
+    }
+
+    /// Sets the price of a million tokens of requests that the provider has in its cache. The price of the others unless set.
+    #[must_use]
+    pub fn cached_input(mut self, price: f64) -> Self {
+        self.cached_input = Some(price);
+        self
+    }
+
+    /// Sets the price of a million tokens of requests that the provider writes into its cache, as Anthropic bills them. The price of
+    /// the others unless set.
+    #[must_use]
+    pub fn cache_write(mut self, price: f64) -> Self {
+        self.cache_write = Some(price);
+        self
+    }
+
+    pub(super) fn is_valid(&self) -> bool {
+        let all = [Some(self.input), Some(self.output), self.cached_input, self.cache_write];
+        all.into_iter().flatten().all(|price| price.is_finite() && price >= 0.0)
+    }
+
+    /// What the tokens cost, in billionths.
+    fn nanos(&self, tokens: Answered) -> u64 {
+        let cached = tokens.cached.min(tokens.input);
+        let written = tokens.written.min(tokens.input - cached);
+        let plain = tokens.input - cached - written;
+        let cost = plain as f64 * self.input
+            + cached as f64 * self.cached_input.unwrap_or(self.input)
+            + written as f64 * self.cache_write.unwrap_or(self.input)
+            + tokens.output as f64 * self.output;
+        // A price is per million tokens, and a unit has a billion billionths. The conversion saturates.
+        (cost * 1_000.0).round() as u64
+    }
+
+    /// What a call has used, with its cost.
+    pub(super) fn counts(price: Option<Self>, tokens: Answered) -> Counts {
+        Counts {
+            input_tokens: tokens.input,
+            output_tokens: tokens.output,
+            cost_nanos: price.map_or(0, |price| price.nanos(tokens)),
+            ..Counts::default()
+        }
+    }
+}
+
+/// The prices of models, by their names.
+///
+/// A name is that of one model, or the beginning of several: the longest that fits counts, so that `gemini-3.5-flash` also prices
+/// `gemini-3.5-flash-001`, and `gemini-3.5-flash-lite` has a price of its own.
+///
+/// ```
+/// # use pleach_plugins::{Price, PriceTable};
+/// let prices = PriceTable::new()
+///     .model("gemini-3.5-flash", Price::per_million(0.30, 2.50).cached_input(0.075))
+///     .model("gemini-3.5-flash-lite", Price::per_million(0.10, 0.40));
+/// # drop(prices);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PriceTable {
+    models: Vec<(String, Price)>,
+    other: Option<Price>,
+}
+
+impl PriceTable {
+    /// Makes an empty table.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds the price of a model, or of all models whose names begin so. It replaces an earlier price of this name.
+    #[must_use]
+    pub fn model(mut self, name: impl Into<String>, price: Price) -> Self {
+        let name = name.into();
+        self.models.retain(|(known, _)| *known != name);
+        self.models.push((name, price));
+        self
+    }
+
+    /// Sets the price of models that have none. Without it, a cost limit refuses them.
+    #[must_use]
+    pub fn other_models(mut self, price: Price) -> Self {
+        self.other = Some(price);
+        self
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.models.is_empty() && self.other.is_none()
+    }
+
+    /// The name of a price that is none.
+    pub(super) fn invalid(&self) -> Option<&str> {
+        let named = self.models.iter().map(|(name, price)| (name.as_str(), price));
+        let mut all = named.chain(self.other.iter().map(|price| ("other models", price)));
+        all.find(|(_, price)| !price.is_valid()).map(|(name, _)| name)
+    }
+
+    pub(super) fn price(&self, model: &str) -> Option<Price> {
+        let fits = self.models.iter().filter(|(name, _)| model.starts_with(name.as_str()));
+        fits.max_by_key(|(name, _)| name.len()).map(|(_, price)| *price).or(self.other)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_name_that_fits_has_the_price() {
+        let price = |input| Price::per_million(input, 0.0);
+        let table =
+            PriceTable::new().model("g-flash", price(1.0)).model("g-flash-lite", price(2.0)).model("g-", price(3.0));
+        let input = |name: &str| table.price(name).map(|price| price.input);
+        assert_eq!([input("g-flash"), input("g-flash-001")], [Some(1.0), Some(1.0)]);
+        assert_eq!([input("g-flash-lite-2"), input("g-pro"), input("other")], [Some(2.0), Some(3.0), None]);
+        assert_eq!(table.other_models(price(9.0)).price("other").map(|price| price.input), Some(9.0));
+    }
+
+    #[test]
+    fn cost_is_exact_in_billionths() {
+        let price = Price::per_million(0.3, 2.5).cached_input(0.075).cache_write(0.375);
+        let tokens = Answered { input: 1_000, cached: 400, written: 100, output: 10 };
+        // 500 × 0.3 + 400 × 0.075 + 100 × 0.375 + 10 × 2.5 = 242.5 millionths
+        assert_eq!(price.nanos(tokens), 242_500);
+        assert_eq!(price.nanos(Answered { input: 10, cached: 90, ..tokens }), 10 * 75 + 25_000);
+        assert!(!Price::per_million(f64::NAN, 1.0).is_valid() && !Price::per_million(1.0, -1.0).is_valid());
+    }
+}

@@ -1,0 +1,203 @@
+//! [`RunBook`]: what one invocation has used, with the steps that are under way.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pleach_context::InvocationContext;
+use pleach_core::Map;
+use serde_json::{Value, json};
+
+use super::account::Account;
+use super::price::Price;
+use super::usage::{Answered, Counts};
+
+pub(super) type SharedAccount = Arc<Mutex<Account>>;
+
+/// The book of one invocation. The invocations of agents that are called as tools share that of their caller.
+#[derive(Debug)]
+pub(super) struct RunBook {
+    run: Mutex<Run>,
+    /// Of the user and of the app, as far as they are limited.
+    pub(super) accounts: Vec<SharedAccount>,
+}
+
+/// What an invocation has used.
+#[derive(Debug)]
+pub(super) struct Run {
+    pub(super) used: Counts,
+    /// How long it has worked before this process, in seconds.
+    seconds_before: f64,
+    /// When it began in this process.
+    began: f64,
+    /// The call of a model in each agent's run.
+    models: HashMap<String, ModelCall>,
+    /// The calls of tools that are under way.
+    tools: HashSet<String>,
+    pub(super) refusals: u32,
+}
+
+/// One call of a model.
+#[derive(Debug, Default)]
+struct ModelCall {
+    price: Option<Price>,
+    tokens: Answered,
+    charged: Counts,
+    /// Whether a response, or a fragment, has come.
+    is_heard: bool,
+    is_counted: bool,
+}
+
+/// The name of the note of what the invocation has used so far, on its events.
+pub(super) fn note_key(plugin: &str) -> String {
+    format!("_pleach_{plugin}")
+}
+
+impl RunBook {
+    /// Opens the book of an invocation, with what its last event notes of what it used before a pause or a crash.
+    pub(super) fn open(ic: &InvocationContext, plugin: &str, accounts: Vec<SharedAccount>) -> Self {
+        let key = note_key(plugin);
+        let events = ic.events();
+        let own = events.iter().rev().filter(|event| event.invocation_id() == ic.invocation_id());
+        let note = own.filter_map(|event| event.custom_metadata()?.get(&key)).next();
+        let noted = |name: &str| note.and_then(|note| note.get(name));
+        let run = Run {
+            used: Counts::read(|counter| noted(counter)?.as_u64()),
+            seconds_before: noted("seconds").and_then(Value::as_f64).unwrap_or_default(),
+            began: ic.clock().now(),
+            models: HashMap::new(),
+            tools: HashSet::new(),
+            refusals: 0,
+        };
+        Self { run: Mutex::new(run), accounts }
+    }
+
+    /// Locks the run. Lock order: the run, the user's account, the app's.
+    pub(super) fn run(&self) -> MutexGuard<'_, Run> {
+        self.run.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn each(&self, change: impl Fn(&mut Account)) {
+        self.accounts.iter().for_each(|account| change(&mut lock(account)));
+    }
+
+    /// Closes the last call of a model in an agent's run, if it is still open.
+    pub(super) fn close_model(&self, run: &mut Run, lane: &str, counts_unheard: bool) {
+        let Some(call) = run.models.remove(lane).filter(|call| !call.is_counted) else { return };
+        if call.is_heard || counts_unheard {
+            self.count(run, call);
+        } else {
+            // Another hook has answered, and the model was not called.
+            self.each(|account| account.cancel(Counts::ONE_MODEL_CALL));
+        }
+    }
+
+    /// Closes everything that is open. Calls of tools that wait for an answer have not been made.
+    pub(super) fn close(&self, counts_unheard: bool) {
+        let mut run = self.run();
+        let lanes: Vec<String> = run.models.keys().cloned().collect();
+        lanes.iter().for_each(|lane| self.close_model(&mut run, lane, counts_unheard));
+        for _ in std::mem::take(&mut run.tools) {
+            self.each(|account| account.cancel(Counts::ONE_TOOL_CALL));
+        }
+    }
+
+    /// Takes over a response or a fragment. Returns whether it reports tokens, or whether an earlier one of its call did.
+    pub(super) fn hear(&self, lane: &str, info: &pleach_core::ModelInfo, is_partial: bool) -> bool {
+        let mut run = self.run();
+        let mut call = run.models.remove(lane).unwrap_or_default();
+        call.is_heard = true;
+        let reports = call.tokens.take(info) || call.tokens != Answered::default();
+        if !is_partial {
+            call = self.count(&mut run, call);
+        }
+        run.models.insert(lane.to_owned(), call);
+        reports
+    }
+
+    /// Counts a call of a model that has failed, with the tokens of its fragments.
+    pub(super) fn fail(&self, lane: &str) {
+        let mut run = self.run();
+        if let Some(call) = run.models.remove(lane) {
+            let call = self.count(&mut run, call);
+            run.models.insert(lane.to_owned(), call);
+        }
+    }
+
+    /// Charges what a call has used beyond what was charged before.
+    fn count(&self, run: &mut Run, mut call: ModelCall) -> ModelCall {
+        let so_far = Price::counts(call.price, call.tokens);
+        let mut new = so_far.minus(call.charged);
+        call.charged = so_far;
+        let begins = !std::mem::replace(&mut call.is_counted, true);
+        if begins {
+            new = new.plus(Counts::ONE_MODEL_CALL);
+        }
+        run.used = run.used.plus(new);
+        self.each(|account| {
+            if begins {
+                account.cancel(Counts::ONE_MODEL_CALL);
+            }
+            account.charge(new);
+        });
+        call
+    }
+
+    /// Counts a call of a tool that has ended, once.
+    pub(super) fn count_tool(&self, call: &str) {
+        let mut run = self.run();
+        if !run.tools.remove(call) {
+            return;
+        }
+        run.used = run.used.plus(Counts::ONE_TOOL_CALL);
+        self.each(|account| {
+            account.cancel(Counts::ONE_TOOL_CALL);
+            account.charge(Counts::ONE_TOOL_CALL);
+        });
+    }
+}
+
+/// A run that was dropped in its middle: its open steps have been made, and what they used is not known.
+impl Drop for RunBook {
+    fn drop(&mut self) {
+        self.close(true);
+    }
+}
+
+impl Run {
+    /// What is used, the steps under way included.
+    pub(super) fn used_with_begun(&self) -> Counts {
+        let open = self.models.values().filter(|call| !call.is_counted).count();
+        let begun = Counts { model_calls: open as u64, tool_calls: self.tools.len() as u64, ..Counts::default() };
+        self.used.plus(begun)
+    }
+
+    /// How long the run has worked, in seconds.
+    pub(super) fn seconds(&self, now: f64) -> f64 {
+        self.seconds_before + (now - self.began).max(0.0)
+    }
+
+    pub(super) fn begin_model(&mut self, lane: String, price: Option<Price>) {
+        self.models.insert(lane, ModelCall { price, ..ModelCall::default() });
+    }
+
+    pub(super) fn has_tool(&self, call: &str) -> bool {
+        self.tools.contains(call)
+    }
+
+    pub(super) fn begin_tool(&mut self, call: String) {
+        self.tools.insert(call);
+    }
+
+    /// What the next events note.
+    pub(super) fn note(&self, now: Option<f64>) -> Map {
+        let mut note = self.used.to_map();
+        if let Some(now) = now {
+            note.insert("seconds".to_owned(), json!(self.seconds(now)));
+        }
+        note
+    }
+}
+
+pub(super) fn lock(account: &Mutex<Account>) -> MutexGuard<'_, Account> {
+    account.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,128 @@
+//! [`ContextFilterPlugin`]: what of a conversation a model is shown.
+
+mod pairs;
+mod turns;
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use pleach_context::{CallbackContext, Hook, Plugin};
+use pleach_model::{LlmRequest, LlmResponse, SharedContent};
+
+use pairs::mend;
+use turns::kept_from;
+
+type Filter = dyn Fn(Vec<SharedContent>) -> Vec<SharedContent> + Send + Sync;
+
+/// Shortens the conversation in the requests of all agents: to the last invocations, by a function, or both. The session keeps
+/// everything.
+///
+/// An invocation begins with a message of the user, or several in a row, and reaches to the next one: with the calls of the model and the
+/// responses of tools in between. What other agents have said is shown to an agent as a user's message, and counts as one.
+///
+/// No call is shown without its response, nor a response without its call: where a response comes many turns behind its call, everything
+/// from the invocation of the call on is kept. A function that drops one of the two drops both.
+///
+/// ```
+/// # use pleach_plugins::ContextFilterPlugin;
+/// let filter = ContextFilterPlugin::new().keep_invocations(5);
+/// # drop(filter);
+/// ```
+///
+/// ADK: `ContextFilterPlugin`
+pub struct ContextFilterPlugin {
+    name: String,
+    keep: Option<usize>,
+    remove_amount: usize,
+    filter: Option<Arc<Filter>>,
+}
+
+impl Default for ContextFilterPlugin {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl ContextFilterPlugin {
+    /// Makes the plugin, named `context_filter_plugin`. It filters nothing yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { name: "context_filter_plugin".to_owned(), keep: None, remove_amount: 1, filter: None }
+    }
+
+    /// Sets the name of the plugin.
+    #[must_use]
+    pub fn named(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// Keeps the last `count` invocations, the present one included; 0 keeps all.
+    ///
+    /// ADK: `num_invocations_to_keep`
+    #[must_use]
+    pub fn keep_invocations(mut self, count: usize) -> Self {
+        self.keep = Some(count);
+        self
+    }
+
+    /// Shortens the conversation only when at least `count` invocations can go, so that a provider's cache finds the same
+    /// beginning in the requests in between. 1 unless set; 0 counts as 1.
+    ///
+    /// ADK: `remove_amount`
+    #[must_use]
+    pub fn remove_amount(mut self, count: usize) -> Self {
+        self.remove_amount = count.max(1);
+        self
+    }
+
+    /// Passes the contents, those of the last invocations if there is a number of them, through a function. When it panics the request
+    /// stays as it was, and the panic is logged.
+    ///
+    /// ADK: `custom_filter`
+    #[must_use]
+    pub fn filter(mut self, filter: impl Fn(Vec<SharedContent>) -> Vec<SharedContent> + Send + Sync + 'static) -> Self {
+        self.filter = Some(Arc::new(filter));
+        self
+    }
+
+    fn shorten(&self, contents: &[SharedContent]) -> Option<Vec<SharedContent>> {
+        let from = self.keep.filter(|keep| *keep > 0).map_or(0, |keep| kept_from(contents, keep, self.remove_amount));
+        let kept = &contents[from..];
+        let Some(filter) = &self.filter else { return (from > 0).then(|| kept.to_vec()) };
+        let Ok(filtered) = catch_unwind(AssertUnwindSafe(|| filter(kept.to_vec()))) else {
+            tracing::error!(plugin = self.name, "the filter panicked: the conversation is shown whole");
+            return None;
+        };
+        Some(mend(kept, filtered))
+    }
+}
+
+impl Plugin for ContextFilterPlugin {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn before_model<'a>(
+        &'a self,
+        _: &'a CallbackContext,
+        request: &'a mut LlmRequest,
+    ) -> Hook<'a, Option<LlmResponse>> {
+        if let Some(contents) = self.shorten(&request.contents) {
+            request.contents = contents;
+        }
+        None
+    }
+}
+
+impl fmt::Debug for ContextFilterPlugin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ContextFilterPlugin")
+            .field("name", &self.name)
+            .field("keep", &self.keep)
+            .field("remove_amount", &self.remove_amount)
+            .field("filter", &self.filter.is_some())
+            .finish()
+    }
+}

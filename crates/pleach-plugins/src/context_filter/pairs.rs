@@ -1,0 +1,53 @@
+//! Calls and responses that a function has torn apart.
+
+use std::collections::HashSet;
+
+use pleach_core::Part;
+use pleach_model::SharedContent;
+
+use super::turns::full;
+
+/// Takes out of `after` the calls and responses whose counterpart is in `before` and not in `after`, or on the wrong side of them. A call
+/// that had no response before stays: its result comes later.
+pub(super) fn mend(before: &[SharedContent], mut after: Vec<SharedContent>) -> Vec<SharedContent> {
+    let pairs = pairs(before);
+    let left: HashSet<String> = self::pairs(&after).into_iter().map(str::to_owned).collect();
+    let torn: HashSet<&str> = pairs.into_iter().filter(|id| !left.contains(*id)).collect();
+    if torn.is_empty() {
+        return after;
+    }
+    let is_torn = |part: &Part| id_of(part).is_some_and(|id| torn.contains(id));
+    after.retain_mut(|content| {
+        if !content.parts().iter().any(is_torn) {
+            return true;
+        }
+        // The ids are read before the copy, which may hide them.
+        let kept: Vec<Part> = content.parts().iter().filter(|part| !is_torn(part)).cloned().collect();
+        let is_left = !kept.is_empty();
+        if is_left {
+            *content.to_mut().parts_mut() = kept;
+        }
+        is_left
+    });
+    after
+}
+
+/// The ids of calls that a later response answers.
+fn pairs(contents: &[SharedContent]) -> HashSet<&str> {
+    let mut called = HashSet::new();
+    let mut pairs = HashSet::new();
+    for part in contents.iter().flat_map(|content| content.parts()) {
+        let Some(id) = id_of(part) else { continue };
+        if part.function_call.is_some() {
+            called.insert(id);
+        } else if called.contains(id) {
+            pairs.insert(id);
+        }
+    }
+    pairs
+}
+
+fn id_of(part: &Part) -> Option<&str> {
+    let of_call = part.function_call.as_ref().and_then(|call| full(&call.id));
+    of_call.or_else(|| part.function_response.as_ref().and_then(|response| full(&response.id)))
+}

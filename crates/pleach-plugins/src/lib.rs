@@ -1,0 +1,30 @@
+//! Plugins for apps: logging, a global instruction, a context filter, saved files, retries of tools, budgets.
+//!
+//! Each of them is a [`Plugin`](pleach_context::Plugin) over the hooks that plugins of applications have, and nothing else. The crate
+//! runs no hooks: the Runner, the engine and the agents do.
+
+mod budget;
+mod context_filter;
+mod global_instruction;
+mod logging;
+mod per_invocation;
+mod reflect_retry;
+mod save_files;
+
+pub use budget::{
+    BUDGET_EXCEEDED, BudgetPlugin, BudgetPluginBuilder, BudgetScope, BudgetSetupError, BudgetUsage, Limits, Price,
+    PriceTable,
+};
+pub use context_filter::ContextFilterPlugin;
+pub use global_instruction::GlobalInstructionPlugin;
+pub use logging::LoggingPlugin;
+pub use reflect_retry::{ReflectAndRetryToolPlugin, TrackingScope};
+pub use save_files::SaveFilesAsArtifactsPlugin;
+
+use pleach_context::Hook;
+use pleach_core::BoxError;
+
+/// The hook of a plugin that has decided without waiting.
+fn decided<'a, T: Send + 'a>(decision: Result<T, BoxError>) -> Hook<'a, T> {
+    Some(Box::pin(std::future::ready(decision)))
+}

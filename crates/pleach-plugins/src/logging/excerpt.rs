@@ -1,0 +1,148 @@
+//! [`Excerpts`]: what a line shows of what users, models and tools say.
+
+use std::borrow::Cow;
+
+use pleach_context::NodeError;
+use pleach_core::{Content, Map, Part};
+use serde_json::Value;
+
+use super::Shown;
+use super::secrets::{HIDDEN, Secrets, is_secret_name};
+
+/// Shortens and masks for one line.
+pub(super) struct Excerpts {
+    pub(super) shown: Shown,
+    pub(super) secrets: Secrets,
+}
+
+impl Excerpts {
+    /// A text on one line, at most as long as the setting wants.
+    pub(super) fn text(&self, text: &str) -> String {
+        let masked = self.secrets.mask(text);
+        let mut short = String::new();
+        for (place, letter) in masked.trim().chars().enumerate() {
+            if place == self.shown.excerpt_length {
+                short.push('…');
+                break;
+            }
+            match letter {
+                '\n' => short.push_str("\\n"),
+                '\r' => short.push_str("\\r"),
+                '\t' => short.push_str("\\t"),
+                other if other.is_control() => short.push('\u{fffd}'),
+                other => short.push(other),
+            }
+        }
+        short
+    }
+
+    /// A value as JSON, without the members that are secret by name.
+    pub(super) fn value(&self, value: &Value) -> String {
+        if !self.shown.contents {
+            return kind(value).to_owned();
+        }
+        let mut value = Cow::Borrowed(value);
+        if has_secret(&value) {
+            hide(value.to_mut());
+        }
+        self.text(&value.to_string())
+    }
+
+    /// The arguments of a call.
+    pub(super) fn args(&self, args: &Map) -> String {
+        if !self.shown.contents {
+            return format!("{} arguments", args.len());
+        }
+        self.value(&Value::Object(args.clone()))
+    }
+
+    /// The class of an error and its message.
+    pub(super) fn error(&self, error: &NodeError) -> String {
+        self.coded(error.code(), error.message())
+    }
+
+    pub(super) fn coded(&self, code: &str, message: &str) -> String {
+        if self.shown.contents && !message.is_empty() {
+            format!("{code}: {}", self.text(message))
+        } else {
+            code.to_owned()
+        }
+    }
+
+    /// The parts of a content, in order: texts shortened, of the others the kind and the names.
+    pub(super) fn content(&self, content: Option<&Content>) -> String {
+        let parts: Vec<String> =
+            content.map_or(&[][..], |content| content.parts()).iter().filter_map(|part| self.part(part)).collect();
+        if parts.is_empty() { "nothing".to_owned() } else { self.limited(&parts) }
+    }
+
+    fn part(&self, part: &Part) -> Option<String> {
+        let name = |name: &Option<String>| self.text(name.as_deref().unwrap_or("?"));
+        if let Some(text) = &part.text {
+            let kind = if part.is_thought() { "thought " } else { "" };
+            return (!text.trim().is_empty()).then(|| match self.shown.contents {
+                true => format!("{kind}\"{}\"", self.text(text)),
+                false => format!("{kind}text of {} characters", text.chars().count()),
+            });
+        }
+        if let Some(call) = &part.function_call {
+            return Some(format!("calls {}", name(&call.name)));
+        }
+        if let Some(response) = &part.function_response {
+            return Some(format!("response of {}", name(&response.name)));
+        }
+        if let Some(blob) = &part.inline_data {
+            let kind = self.text(blob.mime_type.as_deref().unwrap_or("unknown type"));
+            return Some(format!("file ({kind}, {} bytes)", blob.data.as_ref().map_or(0, |data| data.len())));
+        }
+        Some(match part {
+            Part { file_data: Some(_), .. } => "file reference".to_owned(),
+            Part { executable_code: Some(_), .. } => "code".to_owned(),
+            Part { code_execution_result: Some(_), .. } => "result of code".to_owned(),
+            _ => "other part".to_owned(),
+        })
+    }
+
+    /// Up to eight things, and how many more there are.
+    pub(super) fn limited(&self, things: &[String]) -> String {
+        const SHOWN: usize = 8;
+        let more = things.len().saturating_sub(SHOWN);
+        let shown = things[..things.len() - more].join(", ");
+        if more == 0 { shown } else { format!("{shown}, {more} more") }
+    }
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
+fn has_secret(value: &Value) -> bool {
+    match value {
+        Value::Object(members) => members.iter().any(|(name, member)| is_secret_name(name) || has_secret(member)),
+        Value::Array(items) => items.iter().any(has_secret),
+        _ => false,
+    }
+}
+
+fn hide(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            for (name, member) in members.iter_mut() {
+                if is_secret_name(name) {
+                    *member = HIDDEN.into();
+                } else {
+                    hide(member);
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(hide),
+        _ => {}
+    }
+}

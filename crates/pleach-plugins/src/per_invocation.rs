@@ -1,0 +1,57 @@
+//! [`PerInvocation`]: what a plugin keeps for each invocation under way, and drops with it.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use pleach_context::InvocationContext;
+
+/// Values by invocation. A value lives as long as its invocation, also when that is dropped in its middle and no hook is called at
+/// its end. An invocation that is resumed begins with a new value.
+pub(crate) struct PerInvocation<T>(Mutex<Entries<T>>);
+
+struct Entries<T> {
+    /// By address, which no other invocation can have while its weak reference is here.
+    by_address: HashMap<usize, (Weak<InvocationContext>, Arc<T>)>,
+    /// At how many entries those of ended invocations are looked for.
+    sweep_at: usize,
+}
+
+const FEW: usize = 64;
+
+impl<T> Default for PerInvocation<T> {
+    fn default() -> Self {
+        Self(Mutex::new(Entries { by_address: HashMap::new(), sweep_at: FEW }))
+    }
+}
+
+impl<T> PerInvocation<T> {
+    /// Returns the value of an invocation, which is made if there is none. `make` runs under a lock and must not call back.
+    pub(crate) fn get_or_make(&self, ic: &Arc<InvocationContext>, make: impl FnOnce() -> T) -> Arc<T> {
+        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let address = Arc::as_ptr(ic) as usize;
+        if let Some((_, value)) = entries.by_address.get(&address) {
+            return Arc::clone(value);
+        }
+        if entries.by_address.len() >= entries.sweep_at {
+            entries.by_address.retain(|_, (invocation, _)| invocation.strong_count() > 0);
+            entries.sweep_at = (entries.by_address.len() * 2).max(FEW);
+        }
+        let value = Arc::new(make());
+        entries.by_address.insert(address, (Arc::downgrade(ic), Arc::clone(&value)));
+        value
+    }
+
+    /// Removes the value of an invocation that has ended.
+    pub(crate) fn remove(&self, ic: &InvocationContext) -> Option<Arc<T>> {
+        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        entries.by_address.remove(&(std::ptr::from_ref(ic) as usize)).map(|(_, value)| value)
+    }
+}
+
+impl<T> fmt::Debug for PerInvocation<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        f.debug_struct("PerInvocation").field("entries", &entries.by_address.len()).finish()
+    }
+}

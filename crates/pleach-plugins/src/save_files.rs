@@ -1,0 +1,245 @@
+//! [`SaveFilesAsArtifactsPlugin`]: the files of users' messages become artifacts.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use pleach_artifact::{ArtifactResult, ArtifactScope, ArtifactService, SaveArtifact};
+use pleach_context::{AgentSpec, CallbackContext, Context, Hook, InvocationContext, NodeError, NodeInput, NodeKind};
+use pleach_context::{NodeSpec, Plugin};
+use pleach_core::{Content, FileData, InvocationId, Part};
+use serde_json::Value;
+
+/// The largest file that is saved, in bytes.
+const MAX_SIZE: usize = 20 * 1024 * 1024;
+
+/// The addresses that models can read.
+const READABLE: [&str; 3] = ["gs", "https", "http"];
+
+/// How many invocations may have files that no event lists yet.
+const MAX_PENDING: usize = 1_024;
+
+/// Saves the files in a user's message as artifacts and puts a text in their place, `[Uploaded Artifact: "invoice.pdf"]`, so that the
+/// history stays small and the model knows their names.
+///
+/// A file has its display name, else `artifact_INVOCATION_PLACE`; a name that begins with `user:` is shared by all sessions of the user. A
+/// file that has a name already becomes its next version. The first event of an agent or a function node lists the versions in its
+/// `artifact_delta`. Where the artifact service gives a `gs`, `https` or `http` address, the message refers to the file, too.
+///
+/// A file of more than 20 MiB is replaced by a text with the reason. A file that cannot be saved stays in the message, and the failure is
+/// logged. Without an artifact service the message stays as it is, with a warning.
+///
+/// Give agents `load_artifacts`, or a tool of your own, to read the files. ADK: `SaveFilesAsArtifactsPlugin`
+#[derive(Debug)]
+pub struct SaveFilesAsArtifactsPlugin {
+    name: String,
+    attach_file_reference: bool,
+    /// The versions that no event lists yet, oldest invocation first.
+    pending: Mutex<VecDeque<Pending>>,
+}
+
+#[derive(Debug)]
+struct Pending {
+    invocation: InvocationId,
+    saved: Vec<(String, i64)>,
+}
+
+impl Default for SaveFilesAsArtifactsPlugin {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl SaveFilesAsArtifactsPlugin {
+    /// Makes the plugin, named `save_files_as_artifacts_plugin`.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            name: "save_files_as_artifacts_plugin".to_owned(),
+            attach_file_reference: true,
+            pending: Mutex::default(),
+        }
+    }
+
+    /// Sets the name of the plugin.
+    #[must_use]
+    pub fn named(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// Sets whether the message refers to files whose address models can read. Without it the model gets names alone.
+    #[must_use]
+    pub fn attach_file_reference(mut self, yes: bool) -> Self {
+        self.attach_file_reference = yes;
+        self
+    }
+
+    fn pending(&self) -> MutexGuard<'_, VecDeque<Pending>> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn save_all(
+        &self,
+        ic: &InvocationContext,
+        service: &dyn ArtifactService,
+        message: &Content,
+    ) -> Option<Content> {
+        let mut parts = Vec::with_capacity(message.parts().len());
+        let mut saved = Vec::new();
+        let mut is_changed = false;
+        for (place, part) in message.parts().iter().enumerate() {
+            let Some(blob) = &part.inline_data else {
+                parts.push(part.clone());
+                continue;
+            };
+            let own_name = blob.display_name.clone().filter(|name| !name.is_empty());
+            let name = own_name.unwrap_or_else(|| format!("artifact_{}_{place}", ic.invocation_id()));
+            let size = blob.data.as_ref().map_or(0, |data| data.len());
+            if size > MAX_SIZE {
+                is_changed = true;
+                parts.push(refusal(&name, size));
+                continue;
+            }
+            match self.save(ic, service, &name, part).await {
+                Ok((version, reference)) => {
+                    is_changed = true;
+                    parts.push(Part::text(format!("[Uploaded Artifact: \"{name}\"]")));
+                    parts.extend(reference);
+                    saved.push((name, version));
+                }
+                Err(error) => {
+                    tracing::error!(error = %error, "the file at place {place} of a message cannot be saved as an artifact");
+                    parts.push(part.clone());
+                }
+            }
+        }
+        self.note(ic, saved);
+        is_changed.then(|| Content { parts: Some(parts), ..message.clone() })
+    }
+
+    async fn save(
+        &self,
+        ic: &InvocationContext,
+        service: &dyn ArtifactService,
+        name: &str,
+        part: &Part,
+    ) -> ArtifactResult<(i64, Option<Part>)> {
+        let key = ArtifactScope::session(ic.session_key()).artifact(name);
+        let version = service.save_artifact(SaveArtifact::new(key.clone(), part.clone())).await?;
+        if !self.attach_file_reference {
+            return Ok((version, None));
+        }
+        let known = service.get_artifact_version(&key, Some(version)).await.unwrap_or_else(|error| {
+            tracing::warn!(error = %error, "the address of artifact `{name}` is not known");
+            None
+        });
+        let readable = known.filter(|known| is_readable(&known.canonical_uri));
+        let of_blob = part.inline_data.as_ref().and_then(|blob| blob.mime_type.clone()).filter(|kind| !kind.is_empty());
+        let reference = readable.map(|known| Part {
+            file_data: Some(Box::new(FileData {
+                display_name: Some(name.to_owned()),
+                mime_type: of_blob.or(known.mime_type),
+                file_uri: Some(known.canonical_uri),
+                ..FileData::default()
+            })),
+            ..Part::default()
+        });
+        Ok((version, reference))
+    }
+
+    fn note(&self, ic: &InvocationContext, saved: Vec<(String, i64)>) {
+        if saved.is_empty() {
+            return;
+        }
+        let mut pending = self.pending();
+        if pending.len() >= MAX_PENDING {
+            // An invocation that was dropped before its first node ran.
+            pending.pop_front();
+        }
+        pending.push_back(Pending { invocation: ic.invocation_id().clone(), saved });
+    }
+
+    /// Takes the versions of an invocation that no event lists yet.
+    fn take(&self, ic: &InvocationContext) -> Vec<(String, i64)> {
+        let mut pending = self.pending();
+        if pending.is_empty() {
+            return Vec::new();
+        }
+        let (own, others) = pending.drain(..).partition(|pending| pending.invocation == *ic.invocation_id());
+        *pending = others;
+        let own: VecDeque<Pending> = own;
+        own.into_iter().flat_map(|pending| pending.saved).collect()
+    }
+
+    /// Lists the saved versions on the next event of a run.
+    fn list(&self, ctx: &Context) -> Result<(), NodeError> {
+        let saved = self.take(ctx.invocation());
+        if saved.is_empty() {
+            return Ok(());
+        }
+        ctx.with_actions(|actions| actions.artifact_delta_mut().extend(saved))
+    }
+}
+
+impl Plugin for SaveFilesAsArtifactsPlugin {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn on_user_message<'a>(&'a self, ic: &'a InvocationContext, message: &'a Content) -> Hook<'a, Option<Content>> {
+        if message.parts().iter().all(|part| part.inline_data.is_none()) {
+            return None;
+        }
+        let Some(service) = ic.artifact_service() else {
+            tracing::warn!(
+                "the files of a message are not saved: the Runner has no artifact service, give it one with `.artifacts(…)`"
+            );
+            return None;
+        };
+        Some(Box::pin(async move { Ok(self.save_all(ic, &**service, message).await) }))
+    }
+
+    fn before_agent<'a>(&'a self, _: &'a AgentSpec, ctx: &'a CallbackContext) -> Hook<'a, Option<Content>> {
+        // What was saved is saved: an event that cannot list it must not end the run.
+        self.list(ctx).unwrap_or_else(|error| unlisted(&error));
+        None
+    }
+
+    fn before_node<'a>(&'a self, node: &'a NodeSpec, ctx: &'a Context, _: &'a NodeInput) -> Hook<'a, Option<Value>> {
+        if !matches!(node.kind, NodeKind::Workflow | NodeKind::Agent) {
+            self.list(ctx).unwrap_or_else(|error| unlisted(&error));
+        }
+        None
+    }
+
+    fn after_run<'a>(&'a self, ic: &'a InvocationContext) -> Hook<'a, ()> {
+        self.take(ic);
+        None
+    }
+
+    fn on_run_error<'a>(&'a self, ic: &'a InvocationContext, _: &'a NodeError) -> Hook<'a, ()> {
+        self.take(ic);
+        None
+    }
+}
+
+fn unlisted(error: &NodeError) {
+    tracing::warn!(error = %error, "no event lists the files that were saved");
+}
+
+/// The text in place of a file that is too large.
+fn refusal(name: &str, size: usize) -> Part {
+    let mib = |bytes: usize| bytes as f64 / (1024.0 * 1024.0);
+    let reason = format!(
+        "File {name} ({:.2} MB) exceeds the maximum supported size of {:.0}MB. Please upload a smaller file.",
+        mib(size),
+        mib(MAX_SIZE)
+    );
+    tracing::warn!("{reason}");
+    Part::text(format!("[Upload Error: {reason}]"))
+}
+
+fn is_readable(uri: &str) -> bool {
+    let scheme = uri.split_once(':').map(|(scheme, _)| scheme.to_ascii_lowercase());
+    scheme.is_some_and(|scheme| READABLE.contains(&scheme.as_str()))
+}
