@@ -61,14 +61,18 @@ impl Inner {
                 Ok(None)
             }
             Err(text) => {
-                run.refusals += 1;
-                let refusals = run.refusals;
+                let (refusals, is_repeated) = run.refuse(lane);
                 drop(run);
                 tracing::warn!(agent = ctx.agent_name(), "{text}");
                 if refusals >= MAX_REFUSALS {
                     return Err(format!("{text}; the run has asked for models {refusals} times since").into());
                 }
-                self.refuse(ctx, request, text).map(Some)
+                if is_repeated {
+                    // A loop that waits for a better answer would ask for ever. The first time it does not escalate: agents
+                    // beside this one, whose models have been called, would be cut off.
+                    ctx.with_actions(|actions| actions.set_escalate(Some(true)))?;
+                }
+                Ok(Some(self.refusal(request, text)))
             }
         }
     }
@@ -85,15 +89,13 @@ impl Inner {
         Ok(price)
     }
 
-    fn refuse(&self, ctx: &Context, request: &LlmRequest, text: String) -> Result<LlmResponse, BoxError> {
-        // A loop that waits for a better answer would ask for ever.
-        ctx.with_actions(|actions| actions.set_escalate(Some(true)))?;
+    fn refusal(&self, request: &LlmRequest, text: String) -> LlmResponse {
         let mut refusal = LlmResponse::error(BUDGET_EXCEEDED, text);
         // Where an answer must fit a schema, a text would fail the agent with an error about the schema.
         if request.config.response_schema.is_none() && !request.declares(SET_MODEL_RESPONSE) {
             refusal.content = Some(Content::model(self.settings.answer.clone()));
         }
-        Ok(refusal)
+        refusal
     }
 
     /// Notes what the run has used on its next events, and adds what is owed to the state.

@@ -35,7 +35,7 @@ const MAX_ACCOUNTS: usize = 10_000;
 /// for the app.
 ///
 /// When a limit is reached the model is not called. Its agent says the configured text, with the error code [`BUDGET_EXCEEDED`] and a message
-/// with the limit, the scope, what is used and how much there is; loops end. A call of a tool beyond its limit is answered with an error
+/// with the limit, the scope, what is used and how much there is. An agent that is asked again in a loop escalates. A call of a tool beyond its limit is answered with an error
 /// that the model reads. A run that continues to ask for models fails at the 100th refusal.
 ///
 /// A step is counted when it ends, once: also when it fails, is streamed or runs beside others, and not again when its recorded events are
@@ -145,8 +145,8 @@ impl BudgetPlugin {
         }
     }
 
-    /// Returns the changes of state with which a user or the app begins anew, made of the state of a session. They are given to a run,
-    /// with its `state` method, or to `SessionService::append`. For a run they are empty.
+    /// Returns the changes of state with which a user or the app begins anew, made of the state of a session. They are given to a run with
+    /// `RunRequest::state_delta`, or appended with an event. For a run they are empty.
     #[must_use]
     pub fn reset(&self, scope: BudgetScope, state: &Map) -> Map {
         self.inner.keys(scope).map(|keys| keys.reset(state)).unwrap_or_default()

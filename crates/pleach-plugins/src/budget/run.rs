@@ -33,7 +33,9 @@ pub(super) struct Run {
     models: HashMap<String, ModelCall>,
     /// The calls of tools that are under way.
     tools: HashSet<String>,
-    pub(super) refusals: u32,
+    /// The agents' runs whose models were refused.
+    refused: HashSet<String>,
+    refusals: u32,
 }
 
 /// One call of a model.
@@ -66,6 +68,7 @@ impl RunBook {
             began: ic.clock().now(),
             models: HashMap::new(),
             tools: HashSet::new(),
+            refused: HashSet::new(),
             refusals: 0,
         };
         Self { run: Mutex::new(run), accounts }
@@ -178,6 +181,12 @@ impl Run {
 
     pub(super) fn begin_model(&mut self, lane: String, price: Option<Price>) {
         self.models.insert(lane, ModelCall { price, ..ModelCall::default() });
+    }
+
+    /// Notes that the model of an agent's run is refused. Returns how often models were refused, and whether this one was before.
+    pub(super) fn refuse(&mut self, lane: String) -> (u32, bool) {
+        self.refusals += 1;
+        (self.refusals, !self.refused.insert(lane))
     }
 
     pub(super) fn has_tool(&self, call: &str) -> bool {

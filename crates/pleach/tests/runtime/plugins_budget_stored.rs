@@ -1,0 +1,162 @@
+//! Budgets over pauses, crashes, processes and days (issue 13, point 3).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use pleach::model::ScriptedReply;
+use pleach::plugins::{BudgetPlugin, BudgetScope, Limits, Price, PriceTable};
+use pleach::prelude::*;
+use pleach::{InMemorySessionService, RunRequest, SessionKey};
+use serde_json::json;
+
+use crate::plugins_budget::{App, app, app_of, costing};
+use crate::support::{key, trace};
+
+const DAY: Duration = Duration::from_secs(86_400);
+
+fn helper(model: &ScriptedModel) -> LlmAgent {
+    let pay = tool("pay", "Pays.", async || "paid").require_confirmation();
+    LlmAgent::builder("helper").model(model.clone()).tool(pay).build().unwrap()
+}
+
+/// A model that always answers with ten tokens in and five out.
+fn talker() -> ScriptedModel {
+    ScriptedModel::new().then(costing("hi", 10, 5)).repeating()
+}
+
+async fn says(app: &App, user: &str, session: &str) -> String {
+    let mut run = app.runner.run(user, session, "go");
+    let mut last = String::new();
+    while let Some(event) = run.next().await {
+        let event = event.unwrap();
+        if event.content().is_some() || event.error_code().is_some() {
+            last = event.error_message().map_or_else(|| event.text(), str::to_owned);
+        }
+    }
+    last
+}
+
+#[tokio::test]
+async fn a_user_spends_one_budget_in_all_sessions_and_processes() {
+    let sessions = Arc::new(InMemorySessionService::new());
+    let budget = || BudgetPlugin::builder().per_user(Limits::new().total_tokens(45)).build().unwrap();
+    let one = app_of(helper(&talker()), budget(), Arc::clone(&sessions));
+    let two = app_of(helper(&talker()), budget(), Arc::clone(&sessions));
+    assert_eq!(says(&one, "ana", "s1").await, "hi");
+    assert_eq!(says(&two, "ana", "s2").await, "hi");
+    assert_eq!(says(&one, "ana", "s2").await, "hi");
+    let refused = "budget exceeded: total tokens per user: 45 used, limit 45";
+    assert_eq!(says(&two, "ana", "s1").await, refused);
+    assert_eq!(says(&two, "ben", "s3").await, "hi", "another user has another budget");
+    let restarted = app_of(helper(&talker()), budget(), sessions);
+    assert_eq!(says(&restarted, "ana", "s4").await, refused);
+}
+
+#[tokio::test]
+async fn a_resumed_run_continues_to_count_and_counts_nothing_twice() {
+    let sessions = Arc::new(InMemorySessionService::new());
+    let limits = || Limits::new().model_calls(2).tool_calls(1);
+    let budget = || BudgetPlugin::builder().per_run(limits()).per_user(limits()).build().unwrap();
+    let model = ScriptedModel::calling("pay", json!({})).then_text("paid").then_text("more");
+    let first = app_of(helper(&model), budget(), Arc::clone(&sessions));
+    trace(first.runner.run("ana", "s1", "go")).await;
+    let open = first.runner.questions(key()).await.unwrap();
+
+    // Another process takes the answer: it knows of the first call, and the waiting call of the tool was not made yet.
+    let second = app_of(helper(&model), budget(), Arc::clone(&sessions));
+    let run = second.runner.answer(key(), &open[0], json!({"confirmed": true})).unwrap();
+    assert_eq!(run.reply().await.unwrap(), "paid");
+    let session = sessions.get_session(&key(), Default::default()).await.unwrap().unwrap();
+    let noted = session.events.last().unwrap().custom_metadata().unwrap()["_pleach_budget"].clone();
+    assert_eq!(noted, json!({"model_calls": 2, "tool_calls": 1}));
+    let counted = |counter: &str| session.state[&format!("user:budget:{counter}")].clone();
+    assert_eq!((counted("model_calls"), counted("tool_calls")), (json!(2), json!(1)));
+
+    // Nothing is left to do, and nothing is counted.
+    let id = session.events[0].invocation_id().clone();
+    trace(second.runner.resume("ana", "s1", id)).await;
+    let after = sessions.get_session(&key(), Default::default()).await.unwrap().unwrap();
+    assert_eq!((&after.state, model.replies_left()), (&session.state, 1));
+}
+
+#[tokio::test]
+async fn a_resumed_run_is_refused_by_what_it_used_before_the_pause() {
+    let sessions = Arc::new(InMemorySessionService::new());
+    let budget = || BudgetPlugin::builder().per_run(Limits::new().model_calls(1)).build().unwrap();
+    let model = ScriptedModel::calling("pay", json!({})).then_text("paid");
+    let first = app_of(helper(&model), budget(), Arc::clone(&sessions));
+    trace(first.runner.run("ana", "s1", "go")).await;
+    let open = first.runner.questions(key()).await.unwrap();
+    let second = app_of(helper(&model), budget(), sessions);
+    trace(second.runner.answer(key(), &open[0], json!({"confirmed": true})).unwrap()).await;
+    assert_eq!(model.replies_left(), 1, "the second call was refused");
+}
+
+#[tokio::test]
+async fn the_time_of_a_pause_is_not_the_runs() {
+    let limits = Limits::new().wall_time(Duration::from_secs(100));
+    let model = ScriptedModel::new()
+        .then(ScriptedReply::calls([("pay", json!({}))]).after(Duration::from_secs(60)))
+        .then(ScriptedReply::text("paid").after(Duration::from_secs(60)));
+    let app = app(helper(&model), BudgetPlugin::builder().per_run(limits));
+    trace(app.runner.run("ana", "s1", "go")).await;
+    let open = app.runner.questions(key()).await.unwrap();
+    app.clock.advance(DAY);
+    let run = app.runner.answer(key(), &open[0], json!({"confirmed": true})).unwrap();
+    assert_eq!(run.reply().await.unwrap(), "paid");
+}
+
+#[tokio::test]
+async fn each_window_begins_with_nothing_used() {
+    let sessions = Arc::new(InMemorySessionService::new());
+    let prices = || PriceTable::new().other_models(Price::per_million(1_000.0, 1_000.0));
+    let budget = || {
+        let limits = Limits::new().cost(0.03).window(DAY);
+        BudgetPlugin::builder().per_app(limits).prices(prices()).build().unwrap()
+    };
+    let first = app_of(helper(&talker()), budget(), Arc::clone(&sessions));
+    let refused = "budget exceeded: cost per app: 0.03 used, limit 0.03 in 86400 s";
+    for (user, expected) in [("ana", "hi"), ("ben", "hi"), ("eva", refused)] {
+        assert_eq!(says(&first, user, "s").await, expected);
+    }
+    first.clock.advance(DAY);
+    assert_eq!(says(&first, "ana", "s").await, "hi");
+    // Another process reads from the state when the window began.
+    let second = app_of(helper(&talker()), budget(), Arc::clone(&sessions));
+    second.clock.advance(DAY);
+    assert_eq!(says(&second, "ben", "s").await, "hi");
+    assert_eq!(says(&second, "eva", "s").await, refused);
+    let state =
+        sessions.get_session(&SessionKey::new("t", "ben", "s"), Default::default()).await.unwrap().unwrap().state;
+    assert_eq!(
+        (second.budget.used(BudgetScope::App, &state).cost, &state["app:budget:cost_nanos"]),
+        (0.03, &json!(60_000_000))
+    );
+}
+
+#[tokio::test]
+async fn a_user_begins_anew_behind_a_reset() {
+    let app = app(helper(&talker()), BudgetPlugin::builder().per_user(Limits::new().output_tokens(5)));
+    assert_eq!(says(&app, "ana", "s1").await, "hi");
+    assert_eq!(says(&app, "ana", "s1").await, "budget exceeded: output tokens per user: 5 used, limit 5");
+    let state = app.sessions.get_session(&key(), Default::default()).await.unwrap().unwrap().state;
+    let reset = app.budget.reset(BudgetScope::User, &state);
+    let request = RunRequest::new(("ana", "s2")).message("go").state_delta(reset);
+    assert_eq!(app.runner.start(request).reply().await.unwrap(), "hi");
+    assert_eq!(says(&app, "ana", "s2").await, "budget exceeded: output tokens per user: 5 used, limit 5");
+}
+
+#[tokio::test]
+async fn a_dropped_run_counts_the_call_that_it_has_made() {
+    let limits = Limits::new().model_calls(1);
+    let model = ScriptedModel::new().then(ScriptedReply::text("late").after(Duration::from_secs(1))).repeating();
+    let app = app(helper(&model), BudgetPlugin::builder().per_user(limits));
+    {
+        let mut run = Box::pin(async { trace(app.runner.run("ana", "s1", "go")).await });
+        // The first poll calls the model, which waits.
+        while model.requests().is_empty() {
+            assert!(futures::poll!(&mut run).is_pending());
+        }
+    }
+    assert_eq!(says(&app, "ana", "s1").await, "budget exceeded: model calls per user: 1 used, limit 1");
+}

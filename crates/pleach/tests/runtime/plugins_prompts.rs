@@ -1,0 +1,132 @@
+//! `GlobalInstructionPlugin` and `ContextFilterPlugin`: what models are shown (issue 13, point 3).
+
+use pleach::model::{LlmRequest, SharedContent};
+use pleach::plugins::{ContextFilterPlugin, GlobalInstructionPlugin};
+use pleach::prelude::*;
+use pleach::{InMemorySessionService, Instruction, Plugin, ReadonlyContext, RunRequest};
+use serde_json::json;
+
+use crate::support::trace;
+
+fn runner(model: &ScriptedModel, instruction: &str, plugin: impl Plugin) -> Runner {
+    let pay = tool("pay", "Pays.", async || "paid");
+    let agent = LlmAgent::builder("a").model(model.clone()).instruction(instruction).tool(pay).build().unwrap();
+    Runner::builder("t").root(agent).plugin(plugin).build().unwrap()
+}
+
+fn system(model: &ScriptedModel) -> Option<String> {
+    model.requests()[0].config.system_instruction.clone()
+}
+
+#[tokio::test]
+async fn a_global_instruction_comes_first_and_reads_state() {
+    let model = ScriptedModel::saying("ok");
+    let runner = runner(&model, "Own.", GlobalInstructionPlugin::new("Speak to {who}."));
+    let state = json!({"who": "Ana"}).as_object().unwrap().clone();
+    trace(runner.start(RunRequest::new(("ana", "s1")).message("hi").state_delta(state))).await;
+    // As google-adk 2.13.0 sends it.
+    assert_eq!(system(&model).unwrap(), "Speak to Ana.\n\nOwn.\n\nYou are an agent. Your internal name is \"a\".");
+}
+
+#[tokio::test]
+async fn a_key_that_is_missing_fails_the_agent_and_a_function_is_used_as_it_is() {
+    let model = ScriptedModel::saying("ok");
+    let missing = runner(&model, "Own.", GlobalInstructionPlugin::new("Speak to {nobody}."));
+    let line = trace(missing.run("ana", "s1", "hi")).await.pop().unwrap();
+    let expected = "! RuntimeError: Error in plugin 'global_instruction' during 'before_model_callback' callback: ";
+    assert!(line.starts_with(expected) && line.contains("Context variable not found: `nobody`"), "{line}");
+
+    let provider =
+        Instruction::provider(|ctx: ReadonlyContext| async move { Ok(format!("{{who}} is {}", ctx.user_id())) });
+    let runner = runner(&model, "Own.", GlobalInstructionPlugin::new(provider));
+    trace(runner.run("ana", "s1", "hi")).await;
+    assert!(system(&model).unwrap().starts_with("{who} is ana\n\nOwn."));
+}
+
+#[tokio::test]
+async fn an_empty_global_instruction_changes_nothing() {
+    let model = ScriptedModel::saying("ok");
+    trace(runner(&model, "Own.", GlobalInstructionPlugin::new("")).run("ana", "s1", "hi")).await;
+    assert_eq!(system(&model).unwrap(), "Own.\n\nYou are an agent. Your internal name is \"a\".");
+}
+
+/// What a request shows: texts, `call` and `response`.
+fn shown(request: &LlmRequest) -> Vec<String> {
+    let part = |part: &Part| match part {
+        Part { function_call: Some(_), .. } => "call".to_owned(),
+        Part { function_response: Some(_), .. } => "response".to_owned(),
+        other => other.text.clone().unwrap_or_default(),
+    };
+    request.contents.iter().flat_map(|content| content.parts()).map(part).collect()
+}
+
+#[tokio::test]
+async fn only_the_last_invocations_are_shown_and_the_session_keeps_all() {
+    let model = ScriptedModel::saying("one").then_call("pay", json!({})).then_text("two").then_text("three");
+    let runner = runner(&model, "", ContextFilterPlugin::new().keep_invocations(2));
+    for message in ["a", "b", "c"] {
+        trace(runner.run("ana", "s1", message)).await;
+    }
+    let requests = model.requests();
+    assert_eq!(shown(&requests[2]), ["a", "one", "b", "call", "response"]);
+    assert_eq!(shown(&requests[3]), ["b", "call", "response", "two", "c"]);
+}
+
+#[tokio::test]
+async fn a_conversation_is_shortened_when_enough_can_go() {
+    let model = ScriptedModel::saying("ok").repeating();
+    let runner = runner(&model, "", ContextFilterPlugin::new().keep_invocations(1).remove_amount(2));
+    for message in ["a", "b", "c", "d"] {
+        trace(runner.run("ana", "s1", message)).await;
+    }
+    let counts: Vec<usize> = model.requests().iter().map(|request| request.contents.len()).collect();
+    assert_eq!(counts, [1, 3, 1, 1]);
+}
+
+#[tokio::test]
+async fn a_function_cannot_tear_calls_and_responses_apart() {
+    let drops = |kind: fn(&Part) -> bool| {
+        ContextFilterPlugin::new().filter(move |mut contents: Vec<SharedContent>| {
+            contents.retain(|content| !content.parts().iter().any(kind));
+            contents
+        })
+    };
+    let of_calls = drops(|part| part.function_call.is_some());
+    let of_responses = drops(|part| part.function_response.is_some());
+    for plugin in [of_calls, of_responses] {
+        let calls = [("pay", json!({"n": 1})), ("pay", json!({"n": 2}))];
+        let model = ScriptedModel::new().then_calls(calls).then_text("done");
+        trace(runner(&model, "", plugin).run("ana", "s1", "go")).await;
+        assert_eq!(shown(&model.requests()[1]), ["go"]);
+    }
+}
+
+#[tokio::test]
+async fn a_call_whose_result_comes_later_is_shown_with_it() {
+    let model = ScriptedModel::calling("order", json!({})).then_text("ordered").then_text("so so").then_text("came");
+    let order = tool("order", "Orders.", async || json!({"status": "pending"})).long_running();
+    let agent = LlmAgent::builder("a").model(model.clone()).tool(order).build().unwrap();
+    let sessions = std::sync::Arc::new(InMemorySessionService::new());
+    let builder = Runner::builder("t").root(agent).sessions(sessions.clone());
+    let runner = builder.plugin(ContextFilterPlugin::new().keep_invocations(1)).build().unwrap();
+    trace(runner.run("ana", "s1", "first")).await;
+    trace(runner.run("ana", "s1", "how are you?")).await;
+    let session = sessions.get_session(&crate::support::key(), Default::default()).await.unwrap().unwrap();
+    let id = session.events.iter().find_map(|event| event.function_calls().next()?.id.clone()).unwrap();
+    let result = json!({"status": "here"}).as_object().unwrap().clone();
+    let response = Part::function_response(pleach::FunctionResponse::new(id, "order", result));
+    trace(runner.run("ana", "s1", Content::new("user", [response]))).await;
+    let requests = model.requests();
+    let last = shown(requests.last().unwrap());
+    let calls = last.iter().filter(|part| *part == "call").count();
+    let responses = last.iter().filter(|part| *part == "response").count();
+    assert!(calls == 1 && responses == 1 && last[0] == "first", "{last:?}");
+}
+
+#[tokio::test]
+async fn a_function_that_panics_leaves_the_conversation_whole() {
+    let model = ScriptedModel::saying("ok");
+    let plugin = ContextFilterPlugin::new().filter(|_| panic!("broken"));
+    trace(runner(&model, "", plugin).run("ana", "s1", "go")).await;
+    assert_eq!(shown(&model.requests()[0]), ["go"]);
+}
