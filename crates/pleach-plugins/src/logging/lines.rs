@@ -13,7 +13,7 @@ use super::excerpt::Excerpts;
 use super::secrets::Secrets;
 
 impl LoggingPlugin {
-    /// Writes a line about an invocation, unless nobody reads it.
+    /// Writes a line about an invocation, unless it goes nowhere.
     fn of_invocation(&self, ic: &InvocationContext, line: impl FnOnce(&Excerpts) -> String) {
         if self.is_on() {
             let secrets = Secrets::of(&ic.state());

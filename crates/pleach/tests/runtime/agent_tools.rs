@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use pleach::model::LlmRequest;
+use pleach::model::{LlmRequest, LlmResponse, ScriptedReply};
 use pleach::prelude::*;
 use pleach::{
     AgentMode, AgentTool, ArtifactScope, ArtifactService, BoxFuture, InMemoryArtifactService, MemoryEntry,
@@ -349,4 +349,28 @@ async fn request_input_asks_the_user() {
     assert_eq!((&response["name"], &response["response"]), (&json!("adk_request_input"), &json!({"result": "L"})));
     let schema = model.requests()[0].declarations().next().unwrap().parameters_json_schema.clone().unwrap();
     assert_eq!(schema["required"], json!(["message"]));
+}
+
+/// Two agents that are called at once each add to a counter of the user: neither sum replaces the other.
+#[tokio::test]
+async fn what_called_agents_add_to_the_state_adds_up() {
+    let count = tool("count", "Counts.", async |ctx: ToolContext| -> Result<&str> {
+        ctx.state().add("user:calls", 1)?;
+        Ok("counted")
+    });
+    let model = ScriptedModel::new().then(ScriptedReply::with(|request| {
+        let is_done = request.contents.iter().any(|content| content.function_responses().next().is_some());
+        if is_done {
+            return LlmResponse::text("done");
+        }
+        LlmResponse::calls([pleach::FunctionCall { name: Some("count".into()), ..Default::default() }])
+    }));
+    let counter = LlmAgent::builder("counter").model(model.repeating()).tool(count).build().unwrap();
+    let calls = [("counter", json!({"request": "a"})), ("counter", json!({"request": "b"}))];
+    let root = ScriptedModel::new().then_calls(calls).then_text("done");
+    let root = LlmAgent::builder("root").model(root).tool(AgentTool::new(counter)).build().unwrap();
+    let (runner, sessions) = runner(root);
+    trace(runner.run("ana", "s1", "go")).await;
+    let session = sessions.get_session(&crate::support::key(), Default::default()).await.unwrap().unwrap();
+    assert_eq!(session.state["user:calls"], 2);
 }

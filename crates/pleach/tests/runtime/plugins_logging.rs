@@ -171,6 +171,35 @@ async fn the_credential_of_a_client_is_in_no_line() {
     assert!(!all.contains("cl1ent-k3y") && all.contains("[hidden]"), "{all}");
 }
 
+/// Keeps target, level and message of what is logged.
+#[derive(Clone, Default)]
+struct Recorder(Lines);
+
+impl<S: tracing::Subscriber> tracing_subscriber::Layer<S> for Recorder {
+    fn on_event(&self, event: &tracing::Event<'_>, _: tracing_subscriber::layer::Context<'_, S>) {
+        struct Message(String);
+        impl tracing::field::Visit for Message {
+            fn record_debug(&mut self, _: &tracing::field::Field, value: &dyn std::fmt::Debug) {
+                self.0 = format!("{value:?}");
+            }
+        }
+        let (data, mut message) = (event.metadata(), Message(String::new()));
+        event.record(&mut message);
+        self.0.lock().unwrap().push(format!("{} {} {}", data.level(), data.target(), message.0));
+    }
+}
+
+#[tokio::test]
+async fn lines_go_to_tracing_unless_something_else_takes_them() {
+    let recorder = Recorder::default();
+    let subscriber = tracing_subscriber::layer::SubscriberExt::with(tracing_subscriber::registry(), recorder.clone());
+    let _guard = tracing::subscriber::set_default(subscriber);
+    trace(runner(FunctionNode::new("n", async || 1), LoggingPlugin::new()).run("ana", "s1", "go")).await;
+    let lines = recorder.0.lock().unwrap().clone();
+    let ends = |line: &String| line.starts_with("INFO pleach::plugins::logging [e-") && line.ends_with("] run ends");
+    assert!(lines.iter().any(ends), "{lines:?}");
+}
+
 #[tokio::test]
 async fn lines_can_be_written_to_a_writer() {
     #[derive(Clone, Default)]
