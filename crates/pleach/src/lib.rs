@@ -149,3 +149,8 @@ struct Agents;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/tools.md")]
 struct Tools;
+
+/// Compiles and runs the programs of the page on plugins.
+#[cfg(all(doctest, feature = "inmemory"))]
+#[doc = include_str!("../../../docs/plugins.md")]
+struct Plugins;

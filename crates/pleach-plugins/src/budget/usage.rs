@@ -16,8 +16,10 @@ pub(super) struct Counts {
     pub(super) tool_calls: u64,
 }
 
+type Field = fn(&mut Counts) -> &mut u64;
+
 /// The counters by name, as state keys and notes have them.
-const FIELDS: [(&str, fn(&mut Counts) -> &mut u64); 5] = [
+const FIELDS: [(&str, Field); 5] = [
     ("input_tokens", |counts| &mut counts.input_tokens),
     ("output_tokens", |counts| &mut counts.output_tokens),
     ("cost_nanos", |counts| &mut counts.cost_nanos),

@@ -53,9 +53,15 @@ pub struct ReflectAndRetryToolPlugin {
     of_process: Arc<Failures>,
 }
 
+/// Three retries.
+impl Default for ReflectAndRetryToolPlugin {
+    fn default() -> Self {
+        Self::new(3)
+    }
+}
+
 impl ReflectAndRetryToolPlugin {
-    /// Makes the plugin, named `reflect_retry_tool_plugin`. With `max_retries` 0 the first failure is beyond the limit; google-adk has 3
-    /// where none is given.
+    /// Makes the plugin, named `reflect_retry_tool_plugin`. With `max_retries` 0 the first failure is beyond the limit.
     #[must_use]
     pub fn new(max_retries: u32) -> Self {
         Self {
