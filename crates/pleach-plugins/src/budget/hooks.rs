@@ -54,10 +54,10 @@ impl Inner {
         let price = self.price(request.model.as_deref().unwrap_or_default())?;
         let (book, lane) = (self.book(ctx.invocation()), lane(ctx));
         let mut run = book.run();
-        book.close_model(&mut run, &lane, false);
+        book.close_model(&mut run, &lane, ctx.attempt_count());
         match self.begin(ctx, &book, &mut run, Counts::ONE_MODEL_CALL, Limits::exceeded_by) {
             Ok(()) => {
-                run.begin_model(lane, price);
+                run.begin_model(lane, price, ctx.attempt_count());
                 Ok(None)
             }
             Err(text) => {

@@ -42,6 +42,8 @@ pub(super) struct Run {
 #[derive(Debug, Default)]
 struct ModelCall {
     price: Option<Price>,
+    /// The attempt of the agent's run that asks; 0 for an answer that was not asked for here.
+    attempt: u32,
     tokens: Answered,
     charged: Counts,
     /// Whether a response, or a fragment, has come.
@@ -83,9 +85,19 @@ impl RunBook {
         self.accounts.iter().for_each(|account| change(&mut lock(account)));
     }
 
-    /// Closes the last call of a model in an agent's run, if it is still open.
-    pub(super) fn close_model(&self, run: &mut Run, lane: &str, counts_unheard: bool) {
-        let Some(call) = run.models.remove(lane).filter(|call| !call.is_counted) else { return };
+    /// Closes the last call of a model in an agent's run, if it is still open, before the run asks again in this attempt.
+    pub(super) fn close_model(&self, run: &mut Run, lane: &str, attempt: u32) {
+        if let Some(call) = run.models.remove(lane) {
+            // An earlier attempt was cut off in its call.
+            let counts_unheard = call.attempt != attempt;
+            self.settle(run, call, counts_unheard);
+        }
+    }
+
+    fn settle(&self, run: &mut Run, call: ModelCall, counts_unheard: bool) {
+        if call.is_counted {
+            return;
+        }
         if call.is_heard || counts_unheard {
             self.count(run, call);
         } else {
@@ -97,8 +109,9 @@ impl RunBook {
     /// Closes everything that is open. Calls of tools that wait for an answer have not been made.
     pub(super) fn close(&self, counts_unheard: bool) {
         let mut run = self.run();
-        let lanes: Vec<String> = run.models.keys().cloned().collect();
-        lanes.iter().for_each(|lane| self.close_model(&mut run, lane, counts_unheard));
+        for call in std::mem::take(&mut run.models).into_values() {
+            self.settle(&mut run, call, counts_unheard);
+        }
         for _ in std::mem::take(&mut run.tools) {
             self.each(|account| account.cancel(Counts::ONE_TOOL_CALL));
         }
@@ -137,7 +150,7 @@ impl RunBook {
         }
         run.used = run.used.plus(new);
         self.each(|account| {
-            if begins {
+            if begins && call.attempt > 0 {
                 account.cancel(Counts::ONE_MODEL_CALL);
             }
             account.charge(new);
@@ -179,8 +192,8 @@ impl Run {
         self.seconds_before + (now - self.began).max(0.0)
     }
 
-    pub(super) fn begin_model(&mut self, lane: String, price: Option<Price>) {
-        self.models.insert(lane, ModelCall { price, ..ModelCall::default() });
+    pub(super) fn begin_model(&mut self, lane: String, price: Option<Price>, attempt: u32) {
+        self.models.insert(lane, ModelCall { price, attempt, ..ModelCall::default() });
     }
 
     /// Notes that the model of an agent's run is refused. Returns how often models were refused, and whether this one was before.

@@ -160,3 +160,19 @@ async fn a_dropped_run_counts_the_call_that_it_has_made() {
     }
     assert_eq!(says(&app, "ana", "s1").await, "budget exceeded: model calls per user: 1 used, limit 1");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn runs_of_one_user_on_several_threads_do_not_exceed_the_calls() {
+    let model = talker();
+    let app = Arc::new(app(helper(&model), BudgetPlugin::builder().per_user(Limits::new().model_calls(5))));
+    let runs = (0..16).map(|n| {
+        let app = Arc::clone(&app);
+        tokio::spawn(async move { says(&app, "ana", &format!("s{n}")).await })
+    });
+    let said: Vec<String> = futures::future::join_all(runs).await.into_iter().map(Result::unwrap).collect();
+    let answered = said.iter().filter(|text| *text == "hi").count();
+    assert_eq!((answered, model.requests().len()), (5, 5), "{said:?}");
+    let state =
+        app.sessions.get_session(&SessionKey::new("t", "ana", "s0"), Default::default()).await.unwrap().unwrap().state;
+    assert_eq!(state["user:budget:model_calls"], 5);
+}
