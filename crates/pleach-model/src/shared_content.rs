@@ -76,11 +76,11 @@ impl SharedContent {
         }
     }
 
-    /// Returns the content to be changed, copied from the event first if it is shared.
+    /// Returns the content to be changed, copied from the event first if it is shared. Ids that the JSON leaves out are still
+    /// there, so that calls and responses can be paired, and still left out.
     pub fn to_mut(&mut self) -> &mut Content {
-        if self.hides_client_ids || !matches!(self.source, Source::Own(_)) {
-            let own = self.visible().into_owned();
-            *self = Arc::new(own).into();
+        if !matches!(self.source, Source::Own(_)) {
+            self.source = Source::Own(Arc::new(self.content().clone()));
         }
         let Source::Own(own) = &mut self.source else { unreachable!("a content of its own has just been made") };
         Arc::make_mut(own)
@@ -204,7 +204,9 @@ mod tests {
         assert_eq!(ids, [None, Some(json!("c2")), None]);
         assert!(hidden.is_shared_with(&event));
         assert_ne!(hidden, shared);
-        assert_eq!(hidden.clone().to_mut().parts()[0].function_call.as_ref().unwrap().id, None);
+        let mut changed = hidden.clone();
+        assert_eq!(changed.to_mut().parts()[0].function_call.as_ref().unwrap().id.as_deref(), Some("adk-1"));
+        assert_eq!(serde_json::to_value(&changed).unwrap(), json);
         assert_eq!(event.function_calls().next().unwrap().id.as_deref(), Some("adk-1"));
     }
 

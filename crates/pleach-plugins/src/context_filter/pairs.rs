@@ -21,13 +21,8 @@ pub(super) fn mend(before: &[SharedContent], mut after: Vec<SharedContent>) -> V
         if !content.parts().iter().any(is_torn) {
             return true;
         }
-        // The ids are read before the copy, which may hide them.
-        let kept: Vec<Part> = content.parts().iter().filter(|part| !is_torn(part)).cloned().collect();
-        let is_left = !kept.is_empty();
-        if is_left {
-            *content.to_mut().parts_mut() = kept;
-        }
-        is_left
+        content.to_mut().parts_mut().retain(|part| !is_torn(part));
+        !content.parts().is_empty()
     });
     after
 }

@@ -93,6 +93,34 @@ async fn a_resumed_run_is_refused_by_what_it_used_before_the_pause() {
 }
 
 #[tokio::test]
+async fn a_run_that_was_cut_off_counts_what_it_repeats_and_nothing_else() {
+    let sessions = Arc::new(InMemorySessionService::new());
+    let limits = || Limits::new().model_calls(9).tool_calls(9).total_tokens(99);
+    let budget = || BudgetPlugin::builder().per_run(limits()).per_user(limits()).build().unwrap();
+    let agent = |model: &ScriptedModel| {
+        LlmAgent::builder("helper").model(model.clone()).tool(tool("look", "Looks.", async || "seen")).build().unwrap()
+    };
+    let mut call = costing("", 10, 5);
+    call.content =
+        pleach::model::LlmResponse::calls([pleach::FunctionCall::new("c1", "look", Default::default())]).content;
+    let model = ScriptedModel::new().then(call).then(costing("done", 20, 5));
+    let first = app_of(agent(&model), budget(), Arc::clone(&sessions));
+    let mut run = first.runner.run("ana", "s1", "go");
+    let id = run.next().await.unwrap().unwrap().invocation_id().clone();
+    drop(run);
+
+    let second = app_of(agent(&model), budget(), Arc::clone(&sessions));
+    assert_eq!(second.runner.resume("ana", "s1", id).reply().await.unwrap(), "done");
+    let session = sessions.get_session(&key(), Default::default()).await.unwrap().unwrap();
+    let noted = session.events.last().unwrap().custom_metadata().unwrap()["_pleach_budget"].clone();
+    let expected = json!({"input_tokens": 30, "output_tokens": 10, "model_calls": 2, "tool_calls": 1});
+    assert_eq!(noted, expected);
+    for (counter, count) in expected.as_object().unwrap() {
+        assert_eq!(&session.state[&format!("user:budget:{counter}")], count, "{counter}");
+    }
+}
+
+#[tokio::test]
 async fn the_time_of_a_pause_is_not_the_runs() {
     let limits = Limits::new().wall_time(Duration::from_secs(100));
     let model = ScriptedModel::new()

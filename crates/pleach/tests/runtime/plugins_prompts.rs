@@ -102,6 +102,24 @@ async fn a_function_cannot_tear_calls_and_responses_apart() {
 }
 
 #[tokio::test]
+async fn one_of_two_calls_at_once_goes_with_its_response_and_ids_stay_hidden() {
+    let plugin = ContextFilterPlugin::new().filter(|mut contents: Vec<SharedContent>| {
+        let responses = contents.iter_mut().filter(|content| content.function_responses().count() == 2);
+        responses.for_each(|content| drop(content.to_mut().parts_mut().pop()));
+        contents
+    });
+    let model = ScriptedModel::new().then_calls([("pay", json!({"n": 1})), ("pay", json!({"n": 2}))]).then_text("done");
+    trace(runner(&model, "", plugin).run("ana", "s1", "go")).await;
+    let request = &model.requests()[1];
+    let call = request.contents[1].function_calls().next().unwrap();
+    assert_eq!(
+        (shown(request), json!(call.args)),
+        (vec!["go".into(), "call".into(), "response".into()], json!({"n": 1}))
+    );
+    assert!(!json!(request.contents).to_string().contains("adk-"), "{}", json!(request.contents));
+}
+
+#[tokio::test]
 async fn a_call_whose_result_comes_later_is_shown_with_it() {
     let model = ScriptedModel::calling("order", json!({})).then_text("ordered").then_text("so so").then_text("came");
     let order = tool("order", "Orders.", async || json!({"status": "pending"})).long_running();
