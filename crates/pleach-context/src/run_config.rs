@@ -23,7 +23,8 @@ pub enum StreamingMode {
 pub struct RunConfig {
     /// How model answers are streamed.
     pub streaming_mode: StreamingMode,
-    /// How many model calls the invocation may make; 0 means no limit, `None` the limit of the app.
+    /// How many model calls the run may make, of an invocation that is resumed each run anew; 0 means no limit, `None` the limit
+    /// of the app.
     pub max_llm_calls: Option<u32>,
     /// Put on every event of the invocation; keys of the event itself win. Keys starting with `__adk_internal_` are dropped, and
     /// so are those under which the engine records what it has done, such as `_adk_completed_runs`.
@@ -50,7 +51,7 @@ impl RunConfig {
         self
     }
 
-    /// Sets how many model calls the invocation may make; 0 means no limit.
+    /// Sets how many model calls the run may make, of an invocation that is resumed each run anew; 0 means no limit.
     #[must_use]
     pub fn max_llm_calls(mut self, calls: u32) -> Self {
         self.max_llm_calls = Some(calls);

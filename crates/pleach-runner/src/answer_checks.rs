@@ -76,7 +76,10 @@ pub(crate) fn resolve_answers(
             Effect::Late => return Err(already()),
         }
         check(&**root, id, response, event, call)?;
-        parts.push(part.clone());
+        // A model pairs the result of a long-running call with its call by name, too.
+        let mut named = response.clone();
+        named.name.clone_from(&call.name);
+        parts.push(Part::function_response(named));
     }
     let message = (!parts.is_empty()).then(|| of_parts(message, parts));
     Ok(AcceptedAnswers { answered: of_call(first), message, history })

@@ -175,7 +175,7 @@ impl RunnerBuilder {
         self
     }
 
-    /// Sets how many model calls an invocation may make whose [`RunConfig`](pleach_context::RunConfig) does not set it; 0 means
+    /// Sets how many model calls each run of an invocation may make whose [`RunConfig`](pleach_context::RunConfig) does not set it; 0 means
     /// no limit. Without this it is what the environment variable `ADK_MAX_LLM_CALLS` says when the Runner is built, or 500.
     // L160
     #[must_use]

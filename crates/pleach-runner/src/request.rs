@@ -24,7 +24,8 @@ pub struct RunRequest {
     ///   they receive the same events from its beginning and the same output, questions or error, and the run continues as
     ///   long as one of its readers polls it. Fragments from before they joined are missing.
     /// - Later requests return the recorded result without running or storing anything: the output, [`RunError::Waiting`],
-    ///   [`RunError::Aborted`], or the failure of a root without retries as [`RunError::Node`].
+    ///   [`RunError::Aborted`], or the failure of a root without retries as [`RunError::Node`]. They get no events: what agents
+    ///   have said is in the session.
     /// - [`RunError::Unfinished`] is returned for an invocation that is not active in this Runner and not known to have
     ///   ended: it runs in another process, was interrupted, or a node below its root has failed.
     /// - [`RunError::OtherMessage`] is returned for a different message under the same id.

@@ -134,7 +134,8 @@ impl Run {
         self
     }
 
-    /// Runs to the end and returns the text of the last final response: what the agent says to the user. Empty when there is none.
+    /// Runs to the end and returns the text of the last final response: what the agent says to the user. Empty when there is none: also when the
+    /// run waits for an answer, and when it is a later request for an invocation that has ended, whose events are in the session.
     ///
     /// # Errors
     /// The error that ended the run.

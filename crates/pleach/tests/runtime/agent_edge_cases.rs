@@ -220,3 +220,21 @@ async fn r1130_an_abort_while_a_tool_runs_keeps_its_response() {
     assert_eq!(stored.collect::<Vec<_>>(), ["", "stop", "{\"result\":\"stopped\"}", "INVOCATION_ABORTED"]);
     assert_eq!(model.requests().len(), 1);
 }
+
+// L106: the result that a client sends has the name of the function, by which models pair it with its call.
+#[tokio::test]
+async fn l106_a_late_result_has_the_name_of_its_function() {
+    let job = tool("visa", "Applies.", async || json!({"status": "pending"})).long_running();
+    let model = script(ScriptedModel::calling("visa", json!({})).then_text("Pending.").then_text("Granted."));
+    let (runner, _) = runner(agent(&model).tool(job).build().unwrap());
+    trace(runner.run("ana", "s1", "go")).await;
+    let question = runner.questions(key()).await.unwrap().remove(0);
+    trace(runner.answer(key(), &question, json!({"status": "granted"})).unwrap()).await;
+    let names: Vec<_> = model.requests()[2]
+        .contents
+        .iter()
+        .flat_map(|content| content.parts().iter())
+        .filter_map(|part| part.function_response.as_ref()?.name.clone())
+        .collect();
+    assert_eq!(names, ["visa"]);
+}
