@@ -77,7 +77,7 @@ pub(crate) fn resolve_answers(
         }
         check(&**root, id, response, event, call)?;
         // A model pairs the result of a long-running call with its call by name, too.
-        let mut named = response.clone();
+        let mut named = FunctionResponse::clone(response);
         named.name.clone_from(&call.name);
         parts.push(Part::function_response(named));
     }

@@ -84,15 +84,6 @@ pub struct LaneSetup {
     pub round: Option<(SmolStr, u32)>,
 }
 
-impl<'a> RunHandle<'a> {
-    /// Returns the task that this run, or one above it, works on.
-    #[must_use]
-    pub fn task(self) -> Option<&'a Content> {
-        let runs = std::iter::successors(Some(self.0), |run| run.inner.parent.as_ref());
-        runs.filter_map(|run| run.inner.task.get()).next().map(|task| &**task)
-    }
-}
-
 impl RunHandle<'_> {
     /// Returns the context of a call within this run. Parking, the counters of children and questions are the run's; actions,
     /// author, branch and the tool call are the lane's own, until [`merge_lane`](Self::merge_lane).

@@ -34,11 +34,9 @@ impl RunHandle<'_> {
         let shared = agent.as_ref().zip(cell.calls.as_ref());
         let id = cell.lane.tool.as_ref().and_then(|tool| tool.function_call_id.as_deref()).unwrap_or_default();
         let is_repeated = shared.is_some_and(|(agent, calls)| calls.agents.get(id).is_some_and(|first| first != agent));
-        let key = match &agent {
-            Some(agent) if is_repeated => format!("{key}~{agent}"),
-            _ => key.to_owned(),
-        };
         let is_first = is_first && shared.is_none_or(|(agent, calls)| calls.first.as_ref() == Some(agent));
+        let agent = agent.filter(|_| is_repeated);
+        let key = agent.map_or_else(|| key.to_owned(), |agent| format!("{key}~{agent}"));
         let tool = cell.lane.tool.get_or_insert_default();
         (tool.ordinal, tool.key, tool.is_first) = (ordinal, key, is_first);
     }

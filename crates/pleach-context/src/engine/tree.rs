@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, OnceLock};
 
-use pleach_core::{Branch, Map, NodePath};
+use pleach_core::{Branch, Content, Map, NodePath};
 use smol_str::SmolStr;
 
 use super::{GraphNames, GraphPosition, RunHandle, RunState};
@@ -163,6 +163,13 @@ impl<'a> RunHandle<'a> {
     #[must_use]
     pub fn position(self) -> Option<GraphPosition> {
         self.0.inner.position
+    }
+
+    /// Returns the task that this run, or one above it, works on.
+    #[must_use]
+    pub fn task(self) -> Option<&'a Content> {
+        let mut runs = std::iter::successors(Some(self.0), |run| run.inner.parent.as_ref());
+        runs.find_map(|run| run.inner.task.get()).map(|task| &**task)
     }
 
     /// The context of the run that runs this one; the root has none.
