@@ -39,17 +39,9 @@ const TASK_RESPONSE: &str = "_adk_task_response";
 
 /// Returns whether the engine reads metadata under this key.
 pub(crate) fn is_note(key: &str) -> bool {
-    [
-        COMPLETED_RUNS,
-        DELEGATIONS,
-        CAUGHT_FAILURES,
-        PENDING_ROUTE,
-        REPORTED_ERROR,
-        AGENT_CALLBACK,
-        LOOP_ROUNDS,
-        TASK_RESPONSE,
-    ]
-    .contains(&key)
+    let of_runs = [COMPLETED_RUNS, DELEGATIONS, CAUGHT_FAILURES, PENDING_ROUTE];
+    let of_agents = [REPORTED_ERROR, AGENT_CALLBACK, LOOP_ROUNDS, TASK_RESPONSE];
+    of_runs.contains(&key) || of_agents.contains(&key)
 }
 
 /// Marks the runs that have completed, in order.
