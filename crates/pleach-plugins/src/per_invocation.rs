@@ -17,7 +17,8 @@ struct Entries<T> {
     sweep_at: usize,
 }
 
-const FEW: usize = 64;
+/// What a run that was dropped leaves is found when the next one begins, unless many run.
+const FEW: usize = 1;
 
 impl<T> Default for PerInvocation<T> {
     fn default() -> Self {

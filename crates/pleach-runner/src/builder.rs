@@ -14,6 +14,7 @@ use pleach_model::Model;
 use pleach_session::SessionService;
 use pleach_workflow::{BuildError, Fault};
 
+use crate::agent_names::warn_of_repeated_names;
 use crate::call_limit;
 use crate::open_task::may_open_tasks;
 use crate::parts::{Closing, RunnerParts};
@@ -240,6 +241,7 @@ impl RunnerBuilder {
         if let Some(root) = &self.root {
             faults.extend(root.spec().faults.iter().map(Fault::from));
             root.needs(&mut needs);
+            warn_of_repeated_names(&**root);
             if root.agent().is_some_and(|agent| agent.mode == Some(AgentMode::SingleTurn)) {
                 let message = format!(
                     "agent '{}' has the mode single_turn and cannot be a root: it must be chat or task, or a node of a workflow",

@@ -5,6 +5,7 @@
 
 mod abort_events;
 mod active;
+mod agent_names;
 mod agent_to_run;
 mod answer;
 mod answer_checks;

@@ -48,11 +48,14 @@ pub(super) fn are_in_place(entries: &[Entry<'_>]) -> bool {
         if !entry.has_calls && !entry.has_responses {
             return true;
         }
+        if entry.content.parts().len() > FEW {
+            return false;
+        }
         let before = place.checked_sub(1).map(|before| &entries[before]);
         let after = entries.get(place + 1);
         let is_answer = !entry.has_responses || before.is_some_and(|before| answers(entry, before));
         let is_answered = !entry.has_calls || after.is_some_and(|after| is_answered_by(entry, after));
-        is_answer && is_answered && entry.content.parts().len() <= FEW
+        is_answer && is_answered
     })
 }
 

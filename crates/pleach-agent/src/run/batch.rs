@@ -13,7 +13,8 @@ use super::call::{Caller, Executed};
 use super::call_numbers::PendingCall;
 use super::confirm::give_answers;
 use super::tools::ToolTable;
-use super::{AgentRun, StepEnd, Together};
+use super::together::together;
+use super::{AgentRun, StepEnd};
 
 /// What the calls of a batch have come to.
 enum Ended {
@@ -67,7 +68,7 @@ impl AgentRun<'_> {
             // A credential that one of them gets is for all.
             give_answers(pending, lane)?;
         }
-        let mut running = Together::new(calls.iter().enumerate().map(execute));
+        let mut running = together(calls.iter().enumerate().map(execute));
         let mut executed: Vec<Option<Executed<'_>>> = calls.iter().map(|_| None).collect();
         let mut ended = vec![false; calls.len()];
         loop {

@@ -41,7 +41,9 @@ impl<'a> AgentRun<'a> {
         let work = lane.engine().work();
         let output = executor.execute(&lane, code).await?;
         for file in &output.files {
-            lane.save_artifact(&file.name, file.content.clone()).await?;
+            // The code that a model writes does not choose to leave the session.
+            let name = file.name.trim_start_matches("user:");
+            lane.save_artifact(name, file.content.clone()).await?;
         }
         drop(work);
         self.ctx.engine().merge_lane(&lane);

@@ -36,7 +36,6 @@ pub(crate) use call_numbers::CallNumbers;
 pub(crate) use callback_note::CallbackNote;
 pub(crate) use closing::Closing;
 pub(crate) use recorded::{Next, Recorded, first_event, is_failure};
-use together::Together;
 
 /// One run of an agent.
 pub(crate) struct AgentRun<'a> {

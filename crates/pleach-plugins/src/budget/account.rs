@@ -60,7 +60,7 @@ pub(super) struct Stored {
     total: Counts,
     /// The totals at the beginning of the window.
     base: Counts,
-    /// The number of the window since 1970; 0 without windows.
+    /// When the window began, in seconds since 1970; 0 without windows.
     window: u64,
 }
 
@@ -90,9 +90,9 @@ impl Account {
     /// Takes over what state shows, begins a new window if it is time, and returns what is used.
     pub(super) fn used(&mut self, stored: Stored, window: Option<Duration>, now: f64) -> Counts {
         self.known.join(stored);
-        let number = window.map_or(0, |length| (now / length.as_secs_f64()) as u64);
-        if number > self.known.window {
-            self.known.window = number;
+        let began = window.map(|length| (now / length.as_secs_f64()).floor() * length.as_secs_f64()).unwrap_or_default() as u64;
+        if began > self.known.window {
+            self.known.window = began;
             self.known.base = self.known.total;
         }
         self.known.used().plus(self.begun)

@@ -115,9 +115,16 @@ impl PriceTable {
     }
 
     pub(super) fn price(&self, model: &str) -> Option<Price> {
-        let fits = self.models.iter().filter(|(name, _)| model.starts_with(name.as_str()));
+        let fits = self.models.iter().filter(|(name, _)| is_prefix(name, model));
         fits.max_by_key(|(name, _)| name.len()).map(|(_, price)| *price).or(self.other)
     }
+}
+
+/// Returns whether a name is a prefix of whole words: `gpt-4` of `gpt-4-turbo`, and not of `gpt-4o`.
+fn is_prefix(name: &str, model: &str) -> bool {
+    let is_word = |letter: char| letter.is_alphanumeric();
+    let rest = model.strip_prefix(name);
+    rest.is_some_and(|rest| !(name.ends_with(is_word) && rest.starts_with(is_word)))
 }
 
 #[cfg(test)]
@@ -132,6 +139,7 @@ mod tests {
         let input = |name: &str| table.price(name).map(|price| price.input);
         assert_eq!([input("g-flash"), input("g-flash-001")], [Some(1.0), Some(1.0)]);
         assert_eq!([input("g-flash-lite-2"), input("g-pro"), input("other")], [Some(2.0), Some(3.0), None]);
+        assert_eq!(input("g-flasher"), Some(3.0));
         assert_eq!(table.other_models(price(9.0)).price("other").map(|price| price.input), Some(9.0));
     }
 

@@ -18,7 +18,8 @@ pub(super) struct Excerpts {
 impl Excerpts {
     /// A text on one line, at most as long as the setting wants.
     pub(super) fn text(&self, text: &str) -> String {
-        let masked = self.secrets.mask(text);
+        let masked = hide_in_text(text);
+        let masked = self.secrets.mask(&masked);
         let mut short = String::new();
         for (place, letter) in masked.trim().chars().enumerate() {
             if place == self.shown.excerpt_length {
@@ -123,8 +124,52 @@ fn kind(value: &Value) -> &'static str {
     }
 }
 
+/// Longer texts are not read as JSON.
+const LONGEST_JSON: usize = 64 * 1024;
+
+/// Hides the secrets of JSON that is in a text, as servers of tools send it, and of the queries of addresses.
+fn hide_in_text(text: &str) -> Cow<'_, str> {
+    if text.len() <= LONGEST_JSON
+        && text.trim_start().starts_with(['{', '['])
+        && let Ok(mut value) = serde_json::from_str::<Value>(text)
+        && has_secret(&value)
+    {
+        hide(&mut value);
+        return value.to_string().into();
+    }
+    hide_in_queries(text)
+}
+
+/// Hides the values of secret names in the queries of addresses: `?api_key=…`.
+fn hide_in_queries(text: &str) -> Cow<'_, str> {
+    let (mut out, mut rest) = (String::new(), text);
+    while let Some(start) = rest.find(['?', '&']) {
+        let (before, query) = rest.split_at(start + 1);
+        out.push_str(before);
+        rest = query;
+        let end = query.find(|letter: char| letter.is_whitespace() || "&\"'<>)".contains(letter)).unwrap_or(query.len());
+        let Some((name, _)) = query[..end].split_once('=') else { continue };
+        if name == "key" || is_secret_name(name) {
+            out.extend([name, "=", HIDDEN]);
+            rest = &query[end..];
+        }
+    }
+    if out.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    out.push_str(rest);
+    out.into()
+}
+
+/// Returns whether an object is a pair of a secret name and its value, as headers are often written.
+fn is_secret_pair(members: &Map) -> bool {
+    let name = ["name", "key", "header"].iter().find_map(|name| members.get(*name)?.as_str());
+    members.contains_key("value") && name.is_some_and(is_secret_name)
+}
+
 fn has_secret(value: &Value) -> bool {
     match value {
+        Value::Object(members) if is_secret_pair(members) => true,
         Value::Object(members) => members.iter().any(|(name, member)| is_secret_name(name) || has_secret(member)),
         Value::Array(items) => items.iter().any(has_secret),
         _ => false,
@@ -134,8 +179,9 @@ fn has_secret(value: &Value) -> bool {
 fn hide(value: &mut Value) {
     match value {
         Value::Object(members) => {
+            let is_pair = is_secret_pair(members);
             for (name, member) in members.iter_mut() {
-                if is_secret_name(name) {
+                if is_secret_name(name) || (is_pair && name == "value") {
                     *member = HIDDEN.into();
                 } else {
                     hide(member);
@@ -144,5 +190,23 @@ fn hide(value: &mut Value) {
         }
         Value::Array(items) => items.iter_mut().for_each(hide),
         _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_within_texts_are_hidden() {
+        for (text, expected) in [
+            ("{\"token\": \"x\", \"a\": 1}", "{\"a\":1,\"token\":\"[hidden]\"}"),
+            ("[{\"name\": \"Authorization\", \"value\": \"x\"}]", "[{\"name\":\"Authorization\",\"value\":\"[hidden]\"}]"),
+            ("GET https://h/p?a=1&api_key=x&b=2 failed", "GET https://h/p?a=1&api_key=[hidden]&b=2 failed"),
+            ("why? because a=b & c", "why? because a=b & c"),
+            ("plain", "plain"),
+        ] {
+            assert_eq!(hide_in_text(text), expected);
+        }
     }
 }

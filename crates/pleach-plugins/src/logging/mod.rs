@@ -11,6 +11,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The target of the lines that go to `tracing`.
 const TARGET: &str = "pleach::plugins::logging";
 
+/// How many characters a line has at most.
+const LONGEST: usize = 8_000;
+
 /// Writes one line for each step: what runs, what is asked and answered, what is called, what it costs, what fails.
 ///
 /// ```text
@@ -129,9 +132,10 @@ impl LoggingPlugin {
     }
 
     fn write(&self, invocation: &str, line: &str) {
+        let line = one_line(&format!("[{invocation}] {line}"));
         match &self.sink {
-            Sink::Tracing => tracing::info!(target: TARGET, "[{invocation}] {line}"),
-            Sink::Function(sink) => sink(&format!("[{invocation}] {line}")),
+            Sink::Tracing => tracing::info!(target: TARGET, "{line}"),
+            Sink::Function(sink) => sink(&line),
         }
     }
 
@@ -142,6 +146,11 @@ impl LoggingPlugin {
             Sink::Function(_) => true,
         }
     }
+}
+
+/// Ids and names come from clients and servers: none of them begins a line, or makes one endless.
+fn one_line(line: &str) -> String {
+    line.chars().take(LONGEST).map(|letter| if letter.is_control() { '\u{fffd}' } else { letter }).collect()
 }
 
 impl fmt::Debug for LoggingPlugin {

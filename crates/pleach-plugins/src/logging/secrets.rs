@@ -57,7 +57,12 @@ fn collect(value: &Value, found: &mut Vec<String>) {
 
 /// Returns whether the value of this name is secret: `api_key`, `accessToken`, `Authorization`, but not `max_tokens`.
 pub(super) fn is_secret_name(name: &str) -> bool {
-    const WITHIN: [&str; 10] = [
+    const WHOLE: [&str; 8] = ["pwd", "pin", "otp", "auth", "jwt", "bearer", "sig", "signature"];
+    const WITHIN: [&str; 14] = [
+        "accesstoken",
+        "authtoken",
+        "idtoken",
+        "refreshtoken",
         "password",
         "passwd",
         "passphrase",
@@ -70,7 +75,7 @@ pub(super) fn is_secret_name(name: &str) -> bool {
         "cookie",
     ];
     let plain: String = name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect();
-    plain.ends_with("token") || WITHIN.iter().any(|word| plain.contains(word))
+    plain.ends_with("token") || WHOLE.contains(&plain.as_str()) || WITHIN.iter().any(|word| plain.contains(word))
 }
 
 #[cfg(test)]
@@ -81,10 +86,10 @@ mod tests {
 
     #[test]
     fn names_of_secrets_are_known_in_every_casing() {
-        for name in ["password", "db_passwd", "API-Key", "accessToken", "token", "clientSecret", "Authorization"] {
+        for name in ["password", "db_passwd", "API-Key", "accessToken", "token", "clientSecret", "Authorization", "access_tokens", "pin"] {
             assert!(is_secret_name(name), "{name}");
         }
-        for name in ["max_tokens", "key", "author", "city", "tokenizer"] {
+        for name in ["max_tokens", "key", "author", "city", "tokenizer", "spin", "authors"] {
             assert!(!is_secret_name(name), "{name}");
         }
     }

@@ -166,6 +166,7 @@ impl<'a> Place<'a> {
 const OTHERWISE: &[(&str, &str)] = &[
     ("agent_static_with_template", "the instruction is one of the contents"),
     ("llm_static_instruction", "the instruction is one of the contents"),
+    ("once_below_sequence_in_graph", "an agent that answers once sees its own path, also within a shell agent"),
     ("shell_sequence_long_running", "a recorded call has lost its empty arguments, which a quotation shows"),
 ];
 
