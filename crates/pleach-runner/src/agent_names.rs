@@ -10,7 +10,10 @@ use pleach_context::{AgentSpec, Node};
 pub(crate) fn warn_of_repeated_names(root: &dyn Node) {
     let Some(agent) = root.agent() else { return };
     for name in repeated_names(agent) {
-        tracing::warn!(agent = name, "several agents of the tree have this name: transfers and messages reach the first one");
+        tracing::warn!(
+            agent = name,
+            "several agents of the tree have this name: transfers and messages reach the first one"
+        );
     }
 }
 
@@ -60,7 +63,8 @@ mod tests {
     // L3
     #[test]
     fn l3_names_that_several_agents_have_are_found_once() {
-        let tree = agent("root", [agent("a", [agent("writer", [])]), agent("b", [agent("writer", []), agent("root", [])])]);
+        let tree =
+            agent("root", [agent("a", [agent("writer", [])]), agent("b", [agent("writer", []), agent("root", [])])]);
         assert_eq!(repeated_names(&tree.1), ["writer", "root"]);
         assert!(repeated_names(&agent("root", [agent("a", [])]).1).is_empty());
     }

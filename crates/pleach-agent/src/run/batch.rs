@@ -12,8 +12,8 @@ use serde_json::Value;
 use super::call::{Caller, Executed};
 use super::call_numbers::PendingCall;
 use super::confirm::give_answers;
-use super::tools::ToolTable;
 use super::together::together;
+use super::tools::ToolTable;
 use super::{AgentRun, StepEnd};
 
 /// What the calls of a batch have come to.

@@ -67,7 +67,12 @@ mod tests {
     type Ran = Arc<Mutex<Vec<u32>>>;
 
     /// A future that wakes itself `times` times before it gives `result`.
-    fn waking(number: u32, times: u32, result: Result<u32, NodeError>, ran: &Ran) -> BoxFuture<'static, Result<u32, NodeError>> {
+    fn waking(
+        number: u32,
+        times: u32,
+        result: Result<u32, NodeError>,
+        ran: &Ran,
+    ) -> BoxFuture<'static, Result<u32, NodeError>> {
         let (ran, mut left, mut result) = (Arc::clone(ran), times, Some(result));
         let mut has_begun = false;
         poll_fn(move |cx| {

@@ -63,7 +63,8 @@ impl<A> ShellAgentBuilder<A> {
         if !faults.is_empty() {
             return Err(BuildError { name: name.to_string(), faults });
         }
-        for sub in self.agent.sub_agents.iter().filter(|sub| sub.spec().retry.is_some() || sub.spec().timeout.is_some()) {
+        for sub in self.agent.sub_agents.iter().filter(|sub| sub.spec().retry.is_some() || sub.spec().timeout.is_some())
+        {
             let sub = &sub.spec().name;
             tracing::warn!(agent = %name, %sub, "a sub-agent runs within its shell agent: its retries and its time limit have no effect");
         }

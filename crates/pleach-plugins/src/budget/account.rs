@@ -90,7 +90,8 @@ impl Account {
     /// Takes over what state shows, begins a new window if it is time, and returns what is used.
     pub(super) fn used(&mut self, stored: Stored, window: Option<Duration>, now: f64) -> Counts {
         self.known.join(stored);
-        let began = window.map(|length| (now / length.as_secs_f64()).floor() * length.as_secs_f64()).unwrap_or_default() as u64;
+        let began =
+            window.map(|length| (now / length.as_secs_f64()).floor() * length.as_secs_f64()).unwrap_or_default() as u64;
         if began > self.known.window {
             self.known.window = began;
             self.known.base = self.known.total;

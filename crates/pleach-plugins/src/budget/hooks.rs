@@ -3,7 +3,9 @@
 use std::sync::atomic::Ordering;
 
 use pleach_agent::guidance::{FINISH_TASK, SET_MODEL_RESPONSE, TRANSFER_TO_AGENT};
-use pleach_context::{CallbackContext, Context, Hook, InvocationContext, NodeError, NodeInput, NodeSpec, Plugin};
+use pleach_context::{
+    AgentSpec, CallbackContext, Context, Hook, InvocationContext, NodeError, NodeInput, NodeSpec, Plugin,
+};
 use pleach_context::{Tool, ToolContext};
 use pleach_core::{BoxError, Content, Map};
 use pleach_model::{LlmRequest, LlmResponse};
@@ -180,6 +182,13 @@ impl Plugin for BudgetPlugin {
         book.fail(&lane(ctx));
         // The agent may fail, and its changes of state with it: the next step's event carries what is owed.
         self.inner.note(ctx, &book);
+        None
+    }
+
+    fn after_agent<'a>(&'a self, _: &'a AgentSpec, ctx: &'a CallbackContext) -> Hook<'a, Option<Content>> {
+        let book = self.inner.book(ctx.invocation());
+        // A call that is still open was answered by another hook.
+        book.close_model(&mut book.run(), &lane(ctx), ctx.attempt_count());
         None
     }
 

@@ -147,7 +147,8 @@ fn hide_in_queries(text: &str) -> Cow<'_, str> {
         let (before, query) = rest.split_at(start + 1);
         out.push_str(before);
         rest = query;
-        let end = query.find(|letter: char| letter.is_whitespace() || "&\"'<>)".contains(letter)).unwrap_or(query.len());
+        let end =
+            query.find(|letter: char| letter.is_whitespace() || "&\"'<>)".contains(letter)).unwrap_or(query.len());
         let Some((name, _)) = query[..end].split_once('=') else { continue };
         if name == "key" || is_secret_name(name) {
             out.extend([name, "=", HIDDEN]);
@@ -201,7 +202,10 @@ mod tests {
     fn secrets_within_texts_are_hidden() {
         for (text, expected) in [
             ("{\"token\": \"x\", \"a\": 1}", "{\"a\":1,\"token\":\"[hidden]\"}"),
-            ("[{\"name\": \"Authorization\", \"value\": \"x\"}]", "[{\"name\":\"Authorization\",\"value\":\"[hidden]\"}]"),
+            (
+                "[{\"name\": \"Authorization\", \"value\": \"x\"}]",
+                "[{\"name\":\"Authorization\",\"value\":\"[hidden]\"}]",
+            ),
             ("GET https://h/p?a=1&api_key=x&b=2 failed", "GET https://h/p?a=1&api_key=[hidden]&b=2 failed"),
             ("why? because a=b & c", "why? because a=b & c"),
             ("plain", "plain"),

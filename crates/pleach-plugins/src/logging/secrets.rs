@@ -86,7 +86,17 @@ mod tests {
 
     #[test]
     fn names_of_secrets_are_known_in_every_casing() {
-        for name in ["password", "db_passwd", "API-Key", "accessToken", "token", "clientSecret", "Authorization", "access_tokens", "pin"] {
+        for name in [
+            "password",
+            "db_passwd",
+            "API-Key",
+            "accessToken",
+            "token",
+            "clientSecret",
+            "Authorization",
+            "access_tokens",
+            "pin",
+        ] {
             assert!(is_secret_name(name), "{name}");
         }
         for name in ["max_tokens", "key", "author", "city", "tokenizer", "spin", "authors"] {

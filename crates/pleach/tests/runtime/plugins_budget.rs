@@ -221,6 +221,22 @@ async fn an_answer_of_another_hook_is_not_counted() {
 }
 
 #[tokio::test]
+async fn answers_of_other_hooks_leave_the_budget_to_the_agents_behind() {
+    let cached = |name: &str| {
+        let cached = async |_: CallbackContext, _: &mut pleach::model::LlmRequest| {
+            Ok::<_, NodeError>(Some(LlmResponse::text("cached")))
+        };
+        LlmAgent::builder(name).model(ScriptedModel::new()).before_model(cached).build().unwrap()
+    };
+    let model = ScriptedModel::new().then(costing("asked", 1, 1));
+    let agents = SequentialAgent::builder("all").sub_agent(cached("one")).sub_agent(cached("two"));
+    let all = agents.sub_agent(agent("three", &model)).build().unwrap();
+    let app = app(all, run_limit(Limits::new().model_calls(1)));
+    trace(app.runner.run("ana", "s1", "go")).await;
+    assert_eq!((app.last().await.as_str(), app.noted().await["model_calls"].clone()), ("asked", json!(1)));
+}
+
+#[tokio::test]
 async fn an_agent_that_is_called_as_a_tool_spends_its_callers_budget() {
     let expert = ScriptedModel::new().then(costing("42", 7, 3)).repeating();
     let ask = || ScriptedReply::calls([("expert", json!({"request": "?"})), ("expert", json!({"request": "!"}))]);
