@@ -118,6 +118,10 @@ fn with_model(
     let mut callees = Vec::new();
     // A person may send the result before the model has seen the status when the run fails between them.
     let answers_once = mode != Mode::Chat || script.fails();
+    let is_called = |sub: &Shared| sub.agent().and_then(|spec| spec.mode) != Some(AgentMode::Chat);
+    // Whether a called agent has answered when a call beside it fails is chance: a resume has its answer at once.
+    let calls_agents = subs.iter().any(|(sub, plan)| matches!(plan.kind, Kind::Model(_)) && is_called(sub));
+    let below = Around { is_safe: below.is_safe || calls_agents, ..below };
     for (index, tool) in script.tools.iter().enumerate() {
         let own = format!("t_{name}_{index}");
         callees.push(if matches!(tool.kind, ToolKind::Node(_) | ToolKind::Agent(_)) {
@@ -130,7 +134,7 @@ fn with_model(
         builder = add_tool(builder, &own, tool, answers_once, below);
     }
     for (sub, plan) in subs {
-        let called = sub.agent().and_then(|spec| spec.mode) != Some(AgentMode::Chat);
+        let called = is_called(&sub);
         let is_model = matches!(plan.kind, Kind::Model(_));
         let name = sub.spec().name.to_string();
         if is_model && called {
