@@ -140,6 +140,7 @@ impl AgentRun<'_> {
             .filter_map(|call| Some((&call.pending.call, call.confirmation.clone()?)))
             .collect();
         let mut question = if asked.is_empty() { None } else { Some(self.confirmation_event(&asked)?) };
+        executed.retain(|call| !(call.pending.is_placed && call.confirmation.is_some()));
         // The model is asked once the result of a job that was only started has come.
         waits |= asks || executed.iter().any(|call| call.response.is_none());
         if asks_all && let Some(question) = question.take() {

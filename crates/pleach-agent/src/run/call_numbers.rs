@@ -17,6 +17,8 @@ pub(crate) struct PendingCall {
     pub(crate) confirmation: Option<Value>,
     /// Its question is stored, but not the response that holds its place.
     pub(crate) is_asked: bool,
+    /// The response that holds its place is stored, but not its question.
+    pub(crate) is_placed: bool,
     /// It ends the task of an agent that delegates another task with the same response.
     pub(crate) is_refused: bool,
     /// The id under which it has asked for a credential that has come.
@@ -58,6 +60,7 @@ impl CallNumbers {
             call: call.clone(),
             confirmation: None,
             is_asked: false,
+            is_placed: false,
             is_refused: false,
             credential: None,
             ordinal: *ordinal,

@@ -460,7 +460,9 @@ impl<'e> Reader<'e> {
                     calls.push(call.pending.clone());
                 }
                 // The question that belongs to the response was cut off.
-                None if call.asks && !is_asked(call) => calls.push(call.pending.clone()),
+                None if call.asks && !is_asked(call) => {
+                    calls.push(PendingCall { is_placed: true, ..call.pending.clone() });
+                }
                 None if call.has_response => {}
                 None if is_asked(call) => {
                     calls.push(PendingCall { is_asked: true, ..call.pending.clone() });

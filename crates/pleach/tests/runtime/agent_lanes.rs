@@ -302,3 +302,16 @@ async fn l117_an_answer_by_a_call_waits_for_all_confirmations() {
         assert_eq!(is_answered, answered == 2, "{events:#?}");
     }
 }
+
+// L115, L120: a cut between the responses of a batch and its question stores the question alone.
+#[tokio::test]
+async fn l115_a_question_that_was_cut_off_is_asked_without_a_second_response() {
+    cut_everywhere(|_| {
+        let helper = once("helper", ScriptedModel::saying("helped").repeating()).build().unwrap();
+        let calls = [("helper", json!({"request": "do"})), ("gated", json!({}))];
+        let model = ScriptedModel::new().then_calls(calls).then_text("done");
+        let gated = tool("gated", "Works.", async || 1).require_confirmation();
+        LlmAgent::builder("root").model(model).tool(gated).sub_agent(helper).build().unwrap()
+    })
+    .await;
+}
