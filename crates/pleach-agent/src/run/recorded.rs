@@ -190,11 +190,7 @@ impl Recorded {
 impl<'e> Reader<'e> {
     /// Numbers the calls of an event of an earlier run of the agent at the same path.
     fn number_calls(&mut self, event: &'e Event) {
-        let ids = event.long_running_tool_ids();
-        let asks = |call: &FunctionCall| {
-            question("", call).is_some() && ids.is_some_and(|ids| call.id.as_ref().is_some_and(|id| ids.contains(id)))
-        };
-        for call in event.function_calls().filter(|call| !asks(call)) {
+        for call in event.function_calls().filter(|call| question(event, call).is_none()) {
             self.numbers.number(call);
         }
     }
@@ -240,9 +236,7 @@ impl<'e> Reader<'e> {
         let mut is_batch = false;
         for call in calls {
             let id = call.id.as_deref().unwrap_or_default();
-            let is_long_running = long_running.is_some_and(|ids| ids.contains(id));
-            // A model may call the reserved functions, too: then they are unknown ones.
-            if let Some(question) = question(id, call).filter(|_| is_long_running) {
+            if let Some(question) = question(event, call) {
                 self.questions.push(question);
                 continue;
             }
@@ -255,7 +249,7 @@ impl<'e> Reader<'e> {
             self.calls.push(RecordedCall {
                 pending: self.numbers.number(call),
                 id,
-                is_long_running,
+                is_long_running: long_running.is_some_and(|ids| ids.contains(id)),
                 is_earlier: false,
                 has_response: false,
                 has_result: false,

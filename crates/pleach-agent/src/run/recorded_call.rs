@@ -2,7 +2,7 @@
 // L112, L118
 
 use pleach_context::engine::credential_key;
-use pleach_core::{AuthConfig, FunctionCall, REQUEST_CONFIRMATION, REQUEST_CREDENTIAL};
+use pleach_core::{AuthConfig, Event, FunctionCall, REQUEST_CONFIRMATION, REQUEST_CREDENTIAL};
 use serde_json::Value;
 
 use super::call_numbers::PendingCall;
@@ -56,8 +56,10 @@ impl Question<'_> {
     }
 }
 
-/// The request that a call makes; `None` for a call of a tool.
-pub(super) fn question<'e>(id: &'e str, call: &'e FunctionCall) -> Option<Question<'e>> {
+/// The request that a call of an event makes; `None` for a call of a tool. A model may call the reserved functions, too: the event
+/// does not list those calls as long-running, and they are calls of unknown functions.
+pub(super) fn question<'e>(event: &'e Event, call: &'e FunctionCall) -> Option<Question<'e>> {
+    let id = call.id.as_deref().filter(|id| event.long_running_tool_ids().is_some_and(|ids| ids.contains(*id)))?;
     let args = call.args.as_ref();
     let (call, key) = match call.name.as_deref()? {
         REQUEST_CONFIRMATION => (args?.get("originalFunctionCall")?.get("id")?.as_str()?, None),

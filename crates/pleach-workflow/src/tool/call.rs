@@ -77,15 +77,13 @@ impl ToolCall<'_> {
     /// Dropping the future cancels the call.
     pub async fn make(&self, args: &mut Map) -> Result<Called, NodeError> {
         let result = match self.before(args).await? {
-            Some(answer) => answer.into(),
+            Some(answer) => storable(answer.into())?,
             None => match self.run(args).await? {
                 Called::Result(result) => result,
                 asks @ Called::Asks(_) => return Ok(asks),
             },
         };
-        let result = self.after(args, result).await?;
-        storable(&result)?;
-        Ok(Called::Result(result))
+        self.after(args, result).await.map(Called::Result)
     }
 
     /// Asks the plugins and the callbacks for a result before the tool is called.
@@ -119,7 +117,7 @@ impl ToolCall<'_> {
             Ok(result) => Ok(Called::Result(result)),
             Err(error) => {
                 let instead = self.on_error(args, &error).await?.ok_or(error)?;
-                Ok(Called::Result(instead.into()))
+                storable(instead.into()).map(Called::Result)
             }
         }
     }
@@ -152,17 +150,13 @@ impl ToolCall<'_> {
             Some(other) => Some(other),
             None => answered(callbacks.after_tool(tool, args, ctx, &result.value)).await?,
         };
-        Ok(other.map_or(result, ToolResult::from))
+        other.map_or(Ok(result), |other| storable(other.into()))
     }
 
     async fn gated(&self, args: &Map) -> Result<ToolResult, NodeError> {
         match confirmation_gate(self.tool, args, self.ctx).await? {
             Some(instead) => Ok(instead.into()),
-            None => {
-                let result = self.tool.run(args, self.ctx).await?;
-                storable(&result)?;
-                Ok(result)
-            }
+            None => storable(self.tool.run(args, self.ctx).await?),
         }
     }
 
@@ -178,8 +172,9 @@ impl fmt::Debug for ToolCall<'_> {
 }
 
 /// Refuses a result that no backend stores.
-fn storable(result: &ToolResult) -> Result<(), NodeError> {
-    check_storable("the result", &result.value).map_err(|fault| NodeError::value(fault.to_string()))
+fn storable(result: ToolResult) -> Result<ToolResult, NodeError> {
+    check_storable("the result", &result.value).map_err(|fault| NodeError::value(fault.to_string()))?;
+    Ok(result)
 }
 
 /// Waits for a callback. Null is no answer.
