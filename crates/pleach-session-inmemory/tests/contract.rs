@@ -76,4 +76,38 @@ mod memory_only {
         let error = service.append_event(&mut old, event("e1", 1.0)).await.unwrap_err();
         assert!(error.is_stale(), "{error}");
     }
+
+    /// Another thread finds the session the moment it exists. The creator has seen no event, so its append is refused.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn s36_a_created_session_is_that_before_any_append() {
+        const ROUNDS: usize = 5_000;
+        fn keys() -> impl Iterator<Item = SessionKey> {
+            (0..ROUNDS).map(|round| SessionKey::new("app", "user", format!("s{round}")))
+        }
+        let service = Arc::new(InMemorySessionService::new());
+        let theirs = tokio::spawn({
+            let service = Arc::clone(&service);
+            async move {
+                for key in keys() {
+                    let mut found = loop {
+                        match service.get_session(&key, GetSessionConfig::all()).await.unwrap() {
+                            Some(found) => break found,
+                            None => std::hint::spin_loop(),
+                        }
+                    };
+                    service.append_event(&mut found, event("theirs", 1.0)).await.ok();
+                }
+            }
+        });
+        let mut stored = Vec::new();
+        for key in keys() {
+            let mut session = created(&*service, &key, json!({})).await;
+            stored.push(service.append_event(&mut session, event("ours", 1.0)).await.is_ok());
+        }
+        theirs.await.unwrap();
+        for (key, is_stored) in keys().zip(stored) {
+            let history = ids(&loaded(&*service, &key).await);
+            assert_eq!(history[0] == "ours", is_stored, "{history:?}");
+        }
+    }
 }
