@@ -31,6 +31,10 @@ pub(crate) struct Around<'a> {
     is_quiet: bool,
     /// Whether nothing may escalate: what agents beside it have done by then is chance.
     is_beside: bool,
+    /// Whether an agent with a model is above.
+    is_below: bool,
+    /// Whether several runs of it may write the same state at the same time: which one is the last is chance.
+    is_several: bool,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -47,7 +51,16 @@ enum Modes {
 
 impl<'a> Around<'a> {
     pub(crate) fn root(world: &'a World) -> Self {
-        Self { world, parent: None, modes: Modes::Chat, is_safe: false, is_quiet: false, is_beside: false }
+        Self {
+            world,
+            parent: None,
+            modes: Modes::Chat,
+            is_safe: false,
+            is_quiet: false,
+            is_beside: false,
+            is_below: false,
+            is_several: false,
+        }
     }
 
     pub(crate) fn node(world: &'a World) -> Self {
@@ -90,6 +103,9 @@ pub(crate) fn agent(name: &str, plan: &Agent, around: Around<'_>) -> Shared {
                     Mode::Once => Modes::Once,
                 },
                 is_safe: around.is_safe || mode == Mode::Once,
+                is_below: true,
+                // A batch may call it twice.
+                is_several: around.is_several || (around.is_below && mode != Mode::Chat),
                 ..around
             };
             with_model(name, plan, script, mode, subs(below), below, around.parent)
@@ -154,7 +170,7 @@ fn with_model(
     if let Some(hook) = callback("after", name, plan.after).filter(|_| mode == Mode::Chat) {
         builder = builder.after_agent(hook);
     }
-    if script.keeps_output {
+    if script.keeps_output && !below.is_several {
         builder = builder.output_key(format!("o_{name}"));
     }
     builder = builder.mode(match mode {
@@ -191,6 +207,7 @@ fn add_tool(
     let kind = match &plan.kind {
         ToolKind::Confirmed | ToolKind::Asks | ToolKind::LongRunning { .. } if around.is_quiet => &ToolKind::Plain,
         ToolKind::Exit if around.is_beside => &ToolKind::Plain,
+        ToolKind::Writes if around.is_several => &ToolKind::Plain,
         // A status makes it answer, and answer again with the result.
         ToolKind::LongRunning { .. } if answers_once => &ToolKind::LongRunning { has_status: false },
         kind => kind,
@@ -218,7 +235,7 @@ fn add_tool(
             builder.tool(NodeTool::new(Shared(child(name, &part, around.world))))
         }
         ToolKind::Agent(plan) => {
-            let alone = Around { is_safe: true, is_quiet: true, ..Around::root(around.world) };
+            let alone = Around { is_safe: true, is_quiet: true, is_several: true, ..Around::root(around.world) };
             builder.tool(AgentTool::new(agent(name, plan, alone)))
         }
     }

@@ -148,9 +148,10 @@ fn requests(world: &World, is_ordered: bool) -> Counts {
     requests
 }
 
-/// Whether every conversation has one order: nothing that an agent sees is done at the same time as something else.
+/// Whether every conversation has one order: nothing that an agent sees is done at the same time as something else. Which
+/// responses of a failed batch are stored together is chance.
 fn is_ordered(flow: &Flow) -> bool {
-    !agents(flow).iter().any(|agent| agent.is_parallel()) && flow.agent.is_some()
+    !agents(flow).iter().any(|agent| agent.is_parallel() || agent.fails()) && flow.agent.is_some()
 }
 
 /// The agents of a case, without those below them.
