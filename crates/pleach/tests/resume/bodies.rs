@@ -88,8 +88,8 @@ impl Trouble {
     }
 }
 
-/// The node of a task. A task that takes a list of items is fed by [`feeder`].
-pub(crate) fn node(name: &str, task: &Task, world: &World) -> Arc<dyn Node> {
+/// The node of a task, maybe in a nested workflow. A task that takes a list of items is fed by [`feeder`].
+pub(crate) fn node(name: &str, task: &Task, world: &World, is_nested: bool) -> Arc<dyn Node> {
     let (trouble, world) = (task.trouble.clone(), world.clone());
     match &task.work {
         Work::Value { messages, writes } => retried(value(name, trouble, *messages, *writes, world), task.retry),
@@ -101,7 +101,7 @@ pub(crate) fn node(name: &str, task: &Task, world: &World) -> Arc<dyn Node> {
         Work::Questions { count, how: Asks::Returned } => retried(returns(name, trouble, *count, world), task.retry),
         Work::Questions { count, how } => retried(asks(name, trouble, *count, *how, world), task.retry),
         Work::Worker { at_once, item, .. } => worker(name, item, *at_once, task.retry, &world),
-        Work::Agent(plan) => agent(&format!("a_{name}"), plan, Around::node(&world)).0,
+        Work::Agent(plan) => agent(&format!("a_{name}"), plan, Around::node(&world, is_nested)).0,
         Work::Parent { end: ParentEnd::HandsOver, .. } => retried(hands_over(name, task, &world), task.retry),
         Work::Parent { .. } => retried(parent(name, task, &world), task.retry),
     }

@@ -35,6 +35,8 @@ pub(crate) struct Around<'a> {
     is_below: bool,
     /// Whether several runs of it may write the same state at the same time: which one is the last is chance.
     is_several: bool,
+    /// Whether no task may ask the user: a nested workflow is complete when its agent does, as in google-adk.
+    is_nested: bool,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -60,11 +62,12 @@ impl<'a> Around<'a> {
             is_beside: false,
             is_below: false,
             is_several: false,
+            is_nested: false,
         }
     }
 
-    pub(crate) fn node(world: &'a World) -> Self {
-        Self { modes: Modes::Called, ..Self::root(world) }
+    pub(crate) fn node(world: &'a World, is_nested: bool) -> Self {
+        Self { modes: Modes::Called, is_nested, ..Self::root(world) }
     }
 }
 
@@ -185,7 +188,7 @@ fn with_model(
         // Runs that get the same words would give the same ids.
         has_ids: script.has_ids && mode != Mode::Once,
         is_task: mode == Mode::Task,
-        asks: script.asks && !below.is_quiet,
+        asks: script.asks && !below.is_quiet && !below.is_nested,
         pauses: script.pauses,
         world: below.world.clone(),
     };

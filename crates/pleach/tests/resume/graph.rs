@@ -25,7 +25,7 @@ pub(crate) fn root(flow: &Flow, world: &World) -> Shared {
 }
 
 fn workflow(flow: &Flow, world: &World) -> Workflow {
-    let mut graph = Graph { wf: Workflow::builder("wf"), names: &mut 0, world };
+    let mut graph = Graph { wf: Workflow::builder("wf"), names: &mut 0, world, is_nested: false };
     graph.wf.max_concurrency(flow.limit);
     let ends = graph.blocks(vec![(None, None)], &flow.blocks);
     graph.tail(ends, &flow.tail);
@@ -37,6 +37,7 @@ struct Graph<'a> {
     /// How many nodes have a name: no two nodes share one, also across nested workflows.
     names: &'a mut u32,
     world: &'a World,
+    is_nested: bool,
 }
 
 impl Graph<'_> {
@@ -86,7 +87,8 @@ impl Graph<'_> {
             Block::Choice { taken, lanes } => self.choice(&ends, *taken, lanes),
             Block::Nested { retry, blocks } => {
                 let name = self.name();
-                let mut inner = Graph { wf: Workflow::builder(name), names: self.names, world: self.world };
+                let wf = Workflow::builder(name);
+                let mut inner = Graph { wf, names: self.names, world: self.world, is_nested: true };
                 inner.blocks(vec![(None, None)], blocks);
                 if *retry {
                     inner.wf.retry(RetryConfig::attempts(6).initial_delay(0.1).jitter(0.0));
@@ -100,7 +102,7 @@ impl Graph<'_> {
 
     fn task(&mut self, ends: &Ends, task: &Task) -> Handle {
         let name = self.name();
-        let node = bodies::node(&name, task, self.world);
+        let node = bodies::node(&name, task, self.world, self.is_nested);
         // Lists and tools take what not every node gives.
         let before = match task.work {
             Work::Worker { items, .. } => bodies::feeder(&format!("f_{name}"), items),
