@@ -51,6 +51,7 @@ impl Opening {
             task,
             state_delta,
             original,
+            to_task,
             mut history,
             resumes,
             repeats,
@@ -80,13 +81,14 @@ impl Opening {
         };
         run.begin(ic.invocation_id());
         // The agent of a task gets the new message, a resumed node the first one.
-        let input_event = if continues_task { stored.clone() } else { original.or_else(|| stored.clone()) };
+        let first = if continues_task { stored.clone() } else { original.or_else(|| stored.clone()) };
+        // Joining callers compare messages as sent, and a plugin may have replaced this one.
+        if ic.engine().services().plugins.is_empty() {
+            first.iter().filter_map(|event| event.content()).for_each(|message| run.set_message(message));
+        }
+        let input_event = to_task.or(first);
         if let Some(event) = &input_event {
             ic.engine().set_user_event(Arc::clone(event));
-            // Joining callers compare messages as sent, and a plugin may have replaced this one.
-            if ic.engine().services().plugins.is_empty() {
-                event.content().iter().for_each(|message| run.set_message(message));
-            }
         }
         if resumes {
             stored.iter().for_each(|event| history.add(event));

@@ -48,6 +48,8 @@ pub(crate) struct Opening {
     pub(crate) state_delta: Map,
     /// The stored message that started the invocation.
     pub(crate) original: Option<Arc<Event>>,
+    /// The stored message to a task that began the turn which a resume without a message continues.
+    pub(crate) to_task: Option<Arc<Event>>,
     pub(crate) history: History,
     /// Whether the session already has events of the invocation.
     pub(crate) resumes: bool,
@@ -147,6 +149,7 @@ impl RunnerParts {
         // Of a rewound invocation no event counts (R1141).
         let own = known.as_ref().map(|id| effective_events_of(&session.events, id)).unwrap_or_default();
         let (original, resumes) = (first_message(&own), !own.is_empty());
+        let to_task = if message.is_none() { message_of_turn(&own) } else { None };
         // Sending the starting message again returns the recorded end, also of an aborted invocation.
         let continues = answered.is_some() || message.is_none();
         if let Some(event) = own.last().filter(|_| continues && is_aborted(&own)) {
@@ -182,6 +185,7 @@ impl RunnerParts {
             task,
             state_delta,
             original,
+            to_task,
             history,
             resumes,
             repeats,
@@ -284,6 +288,13 @@ fn first_message(own: &[&Arc<Event>]) -> Option<Arc<Event>> {
     message.map(|event| Arc::clone(event))
 }
 
+/// Returns the message that began the last turn of an invocation, unless the turn began with answers.
+fn message_of_turn(own: &[&Arc<Event>]) -> Option<Arc<Event>> {
+    let mut users = own.iter().rev().filter(|event| event.is_from_user() && event.path().is_root());
+    let last = users.find(|event| event.content().is_some())?;
+    last.function_responses().next().is_none().then(|| Arc::clone(last))
+}
+
 #[cfg(test)]
 mod tests {
     use pleach_core::{FunctionResponse, Part};
@@ -314,6 +325,18 @@ mod tests {
             let expected = place.map(|place: usize| &events[place]);
             assert!(found.iter().zip(expected).all(|(found, event)| Arc::ptr_eq(found, event)), "{log}");
             assert_eq!(found.is_some(), expected.is_some(), "{log}");
+        }
+    }
+
+    #[test]
+    fn a_turn_begins_with_its_message_or_with_answers() {
+        for (log, expected) in
+            [("", None), ("mn", Some(0)), ("mnm", Some(2)), ("mnmsn", Some(2)), ("mna", None), ("mnmna", None)]
+        {
+            let events = events(log);
+            let found = message_of_turn(&events.iter().collect::<Vec<_>>());
+            let place = found.and_then(|found| events.iter().position(|event| Arc::ptr_eq(event, &found)));
+            assert_eq!(place, expected, "{log}");
         }
     }
 

@@ -92,6 +92,8 @@ enum Last {
     },
     /// An answer by a call, which is still to be said.
     Given(Value),
+    /// What a task has given, where no answer came before it.
+    TaskResponse,
     Answer,
     /// Code of the model.
     Code(String),
@@ -327,7 +329,9 @@ impl<'e> Reader<'e> {
             let Some(call) = self.calls.iter_mut().find(|call| call.id == id && !call.has_response) else { continue };
             (call.has_response, call.has_result) = (true, true);
             self.asks_behind_transfer = self.transfer.is_some();
-            self.last = Last::Answer;
+            if self.last != Last::Answer {
+                self.last = Last::TaskResponse;
+            }
             self.said.clear();
         }
     }
@@ -384,9 +388,12 @@ impl<'e> Reader<'e> {
         match &self.last {
             Last::Given(answer) => Next::Say(answer.clone()),
             Last::Code(code) => Next::ExecuteCode(code.clone()),
-            Last::Nothing | Last::Calls | Last::Answer | Last::CodeOutput | Last::Responses { is_final: false } => {
-                Next::AskModel
-            }
+            Last::Nothing
+            | Last::Calls
+            | Last::TaskResponse
+            | Last::Answer
+            | Last::CodeOutput
+            | Last::Responses { is_final: false } => Next::AskModel,
             Last::Message => Next::Said,
             Last::Responses { is_final: true } => Next::Ended,
         }
@@ -406,7 +413,7 @@ impl<'e> Reader<'e> {
         let asks = self.questions.iter().filter(|question| question.answer.is_none()).map(|question| question.id);
         let waits = |call: &&RecordedCall<'_>| match self.last {
             // The model is asked with the responses that there are.
-            Last::Responses { .. } | Last::Given(_) => !call.has_response && !call.is_earlier,
+            Last::Responses { .. } | Last::Given(_) | Last::TaskResponse => !call.has_response && !call.is_earlier,
             // Only what came first decides when the model is asked again.
             Last::Answer => !call.is_earlier,
             Last::Message | Last::Code(_) | Last::CodeOutput => true,

@@ -389,6 +389,44 @@ async fn l55_a_task_is_that_of_the_latest_call_with_its_id() {
     assert_eq!(tasks, ["{\"request\": \"A\"}", "{\"request\": \"B\"}"]);
 }
 
+// L120: what a task has given leaves the status of a job beside it to the model.
+#[tokio::test]
+async fn l120_a_task_beside_a_job_that_is_cut_anywhere_leaves_the_same() {
+    cut_everywhere(|_: &Count| {
+        let worker_model = ScriptedModel::calling("finish_task", json!({"result": "ok"})).repeating();
+        let worker = LlmAgent::builder("worker").mode(AgentMode::Task).model(worker_model).build().unwrap();
+        let both = calling(&[("w1", "worker", json!({"request": "paint"})), ("j1", "job", json!({}))]);
+        let model = Arc::new(ScriptedModel::new().then(both).then_text("Began."));
+        let job = tool("job", "Begins.", async || json!({"status": "began"})).long_running();
+        agent(&model).tool(job).sub_agent(worker).build().unwrap()
+    })
+    .await;
+}
+
+// R1210: the agents of a graph see the message that the interrupted turn began with.
+#[tokio::test]
+async fn r1210_a_turn_of_a_task_that_was_cut_keeps_its_message() {
+    for cut in 1..=3 {
+        let (_, worker) = asking_worker("look_1", &["Which size?"]);
+        let script = ScriptedModel::calling("worker", json!({"request": "paint"}));
+        let model = Arc::new(script.then_call("finish_task", json!({"result": "painted"})));
+        let mut wf = Workflow::builder("wf");
+        let boss = wf.add(agent(&model).mode(AgentMode::Task).sub_agent(worker).build().unwrap());
+        wf.edge(START, boss);
+        let (runner, _) = runner(wf.build().unwrap());
+        assert_eq!(runner.run("ana", "s1", "go").reply().await.unwrap(), "Which size?");
+        let mut run = runner.run("ana", "s1", "the large one");
+        let mut invocation = None;
+        for _ in 0..cut {
+            invocation = Some(run.next().await.unwrap().unwrap().invocation_id().clone());
+        }
+        drop(run);
+        trace(runner.start(RunRequest::new(key()).invocation_id(invocation.unwrap()))).await;
+        let seen: Vec<String> = model.requests().iter().map(|request| request.contents[0].text()).collect();
+        assert_eq!(seen, ["go", "the large one"], "cut {cut}");
+    }
+}
+
 // L103: what would end the agent is not stored beside a call that fails.
 #[tokio::test]
 async fn l103_a_failing_batch_gives_no_answer() {
