@@ -50,6 +50,11 @@ impl World {
         Ok(())
     }
 
+    /// Whether anything has failed.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.inner.lock().unwrap().failures.values().any(|failed| *failed > 0)
+    }
+
     /// A tool of an agent is called.
     pub(crate) fn call(&self, key: &str) {
         *self.inner.lock().unwrap().calls.entry(key.to_owned()).or_default() += 1;

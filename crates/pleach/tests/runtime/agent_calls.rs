@@ -7,14 +7,14 @@ use pleach::model::{LlmRequest, LlmResponse};
 use pleach::prelude::*;
 use pleach::{
     AgentMode, AgentTool, AuthConfig, Content, FunctionCall, FunctionResponse, Hook, InvocationContext,
-    LlmAgentBuilder, Map, NodeError, NodeTool, Plugin, RunRequest, SessionServiceExt as _, to_camel,
+    LlmAgentBuilder, Map, NodeError, NodeTool, Plugin, RunOptions, RunRequest, SessionServiceExt as _, to_camel,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::agents::{Count, cut_everywhere, left};
-use crate::support::{key, runner, trace};
+use crate::support::{key, runner, runner_of_app, trace};
 
 /// A response that calls functions under ids of the provider.
 fn calling(calls: &[(&str, &str, Value)]) -> LlmResponse {
@@ -425,6 +425,37 @@ async fn r1210_a_turn_of_a_task_that_was_cut_keeps_its_message() {
         let seen: Vec<String> = model.requests().iter().map(|request| request.contents[0].text()).collect();
         assert_eq!(seen, ["go", "the large one"], "cut {cut}");
     }
+}
+
+// R1010, R1210: a resumable workflow records its end while a task waits for the user; what follows the message is resumed as ever.
+#[tokio::test]
+async fn r1210_a_node_behind_a_task_is_resumed_behind_the_output_of_its_child() {
+    let (_, worker) = asking_worker("look_1", &["Which size?"]);
+    let child = FunctionNode::new("child", async || 1);
+    let parent = FunctionNode::new("parent", move |ctx: Context| {
+        let child = child.clone();
+        async move {
+            ctx.run_node(&child, json!(null), RunOptions::default().use_as_output(true)).await?;
+            ctx.state().set("behind", true)?;
+            Ok::<_, NodeError>(())
+        }
+    });
+    let mut wf = Workflow::builder("wf");
+    let worker = wf.add(worker);
+    let parent = wf.add(parent.rerun_on_resume(true));
+    wf.edge(START, worker).edge(worker, parent.dynamic());
+    let (runner, sessions) = runner_of_app(wf.build().unwrap(), true);
+    assert_eq!(runner.run("ana", "s1", "go").reply().await.unwrap(), "Which size?");
+    let mut run = runner.run("ana", "s1", "the large one");
+    let output = loop {
+        let event = run.next().await.unwrap().unwrap();
+        if event.path().as_str().ends_with("child@1") && event.output().is_some() {
+            break event;
+        }
+    };
+    drop(run);
+    trace(runner.start(RunRequest::new(key()).invocation_id(output.invocation_id().clone()))).await;
+    assert_eq!(left(&sessions).await.1["behind"], true);
 }
 
 // L103: what would end the agent is not stored beside a call that fails.
