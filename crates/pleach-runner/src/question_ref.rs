@@ -1,5 +1,6 @@
 //! [`QuestionRef`] names a question; [`AnswerOptions`] are the options of an answer.
 
+use pleach_context::RunConfig;
 use pleach_core::{InvocationId, Question};
 
 /// A question, by its id or by its invocation and id.
@@ -67,7 +68,7 @@ impl<I: Into<InvocationId>, Q: Into<String>> From<(I, Q)> for QuestionRef {
 }
 
 /// The options of [`Runner::answer_with`](crate::Runner::answer_with).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct AnswerOptions {
     /// Whether answering a question again is an error, even with the same answer.
@@ -75,6 +76,8 @@ pub struct AnswerOptions {
     /// Whether to wait for a detached run of the same session instead of failing with
     /// [`RunError::Busy`](crate::RunError::Busy).
     pub queue: bool,
+    /// The settings of the run that continues with the answers.
+    pub config: RunConfig,
 }
 
 impl AnswerOptions {
@@ -96,6 +99,14 @@ impl AnswerOptions {
     #[must_use]
     pub fn queue(mut self, yes: bool) -> Self {
         self.queue = yes;
+        self
+    }
+
+    /// Sets the settings of the run that continues with the answers, such as its labels or its limit of model calls. What an
+    /// answer that is stored already returns does not depend on them.
+    #[must_use]
+    pub fn config(mut self, config: RunConfig) -> Self {
+        self.config = config;
         self
     }
 }

@@ -115,7 +115,7 @@ impl Runner {
         &self,
         session: impl Into<SessionRef>,
         answers: impl IntoIterator<Item = (impl Into<QuestionRef>, impl Serialize)>,
-        options: AnswerOptions,
+        mut options: AnswerOptions,
     ) -> Result<Run, RunError> {
         let (mut questions, mut parts) = (Vec::new(), Vec::new());
         for (question, answer) in answers {
@@ -123,7 +123,8 @@ impl Runner {
             parts.push(response_part(question.id(), answer)?);
             questions.push(question);
         }
-        let mut request = RunRequest::new(session).message(of_parts(parts));
+        let config = std::mem::take(&mut options.config);
+        let mut request = RunRequest::new(session).message(of_parts(parts)).config(config);
         request.answer_checks = (!questions.is_empty()).then_some(AnswerChecks { questions, options });
         Ok(self.start(request))
     }

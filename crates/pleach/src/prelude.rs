@@ -5,8 +5,8 @@ pub use crate::RunnerExt;
 pub use crate::connect_model::model;
 pub use crate::model::ScriptedModel;
 pub use crate::{
-    Answers, Args, BuildError, Content, Context, DEFAULT, Dynamic, Event, Fail, FromState, FunctionNode, FunctionTool,
-    Input, Key, LlmAgent, Message, NodeError, Output, Part, RequestInput, Result, ResultExt, Resume, RetryConfig,
-    Routes, RunError, RunEvent, Runner, START, SessionService, Shared, Tool, ToolContext, ToolNode, Workflow, connect,
-    tool,
+    AgentMode, Answers, Args, BuildError, Content, Context, DEFAULT, Dynamic, Event, Fail, FromState, FunctionNode,
+    FunctionTool, Input, Key, LlmAgent, Message, NodeError, Output, Part, RequestInput, Result, ResultExt, Resume,
+    RetryConfig, Routes, RunConfig, RunError, RunEvent, RunRequest, Runner, START, SessionKey, SessionService, Shared,
+    Tool, ToolContext, ToolNode, Workflow, connect, tool,
 };

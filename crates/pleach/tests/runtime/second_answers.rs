@@ -188,6 +188,21 @@ async fn a3_queued_answers_wait_for_a_detached_run_and_take_their_turns() {
 }
 
 #[tokio::test]
+async fn a3_an_answer_is_continued_with_its_run_config() {
+    let mut wf = Workflow::builder("wf");
+    let ask = wf.node("ask", async || RequestInput::<i64>::ask("q", "?"));
+    let next = wf.node("next", async |Input(n): Input<i64>| n);
+    wf.edge(START, ask).edge(ask, next);
+    let (runner, _) = runner(wf.build_to(next).unwrap());
+    trace(runner.run("ana", "s1", "go")).await;
+    let metadata = json!({"from": "desk"}).as_object().cloned().unwrap();
+    let options = AnswerOptions::new().config(RunConfig::default().custom_metadata(metadata));
+    let mut run = runner.answer_with("s1", [("q", 1)], options).unwrap();
+    let event = run.next().await.unwrap().unwrap();
+    assert_eq!(event.custom_metadata().unwrap()["from"], "desk");
+}
+
+#[tokio::test]
 async fn a4_an_aborted_invocation_takes_no_answer_and_no_resume() {
     let abort = pleach::AbortSignal::new();
     let stop = abort.clone();
