@@ -55,11 +55,22 @@ impl Link {
         Self { target: Arc::clone(target), headers, limits: limits.clone(), state: Mutex::default() }
     }
 
-    /// Returns the session, a new one if there is none or it has ended.
+    /// Returns the session, a new one if there is none, it has ended or its server hangs.
     ///
     /// # Cancel safety
     /// Dropping the future ends the attempt, unless others wait for it: one of them begins anew.
     pub(crate) async fn session(&self) -> Result<Arc<Session>, McpError> {
+        loop {
+            let session = self.open_session().await?;
+            if session.answers().await {
+                return Ok(session);
+            }
+            tracing::warn!(server = self.target.name(), "the MCP server hangs: a new session is opened");
+            session.close().await;
+        }
+    }
+
+    async fn open_session(&self) -> Result<Arc<Session>, McpError> {
         let attempt = self.attempt()?;
         let opened = attempt.get_or_init(|| async {
             let opened = open(&self.target, &self.headers, &self.limits).await;
@@ -96,7 +107,8 @@ impl Link {
             }
             Some(Err(error)) => error.clone(),
         };
-        if now >= state.not_before {
+        // A clock that was set back does not extend the wait.
+        if now >= state.not_before || state.not_before - now > LONGEST_WAIT {
             state.attempt = Arc::default();
             return Ok(Arc::clone(&state.attempt));
         }

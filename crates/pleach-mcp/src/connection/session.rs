@@ -1,6 +1,7 @@
 //! [`Session`]: one connection with a server, from the first exchange to its end.
 
 use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use pleach_core::Map;
 use rmcp::RoleClient;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientConfig, ClientRequest, ListToolsRequest, PaginatedRequestParams,
-    ProgressNotificationParam, ServerCapabilities, ServerResult,
+    PingRequest, ProgressNotificationParam, ServerCapabilities, ServerResult,
 };
 use rmcp::service::{Peer, RunningService, ServiceError};
 
@@ -23,6 +24,9 @@ use crate::limits::Limits;
 
 /// How long the end of a session may take: that of a child takes three seconds at most.
 const CLOSE: Duration = Duration::from_secs(6);
+
+/// How long a server that did not answer in time may take to answer a ping.
+const PING: Duration = Duration::from_secs(5);
 
 /// The entries of a list that are read; a server with more is at fault.
 const MOST_ENTRIES: usize = 2_000;
@@ -44,6 +48,8 @@ pub(crate) struct Session {
     limits: Limits,
     /// When it began, by the clock.
     pub(super) began: f64,
+    /// A request was not answered in time, and none has been answered since.
+    is_silent: AtomicBool,
     /// The tools, and the version of the list.
     tools: Mutex<Option<(u64, Listed)>>,
 }
@@ -58,6 +64,7 @@ impl Session {
             faults,
             limits: limits.clone(),
             began: limits.clock.now(),
+            is_silent: AtomicBool::new(false),
             tools: Mutex::default(),
         }
     }
@@ -65,6 +72,22 @@ impl Session {
     /// Returns whether a request can be sent.
     pub(super) fn is_alive(&self) -> bool {
         self.notices.is_open() && !self.peer.is_transport_closed()
+    }
+
+    /// Pings a server that did not answer its last request in time. Returns whether the session can be used: one whose server
+    /// hangs is of no further use.
+    pub(super) async fn answers(&self) -> bool {
+        if !self.is_silent.load(Ordering::Acquire) {
+            return true;
+        }
+        let ping = ClientRequest::PingRequest(PingRequest::default());
+        let answered = async { Sent::new(&self.peer, ping).await?.answer().await };
+        let pinged = self.within("answer a ping", PING.min(self.limits.list), answered).await;
+        let is_gone = matches!(pinged, Err(McpError::Timeout { .. }));
+        if is_gone {
+            self.notices.note_broken();
+        }
+        !is_gone && self.is_alive()
     }
 
     /// Returns whether the server has what `chosen` takes of its capabilities.
@@ -175,7 +198,9 @@ impl Session {
                 Either::Right(_) => Err(ServiceError::TransportClosed),
             }
         };
-        let Some(answer) = self.limits.within(limit, open).await else {
+        let answer = self.limits.within(limit, open).await;
+        self.is_silent.store(answer.is_none(), Ordering::Release);
+        let Some(answer) = answer else {
             return Err(McpError::Timeout { server: self.faults.name().to_owned(), what, limit });
         };
         answer.map_err(|error| {

@@ -75,6 +75,32 @@ async fn a_server_that_hangs_runs_into_the_time_out() {
     assert_eq!(expected.to_string(), "the MCP server `s` did not list its tools within 0.3 s");
 }
 
+// The second process of the server lists its tools; the first one never says anything after the first exchange.
+#[tokio::test]
+async fn a_server_that_hangs_is_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let begun = folder.path().join("begun");
+    let hangs_once = format!(
+        r#"if mkdir '{}' 2>/dev/null; then cat > /dev/null; else next; answer '{{"tools":[{{"name":"a","inputSchema":{{}}}}]}}'; cat > /dev/null; fi"#,
+        begun.display()
+    );
+    let limit = Duration::from_millis(300);
+    let toolset = McpToolset::builder(script(&hangs_once)).name("s").list_timeout(limit).build().unwrap();
+    assert!(matches!(toolset.list_tools(None).await, Err(McpError::Timeout { .. })));
+    assert_eq!(toolset.list_tools(None).await.unwrap()[0].name(), "a");
+}
+
+// A server that only takes long for one request keeps its session.
+#[tokio::test]
+async fn a_slow_server_that_answers_a_ping_is_kept() {
+    let slow =
+        r#"next; next; next; answer '{}'; next; answer '{"tools":[{"name":"b","inputSchema":{}}]}'; cat > /dev/null"#;
+    let limit = Duration::from_millis(300);
+    let toolset = McpToolset::builder(script(slow)).name("s").list_timeout(limit).build().unwrap();
+    assert!(matches!(toolset.list_tools(None).await, Err(McpError::Timeout { .. })));
+    assert_eq!(toolset.list_tools(None).await.unwrap()[0].name(), "b");
+}
+
 #[tokio::test]
 async fn what_a_server_says_of_its_secrets_is_hidden() {
     let refuses = r#"next; printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"%s is wrong"}}\n' "$id" "$API_KEY"; cat"#;
