@@ -15,6 +15,7 @@ use crate::join::Difference;
 use crate::message::as_user;
 use crate::open::Opening;
 use crate::parts::RunnerParts;
+use crate::progress::Progress;
 use crate::store::Store;
 
 /// An invocation that has begun.
@@ -50,13 +51,12 @@ impl Opening {
             answered,
             task,
             state_delta,
-            original,
-            to_task,
-            mut history,
-            resumes,
+            progress,
             repeats,
             runs_elsewhere,
         } = *self;
+        let Progress { first_message: original, turn_message, mut history, resumes } = progress;
+        let turn_message = turn_message.filter(|_| message.is_none());
         let continues_task = task.is_some();
         let takes_message = answered.is_some() || continues_task || original.is_none();
         let starts_again = !takes_message && message.is_some();
@@ -86,7 +86,7 @@ impl Opening {
         if ic.engine().services().plugins.is_empty() {
             first.iter().filter_map(|event| event.content()).for_each(|message| run.set_message(message));
         }
-        let input_event = to_task.or(first);
+        let input_event = turn_message.or(first);
         if let Some(event) = &input_event {
             ic.engine().set_user_event(Arc::clone(event));
         }

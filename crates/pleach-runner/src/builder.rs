@@ -213,59 +213,39 @@ impl RunnerBuilder {
         self
     }
 
+    /// Finds the parts that every app has and this one lacks.
+    fn missing(&self) -> Vec<Fault> {
+        let no_name = || Fault::config("no_app_name", "an app needs a name: give one to `Runner::builder`");
+        let no = |rule, what: &str, method: &str| {
+            Fault::config(rule, format!("app '{}' has no {what}: call `.{method}(…)`", self.name))
+        };
+        [
+            self.name.is_empty().then(no_name),
+            self.root.is_none().then(|| no("no_root", "root node", "root")),
+            self.sessions.is_none().then(|| no("no_sessions", "session service", "sessions")),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+
     /// Checks the configuration and returns the Runner.
     ///
     /// # Errors
     /// All faults at once: no root node, no session service, a fault in the root node's declaration, two plugins of one name,
     /// an incomplete compaction config, an agent without a model, or a missing value that a handler needs.
     pub fn build(self) -> Result<Runner, BuildError> {
-        let mut faults = Vec::new();
-        if self.name.is_empty() {
-            faults.push(Fault::config("no_app_name", "an app needs a name: give one to `Runner::builder`"));
-        }
-        if self.root.is_none() {
-            faults.push(Fault::config("no_root", format!("app '{}' has no root node: call `.root(…)`", self.name)));
-        }
-        if self.sessions.is_none() {
-            faults.push(Fault::config(
-                "no_sessions",
-                format!("app '{}' has no session service: call `.sessions(…)`", self.name),
-            ));
-        }
+        let mut faults = self.missing();
         let plugins = PluginManager::new(self.plugins).unwrap_or_else(|error| {
             faults.push(Fault::value("duplicate_plugin", error.to_string()));
             PluginManager::default()
         });
         faults.extend(self.compaction.iter().flat_map(EventsCompactionConfig::faults));
+        faults.extend(self.root.iter().flat_map(|root| root_faults(&**root)));
         let mut needs = Vec::new();
-        if let Some(root) = &self.root {
-            faults.extend(root.spec().faults.iter().map(Fault::from));
-            root.needs(&mut needs);
-            warn_of_repeated_names(&**root);
-            if root.agent().is_some_and(|agent| agent.mode == Some(AgentMode::SingleTurn)) {
-                let message = format!(
-                    "agent '{}' has the mode single_turn and cannot be a root: it must be chat or task, or a node of a workflow",
-                    root.spec().name
-                );
-                faults.push(Fault::value("single_turn_root", message));
-            }
-        }
-        let mut toolsets: Vec<SharedToolset> = Vec::new();
-        for need in needs {
-            match need {
-                Need::Value(value) if !self.provided.has(&value) => {
-                    let message =
-                        format!("a node asks for `Shared<{}>`, which nothing provides: call `.provide(…)`", value.name);
-                    faults.push(Fault::config("not_provided", message));
-                }
-                Need::Model(agent) if self.model.is_none() => faults.push(Fault::config(
-                    "no_model",
-                    format!("agent '{agent}' has no model: give it one with `.model(…)`, or the app with `Runner::builder(…).model(…)`"),
-                )),
-                Need::Toolset(set) if !toolsets.iter().any(|known| known.is_same(&set)) => toolsets.push(set),
-                _ => {}
-            }
-        }
+        self.root.iter().for_each(|root| root.needs(&mut needs));
+        faults.extend(needs.iter().filter_map(|need| unmet(need, &self.provided, self.model.is_some())));
+        let toolsets = toolsets(needs);
         let (Some(root), Some(sessions), true) = (self.root, self.sessions, faults.is_empty()) else {
             return Err(BuildError { name: self.name.to_string(), faults });
         };
@@ -310,4 +290,49 @@ impl fmt::Debug for RunnerBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RunnerBuilder").field("name", &self.name).finish_non_exhaustive()
     }
+}
+
+/// Finds what is wrong with the declaration of the root node.
+fn root_faults(root: &dyn Node) -> Vec<Fault> {
+    let spec = root.spec();
+    let mut faults: Vec<Fault> = spec.faults.iter().map(Fault::from).collect();
+    warn_of_repeated_names(root);
+    if root.agent().is_some_and(|agent| agent.mode == Some(AgentMode::SingleTurn)) {
+        let message = format!(
+            "agent '{}' has the mode single_turn and cannot be a root: it must be chat or task, or a node of a workflow",
+            spec.name
+        );
+        faults.push(Fault::value("single_turn_root", message));
+    }
+    faults
+}
+
+/// Returns the fault of an app that does not have what a node needs.
+fn unmet(need: &Need, provided: &Provided, has_model: bool) -> Option<Fault> {
+    match need {
+        Need::Value(value) if !provided.has(value) => Some(Fault::config(
+            "not_provided",
+            format!("a node asks for `Shared<{}>`, which nothing provides: call `.provide(…)`", value.name),
+        )),
+        Need::Model(agent) if !has_model => Some(Fault::config(
+            "no_model",
+            format!(
+                "agent '{agent}' has no model: give it one with `.model(…)`, or the app with `Runner::builder(…).model(…)`"
+            ),
+        )),
+        _ => None,
+    }
+}
+
+/// Returns the toolsets among what nodes need, each once.
+fn toolsets(needs: Vec<Need>) -> Vec<SharedToolset> {
+    let mut toolsets: Vec<SharedToolset> = Vec::new();
+    for need in needs {
+        if let Need::Toolset(set) = need
+            && !toolsets.iter().any(|known| known.is_same(&set))
+        {
+            toolsets.push(set);
+        }
+    }
+    toolsets
 }

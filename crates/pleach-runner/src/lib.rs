@@ -32,6 +32,7 @@ mod open;
 mod open_task;
 mod outcome;
 mod parts;
+mod progress;
 mod question_ref;
 mod recorded;
 mod registry;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use pleach_context::engine::InvocationSetup;
 use pleach_context::{History, InvocationContext, StreamingMode};
-use pleach_core::{Content, Event, InvocationId, Map, Session, SessionKey, Unstorable};
-use pleach_session::{CreateSession, GetSessionConfig, SessionError, effective_events_of, ends_aborted};
+use pleach_core::{Content, InvocationId, Map, Session, SessionKey, Unstorable};
+use pleach_session::{CreateSession, GetSessionConfig, SessionError, effective_events_of};
 use pleach_workflow::Engine;
 use smol_str::SmolStr;
 use tracing::Span;
@@ -20,6 +20,7 @@ use crate::join::Share;
 use crate::message::as_user;
 use crate::open_task::{OpenTask, open_task};
 use crate::parts::{RunnerParts, check_id, check_ids};
+use crate::progress::{Progress, is_aborted};
 use crate::repeat_filter::RepeatFilter;
 use crate::request::Refused;
 use crate::store::Store;
@@ -46,13 +47,7 @@ pub(crate) struct Opening {
     /// The task that the message continues.
     pub(crate) task: Option<OpenTask>,
     pub(crate) state_delta: Map,
-    /// The stored message that started the invocation.
-    pub(crate) original: Option<Arc<Event>>,
-    /// The stored message to a task that began the turn which a resume without a message continues.
-    pub(crate) to_task: Option<Arc<Event>>,
-    pub(crate) history: History,
-    /// Whether the session already has events of the invocation.
-    pub(crate) resumes: bool,
+    pub(crate) progress: Progress,
     /// Drops what a resume would only repeat.
     pub(crate) repeats: RepeatFilter,
     /// Another process stored the same answers while this request was opened, and runs the invocation.
@@ -148,32 +143,30 @@ impl RunnerParts {
         let known = known.or_else(|| request.invocation_id.clone()).or_else(|| Some(task.as_ref()?.invocation.clone()));
         // Of a rewound invocation no event counts (R1141).
         let own = known.as_ref().map(|id| effective_events_of(&session.events, id)).unwrap_or_default();
-        let (original, resumes) = (first_message(&own), !own.is_empty());
-        let to_task = if message.is_none() { message_of_turn(&own) } else { None };
+        let progress = Progress::of(&own, &self.root, history);
+        if let (Some(named), None, false) = (&request.invocation_id, &message, progress.resumes) {
+            return Err(RunError::UnknownInvocation { session: key, invocation: named.to_string() });
+        }
         // Sending the starting message again returns the recorded end, also of an aborted invocation.
         let continues = answered.is_some() || message.is_none();
         if let Some(event) = own.last().filter(|_| continues && is_aborted(&own)) {
             return Err(RunError::InvocationAborted { invocation: event.invocation_id().clone() });
         }
-        if let (Some(named), None, false) = (&request.invocation_id, &message, resumes) {
-            return Err(RunError::UnknownInvocation { session: key, invocation: named.to_string() });
-        }
-        let history = history.unwrap_or_else(|| History::of_root(&own, &self.root));
-        let drops_repeats = resumes && message.is_none() && request.state_delta.is_empty();
+        let drops_repeats = progress.resumes && message.is_none() && request.state_delta.is_empty();
         let repeats = match drops_repeats {
             true => RepeatFilter::resume(&own, &self.root.spec().name, answered.is_some()),
             false => RepeatFilter::default(),
         };
         let invocation_id = known.unwrap_or_else(|| InvocationId::from(format!("e-{}", self.services.ids.uuid())));
         let engine = Arc::new(Engine::new());
-        let entry = agent_to_run(&*self.root, &session.events, resumes.then_some(&invocation_id));
+        let entry = agent_to_run(&*self.root, &session.events, progress.resumes.then_some(&invocation_id));
         let store = Store::new(session.head.clone()).of_run(run);
         let mut setup = self.setup(&request, session, invocation_id, &engine);
         if run.streams() {
             Arc::make_mut(&mut setup.run_config).streaming_mode = StreamingMode::Sse;
         }
         let ic = Arc::new(setup.open());
-        let span = self.on_span.open(&ic, self.root.spec(), resumes);
+        let span = self.on_span.open(&ic, self.root.spec(), progress.resumes);
         let state_delta = request.state_delta;
         let opening = Opening {
             ic,
@@ -184,10 +177,7 @@ impl RunnerParts {
             answered,
             task,
             state_delta,
-            original,
-            to_task,
-            history,
-            resumes,
+            progress,
             repeats,
             runs_elsewhere: false,
         };
@@ -272,81 +262,6 @@ impl RunnerParts {
                 session.ok_or_else(|| RunError::SessionNotFound(key.clone()))
             }
             created => Ok(created?),
-        }
-    }
-}
-
-/// Returns whether an invocation was aborted and nothing of it has run since.
-pub(crate) fn is_aborted(own: &[&Arc<Event>]) -> bool {
-    own.iter().rev().find(|event| !event.is_from_user()).is_some_and(|event| ends_aborted(event))
-}
-
-/// Returns the message that started an invocation: its first user event with content and without answers.
-fn first_message(own: &[&Arc<Event>]) -> Option<Arc<Event>> {
-    let mut users = own.iter().filter(|event| event.is_from_user());
-    let message = users.find(|event| event.content().is_some() && event.function_responses().next().is_none());
-    message.map(|event| Arc::clone(event))
-}
-
-/// Returns the message that began the last turn of an invocation, unless the turn began with answers.
-fn message_of_turn(own: &[&Arc<Event>]) -> Option<Arc<Event>> {
-    let mut users = own.iter().rev().filter(|event| event.is_from_user() && event.path().is_root());
-    let last = users.find(|event| event.content().is_some())?;
-    last.function_responses().next().is_none().then(|| Arc::clone(last))
-}
-
-#[cfg(test)]
-mod tests {
-    use pleach_core::{FunctionResponse, Part};
-    use pleach_session::ABORTED;
-
-    use super::*;
-
-    /// `m` is a user's message, `s` a user's event with state only, `a` an answer, `n` a node's event, `!` an abort event.
-    fn events(log: &str) -> Vec<Arc<Event>> {
-        let event = |letter: char| match letter {
-            'm' => Event::from_author("user").with_message("hello"),
-            's' => Event::from_author("user").with_state("k", 1),
-            'a' => {
-                let part = Part::function_response(FunctionResponse::new("q", "adk_request_input", Map::new()));
-                Event::from_author("user").with_content(Content::new("user", [part]))
-            }
-            '!' => Event::from_author("node").with_error(ABORTED, "aborted"),
-            _ => Event::from_author("node"),
-        };
-        log.chars().map(|letter| Arc::new(event(letter))).collect()
-    }
-
-    #[test]
-    fn r1103_the_first_message_that_is_no_answer_started_the_invocation() {
-        for (log, place) in [("", None), ("m", Some(0)), ("nsam", Some(3)), ("mnm", Some(0)), ("sa", None)] {
-            let events = events(log);
-            let found = first_message(&events.iter().collect::<Vec<_>>());
-            let expected = place.map(|place: usize| &events[place]);
-            assert!(found.iter().zip(expected).all(|(found, event)| Arc::ptr_eq(found, event)), "{log}");
-            assert_eq!(found.is_some(), expected.is_some(), "{log}");
-        }
-    }
-
-    #[test]
-    fn a_turn_begins_with_its_message_or_with_answers() {
-        for (log, expected) in
-            [("", None), ("mn", Some(0)), ("mnm", Some(2)), ("mnmsn", Some(2)), ("mna", None), ("mnmna", None)]
-        {
-            let events = events(log);
-            let found = message_of_turn(&events.iter().collect::<Vec<_>>());
-            let place = found.and_then(|found| events.iter().position(|event| Arc::ptr_eq(event, &found)));
-            assert_eq!(place, expected, "{log}");
-        }
-    }
-
-    #[test]
-    fn r1130_an_invocation_is_aborted_until_something_of_it_runs_again() {
-        for (log, aborted) in
-            [("", false), ("mn", false), ("mn!", true), ("mn!a", true), ("mn!n", false), ("mn!!", true)]
-        {
-            let events = events(log);
-            assert_eq!(is_aborted(&events.iter().collect::<Vec<_>>()), aborted, "{log}");
         }
     }
 }

@@ -12,9 +12,9 @@ use crate::active::ActiveRun;
 use crate::follow_options::is_checkpoint;
 use crate::invocation::{Invocation, is_ended_by_plugin};
 use crate::join::Difference;
-use crate::open::is_aborted;
 use crate::outcome::Outcome;
 use crate::parts::RunnerParts;
+use crate::progress::is_aborted;
 use crate::root_driver::{RootDriver, must_stop};
 
 /// Sets on `run` the outcome that history records.

@@ -14,7 +14,9 @@ mod confirm;
 mod delegate;
 mod history;
 mod model_call;
+mod next;
 mod plan;
+mod reader;
 mod recorded;
 mod recorded_call;
 mod request;
@@ -35,7 +37,8 @@ pub(crate) use around::Around;
 pub(crate) use call_numbers::CallNumbers;
 pub(crate) use callback_note::CallbackNote;
 pub(crate) use closing::Closing;
-pub(crate) use recorded::{Next, Recorded, first_event, is_failure};
+pub(crate) use next::Next;
+pub(crate) use recorded::{Recorded, first_event, is_failure};
 
 /// One run of an agent.
 pub(crate) struct AgentRun<'a> {

@@ -3,39 +3,14 @@
 
 use std::sync::Arc;
 
-use pleach_context::engine::{Engine as _, caller_of_task, credential_key, is_reported};
+use pleach_context::engine::{Engine as _, is_reported};
 use pleach_context::{Context, InvocationContext};
-use pleach_core::{Event, FunctionCall, FunctionResponse, InvocationId, NodePath};
-use pleach_schema::unwrap_response;
-use serde_json::Value;
+use pleach_core::{Event, InvocationId, NodePath};
 
-use super::call_numbers::{CallNumbers, PendingCall};
-use super::recorded_call::{Question, RecordedCall, question};
-use super::{CallbackNote, Closing};
-use crate::code::is_failed;
-
-/// What a run does next.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Next {
-    /// It begins.
-    Start,
-    /// It asks its model.
-    AskModel,
-    /// It executes calls that have no response yet, and then waits for these answers.
-    Execute(Vec<PendingCall>, Vec<String>),
-    /// It executes code that its model has written.
-    ExecuteCode(String),
-    /// It waits for answers to these questions.
-    Wait(Vec<String>),
-    /// It says the answer that it has given by a call.
-    Say(Value),
-    /// It has transferred.
-    Transfer,
-    /// It has said its last words; those of a task ask the user.
-    Said,
-    /// It is done.
-    Ended,
-}
+use super::Closing;
+use super::call_numbers::CallNumbers;
+use super::next::Next;
+use super::reader::{Reader, Run};
 
 /// What the stored events of a run lead to.
 #[derive(Debug)]
@@ -57,49 +32,6 @@ pub(crate) struct Recorded {
     pub(crate) output: Option<Arc<Event>>,
     /// The agent that it transfers to behind what is next, and the place of the event in the session.
     pub(crate) transfer: Option<(String, usize)>,
-}
-
-/// Reads the events one by one.
-#[derive(Debug, Default)]
-struct Reader<'e> {
-    numbers: CallNumbers,
-    calls: Vec<RecordedCall<'e>>,
-    questions: Vec<Question<'e>>,
-    said: String,
-    began: bool,
-    /// A callback has answered instead of the agent.
-    is_answered: bool,
-    closing: Closing,
-    /// A message of the user follows what was read.
-    turn_ended: bool,
-    /// The end of a failed attempt follows what was read.
-    has_failed: bool,
-    transfer: Option<(&'e str, usize)>,
-    /// A task has ended behind the transfer: the model is asked once more before it is made.
-    asks_behind_transfer: bool,
-    code_failures: u32,
-    last: Last,
-}
-
-/// What the last event that counts was.
-#[derive(Clone, Debug, Default, PartialEq)]
-enum Last {
-    #[default]
-    Nothing,
-    Calls,
-    Responses {
-        is_final: bool,
-    },
-    /// An answer by a call, which is still to be said.
-    Given(Value),
-    /// What a task has given, where no answer came before it.
-    TaskResponse,
-    Answer,
-    /// Code of the model.
-    Code(String),
-    /// What the code gave.
-    CodeOutput,
-    Message,
 }
 
 /// Which of the session's events are looked at.
@@ -131,18 +63,18 @@ impl Recorded {
         agent: &str,
         scope: Option<&str>,
     ) -> Self {
+        let run = Run { path, agent, scope };
         let mut reader = Reader::default();
         let mut began_at = events.len();
         let mut output = None;
         let of_invocation = events.iter().enumerate().skip(first);
         for (place, event) in of_invocation.filter(|(_, event)| event.invocation_id() == invocation) {
-            if event.path() == path && event.author() == agent && place >= since && is_failure(event) {
+            let (is_own, is_now) = (run.has_given(event), place >= since);
+            if is_own && is_now && is_failure(event) {
                 // The attempt ended; the next one continues where it stopped.
                 reader.has_failed = true;
-                continue;
-            }
-            let is_own = event.path() == path && event.author() == agent && !event.is_partial();
-            if is_own && place < since {
+            } else if is_own && event.is_partial() {
+            } else if is_own && !is_now {
                 reader.number_calls(event);
             } else if is_own && reader.has_transferred() {
                 // What the agent does after it is another run of it, but for the mark of this one.
@@ -156,23 +88,8 @@ impl Recorded {
                 if event.output().is_some() || event.message_as_output() == Some(true) {
                     output = Some(event);
                 }
-            } else if place < since {
-            } else if event.author() == "user" && (event.path().is_root() || event.path() == path) {
-                if let Some(caller) = caller_of_task(event) {
-                    if caller == agent && !reader.has_transferred() {
-                        reader.take_task_response(event);
-                    }
-                    continue;
-                }
-                if reader.has_transferred() {
-                    reader.take_results(event);
-                    continue;
-                }
-                reader.end_turn();
-                reader.take_answers(event);
-                if scope.is_some() && event.isolation_scope() == scope && event.function_responses().next().is_none() {
-                    reader.take_message();
-                }
+            } else if is_now && event.author() == "user" && (event.path().is_root() || event.path() == path) {
+                reader.take_from_user(event, run);
             }
         }
         Self {
@@ -186,295 +103,6 @@ impl Recorded {
             output: output.cloned(),
             transfer: reader.transfer.map(|(target, place)| (target.to_owned(), place)),
         }
-    }
-}
-
-impl<'e> Reader<'e> {
-    /// Numbers the calls of an event of an earlier run of the agent at the same path.
-    fn number_calls(&mut self, event: &'e Event) {
-        for call in event.function_calls().filter(|call| question(event, call).is_none()) {
-            self.numbers.number(call);
-        }
-    }
-
-    fn take_own(&mut self, event: &'e Event, place: usize) {
-        self.began = true;
-        (self.turn_ended, self.has_failed) = (false, false);
-        self.closing.take(event);
-        self.is_answered = CallbackNote::on(event) == Some(CallbackNote::Before) && event.content().is_some();
-        if event.actions().end_of_agent() == Some(true) {
-            return;
-        }
-        let mut calls = event.function_calls().peekable();
-        let mut responses = event.function_responses().peekable();
-        self.said.push_str(&event.text());
-        if responses.peek().is_some() {
-            self.take_responses(event, responses, place);
-            return;
-        }
-        if calls.peek().is_some() {
-            self.take_calls(event, calls);
-        } else if event.content().is_some() || event.error_code().is_some() {
-            self.take_words(event);
-        }
-    }
-
-    fn take_words(&mut self, event: &'e Event) {
-        let last = event.content().and_then(|content| content.parts().last());
-        let code = last.and_then(|part| part.executable_code.as_ref()?.code.clone());
-        let output = last.and_then(|part| part.code_execution_result.as_deref());
-        self.last = match (code, output) {
-            (Some(code), _) => Last::Code(code),
-            (None, Some(output)) => {
-                self.code_failures = if is_failed(output) { self.code_failures + 1 } else { 0 };
-                Last::CodeOutput
-            }
-            (None, None) => Last::Message,
-        };
-    }
-
-    fn take_calls(&mut self, event: &'e Event, calls: impl Iterator<Item = &'e FunctionCall>) {
-        let long_running = event.long_running_tool_ids();
-        let mut is_batch = false;
-        for call in calls {
-            let id = call.id.as_deref().unwrap_or_default();
-            if let Some(question) = question(event, call) {
-                self.questions.push(question);
-                continue;
-            }
-            if !std::mem::replace(&mut is_batch, true) {
-                // The result of a job may come much later.
-                self.calls.retain(|call| call.is_long_running && !call.has_result);
-                self.calls.iter_mut().for_each(|call| call.is_earlier = true);
-                self.questions.clear();
-            }
-            self.calls.push(RecordedCall {
-                pending: self.numbers.number(call),
-                id,
-                is_long_running: long_running.is_some_and(|ids| ids.contains(id)),
-                is_earlier: false,
-                has_response: false,
-                has_result: false,
-                asks: false,
-                key: None,
-            });
-        }
-        if is_batch {
-            self.last = Last::Calls;
-        }
-    }
-
-    fn take_responses(
-        &mut self,
-        event: &'e Event,
-        responses: impl Iterator<Item = &'e FunctionResponse>,
-        place: usize,
-    ) {
-        let actions = event.actions();
-        for response in responses {
-            let id = response.id.as_deref().unwrap_or_default();
-            let key = actions.requested_auth_configs().get(id).map(credential_key);
-            let asks = key.is_some() || actions.requested_tool_confirmations().contains_key(id);
-            if let Some(call) = self.calls.iter_mut().find(|call| call.id == id && (!call.has_response || call.asks)) {
-                (call.has_response, call.asks, call.key) = (true, asks, key);
-            }
-            if let Some(at) = self.questions.iter().position(|asked| asked.call == id && asked.answer.is_some()) {
-                self.questions.remove(at);
-            }
-        }
-        if let Some(target) = actions.transfer_to_agent() {
-            (self.transfer, self.asks_behind_transfer) = (Some((target, place)), false);
-        }
-        self.last = match actions.set_model_response() {
-            Some(answer) => Last::Given(answer.clone()),
-            None => Last::Responses { is_final: actions.skip_summarization() == Some(true) },
-        };
-    }
-
-    /// Takes what a client has sent for a question or a long-running call.
-    fn take_answers(&mut self, event: &'e Event) {
-        for response in event.function_responses() {
-            let id = response.id.as_deref().unwrap_or_default();
-            for question in self.questions.iter_mut().filter(|question| question.id == id) {
-                question.answer = Some(response.response.as_ref().map(unwrap_response).unwrap_or_default());
-                self.last = Last::Answer;
-            }
-            if self.take_result(id) {
-                self.last = Last::Answer;
-            }
-        }
-    }
-
-    /// Takes the results of long-running calls: behind a transfer, nothing else counts.
-    fn take_results(&mut self, event: &Event) {
-        for response in event.function_responses() {
-            self.take_result(response.id.as_deref().unwrap_or_default());
-        }
-    }
-
-    /// Takes the result of a call. Returns whether the run has made it.
-    fn take_result(&mut self, id: &str) -> bool {
-        let mut is_known = false;
-        for call in self.calls.iter_mut().filter(|call| call.id == id) {
-            (call.has_response, call.has_result, is_known) = (true, true, true);
-        }
-        is_known
-    }
-
-    /// Takes what a task has given. What is said behind it is said anew.
-    fn take_task_response(&mut self, event: &'e Event) {
-        for response in event.function_responses() {
-            let id = response.id.as_deref().unwrap_or_default();
-            // Of calls with one id the first gets the first result.
-            let Some(call) = self.calls.iter_mut().find(|call| call.id == id && !call.has_response) else { continue };
-            (call.has_response, call.has_result) = (true, true);
-            self.asks_behind_transfer = self.transfer.is_some();
-            if self.last != Last::Answer {
-                self.last = Last::TaskResponse;
-            }
-            self.said.clear();
-        }
-    }
-
-    /// Takes what the user has said about the agent's task.
-    // L191
-    fn take_message(&mut self) {
-        if self.has_failed {
-            // The user does not wait for what has failed, only for jobs that have begun.
-            self.calls.retain(|call| call.is_long_running && call.has_response && !call.has_result);
-            self.calls.iter_mut().for_each(|call| call.is_earlier = false);
-            self.questions.clear();
-            (self.has_failed, self.last) = (false, Last::Answer);
-        } else if self.is_answered {
-            // The callbacks before the agent are asked about each message.
-            *self = Self { numbers: std::mem::take(&mut self.numbers), ..Self::default() };
-        } else if matches!(self.last, Last::Message | Last::Code(_)) {
-            self.last = Last::Answer;
-        }
-    }
-
-    /// A message of the user comes when everything before it has ended.
-    fn end_turn(&mut self) {
-        self.turn_ended = true;
-        let has_ended = match self.last {
-            Last::Message | Last::Code(_) => true,
-            Last::Responses { is_final } => is_final && self.open().is_empty(),
-            _ => false,
-        };
-        if has_ended {
-            self.closing.take_message();
-            self.said.clear();
-        }
-    }
-
-    fn next(&self) -> Next {
-        if !self.began {
-            return Next::Start;
-        }
-        if self.has_transferred() {
-            return Next::Transfer;
-        }
-        if self.closing.is_marked() {
-            return Next::Ended;
-        }
-        let open = self.open();
-        let calls = if self.last == Last::Message { Vec::new() } else { self.to_execute(open.is_empty()) };
-        if !calls.is_empty() {
-            return Next::Execute(calls, open);
-        }
-        if !open.is_empty() {
-            return Next::Wait(open);
-        }
-        match &self.last {
-            Last::Given(answer) => Next::Say(answer.clone()),
-            Last::Code(code) => Next::ExecuteCode(code.clone()),
-            Last::Nothing
-            | Last::Calls
-            | Last::TaskResponse
-            | Last::Answer
-            | Last::CodeOutput
-            | Last::Responses { is_final: false } => Next::AskModel,
-            Last::Message => Next::Said,
-            Last::Responses { is_final: true } => Next::Ended,
-        }
-    }
-
-    /// Returns whether nothing is left to do before the transfer: tasks and questions of the same batch may end behind it.
-    fn has_transferred(&self) -> bool {
-        let is_missing =
-            |call: &RecordedCall<'_>| !call.is_earlier && (call.asks || (!call.has_response && !call.is_long_running));
-        let is_open = || !self.questions.is_empty() || self.calls.iter().any(is_missing);
-        let has_said = || matches!(self.last, Last::Message | Last::Responses { is_final: true });
-        self.transfer.is_some() && !is_open() && (!self.asks_behind_transfer || has_said())
-    }
-
-    /// The questions without an answer, and the long-running calls without a result that the agent waits for.
-    fn open(&self) -> Vec<String> {
-        let asks = self.questions.iter().filter(|question| question.answer.is_none()).map(|question| question.id);
-        let waits = |call: &&RecordedCall<'_>| match self.last {
-            // The model is asked with the responses that there are.
-            Last::Responses { .. } | Last::Given(_) | Last::TaskResponse => !call.has_response && !call.is_earlier,
-            // Only what came first decides when the model is asked again.
-            Last::Answer => !call.is_earlier,
-            Last::Message | Last::Code(_) | Last::CodeOutput => true,
-            Last::Calls | Last::Nothing => self.has_begun(),
-        };
-        let runs = self.jobs().filter(waits);
-        asks.chain(runs.map(|call| call.id)).map(str::to_owned).collect()
-    }
-
-    /// The long-running calls without a result.
-    fn jobs(&self) -> impl Iterator<Item = &RecordedCall<'e>> {
-        self.calls.iter().filter(|call| call.is_long_running && !call.has_result)
-    }
-
-    /// Returns whether all calls of the batch have begun: the run has paused with it, or nothing of it is missing.
-    fn has_begun(&self) -> bool {
-        (self.turn_ended && !self.has_failed) || !self.is_cut()
-    }
-
-    /// Returns whether the batch may have been cut off before all its responses: they are stored together, but for those of calls
-    /// that ended before another one failed. A long-running call that has only started leaves nothing, so it starts again, unless
-    /// the run has paused with it.
-    fn is_cut(&self) -> bool {
-        let waits = |call: &RecordedCall<'_>| call.is_long_running || call.pending.ends_agent();
-        let is_missing = |call: &RecordedCall<'_>| match self.last {
-            Last::Calls => !call.has_response && (!call.is_long_running || !self.turn_ended),
-            Last::Responses { .. } => !call.has_response && !waits(call) && !self.turn_ended,
-            _ => false,
-        };
-        self.has_failed || self.calls.iter().filter(|call| !call.is_earlier).any(is_missing)
-    }
-
-    /// The calls that have no response, and, when nothing is open, those whose questions are answered, in order.
-    fn to_execute(&self, is_closed: bool) -> Vec<PendingCall> {
-        let mut answers: Vec<&Question<'_>> = self.questions.iter().filter(|asked| asked.answer.is_some()).collect();
-        let is_asked = |call: &RecordedCall<'_>| self.questions.iter().any(|asked| asked.is_for(call));
-        let mut calls = Vec::new();
-        for call in self.calls.iter().filter(|call| !call.is_earlier) {
-            let answer = answers.iter().position(|asked| asked.call == call.id).map(|at| answers.remove(at));
-            match answer {
-                Some(answer) if is_closed => calls.push(call.answered(answer)),
-                Some(_) => {}
-                // Another call has asked for the credential.
-                None if is_closed && self.questions.iter().any(|asked| asked.gives_credential_to(call)) => {
-                    calls.push(call.pending.clone());
-                }
-                // The question that belongs to the response was cut off.
-                None if call.asks && !is_asked(call) => {
-                    calls.push(PendingCall { is_placed: true, ..call.pending.clone() });
-                }
-                None if call.has_response => {}
-                None if is_asked(call) => {
-                    calls.push(PendingCall { is_asked: true, ..call.pending.clone() });
-                }
-                None if call.is_long_running && self.has_begun() => {}
-                // What ends the agent comes after the answers.
-                None if !is_closed && call.pending.ends_agent() => {}
-                None => calls.push(call.pending.clone()),
-            }
-        }
-        calls
     }
 }
 
