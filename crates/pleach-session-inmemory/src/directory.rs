@@ -61,6 +61,15 @@ impl Directory {
         app.users.get_mut(&key.user_id)?.sessions.remove(&key.session_id)
     }
 
+    /// Returns the names of the apps that have sessions, in order.
+    pub(crate) fn apps(&self) -> Vec<AppName> {
+        let has_sessions = |app: &&App| app.users.values().any(|user| !user.sessions.is_empty());
+        let mut names: Vec<AppName> =
+            self.apps.iter().filter(|(_, app)| has_sessions(app)).map(|(name, _)| name.clone()).collect();
+        names.sort_unstable();
+        names
+    }
+
     /// Returns the sessions of the app, or of one of its users.
     pub(crate) fn sessions(&self, app_name: &AppName, user_id: Option<&UserId>) -> Vec<Arc<StoredSession>> {
         let Some(app) = self.apps.get(app_name) else {

@@ -146,6 +146,10 @@ impl SessionService for InMemorySessionService {
         Box::pin(async move { Ok(self.find(head.key()).map(|stored| stored.since(head.revision()))) })
     }
 
+    fn list_apps(&self) -> BoxFuture<'_, SessionResult<Vec<AppName>>> {
+        Box::pin(async move { Ok(read(&self.directory).apps()) })
+    }
+
     fn list_sessions(&self, request: ListSessions) -> BoxFuture<'_, SessionResult<ListSessionsResponse>> {
         Box::pin(async move { Ok(self.list(&request)) })
     }

@@ -104,6 +104,19 @@ fn place(session: &Session) -> ListCursor {
     }
 }
 
+/// Lists the names of the apps that have sessions.
+pub(crate) struct Apps;
+
+impl Ask for Apps {
+    type Answer = Vec<AppName>;
+
+    async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<Vec<AppName>, Trouble> {
+        let rows = sqlx::query(sql::LIST_APPS).fetch_all(connection).await?;
+        let name = |row: &PgRow| row.try_get::<&str, _>("app_name").map(AppName::from);
+        Ok(rows.iter().map(name).collect::<sqlx::Result<_>>()?)
+    }
+}
+
 /// Finds the keys of all sessions of the app with one id.
 pub(crate) struct Find<'r> {
     pub(crate) app_name: &'r AppName,

@@ -16,7 +16,7 @@ use crate::connect_retry::ConnectRetry;
 use crate::connections::Connections;
 use crate::create::{Create, Delete};
 use crate::inbox_state::InboxState;
-use crate::list::{AppState, Check, Find, List, UserState};
+use crate::list::{AppState, Apps, Check, Find, List, UserState};
 use crate::load::{HeadBehind, Load, LoadSince};
 use crate::options::PostgresOptions;
 use crate::schema;
@@ -137,6 +137,10 @@ impl SessionService for PostgresSessionService {
         event: &'a EventId,
     ) -> BoxFuture<'a, SessionResult<Option<SessionHead>>> {
         Box::pin(async move { self.connections.ask(&HeadBehind { key, event }).await })
+    }
+
+    fn list_apps(&self) -> BoxFuture<'_, SessionResult<Vec<AppName>>> {
+        Box::pin(async move { self.connections.ask(&Apps).await })
     }
 
     fn list_sessions(&self, request: ListSessions) -> BoxFuture<'_, SessionResult<ListSessionsResponse>> {

@@ -62,6 +62,7 @@ pub(crate) const LOAD_SINCE: &str = concat!(
 );
 
 pub(crate) const LIST_SESSIONS: &str = include_str!("../schema/list_sessions.sql");
+pub(crate) const LIST_APPS: &str = r#"SELECT DISTINCT app_name COLLATE "C" AS app_name FROM sessions ORDER BY 1"#;
 pub(crate) const FIND_SESSIONS: &str = "SELECT user_id FROM sessions WHERE app_name = $1 AND id = $2 ORDER BY user_id";
 pub(crate) const USER_STATE: &str = "SELECT state FROM user_states WHERE app_name = $1 AND user_id = $2";
 pub(crate) const APP_STATE: &str = "SELECT state FROM app_states WHERE app_name = $1";

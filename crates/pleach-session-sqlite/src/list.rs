@@ -101,6 +101,14 @@ fn seen(row: &SqliteRow, sql: &Sql) -> sqlx::Result<Option<Renewed>> {
     Ok(time.map(|time| Renewed::new(sql.layout().rounded(time), ties)))
 }
 
+/// Returns the names of the apps that have sessions.
+pub(crate) async fn apps(reader: Reader<'_>) -> SessionResult<Vec<AppName>> {
+    let Reader { pool, file, .. } = reader;
+    let rows = sqlx::query(sql::LIST_APPS).fetch_all(pool).await.map_err(|error| file.fault(error))?;
+    let name = |row: &SqliteRow| row.try_get::<&str, _>("app_name").map(AppName::from);
+    rows.iter().map(name).collect::<sqlx::Result<_>>().map_err(|error| file.fault(error))
+}
+
 /// Returns the keys of all sessions of the app with this id.
 pub(crate) async fn find(reader: Reader<'_>, app: &AppName, id: &SessionId) -> SessionResult<Vec<SessionKey>> {
     let Reader { pool, file, .. } = reader;

@@ -249,6 +249,10 @@ impl SessionService for SqliteSessionService {
         Box::pin(load::head_behind(self.reader(), key, event))
     }
 
+    fn list_apps(&self) -> BoxFuture<'_, SessionResult<Vec<AppName>>> {
+        Box::pin(list::apps(self.reader()))
+    }
+
     fn list_sessions(&self, request: ListSessions) -> BoxFuture<'_, SessionResult<ListSessionsResponse>> {
         Box::pin(async move { list::sessions(self.reader(), &request).await })
     }

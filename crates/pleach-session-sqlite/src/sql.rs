@@ -28,6 +28,7 @@ pub(crate) fn create_tables(layout: SqliteLayout) -> &'static str {
 }
 
 pub(crate) const LIST_PLACES: &str = include_str!("../schema/list_places.sql");
+pub(crate) const LIST_APPS: &str = "SELECT DISTINCT app_name FROM sessions ORDER BY app_name COLLATE BINARY";
 pub(crate) const FIND_SESSIONS: &str = "SELECT user_id FROM sessions WHERE app_name = ?1 AND id = ?2 ORDER BY user_id";
 pub(crate) const USER_STATE: &str = "SELECT state FROM user_states WHERE app_name = ?1 AND user_id = ?2";
 pub(crate) const APP_STATE: &str = "SELECT state FROM app_states WHERE app_name = ?1";

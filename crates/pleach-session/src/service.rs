@@ -74,6 +74,17 @@ pub trait SessionService: fmt::Debug + Send + Sync + 'static {
         Box::pin(std::future::ready(Ok(None)))
     }
 
+    /// Returns the names of the apps that have sessions, in the order of their bytes.
+    ///
+    /// The default cannot know them. ADK has no such call.
+    ///
+    /// # Errors
+    /// `Unsupported` from a service that cannot list them.
+    fn list_apps(&self) -> BoxFuture<'_, SessionResult<Vec<AppName>>> {
+        let (what, reason) = ("a list of apps".to_owned(), "this session service keeps none: name the app".to_owned());
+        Box::pin(std::future::ready(Err(SessionError::Unsupported { what, reason })))
+    }
+
     /// Lists sessions without events, with merged state, oldest activity first.
     ///
     /// # Errors
@@ -235,6 +246,10 @@ impl<S: SessionService + ?Sized> SessionService for Arc<S> {
         event: &'a EventId,
     ) -> BoxFuture<'a, SessionResult<Option<SessionHead>>> {
         (**self).head_behind(key, event)
+    }
+
+    fn list_apps(&self) -> BoxFuture<'_, SessionResult<Vec<AppName>>> {
+        (**self).list_apps()
     }
 
     fn list_sessions(&self, request: ListSessions) -> BoxFuture<'_, SessionResult<ListSessionsResponse>> {

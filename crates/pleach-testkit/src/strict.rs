@@ -100,6 +100,10 @@ impl<S: SessionService> SessionService for StrictSessionService<S> {
         self.inner.head_behind(key, event)
     }
 
+    fn list_apps(&self) -> BoxFuture<'_, SessionResult<Vec<AppName>>> {
+        self.inner.list_apps()
+    }
+
     fn list_sessions(&self, request: ListSessions) -> BoxFuture<'_, SessionResult<ListSessionsResponse>> {
         Box::pin(self.list(request))
     }

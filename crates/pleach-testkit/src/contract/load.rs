@@ -153,3 +153,13 @@ pub async fn find_sessions_names_every_user_with_that_id(service: &dyn SessionSe
     let found = service.find_sessions(&"app".into(), &SessionId::from("s")).await.unwrap();
     assert_eq!(found, ["u1", "u2"].map(|user| SessionKey::new("app", user, "s")));
 }
+
+/// An app whose sessions were all deleted is left out, though its state stays.
+pub async fn apps_with_sessions_are_listed_in_order(service: &dyn SessionService) {
+    assert!(service.list_apps().await.unwrap().is_empty());
+    for (app, id) in [("shop", "s"), ("Shop", "s"), ("é", "s"), ("shop", "t"), ("gone", "s")] {
+        created(service, &SessionKey::new(app, "u", id), json!({"app:k": 1})).await;
+    }
+    service.delete_session(&SessionKey::new("gone", "u", "s")).await.unwrap();
+    assert_eq!(service.list_apps().await.unwrap(), ["Shop", "shop", "é"]);
+}

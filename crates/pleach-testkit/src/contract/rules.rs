@@ -80,6 +80,7 @@ macro_rules! session_rules {
                     s32_a_listing_can_be_paged,
                     case_111_a_long_history_comes_back_in_order,
                     find_sessions_names_every_user_with_that_id,
+                    apps_with_sessions_are_listed_in_order,
                 ]
                 state: [
                     case_18_temp_keys_reach_the_object_and_not_the_store,
