@@ -1,0 +1,158 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand};
+use clap_complete::Shell;
+
+/// Looks into, copies and moves the sessions of a database that pleach or google-adk writes.
+#[derive(Debug, Parser)]
+#[command(name = "pleach", version, max_term_width = 100)]
+pub(crate) struct Args {
+    /// Writes JSON, one value a line, instead of text for people.
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Lists, shows, exports, imports and deletes sessions.
+    #[command(subcommand)]
+    Sessions(Sessions),
+    /// Lists the open questions.
+    Inbox(Inbox),
+    /// Copies all sessions of a database into another one and compares them.
+    Migrate(Migrate),
+    /// Writes a script with which a shell completes this command.
+    Completions {
+        /// The shell.
+        shell: Shell,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Sessions {
+    /// Lists sessions, oldest activity first.
+    List(List),
+    /// Shows a session: its state, its open questions and how many events it has.
+    Show(One),
+    /// Shows the events of a session, a line each.
+    Trace(One),
+    /// Writes sessions as JSON, one a line, in the form of the HTTP API.
+    Export(Export),
+    /// Reads what `export` has written.
+    Import(Import),
+    /// Deletes a session and its events. State of its app and user stays.
+    Delete(Delete),
+}
+
+/// The database.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Store {
+    /// The database: `sqlite:FILE` or `postgresql://USER@HOST/DATABASE`.
+    #[arg(long = "sessions", value_name = "URL", env = "PLEACH_SESSIONS", hide_env_values = true)]
+    pub(crate) url: String,
+}
+
+/// Whose sessions.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Whose {
+    /// Only sessions of this app.
+    #[arg(long)]
+    pub(crate) app: Option<String>,
+    /// Only sessions of this user.
+    #[arg(long)]
+    pub(crate) user: Option<String>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct List {
+    #[command(flatten)]
+    pub(crate) store: Store,
+    #[command(flatten)]
+    pub(crate) whose: Whose,
+    /// At most this many of each app.
+    #[arg(long)]
+    pub(crate) limit: Option<usize>,
+}
+
+/// One session.
+#[derive(Debug, clap::Args)]
+pub(crate) struct One {
+    #[command(flatten)]
+    pub(crate) store: Store,
+    /// The id of the session.
+    pub(crate) id: String,
+    /// Its app; needed if sessions of several apps have the id.
+    #[arg(long)]
+    pub(crate) app: Option<String>,
+    /// Its user; needed if sessions of several users have the id.
+    #[arg(long)]
+    pub(crate) user: Option<String>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Export {
+    #[command(flatten)]
+    pub(crate) store: Store,
+    #[command(flatten)]
+    pub(crate) whose: Whose,
+    /// Only the session with this id.
+    #[arg(long)]
+    pub(crate) id: Option<String>,
+    /// The file to write, which must not exist; standard output without it.
+    #[arg(long, short)]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Import {
+    #[command(flatten)]
+    pub(crate) store: Store,
+    /// The file to read; `-` is standard input.
+    pub(crate) file: PathBuf,
+    /// Leaves sessions alone that are there already.
+    #[arg(long)]
+    pub(crate) skip_existing: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Delete {
+    #[command(flatten)]
+    pub(crate) one: One,
+    /// Deletes without asking; without a terminal this is needed.
+    #[arg(long)]
+    pub(crate) yes: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Inbox {
+    #[command(flatten)]
+    pub(crate) store: Store,
+    #[command(flatten)]
+    pub(crate) whose: Whose,
+    /// Only questions for this user or role.
+    #[arg(long)]
+    pub(crate) assignee: Option<String>,
+    /// At most this many of each app.
+    #[arg(long)]
+    pub(crate) limit: Option<usize>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Migrate {
+    /// The database to read.
+    #[arg(value_name = "FROM")]
+    pub(crate) from: String,
+    /// The database to write; a missing SQLite file is made.
+    #[arg(value_name = "TO")]
+    pub(crate) to: String,
+    /// Only sessions of this app.
+    #[arg(long)]
+    pub(crate) app: Option<String>,
+    /// Leaves sessions alone that are there already and equal: to continue a migration that was cut off.
+    #[arg(long)]
+    pub(crate) skip_existing: bool,
+}

@@ -1,0 +1,47 @@
+//! The command `pleach`: looks into, copies and moves the sessions of a database, whichever of pleach and google-adk writes it.
+//!
+//! `docs/cli.md` describes the commands, their output and their exit codes.
+
+mod args;
+mod fault;
+mod inbox;
+mod migrate;
+mod screen;
+mod sessions;
+mod store;
+mod transfer;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory as _, Parser as _};
+
+use args::{Args, Command};
+use fault::Fault;
+use screen::Screen;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> ExitCode {
+    let args = Args::parse();
+    let mut screen = Screen::new(args.json);
+    match run(args.command, &mut screen).await {
+        Ok(()) => ExitCode::SUCCESS,
+        // The reader of a pipe has seen enough.
+        Err(Fault::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(fault) => {
+            screen.complain(&fault);
+            ExitCode::from(fault.exit_code())
+        }
+    }
+}
+
+async fn run(command: Command, screen: &mut Screen) -> Result<(), Fault> {
+    match command {
+        Command::Sessions(command) => sessions::run(command, screen).await,
+        Command::Inbox(args) => inbox::run(args, screen).await,
+        Command::Migrate(args) => migrate::run(args, screen).await,
+        Command::Completions { shell } => {
+            clap_complete::generate(shell, &mut Args::command(), "pleach", &mut std::io::stdout());
+            Ok(())
+        }
+    }
+}

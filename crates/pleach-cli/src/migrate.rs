@@ -1,0 +1,75 @@
+//! `pleach migrate`: copies all sessions of a database into another one, and compares them.
+
+use pleach::{SessionKey, SessionService};
+use serde_json::json;
+
+use crate::args::{Migrate, Whose};
+use crate::fault::Fault;
+use crate::screen::Screen;
+use crate::store::{Pages, apps, open, open_or_make};
+use crate::transfer::{Copied, Shared, are_equal, copy};
+
+/// What was done.
+#[derive(Default)]
+struct Counts {
+    sessions: usize,
+    skipped: usize,
+    events: usize,
+}
+
+pub(crate) async fn run(args: Migrate, screen: &mut Screen) -> Result<(), Fault> {
+    let from = open(&args.from).await?;
+    let to = open_or_make(&args.to).await?;
+    let bar = screen.bar("copying");
+    let (mut counts, mut shared, mut differences) = (Counts::default(), Shared::default(), Vec::new());
+    let whose = Whose { app: args.app.clone(), user: None };
+    for app in apps(&*from, args.app.as_deref()).await? {
+        let mut pages = Pages::new(&*from, app, &whose, None);
+        while let Some(sessions) = pages.next().await? {
+            for listed in sessions {
+                shared.keep_of(&*from, listed.key()).await?;
+                let equal = one(&*from, &*to, listed.key(), args.skip_existing, &mut counts).await?;
+                if !equal {
+                    differences.push(format!("session {}", listed.key()));
+                }
+                bar.inc(1);
+            }
+        }
+    }
+    shared.write(&*to).await?;
+    differences.extend(shared.differences(&*to).await?);
+    bar.finish_and_clear();
+    to.flush().await?;
+    report(&counts, screen)?;
+    if differences.is_empty() { Ok(()) } else { Err(Fault::Differs { differences }) }
+}
+
+/// Copies one session. Returns whether the copy that is read back equals it.
+async fn one(
+    from: &dyn SessionService,
+    to: &dyn SessionService,
+    key: &SessionKey,
+    skips: bool,
+    counts: &mut Counts,
+) -> Result<bool, Fault> {
+    // One that was deleted since the listing is left out.
+    let Some(session) = from.get_session(key, Default::default()).await? else { return Ok(true) };
+    match copy(&session, to).await? {
+        Copied::New => counts.sessions += 1,
+        Copied::Exists if skips => counts.skipped += 1,
+        Copied::Exists => return Err(Fault::Exists(key.clone())),
+    }
+    counts.events += session.events.len();
+    let copied = to.get_session(key, Default::default()).await?;
+    Ok(copied.is_some_and(|copied| are_equal(&session, &copied)))
+}
+
+fn report(counts: &Counts, screen: &mut Screen) -> Result<(), Fault> {
+    let Counts { sessions, skipped, events } = *counts;
+    if screen.is_json {
+        return screen.value(&json!({ "copied": sessions, "skipped": skipped, "events": events }));
+    }
+    screen.line(format_args!(
+        "{sessions} sessions are copied, {skipped} were there already; {events} events are compared"
+    ))
+}

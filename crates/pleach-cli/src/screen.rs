@@ -1,0 +1,75 @@
+//! [`Screen`]: writes to standard output, for people or as JSON.
+
+use std::fmt::{Display, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use pleach::to_camel;
+use serde::Serialize;
+
+use crate::fault::Fault;
+
+/// Writes what a command finds.
+pub(crate) struct Screen {
+    pub(crate) is_json: bool,
+    out: io::Stdout,
+}
+
+impl Screen {
+    pub(crate) fn new(is_json: bool) -> Self {
+        Self { is_json, out: io::stdout() }
+    }
+
+    /// Writes a line for people.
+    pub(crate) fn line(&mut self, line: impl Display) -> Result<(), Fault> {
+        Ok(writeln!(self.out, "{line}")?)
+    }
+
+    /// Writes a value as JSON, in the casing of the HTTP API.
+    pub(crate) fn value(&mut self, value: &impl Serialize) -> Result<(), Fault> {
+        let value = to_camel(value).map_err(io::Error::from)?;
+        Ok(writeln!(self.out, "{value}")?)
+    }
+
+    /// Writes what went wrong to standard error.
+    pub(crate) fn complain(&self, fault: &Fault) {
+        let mut text = format!("pleach: {}", printable(&fault.to_string()));
+        let mut cause = std::error::Error::source(fault);
+        while let Some(error) = cause {
+            let _ = write!(text, ": {}", printable(&error.to_string()));
+            cause = error.source();
+        }
+        let _ = writeln!(io::stderr(), "{text}");
+    }
+
+    /// Returns a bar for work of many steps; nothing is drawn where standard error is no terminal.
+    pub(crate) fn bar(&self, what: &'static str) -> ProgressBar {
+        if self.is_json || !io::stderr().is_terminal() {
+            return ProgressBar::hidden();
+        }
+        let style = ProgressStyle::with_template("{spinner} {msg}: {pos} sessions, {per_sec}, {elapsed}");
+        let bar = ProgressBar::new_spinner().with_message(what);
+        if let Ok(style) = style { bar.with_style(style) } else { bar }
+    }
+}
+
+/// Replaces the control characters of stored text: a terminal would obey them.
+pub(crate) fn printable(text: &str) -> String {
+    text.chars().map(|char| if char.is_control() { '\u{fffd}' } else { char }).collect()
+}
+
+/// Returns text on one line, of at most `limit` characters.
+pub(crate) fn short(text: &str, limit: usize) -> String {
+    let one_line = printable(&text.split_whitespace().collect::<Vec<_>>().join(" "));
+    match one_line.char_indices().nth(limit) {
+        None => one_line,
+        Some((end, _)) => format!("{}…", &one_line[..end]),
+    }
+}
+
+/// Returns seconds since the epoch as date and time of UTC.
+pub(crate) fn time(seconds: f64) -> String {
+    let micros = (seconds * 1e6).round();
+    let known = (micros.abs() < 9e15).then_some(micros as i64).and_then(chrono::DateTime::from_timestamp_micros);
+    known.map_or_else(|| seconds.to_string(), |time| time.format("%Y-%m-%d %H:%M:%S%.3f").to_string())
+}

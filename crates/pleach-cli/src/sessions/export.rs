@@ -1,0 +1,57 @@
+//! `pleach sessions export`.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+use pleach::{SessionKey, SessionService, to_camel};
+
+use crate::args::{Export, One};
+use crate::fault::Fault;
+use crate::screen::Screen;
+use crate::store::{Pages, apps, find, open};
+
+pub(super) async fn run(args: Export, screen: &mut Screen) -> Result<(), Fault> {
+    let store = open(&args.store.url).await?;
+    let keys = keys(&*store, &args).await?;
+    let mut out: Box<dyn Write> = match &args.output {
+        Some(path) => Box::new(BufWriter::new(create(path)?)),
+        None => Box::new(BufWriter::new(std::io::stdout())),
+    };
+    let bar = screen.bar("exporting");
+    for key in keys {
+        // One that was deleted since the listing is left out.
+        let Some(session) = store.get_session(&key, Default::default()).await? else { continue };
+        let value = to_camel(&session).map_err(std::io::Error::from)?;
+        writeln!(out, "{value}")?;
+        bar.inc(1);
+    }
+    out.flush()?;
+    bar.finish_and_clear();
+    Ok(())
+}
+
+/// Makes a file that only its owner can read: sessions hold what their users have said.
+fn create(path: &Path) -> Result<File, Fault> {
+    let mut options = File::options();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path).map_err(|error| Fault::File { path: path.to_owned(), error })
+}
+
+async fn keys(store: &dyn SessionService, args: &Export) -> Result<Vec<SessionKey>, Fault> {
+    if let Some(id) = &args.id {
+        let (app, user) = (args.whose.app.clone(), args.whose.user.clone());
+        let one = One { store: args.store.clone(), id: id.clone(), app, user };
+        return Ok(vec![find(store, &one).await?]);
+    }
+    let mut keys = Vec::new();
+    for app in apps(store, args.whose.app.as_deref()).await? {
+        let mut pages = Pages::new(store, app, &args.whose, None);
+        while let Some(sessions) = pages.next().await? {
+            keys.extend(sessions.iter().map(|session| session.key().clone()));
+        }
+    }
+    Ok(keys)
+}

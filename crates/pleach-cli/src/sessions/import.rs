@@ -1,0 +1,81 @@
+//! `pleach sessions import`.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+
+use pleach::{Session, SessionService};
+use serde_json::json;
+
+use crate::args::Import;
+use crate::fault::Fault;
+use crate::screen::Screen;
+use crate::store::open_or_make;
+use crate::transfer::{Copied, Shared, copy};
+
+pub(super) async fn run(args: Import, screen: &mut Screen) -> Result<(), Fault> {
+    let input = read(&args.file)?;
+    let store = open_or_make(&args.store.url).await?;
+    let bar = screen.bar("importing");
+    let (mut counts, mut shared) = (Counts::default(), Shared::default());
+    let mut outcome = Ok(());
+    for (index, line) in input.lines().enumerate() {
+        let line = line.map_err(|error| Fault::File { path: args.file.clone(), error })?;
+        if line.trim().is_empty() {
+            continue;
+        }
+        outcome = one(&line, index + 1, &*store, args.skip_existing, &mut shared, &mut counts).await;
+        if outcome.is_err() {
+            break;
+        }
+        bar.inc(1);
+    }
+    // Also behind a failure: events have changed state of apps and users that stays as it was.
+    shared.write(&*store).await?;
+    outcome?;
+    bar.finish_and_clear();
+    let Counts { imported, skipped, events } = counts;
+    if screen.is_json {
+        return screen.value(&json!({ "imported": imported, "skipped": skipped, "events": events }));
+    }
+    screen.line(format_args!("{imported} sessions with {events} events are imported, {skipped} were there already"))
+}
+
+/// What was done.
+#[derive(Default)]
+struct Counts {
+    imported: usize,
+    skipped: usize,
+    events: usize,
+}
+
+async fn one(
+    line: &str,
+    number: usize,
+    store: &dyn SessionService,
+    skips: bool,
+    shared: &mut Shared,
+    counts: &mut Counts,
+) -> Result<(), Fault> {
+    let session: Session = serde_json::from_str(line).map_err(|error| Fault::Line { line: number, error })?;
+    // What the database says of its apps and users stays; what it does not know comes from the file.
+    shared.keep_of(store, session.key()).await?;
+    match copy(&session, store).await? {
+        Copied::New => {
+            shared.offer(&session);
+            counts.imported += 1;
+            counts.events += session.events.len();
+        }
+        Copied::Exists if skips => counts.skipped += 1,
+        Copied::Exists => return Err(Fault::Exists(session.key().clone())),
+    }
+    Ok(())
+}
+
+fn read(path: &Path) -> Result<Box<dyn BufRead>, Fault> {
+    if path == Path::new("-") {
+        return Ok(Box::new(BufReader::new(std::io::stdin())));
+    }
+    let file = File::open(path).map_err(|error| Fault::File { path: path.to_owned(), error })?;
+    Ok(Box::new(BufReader::new(file)))
+}

@@ -1,0 +1,93 @@
+//! Opening a database, and finding what a command is about.
+
+use std::sync::Arc;
+
+use pleach::{AppName, ListCursor, ListSessions, Session, SessionId, SessionKey, SessionService, connect};
+
+use crate::args::{One, Whose};
+use crate::fault::Fault;
+
+/// The sessions of a listing that are read at once.
+const PAGE: usize = 200;
+
+/// Opens a database that exists: a missing SQLite file is an error.
+pub(crate) async fn open(url: &str) -> Result<Arc<dyn SessionService>, Fault> {
+    let is_file = url.starts_with("sqlite");
+    let has_mode = url.split_once('?').is_some_and(|(_, query)| query.split('&').any(|pair| pair.starts_with("mode=")));
+    let joint = if url.contains('?') { '&' } else { '?' };
+    let existing = if is_file && !has_mode { format!("{url}{joint}mode=rw") } else { url.to_owned() };
+    Ok(connect(&existing).await?)
+}
+
+/// Opens a database to write into, and makes a missing SQLite file.
+pub(crate) async fn open_or_make(url: &str) -> Result<Arc<dyn SessionService>, Fault> {
+    Ok(connect(url).await?)
+}
+
+/// Returns the named app, or all that have sessions.
+pub(crate) async fn apps(store: &dyn SessionService, app: Option<&str>) -> Result<Vec<AppName>, Fault> {
+    match app {
+        Some(app) => Ok(vec![AppName::from(app)]),
+        None => Ok(store.list_apps().await?),
+    }
+}
+
+/// Finds the session that a command names.
+pub(crate) async fn find(store: &dyn SessionService, one: &One) -> Result<SessionKey, Fault> {
+    let id = SessionId::from(one.id.as_str());
+    let mut keys = Vec::new();
+    for app in apps(store, one.app.as_deref()).await? {
+        keys.extend(store.find_sessions(&app, &id).await?);
+    }
+    keys.retain(|key| one.user.as_deref().is_none_or(|user| key.user_id.as_str() == user));
+    match keys.len() {
+        1 => Ok(keys.remove(0)),
+        0 => Err(missing(one)),
+        _ => Err(Fault::Ambiguous { id: one.id.clone(), keys }),
+    }
+}
+
+/// Loads the session that a command names.
+pub(crate) async fn load(store: &dyn SessionService, one: &One) -> Result<Session, Fault> {
+    let key = find(store, one).await?;
+    store.get_session(&key, Default::default()).await?.ok_or_else(|| missing(one))
+}
+
+fn missing(one: &One) -> Fault {
+    let mut of = one.app.as_ref().map(|app| format!(" of app {app:?}")).unwrap_or_default();
+    of.extend(one.user.as_ref().map(|user| format!(" of user {user:?}")));
+    Fault::NoSession { id: one.id.clone(), of }
+}
+
+/// Reads a listing page by page.
+pub(crate) struct Pages<'s> {
+    store: &'s dyn SessionService,
+    app: AppName,
+    user: Option<String>,
+    /// How many sessions are still wanted.
+    left: usize,
+    after: Option<ListCursor>,
+    is_over: bool,
+}
+
+impl<'s> Pages<'s> {
+    pub(crate) fn new(store: &'s dyn SessionService, app: AppName, whose: &Whose, limit: Option<usize>) -> Self {
+        let left = limit.unwrap_or(usize::MAX);
+        Self { store, app, user: whose.user.clone(), left, after: None, is_over: left == 0 }
+    }
+
+    /// Returns the next sessions, without events.
+    pub(crate) async fn next(&mut self) -> Result<Option<Vec<Session>>, Fault> {
+        if self.is_over {
+            return Ok(None);
+        }
+        let mut request = ListSessions::new(self.app.clone()).with_limit(PAGE.min(self.left));
+        request.user_id = self.user.as_deref().map(Into::into);
+        request.after = self.after.take();
+        let page = self.store.list_sessions(request).await?;
+        self.left -= page.sessions.len().min(self.left);
+        self.is_over = page.next.is_none() || self.left == 0;
+        self.after = page.next;
+        Ok(Some(page.sessions))
+    }
+}

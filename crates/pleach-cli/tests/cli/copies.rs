@@ -1,0 +1,92 @@
+//! Commands that write.
+
+use crate::program::{fill, loaded, pleach, url};
+
+#[tokio::test]
+async fn what_is_exported_is_imported_as_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let (from, to) = (url(folder.path(), "from.db"), url(folder.path(), "to.db"));
+    fill(&from).await;
+    let file = folder.path().join("sessions.jsonl");
+    let file = file.to_str().unwrap();
+    let exported = pleach(&["sessions", "export", "--sessions", &from, "--app", "shop", "--output", file]);
+    assert_eq!(exported.code, 0, "{exported:?}");
+    let again = pleach(&["sessions", "export", "--sessions", &from, "--output", file]);
+    assert!(again.code == 1 && again.err.contains("sessions.jsonl"), "{again:?}");
+    let imported = pleach(&["--json", "sessions", "import", file, "--sessions", &to]).values().remove(0);
+    assert_eq!((&imported["imported"], &imported["events"]), (&2.into(), &5.into()));
+    for (user, id) in [("ana", "s1"), ("ben", "s2")] {
+        assert_eq!(loaded(&to, "shop", user, id).await, loaded(&from, "shop", user, id).await);
+    }
+    let again = pleach(&["sessions", "import", file, "--sessions", &to]);
+    assert!(again.code == 1 && again.err.contains("shop/ana/s1 is in the database already"), "{again:?}");
+    let again = pleach(&["sessions", "import", file, "--sessions", &to, "--skip-existing"]);
+    assert_eq!(again.out, "0 sessions with 0 events are imported, 2 were there already\n");
+}
+
+// State that sessions share is the database's: an import adds to it and changes nothing.
+#[tokio::test]
+async fn an_import_leaves_the_state_of_apps_and_users_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let (from, to) = (url(folder.path(), "from.db"), url(folder.path(), "to.db"));
+    fill(&from).await;
+    fill(&to).await;
+    assert_eq!(pleach(&["sessions", "delete", "s1", "--app", "shop", "--yes", "--sessions", &to]).code, 0);
+    let file = folder.path().join("one.jsonl");
+    std::fs::write(&file, pleach(&["sessions", "export", "--app", "shop", "--id", "s1", "--sessions", &from]).out)
+        .unwrap();
+    let imported = pleach(&["sessions", "import", file.to_str().unwrap(), "--sessions", &to]);
+    assert_eq!(imported.code, 0, "{imported:?}");
+    // The event of `s1` sets it to "s1"; `s2` was the last one to set it in this database.
+    assert_eq!(loaded(&to, "shop", "ana", "s1").await.state["app:last"], "s2");
+    assert_eq!(loaded(&to, "shop", "ana", "s1").await.events, loaded(&from, "shop", "ana", "s1").await.events);
+}
+
+#[tokio::test]
+async fn a_line_that_holds_no_session_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("bad.jsonl");
+    std::fs::write(&file, "\n{\"id\": 1}\n").unwrap();
+    let ran = pleach(&["sessions", "import", file.to_str().unwrap(), "--sessions", &url(folder.path(), "a.db")]);
+    assert!(ran.code == 1 && ran.err.contains("line 2 of the file holds no session"), "{ran:?}");
+}
+
+#[tokio::test]
+async fn a_database_is_migrated_and_compared() {
+    let folder = tempfile::tempdir().unwrap();
+    let from = url(folder.path(), "from.db");
+    fill(&from).await;
+    let mut targets = vec![format!("sqlite+aiosqlite:///{}", folder.path().join("v1.db").display())];
+    let schema = pleach_testkit::Schema::for_test().await;
+    targets.extend(schema.iter().map(|schema| schema.url()));
+    for to in &targets {
+        let ran = pleach(&["migrate", &from, to]);
+        assert_eq!(
+            (ran.code, ran.out.as_str()),
+            (0, "3 sessions are copied, 0 were there already; 7 events are compared\n"),
+            "{ran:?}"
+        );
+        for (app, user, id) in [("shop", "ana", "s1"), ("shop", "ben", "s2"), ("desk", "ana", "s1")] {
+            let (copied, original) = (loaded(to, app, user, id).await, loaded(&from, app, user, id).await);
+            assert_eq!((copied.events, copied.state), (original.events, original.state));
+        }
+        let again = pleach(&["migrate", &from, to]);
+        assert!(again.code == 1 && again.err.contains("is in the database already"), "{again:?}");
+        assert_eq!(pleach(&["migrate", &from, to, "--skip-existing"]).code, 0);
+    }
+}
+
+// Of a copy that was changed since, the comparison says so.
+#[tokio::test]
+async fn a_copy_that_differs_is_named() {
+    use pleach::{Event, SessionServiceExt as _, connect};
+    let folder = tempfile::tempdir().unwrap();
+    let (from, to) = (url(folder.path(), "from.db"), url(folder.path(), "to.db"));
+    fill(&from).await;
+    assert_eq!(pleach(&["migrate", &from, &to]).code, 0);
+    let mut session = loaded(&to, "desk", "ana", "s1").await;
+    let store = connect(&to).await.unwrap();
+    store.append_event(&mut session, Event::from_author("clerk").with_message("more")).await.unwrap();
+    let ran = pleach(&["migrate", &from, &to, "--skip-existing"]);
+    assert!(ran.code == 4 && ran.err.contains("session desk/ana/s1"), "{ran:?}");
+}

@@ -1,0 +1,110 @@
+//! Commands that only read.
+
+use crate::program::{fill, pleach, url};
+
+#[tokio::test]
+async fn sessions_are_listed_and_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = url(folder.path(), "a.db");
+    fill(&url).await;
+    let listed = pleach(&["sessions", "list", "--sessions", &url]);
+    let line = |rest: &str| format!("2023-11-14 22:13:2{rest}");
+    let expected = [line("2.500  desk  ana  s1"), line("2.500  shop  ana  s1"), line("3.000  shop  ben  s2")];
+    assert_eq!(listed.out.lines().collect::<Vec<_>>(), expected, "{listed:?}");
+    let of_ben = pleach(&["--json", "sessions", "list", "--sessions", &url, "--user", "ben"]);
+    assert_eq!(of_ben.values()[0]["id"], "s2");
+    let shown = pleach(&["sessions", "show", "s2", "--sessions", &url]);
+    assert!(
+        shown.out.contains("state    count = 2\n") && shown.out.contains("state    app:open = true\n"),
+        "{shown:?}"
+    );
+    // What would move the cursor of a terminal is replaced.
+    assert!(shown.out.contains("asks     ok: Refund?\u{fffd}[2J\n"), "{shown:?}");
+    let shown = pleach(&["--json", "sessions", "show", "s2", "--sessions", &url]).values().remove(0);
+    assert_eq!((&shown["eventCount"], &shown["openQuestions"][0]["id"]), (&3.into(), &"ok".into()));
+    assert_eq!(shown["state"]["user:language"], "ben");
+}
+
+#[tokio::test]
+async fn events_are_a_line_each() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = url(folder.path(), "a.db");
+    fill(&url).await;
+    let traced = pleach(&["sessions", "trace", "s1", "--app", "desk", "--sessions", &url]);
+    let expected = [
+        "2023-11-14 22:13:21.250  user  says \"I am e1\"",
+        "2023-11-14 22:13:22.500  clerk  says \"I am e2\"; sets app:last = \"s1\"; sets count = 2",
+    ];
+    assert_eq!(traced.out.lines().collect::<Vec<_>>(), expected, "{traced:?}");
+    let traced = pleach(&["--json", "sessions", "trace", "s1", "--app", "desk", "--sessions", &url]);
+    assert_eq!(traced.values()[1]["actions"]["stateDelta"]["count"], 2);
+}
+
+#[tokio::test]
+async fn open_questions_are_listed_for_all_and_for_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = url(folder.path(), "a.db");
+    fill(&url).await;
+    let asked = pleach(&["inbox", "--sessions", &url]);
+    assert_eq!(asked.out, "2023-11-14 22:13:23.000  shop/ben/s2  ok (for lead): Refund?\u{fffd}[2J\n", "{asked:?}");
+    let asked = pleach(&["--json", "inbox", "--sessions", &url, "--assignee", "lead"]);
+    assert_eq!(asked.values()[0]["session"]["sessionId"], "s2", "{asked:?}");
+    assert_eq!(pleach(&["inbox", "--sessions", &url, "--assignee", "clerk"]).out, "no open question\n");
+}
+
+#[tokio::test]
+async fn what_cannot_be_found_is_named_and_nothing_is_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let (there, missing) = (url(folder.path(), "a.db"), url(folder.path(), "b.db"));
+    fill(&there).await;
+    for (args, code, words) in [
+        (&["sessions", "show", "s9", "--sessions", &there][..], 3, "there is no session \"s9\""),
+        (
+            &["sessions", "show", "s1", "--sessions", &there],
+            3,
+            "several sessions have the id \"s1\": desk/ana/s1, shop/ana/s1",
+        ),
+        (&["sessions", "list", "--sessions", &missing], 1, "b.db"),
+        (&["sessions", "list", "--sessions", "redis:there"], 1, "redis"),
+        (&["sessions", "list"], 2, "--sessions"),
+        (&["sessions", "delete", "s2", "--sessions", &there], 2, "--yes"),
+    ] {
+        let ran = pleach(args);
+        assert!(ran.code == code && ran.err.contains(words), "{args:?}: {ran:?}");
+    }
+    assert!(!folder.path().join("b.db").exists());
+}
+
+#[test]
+fn shells_complete_the_command() {
+    assert!(pleach(&["completions", "bash"]).out.contains("sessions"));
+}
+
+// The files that google-adk itself has written.
+#[test]
+fn databases_of_google_adk_are_read() {
+    let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/../pleach-session-sqlite/tests/golden");
+    let mut read = 0;
+    for entry in std::fs::read_dir(golden).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "sqlite") {
+            continue;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let copy = folder.path().join("adk.db");
+        std::fs::copy(&path, &copy).unwrap();
+        let url = format!("sqlite:{}", copy.display());
+        let listed = pleach(&["--json", "sessions", "list", "--sessions", &url]);
+        if path.ends_with("v0.sqlite") {
+            assert!(listed.code == 1 && listed.err.contains("schema version 0"), "{listed:?}");
+            continue;
+        }
+        for session in listed.values() {
+            let [app, user, id] = ["appName", "userId", "id"].map(|key| session[key].as_str().unwrap());
+            let traced = pleach(&["sessions", "trace", id, "--app", app, "--user", user, "--sessions", &url]);
+            assert_eq!(traced.code, 0, "{traced:?}");
+            read += 1;
+        }
+    }
+    assert!(read > 3, "{read} sessions were read");
+}
