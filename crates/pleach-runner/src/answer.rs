@@ -183,9 +183,13 @@ pub(crate) fn check(
     let answer_type = answer_type(root, asked).filter(|_| !is_confirmation && asks_input(call));
     let misfit =
         |reason| RunError::Answer { id: id.to_owned(), reason: format!("{reason}{}", change(schema, answer_type)) };
-    if call.name.as_deref() == Some(REQUEST_CONFIRMATION)
-        && ToolConfirmation::from_response(&unwrap_response(stored)).is_err()
-    {
+    let is_asked_confirmation = call.name.as_deref() == Some(REQUEST_CONFIRMATION);
+    let is_other = |name: &&str| !name.is_empty() && *name != REQUEST_CONFIRMATION;
+    if let Some(name) = response.name.as_deref().filter(is_other).filter(|_| is_asked_confirmation) {
+        // google-adk does not take it for an answer, and never runs the tool.
+        return Err(misfit(format!("a confirmation is answered under the name {REQUEST_CONFIRMATION}, not {name:?}")));
+    }
+    if is_asked_confirmation && ToolConfirmation::from_response(&unwrap_response(stored)).is_err() {
         let wanted = "a confirmation is {\"confirmed\": true} or {\"confirmed\": false}, with a `payload` if need be";
         return Err(misfit(wanted.to_owned()));
     }

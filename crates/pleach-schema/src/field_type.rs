@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use crate::scalar::{to_bool, to_float, to_int};
+use crate::scalar::{to_float, to_int};
+use crate::to_bool;
 
 /// A field type, converted as ADK's lax validation does.
 // R504

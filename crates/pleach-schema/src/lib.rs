@@ -27,5 +27,6 @@ pub use answer_type::{AnswerType, read_answer};
 pub use coerce::{BadArgument, CoerceError, coerce, coerce_arguments, coerce_content};
 pub use declared::{Field, Schema, SchemaError};
 pub use field_type::{FieldType, kind_of};
-pub use scalar::{json_or_text, to_bool, to_float, to_int};
+pub use pleach_core::to_bool;
+pub use scalar::{json_or_text, to_float, to_int};
 pub use validate::{validate_answer, why_not_enforced};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Error, Value};
 
 use crate::json::json_object;
-use crate::{AuthConfig, EventCompaction, Map};
+use crate::{AuthConfig, EventCompaction, Map, to_bool};
 
 /// Everything of [`EventActions`](super::EventActions) but the state delta and the route.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -38,8 +38,8 @@ json_object! {
 }
 
 impl ToolConfirmation {
-    /// Reads a client's answer: a confirmation, or `{"response": "<a confirmation as JSON text>"}`. Null fields count as absent.
-    /// ADK: `ToolConfirmation.from_response_dict`
+    /// Reads a client's answer: a confirmation, or `{"response": "<a confirmation as JSON text>"}`. Null fields count as absent, and
+    /// `confirmed` may be a word or a number, as [`to_bool`] reads it. ADK: `ToolConfirmation.from_response_dict`
     ///
     /// # Errors
     /// When the answer is neither.
@@ -47,6 +47,9 @@ impl ToolConfirmation {
         let read = |mut value: Value| {
             if let Value::Object(fields) = &mut value {
                 fields.retain(|_, field| !field.is_null());
+                if let Some(confirmed) = fields.get_mut("confirmed") {
+                    *confirmed = to_bool(confirmed).map_or_else(|| confirmed.take(), Value::from);
+                }
             }
             serde_json::from_value(value)
         };
@@ -91,6 +94,9 @@ mod tests {
         check(json!({"confirmed": true, "payload": {"a": 1}}), Some(("", true, json!({"a": 1}))));
         check(json!({"hint": null, "confirmed": null}), Some(("", false, json!(null))));
         check(json!({"response": "{\"confirmed\": true, \"hint\": \"h\"}"}), Some(("h", true, json!(null))));
+        check(json!({"confirmed": "yes"}), Some(("", true, json!(null))));
+        check(json!({"confirmed": 0}), Some(("", false, json!(null))));
+        check(json!({"confirmed": "perhaps"}), None);
         check(json!({"response": "yes"}), None);
         check(json!({"response": true}), None);
         check(json!({"confirmed": true, "other": 1}), None);

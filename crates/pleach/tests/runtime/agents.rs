@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use pleach::model::LlmRequest;
 use pleach::prelude::*;
 use pleach::{
-    AgentMode, AgentTool, CallbackContext, Content, InMemorySessionService, LoopAgent, Node, NodeError, NodeTool,
-    ParallelAgent, RunRequest, SequentialAgent, exit_loop,
+    AgentMode, AgentTool, CallbackContext, Content, FunctionResponse, InMemorySessionService, LoopAgent, Node,
+    NodeError, NodeTool, ParallelAgent, RunRequest, SequentialAgent, exit_loop,
 };
 use pleach_testkit::RuntimeClock;
 use schemars::JsonSchema;
@@ -582,6 +582,28 @@ async fn a_bad_confirmation_is_not_stored() {
     assert!(lines[0].starts_with('!'), "{lines:?}");
     assert_eq!(left(&sessions).await.0.len(), before);
     trace(runner.answer(key(), &open[0], json!({"confirmed": true})).unwrap()).await;
+    assert_eq!(count.get(), 1);
+}
+
+// L114: what is sent under the id of a confirmation, but as the response of another function, confirms nothing.
+#[tokio::test]
+async fn l114_a_confirmation_is_answered_under_its_name() {
+    let count = Count::default();
+    let model = ScriptedModel::new().then_calls([call("one", "a")]).then_text("done");
+    let agent = LlmAgent::builder("helper").model(model).tool(counting("one", &count).require_confirmation());
+    let (runner, sessions) = runner(agent.build().unwrap());
+    trace(runner.run("ana", "s1", "go")).await;
+    let open = runner.questions(key()).await.unwrap().remove(0);
+    let before = left(&sessions).await.0.len();
+    let answer = |name: &str, confirmed: Value| {
+        let fields = json!({ "confirmed": confirmed }).as_object().cloned().unwrap();
+        runner.run("ana", "s1", [Part::function_response(FunctionResponse::new(&open.id, name, fields))])
+    };
+    let refused = answer("one", true.into()).reply().await.unwrap_err();
+    assert!(refused.to_string().contains("under the name adk_request_confirmation"), "{refused}");
+    assert_eq!((left(&sessions).await.0.len(), count.get()), (before, 0));
+    // Words are read as google-adk reads them.
+    assert_eq!(answer("adk_request_confirmation", "yes".into()).reply().await.unwrap(), "done");
     assert_eq!(count.get(), 1);
 }
 
