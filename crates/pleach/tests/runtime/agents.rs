@@ -597,7 +597,7 @@ async fn l114_a_confirmation_is_answered_under_its_name() {
     let before = left(&sessions).await.0.len();
     let answer = |name: &str, confirmed: Value| {
         let fields = json!({ "confirmed": confirmed }).as_object().cloned().unwrap();
-        runner.run("ana", "s1", [Part::function_response(FunctionResponse::new(&open.id, name, fields))])
+        runner.run("ana", "s1", vec![Part::function_response(FunctionResponse::new(&open.id, name, fields))])
     };
     let refused = answer("one", true.into()).reply().await.unwrap_err();
     assert!(refused.to_string().contains("under the name adk_request_confirmation"), "{refused}");
