@@ -114,6 +114,7 @@ pub(crate) fn resolve(
         return Err(several_invocations(invocations));
     }
     for (id, response, event, call) in &calls {
+        check_name(id, response, call)?;
         check(root, id, response, event, call)?;
     }
     let mut target = of_call(first);
@@ -122,6 +123,18 @@ pub(crate) fn resolve(
         target.branch = Branch::common_prefix(calls.iter().map(|(_, _, event, _)| event.branch()));
     }
     Ok(Some(target))
+}
+
+/// Checks the name under which a client answers a confirmation. google-adk does not take another one for an answer, and never runs
+/// the tool.
+fn check_name(id: &str, response: &FunctionResponse, call: &FunctionCall) -> Result<(), RunError> {
+    let name = response.name.as_deref().unwrap_or_default();
+    let is_other = !name.is_empty() && name != REQUEST_CONFIRMATION;
+    if call.name.as_deref() != Some(REQUEST_CONFIRMATION) || !is_other {
+        return Ok(());
+    }
+    let reason = format!("a confirmation is answered under the name {REQUEST_CONFIRMATION}, not {name:?}");
+    Err(RunError::Answer { id: id.to_owned(), reason })
 }
 
 /// Returns the target of an answer to a question of this event.
@@ -183,13 +196,9 @@ pub(crate) fn check(
     let answer_type = answer_type(root, asked).filter(|_| !is_confirmation && asks_input(call));
     let misfit =
         |reason| RunError::Answer { id: id.to_owned(), reason: format!("{reason}{}", change(schema, answer_type)) };
-    let is_asked_confirmation = call.name.as_deref() == Some(REQUEST_CONFIRMATION);
-    let is_other = |name: &&str| !name.is_empty() && *name != REQUEST_CONFIRMATION;
-    if let Some(name) = response.name.as_deref().filter(is_other).filter(|_| is_asked_confirmation) {
-        // google-adk does not take it for an answer, and never runs the tool.
-        return Err(misfit(format!("a confirmation is answered under the name {REQUEST_CONFIRMATION}, not {name:?}")));
-    }
-    if is_asked_confirmation && ToolConfirmation::from_response(&unwrap_response(stored)).is_err() {
+    if call.name.as_deref() == Some(REQUEST_CONFIRMATION)
+        && ToolConfirmation::from_response(&unwrap_response(stored)).is_err()
+    {
         let wanted = "a confirmation is {\"confirmed\": true} or {\"confirmed\": false}, with a `payload` if need be";
         return Err(misfit(wanted.to_owned()));
     }
