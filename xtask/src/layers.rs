@@ -58,6 +58,7 @@ pub(crate) const LAYERS: &[Row] = &[
     library("pleach-model-http", 2, &["pleach-core", "pleach-model"]),
     library("pleach-context", 3, NECK),
     library("pleach-mcp", 4, &["pleach-core", "pleach-model", "pleach-context"]),
+    library("pleach-openapi", 4, &["pleach-core", "pleach-auth", "pleach-context"]),
     library("pleach-workflow", 4, &["pleach-core", "pleach-context"]),
     library(
         "pleach-agent",
@@ -111,6 +112,7 @@ pub(crate) const LAYERS: &[Row] = &[
             "pleach-memory-sqlite",
             "pleach-model-http",
             "pleach-mcp",
+            "pleach-openapi",
             "pleach-context",
             "pleach-workflow",
             "pleach-agent",

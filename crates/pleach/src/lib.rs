@@ -32,6 +32,7 @@
 //! | `gemini` | models of Gemini |
 //! | `mcp` | tools, resources and prompts of MCP servers |
 //! | `openai` | models of OpenAI, Ollama and every server with OpenAI's chat completions |
+//! | `openapi` | tools from OpenAPI documents |
 //! | `models` | models of all providers |
 //! | `full` | all of them |
 
@@ -49,6 +50,8 @@ pub mod handler;
 pub mod mcp;
 pub mod model;
 pub mod models;
+#[cfg(feature = "openapi")]
+pub mod openapi;
 pub mod plugins;
 pub mod prelude;
 
@@ -139,6 +142,11 @@ struct Models;
 #[cfg(all(doctest, feature = "mcp"))]
 #[doc = include_str!("../../../docs/mcp.md")]
 struct Mcp;
+
+/// Compiles and runs the programs of the page on OpenAPI documents.
+#[cfg(all(doctest, feature = "openapi"))]
+#[doc = include_str!("../../../docs/openapi.md")]
+struct OpenApi;
 
 /// Compiles and runs the programs of the page on agents.
 #[cfg(doctest)]

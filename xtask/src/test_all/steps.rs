@@ -89,7 +89,7 @@ fn features(run: &Run) -> anyhow::Result<Outcome> {
 
 /// Every set of the features that have a meaning of their own, then each feature that only
 /// combines others (`default`, `full`) by itself. Providers of models meet the other features only in the facade's list of
-/// names, and MCP meets none of them: their sets are not combined with those of the others.
+/// names, and MCP and OpenAPI meet none of them: their sets are not combined with those of the others.
 fn combinations(facade: &Package) -> Vec<Vec<&str>> {
     let (bundles, own): (Vec<&str>, Vec<&str>) = facade.features.keys().map(String::as_str).partition(|name| {
         let parts = &facade.features[*name];
@@ -98,8 +98,9 @@ fn combinations(facade: &Package) -> Vec<Vec<&str>> {
     let has = |name: &str, dependency: &str| facade.features[name].iter().any(|part| part == dependency);
     let (providers, own): (Vec<&str>, Vec<&str>) = own.into_iter().partition(|name| has(name, "dep:pleach-model-http"));
     let (mcp, own): (Vec<&str>, Vec<&str>) = own.into_iter().partition(|name| has(name, "dep:pleach-mcp"));
+    let (openapi, own): (Vec<&str>, Vec<&str>) = own.into_iter().partition(|name| has(name, "dep:pleach-openapi"));
     let mut sets = subsets(&own);
-    for apart in [providers, mcp] {
+    for apart in [providers, mcp, openapi] {
         sets.extend(subsets(&apart).into_iter().filter(|set| !set.is_empty()));
     }
     sets.extend(bundles.into_iter().map(|bundle| vec![bundle]));

@@ -9,17 +9,19 @@ use crate::workspace::Workspace;
 const FACADE: &str = "pleach";
 
 /// What the default build must not have.
-const HEAVY: [&str; 10] = [
+const HEAVY: [&str; 12] = [
     "aws-lc-sys",
     "hyper",
     "native-tls",
     "openssl",
     "pleach-mcp",
     "pleach-model-http",
+    "pleach-openapi",
     "reqwest",
     "ring",
     "rmcp",
     "rustls",
+    "serde-saphyr",
 ];
 
 pub(super) fn check(workspace: &Workspace) -> anyhow::Result<Vec<Finding>> {

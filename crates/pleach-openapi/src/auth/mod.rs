@@ -1,0 +1,8 @@
+//! Credentials of calls: those that the program configures, and those that a client is asked for.
+
+mod access;
+mod authorize;
+mod grant;
+
+pub(crate) use access::{Access, fits};
+pub(crate) use authorize::{Authorized, authorize, settle};

@@ -1,0 +1,211 @@
+//! Building a toolset: the document is read, all its faults are gathered, and its operations become tools.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use reqwest::Url;
+use secrecy::ExposeSecret as _;
+use serde_json::Value;
+
+use crate::auth::{Access, fits};
+use crate::document::{Base, Document, Plan, Reading, ServerOptions, Sketch, sketches};
+use crate::fault::Faults;
+use crate::http::{Client, Headers};
+use crate::names::{Names, fault_of_prefix, snake_case};
+use crate::tool::Shared;
+use crate::{OpenApiFault, OpenApiFaultKind, OpenApiSetupError, OpenApiToolset, OpenApiToolsetBuilder, RestApiTool};
+
+impl OpenApiToolsetBuilder {
+    /// Makes the toolset. Nothing is sent.
+    ///
+    /// # Errors
+    /// The document cannot be read or has faults, all of which the error names; an option cannot be used; no operation is left.
+    pub fn build(mut self) -> Result<OpenApiToolset, OpenApiSetupError> {
+        let document = std::mem::replace(&mut self.document, Value::Null.into());
+        let root = document.read()?;
+        let name = self.name.clone().unwrap_or_else(|| title(&root));
+        let headers = self.check(&name)?;
+        let servers = self.servers(&name)?;
+        let mut faults = Faults::default();
+        let document = Document::new(root, &mut faults);
+        let document = document.ok_or_else(|| fault_of(&name, std::mem::take(&mut faults).0))?;
+        let sketches = self.chosen(&name, sketches(&document, &mut faults))?;
+        let mut faults = faults.0;
+        let mut reading = Reading::new(&document, servers);
+        reading.keeps_case = self.keeps_case;
+        reading.ignores_security = self.ignores_security;
+        reading.headers = headers.names();
+        let sends_headers = !headers.is_empty() || self.header_provider.is_some();
+        let plans = self.plans(&mut reading, sketches, sends_headers, &mut faults);
+        if !faults.is_empty() && (!self.leaves_out_faulty || plans.is_empty()) {
+            return Err(fault_of(&name, faults));
+        }
+        for fault in &faults {
+            tracing::warn!(toolset = name, %fault, "an operation of the OpenAPI document is left out");
+        }
+        self.check_used(&name, &reading)?;
+        self.finish(name, plans, faults, headers)
+    }
+
+    /// Checks the prefix and the headers.
+    fn check(&self, name: &str) -> Result<Headers, OpenApiSetupError> {
+        if let Some((prefix, reason)) = self.prefix.as_ref().and_then(|prefix| Some((prefix, fault_of_prefix(prefix)?)))
+        {
+            return Err(OpenApiSetupError::Prefix { name: name.to_owned(), prefix: prefix.clone(), reason });
+        }
+        let mut headers = Headers::default();
+        for (header, value) in &self.headers {
+            headers.set(header, value.expose_secret()).map_err(|reason| OpenApiSetupError::Header {
+                name: name.to_owned(),
+                header: header.clone(),
+                reason,
+            })?;
+        }
+        Ok(headers)
+    }
+
+    fn servers(&self, name: &str) -> Result<ServerOptions, OpenApiSetupError> {
+        let read = |option: &'static str, text: &Option<String>| {
+            let fault = |reason: String| OpenApiSetupError::Url { name: name.to_owned(), option, reason };
+            let Some(text) = text else { return Ok(None) };
+            let url = Url::parse(text.trim()).map_err(|error| fault(format!("cannot be read: {error}")))?;
+            Base::new(url.clone()).map_err(|reason| fault(reason.to_owned()))?;
+            Ok(Some(url))
+        };
+        let variables: BTreeMap<String, String> = self.variables.iter().cloned().collect();
+        let (base_url, document_url) = (read("base_url", &self.base_url)?, read("document_url", &self.document_url)?);
+        Ok(ServerOptions { base_url, document_url, variables, ..ServerOptions::default() })
+    }
+
+    /// Applies the filter.
+    fn chosen<'d>(&self, name: &str, mut sketches: Vec<Sketch<'d>>) -> Result<Vec<Sketch<'d>>, OpenApiSetupError> {
+        let choice = |reason: String| OpenApiSetupError::Choice { name: name.to_owned(), reason };
+        if let Some(only) = &self.only {
+            let is = |sketch: &Sketch<'_>, chosen: &str| {
+                sketch.view.id() == Some(chosen) || sketch.view.to_string() == chosen
+            };
+            if let Some(unknown) = only.iter().find(|chosen| !sketches.iter().any(|sketch| is(sketch, chosen))) {
+                return Err(choice(format!("names `{unknown}`, which is not there")));
+            }
+            sketches.retain(|sketch| only.iter().any(|chosen| is(sketch, chosen)));
+        }
+        if let Some(filter) = &self.filter {
+            sketches.retain(|sketch| filter(&sketch.view));
+        }
+        match sketches.is_empty() {
+            true => Err(choice("leaves no operation".to_owned())),
+            false => Ok(sketches),
+        }
+    }
+
+    fn plans<'d>(
+        &self,
+        reading: &mut Reading<'d>,
+        sketches: Vec<Sketch<'d>>,
+        sends_headers: bool,
+        faults: &mut Vec<OpenApiFault>,
+    ) -> Vec<Plan> {
+        let mut plans = Vec::new();
+        for sketch in sketches {
+            let (operation, pointer) = (sketch.view.to_string(), sketch.pointer().to_owned());
+            let checked = reading.plan(sketch).and_then(|mut plan| {
+                self.check_plan(&mut plan, sends_headers)
+                    .map(|()| plan)
+                    .map_err(|kind| vec![OpenApiFault { pointer, operation: Some(operation), kind }])
+            });
+            match checked {
+                Ok(plan) => plans.push(plan),
+                Err(of_operation) => {
+                    // What several operations refer to is reported once.
+                    let is_new = |fault: &OpenApiFault| {
+                        !faults.iter().any(|other| other.pointer == fault.pointer && other.kind == fault.kind)
+                    };
+                    let new: Vec<OpenApiFault> = of_operation.into_iter().filter(is_new).collect();
+                    faults.extend(new);
+                }
+            }
+        }
+        plans
+    }
+
+    /// Checks that the credentials of an operation can be had, and sent there.
+    fn check_plan(&self, plan: &mut Plan, sends_headers: bool) -> Result<(), OpenApiFaultKind> {
+        self.access.keep_possible(&mut plan.security).map_err(OpenApiFaultKind::Security)?;
+        let sends_secrets = sends_headers || plan.security.iter().any(|alternative| !alternative.0.is_empty());
+        if sends_secrets && !plan.base.is_https() && !plan.base.is_loopback() && !self.plain_http {
+            return Err(OpenApiFaultKind::PlainHttp { host: plan.base.host().to_owned() });
+        }
+        Ok(())
+    }
+
+    /// Checks that nothing that the program gives is without effect.
+    fn check_used(&self, name: &str, reading: &Reading<'_>) -> Result<(), OpenApiSetupError> {
+        let credential = |reason: String| OpenApiSetupError::Credential { name: name.to_owned(), reason };
+        let Access { general, named } = &self.access;
+        for (scheme, given) in named {
+            let found = reading.schemes.iter().find(|found| found.name == *scheme);
+            let Some(found) = found else {
+                return Err(credential(format!("no chosen operation has the security scheme `{scheme}`")));
+            };
+            if !fits(&found.kind, given) {
+                return Err(credential(format!("it is of another kind than the security scheme `{scheme}`")));
+            }
+        }
+        if let Some(general) = general
+            && !reading.schemes.iter().any(|scheme| fits(&scheme.kind, general))
+        {
+            return Err(credential(
+                "it is of another kind than the security schemes of the chosen operations".to_owned(),
+            ));
+        }
+        let unused = self.variables.iter().find(|(variable, _)| !reading.servers.used.contains(variable));
+        match unused {
+            Some((variable, _)) => Err(OpenApiSetupError::ServerVariable {
+                name: name.to_owned(),
+                variable: variable.clone(),
+                reason: "is in no URL of a server that is used".to_owned(),
+            }),
+            None => Ok(()),
+        }
+    }
+
+    fn finish(
+        self,
+        name: String,
+        plans: Vec<Plan>,
+        left_out: Vec<OpenApiFault>,
+        headers: Headers,
+    ) -> Result<OpenApiToolset, OpenApiSetupError> {
+        let needs_encryption = plans.iter().any(|plan| plan.base.is_https());
+        let client = Client::new(self.limits, needs_encryption).map_err(|reason| OpenApiSetupError::Tls { reason })?;
+        let shared = Arc::new(Shared {
+            name: name.clone(),
+            client,
+            access: self.access,
+            headers,
+            header_provider: self.header_provider,
+            confirm: self.confirm,
+        });
+        let mut names = Names::of_tools();
+        let mut named = Vec::new();
+        for plan in plans {
+            let view = &plan.view;
+            let tool = names.tool(self.prefix.as_deref(), view.id(), view.path(), view.method());
+            named.push((tool, plan));
+        }
+        // A request that begins as the last one did is cheaper.
+        named.sort_by(|(one, _), (other, _)| one.cmp(other));
+        let tools = named.into_iter().map(|(tool, plan)| RestApiTool::new(tool, plan, Arc::clone(&shared))).collect();
+        Ok(OpenApiToolset::new(name, tools, left_out))
+    }
+}
+
+fn fault_of(name: &str, faults: Vec<OpenApiFault>) -> OpenApiSetupError {
+    OpenApiSetupError::Document { name: name.to_owned(), faults }
+}
+
+/// Returns the name of a document: its title in snake case.
+fn title(root: &Value) -> String {
+    let title = root.pointer("/info/title").and_then(Value::as_str).map(snake_case).unwrap_or_default();
+    if title.is_empty() { "openapi".to_owned() } else { title.chars().take(60).collect() }
+}

@@ -1,0 +1,101 @@
+//! The body of a request: JSON, a form, parts, or a text.
+
+use http::HeaderValue;
+use pleach_core::Map;
+use serde_json::Value;
+
+use super::prepare::value;
+use super::shape::scalar;
+use super::style::{Pair, in_query};
+use super::{ArgumentError, multipart};
+use crate::document::{Body, BodyArgs, BodyField, BodyKind};
+
+/// A property of a body: the argument, the name, the value.
+pub(super) struct Field<'v> {
+    pub(super) arg: &'v str,
+    pub(super) name: &'v str,
+    pub(super) value: &'v Value,
+}
+
+/// Writes the body with its content type; `None` if an optional body has no argument.
+pub(super) fn write(
+    body: &Body,
+    args: &Map,
+    boundary: impl Fn() -> String,
+) -> Result<Option<(HeaderValue, Vec<u8>)>, ArgumentError> {
+    let of_type = |content_type: &str| HeaderValue::from_str(content_type);
+    let plain = of_type(&body.content_type).unwrap_or_else(|_| HeaderValue::from_static("application/octet-stream"));
+    let (whole, arg) = match &body.args {
+        BodyArgs::Properties(properties) => {
+            let fields = fields(properties, args)?;
+            if fields.is_empty() && !body.is_required {
+                return Ok(None);
+            }
+            return match body.kind {
+                BodyKind::Form => Ok(Some((plain, form(body, &fields)?))),
+                BodyKind::Multipart => multipart::write(body, &fields, boundary).map(Some),
+                BodyKind::Json | BodyKind::Text => {
+                    let object: Map = fields.iter().map(|field| (field.name.to_owned(), field.value.clone())).collect();
+                    Ok(Some((plain, Value::Object(object).to_string().into_bytes())))
+                }
+            };
+        }
+        BodyArgs::Whole(field) => {
+            let default = field.default.as_ref().filter(|_| body.is_required);
+            match value(args, &field.arg, default, field.excludes_null) {
+                Some(whole) => (whole, field.arg.as_str()),
+                None if body.is_required => return Err(ArgumentError::Missing(field.arg.clone())),
+                None => return Ok(None),
+            }
+        }
+    };
+    let members = |kind| {
+        let object = whole.as_object().ok_or_else(|| ArgumentError::invalid(arg, kind))?;
+        Ok(object.iter().map(|(name, value)| Field { arg, name, value }).collect::<Vec<_>>())
+    };
+    match body.kind {
+        BodyKind::Json => Ok(Some((plain, whole.to_string().into_bytes()))),
+        BodyKind::Form => Ok(Some((plain, form(body, &members("must be an object: it is sent as a form")?)?))),
+        BodyKind::Multipart => {
+            multipart::write(body, &members("must be an object: it is sent in parts")?, boundary).map(Some)
+        }
+        BodyKind::Text => Ok(Some((plain, text(whole).into_bytes()))),
+    }
+}
+
+fn fields<'v>(properties: &'v [BodyField], args: &'v Map) -> Result<Vec<Field<'v>>, ArgumentError> {
+    let mut fields = Vec::new();
+    for property in properties {
+        let default = property.default.as_ref().filter(|_| property.is_required);
+        match value(args, &property.arg, default, property.excludes_null) {
+            Some(value) => fields.push(Field { arg: &property.arg, name: &property.name, value }),
+            None if property.is_required => return Err(ArgumentError::Missing(property.arg.clone())),
+            None => {}
+        }
+    }
+    Ok(fields)
+}
+
+/// Writes a form. Lists are repeated and objects are JSON, unless the document has another encoding.
+fn form(body: &Body, fields: &[Field<'_>]) -> Result<Vec<u8>, ArgumentError> {
+    let mut pairs = Vec::new();
+    for field in fields {
+        let coding = body.encodings.get(field.name).and_then(|encoding| encoding.coding);
+        match (coding, field.value) {
+            (Some(coding), value) => {
+                let styled = in_query(field.name, coding, value);
+                pairs.extend(styled.map_err(|reason| ArgumentError::invalid(field.arg, reason))?);
+            }
+            (None, Value::Array(items)) if items.iter().all(|item| scalar(item).is_ok()) => {
+                pairs.extend(items.iter().map(|item| Pair::new(field.name, &text(item))));
+            }
+            (None, value) => pairs.push(Pair::new(field.name, &text(value))),
+        }
+    }
+    Ok(pairs.iter().map(Pair::written).collect::<Vec<_>>().join("&").into_bytes())
+}
+
+/// Returns a value as text: a string as it is, anything else as JSON.
+pub(super) fn text(value: &Value) -> String {
+    scalar(value).map_or_else(|_| value.to_string(), |text| text.into_owned())
+}

@@ -1,0 +1,14 @@
+//! How the arguments of a call become an HTTP request. Pure functions: nothing is sent here.
+
+mod argument_error;
+mod body;
+mod multipart;
+mod path;
+mod prepare;
+mod shape;
+mod style;
+
+pub(crate) use argument_error::ArgumentError;
+pub(crate) use path::PathTemplate;
+pub(crate) use prepare::{Outgoing, Prepared, prepare};
+pub(crate) use shape::encoded;

@@ -1,0 +1,139 @@
+//! [`Scheme`]: the security schemes of a document, and which of them an operation needs.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::parameters::is_of_connection;
+use super::refs::Document;
+use super::value::Object;
+use crate::OpenApiFaultKind;
+use crate::fault::Faults;
+
+/// A security scheme.
+#[derive(Debug)]
+pub(crate) struct Scheme {
+    pub(crate) name: String,
+    pub(crate) kind: SchemeKind,
+    /// As the document has it.
+    pub(crate) json: Value,
+}
+
+/// What a scheme sends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum SchemeKind {
+    ApiKey {
+        place: KeyPlace,
+        name: String,
+    },
+    Basic,
+    Bearer,
+    OAuth2,
+    OpenIdConnect,
+    /// What it is.
+    Unsupported(String),
+}
+
+/// Where an API key is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum KeyPlace {
+    Header,
+    Query,
+    Cookie,
+}
+
+/// Schemes that are needed together.
+#[derive(Clone, Debug)]
+pub(crate) struct Alternative(pub(crate) Vec<Arc<Scheme>>);
+
+/// The schemes of a document that were read.
+#[derive(Debug, Default)]
+pub(crate) struct Schemes(HashMap<String, Arc<Scheme>>);
+
+impl Schemes {
+    /// Reads the requirements of an operation, else those of the document: the alternatives, an empty one where none is needed.
+    pub(crate) fn alternatives(
+        &mut self,
+        document: &Document,
+        operation: &Object<'_>,
+        faults: &mut Faults,
+    ) -> Vec<Alternative> {
+        let empty = pleach_core::Map::new();
+        let root = Object { members: document.root.as_object().unwrap_or(&empty), pointer: String::new() };
+        let holder = if operation.get("security").is_some() { operation } else { &root };
+        let mut alternatives = Vec::new();
+        for (requirement, pointer) in holder.items("security", faults) {
+            let Some(requirement) = Object::of(requirement, pointer, faults) else { continue };
+            let schemes =
+                requirement.members.keys().map(|name| self.scheme(document, name, &requirement.at(name), faults));
+            alternatives.extend(schemes.collect::<Option<_>>().map(Alternative));
+        }
+        alternatives
+    }
+
+    fn scheme(&mut self, document: &Document, name: &str, used_at: &str, faults: &mut Faults) -> Option<Arc<Scheme>> {
+        if let Some(scheme) = self.0.get(name) {
+            return Some(Arc::clone(scheme));
+        }
+        let pointer = super::value::member("/components/securitySchemes", name);
+        let Some(value) = document.root.pointer(&pointer) else {
+            faults.add(used_at, OpenApiFaultKind::Security(format!("there is no security scheme `{name}`")));
+            return None;
+        };
+        let object = document.object(value, pointer, faults)?;
+        let kind = kind(&object, faults)?;
+        let scheme = Arc::new(Scheme { name: name.to_owned(), kind, json: Value::Object(object.members.clone()) });
+        self.0.insert(name.to_owned(), Arc::clone(&scheme));
+        Some(scheme)
+    }
+
+    /// Returns the schemes that operations need.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Scheme> {
+        self.0.values().map(|scheme| &**scheme)
+    }
+}
+
+fn kind(object: &Object<'_>, faults: &mut Faults) -> Option<SchemeKind> {
+    Some(match object.required_text("type", faults)? {
+        "apiKey" => {
+            let name = object.required_text("name", faults)?.to_owned();
+            let place = match object.required_text("in", faults)? {
+                "header" => KeyPlace::Header,
+                "query" => KeyPlace::Query,
+                "cookie" => KeyPlace::Cookie,
+                _ => {
+                    faults.add(&object.at("in"), OpenApiFaultKind::Expected("`header`, `query` or `cookie`"));
+                    return None;
+                }
+            };
+            if !is_sendable(place, &name) {
+                faults.add(&object.at("name"), OpenApiFaultKind::Expected("a name that can be sent there"));
+                return None;
+            }
+            SchemeKind::ApiKey { place, name }
+        }
+        "http" => match object.required_text("scheme", faults)?.to_ascii_lowercase().as_str() {
+            "basic" => SchemeKind::Basic,
+            "bearer" => SchemeKind::Bearer,
+            other => SchemeKind::Unsupported(format!("the HTTP scheme `{other}`")),
+        },
+        "oauth2" => SchemeKind::OAuth2,
+        "openIdConnect" => SchemeKind::OpenIdConnect,
+        "mutualTLS" => SchemeKind::Unsupported("mutual TLS".to_owned()),
+        other => SchemeKind::Unsupported(format!("the type `{}`", super::refs::shown(other))),
+    })
+}
+
+fn is_sendable(place: KeyPlace, name: &str) -> bool {
+    match place {
+        KeyPlace::Query => !name.is_empty(),
+        KeyPlace::Header => http::HeaderName::try_from(name).is_ok() && !is_of_connection(name),
+        KeyPlace::Cookie => is_token(name),
+    }
+}
+
+/// Whether a text is a token of HTTP, as names of cookies are.
+pub(crate) fn is_token(name: &str) -> bool {
+    http::HeaderName::try_from(name).is_ok()
+}

@@ -1,0 +1,71 @@
+//! What a model gets of an answer.
+
+use pleach_context::ToolResult;
+use serde_json::{Value, json};
+
+use super::Secrets;
+use super::client::Answer;
+use crate::document::{essence, is_json};
+
+/// The longest text of an error's body, in bytes.
+const ERROR_TEXT: usize = 4 << 10;
+
+/// Returns the result of a call: JSON as it is, a text as `{"text": …}`, images, sounds, videos and PDF files as media. An answer with another
+/// status than success is `{"error": …, "status": …, "body": …}`. ADK: `RestApiTool.call`
+pub(crate) fn result(operation: &str, answer: Answer, secrets: &Secrets) -> ToolResult {
+    if !answer.status.is_success() {
+        return failed(operation, &answer, secrets);
+    }
+    let media = essence(answer.content_type.as_deref().unwrap_or_default());
+    if let Ok(value) = serde_json::from_slice::<Value>(&answer.body) {
+        return secrets.clean(value).into();
+    }
+    if is_media(&media) {
+        let about = json!({"content_type": media, "bytes": answer.body.len()});
+        return ToolResult::from(about).with_bytes(media, answer.body);
+    }
+    match std::str::from_utf8(&answer.body) {
+        Ok(text) => json!({"text": secrets.clean_text(text)}).into(),
+        // In another encoding most of a text can be read all the same.
+        Err(_) if media.starts_with("text/") || is_json(&media) || media.ends_with("xml") => {
+            json!({"text": secrets.clean_text(&String::from_utf8_lossy(&answer.body))}).into()
+        }
+        Err(_) => {
+            let media = if media.is_empty() { "no type".to_owned() } else { media.chars().take(100).collect() };
+            let bytes = answer.body.len();
+            error(&format!("{operation} answered with {bytes} bytes of {media}, which cannot be shown"))
+        }
+    }
+}
+
+/// Returns the result of a call that has no answer.
+pub(crate) fn error(text: &str) -> ToolResult {
+    json!({"error": text}).into()
+}
+
+fn failed(operation: &str, answer: &Answer, secrets: &Secrets) -> ToolResult {
+    let status = answer.status.as_u16();
+    let mut fields = json!({"error": format!("{operation} answered {}", answer.status), "status": status});
+    if let Some(location) = answer.location.as_deref().filter(|_| answer.status.is_redirection()) {
+        let location: String = location.chars().take(500).collect();
+        fields["location"] = secrets.clean_text(&location).into();
+    }
+    fields["body"] = match serde_json::from_slice::<Value>(&answer.body) {
+        Ok(value) if answer.body.len() <= ERROR_TEXT => secrets.clean(value),
+        _ => {
+            let text = secrets.clean_text(&String::from_utf8_lossy(&answer.body));
+            match text.char_indices().find(|(place, letter)| place + letter.len_utf8() > ERROR_TEXT) {
+                Some((end, _)) => format!("{}…", &text[..end]).into(),
+                None if answer.is_cut => format!("{text}…").into(),
+                None => text.into(),
+            }
+        }
+    };
+    fields.into()
+}
+
+/// Whether models take bytes of this type.
+fn is_media(media: &str) -> bool {
+    let kinds = ["image/", "audio/", "video/"];
+    media == "application/pdf" || (media != "image/svg+xml" && kinds.iter().any(|kind| media.starts_with(kind)))
+}

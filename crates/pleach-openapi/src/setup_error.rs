@@ -1,0 +1,100 @@
+//! [`OpenApiSetupError`]: why a toolset cannot be made.
+
+use crate::OpenApiFault;
+
+/// The most faults that the text of an error lists.
+const LISTED: usize = 20;
+
+/// Why a toolset of an OpenAPI document cannot be made. No error shows a credential, a header's value or the text of the document.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenApiSetupError {
+    /// The document is neither JSON nor YAML, or larger or deeper than a document may be.
+    #[error("the OpenAPI document cannot be read: {reason}")]
+    Unreadable {
+        /// What is wrong, with line and column.
+        reason: String,
+    },
+    /// The document has faults: all of them, for the operations that were chosen.
+    #[error("the OpenAPI document `{name}` has {}", listed(.faults))]
+    Document {
+        /// The toolset's name.
+        name: String,
+        /// The faults, in the order of the document's paths.
+        faults: Vec<OpenApiFault>,
+    },
+    /// The choice leaves no operation, or names one that is not there.
+    #[error("the choice of operations of the OpenAPI document `{name}` {reason}")]
+    Choice {
+        /// The toolset's name.
+        name: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A URL that the program gives cannot be used.
+    #[error("the URL of `.{option}(…)` for the OpenAPI document `{name}` {reason}")]
+    Url {
+        /// The toolset's name.
+        name: String,
+        /// The method of the builder.
+        option: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A variable of the server's URL cannot have this value, or does not exist.
+    #[error("the server variable `{variable}` of the OpenAPI document `{name}` {reason}")]
+    ServerVariable {
+        /// The toolset's name.
+        name: String,
+        /// The variable.
+        variable: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A header cannot be sent.
+    #[error("the requests of the OpenAPI document `{name}` cannot have the header `{header}`: {reason}")]
+    Header {
+        /// The toolset's name.
+        name: String,
+        /// The header's name.
+        header: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// The prefix makes names that models refuse.
+    #[error("the prefix `{prefix}` for the tools of the OpenAPI document `{name}` {reason}")]
+    Prefix {
+        /// The toolset's name.
+        name: String,
+        /// The prefix.
+        prefix: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// A credential fits no security scheme of the chosen operations.
+    #[error("a credential for the OpenAPI document `{name}` cannot be used: {reason}")]
+    Credential {
+        /// The toolset's name.
+        name: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Encrypted connections cannot be made.
+    #[error("no encrypted connections can be made: {reason}; install the certificates of your system")]
+    Tls {
+        /// What failed.
+        reason: String,
+    },
+}
+
+fn listed(faults: &[OpenApiFault]) -> String {
+    let count = faults.len();
+    let mut text = if count == 1 { "a fault".to_owned() } else { format!("{count} faults") };
+    for fault in faults.iter().take(LISTED) {
+        text.push_str(&format!("\n- {fault}"));
+    }
+    if count > LISTED {
+        text.push_str(&format!("\n- and {} more", count - LISTED));
+    }
+    text
+}

@@ -1,0 +1,165 @@
+//! [`RestApiTool`]: an operation as a tool.
+
+use std::fmt;
+use std::future::ready;
+use std::sync::Arc;
+
+use pleach_context::engine::Engine as _;
+use pleach_context::{NodeError, ReadonlyContext, Tool, ToolContext, ToolResult};
+use pleach_core::{BoxFuture, FunctionDeclaration, Map};
+use serde_json::json;
+
+use crate::OpenApiOperation;
+use crate::auth::{Access, Authorized, authorize, settle};
+use crate::call::prepare;
+use crate::document::Plan;
+use crate::http::{Client, HeaderProvider, Headers, Secrets, error, result};
+
+/// An operation of a document as a tool. Made by [`OpenApiToolset`](crate::OpenApiToolset).
+///
+/// A call gives the answer of the server: JSON as it is, a text as `{"text": …}`, images, sounds, videos and PDF files as media. An answer with another
+/// status than success gives `{"error": …, "status": …, "body": …}`, and a call without answer `{"error": …}`. ADK: `RestApiTool`
+#[derive(Clone)]
+pub struct RestApiTool {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    plan: Plan,
+    declaration: Arc<FunctionDeclaration>,
+    shared: Arc<Shared>,
+}
+
+/// What the tools of a toolset share.
+pub(crate) struct Shared {
+    pub(crate) name: String,
+    pub(crate) client: Client,
+    pub(crate) access: Access,
+    pub(crate) headers: Headers,
+    pub(crate) header_provider: Option<HeaderProvider>,
+    pub(crate) confirm: Option<Condition>,
+}
+
+/// Decides whether a person must approve a call.
+pub(crate) type Condition = Arc<dyn Fn(&OpenApiOperation, &Map, &ToolContext) -> bool + Send + Sync>;
+
+impl RestApiTool {
+    pub(crate) fn new(name: String, plan: Plan, shared: Arc<Shared>) -> Self {
+        let declaration = FunctionDeclaration::new(name, plan.view.text()).with_parameters(plan.schema.clone());
+        Self { inner: Arc::new(Inner { plan, declaration: Arc::new(declaration), shared }) }
+    }
+
+    /// Returns the operation as the document describes it.
+    #[must_use]
+    pub fn operation(&self) -> &OpenApiOperation {
+        &self.inner.plan.view
+    }
+
+    /// Returns the URL of the server, without the path of the operation.
+    #[must_use]
+    pub fn base_url(&self) -> &str {
+        self.inner.plan.base.prefix()
+    }
+
+    async fn call(&self, args: &Map, ctx: &ToolContext) -> Result<ToolResult, NodeError> {
+        let Inner { plan, shared, .. } = &*self.inner;
+        let ids = &ctx.invocation().engine().services().ids;
+        let mut request = match prepare(plan, args, || format!("pleach-{}", ids.uuid().simple())) {
+            Ok(request) => request,
+            Err(fault) => return Ok(error(&fault.to_string())),
+        };
+        let granted = match authorize(plan, &shared.access, ctx).await? {
+            Authorized::With(granted) => granted,
+            // ADK: the result of a call that waits; it does not count.
+            Authorized::Pending => {
+                return Ok(json!({"pending": true, "message": "Needs your authorization to access your data."}).into());
+            }
+        };
+        let mut secrets = Secrets::default();
+        if let Err(reason) = self.add_headers(&mut request.headers, ctx, &mut secrets).await {
+            return Ok(error(&format!("the headers of the request cannot be made: {}", secrets.clean_text(&reason))));
+        }
+        for granted in &granted {
+            granted.grant.write(&mut request, &mut secrets);
+        }
+        let Some(request) = request.finish(plan) else {
+            return Ok(error("the arguments make no URL of the operation"));
+        };
+        match shared.client.send(request, plan.base.is_loopback()).await {
+            Ok(answer) => {
+                tracing::debug!(
+                    toolset = shared.name,
+                    tool = self.name(),
+                    status = answer.status.as_u16(),
+                    "an API has answered"
+                );
+                settle(&granted, answer.status, ctx).await?;
+                Ok(result(&plan.view.to_string(), answer, &secrets))
+            }
+            Err(fault) => {
+                tracing::warn!(
+                    toolset = shared.name,
+                    tool = self.name(),
+                    kind = fault.kind(),
+                    "a call of an API failed"
+                );
+                Ok(error(&secrets.clean_text(&fault.to_string())))
+            }
+        }
+    }
+
+    /// Adds the headers of the program.
+    async fn add_headers(
+        &self,
+        headers: &mut http::HeaderMap,
+        ctx: &ToolContext,
+        secrets: &mut Secrets,
+    ) -> Result<(), String> {
+        let shared = &self.inner.shared;
+        shared.headers.write(headers, secrets);
+        let Some(provider) = &shared.header_provider else { return Ok(()) };
+        let made = provider(ReadonlyContext::new(ctx.clone())).await.map_err(|error| error.to_string())?;
+        let mut further = Headers::default();
+        for (name, value) in &made {
+            further.set(name, value).map_err(|reason| format!("`{name}`: {reason}"))?;
+        }
+        further.write(headers, secrets);
+        Ok(())
+    }
+}
+
+impl Tool for RestApiTool {
+    fn name(&self) -> &str {
+        self.inner.declaration.name.as_deref().unwrap_or_default()
+    }
+
+    fn description(&self) -> &str {
+        self.inner.declaration.description.as_deref().unwrap_or_default()
+    }
+
+    fn declaration(&self) -> Option<&Arc<FunctionDeclaration>> {
+        Some(&self.inner.declaration)
+    }
+
+    fn check_require_confirmation<'a>(
+        &'a self,
+        args: &'a Map,
+        ctx: &'a ToolContext,
+    ) -> BoxFuture<'a, Result<bool, NodeError>> {
+        let condition = self.inner.shared.confirm.as_ref();
+        Box::pin(ready(Ok(condition.is_some_and(|condition| condition(self.operation(), args, ctx)))))
+    }
+
+    fn run<'a>(&'a self, args: &'a Map, ctx: &'a ToolContext) -> BoxFuture<'a, Result<ToolResult, NodeError>> {
+        Box::pin(self.call(args, ctx))
+    }
+}
+
+impl fmt::Debug for RestApiTool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RestApiTool")
+            .field("name", &self.name())
+            .field("operation", self.operation())
+            .finish_non_exhaustive()
+    }
+}
