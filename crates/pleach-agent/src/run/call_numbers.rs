@@ -21,8 +21,8 @@ pub(crate) struct PendingCall {
     pub(crate) is_placed: bool,
     /// It ends the task of an agent that delegates another task with the same response.
     pub(crate) is_refused: bool,
-    /// The id under which it has asked for a credential that has come.
-    pub(crate) credential: Option<String>,
+    /// The ids under which it has asked for credentials that have come.
+    pub(crate) credentials: Vec<String>,
     /// How many calls of the function the run has made, this one included.
     pub(crate) ordinal: u32,
     /// A name for what the call runs: its id, made unique in the run and safe for paths.
@@ -62,7 +62,7 @@ impl CallNumbers {
             is_asked: false,
             is_placed: false,
             is_refused: false,
-            credential: None,
+            credentials: Vec::new(),
             ordinal: *ordinal,
             key,
             is_first,

@@ -27,11 +27,12 @@ pub(super) fn give_answers(pending: &PendingCall, ctx: &ToolContext) -> Result<(
         })?;
         ctx.engine().set_tool_confirmation(confirmation);
     }
-    if let Some(id) = &pending.credential
-        && let Some(SentCredential::Answer(answer)) = sent_credential(ctx, id)
-        && let Some(config) = requested_config(ctx, id)
-    {
-        accept_credential(ctx, &config, &answer, id)?;
+    for id in &pending.credentials {
+        if let Some(SentCredential::Answer(answer)) = sent_credential(ctx, id)
+            && let Some(config) = requested_config(ctx, id)
+        {
+            accept_credential(ctx, &config, &answer, id)?;
+        }
     }
     Ok(())
 }

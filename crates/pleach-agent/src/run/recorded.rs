@@ -106,6 +106,291 @@ impl Recorded {
     }
 }
 
+impl<'e> Reader<'e> {
+    /// Numbers the calls of an event of an earlier run of the agent at the same path.
+    fn number_calls(&mut self, event: &'e Event) {
+        for call in event.function_calls().filter(|call| question(event, call).is_none()) {
+            self.numbers.number(call);
+        }
+    }
+
+    fn take_own(&mut self, event: &'e Event, place: usize) {
+        self.began = true;
+        (self.turn_ended, self.has_failed) = (false, false);
+        self.closing.take(event);
+        self.is_answered = CallbackNote::on(event) == Some(CallbackNote::Before) && event.content().is_some();
+        if event.actions().end_of_agent() == Some(true) {
+            return;
+        }
+        let mut calls = event.function_calls().peekable();
+        let mut responses = event.function_responses().peekable();
+        self.said.push_str(&event.text());
+        if responses.peek().is_some() {
+            self.take_responses(event, responses, place);
+            return;
+        }
+        if calls.peek().is_some() {
+            self.take_calls(event, calls);
+        } else if event.content().is_some() || event.error_code().is_some() {
+            self.take_words(event);
+        }
+    }
+
+    fn take_words(&mut self, event: &'e Event) {
+        let last = event.content().and_then(|content| content.parts().last());
+        let code = last.and_then(|part| part.executable_code.as_ref()?.code.clone());
+        let output = last.and_then(|part| part.code_execution_result.as_deref());
+        self.last = match (code, output) {
+            (Some(code), _) => Last::Code(code),
+            (None, Some(output)) => {
+                self.code_failures = if is_failed(output) { self.code_failures + 1 } else { 0 };
+                Last::CodeOutput
+            }
+            (None, None) => Last::Message,
+        };
+    }
+
+    fn take_calls(&mut self, event: &'e Event, calls: impl Iterator<Item = &'e FunctionCall>) {
+        let long_running = event.long_running_tool_ids();
+        let mut is_batch = false;
+        for call in calls {
+            let id = call.id.as_deref().unwrap_or_default();
+            if let Some(question) = question(event, call) {
+                self.questions.push(question);
+                continue;
+            }
+            if !std::mem::replace(&mut is_batch, true) {
+                // The result of a job may come much later.
+                self.calls.retain(|call| call.is_long_running && !call.has_result);
+                self.calls.iter_mut().for_each(|call| call.is_earlier = true);
+                self.questions.clear();
+            }
+            self.calls.push(RecordedCall {
+                pending: self.numbers.number(call),
+                id,
+                is_long_running: long_running.is_some_and(|ids| ids.contains(id)),
+                is_earlier: false,
+                has_response: false,
+                has_result: false,
+                asks: false,
+                key: None,
+                given: Vec::new(),
+            });
+        }
+        if is_batch {
+            self.last = Last::Calls;
+        }
+    }
+
+    fn take_responses(
+        &mut self,
+        event: &'e Event,
+        responses: impl Iterator<Item = &'e FunctionResponse>,
+        place: usize,
+    ) {
+        let actions = event.actions();
+        for response in responses {
+            let id = response.id.as_deref().unwrap_or_default();
+            let key = actions.requested_auth_configs().get(id).map(credential_key);
+            let asks = key.is_some() || actions.requested_tool_confirmations().contains_key(id);
+            let answered = self.questions.iter().position(|asked| asked.call == id && asked.answer.is_some());
+            let answered = answered.map(|at| self.questions.remove(at));
+            if let Some(call) = self.calls.iter_mut().find(|call| call.id == id && (!call.has_response || call.asks)) {
+                (call.has_response, call.asks, call.key) = (true, asks, key);
+                call.given.extend(answered);
+            }
+        }
+        if let Some(target) = actions.transfer_to_agent() {
+            (self.transfer, self.asks_behind_transfer) = (Some((target, place)), false);
+        }
+        self.last = match actions.set_model_response() {
+            Some(answer) => Last::Given(answer.clone()),
+            None => Last::Responses { is_final: actions.skip_summarization() == Some(true) },
+        };
+    }
+
+    /// Takes what a client has sent for a question or a long-running call.
+    fn take_answers(&mut self, event: &'e Event) {
+        for response in event.function_responses() {
+            let id = response.id.as_deref().unwrap_or_default();
+            for question in self.questions.iter_mut().filter(|question| question.id == id) {
+                question.answer = Some(response.response.as_ref().map(unwrap_response).unwrap_or_default());
+                self.last = Last::Answer;
+            }
+            if self.take_result(id) {
+                self.last = Last::Answer;
+            }
+        }
+    }
+
+    /// Takes the results of long-running calls: behind a transfer, nothing else counts.
+    fn take_results(&mut self, event: &Event) {
+        for response in event.function_responses() {
+            self.take_result(response.id.as_deref().unwrap_or_default());
+        }
+    }
+
+    /// Takes the result of a call. Returns whether the run has made it.
+    fn take_result(&mut self, id: &str) -> bool {
+        let mut is_known = false;
+        for call in self.calls.iter_mut().filter(|call| call.id == id) {
+            (call.has_response, call.has_result, is_known) = (true, true, true);
+        }
+        is_known
+    }
+
+    /// Takes what a task has given. What is said behind it is said anew.
+    fn take_task_response(&mut self, event: &'e Event) {
+        for response in event.function_responses() {
+            let id = response.id.as_deref().unwrap_or_default();
+            // Of calls with one id the first gets the first result.
+            let Some(call) = self.calls.iter_mut().find(|call| call.id == id && !call.has_response) else { continue };
+            (call.has_response, call.has_result) = (true, true);
+            self.asks_behind_transfer = self.transfer.is_some();
+            self.last = Last::Answer;
+            self.said.clear();
+        }
+    }
+
+    /// Takes what the user has said about the agent's task.
+    // L191
+    fn take_message(&mut self) {
+        if self.has_failed {
+            // The user does not wait for what has failed, only for jobs that have begun.
+            self.calls.retain(|call| call.is_long_running && call.has_response && !call.has_result);
+            self.calls.iter_mut().for_each(|call| call.is_earlier = false);
+            self.questions.clear();
+            (self.has_failed, self.last) = (false, Last::Answer);
+        } else if self.is_answered {
+            // The callbacks before the agent are asked about each message.
+            *self = Self { numbers: std::mem::take(&mut self.numbers), ..Self::default() };
+        } else if matches!(self.last, Last::Message | Last::Code(_)) {
+            self.last = Last::Answer;
+        }
+    }
+
+    /// A message of the user comes when everything before it has ended.
+    fn end_turn(&mut self) {
+        self.turn_ended = true;
+        let has_ended = match self.last {
+            Last::Message | Last::Code(_) => true,
+            Last::Responses { is_final } => is_final && self.open().is_empty(),
+            _ => false,
+        };
+        if has_ended {
+            self.closing.take_message();
+            self.said.clear();
+        }
+    }
+
+    fn next(&self) -> Next {
+        if !self.began {
+            return Next::Start;
+        }
+        if self.has_transferred() {
+            return Next::Transfer;
+        }
+        if self.closing.is_marked() {
+            return Next::Ended;
+        }
+        let open = self.open();
+        let calls = if self.last == Last::Message { Vec::new() } else { self.to_execute(open.is_empty()) };
+        if !calls.is_empty() {
+            return Next::Execute(calls, open);
+        }
+        if !open.is_empty() {
+            return Next::Wait(open);
+        }
+        match &self.last {
+            Last::Given(answer) => Next::Say(answer.clone()),
+            Last::Code(code) => Next::ExecuteCode(code.clone()),
+            Last::Nothing | Last::Calls | Last::Answer | Last::CodeOutput | Last::Responses { is_final: false } => {
+                Next::AskModel
+            }
+            Last::Message => Next::Said,
+            Last::Responses { is_final: true } => Next::Ended,
+        }
+    }
+
+    /// Returns whether nothing is left to do before the transfer: tasks and questions of the same batch may end behind it.
+    fn has_transferred(&self) -> bool {
+        let is_missing =
+            |call: &RecordedCall<'_>| !call.is_earlier && (call.asks || (!call.has_response && !call.is_long_running));
+        let is_open = || !self.questions.is_empty() || self.calls.iter().any(is_missing);
+        let has_said = || matches!(self.last, Last::Message | Last::Responses { is_final: true });
+        self.transfer.is_some() && !is_open() && (!self.asks_behind_transfer || has_said())
+    }
+
+    /// The questions without an answer, and the long-running calls without a result that the agent waits for.
+    fn open(&self) -> Vec<String> {
+        let asks = self.questions.iter().filter(|question| question.answer.is_none()).map(|question| question.id);
+        let waits = |call: &&RecordedCall<'_>| match self.last {
+            // The model is asked with the responses that there are.
+            Last::Responses { .. } | Last::Given(_) => !call.has_response && !call.is_earlier,
+            // Only what came first decides when the model is asked again.
+            Last::Answer => !call.is_earlier,
+            Last::Message | Last::Code(_) | Last::CodeOutput => true,
+            Last::Calls | Last::Nothing => self.has_begun(),
+        };
+        let runs = self.jobs().filter(waits);
+        asks.chain(runs.map(|call| call.id)).map(str::to_owned).collect()
+    }
+
+    /// The long-running calls without a result.
+    fn jobs(&self) -> impl Iterator<Item = &RecordedCall<'e>> {
+        self.calls.iter().filter(|call| call.is_long_running && !call.has_result)
+    }
+
+    /// Returns whether all calls of the batch have begun: the run has paused with it, or nothing of it is missing.
+    fn has_begun(&self) -> bool {
+        (self.turn_ended && !self.has_failed) || !self.is_cut()
+    }
+
+    /// Returns whether the batch may have been cut off before all its responses: they are stored together, but for those of calls
+    /// that ended before another one failed. A long-running call that has only started leaves nothing, so it starts again, unless
+    /// the run has paused with it.
+    fn is_cut(&self) -> bool {
+        let waits = |call: &RecordedCall<'_>| call.is_long_running || call.pending.ends_agent();
+        let is_missing = |call: &RecordedCall<'_>| match self.last {
+            Last::Calls => !call.has_response && (!call.is_long_running || !self.turn_ended),
+            Last::Responses { .. } => !call.has_response && !waits(call) && !self.turn_ended,
+            _ => false,
+        };
+        self.has_failed || self.calls.iter().filter(|call| !call.is_earlier).any(is_missing)
+    }
+
+    /// The calls that have no response, and, when nothing is open, those whose questions are answered, in order.
+    fn to_execute(&self, is_closed: bool) -> Vec<PendingCall> {
+        let mut answers: Vec<&Question<'_>> = self.questions.iter().filter(|asked| asked.answer.is_some()).collect();
+        let is_asked = |call: &RecordedCall<'_>| self.questions.iter().any(|asked| asked.is_for(call));
+        let mut calls = Vec::new();
+        for call in self.calls.iter().filter(|call| !call.is_earlier) {
+            let answer = answers.iter().position(|asked| asked.call == call.id).map(|at| answers.remove(at));
+            match answer {
+                Some(answer) if is_closed => calls.push(call.answered(answer)),
+                Some(_) => {}
+                // Another call has asked for the credential.
+                None if is_closed && self.questions.iter().any(|asked| asked.gives_credential_to(call)) => {
+                    calls.push(call.again());
+                }
+                // The question that belongs to the response was cut off.
+                None if call.asks && !is_asked(call) => {
+                    calls.push(PendingCall { is_placed: true, ..call.again() });
+                }
+                None if call.has_response => {}
+                None if is_asked(call) => {
+                    calls.push(PendingCall { is_asked: true, ..call.pending.clone() });
+                }
+                None if call.is_long_running && self.has_begun() => {}
+                // What ends the agent comes after the answers.
+                None if !is_closed && call.pending.ends_agent() => {}
+                None => calls.push(call.pending.clone()),
+            }
+        }
+        calls
+    }
+}
+
 /// Returns from which event of a session on an invocation may have events: a fresh one has them behind the last one of another,
 /// with summaries of its own between them.
 pub(crate) fn first_event(events: &[Arc<Event>], invocation: &InvocationContext) -> usize {

@@ -20,6 +20,8 @@ pub(super) struct RecordedCall<'e> {
     pub(super) asks: bool,
     /// The key of the credential that it asks for.
     pub(super) key: Option<String>,
+    /// What it has asked for before, and got: it needs all of that when it is made again.
+    pub(super) given: Vec<Question<'e>>,
 }
 
 /// A request for a confirmation or a credential.
@@ -34,12 +36,26 @@ pub(super) struct Question<'e> {
 }
 
 impl RecordedCall<'_> {
+    /// Returns the call with all that it has asked for, the answer to `question` included.
     pub(super) fn answered(&self, question: &Question<'_>) -> PendingCall {
-        PendingCall {
-            confirmation: question.answer.clone().filter(|_| question.key.is_none()),
-            credential: question.key.as_ref().map(|_| question.id.to_owned()),
-            ..self.pending.clone()
+        self.with(self.given.iter().chain([question]))
+    }
+
+    /// Returns the call with what it has asked for before.
+    pub(super) fn again(&self) -> PendingCall {
+        self.with(self.given.iter())
+    }
+
+    fn with<'q>(&self, questions: impl Iterator<Item = &'q Question<'q>>) -> PendingCall {
+        let mut pending = self.pending.clone();
+        for question in questions {
+            match question.key {
+                // A later confirmation replaces an earlier one.
+                None => pending.confirmation = question.answer.clone(),
+                Some(_) => pending.credentials.push(question.id.to_owned()),
+            }
         }
+        pending
     }
 }
 

@@ -269,6 +269,24 @@ async fn l118_calls_that_need_one_credential_all_get_it() {
     assert!(given.iter().all(|given| given["apiKey"] == "hush" || given["api_key"] == "hush"), "{given:?}");
 }
 
+// L118: a call that asks for one thing after another has all of it when it is made at last, and asks for nothing twice.
+#[tokio::test]
+async fn l118_a_call_keeps_what_it_has_asked_for_before() {
+    let model = Arc::new(ScriptedModel::calling("needs", json!({})).then_text("done"));
+    let needs = keyed("needs").require_confirmation();
+    let (runner, sessions) = runner(agent(&model).tool(needs).build().unwrap());
+    trace(runner.run("ana", "s1", "go")).await;
+    for answer in [json!({"confirmed": true}), json!("hush")] {
+        let open = runner.questions(key()).await.unwrap();
+        assert_eq!(open.len(), 1);
+        trace(runner.answer(key(), &open[0], answer).unwrap()).await;
+    }
+    assert!(runner.questions(key()).await.unwrap().is_empty());
+    assert_eq!(model.requests().len(), 2);
+    let stored = left(&sessions).await.0.concat();
+    assert_eq!(stored.matches("adk_request_confirmation").count(), 1, "{stored}");
+}
+
 // Issue 12, L196: an agent tool's events pass the `on_event` hooks, and what they change counts.
 #[tokio::test]
 async fn l196_plugins_see_and_change_the_events_of_an_agent_tool() {
