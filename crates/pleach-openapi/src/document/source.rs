@@ -10,8 +10,9 @@ use crate::OpenApiSetupError;
 const LARGEST: usize = 64 << 20;
 /// How deep a document may be, as for serde_json.
 const DEEPEST: usize = 127;
-/// How many values a YAML document may have with its aliases replaced.
+/// How many values a YAML document may have, and how many of them by aliases.
 const MOST_NODES: usize = 4_000_000;
+const MOST_OF_ALIASES: usize = 200_000;
 
 /// An OpenAPI document: JSON or YAML as text, or a value. Debug output does not show it.
 ///
@@ -69,6 +70,7 @@ fn yaml(text: &str) -> Result<Value, String> {
     };
     let options = serde_saphyr::options! {
         budget: budget,
+        alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: MOST_OF_ALIASES },
         // `no` is a country, not false.
         strict_booleans: true,
         // The snippet is a part of the document.
@@ -140,7 +142,7 @@ mod tests {
 
     #[test]
     fn faults_have_a_place_and_no_text() {
-        check("{\"a\": hush}", Err("line 1"));
+        check("{\"a\": hush]", Err("line 1"));
         check("a: 1\na: hush\n", Err("line 2"));
         check("a: hush: c\n", Err("no YAML"));
         let errors = ["a: hush: c\n", "a: 1\na: hush\n"].map(|text| yaml(text).unwrap_err());

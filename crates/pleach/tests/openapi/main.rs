@@ -2,6 +2,12 @@
 #![expect(clippy::unwrap_used, reason = "test code: a panic is how a rule fails")]
 
 mod agent;
+mod credentials;
 mod documents;
+mod requests;
+mod responses;
+mod schemas;
+mod secrets;
 mod server;
+mod servers;
 mod support;

@@ -16,6 +16,16 @@ pub(crate) fn document(paths: Value) -> Value {
     })
 }
 
+/// Returns a toolset of one operation, `GET /pets` or another one, whose server is at `url`.
+pub(crate) fn toolset_at(url: String, paths: Value) -> OpenApiToolset {
+    OpenApiToolset::builder(document(paths)).base_url(url).build().unwrap()
+}
+
+/// Returns the JSON schema of the arguments of a tool.
+pub(crate) fn schema_of(toolset: &OpenApiToolset, name: &str) -> Value {
+    toolset.tool(name).unwrap().declaration().unwrap().parameters_json_schema.clone().unwrap()
+}
+
 /// Returns the faults of a document, a line each.
 pub(crate) fn faults(document: Value) -> Vec<String> {
     match OpenApiToolset::builder(document).build() {

@@ -1,0 +1,164 @@
+//! What models get of answers, and of servers that do not give them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use pleach::openapi::{OpenApiToolset, OpenApiToolsetBuilder};
+use pleach::prelude::*;
+use serde_json::{Value, json};
+
+use crate::server::{Answer, Server};
+use crate::support::{call, document, drain, runner};
+
+fn paths() -> Value {
+    json!({"/a": {"get": {"operationId": "f"}}})
+}
+
+fn builder(server: &Server) -> OpenApiToolsetBuilder {
+    OpenApiToolset::builder(document(paths())).base_url(server.url())
+}
+
+/// Returns the response for an answer.
+async fn response(answer: Answer) -> Value {
+    let server = Server::start(move |_| answer.clone()).await;
+    call(&builder(&server).build().unwrap(), "f", json!({})).await
+}
+
+fn raw(answer: &str) -> Answer {
+    Answer::Bytes(answer.as_bytes().to_vec())
+}
+
+#[tokio::test]
+async fn answers_are_json_or_text() {
+    for (content_type, body, expected) in [
+        ("application/json", &b"{\"a\": [1]}"[..], json!({"a": [1]})),
+        ("application/json", b"[1]", json!({"result": [1]})),
+        ("application/json", b"{\"a\": ", json!({"text": "{\"a\": "})),
+        ("text/plain", b"hello", json!({"text": "hello"})),
+        ("text/plain", b"gr\xf6\xdfe", json!({"text": "gr\u{fffd}\u{fffd}e"})),
+        ("application/json", b"\"a\\u0000b\"", json!({"result": "a\u{fffd}b"})),
+        (
+            "application/zip",
+            b"PK\xff\x00",
+            json!({"error": "GET /a answered with 4 bytes of application/zip, which cannot be shown"}),
+        ),
+    ] {
+        assert_eq!(response(Answer::of("200 OK", content_type, body)).await, expected);
+    }
+    assert_eq!(response(raw("HTTP/1.1 204 No Content\r\n\r\n")).await, json!({"text": ""}));
+}
+
+#[tokio::test]
+async fn pictures_are_media() {
+    let server = Server::start(|_| Answer::of("200 OK", "image/png", b"\x89PNG\xff")).await;
+    let model = ScriptedModel::calling("f", json!({})).then_text("A cat.");
+    let runner = runner(&model, &builder(&server).build().unwrap());
+    drain(runner.run("ana", "s1", "go")).await;
+    let last = model.requests()[1].contents.last().unwrap().clone();
+    let response = last.function_responses().next().unwrap();
+    assert_eq!(Value::from(response.response.clone().unwrap()), json!({"content_type": "image/png", "bytes": 5}));
+    assert_eq!(response.parts.as_ref().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn an_error_has_its_status_and_a_bounded_body() {
+    let found = response(Answer::of("404 Not Found", "application/json", br#"{"detail": "no pet"}"#)).await;
+    assert_eq!(found, json!({"error": "GET /a answered 404 Not Found", "status": 404, "body": {"detail": "no pet"}}));
+    let found = response(Answer::of("500 Internal Server Error", "text/html", "ö".repeat(500_000).as_bytes())).await;
+    let body = found["body"].as_str().unwrap();
+    assert!(body.len() <= 4_100 && body.ends_with('…'), "{}", body.len());
+    // The body of an error may break off.
+    let found = response(raw("HTTP/1.1 502 Bad Gateway\r\ncontent-length: 100\r\n\r\nupstream")).await;
+    assert_eq!((&found["status"], &found["body"]), (&json!(502), &json!("upstream…")));
+}
+
+#[tokio::test]
+async fn redirects_are_not_followed() {
+    let other = Server::start(|_| Answer::json("{}")).await;
+    let answer = format!("HTTP/1.1 302 Found\r\nlocation: {}/b?token=hush\r\ncontent-length: 0\r\n\r\n", other.url());
+    let found = response(raw(&answer)).await;
+    let expected = json!({"error": "GET /a answered 302 Found", "status": 302, "location": format!("{}/b", other.url()), "body": ""});
+    assert_eq!((found, other.requests().len()), (expected, 0));
+}
+
+#[tokio::test]
+async fn hostile_answers_are_errors_that_the_model_sees() {
+    let nested = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    let deep = format!("{}{}", "[".repeat(100), "]".repeat(100));
+    for (answer, expected) in [
+        (
+            raw("HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{\"a\":"),
+            "the connection broke before the answer was complete",
+        ),
+        (raw(""), "the connection broke"),
+        (raw("nonsense\r\n\r\n"), "the connection broke"),
+        (Answer::of("200 OK", "application/json", &vec![b' '; 2 << 20]), "the answer is larger than 1048576 bytes"),
+        (raw(&format!("HTTP/1.1 200 OK\r\n\r\n{}", "x".repeat(2 << 20))), "the answer is larger than 1048576 bytes"),
+    ] {
+        let found = response(answer).await;
+        assert!(found["error"].as_str().is_some_and(|error| error.contains(expected)), "{expected}: {found}");
+    }
+    assert_eq!(response(Answer::json(&nested)).await, json!({"text": nested}));
+    // Depth that no store takes becomes a text inside.
+    let server = Server::start(move |_| Answer::json(&deep)).await;
+    let model = ScriptedModel::calling("f", json!({})).then_text("Deep.");
+    let runner = runner(&model, &builder(&server).build().unwrap());
+    assert_eq!(runner.run("ana", "s1", "go").reply().await.unwrap(), "Deep.");
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_fails_the_call_alone() {
+    let server = Server::start(|_| Answer::json("{}")).await;
+    let toolset = builder(&server).build().unwrap();
+    let url = server.url();
+    drop(server);
+    while tokio::net::TcpStream::connect(url.trim_start_matches("http://")).await.is_ok() {
+        tokio::task::yield_now().await;
+    }
+    let found = call(&toolset, "f", json!({})).await;
+    assert!(found["error"].as_str().unwrap().starts_with("the server cannot be reached"), "{found}");
+}
+
+/// A clock whose waits are over once a request has come.
+#[derive(Debug)]
+struct Impatient(Arc<tokio::sync::Notify>);
+
+impl pleach::Clock for Impatient {
+    fn now(&self) -> f64 {
+        1.0
+    }
+
+    fn sleep(&self, _: Duration) -> pleach::BoxFuture<'static, ()> {
+        let came = Arc::clone(&self.0);
+        Box::pin(async move { came.notified().await })
+    }
+}
+
+#[tokio::test]
+async fn a_slow_server_costs_its_time_out() {
+    let came = Arc::new(tokio::sync::Notify::new());
+    let clock = Arc::new(Impatient(Arc::clone(&came)));
+    let server = Server::start(move |_| {
+        came.notify_one();
+        Answer::Silence
+    });
+    let server = server.await;
+    let toolset = builder(&server).timeout(Duration::from_secs(5)).clock(clock).build().unwrap();
+    let found = call(&toolset, "f", json!({})).await;
+    assert_eq!(found["error"], "the server did not answer within 5 s; whether the call took effect is not known");
+}
+
+#[tokio::test]
+async fn a_call_waits_for_approval() {
+    let server = Server::start(|_| Answer::json("{}")).await;
+    let document = document(json!({"/a": {"get": {"operationId": "read"}, "delete": {"operationId": "wipe"}}}));
+    let toolset = OpenApiToolset::builder(document).base_url(server.url());
+    let toolset = toolset.confirm_if(|operation, _, _| !operation.is_read_only()).build().unwrap();
+    let model = ScriptedModel::calling("read", json!({})).then_call("wipe", json!({})).then_text("Gone.");
+    let runner = runner(&model, &toolset);
+    let (_, questions, _) = drain(runner.run("ana", "s1", "go")).await;
+    assert_eq!(server.request().line, "GET /a");
+    let run = runner.answer(("ana", "s1"), &questions[0], json!({"confirmed": true})).unwrap();
+    assert_eq!(run.reply().await.unwrap(), "Gone.");
+    assert_eq!(server.requests()[1].line, "DELETE /a");
+}
