@@ -7,7 +7,7 @@ use reqwest::Url;
 use secrecy::ExposeSecret as _;
 use serde_json::Value;
 
-use crate::auth::{Access, fits};
+use crate::auth::{Access, Tokens, fits};
 use crate::document::{Base, Document, Plan, Reading, ServerOptions, Sketch, sketches};
 use crate::fault::Faults;
 use crate::http::{Client, Headers};
@@ -182,6 +182,7 @@ impl OpenApiToolsetBuilder {
             name: name.clone(),
             client,
             access: self.access,
+            tokens: Tokens::default(),
             headers,
             header_provider: self.header_provider,
             confirm: self.confirm,

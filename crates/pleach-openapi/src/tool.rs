@@ -10,7 +10,7 @@ use pleach_core::{BoxFuture, FunctionDeclaration, Map};
 use serde_json::json;
 
 use crate::OpenApiOperation;
-use crate::auth::{Access, Authorized, authorize, settle};
+use crate::auth::{Access, Authorized, Authorizer, Tokens};
 use crate::call::prepare;
 use crate::document::Plan;
 use crate::http::{Client, HeaderProvider, Headers, Secrets, error, result};
@@ -35,6 +35,7 @@ pub(crate) struct Shared {
     pub(crate) name: String,
     pub(crate) client: Client,
     pub(crate) access: Access,
+    pub(crate) tokens: Tokens,
     pub(crate) headers: Headers,
     pub(crate) header_provider: Option<HeaderProvider>,
     pub(crate) confirm: Option<Condition>,
@@ -68,12 +69,15 @@ impl RestApiTool {
             Ok(request) => request,
             Err(fault) => return Ok(error(&fault.to_string())),
         };
-        let granted = match authorize(plan, &shared.access, ctx).await? {
+        let Shared { access, tokens, client, .. } = &**shared;
+        let authorizer = Authorizer { plan, access, tokens, client, ctx };
+        let granted = match authorizer.authorize().await? {
             Authorized::With(granted) => granted,
             // ADK: the result of a call that waits; it does not count.
             Authorized::Pending => {
                 return Ok(json!({"pending": true, "message": "Needs your authorization to access your data."}).into());
             }
+            Authorized::Failed(reason) => return Ok(error(&reason)),
         };
         let mut secrets = Secrets::default();
         if let Err(reason) = self.add_headers(&mut request.headers, ctx, &mut secrets).await {
@@ -85,7 +89,7 @@ impl RestApiTool {
         let Some(request) = request.finish(plan) else {
             return Ok(error("the arguments make no URL of the operation"));
         };
-        match shared.client.send(request, plan.base.is_loopback()).await {
+        match client.send(request, plan.base.is_loopback()).await {
             Ok(answer) => {
                 tracing::debug!(
                     toolset = shared.name,
@@ -93,7 +97,7 @@ impl RestApiTool {
                     status = answer.status.as_u16(),
                     "an API has answered"
                 );
-                settle(&granted, answer.status, ctx).await?;
+                authorizer.settle(&granted, answer.status).await?;
                 Ok(result(&plan.view.to_string(), answer, &secrets))
             }
             Err(fault) => {

@@ -6,6 +6,7 @@ use pleach_auth::AuthCredential;
 use pleach_core::AuthConfig;
 use serde_json::{Value, json};
 
+use super::token::{TokenRequest, flow};
 use crate::document::{Alternative, Base, Scheme, SchemeKind};
 
 /// The credentials of a toolset. Debug output of them shows no secret.
@@ -53,6 +54,13 @@ impl Access {
                 Some(format!("`{name}` is OpenID Connect, whose addresses the document does not have: {help}"))
             }
             SchemeKind::OAuth2 if has_token => None,
+            // The program signs in itself.
+            SchemeKind::OAuth2 if configured.is_some_and(|own| TokenRequest::of_client(scheme, own).is_some()) => None,
+            SchemeKind::OAuth2 if flow(scheme, "clientCredentials").is_some() && !has_sign_in(&scheme.json) => {
+                Some(format!(
+                    "`{name}` is OAuth2: give the client, with id and secret, or a token, by `.credential_for(\"{name}\", …)`"
+                ))
+            }
             SchemeKind::OAuth2 if !has_sign_in(&scheme.json) => {
                 Some(format!("`{name}` is OAuth2 without a sign-in for users: {help}"))
             }
@@ -90,7 +98,8 @@ fn has_client(credential: &AuthCredential) -> bool {
     credential.oauth2.as_ref().is_some_and(|oauth2| oauth2.get("client_id").is_some_and(Value::is_string))
 }
 
-fn has_sign_in(scheme: &Value) -> bool {
+/// Whether users can sign in.
+pub(crate) fn has_sign_in(scheme: &Value) -> bool {
     ["authorizationCode", "implicit"].iter().any(|flow| scheme["flows"][flow]["authorizationUrl"].is_string())
 }
 

@@ -1,16 +1,27 @@
-//! [`authorize`]: the credentials of a call, or a request for one.
+//! [`Authorizer`]: the credentials of a call, or a request for one.
 
 use http::StatusCode;
-use pleach_auth::{AuthCredential, credential_key};
+use pleach_auth::{AuthCredential, ClientFields, credential_key, with_client};
 use pleach_context::engine::Engine as _;
 use pleach_context::{NodeError, ToolContext};
 use pleach_core::AuthConfig;
 use serde_json::Value;
 
-use super::Access;
-use super::access::config;
+use super::access::{config, has_sign_in};
 use super::grant::Grant;
+use super::token::{Source, TokenRequest};
+use super::{Access, Tokens};
 use crate::document::{Alternative, Plan, Scheme};
+use crate::http::Client;
+
+/// Finds the credentials of one call.
+pub(crate) struct Authorizer<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) access: &'a Access,
+    pub(crate) tokens: &'a Tokens,
+    pub(crate) client: &'a Client,
+    pub(crate) ctx: &'a ToolContext,
+}
 
 /// What a call may be sent with.
 pub(crate) enum Authorized {
@@ -18,6 +29,8 @@ pub(crate) enum Authorized {
     With(Vec<Granted>),
     /// The client was asked for one.
     Pending,
+    /// There is none, for this reason.
+    Failed(String),
 }
 
 /// A credential and where it comes from.
@@ -25,95 +38,142 @@ pub(crate) struct Granted {
     pub(crate) grant: Grant,
     /// Of one that a client has sent: its config and itself.
     sent: Option<(AuthConfig, AuthCredential)>,
+    /// Of a token that an endpoint gave.
+    source: Option<Source>,
 }
 
-/// Finds the credentials of a call: those of the first alternative that has all. Where there is none, and the operation needs one, the client is
-/// asked for the first missing one of the first alternative.
-///
-/// # Errors
-/// The credential service fails, or the client cannot be asked.
-pub(crate) async fn authorize(plan: &Plan, access: &Access, ctx: &ToolContext) -> Result<Authorized, NodeError> {
-    let mut missing = None;
-    let is_optional = plan.security.iter().any(|alternative| alternative.0.is_empty());
-    for alternative in plan.security.iter().filter(|alternative| !alternative.0.is_empty()) {
-        match of_alternative(alternative, plan, access, ctx).await? {
-            Ok(granted) => return Ok(Authorized::With(granted)),
-            Err(lacking) => missing = missing.or(Some(lacking)),
-        }
-    }
-    match missing {
-        Some(config) if !is_optional => {
-            ctx.request_credential(config)?;
-            Ok(Authorized::Pending)
-        }
-        _ => Ok(Authorized::With(Vec::new())),
-    }
+/// What there is for a scheme, or for all of an alternative.
+enum Found<T> {
+    Here(T),
+    /// The client can be asked with this config.
+    Missing(AuthConfig),
+    /// It can be had no more, for this reason.
+    Failed(String),
 }
 
-/// Returns the credentials of an alternative, or the config of the first one that is missing.
-async fn of_alternative(
-    alternative: &Alternative,
-    plan: &Plan,
-    access: &Access,
-    ctx: &ToolContext,
-) -> Result<Result<Vec<Granted>, AuthConfig>, NodeError> {
-    let mut granted = Vec::new();
-    for scheme in &alternative.0 {
-        match of_scheme(scheme, plan, access, ctx).await? {
-            Ok(grant) => granted.push(grant),
-            Err(config) => return Ok(Err(config)),
+impl Authorizer<'_> {
+    /// Finds the credentials: those of the first alternative that has all. Where there is none, and the operation needs one, the client is asked for
+    /// the first missing one of the first alternative.
+    ///
+    /// # Errors
+    /// The credential service fails, or the client cannot be asked.
+    pub(crate) async fn authorize(&self) -> Result<Authorized, NodeError> {
+        let (mut missing, mut failure) = (None, None);
+        let is_optional = self.plan.security.iter().any(|alternative| alternative.0.is_empty());
+        for alternative in self.plan.security.iter().filter(|alternative| !alternative.0.is_empty()) {
+            match self.of_alternative(alternative).await? {
+                Found::Here(granted) => return Ok(Authorized::With(granted)),
+                Found::Missing(config) => missing = missing.or(Some(config)),
+                Found::Failed(reason) => failure = failure.or(Some(reason)),
+            }
+        }
+        match (failure, missing) {
+            _ if is_optional => Ok(Authorized::With(Vec::new())),
+            (Some(reason), _) => Ok(Authorized::Failed(reason)),
+            (None, Some(config)) => {
+                self.ctx.request_credential(config)?;
+                Ok(Authorized::Pending)
+            }
+            (None, None) => Ok(Authorized::With(Vec::new())),
         }
     }
-    Ok(Ok(granted))
-}
 
-async fn of_scheme(
-    scheme: &Scheme,
-    plan: &Plan,
-    access: &Access,
-    ctx: &ToolContext,
-) -> Result<Result<Granted, AuthConfig>, NodeError> {
-    let now = ctx.invocation().clock().now();
-    let configured = access.of(scheme);
-    if let Some(grant) = configured.and_then(|credential| Grant::of(scheme, credential, now)) {
-        return Ok(Ok(Granted { grant, sent: None }));
+    async fn of_alternative(&self, alternative: &Alternative) -> Result<Found<Vec<Granted>>, NodeError> {
+        let mut all = Vec::new();
+        for scheme in &alternative.0 {
+            match self.of_scheme(scheme).await? {
+                Found::Here(granted) => all.push(granted),
+                Found::Missing(config) => return Ok(Found::Missing(config)),
+                Found::Failed(reason) => return Ok(Found::Failed(reason)),
+            }
+        }
+        Ok(Found::Here(all))
     }
-    let config = config(scheme, &plan.base, configured);
-    let mut sent = ctx.get_auth_response(&config);
-    if sent.as_ref().and_then(|credential| Grant::of(scheme, credential, now)).is_none() && keeps_credentials(ctx) {
-        sent = ctx.load_credential(&config).await?;
-    }
-    match sent.and_then(|credential| Some((Grant::of(scheme, &credential, now)?, credential))) {
-        Some((grant, credential)) => Ok(Ok(Granted { grant, sent: Some((config, credential)) })),
-        None => Ok(Err(config)),
-    }
-}
 
-/// Keeps the credentials of a call for later ones, or forgets them when the server has refused them, so that the next call asks again.
-///
-/// # Errors
-/// The credential service fails.
-pub(crate) async fn settle(granted: &[Granted], status: StatusCode, ctx: &ToolContext) -> Result<(), NodeError> {
-    let is_refused = status == StatusCode::UNAUTHORIZED;
-    for (config, credential) in granted.iter().filter_map(|granted| granted.sent.as_ref()) {
-        if is_refused {
-            ctx.state().set(format!("temp:{}", credential_key(config)), Value::Null)?;
+    async fn of_scheme(&self, scheme: &Scheme) -> Result<Found<Granted>, NodeError> {
+        let now = self.ctx.invocation().clock().now();
+        let configured = self.access.of(scheme);
+        if let Some(grant) = configured.and_then(|credential| Grant::of(scheme, credential, now)) {
+            return Ok(Found::Here(Granted { grant, sent: None, source: None }));
         }
-        if !keeps_credentials(ctx) {
-            continue;
+        let own = configured.filter(|_| !has_sign_in(&scheme.json));
+        if let Some(request) = own.and_then(|own| TokenRequest::of_client(scheme, own)) {
+            return Ok(match self.token(scheme, request, now).await {
+                Ok((grant, _, source)) => Found::Here(Granted { grant, sent: None, source: Some(source) }),
+                Err(reason) => Found::Failed(reason),
+            });
         }
-        if !is_refused && ctx.load_credential(config).await?.as_ref() == Some(credential) {
-            continue;
+        let config = config(scheme, &self.plan.base, configured);
+        for sent in [self.ctx.get_auth_response(&config), self.stored(&config).await?].into_iter().flatten() {
+            if let Some(grant) = Grant::of(scheme, &sent, now) {
+                return Ok(Found::Here(Granted { grant, sent: Some((config, sent)), source: None }));
+            }
+            let own = with_client(sent, &config, ClientFields::IdAndSecret);
+            let Some(request) = TokenRequest::of_user(scheme, own) else { continue };
+            match self.token(scheme, request, now).await {
+                Ok((grant, credential, source)) => {
+                    return Ok(Found::Here(Granted { grant, sent: Some((config, credential)), source: Some(source) }));
+                }
+                Err(reason) => {
+                    self.forget(&config).await?;
+                    return Ok(Found::Failed(reason));
+                }
+            }
         }
-        let kept = if is_refused { Value::Null } else { serde_json::to_value(credential).unwrap_or_default() };
-        let mut kept_config = config.as_value().clone();
-        kept_config["exchanged_auth_credential"] = kept;
-        ctx.save_credential(&AuthConfig::new(kept_config)).await?;
+        Ok(Found::Missing(config))
     }
-    Ok(())
-}
 
-/// Whether the app has a service that keeps credentials beyond the invocation.
-fn keeps_credentials(ctx: &ToolContext) -> bool {
-    ctx.invocation().engine().services().credentials.is_some()
+    async fn token(
+        &self,
+        scheme: &Scheme,
+        request: TokenRequest,
+        now: f64,
+    ) -> Result<(Grant, AuthCredential, Source), String> {
+        let source = request.source.clone();
+        let fault =
+            |reason: String| format!("no token could be had for the security scheme `{}`: {reason}", scheme.name);
+        let credential = self.tokens.of(request, self.client, now).await.map_err(fault)?;
+        let grant = Grant::of(scheme, &credential, now).ok_or_else(|| fault("it has expired already".to_owned()))?;
+        Ok((grant, credential, source))
+    }
+
+    async fn stored(&self, config: &AuthConfig) -> Result<Option<AuthCredential>, NodeError> {
+        if self.keeps_credentials() { self.ctx.load_credential(config).await } else { Ok(None) }
+    }
+
+    /// Keeps the credentials of a call for later ones, or forgets them when the server has refused them, so that the next call asks again.
+    ///
+    /// # Errors
+    /// The credential service fails.
+    pub(crate) async fn settle(&self, granted: &[Granted], status: StatusCode) -> Result<(), NodeError> {
+        let is_refused = status == StatusCode::UNAUTHORIZED;
+        for granted in granted {
+            if let Some(source) = granted.source.as_ref().filter(|_| is_refused) {
+                self.tokens.forget(source);
+            }
+            let Some((config, credential)) = &granted.sent else { continue };
+            if is_refused {
+                self.forget(config).await?;
+            } else if self.keeps_credentials() && self.ctx.load_credential(config).await?.as_ref() != Some(credential) {
+                self.save(config, serde_json::to_value(credential).unwrap_or_default()).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn forget(&self, config: &AuthConfig) -> Result<(), NodeError> {
+        self.ctx.state().set(format!("temp:{}", credential_key(config)), Value::Null)?;
+        if self.keeps_credentials() { self.save(config, Value::Null).await } else { Ok(()) }
+    }
+
+    async fn save(&self, config: &AuthConfig, credential: Value) -> Result<(), NodeError> {
+        let mut kept = config.as_value().clone();
+        kept["exchanged_auth_credential"] = credential;
+        self.ctx.save_credential(&AuthConfig::new(kept)).await
+    }
+
+    /// Whether the app has a service that keeps credentials beyond the invocation.
+    fn keeps_credentials(&self) -> bool {
+        self.ctx.invocation().engine().services().credentials.is_some()
+    }
 }

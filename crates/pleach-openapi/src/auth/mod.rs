@@ -3,6 +3,9 @@
 mod access;
 mod authorize;
 mod grant;
+mod token;
+mod tokens;
 
 pub(crate) use access::{Access, fits};
-pub(crate) use authorize::{Authorized, authorize, settle};
+pub(crate) use authorize::{Authorized, Authorizer};
+pub(crate) use tokens::Tokens;

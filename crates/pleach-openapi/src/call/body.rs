@@ -4,18 +4,11 @@ use http::HeaderValue;
 use pleach_core::Map;
 use serde_json::Value;
 
-use super::prepare::value;
+use super::field::{Field, text, value};
 use super::shape::scalar;
 use super::style::{Pair, in_query};
 use super::{ArgumentError, multipart};
 use crate::document::{Body, BodyArgs, BodyField, BodyKind};
-
-/// A property of a body: the argument, the name, the value.
-pub(super) struct Field<'v> {
-    pub(super) arg: &'v str,
-    pub(super) name: &'v str,
-    pub(super) value: &'v Value,
-}
 
 /// Writes the body with its content type; `None` if an optional body has no argument.
 pub(super) fn write(
@@ -93,9 +86,4 @@ fn form(body: &Body, fields: &[Field<'_>]) -> Result<Vec<u8>, ArgumentError> {
         }
     }
     Ok(pairs.iter().map(Pair::written).collect::<Vec<_>>().join("&").into_bytes())
-}
-
-/// Returns a value as text: a string as it is, anything else as JSON.
-pub(super) fn text(value: &Value) -> String {
-    scalar(value).map_or_else(|_| value.to_string(), |text| text.into_owned())
 }

@@ -2,6 +2,7 @@
 
 mod argument_error;
 mod body;
+mod field;
 mod multipart;
 mod path;
 mod prepare;

@@ -4,7 +4,7 @@ use http::HeaderValue;
 use serde_json::Value;
 
 use super::ArgumentError;
-use super::body::{Field, text};
+use super::field::{Field, text};
 use crate::document::{Body, Encoding};
 
 /// How often another boundary is tried.

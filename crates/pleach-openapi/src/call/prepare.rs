@@ -8,6 +8,7 @@ use pleach_core::Map;
 use reqwest::Url;
 use serde_json::Value;
 
+use super::field::value;
 use super::shape::{Shape, encoded};
 use super::style::{Pair, in_path, in_query, joined};
 use super::{ArgumentError, body, path};
@@ -173,16 +174,6 @@ fn fault_of_names(param: &Param, pairs: &[Pair], plan: &Plan) -> Option<&'static
     };
     let has_other = pairs.iter().any(|pair| pair.name != param.name && is_other(&pair.name));
     has_other.then_some("has a field with the name of another query parameter")
-}
-
-/// Returns the value of an argument, else the default. Null counts as absent if the argument cannot be null.
-pub(super) fn value<'v>(
-    args: &'v Map,
-    arg: &str,
-    default: Option<&'v Value>,
-    excludes_null: bool,
-) -> Option<&'v Value> {
-    args.get(arg).filter(|value| !(excludes_null && value.is_null())).or(default)
 }
 
 fn refuse_unknown(plan: &Plan, args: &Map) -> Result<(), ArgumentError> {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use super::media::{essence, is_json, sent_type};
 use super::parameters::{Coding, Place, Reader, Style, describe};
 use super::schema_node::is_read_only;
 use super::value::{Object, member};
@@ -225,24 +226,5 @@ fn excludes_null(schema: &Value) -> bool {
         Some(Value::String(kind)) => kind != "null",
         Some(Value::Array(kinds)) => !kinds.iter().any(|kind| kind == "null"),
         _ => false,
-    }
-}
-
-/// Whether a content type is JSON.
-pub(crate) fn is_json(media: &str) -> bool {
-    let essence = essence(media);
-    essence == "application/json" || essence == "text/json" || essence.ends_with("+json")
-}
-
-/// The type and subtype in lower case, without parameters.
-pub(crate) fn essence(media: &str) -> String {
-    media.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
-}
-
-/// The content type that is sent for one of the document.
-fn sent_type(media: &str) -> String {
-    match essence(media).as_str() {
-        "*/*" | "application/*" => "application/json".to_owned(),
-        _ => media.trim().to_owned(),
     }
 }

@@ -4,9 +4,10 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
+use super::header_names::{is_of_connection, is_token};
+use super::media::is_json;
 use super::refs::Document;
 use super::schema::{Schemas, Used};
-use super::security::is_token;
 use super::value::Object;
 use crate::OpenApiFaultKind;
 use crate::fault::Faults;
@@ -61,23 +62,6 @@ pub(crate) enum Style {
 
 /// Headers that OpenAPI describes elsewhere: parameters of these names have no meaning.
 const IGNORED: [&str; 3] = ["accept", "authorization", "content-type"];
-
-/// Headers of the connection: with one of them a model would write a request of its own.
-const OF_CONNECTION: [&str; 13] = [
-    "connection",
-    "content-length",
-    "cookie",
-    "expect",
-    "host",
-    "keep-alive",
-    "proxy-authorization",
-    "proxy-connection",
-    "te",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
-    "via",
-];
 
 impl Style {
     fn of(name: &str) -> Option<Self> {
@@ -217,7 +201,7 @@ impl<'d> Reader<'_, 'd> {
             return Some((coding, object.get("schema").unwrap_or(&Value::Bool(true)), object.at("schema")));
         };
         let content = Object::of(content, object.at("content"), self.faults)?;
-        let json = content.members.iter().find(|(media, _)| super::body::is_json(media));
+        let json = content.members.iter().find(|(media, _)| is_json(media));
         let Some((media, media_type)) = json else {
             let reason = "has a content that is not JSON".to_owned();
             self.faults.add(&content.pointer, OpenApiFaultKind::Parameter { name: name.to_owned(), reason });
@@ -253,9 +237,4 @@ fn place_of(name: &str) -> Option<Place> {
         "cookie" => Place::Cookie,
         _ => return None,
     })
-}
-
-/// Whether a header belongs to the connection.
-pub(crate) fn is_of_connection(name: &str) -> bool {
-    OF_CONNECTION.contains(&name.to_ascii_lowercase().as_str())
 }

@@ -1,12 +1,13 @@
 //! [`Schemas`]: the schemas of a document as JSON Schema for models.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 use pleach_core::Map;
 use serde_json::{Value, json};
 
-use super::refs::{Document, pointer_of};
+use super::refs::Document;
 use super::schema_node::Converter;
+use super::schema_targets::Targets;
 use crate::OpenApiFaultKind;
 use crate::fault::Faults;
 
@@ -14,10 +15,8 @@ use crate::fault::Faults;
 /// of references ends, and no schema is repeated.
 #[derive(Debug)]
 pub(crate) struct Schemas<'d> {
-    pub(crate) document: &'d Document,
+    targets: Targets<'d>,
     shared: HashMap<String, Shared>,
-    names: HashMap<String, String>,
-    taken: HashSet<String>,
 }
 
 #[derive(Debug)]
@@ -36,7 +35,7 @@ pub(crate) struct Used {
 
 impl<'d> Schemas<'d> {
     pub(crate) fn new(document: &'d Document) -> Self {
-        Self { document, shared: HashMap::new(), names: HashMap::new(), taken: HashSet::new() }
+        Self { targets: Targets::new(document), shared: HashMap::new() }
     }
 
     /// Converts a schema of an operation. What it refers to is among the [`definitions`](Self::definitions).
@@ -47,7 +46,7 @@ impl<'d> Schemas<'d> {
     }
 
     fn converted(&mut self, schema: &Value, pointer: &str, faults: &mut Faults) -> (Value, Vec<String>) {
-        let mut converter = Converter { schemas: self, refers_to: Vec::new(), faults };
+        let mut converter = Converter { targets: &mut self.targets, refers_to: Vec::new(), faults };
         let converted = converter.schema(schema, pointer);
         (converted, converter.refers_to)
     }
@@ -57,7 +56,7 @@ impl<'d> Schemas<'d> {
         let mut definitions = BTreeMap::new();
         let mut waiting = used.pointers;
         while let Some(pointer) = waiting.pop() {
-            let name = self.name(&pointer);
+            let name = self.targets.name(&pointer);
             if definitions.contains_key(&name) {
                 continue;
             }
@@ -75,7 +74,7 @@ impl<'d> Schemas<'d> {
 
     fn shared(&mut self, pointer: &str) -> &Shared {
         if !self.shared.contains_key(pointer) {
-            let document = self.document;
+            let document = self.targets.document;
             let mut faults = Faults::default();
             let (schema, refers_to) = match document.root.pointer(pointer) {
                 Some(schema) => self.converted(schema, pointer, &mut faults),
@@ -85,29 +84,5 @@ impl<'d> Schemas<'d> {
             self.shared.insert(pointer.to_owned(), Shared { schema, refers_to, faults });
         }
         &self.shared[pointer]
-    }
-
-    /// Returns the pointer and the name of what a reference leads to.
-    pub(crate) fn target(&mut self, reference: &str) -> Result<(String, String), OpenApiFaultKind> {
-        let pointer = pointer_of(reference)?;
-        // A chain of references only, without a schema at its end, has no meaning.
-        self.document.resolve(&json!({"$ref": reference}), String::new()).map(drop)?;
-        let name = self.name(&pointer);
-        Ok((pointer, name))
-    }
-
-    /// Returns the name in `$defs`: that in the document, of letters, digits and `_`.
-    fn name(&mut self, pointer: &str) -> String {
-        if let Some(name) = self.names.get(pointer) {
-            return name.clone();
-        }
-        let last = pointer.rsplit('/').next().unwrap_or_default();
-        let plain: String = last.chars().take(48).map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
-        let plain = if plain.is_empty() { "Document".to_owned() } else { plain };
-        let numbered = (2..).map(|number| format!("{plain}_{number}"));
-        let mut candidates = std::iter::once(plain.clone()).chain(numbered);
-        let name = candidates.find(|name| self.taken.insert(name.clone())).expect("the numbers do not end");
-        self.names.insert(pointer.to_owned(), name.clone());
-        name
     }
 }

@@ -7,7 +7,7 @@ use pleach_core::Map;
 use serde_json::{Value, json};
 
 use super::refs::shown;
-use super::schema::Schemas;
+use super::schema_targets::Targets;
 use super::value::member;
 use crate::OpenApiFaultKind;
 use crate::fault::Faults;
@@ -62,7 +62,7 @@ const TYPES: [&str; 7] = ["array", "boolean", "integer", "null", "number", "obje
 
 /// Converts schemas, and notes what they refer to.
 pub(super) struct Converter<'a, 'd> {
-    pub(super) schemas: &'a mut Schemas<'d>,
+    pub(super) targets: &'a mut Targets<'d>,
     pub(super) refers_to: Vec<String>,
     pub(super) faults: &'a mut Faults,
 }
@@ -97,13 +97,13 @@ impl Converter<'_, '_> {
         let Value::String(reference) = reference else {
             return self.fault(&member(pointer, "$ref"), OpenApiFaultKind::Expected("a string"));
         };
-        let (target, name) = match self.schemas.target(reference) {
+        let (target, name) = match self.targets.target(reference) {
             Ok(target) => target,
             Err(kind) => return self.fault(pointer, kind),
         };
         self.refers_to.push(target);
         // Before 3.1 the neighbours of a reference have no meaning; a description does no harm.
-        let mut converted = match self.schemas.document.is_3_1 {
+        let mut converted = match self.targets.document.is_3_1 {
             true => {
                 let mut converted = self.keywords(members, pointer);
                 self.types(members, &mut converted, pointer);

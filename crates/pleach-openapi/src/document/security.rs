@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::parameters::is_of_connection;
+use super::header_names::{is_of_connection, is_token};
 use super::refs::Document;
 use super::value::Object;
 use crate::OpenApiFaultKind;
@@ -131,9 +131,4 @@ fn is_sendable(place: KeyPlace, name: &str) -> bool {
         KeyPlace::Header => http::HeaderName::try_from(name).is_ok() && !is_of_connection(name),
         KeyPlace::Cookie => is_token(name),
     }
-}
-
-/// Whether a text is a token of HTTP, as names of cookies are.
-pub(crate) fn is_token(name: &str) -> bool {
-    http::HeaderName::try_from(name).is_ok()
 }

@@ -5,7 +5,7 @@ mod headers;
 mod response;
 mod secrets;
 
-pub(crate) use client::{Client, Limits};
+pub(crate) use client::{Answer, Client, Limits};
 pub(crate) use headers::{HeaderProvider, Headers};
 pub(crate) use response::{error, result};
 pub(crate) use secrets::Secrets;

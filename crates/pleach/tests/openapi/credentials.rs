@@ -102,7 +102,7 @@ fn security_that_cannot_be_met_is_a_fault() {
             json!([{"oauth": []}]),
             "give the client that users sign in to, or a token, by `.credential_for(\"oauth\", …)`",
         ),
-        (json!([{"machine": []}]), "`machine` is OAuth2 without a sign-in"),
+        (json!([{"machine": []}]), "`machine` is OAuth2: give the client, with id and secret, or a token"),
         (json!({}), "the value must be a list"),
     ] {
         let error = fault(security, |builder| builder);

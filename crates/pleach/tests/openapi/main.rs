@@ -11,3 +11,4 @@ mod secrets;
 mod server;
 mod servers;
 mod support;
+mod tokens;
