@@ -45,8 +45,9 @@ pub(crate) struct Shared {
 pub(crate) type Condition = Arc<dyn Fn(&OpenApiOperation, &Map, &ToolContext) -> bool + Send + Sync>;
 
 impl RestApiTool {
-    pub(crate) fn new(name: String, plan: Plan, shared: Arc<Shared>) -> Self {
-        let declaration = FunctionDeclaration::new(name, plan.view.text()).with_parameters(plan.schema.clone());
+    pub(crate) fn new(name: String, mut plan: Plan, shared: Arc<Shared>) -> Self {
+        let schema = std::mem::take(&mut plan.schema);
+        let declaration = FunctionDeclaration::new(name, plan.view.text()).with_parameters(schema);
         Self { inner: Arc::new(Inner { plan, declaration: Arc::new(declaration), shared }) }
     }
 

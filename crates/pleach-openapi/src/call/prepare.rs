@@ -139,7 +139,8 @@ impl<'p> Writer<'p> {
 
 fn path_value(param: &Param, value: &Value) -> Result<String, &'static str> {
     let Coding::Styled { style, explode } = param.coding else {
-        return Ok(encoded(&value.to_string()));
+        let text = value.to_string();
+        return path::fault_of_value(&text).map_or_else(|| Ok(encoded(&text)), Err);
     };
     let shape = Shape::of(value)?;
     let texts = shape.texts();
@@ -170,7 +171,11 @@ fn fault_of_names(param: &Param, pairs: &[Pair], plan: &Plan) -> Option<&'static
             SchemeKind::ApiKey { place: KeyPlace::Query, name } => Some(name.as_str()),
             _ => None,
         });
-        of_params.into_iter().any(|other| other.name == name) || keys.any(|key| key == name)
+        let mut written = plan.path.query.split('&').filter_map(|pair| pair.split('=').next());
+        let encoded = encoded(name);
+        of_params.into_iter().any(|other| other.name == name)
+            || keys.any(|key| key == name)
+            || written.any(|written| written == name || written == encoded)
     };
     let has_other = pairs.iter().any(|pair| pair.name != param.name && is_other(&pair.name));
     has_other.then_some("has a field with the name of another query parameter")

@@ -46,7 +46,7 @@ pub(crate) struct Plan {
     pub(crate) body: Option<Body>,
     /// The alternatives of credentials; an empty one needs none.
     pub(crate) security: Vec<Alternative>,
-    /// The JSON schema of the arguments.
+    /// The JSON schema of the arguments; the tool takes it for its declaration.
     pub(crate) schema: Value,
 }
 

@@ -1,7 +1,5 @@
 //! [`Param`]: a parameter of an operation in its path, query, headers or cookies.
 
-use std::collections::HashSet;
-
 use serde_json::Value;
 
 use super::header_names::{is_of_connection, is_token};
@@ -105,6 +103,14 @@ impl Style {
     }
 }
 
+/// A parameter before it is read.
+struct Declared<'d> {
+    /// Its name, as names are compared there, and its place.
+    key: (String, Place),
+    object: Object<'d>,
+    name: &'d str,
+}
+
 /// What parameters are read with.
 pub(super) struct Reader<'a, 'd> {
     pub(super) document: &'d Document,
@@ -124,37 +130,36 @@ impl<'d> Reader<'_, 'd> {
         operation: &Object<'d>,
         covered: impl Fn(Place, &str) -> bool,
     ) -> Vec<Param> {
-        let mut seen = HashSet::new();
-        let mut objects = Vec::new();
-        for (holder, is_own) in [(operation, true), (path, false)] {
-            let mut of_holder = HashSet::new();
-            for (item, pointer) in holder.items("parameters", self.faults) {
-                let Some(object) = self.document.object(item, pointer, self.faults) else { continue };
-                let name = object.required_text("name", self.faults);
-                let place = object.required_text("in", self.faults);
-                let (Some(name), Some(place)) = (name, place) else { continue };
-                let Some(place) = place_of(place) else {
-                    self.faults
-                        .add(&object.at("in"), OpenApiFaultKind::Expected("`path`, `query`, `header` or `cookie`"));
-                    continue;
-                };
-                if !of_holder.insert((name, place as u8)) {
-                    let reason = "is declared twice for one place".to_owned();
-                    self.faults.add(&object.pointer, OpenApiFaultKind::Parameter { name: name.to_owned(), reason });
-                    continue;
-                }
-                if is_own || !seen.contains(&(name, place as u8)) {
-                    objects.push((object, name, place));
-                }
+        let own = self.declared(operation);
+        let of_path = self.declared(path);
+        let is_replaced = |key: &(String, Place)| own.iter().any(|declared| declared.key == *key);
+        let of_path: Vec<Declared<'d>> = of_path.into_iter().filter(|declared| !is_replaced(&declared.key)).collect();
+        let all = own.into_iter().chain(of_path).filter(|declared| !covered(declared.key.1, declared.name));
+        all.filter_map(|declared| self.parameter(&declared.object, declared.name, declared.key.1)).collect()
+    }
+
+    /// Reads which parameters an operation or a path declares.
+    fn declared(&mut self, holder: &Object<'d>) -> Vec<Declared<'d>> {
+        let mut all: Vec<Declared<'d>> = Vec::new();
+        for (item, pointer) in holder.items("parameters", self.faults) {
+            let Some(object) = self.document.object(item, pointer, self.faults) else { continue };
+            let name = object.required_text("name", self.faults);
+            let place = object.required_text("in", self.faults);
+            let (Some(name), Some(place)) = (name, place) else { continue };
+            let Some(place) = place_of(place) else {
+                let kind = OpenApiFaultKind::Expected("`path`, `query`, `header` or `cookie`");
+                self.faults.add(&object.at("in"), kind);
+                continue;
+            };
+            // Names of headers have no case.
+            let key = if place == Place::Header { name.to_ascii_lowercase() } else { name.to_owned() };
+            if all.iter().any(|other| other.key.0 == key && other.key.1 == place) {
+                let reason = "is declared twice for one place".to_owned();
+                self.faults.add(&object.pointer, OpenApiFaultKind::Parameter { name: name.to_owned(), reason });
             }
-            seen.extend(of_holder);
+            all.push(Declared { key: (key, place), object, name });
         }
-        let is_sent = |(_, name, place): &(Object<'d>, &str, Place)| !covered(*place, name);
-        objects
-            .into_iter()
-            .filter(is_sent)
-            .filter_map(|(object, name, place)| self.parameter(&object, name, place))
-            .collect()
+        all
     }
 
     fn parameter(&mut self, object: &Object<'d>, name: &str, place: Place) -> Option<Param> {

@@ -61,7 +61,7 @@ async fn every_place_gets_its_parameters() {
 #[tokio::test]
 async fn arguments_stay_in_their_place() {
     let paths = with_parameters(
-        "/pets/{id}",
+        "/pets/{id}?fixed=1",
         json!([
             {"name": "id", "in": "path", "schema": {"type": "string"}},
             {"name": "X-Trace", "in": "header", "schema": {"type": "string"}},
@@ -85,6 +85,7 @@ async fn arguments_stay_in_their_place() {
         ),
         (json!({"id": "1", "x_trace": "a\u{0}"}), "no header may have"),
         (json!({"id": "1", "any": {"limit": 5}}), "has a field with the name of another query parameter"),
+        (json!({"id": "1", "any": {"fixed": 2}}), "has a field with the name of another query parameter"),
         (json!({"id": "1", "any": {"a": {"b": 1}}}), "nests values deeper"),
         (json!({"id": "1", "session": {"admin": "1"}}), "a cookie cannot hold"),
         (
