@@ -1,4 +1,4 @@
-//! A server on loopback that answers as it is told, and notes what it is asked.
+//! A server on loopback that gives chosen answers, and notes what it is asked.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};

@@ -37,7 +37,7 @@ fn weather() -> LlmAgent {
     answer.info.usage_metadata = Some(json!({"prompt_token_count": 31, "candidates_token_count": 7}).into());
     let call = pleach::FunctionCall::new("c1", "weather", json!({"city": "Oslo"}).as_object().unwrap().clone());
     let model = ScriptedModel::new().then(LlmResponse::calls([call])).then(answer);
-    let tool = tool("weather", "Reports.", async |ctx: ToolContext| -> Result<serde_json::Value> {
+    let tool = tool("weather", "Tells.", async |ctx: ToolContext| -> Result<serde_json::Value> {
         ctx.state().set("seen", "Oslo")?;
         Ok(json!({"sky": "clear"}))
     });
