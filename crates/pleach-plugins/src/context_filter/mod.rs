@@ -8,6 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use pleach_context::{CallbackContext, Hook, Plugin};
+use pleach_core::Content;
 use pleach_model::{LlmRequest, LlmResponse, SharedContent};
 
 use pairs::mend;
@@ -19,7 +20,8 @@ type Filter = dyn Fn(Vec<SharedContent>) -> Vec<SharedContent> + Send + Sync;
 /// everything.
 ///
 /// An invocation begins with a message of the user, or several in a row, and reaches to the next one: with the calls of the model and the
-/// responses of tools in between. What other agents have said is shown to an agent as a user's message, and counts as one.
+/// responses of tools in between. What other agents have said is shown to an agent as a user's message, and counts as one; the message that the present
+/// invocation works on is shown all the same.
 ///
 /// No call is shown without its response, nor a response without its call: where a response comes many turns behind its call, everything
 /// from the invocation of the call on is kept. A function that drops one of the two drops both.
@@ -87,8 +89,11 @@ impl ContextFilterPlugin {
         self
     }
 
-    fn shorten(&self, contents: &[SharedContent]) -> Option<Vec<SharedContent>> {
+    /// Shortens the conversation of an invocation that `question` has begun: that is shown whatever has been said behind it.
+    fn shorten(&self, contents: &[SharedContent], question: Option<&Content>) -> Option<Vec<SharedContent>> {
         let from = self.keep.filter(|keep| *keep > 0).map_or(0, |keep| kept_from(contents, keep, self.remove_amount));
+        let is_question = |content: &SharedContent| question.is_some_and(|asked| asked.parts() == content.parts());
+        let from = contents.iter().rposition(is_question).map_or(from, |place| from.min(place));
         let kept = &contents[from..];
         let Some(filter) = &self.filter else { return (from > 0).then(|| kept.to_vec()) };
         let Ok(filtered) = catch_unwind(AssertUnwindSafe(|| filter(kept.to_vec()))) else {
@@ -106,10 +111,10 @@ impl Plugin for ContextFilterPlugin {
 
     fn before_model<'a>(
         &'a self,
-        _: &'a CallbackContext,
+        ctx: &'a CallbackContext,
         request: &'a mut LlmRequest,
     ) -> Hook<'a, Option<LlmResponse>> {
-        if let Some(contents) = self.shorten(&request.contents) {
+        if let Some(contents) = self.shorten(&request.contents, ctx.user_content()) {
             request.contents = contents;
         }
         None

@@ -72,6 +72,25 @@ async fn only_the_last_invocations_are_shown_and_the_session_keeps_all() {
     assert_eq!(shown(&requests[3]), ["b", "call", "response", "two", "c"]);
 }
 
+/// What other agents say counts as a user's message, but the question that all of them work on stays in sight.
+#[tokio::test]
+async fn the_question_of_the_present_invocation_is_always_shown() {
+    let model = ScriptedModel::saying("draft").repeating();
+    let of = |name: &str| LlmAgent::builder(name).model(model.clone()).build().unwrap();
+    let rounds = pleach::LoopAgent::builder("rounds").sub_agent(of("writer")).sub_agent(of("critic")).max_iterations(3);
+    let runner = Runner::builder("t").root(rounds.build().unwrap());
+    let runner = runner.plugin(ContextFilterPlugin::new().keep_invocations(1)).build().unwrap();
+    trace(runner.run("ana", "s1", "old question")).await;
+    trace(runner.run("ana", "s1", "new question")).await;
+    let requests = model.requests();
+    assert_eq!(requests.len(), 12);
+    for (place, request) in requests.iter().enumerate() {
+        let shown = shown(request);
+        let has = |question: &str| shown.iter().any(|text| text == question);
+        assert_eq!((has("old question"), has("new question")), (place < 6, place >= 6), "request {place}: {shown:?}");
+    }
+}
+
 #[tokio::test]
 async fn a_conversation_is_shortened_when_enough_can_go() {
     let model = ScriptedModel::saying("ok").repeating();
