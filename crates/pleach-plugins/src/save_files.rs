@@ -22,7 +22,7 @@ const MAX_PENDING: usize = 1_024;
 /// history stays small and the model knows their names.
 ///
 /// A file has its display name, else `artifact_INVOCATION_PLACE`; a name that begins with `user:` is shared by all sessions of the user. A
-/// file that has a name already becomes its next version. The first event of an agent or a function node lists the versions in its
+/// file that has a name already becomes its next version, and the second one of a name in one message gets a number, `image_2.jpg`. The first event of an agent or a function node lists the versions in its
 /// `artifact_delta`. Where the artifact service gives a `gs`, `https` or `http` address, the message refers to the file, too.
 ///
 /// A file of more than 20 MiB is replaced by a text with the reason. A file that cannot be saved stays in the message, and the failure is
@@ -94,6 +94,7 @@ impl SaveFilesAsArtifactsPlugin {
             };
             let own_name = blob.display_name.clone().filter(|name| !name.is_empty());
             let name = own_name.unwrap_or_else(|| format!("artifact_{}_{place}", ic.invocation_id()));
+            let name = free_name(name, &saved);
             let size = blob.data.as_ref().map_or(0, |data| data.len());
             if size > MAX_SIZE {
                 is_changed = true;
@@ -103,7 +104,7 @@ impl SaveFilesAsArtifactsPlugin {
             match self.save(ic, service, &name, part).await {
                 Ok((version, reference)) => {
                     is_changed = true;
-                    parts.push(Part::text(format!("[Uploaded Artifact: \"{name}\"]")));
+                    parts.push(Part::text(format!("[Uploaded Artifact: \"{}\"]", quoted(&name))));
                     parts.extend(reference);
                     saved.push((name, version));
                 }
@@ -221,6 +222,35 @@ impl Plugin for SaveFilesAsArtifactsPlugin {
         self.take(ic);
         None
     }
+}
+
+/// Returns the name, with a number if another file of the message has it: `image_2.jpg`.
+fn free_name(name: String, saved: &[(String, i64)]) -> String {
+    let is_taken = |name: &str| saved.iter().any(|(taken, _)| taken == name);
+    if !is_taken(&name) {
+        return name;
+    }
+    let (stem, ending) = match name.rfind('.').filter(|place| *place > 0) {
+        Some(place) => name.split_at(place),
+        None => (name.as_str(), ""),
+    };
+    let mut numbered = (2..).map(|number| format!("{stem}_{number}{ending}"));
+    numbered.find(|name| !is_taken(name)).expect("the numbers do not end")
+}
+
+/// Writes a name between quotes: it cannot end them, nor its line.
+fn quoted(name: &str) -> String {
+    let mut quoted = String::with_capacity(name.len());
+    for letter in name.chars() {
+        match letter {
+            '"' => quoted.push_str("\\\""),
+            '\n' => quoted.push_str("\\n"),
+            '\r' => quoted.push_str("\\r"),
+            other if other.is_control() => quoted.push('\u{fffd}'),
+            other => quoted.push(other),
+        }
+    }
+    quoted
 }
 
 fn unlisted(error: &NodeError) {
