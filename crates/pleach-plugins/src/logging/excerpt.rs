@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use pleach_context::NodeError;
+use pleach_context::{NodeError, Tool};
 use pleach_core::{Content, Map, Part};
 use serde_json::Value;
 
@@ -57,6 +57,11 @@ impl Excerpts {
         self.value(&Value::Object(args.clone()))
     }
 
+    /// The name of a tool. One that is not there has a name that a model has made up.
+    pub(super) fn tool(&self, tool: &dyn Tool) -> String {
+        if self.shown.contents || tool.declaration().is_some() { self.text(tool.name()) } else { "unknown".to_owned() }
+    }
+
     /// The class of an error and its message.
     pub(super) fn error(&self, error: &NodeError) -> String {
         self.coded(error.code(), error.message())
@@ -78,7 +83,11 @@ impl Excerpts {
     }
 
     fn part(&self, part: &Part) -> Option<String> {
-        let name = |name: &Option<String>| self.text(name.as_deref().unwrap_or("?"));
+        // A model makes up names of functions, too.
+        let name = |name: &Option<String>| match self.shown.contents {
+            true => self.text(name.as_deref().unwrap_or("?")),
+            false => "a function".to_owned(),
+        };
         if let Some(text) = &part.text {
             let kind = if part.is_thought() { "thought " } else { "" };
             return (!text.trim().is_empty()).then(|| match self.shown.contents {

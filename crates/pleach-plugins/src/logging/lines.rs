@@ -97,7 +97,7 @@ impl Plugin for LoggingPlugin {
         ctx: &'a ToolContext,
     ) -> Hook<'a, Option<Value>> {
         self.of_run(ctx, |excerpts| {
-            format!("tool {} starts: {}{}", excerpts.text(tool.name()), call_id(ctx), excerpts.args(args))
+            format!("tool {} starts: {}{}", excerpts.tool(tool), call_id(ctx), excerpts.args(args))
         });
         None
     }
@@ -112,7 +112,7 @@ impl Plugin for LoggingPlugin {
         self.of_run(ctx, |excerpts| {
             let result_text = excerpts.value(result);
             let end = if reports_error(result) { "reports an error" } else { "ends" };
-            format!("tool {} {end}: {}{result_text}", excerpts.text(tool.name()), call_id(ctx))
+            format!("tool {} {end}: {}{result_text}", excerpts.tool(tool), call_id(ctx))
         });
         None
     }
@@ -125,7 +125,7 @@ impl Plugin for LoggingPlugin {
         error: &'a NodeError,
     ) -> Hook<'a, Option<Value>> {
         self.of_run(ctx, |excerpts| {
-            format!("tool {} fails: {}{}", excerpts.text(tool.name()), call_id(ctx), excerpts.error(error))
+            format!("tool {} fails: {}{}", excerpts.tool(tool), call_id(ctx), excerpts.error(error))
         });
         None
     }
@@ -208,13 +208,19 @@ fn about_event(excerpts: &Excerpts, event: &Event) -> String {
     }
     let files: Vec<String> = event.actions().artifact_delta().keys().map(|name| excerpts.text(name)).collect();
     if !files.is_empty() {
-        said.push(format!("files {}", excerpts.limited(&files)));
+        said.push(match excerpts.shown.contents {
+            true => format!("files {}", excerpts.limited(&files)),
+            false => counted(files.len(), "file"),
+        });
     }
     if let Some(agent) = event.actions().transfer_to_agent() {
         said.push(format!("transfers to {}", excerpts.text(agent)));
     }
     if let Some(route) = event.actions().route() {
-        said.push(format!("route {}", excerpts.text(&format!("{route:?}"))));
+        said.push(match excerpts.shown.contents {
+            true => format!("route {}", excerpts.text(&format!("{route:?}"))),
+            false => "a route".to_owned(),
+        });
     }
     let asked = event.long_running_tool_ids().map_or(0, |ids| ids.len());
     if asked > 0 {

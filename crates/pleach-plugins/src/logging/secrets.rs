@@ -39,7 +39,7 @@ impl Secrets {
 
 fn collect(value: &Value, found: &mut Vec<String>) {
     match value {
-        Value::String(text) if text.len() >= SHORTEST => {
+        Value::String(text) if text.chars().count() >= SHORTEST => {
             found.push(text.clone());
             // As it appears within JSON.
             let quoted = Value::from(text.as_str()).to_string();
@@ -106,11 +106,12 @@ mod tests {
 
     #[test]
     fn what_temporary_state_holds_is_masked() {
-        let state = json!({"temp:cred": {"token": "s3cr\"et", "n": 123_456, "x": "ab"}, "user:name": "Ana Oslo"});
+        let state =
+            json!({"temp:cred": {"token": "s3cr\"et", "n": 123_456, "x": "ab", "y": "éé"}, "user:name": "Ana Oslo"});
         let secrets = Secrets::of(state.as_object().unwrap());
         assert_eq!(
-            secrets.mask("a s3cr\"et, s3cr\\\"et 123456 ab Ana Oslo"),
-            "a [hidden], [hidden] [hidden] ab Ana Oslo"
+            secrets.mask("a s3cr\"et, s3cr\\\"et 123456 ab éé Ana Oslo"),
+            "a [hidden], [hidden] [hidden] ab éé Ana Oslo"
         );
         assert!(matches!(secrets.mask("plain"), Cow::Borrowed("plain")));
     }

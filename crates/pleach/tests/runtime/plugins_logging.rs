@@ -89,6 +89,29 @@ async fn what_is_shown_can_be_chosen() {
     assert!(lines.contains(&r#"fragment of helper: "two""#.to_owned()), "{lines:?}");
 }
 
+/// Names of files are a user's, routes are what a model has decided, and a model invents functions.
+#[tokio::test]
+async fn hidden_contents_are_hidden_in_names_too() {
+    let (plugin, lines) = kept();
+    let mut wf = Workflow::builder("wf");
+    let decide = wf.node("decide", async |ctx: Context| -> Result<Event> {
+        ctx.save_artifact("my illness.pdf", Part::text("x")).await?;
+        Ok(Event::new().with_route("diagnosis"))
+    });
+    let end = wf.node("end", async || "over");
+    wf.edge(START, decide).route(decide, "diagnosis", end);
+    let artifacts = pleach::InMemoryArtifactService::with_clock(Arc::new(pleach_testkit::FixedClock::default()));
+    let runner = Runner::builder("t").root(wf.build().unwrap()).ids(SeqIds::new()).artifacts(artifacts);
+    trace(runner.plugin(plugin.hide_contents()).build().unwrap().run("ana", "s1", "go")).await;
+    let (plugin, invented) = kept();
+    let model = ScriptedModel::calling("tell_about_illness", json!({})).then_text("ok");
+    let agent = LlmAgent::builder("a").model(model).tool(tool("known", "", async || "x")).build().unwrap();
+    trace(self::runner(agent, plugin.hide_contents()).run("ana", "s1", "go")).await;
+    let all = taken(&lines).join("\n") + &taken(&invented).join("\n");
+    assert!(!all.contains("illness") && !all.contains("diagnosis"), "{all}");
+    assert!(all.contains("1 file") && all.contains("a route"), "{all}");
+}
+
 #[tokio::test]
 async fn long_texts_are_cut() {
     let (plugin, lines) = kept();
