@@ -65,8 +65,13 @@ pub(super) struct Stored {
 }
 
 impl Stored {
-    pub(super) fn used(&self) -> Counts {
+    fn used(&self) -> Counts {
         self.total.minus(self.base)
+    }
+
+    /// What is used at a time: nothing when a new window has begun that no step has noted yet.
+    pub(super) fn used_at(&self, window: Option<Duration>, now: f64) -> Counts {
+        if window_began(window, now) > self.window { Counts::default() } else { self.used() }
     }
 
     fn join(&mut self, other: Self) {
@@ -90,8 +95,7 @@ impl Account {
     /// Takes over what state shows, begins a new window if it is time, and returns what is used.
     pub(super) fn used(&mut self, stored: Stored, window: Option<Duration>, now: f64) -> Counts {
         self.known.join(stored);
-        let began =
-            window.map(|length| (now / length.as_secs_f64()).floor() * length.as_secs_f64()).unwrap_or_default() as u64;
+        let began = window_began(window, now);
         if began > self.known.window {
             self.known.window = began;
             self.known.base = self.known.total;
@@ -126,6 +130,11 @@ impl Account {
         let added = limits.limited(owed).used().map(|(counter, count)| (keys.total(counter), count)).collect();
         Owed { raised, added }
     }
+}
+
+/// When the window of a time began, in seconds since 1970; 0 without windows.
+fn window_began(window: Option<Duration>, now: f64) -> u64 {
+    window.map(|length| (now / length.as_secs_f64()).floor() * length.as_secs_f64()).unwrap_or_default() as u64
 }
 
 /// Changes of state keys.

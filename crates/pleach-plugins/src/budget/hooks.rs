@@ -143,8 +143,15 @@ impl Plugin for BudgetPlugin {
 
     fn before_node<'a>(&'a self, _: &'a NodeSpec, ctx: &'a Context, _: &'a NodeInput) -> Hook<'a, Option<Value>> {
         if self.inner.settings.run.wall_time.is_some() {
-            // The time of the run begins with its first node.
-            self.inner.book(ctx.invocation());
+            // The time of the run begins with its first node, and each node notes what is over: a pause may come behind it.
+            self.inner.note(ctx, &self.inner.book(ctx.invocation()));
+        }
+        None
+    }
+
+    fn after_node<'a>(&'a self, _: &'a NodeSpec, ctx: &'a Context, _: Option<&'a Value>) -> Hook<'a, ()> {
+        if self.inner.settings.run.wall_time.is_some() {
+            self.inner.note(ctx, &self.inner.book(ctx.invocation()));
         }
         None
     }

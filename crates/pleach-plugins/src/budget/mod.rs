@@ -131,11 +131,15 @@ impl BudgetPlugin {
         Self { inner: Arc::new(inner) }
     }
 
-    /// Returns what a user or the app has used, from the state of a session. Only what is limited is counted. For a run it is empty.
+    /// Returns what a user or the app has used at `now`, in seconds since 1970 as [`Clock::now`](pleach_core::Clock::now) gives them, from the state of
+    /// a session. With a window it is what was used since that began. Only what is limited is counted, and what running steps use is not in the
+    /// state yet. For a run it is empty.
     #[must_use]
-    pub fn used(&self, scope: BudgetScope, state: &Map) -> BudgetUsage {
+    pub fn used(&self, scope: BudgetScope, state: &Map, now: f64) -> BudgetUsage {
         let Some(keys) = self.inner.keys(scope) else { return BudgetUsage::default() };
-        let used = keys.read(|key| state.get(key).cloned()).used();
+        let limits = self.inner.settings.stored_scopes().find(|(limited, _)| *limited == scope);
+        let window = limits.and_then(|(_, limits)| limits.window);
+        let used = keys.read(|key| state.get(key).cloned()).used_at(window, now);
         BudgetUsage {
             input_tokens: used.input_tokens,
             output_tokens: used.output_tokens,

@@ -311,7 +311,7 @@ async fn agents_in_a_row_each_say_that_the_budget_is_used_up() {
     let lines = trace(app.runner.run("ana", "s1", "go")).await;
     assert_eq!(model.requests().len(), 1);
     assert!(lines.iter().any(|line| line.contains("BUDGET_EXCEEDED")), "{lines:?}");
-    assert_eq!(app.budget.used(BudgetScope::Run, &app.state().await), Default::default());
+    assert_eq!(app.budget.used(BudgetScope::Run, &app.state().await, 0.0), Default::default());
     let said = app.sessions.get_session(&key(), Default::default()).await.unwrap().unwrap();
     assert!(said.events.iter().any(|event| event.text() == STOP));
 }

@@ -134,6 +134,24 @@ async fn the_time_of_a_pause_is_not_the_runs() {
     assert_eq!(run.reply().await.unwrap(), "paid");
 }
 
+/// A run that pauses notes the time of all its nodes, not only of those that ask a model.
+#[tokio::test]
+async fn the_time_of_function_nodes_is_noted_before_a_pause() {
+    let mut wf = Workflow::builder("wf");
+    let slow = wf.node("slow", async |ctx: Context| {
+        ctx.invocation().clock().sleep(Duration::from_secs(60)).await;
+        "done"
+    });
+    let asks = wf.node("asks", async || pleach::RequestInput::<i64>::ask("q1", "How many?"));
+    wf.edge(START, slow).edge(slow, asks);
+    let budget = BudgetPlugin::builder().per_run(Limits::new().wall_time(Duration::from_secs(100)));
+    let app = app(wf.build().unwrap(), budget);
+    trace(app.runner.run("ana", "s1", "go")).await;
+    let session = app.sessions.get_session(&key(), Default::default()).await.unwrap().unwrap();
+    let noted = session.events.iter().rev().find_map(|event| event.custom_metadata()?.get("_pleach_budget"));
+    assert_eq!(noted, Some(&json!({"seconds": 60.0})));
+}
+
 #[tokio::test]
 async fn each_window_begins_with_nothing_used() {
     let sessions = Arc::new(InMemorySessionService::new());
@@ -156,10 +174,11 @@ async fn each_window_begins_with_nothing_used() {
     assert_eq!(says(&second, "eva", "s").await, refused);
     let state =
         sessions.get_session(&SessionKey::new("t", "ben", "s"), Default::default()).await.unwrap().unwrap().state;
-    assert_eq!(
-        (second.budget.used(BudgetScope::App, &state).cost, &state["app:budget:cost_nanos"]),
-        (0.03, &json!(60_000_000))
-    );
+    let used_at = |now: f64| second.budget.used(BudgetScope::App, &state, now).cost;
+    let now = pleach::Clock::now(&second.clock);
+    assert_eq!((used_at(now), &state["app:budget:cost_nanos"]), (0.03, &json!(60_000_000)));
+    // No step of the next window has been made yet.
+    assert_eq!((used_at(now + DAY.as_secs_f64()), used_at(now - DAY.as_secs_f64())), (0.0, 0.03));
 }
 
 #[tokio::test]
