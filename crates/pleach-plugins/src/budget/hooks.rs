@@ -136,6 +136,9 @@ impl Inner {
     }
 }
 
+/// The result of a call that a person has rejected. ADK: `apply_confirmation_gate`
+const REJECTED: &str = "This tool call is rejected.";
+
 impl Plugin for BudgetPlugin {
     fn name(&self) -> &str {
         &self.inner.settings.name
@@ -222,13 +225,16 @@ impl Plugin for BudgetPlugin {
         tool: &'a dyn Tool,
         _: &'a Map,
         ctx: &'a ToolContext,
-        _: &'a Value,
+        result: &'a Value,
     ) -> Hook<'a, Option<Value>> {
         if !self.inner.counts_tool(tool) {
             return None;
         }
         let book = self.inner.book(ctx.invocation());
-        book.count_tool(&call(ctx));
+        match asks(ctx) || is_rejected(ctx, result) {
+            true => book.cancel_tool(&call(ctx)),
+            false => book.count_tool(&call(ctx)),
+        }
         written(self.inner.write(ctx, &book))
     }
 
@@ -280,4 +286,15 @@ fn lane(ctx: &Context) -> String {
 /// Names a call of a tool, or the run of a tool that is a node.
 fn call(ctx: &ToolContext) -> String {
     format!("{} {}", lane(ctx), ctx.function_call_id().unwrap_or_default())
+}
+
+/// Whether the call waits for an answer, behind which it is made again.
+fn asks(ctx: &ToolContext) -> bool {
+    let (actions, id) = (ctx.actions(), ctx.function_call_id().unwrap_or_default());
+    actions.requested_tool_confirmations().contains_key(&id) || actions.requested_auth_configs().contains_key(&id)
+}
+
+/// Whether a person has rejected the call at its confirmation gate, so that the tool was not called.
+fn is_rejected(ctx: &ToolContext, result: &Value) -> bool {
+    ctx.tool_confirmation().is_some_and(|answer| !answer.confirmed) && *result == json!({"error": REJECTED})
 }

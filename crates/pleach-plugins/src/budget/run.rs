@@ -158,6 +158,13 @@ impl RunBook {
         call
     }
 
+    /// Closes a call of a tool that was not made.
+    pub(super) fn cancel_tool(&self, call: &str) {
+        if self.run().tools.remove(call) {
+            self.each(|account| account.cancel(Counts::ONE_TOOL_CALL));
+        }
+    }
+
     /// Counts a call of a tool that has ended, once.
     pub(super) fn count_tool(&self, call: &str) {
         let mut run = self.run();

@@ -98,6 +98,42 @@ async fn arguments_stay_in_their_place() {
     }
 }
 
+/// Whatever a model writes, the path has the segments of the document, and the last one is the argument.
+#[tokio::test]
+async fn no_text_leaves_its_segment() {
+    let parameters = json!([{"name": "id", "in": "path", "schema": {"type": "string"}}]);
+    let paths = with_parameters("/pets/{id}", parameters);
+    for text in [
+        "a?b=c",
+        "a#b",
+        "a/b",
+        "//evil.example.com",
+        "a\\b",
+        "a%2Fb",
+        "a%00b",
+        "a\u{0}b",
+        "a\tb\r\nhost: evil",
+        "a b+c&d=e",
+        "@evil.example.com",
+        ":80",
+        ";x=1",
+        "{id}",
+        "…",
+        "\u{202e}",
+        "a..",
+        "..a",
+        "...",
+        "%",
+        "%zz",
+        "'\"<>|^`",
+    ] {
+        let line = sent(paths.clone(), json!({"id": text})).await.line;
+        let segment = line.strip_prefix("GET /pets/").unwrap_or_else(|| panic!("{text}: {line}"));
+        assert!(!segment.contains(['/', '?', '#', ' ', '\\']), "{text}: {line}");
+        assert_eq!(decoded(segment), text, "{line}");
+    }
+}
+
 #[tokio::test]
 async fn defaults_are_sent_where_a_value_is_needed() {
     let paths = with_parameters(
@@ -210,4 +246,15 @@ async fn headers_of_the_program_are_not_the_models() {
     let request = server.request();
     let headers = ["x-tenant", "x-user", "accept"].map(|name| request.header(name));
     assert_eq!(headers, [Some("north"), Some("ana"), Some("text/csv")]);
+}
+
+/// Decodes `%XX`.
+fn decoded(text: &str) -> String {
+    let mut parts = text.split('%');
+    let mut bytes = parts.next().unwrap().as_bytes().to_vec();
+    for part in parts {
+        bytes.push(u8::from_str_radix(&part[..2], 16).unwrap());
+        bytes.extend_from_slice(&part.as_bytes()[2..]);
+    }
+    String::from_utf8(bytes).unwrap()
 }

@@ -67,6 +67,8 @@ async fn a_resumed_run_continues_to_count_and_counts_nothing_twice() {
     let run = second.runner.answer(key(), &open[0], json!({"confirmed": true})).unwrap();
     assert_eq!(run.reply().await.unwrap(), "paid");
     let session = sessions.get_session(&key(), Default::default()).await.unwrap().unwrap();
+    let results: Vec<_> = session.events.iter().flat_map(|event| event.function_responses()).collect();
+    assert_eq!(json!(results.last().unwrap().response), json!({"result": "paid"}), "the call was made, not refused");
     let noted = session.events.last().unwrap().custom_metadata().unwrap()["_pleach_budget"].clone();
     assert_eq!(noted, json!({"model_calls": 2, "tool_calls": 1}));
     let counted = |counter: &str| session.state[&format!("user:budget:{counter}")].clone();
@@ -132,6 +134,21 @@ async fn the_time_of_a_pause_is_not_the_runs() {
     app.clock.advance(DAY);
     let run = app.runner.answer(key(), &open[0], json!({"confirmed": true})).unwrap();
     assert_eq!(run.reply().await.unwrap(), "paid");
+}
+
+#[tokio::test]
+async fn a_call_of_a_tool_that_a_person_rejects_was_not_made() {
+    for (confirmed, count) in [(true, Some(json!(1))), (false, None)] {
+        let model = ScriptedModel::calling("pay", json!({})).then_text("ok");
+        let limits = || Limits::new().tool_calls(5);
+        let app = app(helper(&model), BudgetPlugin::builder().per_user(limits()).per_run(limits()));
+        trace(app.runner.run("ana", "s1", "go")).await;
+        let open = app.runner.questions(key()).await.unwrap();
+        let run = app.runner.answer(key(), &open[0], json!({"confirmed": confirmed})).unwrap();
+        assert_eq!(run.reply().await.unwrap(), "ok");
+        let session = app.sessions.get_session(&key(), Default::default()).await.unwrap().unwrap();
+        assert_eq!(session.state.get("user:budget:tool_calls").cloned(), count, "{confirmed}");
+    }
 }
 
 /// A run that pauses notes the time of all its nodes, not only of those that ask a model.
