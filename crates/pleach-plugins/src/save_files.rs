@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use pleach_artifact::{ArtifactResult, ArtifactScope, ArtifactService, SaveArtifact};
+use pleach_artifact::{ArtifactKey, ArtifactResult, ArtifactScope, ArtifactService, SaveArtifact};
 use pleach_context::{AgentSpec, CallbackContext, Context, Hook, InvocationContext, NodeError, NodeInput, NodeKind};
 use pleach_context::{NodeSpec, Plugin};
 use pleach_core::{Content, FileData, InvocationId, Part};
@@ -41,6 +41,14 @@ pub struct SaveFilesAsArtifactsPlugin {
 struct Pending {
     invocation: InvocationId,
     saved: Vec<(String, i64)>,
+}
+
+/// A file that is saved.
+struct Saved {
+    version: i64,
+    /// No event lists the version yet.
+    is_new: bool,
+    reference: Option<Part>,
 }
 
 impl Default for SaveFilesAsArtifactsPlugin {
@@ -85,7 +93,7 @@ impl SaveFilesAsArtifactsPlugin {
         message: &Content,
     ) -> Option<Content> {
         let mut parts = Vec::with_capacity(message.parts().len());
-        let mut saved = Vec::new();
+        let (mut names, mut saved) = (Vec::new(), Vec::new());
         let mut is_changed = false;
         for (place, part) in message.parts().iter().enumerate() {
             let Some(blob) = &part.inline_data else {
@@ -94,7 +102,7 @@ impl SaveFilesAsArtifactsPlugin {
             };
             let own_name = blob.display_name.clone().filter(|name| !name.is_empty());
             let name = own_name.unwrap_or_else(|| format!("artifact_{}_{place}", ic.invocation_id()));
-            let name = free_name(name, &saved);
+            let name = free_name(name, &names);
             let size = blob.data.as_ref().map_or(0, |data| data.len());
             if size > MAX_SIZE {
                 is_changed = true;
@@ -102,11 +110,14 @@ impl SaveFilesAsArtifactsPlugin {
                 continue;
             }
             match self.save(ic, service, &name, part).await {
-                Ok((version, reference)) => {
+                Ok(Saved { version, is_new, reference }) => {
                     is_changed = true;
                     parts.push(Part::text(format!("[Uploaded Artifact: \"{}\"]", quoted(&name))));
                     parts.extend(reference);
-                    saved.push((name, version));
+                    if is_new {
+                        saved.push((name.clone(), version));
+                    }
+                    names.push(name);
                 }
                 Err(error) => {
                     tracing::error!(error = %error, "the file at place {place} of a message cannot be saved as an artifact");
@@ -124,11 +135,16 @@ impl SaveFilesAsArtifactsPlugin {
         service: &dyn ArtifactService,
         name: &str,
         part: &Part,
-    ) -> ArtifactResult<(i64, Option<Part>)> {
+    ) -> ArtifactResult<Saved> {
         let key = ArtifactScope::session(ic.session_key()).artifact(name);
-        let version = service.save_artifact(SaveArtifact::new(key.clone(), part.clone())).await?;
+        let before = saved_before(ic, service, &key, part).await;
+        let is_new = before.is_none();
+        let version = match before {
+            Some(version) => version,
+            None => service.save_artifact(SaveArtifact::new(key.clone(), part.clone())).await?,
+        };
         if !self.attach_file_reference {
-            return Ok((version, None));
+            return Ok(Saved { version, is_new, reference: None });
         }
         let known = service.get_artifact_version(&key, Some(version)).await.unwrap_or_else(|error| {
             tracing::warn!(error = %error, "the address of artifact `{name}` is not known");
@@ -145,7 +161,7 @@ impl SaveFilesAsArtifactsPlugin {
             })),
             ..Part::default()
         });
-        Ok((version, reference))
+        Ok(Saved { version, is_new, reference })
     }
 
     fn note(&self, ic: &InvocationContext, saved: Vec<(String, i64)>) {
@@ -224,9 +240,27 @@ impl Plugin for SaveFilesAsArtifactsPlugin {
     }
 }
 
+/// Returns the version in which an event of the invocation lists the file: its message was sent before.
+async fn saved_before(
+    ic: &InvocationContext,
+    service: &dyn ArtifactService,
+    key: &ArtifactKey,
+    part: &Part,
+) -> Option<i64> {
+    let version = ic
+        .events()
+        .iter()
+        .rev()
+        .filter(|event| event.invocation_id() == ic.invocation_id())
+        .find_map(|event| event.actions().artifact_delta().get(&key.filename).copied())?;
+    let loaded = service.load_artifact(key, Some(version)).await.ok()??;
+    let data = |part: &Part| part.inline_data.as_ref().and_then(|blob| blob.data.clone());
+    (data(&loaded) == data(part)).then_some(version)
+}
+
 /// Returns the name, with a number if another file of the message has it: `image_2.jpg`.
-fn free_name(name: String, saved: &[(String, i64)]) -> String {
-    let is_taken = |name: &str| saved.iter().any(|(taken, _)| taken == name);
+fn free_name(name: String, names: &[String]) -> String {
+    let is_taken = |name: &str| names.iter().any(|taken| taken == name);
     if !is_taken(&name) {
         return name;
     }

@@ -119,6 +119,31 @@ async fn a_message_refers_to_files_whose_address_models_can_read() {
     assert_eq!((parts[0].text.as_deref(), json!(parts[1])), (Some("[Uploaded Artifact: \"a.txt\"]"), reference));
 }
 
+/// A client that has got no response sends its request again.
+#[tokio::test]
+async fn a_message_that_is_sent_again_saves_its_files_once() {
+    let artifacts = in_memory();
+    let model = ScriptedModel::calling("pay", json!({})).then_text("paid");
+    let pay = tool("pay", "Pays.", async || "paid").require_confirmation();
+    let agent = LlmAgent::builder("a").model(model).tool(pay).build().unwrap();
+    let runner = Runner::builder("t").root(agent).plugin(SaveFilesAsArtifactsPlugin::new());
+    let runner = runner.artifacts(Shelf(Arc::clone(&artifacts))).build().unwrap();
+    let send = |size: usize| {
+        let request =
+            pleach::RunRequest::new(("ana", "s1")).message(vec![Part::text("pay"), file(Some("a.txt"), size)]);
+        runner.start(request.invocation_id("i1"))
+    };
+    trace(send(3)).await;
+    let again = trace(send(3)).await;
+    let is_refused = |lines: &[String]| lines.iter().any(|line| line.contains("was started with another message"));
+    assert!(!is_refused(&again), "{again:?}");
+    let key = ArtifactScope::session(&key()).artifact("a.txt");
+    assert_eq!(artifacts.list_versions(&key).await.unwrap(), [0]);
+    // Another file of the name is another message.
+    let other = trace(send(4)).await;
+    assert!(is_refused(&other), "{other:?}");
+}
+
 /// A service whose files have an address that models can read, and that cannot save `broken`.
 #[derive(Debug)]
 struct Shelf(Arc<InMemoryArtifactService>);
