@@ -140,6 +140,11 @@ impl<'d> Reader<'_, 'd> {
 
     /// Returns the properties of a schema that describes an object by its properties alone.
     fn properties(&mut self, schema: &'d Value, pointer: &str, is_required: bool) -> Option<Vec<BodyField>> {
+        // What 3.1 allows beside a reference would be lost.
+        let is_alone = |name: &String| matches!(name.as_str(), "$ref" | "description" | "summary" | "title");
+        if self.document.is_3_1 && schema.get("$ref").is_some() && !schema.as_object()?.keys().all(is_alone) {
+            return None;
+        }
         let (resolved, at) = self.document.resolve(schema, pointer.to_owned()).ok()?;
         let members = resolved.as_object().filter(|members| is_plain_object(members))?;
         let properties = members.get("properties")?.as_object().filter(|properties| !properties.is_empty())?;

@@ -166,3 +166,18 @@ fn a_long_way_of_references_does_not_overflow() {
     let found = of_property("3.1.0", json!({"$ref": "#/components/schemas/L0"}), schemas.into());
     assert_eq!(found[1].as_object().unwrap().len(), 5_000);
 }
+
+/// What 3.1 allows beside a reference is a part of the body.
+#[test]
+fn a_body_beside_its_reference_is_one_argument() {
+    for (version, argument) in [("3.0.0", "a"), ("3.1.0", "body")] {
+        let schema = json!({"$ref": "#/components/schemas/A", "required": ["b"], "description": "It."});
+        let mut document = document(json!({
+            "/a": {"post": {"operationId": "a", "requestBody": {"content": {"application/json": {"schema": schema}}}}},
+        }));
+        document["openapi"] = version.into();
+        document["components"] = json!({"schemas": {"A": {"type": "object", "properties": {"a": {"type": "string"}}}}});
+        let schema = schema_of(&OpenApiToolset::builder(document).build().unwrap(), "a");
+        assert!(schema["properties"].get(argument).is_some(), "{schema}");
+    }
+}
