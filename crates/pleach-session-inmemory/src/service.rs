@@ -65,7 +65,7 @@ impl InMemorySessionService {
         let stored = directory.create(key, state, |key, state, app, user| {
             StoredSession::new(self.service, generation, key, state, app, user, create_time)
         })?;
-        // Under the lock: no one else has found the session, so its head is that of no event.
+        // Under the lock, no other caller has found the session, so its head is that of no event.
         Ok(stored.load(&GetSessionConfig::recent(0)))
     }
 

@@ -138,6 +138,7 @@ impl<'e> Reader<'e> {
                 has_result: false,
                 asks: false,
                 key: None,
+                given: Vec::new(),
             });
         }
         if is_batch {
@@ -156,11 +157,11 @@ impl<'e> Reader<'e> {
             let id = response.id.as_deref().unwrap_or_default();
             let key = actions.requested_auth_configs().get(id).map(credential_key);
             let asks = key.is_some() || actions.requested_tool_confirmations().contains_key(id);
+            let answered = self.questions.iter().position(|asked| asked.call == id && asked.answer.is_some());
+            let answered = answered.map(|at| self.questions.remove(at));
             if let Some(call) = self.calls.iter_mut().find(|call| call.id == id && (!call.has_response || call.asks)) {
                 (call.has_response, call.asks, call.key) = (true, asks, key);
-            }
-            if let Some(at) = self.questions.iter().position(|asked| asked.call == id && asked.answer.is_some()) {
-                self.questions.remove(at);
+                call.given.extend(answered);
             }
         }
         if let Some(target) = actions.transfer_to_agent() {
@@ -359,11 +360,11 @@ impl<'e> Reader<'e> {
                 Some(_) => {}
                 // Another call has asked for the credential.
                 None if is_closed && self.questions.iter().any(|asked| asked.gives_credential_to(call)) => {
-                    calls.push(call.pending.clone());
+                    calls.push(call.again());
                 }
                 // The question that belongs to the response was cut off.
                 None if call.asks && !is_asked(call) => {
-                    calls.push(PendingCall { is_placed: true, ..call.pending.clone() });
+                    calls.push(PendingCall { is_placed: true, ..call.again() });
                 }
                 None if call.has_response => {}
                 None if is_asked(call) => {
