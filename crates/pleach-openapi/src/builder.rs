@@ -29,6 +29,7 @@ pub struct OpenApiToolsetBuilder {
     pub(crate) variables: Vec<(String, String)>,
     pub(crate) plain_http: bool,
     pub(crate) access: Access,
+    pub(crate) token_urls: Vec<(String, String)>,
     pub(crate) ignores_security: bool,
     pub(crate) headers: Vec<(String, SecretString)>,
     pub(crate) header_provider: Option<HeaderProvider>,
@@ -61,6 +62,7 @@ impl OpenApiToolsetBuilder {
             variables: Vec::new(),
             plain_http: false,
             access: Access::default(),
+            token_urls: Vec::new(),
             ignores_security: false,
             headers: Vec::new(),
             header_provider: None,
@@ -140,7 +142,8 @@ impl OpenApiToolsetBuilder {
         self
     }
 
-    /// Sets the credential for all security schemes whose kind it fits. No client is asked for them then. ADK: `auth_credential`
+    /// Sets the credential for all security schemes whose kind it fits. No client is asked for them then. [`build`](Self::build) refuses it where it would be
+    /// sent to several servers, or twice with one call. ADK: `auth_credential`
     pub fn credential(mut self, credential: AuthCredential) -> Self {
         self.access.general = Some(credential);
         self
@@ -149,6 +152,13 @@ impl OpenApiToolsetBuilder {
     /// Sets the credential for the security scheme of this name. One of OAuth2 may be the client alone: users are asked to sign in then.
     pub fn credential_for(mut self, scheme: impl Into<String>, credential: AuthCredential) -> Self {
         self.access.named.insert(scheme.into(), credential);
+        self
+    }
+
+    /// Sets the address that gives and refreshes the tokens of an OAuth2 scheme: `https://id.example.com/token`. The one in the document counts only if it is
+    /// on the server of the API, because it gets the client's secret.
+    pub fn token_url(mut self, scheme: impl Into<String>, url: impl Into<String>) -> Self {
+        self.token_urls.push((scheme.into(), url.into()));
         self
     }
 

@@ -1,14 +1,14 @@
 //! Building a toolset: the document is read, all its faults are gathered, and its operations become tools.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use reqwest::Url;
 use secrecy::ExposeSecret as _;
 use serde_json::Value;
 
-use crate::auth::{Access, Tokens, fits};
-use crate::document::{Base, Document, Plan, Reading, ServerOptions, Sketch, sketches};
+use crate::auth::{Access, Tokens, fits, secret_url};
+use crate::document::{Alternative, Base, Document, Plan, Reading, SchemeKind, ServerOptions, Sketch, sketches};
 use crate::fault::Faults;
 use crate::http::{Client, Headers};
 use crate::names::{Names, fault_of_prefix, snake_case};
@@ -26,6 +26,7 @@ impl OpenApiToolsetBuilder {
         let name = self.name.clone().unwrap_or_else(|| title(&root));
         let headers = self.check(&name)?;
         let servers = self.servers(&name)?;
+        self.read_token_urls(&name)?;
         let mut faults = Faults::default();
         let document = Document::new(root, &mut faults);
         let document = document.ok_or_else(|| fault_of(&name, std::mem::take(&mut faults).0))?;
@@ -35,8 +36,10 @@ impl OpenApiToolsetBuilder {
         reading.keeps_case = self.keeps_case;
         reading.ignores_security = self.ignores_security;
         reading.headers = headers.names();
+        let sent = headers.names();
+        reading.headers.extend(self.headers_of_credentials(&name, &sent)?);
         let sends_headers = !headers.is_empty() || self.header_provider.is_some();
-        let plans = self.plans(&mut reading, sketches, sends_headers, &mut faults);
+        let plans = self.plans(&mut reading, sketches, &sent, sends_headers, &mut faults);
         if !faults.is_empty() && (!self.leaves_out_faulty || plans.is_empty()) {
             return Err(fault_of(&name, faults));
         }
@@ -44,6 +47,7 @@ impl OpenApiToolsetBuilder {
             tracing::warn!(toolset = name, %fault, "an operation of the OpenAPI document is left out");
         }
         self.check_used(&name, &reading)?;
+        self.check_origins(&name, &plans)?;
         self.finish(name, plans, faults, headers)
     }
 
@@ -102,14 +106,17 @@ impl OpenApiToolsetBuilder {
         &self,
         reading: &mut Reading<'d>,
         sketches: Vec<Sketch<'d>>,
+        sent: &[String],
         sends_headers: bool,
         faults: &mut Vec<OpenApiFault>,
     ) -> Vec<Plan> {
         let mut plans = Vec::new();
+        let mut known: HashSet<(String, String)> =
+            faults.iter().map(|fault| (fault.pointer.clone(), fault.kind.to_string())).collect();
         for sketch in sketches {
             let (operation, pointer) = (sketch.view.to_string(), sketch.pointer().to_owned());
             let checked = reading.plan(sketch).and_then(|mut plan| {
-                self.check_plan(&mut plan, sends_headers)
+                self.check_plan(&mut plan, sent, sends_headers)
                     .map(|()| plan)
                     .map_err(|kind| vec![OpenApiFault { pointer, operation: Some(operation), kind }])
             });
@@ -117,11 +124,8 @@ impl OpenApiToolsetBuilder {
                 Ok(plan) => plans.push(plan),
                 Err(of_operation) => {
                     // What several operations refer to is reported once.
-                    let is_new = |fault: &OpenApiFault| {
-                        !faults.iter().any(|other| other.pointer == fault.pointer && other.kind == fault.kind)
-                    };
-                    let new: Vec<OpenApiFault> = of_operation.into_iter().filter(is_new).collect();
-                    faults.extend(new);
+                    let is_new = |fault: &OpenApiFault| known.insert((fault.pointer.clone(), fault.kind.to_string()));
+                    faults.extend(of_operation.into_iter().filter(is_new));
                 }
             }
         }
@@ -129,8 +133,14 @@ impl OpenApiToolsetBuilder {
     }
 
     /// Checks that the credentials of an operation can be had, and sent there.
-    fn check_plan(&self, plan: &mut Plan, sends_headers: bool) -> Result<(), OpenApiFaultKind> {
-        self.access.keep_possible(&mut plan.security).map_err(OpenApiFaultKind::Security)?;
+    fn check_plan(&self, plan: &mut Plan, sent: &[String], sends_headers: bool) -> Result<(), OpenApiFaultKind> {
+        self.access.keep_possible(&mut plan.security, &plan.base).map_err(OpenApiFaultKind::Security)?;
+        let mut headers = plan.security.iter().flat_map(Alternative::schemes).filter_map(|scheme| scheme.header());
+        if let Some(header) = headers.find(|header| sent.iter().any(|sent| sent.eq_ignore_ascii_case(header))) {
+            let reason =
+                format!("`.header(…)` sets `{header}`, which a credential has, too: call `.ignore_security()`");
+            return Err(OpenApiFaultKind::Security(reason));
+        }
         let sends_secrets = sends_headers || plan.security.iter().any(|alternative| !alternative.0.is_empty());
         if sends_secrets && !plan.base.is_https() && !plan.base.is_loopback() && !self.plain_http {
             return Err(OpenApiFaultKind::PlainHttp { host: plan.base.host().to_owned() });
@@ -138,10 +148,57 @@ impl OpenApiToolsetBuilder {
         Ok(())
     }
 
+    /// Returns the names of the further headers of credentials, which are none of the program's own.
+    fn headers_of_credentials(&self, name: &str, sent: &[String]) -> Result<Vec<String>, OpenApiSetupError> {
+        let credential = |reason: String| OpenApiSetupError::Credential { name: name.to_owned(), reason };
+        let names = self.access.header_names().map_err(credential)?;
+        match names.iter().find(|name| sent.contains(name)) {
+            Some(twice) => Err(credential(format!("its header `{twice}` is set by `.header(…)`, too"))),
+            None => Ok(names),
+        }
+    }
+
+    /// Checks that the general credential goes to one server.
+    fn check_origins(&self, name: &str, plans: &[Plan]) -> Result<(), OpenApiSetupError> {
+        let takes = |plan: &&Plan| {
+            plan.security.iter().flat_map(Alternative::schemes).any(|scheme| self.access.general_for(scheme).is_some())
+        };
+        let mut urls = plans.iter().filter(takes).map(|plan| plan.base.url());
+        let Some(first) = urls.next() else { return Ok(()) };
+        match urls.find(|url| url.origin() != first.origin()) {
+            Some(other) => Err(OpenApiSetupError::Credential {
+                name: name.to_owned(),
+                reason: format!(
+                    "`.credential(…)` would be sent to `{}` and `{}`: use `.credential_for(…)`, `.only(…)` or `.base_url(…)`",
+                    first.origin().ascii_serialization(),
+                    other.origin().ascii_serialization()
+                ),
+            }),
+            None => Ok(()),
+        }
+    }
+
+    fn read_token_urls(&mut self, name: &str) -> Result<(), OpenApiSetupError> {
+        for (scheme, text) in &self.token_urls {
+            let url = secret_url(text).map_err(|reason| OpenApiSetupError::Url {
+                name: name.to_owned(),
+                option: "token_url",
+                reason,
+            })?;
+            self.access.token_urls.insert(scheme.clone(), url);
+        }
+        Ok(())
+    }
+
     /// Checks that nothing that the program gives is without effect.
     fn check_used(&self, name: &str, reading: &Reading<'_>) -> Result<(), OpenApiSetupError> {
         let credential = |reason: String| OpenApiSetupError::Credential { name: name.to_owned(), reason };
-        let Access { general, named } = &self.access;
+        let Access { general, named, token_urls } = &self.access;
+        let is_oauth2 =
+            |name: &String| reading.schemes.iter().any(|found| found.name == *name && found.kind == SchemeKind::OAuth2);
+        if let Some(scheme) = token_urls.keys().find(|name| !is_oauth2(name)) {
+            return Err(credential(format!("no chosen operation has the OAuth2 scheme `{scheme}` of `.token_url(…)`")));
+        }
         for (scheme, given) in named {
             let found = reading.schemes.iter().find(|found| found.name == *scheme);
             let Some(found) = found else {

@@ -85,7 +85,11 @@ impl RestApiTool {
             return Ok(error(&format!("the headers of the request cannot be made: {}", secrets.clean_text(&reason))));
         }
         for granted in &granted {
-            granted.grant.write(&mut request, &mut secrets);
+            if let Err(header) = granted.grant.write(&mut request, &mut secrets) {
+                return Ok(error(&format!(
+                    "the header `{header}` would be sent by a credential and by the program: the program must send it alone, with `.ignore_security()`, or leave it out"
+                )));
+            }
         }
         let Some(request) = request.finish(plan) else {
             return Ok(error("the arguments make no URL of the operation"));
@@ -98,7 +102,11 @@ impl RestApiTool {
                     status = answer.status.as_u16(),
                     "an API has answered"
                 );
-                authorizer.settle(&granted, answer.status).await?;
+                // The call has taken effect: its answer must reach the model.
+                if let Err(error) = authorizer.settle(&granted, answer.status).await {
+                    let reason = secrets.clean_text(&error.to_string());
+                    tracing::warn!(toolset = shared.name, tool = self.name(), reason, "a credential cannot be kept");
+                }
                 Ok(result(&plan.view.to_string(), answer, &secrets))
             }
             Err(fault) => {

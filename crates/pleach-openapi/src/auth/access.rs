@@ -2,12 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use pleach_auth::AuthCredential;
-use pleach_core::AuthConfig;
+use pleach_auth::{AuthCredential, credential_key};
+use pleach_core::{AuthConfig, Map};
 use serde_json::{Value, json};
 
-use super::token::{TokenRequest, flow};
+use super::Endpoints;
+use super::endpoints::{fault_of_sign_in, flow, has_sign_in};
+use super::fields::{has_token, of_oauth2};
+use super::grant::{Grant, further_headers};
 use crate::document::{Alternative, Base, Scheme, SchemeKind};
+use crate::http::Headers;
 
 /// The credentials of a toolset. Debug output of them shows no secret.
 #[derive(Clone, Debug, Default)]
@@ -16,24 +20,54 @@ pub(crate) struct Access {
     pub(crate) general: Option<AuthCredential>,
     /// By the names of schemes.
     pub(crate) named: BTreeMap<String, AuthCredential>,
+    /// The addresses of token endpoints, by the names of schemes.
+    pub(crate) token_urls: BTreeMap<String, Base>,
 }
 
 impl Access {
     /// Returns the credential for a scheme.
     pub(crate) fn of(&self, scheme: &Scheme) -> Option<&AuthCredential> {
-        let general = || self.general.as_ref().filter(|credential| fits(&scheme.kind, credential));
-        self.named.get(&scheme.name).or_else(general)
+        self.named.get(&scheme.name).or_else(|| self.general_for(scheme))
+    }
+
+    /// Returns the general credential if a scheme takes it.
+    pub(crate) fn general_for(&self, scheme: &Scheme) -> Option<&AuthCredential> {
+        let is_named = self.named.contains_key(&scheme.name);
+        self.general.as_ref().filter(|credential| !is_named && fits(&scheme.kind, credential))
+    }
+
+    /// Returns where the tokens of a flow come from.
+    ///
+    /// # Errors
+    /// Why secrets cannot be sent there.
+    pub(crate) fn endpoints(&self, scheme: &Scheme, flow: &str, base: &Base) -> Result<Endpoints, String> {
+        Endpoints::of(scheme, flow, self.token_urls.get(&scheme.name), base)
+    }
+
+    /// Returns the names of the further headers of credentials.
+    ///
+    /// # Errors
+    /// Why one of them cannot be sent.
+    pub(crate) fn header_names(&self) -> Result<Vec<String>, String> {
+        let mut headers = Headers::default();
+        for (name, value) in self.named.values().chain(&self.general).flat_map(further_headers) {
+            let value = value.as_str().ok_or_else(|| format!("its header `{name}` is no text"))?;
+            headers.set(name, value).map_err(|reason| format!("its header `{name}` cannot be sent: {reason}"))?;
+        }
+        Ok(headers.names())
     }
 
     /// Removes the alternatives that can never be met.
     ///
     /// # Errors
     /// Why none of them can.
-    pub(crate) fn keep_possible(&self, alternatives: &mut Vec<Alternative>) -> Result<(), String> {
+    pub(crate) fn keep_possible(&self, alternatives: &mut Vec<Alternative>, base: &Base) -> Result<(), String> {
         let needs_one = !alternatives.is_empty();
         let mut reasons: Vec<String> = Vec::new();
         alternatives.retain(|alternative| {
-            let faults: Vec<String> = alternative.0.iter().filter_map(|scheme| self.fault(scheme)).collect();
+            let mut faults: Vec<String> = alternative.schemes().filter_map(|scheme| self.fault(scheme, base)).collect();
+            faults.extend(self.ambiguity(alternative));
+            faults.extend(collision(alternative));
             let is_possible = faults.is_empty();
             reasons.extend(faults);
             is_possible
@@ -42,32 +76,59 @@ impl Access {
         if needs_one && alternatives.is_empty() { Err(reasons.join("; ")) } else { Ok(()) }
     }
 
+    /// One secret is not sent in two places without a word of the program.
+    fn ambiguity(&self, alternative: &Alternative) -> Option<String> {
+        let of_general: Vec<&str> = alternative
+            .schemes()
+            .filter(|scheme| self.general_for(scheme).is_some())
+            .map(|scheme| scheme.name.as_str())
+            .collect();
+        (of_general.len() > 1).then(|| {
+            let names = of_general.join("` and `");
+            format!("`.credential(…)` fits `{names}`, which are needed together: use `.credential_for(…)`")
+        })
+    }
+
     /// Returns why a scheme can never be met.
-    fn fault(&self, scheme: &Scheme) -> Option<String> {
-        let configured = self.of(scheme);
-        let has_token = configured.is_some_and(has_token);
+    fn fault(&self, scheme: &Scheme, base: &Base) -> Option<String> {
         let name = &scheme.name;
-        let help = format!("give a credential with a token by `.credential_for(\"{name}\", …)`");
+        let configured = self.of(scheme);
+        // Without time: one that has expired may be refreshed.
+        let sent = configured.and_then(|configured| Grant::of(scheme, configured, f64::NEG_INFINITY).err());
+        if let Some(reason) = sent {
+            return Some(format!("the credential for `{name}` cannot be sent: {reason}"));
+        }
         match &scheme.kind {
             SchemeKind::Unsupported(what) => Some(format!("`{name}` is {what}, which is not supported")),
-            SchemeKind::OpenIdConnect if !has_token => {
-                Some(format!("`{name}` is OpenID Connect, whose addresses the document does not have: {help}"))
+            SchemeKind::OpenIdConnect if !configured.is_some_and(has_token) => {
+                Some(format!("`{name}` is OpenID Connect, whose addresses the document does not have: {}", help(name)))
             }
-            SchemeKind::OAuth2 if has_token => None,
-            // The program signs in itself.
-            SchemeKind::OAuth2 if configured.is_some_and(|own| TokenRequest::of_client(scheme, own).is_some()) => None,
-            SchemeKind::OAuth2 if flow(scheme, "clientCredentials").is_some() && !has_sign_in(&scheme.json) => {
-                Some(format!(
-                    "`{name}` is OAuth2: give the client, with id and secret, or a token, by `.credential_for(\"{name}\", …)`"
-                ))
-            }
-            SchemeKind::OAuth2 if !has_sign_in(&scheme.json) => {
-                Some(format!("`{name}` is OAuth2 without a sign-in for users: {help}"))
-            }
-            SchemeKind::OAuth2 if !configured.is_some_and(has_client) => Some(format!(
+            SchemeKind::OAuth2 => self.fault_of_oauth2(scheme, base),
+            _ => None,
+        }
+    }
+
+    fn fault_of_oauth2(&self, scheme: &Scheme, base: &Base) -> Option<String> {
+        let name = &scheme.name;
+        let configured = self.of(scheme);
+        if configured.is_some_and(|own| of_oauth2(own, "refresh_token").is_some() && has_client(own)) {
+            return self.endpoints(scheme, flow_of_refresh(scheme), base).err();
+        }
+        if configured.is_some_and(has_token) {
+            return None;
+        }
+        let has_id = configured.is_some_and(has_client);
+        let has_secret = configured.is_some_and(|own| of_oauth2(own, "client_secret").is_some());
+        match (has_sign_in(scheme), flow(scheme, "clientCredentials").is_some()) {
+            (true, _) if !has_id => Some(format!(
                 "`{name}` is OAuth2: give the client that users sign in to, or a token, by `.credential_for(\"{name}\", …)`"
             )),
-            _ => None,
+            (true, _) => fault_of_sign_in(scheme).or_else(|| self.endpoints(scheme, "authorizationCode", base).err()),
+            (false, true) if !has_id || !has_secret => Some(format!(
+                "`{name}` is OAuth2: give the client, with id and secret, or a token, by `.credential_for(\"{name}\", …)`"
+            )),
+            (false, true) => self.endpoints(scheme, "clientCredentials", base).err(),
+            (false, false) => Some(format!("`{name}` is OAuth2 without a sign-in for users: {}", help(name))),
         }
     }
 }
@@ -87,24 +148,30 @@ pub(crate) fn fits(kind: &SchemeKind, credential: &AuthCredential) -> bool {
     }
 }
 
-/// Whether a credential has a bearer token.
-fn has_token(credential: &AuthCredential) -> bool {
-    let token = credential.http.as_ref().and_then(|http| http.get("credentials")?.get("token"));
-    let access = credential.oauth2.as_ref().and_then(|oauth2| oauth2.get("access_token"));
-    [token, access].into_iter().flatten().any(|value| value.as_str().is_some_and(|text| !text.is_empty()))
+/// The flow whose endpoint refreshes a token that the program configures.
+pub(super) fn flow_of_refresh(scheme: &Scheme) -> &'static str {
+    let flows = ["authorizationCode", "password", "clientCredentials"];
+    flows.into_iter().find(|name| flow(scheme, name).is_some()).unwrap_or("authorizationCode")
 }
 
-fn has_client(credential: &AuthCredential) -> bool {
-    credential.oauth2.as_ref().is_some_and(|oauth2| oauth2.get("client_id").is_some_and(Value::is_string))
+pub(super) fn has_client(credential: &AuthCredential) -> bool {
+    of_oauth2(credential, "client_id").is_some()
 }
 
-/// Whether users can sign in.
-pub(crate) fn has_sign_in(scheme: &Value) -> bool {
-    ["authorizationCode", "implicit"].iter().any(|flow| scheme["flows"][flow]["authorizationUrl"].is_string())
+/// One header holds one credential.
+fn collision(alternative: &Alternative) -> Option<String> {
+    let headers: Vec<String> =
+        alternative.schemes().filter_map(|scheme| scheme.header().map(str::to_ascii_lowercase)).collect();
+    let twice = headers.iter().enumerate().find(|(place, header)| headers[..*place].contains(header));
+    twice.map(|(_, header)| format!("two schemes that are needed together are sent in the header `{header}`"))
 }
 
-/// Returns the config by which the client is asked for the credential of a scheme. Its key has the server's address: a key for one server must
-/// not be sent to another one whose document has a scheme of the same form.
+fn help(name: &str) -> String {
+    format!("give a credential with a token by `.credential_for(\"{name}\", …)`")
+}
+
+/// Returns the config by which the client is asked for the credential of a scheme. Its key has the server's address and google-adk's digest of scheme and
+/// credential: a key for one server must not be sent to another one whose document has a scheme of the same form, and a token of one client is none of another.
 pub(crate) fn config(scheme: &Scheme, base: &Base, configured: Option<&AuthCredential>) -> AuthConfig {
     let raw = match (&scheme.kind, configured) {
         (_, Some(configured)) => serde_json::to_value(configured).unwrap_or_default(),
@@ -113,11 +180,28 @@ pub(crate) fn config(scheme: &Scheme, base: &Base, configured: Option<&AuthCrede
         (SchemeKind::Bearer, None) => json!({"authType": "http", "http": {"scheme": "bearer", "credentials": {}}}),
         _ => Value::Null,
     };
-    let port = base.url().port_or_known_default().unwrap_or_default();
-    let key = format!("adk_openapi_{}_{}_{port}_{}", base.url().scheme(), base.host(), scheme.name);
-    let mut config = json!({"authScheme": scheme.json, "credentialKey": key});
+    let mut config = json!({ "authScheme": shown(scheme) });
     if !raw.is_null() {
         config["rawAuthCredential"] = raw;
     }
+    let digest = credential_key(&AuthConfig::new(config.clone()));
+    config["credentialKey"] = format!("adk_openapi_{}_{}_{digest}", base.prefix(), scheme.name).into();
     AuthConfig::new(config)
+}
+
+/// Returns the scheme for the client: without a key of its own, and with the flow that users sign in by alone.
+fn shown(scheme: &Scheme) -> Value {
+    let mut shown = scheme.json.clone();
+    if let Some(members) = shown.as_object_mut() {
+        for own in ["credential_key", "credentialKey"] {
+            members.remove(own);
+        }
+        if let Some(code) = flow(scheme, "authorizationCode").filter(|_| scheme.kind == SchemeKind::OAuth2) {
+            members.insert(
+                "flows".to_owned(),
+                Map::from_iter([("authorizationCode".to_owned(), code.clone().into())]).into(),
+            );
+        }
+    }
+    shown
 }

@@ -1,17 +1,19 @@
 //! [`Authorizer`]: the credentials of a call, or a request for one.
 
 use http::StatusCode;
-use pleach_auth::{AuthCredential, ClientFields, credential_key, with_client};
-use pleach_context::engine::Engine as _;
+use pleach_auth::{AuthCredential, ClientFields, with_client};
 use pleach_context::{NodeError, ToolContext};
 use pleach_core::AuthConfig;
-use serde_json::Value;
 
-use super::access::{config, has_sign_in};
+use super::access::{config, flow_of_refresh, has_client};
+use super::endpoints::has_sign_in;
+use super::fields::{access_token, has_token, identity, of_oauth2};
 use super::grant::Grant;
-use super::token::{Source, TokenRequest};
+use super::kept::Kept;
+use super::token::{Owner, TokenError, TokenRequest};
+use super::tokens::remove_access_token;
 use super::{Access, Tokens};
-use crate::document::{Alternative, Plan, Scheme};
+use crate::document::{Alternative, Plan, Requirement, Scheme, SchemeKind};
 use crate::http::Client;
 
 /// Finds the credentials of one call.
@@ -36,10 +38,9 @@ pub(crate) enum Authorized {
 /// A credential and where it comes from.
 pub(crate) struct Granted {
     pub(crate) grant: Grant,
-    /// Of one that a client has sent: its config and itself.
-    sent: Option<(AuthConfig, AuthCredential)>,
-    /// Of a token that an endpoint gave.
-    source: Option<Source>,
+    credential: AuthCredential,
+    /// The config that a client was asked with; none for a credential of the program.
+    asked: Option<AuthConfig>,
 }
 
 /// What there is for a scheme, or for all of an alternative.
@@ -53,7 +54,7 @@ enum Found<T> {
 
 impl Authorizer<'_> {
     /// Finds the credentials: those of the first alternative that has all. Where there is none, and the operation needs one, the client is asked for
-    /// the first missing one of the first alternative.
+    /// the first missing one of the first alternative that it can be asked for.
     ///
     /// # Errors
     /// The credential service fails, or the client cannot be asked.
@@ -67,21 +68,21 @@ impl Authorizer<'_> {
                 Found::Failed(reason) => failure = failure.or(Some(reason)),
             }
         }
-        match (failure, missing) {
-            _ if is_optional => Ok(Authorized::With(Vec::new())),
-            (Some(reason), _) => Ok(Authorized::Failed(reason)),
-            (None, Some(config)) => {
+        match (missing.filter(|_| !is_optional), failure) {
+            (Some(config), _) => {
                 self.ctx.request_credential(config)?;
                 Ok(Authorized::Pending)
             }
+            // Also where security is optional: a call that was to be a user's must not become anonymous.
+            (None, Some(reason)) => Ok(Authorized::Failed(reason)),
             (None, None) => Ok(Authorized::With(Vec::new())),
         }
     }
 
     async fn of_alternative(&self, alternative: &Alternative) -> Result<Found<Vec<Granted>>, NodeError> {
         let mut all = Vec::new();
-        for scheme in &alternative.0 {
-            match self.of_scheme(scheme).await? {
+        for requirement in &alternative.0 {
+            match self.of_requirement(requirement).await? {
                 Found::Here(granted) => all.push(granted),
                 Found::Missing(config) => return Ok(Found::Missing(config)),
                 Found::Failed(reason) => return Ok(Found::Failed(reason)),
@@ -90,90 +91,182 @@ impl Authorizer<'_> {
         Ok(Found::Here(all))
     }
 
-    async fn of_scheme(&self, scheme: &Scheme) -> Result<Found<Granted>, NodeError> {
-        let now = self.ctx.invocation().clock().now();
+    async fn of_requirement(&self, requirement: &Requirement) -> Result<Found<Granted>, NodeError> {
+        let scheme = &*requirement.scheme;
         let configured = self.access.of(scheme);
-        if let Some(grant) = configured.and_then(|credential| Grant::of(scheme, credential, now)) {
-            return Ok(Found::Here(Granted { grant, sent: None, source: None }));
-        }
-        let own = configured.filter(|_| !has_sign_in(&scheme.json));
-        if let Some(request) = own.and_then(|own| TokenRequest::of_client(scheme, own)) {
-            return Ok(match self.token(scheme, request, now).await {
-                Ok((grant, _, source)) => Found::Here(Granted { grant, sent: None, source: Some(source) }),
-                Err(reason) => Found::Failed(reason),
-            });
+        if let Some(own) = configured
+            && let Some(found) = self.of_program(requirement, own).await
+        {
+            return Ok(found);
         }
         let config = config(scheme, &self.plan.base, configured);
-        for sent in [self.ctx.get_auth_response(&config), self.stored(&config).await?].into_iter().flatten() {
-            if let Some(grant) = Grant::of(scheme, &sent, now) {
-                return Ok(Found::Here(Granted { grant, sent: Some((config, sent)), source: None }));
-            }
-            let own = with_client(sent, &config, ClientFields::IdAndSecret);
-            let Some(request) = TokenRequest::of_user(scheme, own) else { continue };
-            match self.token(scheme, request, now).await {
-                Ok((grant, credential, source)) => {
-                    return Ok(Found::Here(Granted { grant, sent: Some((config, credential)), source: Some(source) }));
+        let kept = Kept { config: &config, ctx: self.ctx };
+        let mut failure = None;
+        for is_answer in [true, false] {
+            let sent = if is_answer { kept.answered() } else { kept.stored().await? };
+            let Some(sent) = sent else { continue };
+            match self.of_sent(scheme, &kept, &sent).await? {
+                Sent::Usable(grant, credential) => {
+                    return Ok(Found::Here(Granted { grant, credential, asked: Some(config) }));
                 }
-                Err(reason) => {
-                    self.forget(&config).await?;
-                    return Ok(Found::Failed(reason));
+                Sent::Unavailable(reason) => return Ok(Found::Failed(reason)),
+                Sent::Useless(reason) => {
+                    kept.replace(&sent, None).await?;
+                    failure = failure.or(reason);
                 }
             }
         }
-        Ok(Found::Missing(config))
+        Ok(failure.map_or(Found::Missing(config), Found::Failed))
     }
 
-    async fn token(
+    /// Returns the credential that the program configures; `None` if a client is asked.
+    async fn of_program(&self, requirement: &Requirement, own: &AuthCredential) -> Option<Found<Granted>> {
+        let scheme = &*requirement.scheme;
+        match Grant::of(scheme, own, self.now()) {
+            Ok(Some(grant)) => {
+                let grant = grant.with_headers(own);
+                return Some(Found::Here(Granted { grant, credential: own.clone(), asked: None }));
+            }
+            Ok(None) => {}
+            Err(reason) => return Some(Found::Failed(no_credential(scheme, reason))),
+        }
+        let request = match self.request_of_program(requirement, own) {
+            Ok(Some(request)) => request,
+            Ok(None) if has_token(own) && !(has_sign_in(scheme) && has_client(own)) => {
+                return Some(Found::Failed(no_credential(scheme, "the configured token has expired")));
+            }
+            Ok(None) => return None,
+            Err(reason) => return Some(Found::Failed(no_credential(scheme, &reason))),
+        };
+        Some(match self.token(scheme, request).await {
+            Ok((grant, credential)) => Found::Here(Granted { grant: grant.with_headers(own), credential, asked: None }),
+            Err(TokenError::Refused(reason) | TokenError::Failed(reason)) => Found::Failed(reason),
+        })
+    }
+
+    fn request_of_program(
         &self,
-        scheme: &Scheme,
-        request: TokenRequest,
-        now: f64,
-    ) -> Result<(Grant, AuthCredential, Source), String> {
-        let source = request.source.clone();
-        let fault =
-            |reason: String| format!("no token could be had for the security scheme `{}`: {reason}", scheme.name);
-        let credential = self.tokens.of(request, self.client, now).await.map_err(fault)?;
-        let grant = Grant::of(scheme, &credential, now).ok_or_else(|| fault("it has expired already".to_owned()))?;
-        Ok((grant, credential, source))
+        requirement: &Requirement,
+        own: &AuthCredential,
+    ) -> Result<Option<TokenRequest>, String> {
+        let Requirement { scheme, scopes } = requirement;
+        let endpoints = |flow: &str| self.access.endpoints(scheme, flow, &self.plan.base);
+        if scheme.kind != SchemeKind::OAuth2 || !has_client(own) {
+            return Ok(None);
+        }
+        if of_oauth2(own, "refresh_token").is_some() {
+            return Ok(TokenRequest::of(endpoints(flow_of_refresh(scheme))?, own.clone(), None)?);
+        }
+        if has_sign_in(scheme) || of_oauth2(own, "client_secret").is_none() {
+            return Ok(None);
+        }
+        Ok(Some(TokenRequest::of_program(endpoints("clientCredentials")?, scopes, own)?))
     }
 
-    async fn stored(&self, config: &AuthConfig) -> Result<Option<AuthCredential>, NodeError> {
-        if self.keeps_credentials() { self.ctx.load_credential(config).await } else { Ok(None) }
+    /// Returns what a credential that a client has sent is good for. What becomes of it is kept at once: the answer of a server may not come.
+    async fn of_sent(&self, scheme: &Scheme, kept: &Kept<'_>, sent: &AuthCredential) -> Result<Sent, NodeError> {
+        let useless = |reason: &str| {
+            Ok(Sent::Useless(Some(format!(
+                "the credential for the security scheme `{}` cannot be used: {reason}",
+                scheme.name
+            ))))
+        };
+        match Grant::of(scheme, sent, self.now()) {
+            Ok(Some(grant)) => return Ok(Sent::Usable(grant, sent.clone())),
+            Ok(None) => {}
+            Err(reason) => return useless(reason),
+        }
+        let own = with_client(sent.clone(), kept.config, ClientFields::IdAndSecret);
+        let request = match scheme.kind {
+            SchemeKind::OAuth2 => {
+                let endpoints = self.access.endpoints(scheme, "authorizationCode", &self.plan.base);
+                endpoints.and_then(|endpoints| Ok(TokenRequest::of(endpoints, own, Some(self.owner()))?))
+            }
+            _ => Ok(None),
+        };
+        let request = match request {
+            Ok(Some(request)) => request,
+            // It has expired, and is asked for again.
+            Ok(None) if access_token(sent).is_some() => return Ok(Sent::Useless(None)),
+            Ok(None) => return useless("it is of another kind, or empty"),
+            Err(reason) => return useless(&reason),
+        };
+        match self.token(scheme, request).await {
+            Ok((grant, credential)) => {
+                kept.keep(&credential).await?;
+                Ok(Sent::Usable(grant, credential))
+            }
+            Err(TokenError::Refused(reason)) => Ok(Sent::Useless(Some(reason))),
+            Err(TokenError::Failed(reason)) => Ok(Sent::Unavailable(reason)),
+        }
     }
 
-    /// Keeps the credentials of a call for later ones, or forgets them when the server has refused them, so that the next call asks again.
+    async fn token(&self, scheme: &Scheme, request: TokenRequest) -> Result<(Grant, AuthCredential), TokenError> {
+        let now = self.now();
+        let credential = self.tokens.of(request, self.client, now).await.map_err(|error| match error {
+            TokenError::Refused(reason) => TokenError::Refused(no_token(scheme, &reason)),
+            TokenError::Failed(reason) => TokenError::Failed(no_token(scheme, &reason)),
+        })?;
+        match Grant::of(scheme, &credential, now) {
+            Ok(Some(grant)) => Ok((grant, credential)),
+            Ok(None) => Err(TokenError::Refused(no_token(scheme, "it has expired already"))),
+            Err(reason) => Err(TokenError::Refused(no_token(scheme, reason))),
+        }
+    }
+
+    /// Keeps the credentials that a server has accepted for later calls, and forgets those that it has refused, so that the next call asks again. Of a
+    /// token with a refresh token only the token is forgotten.
     ///
     /// # Errors
     /// The credential service fails.
     pub(crate) async fn settle(&self, granted: &[Granted], status: StatusCode) -> Result<(), NodeError> {
-        let is_refused = status == StatusCode::UNAUTHORIZED;
-        for granted in granted {
-            if let Some(source) = granted.source.as_ref().filter(|_| is_refused) {
-                self.tokens.forget(source);
-            }
-            let Some((config, credential)) = &granted.sent else { continue };
-            if is_refused {
-                self.forget(config).await?;
-            } else if self.keeps_credentials() && self.ctx.load_credential(config).await?.as_ref() != Some(credential) {
-                self.save(config, serde_json::to_value(credential).unwrap_or_default()).await?;
+        for Granted { credential, asked, .. } in granted {
+            let kept = asked.as_ref().map(|config| Kept { config, ctx: self.ctx });
+            if status == StatusCode::UNAUTHORIZED {
+                if let Some(token) = access_token(credential) {
+                    self.tokens.expire(token);
+                }
+                let rest = of_oauth2(credential, "refresh_token").map(|_| {
+                    let mut rest = credential.clone();
+                    remove_access_token(&mut rest);
+                    rest
+                });
+                if let Some(kept) = kept {
+                    kept.replace(credential, rest.as_ref()).await?;
+                }
+            } else if status.is_success()
+                && let Some(kept) = kept
+                && kept.stored().await?.is_none_or(|stored| identity(&stored) != identity(credential))
+            {
+                kept.store(Some(credential)).await?;
             }
         }
         Ok(())
     }
 
-    async fn forget(&self, config: &AuthConfig) -> Result<(), NodeError> {
-        self.ctx.state().set(format!("temp:{}", credential_key(config)), Value::Null)?;
-        if self.keeps_credentials() { self.save(config, Value::Null).await } else { Ok(()) }
+    fn owner(&self) -> Owner {
+        let key = self.ctx.invocation().session_key();
+        (key.app_name.clone(), key.user_id.clone())
     }
 
-    async fn save(&self, config: &AuthConfig, credential: Value) -> Result<(), NodeError> {
-        let mut kept = config.as_value().clone();
-        kept["exchanged_auth_credential"] = credential;
-        self.ctx.save_credential(&AuthConfig::new(kept)).await
+    fn now(&self) -> f64 {
+        self.ctx.invocation().clock().now()
     }
+}
 
-    /// Whether the app has a service that keeps credentials beyond the invocation.
-    fn keeps_credentials(&self) -> bool {
-        self.ctx.invocation().engine().services().credentials.is_some()
-    }
+/// What a credential that a client has sent is good for.
+enum Sent {
+    Usable(Grant, AuthCredential),
+    /// It is forgotten. The reason, if the model should see one.
+    Useless(Option<String>),
+    /// Nothing can be said of it now, for this reason.
+    Unavailable(String),
+}
+
+fn no_credential(scheme: &Scheme, reason: &str) -> String {
+    format!("there is no credential for the security scheme `{}`: {reason}", scheme.name)
+}
+
+fn no_token(scheme: &Scheme, reason: &str) -> String {
+    format!("no token could be had for the security scheme `{}`: {reason}", scheme.name)
 }

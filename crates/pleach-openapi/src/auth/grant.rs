@@ -1,19 +1,24 @@
 //! [`Grant`]: what a credential adds to a request.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use http::header::AUTHORIZATION;
 use http::{HeaderName, HeaderValue};
 use pleach_auth::AuthCredential;
-use pleach_core::Bytes;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 
+use super::fields::{access_token, has_expired, of_http};
 use crate::call::{Prepared, encoded};
 use crate::document::{KeyPlace, Scheme, SchemeKind};
 use crate::http::Secrets;
 
 /// What a credential adds to a request.
+#[derive(Default)]
 pub(crate) struct Grant {
     sent: Vec<Sent>,
+    /// What is in it and must not be shown, in another form than it is sent.
+    hidden: Vec<SecretString>,
 }
 
 enum Sent {
@@ -23,41 +28,67 @@ enum Sent {
 }
 
 impl Grant {
-    /// Reads a credential for a scheme; `None` if it lacks what the scheme sends, has expired at `now` (seconds since the epoch), or
-    /// cannot be sent.
-    pub(crate) fn of(scheme: &Scheme, credential: &AuthCredential, now: f64) -> Option<Self> {
-        let sent = match &scheme.kind {
+    /// Reads a credential for a scheme at `now`, in seconds since the epoch; `None` if it lacks what the scheme sends, or has expired.
+    ///
+    /// # Errors
+    /// Why it can never be sent.
+    pub(crate) fn of(scheme: &Scheme, credential: &AuthCredential, now: f64) -> Result<Option<Self>, &'static str> {
+        let mut grant = Self::default();
+        match &scheme.kind {
             SchemeKind::ApiKey { place, name } => {
-                let key = credential.api_key.as_deref().filter(|key| !key.is_empty())?;
-                vec![of_key(*place, name, key)?]
+                let Some(key) = credential.api_key.as_deref().map(str::trim).filter(|key| !key.is_empty()) else {
+                    return Ok(None);
+                };
+                grant.sent.push(of_key(*place, name, key)?);
             }
             SchemeKind::Basic => {
                 let (user, password) = (of_http(credential, "username"), of_http(credential, "password"));
                 if user.is_none() && password.is_none() {
-                    return None;
+                    return Ok(None);
                 }
                 let (user, password) = (user.unwrap_or_default(), password.unwrap_or_default());
-                let pair = (!user.contains(':')).then(|| format!("{user}:{password}"))?;
-                vec![authorization(format!("Basic {}", Bytes(pair.into_bytes()).to_base64()))?]
+                if user.contains(':') {
+                    return Err("its user name has a `:`");
+                }
+                grant.sent.push(header(AUTHORIZATION, basic(user, password))?);
+                grant.hidden.push(password.into());
             }
             SchemeKind::Bearer | SchemeKind::OAuth2 | SchemeKind::OpenIdConnect => {
-                let token = of_http(credential, "token").or_else(|| access_token(credential, now))?;
-                vec![authorization(format!("Bearer {token}"))?]
+                let of_oauth2 = || access_token(credential).filter(|_| !has_expired(credential, now));
+                let Some(token) = of_http(credential, "token").or_else(of_oauth2) else { return Ok(None) };
+                grant.sent.push(header(AUTHORIZATION, format!("Bearer {}", token.trim()))?);
             }
-            SchemeKind::Unsupported(_) => return None,
-        };
-        let further = credential.http.as_ref().and_then(|http| http.get("additional_headers")?.as_object());
-        let further = further.into_iter().flatten().filter_map(|(name, value)| header(name, value.as_str()?));
-        Some(Self { sent: sent.into_iter().chain(further).collect() })
+            SchemeKind::Unsupported(_) => return Ok(None),
+        }
+        Ok(Some(grant))
+    }
+
+    /// Adds the further headers of a credential that the program configures. A client's answer has none: it would write headers of its choice.
+    pub(crate) fn with_headers(mut self, credential: &AuthCredential) -> Self {
+        let further = further_headers(credential).filter_map(|(name, value)| {
+            let name = HeaderName::try_from(name.as_str()).ok()?;
+            header(name, value.as_str()?.to_owned()).ok()
+        });
+        self.sent.extend(further);
+        self
     }
 
     /// Adds the credential to a request, and notes what must not be shown.
-    pub(crate) fn write(&self, request: &mut Prepared, secrets: &mut Secrets) {
+    ///
+    /// # Errors
+    /// The header that the request has already: one of the program.
+    pub(crate) fn write(&self, request: &mut Prepared, secrets: &mut Secrets) -> Result<(), HeaderName> {
+        for hidden in &self.hidden {
+            secrets.add_credential(hidden.expose_secret());
+        }
         for sent in &self.sent {
             match sent {
                 Sent::Header(name, value) => {
                     secrets.add(name.as_str(), value.expose_secret());
                     secrets.add_credential(value.expose_secret());
+                    if request.headers.contains_key(name) {
+                        return Err(name.clone());
+                    }
                     if let Ok(mut value) = HeaderValue::from_str(value.expose_secret()) {
                         value.set_sensitive(true);
                         request.headers.insert(name.clone(), value);
@@ -69,44 +100,53 @@ impl Grant {
                 }
                 Sent::Cookie(name, value) => {
                     secrets.add_credential(value.expose_secret());
-                    request.cookies.push(format!("{name}={}", encoded(value.expose_secret())));
+                    request.cookies.push(format!("{name}={}", value.expose_secret()));
                 }
             }
         }
+        Ok(())
     }
 }
 
-fn of_key(place: KeyPlace, name: &str, key: &str) -> Option<Sent> {
+/// Returns the value of `Authorization` for a name and a password. RFC 7617: in the standard alphabet of base64.
+pub(super) fn basic(user: &str, password: &str) -> String {
+    format!("Basic {}", STANDARD.encode(format!("{user}:{password}")))
+}
+
+/// Returns the further headers of a credential: names and values.
+pub(super) fn further_headers(credential: &AuthCredential) -> impl Iterator<Item = (&String, &Value)> {
+    let headers = credential.http.as_ref().and_then(|http| http.get("additional_headers")?.as_object());
+    headers.into_iter().flatten()
+}
+
+fn of_key(place: KeyPlace, name: &str, key: &str) -> Result<Sent, &'static str> {
     match place {
-        KeyPlace::Header => header(name, key),
-        KeyPlace::Query => Some(Sent::Query(name.to_owned(), key.into())),
-        KeyPlace::Cookie => Some(Sent::Cookie(name.to_owned(), key.into())),
+        KeyPlace::Header => {
+            header(HeaderName::try_from(name).map_err(|_| "no header can have its name")?, key.to_owned())
+        }
+        KeyPlace::Query => Ok(Sent::Query(name.to_owned(), key.into())),
+        KeyPlace::Cookie if key.bytes().all(is_of_cookie) => Ok(Sent::Cookie(name.to_owned(), key.into())),
+        KeyPlace::Cookie => Err("it has characters that no cookie may have"),
     }
 }
 
-fn authorization(value: String) -> Option<Sent> {
-    header(AUTHORIZATION.as_str(), &value)
+fn header(name: HeaderName, value: String) -> Result<Sent, &'static str> {
+    HeaderValue::from_str(&value).map_err(|_| "it has characters that no header may have, such as line breaks")?;
+    Ok(Sent::Header(name, value.into()))
 }
 
-fn header(name: &str, value: &str) -> Option<Sent> {
-    HeaderValue::from_str(value).ok()?;
-    Some(Sent::Header(HeaderName::try_from(name).ok()?, value.into()))
+/// Whether a byte may be in the value of a cookie. RFC 6265.
+fn is_of_cookie(byte: u8) -> bool {
+    byte.is_ascii_graphic() && !matches!(byte, b'"' | b',' | b';' | b'\\')
 }
 
-fn of_http<'c>(credential: &'c AuthCredential, name: &str) -> Option<&'c str> {
-    text(credential.http.as_ref()?.get("credentials")?.get(name))
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// Returns the access token, unless it has expired.
-fn access_token(credential: &AuthCredential, now: f64) -> Option<&str> {
-    let oauth2 = credential.oauth2.as_ref()?;
-    let expires_at = oauth2.get("expires_at").and_then(Value::as_f64);
-    if expires_at.is_some_and(|expires_at| expires_at <= now) {
-        return None;
+    // RFC 7617 takes the standard alphabet: `+` and `/`.
+    #[test]
+    fn basic_credentials_are_written_in_the_standard_alphabet() {
+        assert_eq!(basic("ana", "~~~?>"), "Basic YW5hOn5+fj8+");
     }
-    text(oauth2.get("access_token"))
-}
-
-fn text(value: Option<&Value>) -> Option<&str> {
-    value?.as_str().filter(|text| !text.is_empty())
 }

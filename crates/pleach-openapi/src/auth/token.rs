@@ -3,106 +3,138 @@
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method};
 use pleach_auth::AuthCredential;
-use pleach_core::{AuthDocument, Bytes, Map};
+use pleach_core::{AppName, AuthDocument, Map, UserId};
 use reqwest::Url;
 use serde_json::Value;
 
+use super::Endpoints;
+use super::fields::{number, of_oauth2};
+use super::grant::basic;
 use crate::call::{Outgoing, encoded};
-use crate::document::{Base, Scheme};
+use crate::document::Base;
 use crate::http::Answer;
 
 /// What a token is given for. Two requests of one source give one token.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Source {
     endpoint: String,
-    kind: &'static str,
-    /// The code, the refresh token, or the client's id.
-    given: String,
+    form: Vec<(&'static str, String)>,
+    authorization: Option<String>,
+    /// Whose token it is; none for that of the program. Another user's code gives another user's token.
+    pub(super) owner: Option<Owner>,
 }
+
+/// A user of an app.
+pub(crate) type Owner = (AppName, UserId);
 
 /// A request for a token.
 pub(crate) struct TokenRequest {
     pub(crate) source: Source,
+    endpoints: Endpoints,
     endpoint: Base,
-    form: Vec<(&'static str, String)>,
-    authorization: Option<String>,
     credential: AuthCredential,
 }
 
+/// Why an endpoint gave no token, for the model.
+pub(crate) enum TokenError {
+    /// It refused what was sent.
+    Refused(String),
+    /// It cannot be reached, or its answer cannot be used.
+    Failed(String),
+}
+
 impl TokenRequest {
-    /// Makes the request for a credential of a client that has signed in: with its refresh token if the access token has expired, else with the code of the
-    /// sign-in. `None` if there is neither, or the scheme names no endpoint.
-    pub(crate) fn of_user(scheme: &Scheme, credential: AuthCredential) -> Option<Self> {
-        let flow = flow(scheme, "authorizationCode")?;
-        let oauth2 = credential.oauth2.as_ref()?;
-        let (kind, name, given) = match (text(oauth2, "refresh_token"), code(oauth2)) {
-            (Some(token), _) if text(oauth2, "access_token").is_some() => {
-                ("refresh_token", "refresh_token", token.to_owned())
-            }
-            (_, Some(code)) => ("authorization_code", "code", code),
-            (Some(token), None) => ("refresh_token", "refresh_token", token.to_owned()),
-            (None, None) => return None,
-        };
-        let endpoint =
-            ["refreshUrl", "tokenUrl"].into_iter().filter(|url| *url == "tokenUrl" || kind == "refresh_token");
-        let endpoint = endpoint.filter_map(|url| flow.get(url)?.as_str()).next()?;
-        let mut form = vec![("grant_type", kind.to_owned()), (name, given.clone())];
-        if kind == "authorization_code" {
-            let more = ["redirect_uri", "code_verifier"].into_iter();
-            form.extend(more.filter_map(|name| Some((name, text(oauth2, name)?.to_owned()))));
+    /// Makes the request for a credential: with its refresh token, else with the code of its sign-in. `None` if it has neither.
+    ///
+    /// # Errors
+    /// Why it cannot be sent.
+    pub(crate) fn of(
+        endpoints: Endpoints,
+        credential: AuthCredential,
+        owner: Option<Owner>,
+    ) -> Result<Option<Self>, &'static str> {
+        if let Some(token) = of_oauth2(&credential, "refresh_token").map(str::to_owned) {
+            return Self::refreshing(endpoints, &token, credential, owner).map(Some);
         }
-        Self::new(endpoint, kind, given, form, credential)
+        let Some(code) = code(&credential) else { return Ok(None) };
+        let mut form = vec![("grant_type", "authorization_code".to_owned()), ("code", code)];
+        let more = ["redirect_uri", "code_verifier"].into_iter();
+        form.extend(more.filter_map(|name| Some((name, of_oauth2(&credential, name)?.to_owned()))));
+        let endpoint = endpoints.token.clone();
+        Self::new(endpoints, endpoint, form, credential, owner).map(Some)
     }
 
-    /// Makes the request of a client for itself. `None` unless it has a secret and the scheme an endpoint for it.
-    pub(crate) fn of_client(scheme: &Scheme, credential: &AuthCredential) -> Option<Self> {
-        let flow = flow(scheme, "clientCredentials")?;
-        let oauth2 = credential.oauth2.as_ref()?;
-        let id = text(oauth2, "client_id").filter(|_| text(oauth2, "client_secret").is_some())?.to_owned();
+    fn refreshing(
+        endpoints: Endpoints,
+        token: &str,
+        mut credential: AuthCredential,
+        owner: Option<Owner>,
+    ) -> Result<Self, &'static str> {
+        // An answer without a new one keeps this one.
+        let mut oauth2 = credential.oauth2.take().map(AuthDocument::into_value).unwrap_or_default();
+        if let Some(members) = oauth2.as_object_mut() {
+            members.insert("refresh_token".to_owned(), token.into());
+        }
+        credential.oauth2 = Some(AuthDocument::new(oauth2));
+        let form = vec![("grant_type", "refresh_token".to_owned()), ("refresh_token", token.to_owned())];
+        let endpoint = endpoints.refresh.clone();
+        Self::new(endpoints, endpoint, form, credential, owner)
+    }
+
+    /// Makes the request of the program for itself, with these scopes.
+    ///
+    /// # Errors
+    /// Why it cannot be sent.
+    pub(crate) fn of_program(
+        endpoints: Endpoints,
+        scopes: &[String],
+        credential: &AuthCredential,
+    ) -> Result<Self, &'static str> {
         let mut form = vec![("grant_type", "client_credentials".to_owned())];
-        let scopes: Vec<&str> =
-            flow.get("scopes").and_then(Value::as_object).into_iter().flat_map(Map::keys).map(String::as_str).collect();
         if !scopes.is_empty() {
             form.push(("scope", scopes.join(" ")));
         }
-        Self::new(flow.get("tokenUrl")?.as_str()?, "client_credentials", id, form, credential.clone())
+        let endpoint = endpoints.token.clone();
+        Self::new(endpoints, endpoint, form, credential.clone(), None)
     }
 
     fn new(
-        endpoint: &str,
-        kind: &'static str,
-        given: String,
+        endpoints: Endpoints,
+        endpoint: Base,
         mut form: Vec<(&'static str, String)>,
         credential: AuthCredential,
-    ) -> Option<Self> {
-        let source = Source { endpoint: endpoint.to_owned(), kind, given };
-        let endpoint = endpoint_of(endpoint)?;
-        let oauth2 = credential.oauth2.as_ref()?;
-        let id = text(oauth2, "client_id")?;
-        let secret = text(oauth2, "client_secret");
-        let in_body = text(oauth2, "token_endpoint_auth_method") == Some("client_secret_post");
+        owner: Option<Owner>,
+    ) -> Result<Self, &'static str> {
+        let id = of_oauth2(&credential, "client_id").ok_or("the credential has no `client_id`")?;
+        let in_body = of_oauth2(&credential, "token_endpoint_auth_method") == Some("client_secret_post");
         let mut authorization = None;
-        match secret {
-            Some(secret) if !in_body => {
-                let pair = format!("{}:{}", encoded(id), encoded(secret));
-                authorization = Some(format!("Basic {}", Bytes(pair.into_bytes()).to_base64()));
-            }
+        match of_oauth2(&credential, "client_secret") {
+            Some(secret) if !in_body => authorization = Some(basic(&encoded(id), &encoded(secret))),
             Some(secret) => form.extend([("client_id", id.to_owned()), ("client_secret", secret.to_owned())]),
             None => form.push(("client_id", id.to_owned())),
         }
-        Some(Self { source, endpoint, form, authorization, credential })
+        let source = Source { endpoint: endpoint.url().to_string(), form, authorization, owner };
+        Ok(Self { source, endpoints, endpoint, credential })
+    }
+
+    /// Returns the request that renews what an endpoint gave for this one: with the refresh token that it gave, else this one again.
+    pub(super) fn after(self, given: &AuthCredential) -> Self {
+        let Some(token) = of_oauth2(given, "refresh_token") else { return self };
+        let owner = self.source.owner.clone();
+        Self::refreshing(self.endpoints.clone(), token, self.credential.clone(), owner).unwrap_or(self)
     }
 
     /// Returns the HTTP request, and whether it is for this machine.
     pub(crate) fn outgoing(&self) -> (Outgoing, bool) {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
-        if let Some(mut value) = self.authorization.as_deref().and_then(|value| HeaderValue::from_str(value).ok()) {
+        let authorization = self.source.authorization.as_deref();
+        if let Some(mut value) = authorization.and_then(|value| HeaderValue::from_str(value).ok()) {
             value.set_sensitive(true);
             headers.insert(AUTHORIZATION, value);
         }
-        let pairs: Vec<String> = self.form.iter().map(|(name, value)| format!("{name}={}", encoded(value))).collect();
-        let body = Some(pairs.join("&").into_bytes());
+        let pairs = self.source.form.iter().map(|(name, value)| format!("{name}={}", encoded(value)));
+        let body = Some(pairs.collect::<Vec<_>>().join("&").into_bytes());
         (
             Outgoing { method: Method::POST, url: self.endpoint.url().clone(), headers, body },
             self.endpoint.is_loopback(),
@@ -113,60 +145,51 @@ impl TokenRequest {
     ///
     /// # Errors
     /// What the endpoint answered, without what it repeats.
-    pub(crate) fn answered(self, answer: &Answer, now: f64) -> Result<AuthCredential, String> {
+    pub(crate) fn answered(self, answer: &Answer, now: f64) -> Result<AuthCredential, TokenError> {
         let fields: Map = serde_json::from_slice(&answer.body).unwrap_or_default();
         if !answer.status.is_success() {
             // Codes of errors are words; anything else may be a secret that is repeated.
             let is_word = |code: &&str| code.len() <= 64 && code.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
             let code = fields.get("error").and_then(Value::as_str).filter(is_word);
             let code = code.map(|code| format!(": {code}")).unwrap_or_default();
-            return Err(format!("the token endpoint answered {}{code}", answer.status));
+            let reason = format!("the token endpoint answered {}{code}", answer.status);
+            let is_refusal = matches!(answer.status.as_u16(), 400 | 401 | 403);
+            return Err(if is_refusal { TokenError::Refused(reason) } else { TokenError::Failed(reason) });
         }
         let is_token = |value: &&Value| value.as_str().is_some_and(|token| !token.is_empty());
         if fields.get("access_token").filter(is_token).is_none() {
-            return Err("the token endpoint answered without a token".to_owned());
+            return Err(TokenError::Failed("the token endpoint answered without a token".to_owned()));
         }
         let mut credential = self.credential;
         let mut oauth2 = credential.oauth2.take().map(AuthDocument::into_value).unwrap_or_default();
-        let members = oauth2.as_object_mut().ok_or("the credential is no OAuth2 credential")?;
-        // A code counts once, and the client belongs to the agent.
-        for used in ["auth_code", "auth_response_uri", "code_verifier", "client_secret", "expires_at", "expires_in"] {
-            members.remove(used);
-        }
-        for name in ["access_token", "refresh_token", "id_token", "expires_in"] {
-            if let Some(value) = fields.get(name).filter(|value| !value.is_null()) {
-                members.insert(name.to_owned(), value.clone());
-            }
-        }
-        if let Some(seconds) = fields.get("expires_in").and_then(Value::as_f64) {
-            members.insert("expires_at".to_owned(), (now + seconds).into());
+        if let Some(members) = oauth2.as_object_mut() {
+            exchange(members, &fields, now);
         }
         credential.oauth2 = Some(AuthDocument::new(oauth2));
         Ok(credential)
     }
 }
 
-/// Returns the URL of a token endpoint, if secrets may be sent there.
-fn endpoint_of(text: &str) -> Option<Base> {
-    let base = Base::new(Url::parse(text).ok()?).ok()?;
-    (base.is_https() || base.is_loopback()).then_some(base)
-}
-
-/// Returns a flow of a scheme, if it has a token endpoint that can be asked.
-pub(crate) fn flow<'s>(scheme: &'s Scheme, name: &str) -> Option<&'s Map> {
-    let flow = scheme.json.get("flows")?.get(name)?.as_object()?;
-    flow.get("tokenUrl")?.as_str().and_then(endpoint_of).map(|_| flow)
+fn exchange(members: &mut Map, fields: &Map, now: f64) {
+    // A code counts once, and the client belongs to the agent.
+    for used in ["auth_code", "auth_response_uri", "code_verifier", "client_secret", "expires_at", "expires_in"] {
+        members.remove(used);
+    }
+    for name in ["access_token", "refresh_token", "id_token", "expires_in"] {
+        if let Some(value) = fields.get(name).filter(|value| !value.is_null()) {
+            members.insert(name.to_owned(), value.clone());
+        }
+    }
+    if let Some(seconds) = fields.get("expires_in").and_then(number) {
+        members.insert("expires_at".to_owned(), (now + seconds).into());
+    }
 }
 
 /// Returns the code of a sign-in: as it is, or in the address that the sign-in led back to.
-fn code(oauth2: &AuthDocument) -> Option<String> {
-    if let Some(code) = text(oauth2, "auth_code") {
+fn code(credential: &AuthCredential) -> Option<String> {
+    if let Some(code) = of_oauth2(credential, "auth_code") {
         return Some(code.to_owned());
     }
-    let url = Url::parse(text(oauth2, "auth_response_uri")?).ok()?;
+    let url = Url::parse(of_oauth2(credential, "auth_response_uri")?).ok()?;
     url.query_pairs().find(|(name, value)| name == "code" && !value.is_empty()).map(|(_, code)| code.into_owned())
-}
-
-fn text<'d>(oauth2: &'d AuthDocument, name: &str) -> Option<&'d str> {
-    oauth2.get(name)?.as_str().filter(|text| !text.is_empty())
 }

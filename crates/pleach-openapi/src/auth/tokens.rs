@@ -6,15 +6,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::lock::Mutex as AsyncMutex;
 use pleach_auth::AuthCredential;
-use serde_json::Value;
+use pleach_core::AuthDocument;
 
-use super::token::{Source, TokenRequest};
+use super::fields::{access_token, has_expired};
+use super::token::{Source, TokenError, TokenRequest};
 use crate::http::Client;
 
-/// How many tokens are kept. Of more the oldest is forgotten: its user signs in again.
+/// How many tokens are kept. Of more the oldest one of a user is forgotten: the user's credential has it, too.
 const MOST: usize = 1_000;
 
-/// The tokens that were given for codes, refresh tokens and clients: a code counts once, and one token serves many calls. Debug output shows none.
+/// The tokens that were given for codes, refresh tokens and programs: a code counts once, and parallel calls share what it gave. Debug output shows none.
 #[derive(Default)]
 pub(crate) struct Tokens(Mutex<VecDeque<(Source, Place)>>);
 
@@ -22,31 +23,58 @@ pub(crate) struct Tokens(Mutex<VecDeque<(Source, Place)>>);
 type Place = Arc<AsyncMutex<Option<AuthCredential>>>;
 
 impl Tokens {
-    /// Returns the credential for a request: the one that is kept and has not expired, else that of the endpoint. Parallel calls with one code
-    /// make one request.
+    /// Returns the credential for a request: the one that is kept and has not expired, else that of the endpoint, which is asked with the refresh token
+    /// that it gave last. Parallel calls with one code make one request.
     ///
     /// # Errors
     /// Why the endpoint gave none, for the model.
     ///
     /// # Cancel safety
     /// Dropping the future drops the request; a code that was sent may be used up.
-    pub(crate) async fn of(&self, request: TokenRequest, client: &Client, now: f64) -> Result<AuthCredential, String> {
-        let place = self.place(&request.source);
+    pub(crate) async fn of(
+        &self,
+        request: TokenRequest,
+        client: &Client,
+        now: f64,
+    ) -> Result<AuthCredential, TokenError> {
+        let source = request.source.clone();
+        let place = self.place(&source);
         let mut kept = place.lock().await;
-        if let Some(credential) = kept.as_ref().filter(|credential| !has_expired(credential, now)) {
-            return Ok(credential.clone());
-        }
+        let request = match kept.as_ref() {
+            Some(credential) if access_token(credential).is_some() && !has_expired(credential, now) => {
+                return Ok(credential.clone());
+            }
+            Some(credential) => request.after(credential),
+            None => request,
+        };
         let (outgoing, is_loopback) = request.outgoing();
-        let answer =
-            client.send(outgoing, is_loopback).await.map_err(|error| format!("the token endpoint: {error}"))?;
-        let credential = request.answered(&answer, now)?;
-        *kept = Some(credential.clone());
-        Ok(credential)
+        let answer = client.send(outgoing, is_loopback).await;
+        let answer = answer.map_err(|error| TokenError::Failed(format!("the token endpoint: {error}")));
+        match answer.and_then(|answer| request.answered(&answer, now)) {
+            Ok(credential) => {
+                *kept = Some(credential.clone());
+                Ok(credential)
+            }
+            Err(error) => {
+                // A source that gives nothing, such as a code that is made up, takes no place.
+                if kept.is_none() || matches!(error, TokenError::Refused(_)) {
+                    self.places(|places| places.retain(|(other, _)| *other != source));
+                }
+                Err(error)
+            }
+        }
     }
 
-    /// Forgets a token that a server has refused.
-    pub(crate) fn forget(&self, source: &Source) {
-        self.places(|places| places.retain(|(other, _)| other != source));
+    /// Lets a token that a server has refused count as expired: the next call asks the endpoint again.
+    pub(crate) fn expire(&self, token: &str) {
+        let places: Vec<Place> = self.places(|places| places.iter().map(|(_, place)| Arc::clone(place)).collect());
+        for place in places {
+            // One that is locked is being replaced.
+            let Some(mut kept) = place.try_lock() else { continue };
+            if let Some(credential) = kept.as_mut().filter(|credential| access_token(credential) == Some(token)) {
+                remove_access_token(credential);
+            }
+        }
     }
 
     fn place(&self, source: &Source) -> Place {
@@ -56,8 +84,10 @@ impl Tokens {
             }
             let place = Place::default();
             places.push_back((source.clone(), Arc::clone(&place)));
-            if places.len() > MOST {
-                places.pop_front();
+            if places.len() > MOST
+                && let Some(oldest) = places.iter().position(|(source, _)| source.owner.is_some())
+            {
+                places.remove(oldest);
             }
             place
         })
@@ -75,7 +105,13 @@ impl fmt::Debug for Tokens {
     }
 }
 
-fn has_expired(credential: &AuthCredential, now: f64) -> bool {
-    let expires_at = credential.oauth2.as_ref().and_then(|oauth2| oauth2.get("expires_at")).and_then(Value::as_f64);
-    expires_at.is_some_and(|expires_at| expires_at <= now)
+/// Removes the access token of a credential, and leaves the refresh token.
+pub(super) fn remove_access_token(credential: &mut AuthCredential) {
+    let mut oauth2 = credential.oauth2.take().map(AuthDocument::into_value).unwrap_or_default();
+    if let Some(members) = oauth2.as_object_mut() {
+        for name in ["access_token", "id_token", "expires_at", "expires_in"] {
+            members.remove(name);
+        }
+    }
+    credential.oauth2 = Some(AuthDocument::new(oauth2));
 }

@@ -12,7 +12,7 @@ use super::field::value;
 use super::shape::{Shape, encoded};
 use super::style::{Pair, in_path, in_query, joined};
 use super::{ArgumentError, body, path};
-use crate::document::{BodyArgs, Coding, KeyPlace, Param, Place, Plan, SchemeKind, Style};
+use crate::document::{Alternative, BodyArgs, Coding, KeyPlace, Param, Place, Plan, SchemeKind, Style};
 
 /// A request without credentials.
 #[derive(Clone, Debug)]
@@ -166,16 +166,17 @@ fn plain(coding: Coding, value: &Value) -> Result<String, &'static str> {
 fn fault_of_names(param: &Param, pairs: &[Pair], plan: &Plan) -> Option<&'static str> {
     let is_other = |name: &str| {
         let of_params = plan.params.iter().filter(|other| other.place == Place::Query && other.arg != param.arg);
-        let schemes = plan.security.iter().flat_map(|alternative| &alternative.0);
+        let schemes = plan.security.iter().flat_map(Alternative::schemes);
         let mut keys = schemes.filter_map(|scheme| match &scheme.kind {
             SchemeKind::ApiKey { place: KeyPlace::Query, name } => Some(name.as_str()),
             _ => None,
         });
         let mut written = plan.path.query.split('&').filter_map(|pair| pair.split('=').next());
         let encoded = encoded(name);
-        of_params.into_iter().any(|other| other.name == name)
-            || keys.any(|key| key == name)
-            || written.any(|written| written == name || written == encoded)
+        // Many servers read names of the query without case.
+        of_params.into_iter().any(|other| other.name.eq_ignore_ascii_case(name))
+            || keys.any(|key| key.eq_ignore_ascii_case(name))
+            || written.any(|written| written.eq_ignore_ascii_case(name) || written.eq_ignore_ascii_case(&encoded))
     };
     let has_other = pairs.iter().any(|pair| pair.name != param.name && is_other(&pair.name));
     has_other.then_some("has a field with the name of another query parameter")

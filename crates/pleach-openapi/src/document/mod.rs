@@ -20,6 +20,6 @@ pub(crate) use media::{essence, is_json};
 pub(crate) use operations::{Plan, Reading, Sketch, sketches};
 pub(crate) use parameters::{Coding, Param, Place, Style};
 pub(crate) use refs::Document;
-pub(crate) use security::{Alternative, KeyPlace, Scheme, SchemeKind};
+pub(crate) use security::{Alternative, KeyPlace, Requirement, Scheme, SchemeKind};
 pub(crate) use servers::{Base, ServerOptions};
 pub use source::OpenApiDocument;

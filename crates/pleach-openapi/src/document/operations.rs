@@ -183,7 +183,7 @@ fn is_covered(security: &[Alternative], headers: &[String], place: Place, name: 
     if place == Place::Header && headers.iter().any(|header| header.eq_ignore_ascii_case(name)) {
         return true;
     }
-    security.iter().flat_map(|alternative| &alternative.0).any(|scheme| match (&scheme.kind, place) {
+    security.iter().flat_map(Alternative::schemes).any(|scheme| match (&scheme.kind, place) {
         (SchemeKind::ApiKey { place: KeyPlace::Header, name: key }, Place::Header) => key.eq_ignore_ascii_case(name),
         (SchemeKind::ApiKey { place: KeyPlace::Query, name: key }, Place::Query)
         | (SchemeKind::ApiKey { place: KeyPlace::Cookie, name: key }, Place::Cookie) => key == name,

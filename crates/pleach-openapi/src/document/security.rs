@@ -20,6 +20,19 @@ pub(crate) struct Scheme {
     pub(crate) json: Value,
 }
 
+impl Scheme {
+    /// Returns the header that its credential is sent in.
+    pub(crate) fn header(&self) -> Option<&str> {
+        match &self.kind {
+            SchemeKind::ApiKey { place: KeyPlace::Header, name } => Some(name),
+            SchemeKind::ApiKey { .. } | SchemeKind::Unsupported(_) => None,
+            SchemeKind::Basic | SchemeKind::Bearer | SchemeKind::OAuth2 | SchemeKind::OpenIdConnect => {
+                Some("authorization")
+            }
+        }
+    }
+}
+
 /// What a scheme sends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum SchemeKind {
@@ -45,7 +58,21 @@ pub(crate) enum KeyPlace {
 
 /// Schemes that are needed together.
 #[derive(Clone, Debug)]
-pub(crate) struct Alternative(pub(crate) Vec<Arc<Scheme>>);
+pub(crate) struct Alternative(pub(crate) Vec<Requirement>);
+
+/// A scheme that an operation needs.
+#[derive(Clone, Debug)]
+pub(crate) struct Requirement {
+    pub(crate) scheme: Arc<Scheme>,
+    /// The scopes that a token must have.
+    pub(crate) scopes: Vec<String>,
+}
+
+impl Alternative {
+    pub(crate) fn schemes(&self) -> impl Iterator<Item = &Scheme> {
+        self.0.iter().map(|requirement| &*requirement.scheme)
+    }
+}
 
 /// The schemes of a document that were read.
 #[derive(Debug, Default)]
@@ -65,8 +92,11 @@ impl Schemes {
         let mut alternatives = Vec::new();
         for (requirement, pointer) in holder.items("security", faults) {
             let Some(requirement) = Object::of(requirement, pointer, faults) else { continue };
-            let schemes =
-                requirement.members.keys().map(|name| self.scheme(document, name, &requirement.at(name), faults));
+            let schemes = requirement.members.keys().map(|name| {
+                let scopes = requirement.items(name, faults).into_iter();
+                let scopes = scopes.filter_map(|(scope, _)| scope.as_str().map(str::to_owned)).collect();
+                Some(Requirement { scheme: self.scheme(document, name, &requirement.at(name), faults)?, scopes })
+            });
             alternatives.extend(schemes.collect::<Option<_>>().map(Alternative));
         }
         alternatives

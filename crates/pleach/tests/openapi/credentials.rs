@@ -60,9 +60,10 @@ async fn configured_credentials_are_sent_where_the_scheme_says() {
         request.header(header).map(str::to_owned)
     };
     assert_eq!(header("header", key(), "x-key").await.as_deref(), Some("a b"));
-    assert_eq!(header("cookie", key(), "cookie").await.as_deref(), Some("sid=a%20b"));
-    let basic = http(json!({"username": "ana", "password": "pw"}));
-    assert_eq!(header("basic", basic, "authorization").await.as_deref(), Some("Basic YW5hOnB3"));
+    // Neither cookies nor names and passwords are percent-encoded.
+    assert_eq!(header("cookie", AuthCredential::api_key("a=%/+"), "cookie").await.as_deref(), Some("sid=a=%/+"));
+    let basic = http(json!({"username": "ana", "password": "~~~?>"}));
+    assert_eq!(header("basic", basic, "authorization").await.as_deref(), Some("Basic YW5hOn5+fj8+"));
     for scheme in ["bearer", "oauth", "oidc", "machine"] {
         for credential in [http(json!({"token": "t"})), oauth2(json!({"access_token": "t"}))] {
             assert_eq!(header(scheme, credential, "authorization").await.as_deref(), Some("Bearer t"), "{scheme}");
@@ -169,7 +170,8 @@ async fn a_sign_in_shows_the_address_and_takes_the_token() {
     let client =
         oauth2(json!({"client_id": "c1", "client_secret": "hush-secret", "redirect_uri": "https://app.example.com"}));
     let toolset = OpenApiToolset::builder(secured(json!([{"oauth": ["read"]}]))).base_url(server.url());
-    let toolset = toolset.credential_for("oauth", client).build().unwrap();
+    let toolset = toolset.credential_for("oauth", client).token_url("oauth", "https://id.example.com/token");
+    let toolset = toolset.build().unwrap();
     let model = ScriptedModel::calling("f", json!({})).then_text("Done.");
     let runner = runner(&model, &toolset);
     let (_, questions, asked) = drain(runner.run("ana", "s1", "go")).await;
@@ -239,4 +241,119 @@ async fn a_call_that_waits_for_approval_and_a_credential_gets_both() {
     assert_eq!(response, json!({}));
     assert_eq!(server.request().header("x-key"), Some("hush-1"));
     assert!(!all.contains("hush"), "{all}");
+}
+
+#[tokio::test]
+async fn a_client_answers_with_a_credential_and_no_headers() {
+    let server = Server::start(|_| Answer::json("{}")).await;
+    let toolset = OpenApiToolset::builder(secured(json!([{"header": []}]))).base_url(server.url());
+    let toolset = toolset.header("x-user", "ana").build().unwrap();
+    let runner = runner(&ScriptedModel::calling("f", json!({})).then_text("Done."), &toolset);
+    let headers = json!({"X-User": "bob", "Host": "internal", "Content-Length": "99"});
+    answered(&runner, &[json!({"authType": "apiKey", "apiKey": " k\n", "http": {"additionalHeaders": headers}})]).await;
+    let request = server.request();
+    assert_eq!((request.header("x-user"), request.header("x-key")), (Some("ana"), Some("k")));
+    assert_eq!(
+        (request.header("host"), request.header("content-length")),
+        (server.url().strip_prefix("http://"), None)
+    );
+}
+
+#[tokio::test]
+async fn a_program_sends_each_header_once() {
+    let with = |headers: Value| {
+        let mut credential = http(json!({"token": "hush"}));
+        credential.http =
+            Some(AuthDocument::new(json!({"credentials": {"token": "hush"}, "additional_headers": headers})));
+        credential
+    };
+    let bearer = json!([{"bearer": []}]);
+    let sent = sent(bearer.clone(), |builder| builder.credential(with(json!({"X-Tenant": "t1"})))).await;
+    assert_eq!(sent.header("x-tenant"), Some("t1"));
+    for (headers, expected) in [
+        (json!({"Host": "internal"}), "its header `Host` cannot be sent: the request sets it itself"),
+        (json!({"X-Tenant": 1}), "its header `X-Tenant` is no text"),
+        (json!({"X-User": "bob"}), "its header `x-user` is set by `.header(…)`, too"),
+    ] {
+        let error = fault(bearer.clone(), |builder| builder.credential(with(headers.clone())).header("x-user", "ana"));
+        assert!(error.contains(expected) && !error.contains("hush"), "{error}");
+    }
+    let error = fault(bearer, |builder| builder.header("Authorization", "Bearer hush"));
+    assert!(error.contains("`.header(…)` sets `authorization`, which a credential has, too"), "{error}");
+    let error = fault(json!([{"basic": [], "bearer": []}]), |builder| builder);
+    assert!(error.contains("two schemes that are needed together are sent in the header `authorization`"), "{error}");
+    let made = |_| async { Ok([("x-key", "own")]) };
+    let toolset = OpenApiToolset::builder(secured(json!([{"header": []}]))).credential(AuthCredential::api_key("hush"));
+    let toolset = toolset.base_url("http://127.0.0.1:1").header_provider(made).build().unwrap();
+    let response = call(&toolset, "f", json!({})).await;
+    assert!(response["error"].as_str().unwrap().starts_with("the header `x-key` would be sent by a credential and"));
+}
+
+#[tokio::test]
+async fn a_general_credential_goes_to_one_place() {
+    let key = |builder: OpenApiToolsetBuilder| builder.credential(AuthCredential::api_key("hush"));
+    let error = fault(json!([{"header": [], "query": []}]), key);
+    assert!(error.contains("`.credential(…)` fits `header` and `query`, which are needed together"), "{error}");
+    let mut document = secured(json!([{"header": []}]));
+    document["paths"]["/b"] = json!({"get": {"operationId": "g", "servers": [{"url": "https://evil.example"}]}});
+    let build = |document: &Value| key(OpenApiToolset::builder(document.clone())).build();
+    let error = build(&document).unwrap_err().to_string();
+    assert!(error.contains("would be sent to `https://pets.example.com` and `https://evil.example`"), "{error}");
+    document["paths"]["/b"]["get"]["security"] = json!([]);
+    build(&document).unwrap();
+}
+
+#[tokio::test]
+async fn a_key_that_a_server_did_not_accept_is_not_kept() {
+    let server = Server::start(|_| Answer::of("403 Forbidden", "text/plain", b"")).await;
+    let toolset = OpenApiToolset::builder(secured(json!([{"header": []}]))).base_url(server.url()).build().unwrap();
+    let model = ScriptedModel::calling("f", json!({})).then_text("No.").then_call("f", json!({})).then_text("No.");
+    let agent = LlmAgent::builder("helper").model(model).toolset(toolset).build().unwrap();
+    let runner = Runner::builder("demo").root(agent).credentials(InMemoryCredentialService::new()).build().unwrap();
+    for key in ["one", "other"] {
+        answered(&runner, &[json!(key)]).await;
+    }
+    assert_eq!(server.requests().len(), 2);
+}
+
+#[tokio::test]
+async fn an_answer_that_cannot_be_used_has_a_reason() {
+    let server = Server::start(|_| Answer::json("{}")).await;
+    for (scheme, answer, expected) in [
+        ("header", json!("a\nb"), "it has characters that no header may have, such as line breaks"),
+        (
+            "header",
+            json!({"authType": "http", "http": {"credentials": {"token": "t"}}}),
+            "it is of another kind, or empty",
+        ),
+        ("cookie", json!("a;b"), "it has characters that no cookie may have"),
+        ("basic", json!({"authType": "http", "http": {"credentials": {"username": "a:b"}}}), "its user name has a `:`"),
+    ] {
+        let toolset = OpenApiToolset::builder(secured(json!([{scheme: []}]))).base_url(server.url()).build().unwrap();
+        let model = ScriptedModel::calling("f", json!({})).then_call("f", json!({})).then_text("Done.");
+        let runner = runner(&model, &toolset);
+        let (_, questions, _) = drain(runner.run("ana", "s1", "go")).await;
+        let (responses, questions, _) = drain(runner.answer(("ana", "s1"), &questions[0], answer).unwrap()).await;
+        let expected = format!("the credential for the security scheme `{scheme}` cannot be used: {expected}");
+        // The next call of the model asks again.
+        assert_eq!((&responses[0], questions.len()), (&json!({"error": expected}), 1));
+    }
+}
+
+#[tokio::test]
+async fn an_alternative_that_fails_leaves_the_others() {
+    let server = Server::start(|_| Answer::json("{}")).await;
+    let expired = || oauth2(json!({"access_token": "hush", "expires_at": 1}));
+    let build = |security: Value| {
+        let builder = OpenApiToolset::builder(secured(security)).credential_for("bearer", expired());
+        builder.base_url(server.url()).build().unwrap()
+    };
+    let model = ScriptedModel::calling("f", json!({})).then_text("Done.");
+    let runner = runner(&model, &build(json!([{"bearer": []}, {"header": []}])));
+    answered(&runner, &[json!("k")]).await;
+    assert_eq!(server.request().header("x-key"), Some("k"));
+    // A call that was to have a credential does not become anonymous.
+    let response = call(&build(json!([{}, {"bearer": []}])), "f", json!({})).await;
+    let expected = "there is no credential for the security scheme `bearer`: the configured token has expired";
+    assert_eq!((response, server.requests().len()), (json!({"error": expected}), 1));
 }

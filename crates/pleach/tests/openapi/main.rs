@@ -10,5 +10,6 @@ mod schemas;
 mod secrets;
 mod server;
 mod servers;
+mod sign_in;
 mod support;
 mod tokens;

@@ -148,7 +148,7 @@ async fn a_program_signs_in_itself() {
         assert_eq!(call(&toolset, "f", json!({})).await, json!({}));
     }
     let requests = to_token_endpoint(&server);
-    assert_eq!((requests.len(), requests[0].body.as_str()), (1, "grant_type=client_credentials&scope=read%20write"));
+    assert_eq!((requests.len(), requests[0].body.as_str()), (1, "grant_type=client_credentials&scope=read"));
 
     let mut in_body = client();
     in_body["token_endpoint_auth_method"] = "client_secret_post".into();

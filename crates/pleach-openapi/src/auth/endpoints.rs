@@ -1,0 +1,85 @@
+//! [`Endpoints`]: where tokens come from. They get secrets, so a document alone does not choose their server.
+
+use pleach_core::Map;
+use reqwest::Url;
+
+use crate::document::{Base, Scheme};
+
+/// The addresses of a flow that gives tokens.
+#[derive(Clone, Debug)]
+pub(crate) struct Endpoints {
+    pub(crate) token: Base,
+    pub(crate) refresh: Base,
+}
+
+impl Endpoints {
+    /// Returns those of a flow: `given` is the address that the program chose, `base` that of the API.
+    ///
+    /// # Errors
+    /// Why secrets cannot be sent there.
+    pub(crate) fn of(scheme: &Scheme, flow: &str, given: Option<&Base>, base: &Base) -> Result<Self, String> {
+        if let Some(given) = given {
+            return Ok(Self { token: given.clone(), refresh: given.clone() });
+        }
+        let declared = |member: &str| {
+            let text = self::flow(scheme, flow)?.get(member)?.as_str()?;
+            Some(pinned(scheme, member, text, base))
+        };
+        let token = declared("tokenUrl").unwrap_or_else(|| {
+            let name = &scheme.name;
+            Err(format!("`{name}` has no `tokenUrl`: give the address by `.token_url(\"{name}\", …)`"))
+        })?;
+        let refresh = declared("refreshUrl").transpose()?.unwrap_or_else(|| token.clone());
+        Ok(Self { token, refresh })
+    }
+}
+
+/// Reads an address to which secrets may be sent.
+///
+/// # Errors
+/// What is wrong with it.
+pub(crate) fn secret_url(text: &str) -> Result<Base, String> {
+    let url = Url::parse(text.trim()).map_err(|error| format!("cannot be read: {error}"))?;
+    let base = Base::new(url)?;
+    match base.is_https() || base.is_loopback() {
+        true => Ok(base),
+        false => Err("gets secrets, so it must begin with `https://`".to_owned()),
+    }
+}
+
+/// Returns a flow of a scheme.
+pub(crate) fn flow<'s>(scheme: &'s Scheme, name: &str) -> Option<&'s Map> {
+    scheme.json.get("flows")?.get(name)?.as_object()
+}
+
+/// Whether users can sign in.
+pub(crate) fn has_sign_in(scheme: &Scheme) -> bool {
+    flow(scheme, "authorizationCode")
+        .is_some_and(|flow| flow.get("authorizationUrl").is_some_and(|url| url.is_string()))
+}
+
+/// Returns why users cannot be sent to the address of a sign-in.
+pub(crate) fn fault_of_sign_in(scheme: &Scheme) -> Option<String> {
+    let text = flow(scheme, "authorizationCode")?.get("authorizationUrl")?.as_str()?;
+    let url = Url::parse(text).ok();
+    // Only a client opens it; it may have a query.
+    let is_safe = url.is_some_and(|mut url| {
+        url.set_query(None);
+        Base::new(url).is_ok_and(|base| base.is_https() || base.is_loopback())
+    });
+    (!is_safe).then(|| format!("`{}` has an `authorizationUrl` that does not begin with `https://`", scheme.name))
+}
+
+/// The server of an API may get the secrets of its scheme; any other one only if the program says so.
+fn pinned(scheme: &Scheme, member: &str, text: &str, base: &Base) -> Result<Base, String> {
+    let name = &scheme.name;
+    let help = format!("give the address by `.token_url(\"{name}\", …)`");
+    let url = secret_url(text).map_err(|reason| format!("the `{member}` of `{name}` {reason}: {help}"))?;
+    match url.url().origin() == base.url().origin() {
+        true => Ok(url),
+        false => {
+            let host = url.host();
+            Err(format!("the `{member}` of `{name}` leads to `{host}`, which is not the server of the API: {help}"))
+        }
+    }
+}

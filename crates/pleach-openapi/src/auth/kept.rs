@@ -1,0 +1,82 @@
+//! The credentials that clients have sent: in the invocation, and in the app's credential service.
+
+use pleach_auth::{AuthCredential, credential_key, without_client_secret};
+use pleach_context::engine::Engine as _;
+use pleach_context::{NodeError, ToolContext};
+use pleach_core::AuthConfig;
+use serde_json::Value;
+
+use super::fields::identity;
+
+/// Where the credential of one config is kept.
+pub(super) struct Kept<'a> {
+    pub(super) config: &'a AuthConfig,
+    pub(super) ctx: &'a ToolContext,
+}
+
+impl Kept<'_> {
+    /// Returns what the client has answered in this invocation, or what became of it.
+    pub(super) fn answered(&self) -> Option<AuthCredential> {
+        let is_there = self.ctx.state().value(&self.key()).is_some_and(|kept| kept.is_object());
+        is_there.then(|| self.ctx.get_auth_response(self.config)).flatten()
+    }
+
+    /// Returns that of an earlier invocation.
+    ///
+    /// # Errors
+    /// The credential service fails.
+    pub(super) async fn stored(&self) -> Result<Option<AuthCredential>, NodeError> {
+        if self.has_service() { self.ctx.load_credential(self.config).await } else { Ok(None) }
+    }
+
+    /// Keeps a credential for the rest of the invocation, and for later ones if there is a service.
+    ///
+    /// # Errors
+    /// The credential service fails.
+    pub(super) async fn keep(&self, credential: &AuthCredential) -> Result<(), NodeError> {
+        self.ctx.state().set(self.key(), json_of(credential))?;
+        self.store(Some(credential)).await
+    }
+
+    /// Keeps a credential for later invocations.
+    ///
+    /// # Errors
+    /// The credential service fails.
+    pub(super) async fn store(&self, credential: Option<&AuthCredential>) -> Result<(), NodeError> {
+        if !self.has_service() {
+            return Ok(());
+        }
+        let mut config = self.config.as_value().clone();
+        config["exchanged_auth_credential"] = credential.map(json_of).unwrap_or_default();
+        self.ctx.save_credential(&AuthConfig::new(config)).await
+    }
+
+    /// Puts `new` wherever `old` is kept. Another credential, which a parallel call may have put there, stays.
+    ///
+    /// # Errors
+    /// The credential service fails.
+    pub(super) async fn replace(&self, old: &AuthCredential, new: Option<&AuthCredential>) -> Result<(), NodeError> {
+        let is_old = |kept: &AuthCredential| identity(kept) == identity(old);
+        if self.answered().as_ref().is_some_and(is_old) {
+            self.ctx.state().set(self.key(), new.map(json_of).unwrap_or_default())?;
+        }
+        if self.stored().await?.as_ref().is_some_and(is_old) {
+            self.store(new).await?;
+        }
+        Ok(())
+    }
+
+    fn key(&self) -> String {
+        format!("temp:{}", credential_key(self.config))
+    }
+
+    /// Whether the app has a service that keeps credentials beyond the invocation.
+    fn has_service(&self) -> bool {
+        self.ctx.invocation().engine().services().credentials.is_some()
+    }
+}
+
+/// Returns the JSON form. The secret of the OAuth2 client belongs to the program and is not kept for each user.
+fn json_of(credential: &AuthCredential) -> Value {
+    without_client_secret(serde_json::to_value(credential).unwrap_or_default())
+}
