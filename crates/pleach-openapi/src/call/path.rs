@@ -60,7 +60,7 @@ impl PathTemplate {
         }
         parts.push(Part::Literal(literal(rest)));
         let literals = parts.iter().map(|part| if let Part::Literal(text) = part { text.as_str() } else { "x" });
-        if literals.collect::<String>().split('/').any(is_dots) {
+        if has_dots(&literals.collect::<String>()) {
             return Err("has a segment `.` or `..`");
         }
         Ok(Self { parts, query: literal(query) })
@@ -84,7 +84,7 @@ impl PathTemplate {
             Part::Name(name) => values.get(name.as_str()).map(String::as_str).unwrap_or_default(),
         });
         let filled: String = parts.collect();
-        match filled.split('/').any(is_dots) {
+        match has_dots(&filled) {
             true => Err("makes a path segment of dots"),
             false => Ok(filled),
         }
@@ -97,14 +97,26 @@ pub(crate) fn fault_of_value(value: &str) -> Option<&'static str> {
     if value.is_empty() {
         return Some("is empty, and it is a part of the path");
     }
-    let has_dots = value.split(['/', '\\']).any(is_dots);
+    let has_dots = has_dots(value);
     has_dots.then_some("is a part of the path, and has a segment `.` or `..`")
 }
 
-/// Whether a segment means another one: `.` or `..`, also with its dots encoded.
-fn is_dots(segment: &str) -> bool {
-    let decoded = percent_decode_str(segment).decode_utf8_lossy();
-    decoded == "." || decoded == ".."
+/// Whether a text has a segment that means another one, however often it is decoded on its way. Some servers take `\\` for `/`, and cut parameters
+/// off that begin with `;`.
+fn has_dots(text: &str) -> bool {
+    let mut text = text.to_owned();
+    loop {
+        let mut segments = text.split(['/', '\\']).map(|segment| segment.split(';').next().unwrap_or_default());
+        if segments.any(|segment| segment == "." || segment == "..") {
+            return true;
+        }
+        let decoded = percent_decode_str(&text).decode_utf8_lossy().into_owned();
+        // Each round is shorter, or the last one.
+        if decoded == text {
+            return false;
+        }
+        text = decoded;
+    }
 }
 
 #[cfg(test)]
@@ -135,7 +147,22 @@ mod tests {
 
     #[test]
     fn values_stay_in_their_segment() {
-        for value in ["", ".", "..", "../admin", "a/../b", "a\\..\\b", "%2e%2e", "./x"] {
+        for value in [
+            "",
+            ".",
+            "..",
+            "../admin",
+            "a/../b",
+            "a\\..\\b",
+            "%2e%2e",
+            "./x",
+            "%2e%2e%2fadmin",
+            "x%2F..%2Fadmin",
+            "..%5cadmin",
+            "%252e%252e/x",
+            "..;/admin",
+            ".;a=1",
+        ] {
             assert!(fault_of_value(value).is_some(), "{value}");
         }
         for value in ["file..txt", ".gitignore", "projects/p/locations/l", "a b?c#d"] {
