@@ -20,7 +20,7 @@ pub(crate) fn result(operation: &str, answer: Answer, secrets: &Secrets) -> Tool
     if let Ok(value) = serde_json::from_slice::<Value>(&answer.body) {
         return secrets.clean(value).into();
     }
-    if is_media(&media) {
+    if is_media(&media, &answer.body) {
         let about = json!({"content_type": media, "bytes": answer.body.len()});
         return ToolResult::from(about).with_bytes(media, answer.body);
     }
@@ -64,8 +64,23 @@ fn failed(operation: &str, answer: &Answer, secrets: &Secrets) -> ToolResult {
     fields.into()
 }
 
-/// Whether models take bytes of this type.
-fn is_media(media: &str) -> bool {
-    let kinds = ["image/", "audio/", "video/"];
-    media == "application/pdf" || (media != "image/svg+xml" && kinds.iter().any(|kind| media.starts_with(kind)))
+/// Whether models take bytes of this type, and the bytes begin as this type does. Bytes of another kind would make every later request of the
+/// session fail, because they are a part of it.
+fn is_media(media: &str, bytes: &[u8]) -> bool {
+    let begins = |starts: &[&[u8]]| starts.iter().any(|start| bytes.starts_with(start));
+    let has = |place: usize, mark: &[u8]| bytes.get(place..place + mark.len()) == Some(mark);
+    match media {
+        "application/pdf" => begins(&[b"%PDF-"]),
+        "image/png" => begins(&[b"\x89PNG\r\n\x1a\n"]),
+        "image/jpeg" => begins(&[b"\xff\xd8\xff"]),
+        "image/gif" => begins(&[b"GIF87a", b"GIF89a"]),
+        "image/webp" => begins(&[b"RIFF"]) && has(8, b"WEBP"),
+        "audio/wav" | "audio/x-wav" => begins(&[b"RIFF"]) && has(8, b"WAVE"),
+        "audio/mpeg" | "audio/mp3" => begins(&[b"ID3", b"\xff\xfb", b"\xff\xf3", b"\xff\xf2"]),
+        "audio/ogg" => begins(&[b"OggS"]),
+        "audio/flac" => begins(&[b"fLaC"]),
+        "video/mp4" => has(4, b"ftyp"),
+        "video/webm" => begins(&[b"\x1a\x45\xdf\xa3"]),
+        _ => false,
+    }
 }

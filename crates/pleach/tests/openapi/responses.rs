@@ -42,6 +42,17 @@ async fn answers_are_json_or_text() {
             b"PK\xff\x00",
             json!({"error": "GET /a answered with 4 bytes of application/zip, which cannot be shown"}),
         ),
+        // A provider refuses every later request with bytes that are no picture.
+        (
+            "image/png",
+            b"\xff\x00",
+            json!({"error": "GET /a answered with 2 bytes of image/png, which cannot be shown"}),
+        ),
+        (
+            "image/x-evil",
+            b"\xff\x00",
+            json!({"error": "GET /a answered with 2 bytes of image/x-evil, which cannot be shown"}),
+        ),
     ] {
         assert_eq!(response(Answer::of("200 OK", content_type, body)).await, expected);
     }
@@ -50,13 +61,13 @@ async fn answers_are_json_or_text() {
 
 #[tokio::test]
 async fn pictures_are_media() {
-    let server = Server::start(|_| Answer::of("200 OK", "image/png", b"\x89PNG\xff")).await;
+    let server = Server::start(|_| Answer::of("200 OK", "image/png", b"\x89PNG\r\n\x1a\n\xff")).await;
     let model = ScriptedModel::calling("f", json!({})).then_text("A cat.");
     let runner = runner(&model, &builder(&server).build().unwrap());
     drain(runner.run("ana", "s1", "go")).await;
     let last = model.requests()[1].contents.last().unwrap().clone();
     let response = last.function_responses().next().unwrap();
-    assert_eq!(Value::from(response.response.clone().unwrap()), json!({"content_type": "image/png", "bytes": 5}));
+    assert_eq!(Value::from(response.response.clone().unwrap()), json!({"content_type": "image/png", "bytes": 9}));
     assert_eq!(response.parts.as_ref().unwrap().len(), 1);
 }
 
