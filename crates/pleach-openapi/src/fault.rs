@@ -77,6 +77,9 @@ pub enum OpenApiFaultKind {
     /// The request body has no content type that can be sent.
     #[error("none of the content types of the request body can be sent: {0}")]
     ContentType(String),
+    /// The schemas of the operations are larger than this together, in bytes: each operation has those that it refers to.
+    #[error("the schemas of the operations are larger than {0} bytes together: choose fewer operations")]
+    TooLarge(usize),
     /// The URL of a server cannot be used.
     #[error("the server URL `{url}` {reason}")]
     Server {

@@ -1,6 +1,6 @@
 //! The names of tools and arguments for models.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// google-adk's limit for the name of a tool, without a prefix.
 const LONGEST_TOOL: usize = 60;
@@ -21,12 +21,14 @@ const RESERVED: [&str; 6] = [
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     taken: HashSet<String>,
+    /// The next number, by name: many operations of one name would try all again.
+    next: HashMap<String, usize>,
 }
 
 impl Names {
     /// Returns the names of tools; those of the runtime's functions are taken.
     pub(crate) fn of_tools() -> Self {
-        Self { taken: RESERVED.into_iter().map(str::to_owned).collect() }
+        Self { taken: RESERVED.into_iter().map(str::to_owned).collect(), next: HashMap::new() }
     }
 
     /// Returns the name of a tool: that of the operation's id, else of its path and method. A name that is taken gets a number.
@@ -54,12 +56,18 @@ impl Names {
 
     fn free(&mut self, prefix: &str, name: &str, longest: usize, number: impl Fn(usize) -> usize) -> String {
         let plain = format!("{prefix}{}", cut(name, longest));
-        let numbered = (0..).map(|count| {
-            let suffix = format!("_{}", number(count));
-            format!("{prefix}{}{suffix}", cut(name, longest - suffix.len()))
-        });
-        let mut candidates = std::iter::once(plain).chain(numbered);
-        candidates.find(|name| self.taken.insert(name.clone())).expect("the numbers do not end")
+        if self.taken.insert(plain.clone()) {
+            return plain;
+        }
+        let next = self.next.entry(plain).or_default();
+        loop {
+            let suffix = format!("_{}", number(*next));
+            *next += 1;
+            let numbered = format!("{prefix}{}{suffix}", cut(name, longest - suffix.len()));
+            if self.taken.insert(numbered.clone()) {
+                return numbered;
+            }
+        }
     }
 }
 

@@ -83,7 +83,7 @@ impl<'d> Reader<'_, 'd> {
         let schema = media_type.get("schema").unwrap_or(&Value::Bool(true));
         let properties = match kind {
             BodyKind::Text => None,
-            _ => self.properties(schema, &media_type.at("schema"), is_required),
+            _ => self.properties(schema, &media_type.at("schema")),
         };
         let args = properties.map_or_else(
             || BodyArgs::Whole(self.whole(schema, &media_type.at("schema"), is_required, description)),
@@ -134,12 +134,12 @@ impl<'d> Reader<'_, 'd> {
         let mut converted = self.schemas.convert(schema, pointer, self.used, self.faults);
         describe(&mut converted, description);
         let arg = self.names.argument("body", "body", self.keeps_case);
-        let excludes_null = excludes_null(&converted);
+        let excludes_null = self.excludes_null(schema);
         BodyField { arg, name: "body".to_owned(), is_required, default, excludes_null, schema: converted }
     }
 
     /// Returns the properties of a schema that describes an object by its properties alone.
-    fn properties(&mut self, schema: &'d Value, pointer: &str, is_required: bool) -> Option<Vec<BodyField>> {
+    fn properties(&mut self, schema: &'d Value, pointer: &str) -> Option<Vec<BodyField>> {
         // What 3.1 allows beside a reference would be lost.
         let is_alone = |name: &String| matches!(name.as_str(), "$ref" | "description" | "summary" | "title");
         if self.document.is_3_1 && schema.get("$ref").is_some() && !schema.as_object()?.keys().all(is_alone) {
@@ -158,8 +158,8 @@ impl<'d> Reader<'_, 'd> {
             let mut schema = self.schemas.convert(property, &pointer, self.used, self.faults);
             describe(&mut schema, None);
             let arg = self.names.argument(name, "body", self.keeps_case);
-            let excludes_null = excludes_null(&schema);
-            let is_required = is_required && is_in(name);
+            let excludes_null = self.excludes_null(property);
+            let is_required = is_in(name);
             fields.push(BodyField { arg, name: name.clone(), is_required, default, excludes_null, schema });
         }
         Some(fields)
@@ -185,6 +185,29 @@ impl<'d> Reader<'_, 'd> {
             }
         }
         encodings
+    }
+
+    /// Whether null is surely no value of a schema, or of the one that it refers to.
+    fn excludes_null(&self, schema: &Value) -> bool {
+        let mut schema = schema;
+        for _ in 0..8 {
+            if schema.get("nullable") == Some(&Value::Bool(true)) {
+                return false;
+            }
+            let kind = schema.get("type");
+            match (kind, schema.get("$ref").and_then(Value::as_str)) {
+                (Some(Value::String(kind)), _) => return !kind.eq_ignore_ascii_case("null") && kind != "any",
+                (Some(Value::Array(kinds)), _) => return !kinds.iter().any(|kind| kind == "null"),
+                (_, Some(reference)) => {
+                    let target = super::refs::pointer_of(reference).ok();
+                    let target = target.and_then(|pointer| self.document.root.pointer(&pointer));
+                    let Some(target) = target else { return false };
+                    schema = target;
+                }
+                _ => return false,
+            }
+        }
+        false
     }
 
     /// Whether a property, or an item of it, is the content of a file.
@@ -223,13 +246,4 @@ fn is_plain_object(members: &pleach_core::Map) -> bool {
     ];
     let is_closed = members.get("additionalProperties").is_none_or(|other| other == &Value::Bool(false));
     is_object && is_closed && !others.iter().any(|keyword| members.contains_key(*keyword))
-}
-
-/// Whether null is surely no value of a converted schema.
-fn excludes_null(schema: &Value) -> bool {
-    match schema.get("type") {
-        Some(Value::String(kind)) => kind != "null",
-        Some(Value::Array(kinds)) => !kinds.iter().any(|kind| kind == "null"),
-        _ => false,
-    }
 }

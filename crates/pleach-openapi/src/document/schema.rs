@@ -11,17 +11,23 @@ use super::schema_targets::Targets;
 use crate::OpenApiFaultKind;
 use crate::fault::Faults;
 
+/// How large the declarations of a toolset may be together, in bytes of JSON.
+const LARGEST: usize = 64 << 20;
+
 /// The schemas that references lead to, by their place in the document. Each is converted once, however many operations refer to it: so a cycle
 /// of references ends, and no schema is repeated.
 #[derive(Debug)]
 pub(crate) struct Schemas<'d> {
     targets: Targets<'d>,
     shared: HashMap<String, Shared>,
+    /// How many bytes the declarations of further operations may have.
+    budget: usize,
 }
 
 #[derive(Debug)]
 struct Shared {
     schema: Value,
+    bytes: usize,
     refers_to: Vec<String>,
     faults: Vec<(String, OpenApiFaultKind)>,
 }
@@ -35,14 +41,31 @@ pub(crate) struct Used {
 
 impl<'d> Schemas<'d> {
     pub(crate) fn new(document: &'d Document) -> Self {
-        Self { targets: Targets::new(document), shared: HashMap::new() }
+        Self { targets: Targets::new(document), shared: HashMap::new(), budget: LARGEST }
     }
 
     /// Converts a schema of an operation. What it refers to is among the [`definitions`](Self::definitions).
     pub(crate) fn convert(&mut self, schema: &Value, pointer: &str, used: &mut Used, faults: &mut Faults) -> Value {
+        if self.budget == 0 {
+            faults.add(pointer, OpenApiFaultKind::TooLarge(LARGEST));
+            return json!({});
+        }
         let (converted, refers_to) = self.converted(schema, pointer, faults);
+        if self.spend(converted.to_string().len(), pointer, faults).is_none() {
+            return json!({});
+        }
         used.pointers.extend(refers_to);
         converted
+    }
+
+    /// Each operation has schemas of its own, so a small document can have large declarations.
+    fn spend(&mut self, bytes: usize, pointer: &str, faults: &mut Faults) -> Option<()> {
+        let left = self.budget.checked_sub(bytes);
+        self.budget = left.unwrap_or(0);
+        if left.is_none() {
+            faults.add(pointer, OpenApiFaultKind::TooLarge(LARGEST));
+        }
+        left.map(drop)
     }
 
     fn converted(&mut self, schema: &Value, pointer: &str, faults: &mut Faults) -> (Value, Vec<String>) {
@@ -67,7 +90,11 @@ impl<'d> Schemas<'d> {
                 kind: kind.clone(),
             }));
             waiting.extend(shared.refers_to.iter().cloned());
-            definitions.insert(name, shared.schema.clone());
+            let bytes = shared.bytes;
+            if self.spend(bytes, &pointer, faults).is_none() {
+                return Map::new();
+            }
+            definitions.insert(name, self.shared[&pointer].schema.clone());
         }
         definitions.into_iter().collect()
     }
@@ -81,7 +108,8 @@ impl<'d> Schemas<'d> {
                 None => (json!({}), Vec::new()),
             };
             let faults = faults.0.into_iter().map(|fault| (fault.pointer, fault.kind)).collect();
-            self.shared.insert(pointer.to_owned(), Shared { schema, refers_to, faults });
+            let bytes = schema.to_string().len();
+            self.shared.insert(pointer.to_owned(), Shared { schema, bytes, refers_to, faults });
         }
         &self.shared[pointer]
     }

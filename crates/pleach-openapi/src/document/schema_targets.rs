@@ -13,11 +13,13 @@ pub(super) struct Targets<'d> {
     pub(super) document: &'d Document,
     names: HashMap<String, String>,
     taken: HashSet<String>,
+    /// The next number, by name.
+    next: HashMap<String, usize>,
 }
 
 impl<'d> Targets<'d> {
     pub(super) fn new(document: &'d Document) -> Self {
-        Self { document, names: HashMap::new(), taken: HashSet::new() }
+        Self { document, names: HashMap::new(), taken: HashSet::new(), next: HashMap::new() }
     }
 
     /// Returns the pointer and the name of what a reference leads to.
@@ -37,9 +39,14 @@ impl<'d> Targets<'d> {
         let last = pointer.rsplit('/').next().unwrap_or_default();
         let plain: String = last.chars().take(48).map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
         let plain = if plain.is_empty() { "Document".to_owned() } else { plain };
-        let numbered = (2..).map(|number| format!("{plain}_{number}"));
-        let mut candidates = std::iter::once(plain.clone()).chain(numbered);
-        let name = candidates.find(|name| self.taken.insert(name.clone())).expect("the numbers do not end");
+        let next = self.next.entry(plain.clone()).or_insert(1);
+        let name = loop {
+            let name = if *next == 1 { plain.clone() } else { format!("{plain}_{next}") };
+            *next += 1;
+            if self.taken.insert(name.clone()) {
+                break name;
+            }
+        };
         self.names.insert(pointer.to_owned(), name.clone());
         name
     }

@@ -101,7 +101,7 @@ impl ServerOptions {
     }
 
     fn filled(&mut self, template: &str, server: &Object<'_>, faults: &mut Faults) -> Option<String> {
-        let unusable = |reason: String| OpenApiFaultKind::Server { url: shown(template), reason };
+        let unusable = |reason: String| OpenApiFaultKind::Server { url: without_user(template), reason };
         let variables = server.object("variables", faults);
         let mut url = String::new();
         let mut rest = template;
@@ -155,9 +155,19 @@ impl ServerOptions {
         match parsed.and_then(|url| Base::new(url).map_err(str::to_owned)) {
             Ok(base) => Some(base),
             Err(reason) => {
-                faults.add(pointer, OpenApiFaultKind::Server { url: shown(template), reason });
+                faults.add(pointer, OpenApiFaultKind::Server { url: without_user(template), reason });
                 None
             }
         }
+    }
+}
+
+/// Returns the URL for errors, without a user name and password.
+fn without_user(url: &str) -> String {
+    let begin = url.find("//").map_or(0, |place| place + 2);
+    let end = url[begin..].find(['/', '?', '#']).map_or(url.len(), |place| begin + place);
+    match url[begin..end].rfind('@') {
+        Some(at) => shown(&format!("{}…{}", &url[..begin], &url[begin + at..])),
+        None => shown(url),
     }
 }

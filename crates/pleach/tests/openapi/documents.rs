@@ -176,3 +176,29 @@ fn prefixes_and_headers_are_checked() {
         assert!(matches!(error, OpenApiSetupError::Header { .. }) && !format!("{error:?}").contains("hush"), "{error}");
     }
 }
+
+#[test]
+fn an_error_shows_no_password_of_a_server() {
+    let mut document = document(json!({"/a": {"get": {"operationId": "f"}}}));
+    document["servers"] = json!([{"url": "https://ana:hush@pets.example.com/v1"}]);
+    let found = faults(document);
+    assert!(
+        found[0].contains("the server URL `https://…@pets.example.com/v1` contains a user name or password"),
+        "{found:?}"
+    );
+    assert!(!found[0].contains("hush"));
+}
+
+// A small document, whose declarations would be gigabytes.
+#[test]
+fn declarations_are_bounded() {
+    let large = json!({"type": "object", "description": "x".repeat(500_000)});
+    let body =
+        json!({"required": true, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/S"}}}});
+    let paths: serde_json::Map<_, _> =
+        (0..200).map(|number| (format!("/a{number}"), json!({"post": {"requestBody": body}}))).collect();
+    let mut document = document(paths.into());
+    document["components"] = json!({"schemas": {"S": large}});
+    let found = faults(document);
+    assert!(found[0].contains("the schemas of the operations are larger than 67108864 bytes together"), "{}", found[0]);
+}
