@@ -1,5 +1,7 @@
 //! The body of a request: JSON, a form, parts, or a text.
 
+use std::collections::BTreeMap;
+
 use http::HeaderValue;
 use pleach_core::Map;
 use serde_json::Value;
@@ -20,10 +22,12 @@ pub(super) fn write(
     let plain = of_type(&body.content_type).unwrap_or_else(|_| HeaderValue::from_static("application/octet-stream"));
     let (whole, arg) = match &body.args {
         BodyArgs::Properties(properties) => {
-            let fields = fields(properties, args)?;
-            if fields.is_empty() && !body.is_required {
+            // An optional body may be left out, but not its required properties alone.
+            let is_given = |field: &BodyField| value(args, &field.arg, None, field.excludes_null).is_some();
+            if !body.is_required && !properties.iter().any(is_given) {
                 return Ok(None);
             }
+            let fields = fields(properties, args)?;
             return match body.kind {
                 BodyKind::Form => Ok(Some((plain, form(body, &fields)?))),
                 BodyKind::Multipart => multipart::write(body, &fields, boundary).map(Some),
@@ -72,7 +76,9 @@ fn fields<'v>(properties: &'v [BodyField], args: &'v Map) -> Result<Vec<Field<'v
 /// Writes a form. Lists are repeated and objects are JSON, unless the document has another encoding.
 fn form(body: &Body, fields: &[Field<'_>]) -> Result<Vec<u8>, ArgumentError> {
     let mut pairs = Vec::new();
+    let mut owners: BTreeMap<String, &str> = BTreeMap::new();
     for field in fields {
+        let before = pairs.len();
         let coding = body.encodings.get(field.name).and_then(|encoding| encoding.coding);
         match (coding, field.value) {
             (Some(coding), value) => {
@@ -83,6 +89,14 @@ fn form(body: &Body, fields: &[Field<'_>]) -> Result<Vec<u8>, ArgumentError> {
                 pairs.extend(items.iter().map(|item| Pair::new(field.name, &text(item))));
             }
             (None, value) => pairs.push(Pair::new(field.name, &text(value))),
+        }
+        // The fields of an exploded object are names of the form, which a model chooses: they must not be those of other properties.
+        for pair in &pairs[before..] {
+            let is_property = pair.name != field.name && body.encodings.contains_key(&pair.name);
+            let owner = owners.entry(pair.name.clone()).or_insert(field.arg);
+            if is_property || *owner != field.arg {
+                return Err(ArgumentError::invalid(field.arg, "has a field with the name of another property"));
+            }
         }
     }
     Ok(pairs.iter().map(Pair::written).collect::<Vec<_>>().join("&").into_bytes())

@@ -181,6 +181,33 @@ async fn an_optional_body_is_left_out() {
 }
 
 #[tokio::test]
+async fn a_body_that_is_sent_has_its_required_properties() {
+    let schema =
+        json!({"type": "object", "required": ["a"], "properties": {"a": {}, "b": {"$ref": "#/components/schemas/S"}}});
+    let operation = json!({"operationId": "f", "requestBody": {"content": {"application/json": {"schema": schema}}}});
+    let mut document = document(json!({"/a": {"post": operation}}));
+    document["components"] = json!({"schemas": {"S": {"type": "string"}}});
+    let server = Server::start(|_| Answer::json("{}")).await;
+    let toolset = OpenApiToolset::builder(document).base_url(server.url()).build().unwrap();
+    assert_eq!(crate::support::schema_of(&toolset, "f")["required"], json!(["a"]));
+    assert_eq!(call(&toolset, "f", json!({"b": "x"})).await, json!({"error": "the argument `a` is missing"}));
+    // Null is no value of the schema that `b` refers to.
+    assert_eq!(call(&toolset, "f", json!({"a": 1, "b": null})).await, json!({}));
+    assert_eq!(server.request().body, r#"{"a":1}"#);
+}
+
+#[tokio::test]
+async fn fields_of_an_exploded_object_are_no_other_properties_of_a_form() {
+    let schema = json!({"type": "object", "properties": {"role": {}, "meta": {"type": "object"}}});
+    let media_type = json!({"schema": schema, "encoding": {"meta": {"style": "form", "explode": true}}});
+    let body = json!({"content": {"application/x-www-form-urlencoded": media_type}});
+    let paths = json!({"/a": {"post": {"operationId": "f", "requestBody": body}}});
+    let toolset = crate::support::toolset_at("http://127.0.0.1:1".to_owned(), paths);
+    let response = call(&toolset, "f", json!({"meta": {"role": "admin"}})).await;
+    assert_eq!(response, json!({"error": "the argument `meta` has a field with the name of another property"}));
+}
+
+#[tokio::test]
 async fn the_best_content_type_is_chosen() {
     let text = json!({"schema": {"type": "string"}});
     let schema = json!({"schema": {"type": "object", "properties": {"a": {}}}});
