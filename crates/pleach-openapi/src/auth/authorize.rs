@@ -207,9 +207,10 @@ impl Authorizer<'_> {
             TokenError::Refused(reason) => TokenError::Refused(no_token(scheme, &reason)),
             TokenError::Failed(reason) => TokenError::Failed(no_token(scheme, &reason)),
         })?;
-        match Grant::of(scheme, &credential, now) {
+        // A new token is sent however short it lasts.
+        match Grant::of(scheme, &credential, f64::NEG_INFINITY) {
             Ok(Some(grant)) => Ok((grant, credential)),
-            Ok(None) => Err(TokenError::Refused(no_token(scheme, "it has expired already"))),
+            Ok(None) => Err(TokenError::Failed(no_token(scheme, "the token endpoint answered without a token"))),
             Err(reason) => Err(TokenError::Refused(no_token(scheme, reason))),
         }
     }

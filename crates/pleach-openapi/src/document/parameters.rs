@@ -1,5 +1,7 @@
 //! [`Param`]: a parameter of an operation in its path, query, headers or cookies.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use super::header_names::{is_of_connection, is_token};
@@ -27,7 +29,7 @@ pub(crate) struct Param {
 }
 
 /// Where a parameter is sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Place {
     Path,
     Query,
@@ -132,8 +134,8 @@ impl<'d> Reader<'_, 'd> {
     ) -> Vec<Param> {
         let own = self.declared(operation);
         let of_path = self.declared(path);
-        let is_replaced = |key: &(String, Place)| own.iter().any(|declared| declared.key == *key);
-        let of_path: Vec<Declared<'d>> = of_path.into_iter().filter(|declared| !is_replaced(&declared.key)).collect();
+        let keys: HashSet<(String, Place)> = own.iter().map(|declared| declared.key.clone()).collect();
+        let of_path = of_path.into_iter().filter(|declared| !keys.contains(&declared.key));
         let all = own.into_iter().chain(of_path).filter(|declared| !covered(declared.key.1, declared.name));
         all.filter_map(|declared| self.parameter(&declared.object, declared.name, declared.key.1)).collect()
     }
@@ -141,6 +143,7 @@ impl<'d> Reader<'_, 'd> {
     /// Reads which parameters an operation or a path declares.
     fn declared(&mut self, holder: &Object<'d>) -> Vec<Declared<'d>> {
         let mut all: Vec<Declared<'d>> = Vec::new();
+        let mut keys = HashSet::new();
         for (item, pointer) in holder.items("parameters", self.faults) {
             let Some(object) = self.document.object(item, pointer, self.faults) else { continue };
             let name = object.required_text("name", self.faults);
@@ -152,12 +155,12 @@ impl<'d> Reader<'_, 'd> {
                 continue;
             };
             // Names of headers have no case.
-            let key = if place == Place::Header { name.to_ascii_lowercase() } else { name.to_owned() };
-            if all.iter().any(|other| other.key.0 == key && other.key.1 == place) {
+            let key = (if place == Place::Header { name.to_ascii_lowercase() } else { name.to_owned() }, place);
+            if !keys.insert(key.clone()) {
                 let reason = "is declared twice for one place".to_owned();
                 self.faults.add(&object.pointer, OpenApiFaultKind::Parameter { name: name.to_owned(), reason });
             }
-            all.push(Declared { key: (key, place), object, name });
+            all.push(Declared { key, object, name });
         }
         all
     }

@@ -69,9 +69,7 @@ impl Base {
     /// Whether it is a server of this machine.
     pub(crate) fn is_loopback(&self) -> bool {
         let host = self.host().trim_matches(['[', ']']);
-        host == "localhost"
-            || host.ends_with(".localhost")
-            || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+        host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
     }
 }
 
@@ -135,6 +133,9 @@ impl ServerOptions {
         let default = || declared.get("default").and_then(Value::as_str);
         let value = given.map(String::as_str).or_else(default);
         let value = value.ok_or_else(|| format!("has the variable `{name}` without a default"))?;
+        if value.contains(['@', '?', '#', '\\']) {
+            return Err(format!("cannot have this value of the variable `{name}`: it has `@`, `?`, `#` or `\\`"));
+        }
         if let Some(Value::Array(allowed)) = declared.get("enum")
             && !allowed.iter().any(|allowed| allowed == value)
         {

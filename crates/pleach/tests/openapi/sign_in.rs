@@ -45,7 +45,8 @@ async fn server(expires_in: Value, api: impl Fn(&Request) -> Answer + Send + Syn
         let mut given = given.lock().unwrap();
         let number = given.len() + 1;
         let token = request.body.split_once("refresh_token=").map(|(_, token)| token.to_owned());
-        if token.is_some_and(|token| given.last() != Some(&token)) {
+        let last = given.last().map_or("again-0", String::as_str);
+        if token.is_some_and(|token| token != last) {
             return Answer::of("400 Bad Request", "application/json", br#"{"error": "invalid_grant"}"#);
         }
         given.push(format!("again-{number}"));
@@ -198,6 +199,22 @@ async fn a_configured_token_is_refreshed_or_fails_the_call() {
     let response = call(&expired(again), "f", json!({})).await;
     assert!(response["error"].as_str().unwrap().ends_with("400 Bad Request: invalid_grant"), "{response}");
     assert_eq!(sent_to_api(&server), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_configured_token_is_refreshed_with_the_refresh_token_that_came_last() {
+    // A token that lasts for less time than a call may take is asked for again each time.
+    let server = server(json!(5), |_| Answer::json("{}")).await;
+    let fields = json!({"client_id": "app", "client_secret": "s", "access_token": "old", "expires_at": 5, "refresh_token": "again-0"});
+    let toolset = builder(&server, flows(&server)).credential_for("oauth", oauth2(fields)).build().unwrap();
+    for _ in 0..2 {
+        assert_eq!(call(&toolset, "f", json!({})).await, json!({}));
+    }
+    assert_eq!(
+        sent_to_tokens(&server),
+        ["again-0", "again-1"].map(|token| format!("grant_type=refresh_token&refresh_token={token}"))
+    );
+    assert_eq!(sent_to_api(&server), ["Bearer access-1", "Bearer access-2"]);
 }
 
 #[tokio::test]
