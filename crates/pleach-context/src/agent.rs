@@ -35,6 +35,8 @@ impl AgentSpec {
             disallow_transfer_to_peers: false,
             model: None,
             global_instruction: None,
+            instruction: None,
+            tools: Vec::new(),
             parent: Mutex::default(),
         }
     }

@@ -1,6 +1,7 @@
 //! Traits for time and randomness, and the rounding rule of stored times.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use uuid::Uuid;
@@ -16,6 +17,16 @@ pub trait Clock: fmt::Debug + Send + Sync + 'static {
     fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()>;
 }
 
+impl<C: Clock + ?Sized> Clock for Arc<C> {
+    fn now(&self) -> f64 {
+        (**self).now()
+    }
+
+    fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
+        (**self).sleep(duration)
+    }
+}
+
 /// Makes ids and random numbers.
 pub trait IdGen: fmt::Debug + Send + Sync + 'static {
     /// Returns a new random UUID (version 4).
@@ -23,6 +34,16 @@ pub trait IdGen: fmt::Debug + Send + Sync + 'static {
 
     /// Returns a number in `[0, 1)`, for jitter.
     fn uniform(&self) -> f64;
+}
+
+impl<G: IdGen + ?Sized> IdGen for Arc<G> {
+    fn uuid(&self) -> Uuid {
+        (**self).uuid()
+    }
+
+    fn uniform(&self) -> f64 {
+        (**self).uniform()
+    }
 }
 
 /// The default [`IdGen`]: random UUIDs and numbers.

@@ -213,6 +213,13 @@ impl RunnerBuilder {
         self
     }
 
+    /// Sets whether [`Runner::close`] leaves the session service open, for a service that other Runners share: false by default.
+    #[must_use]
+    pub fn skip_closing_sessions(mut self, yes: bool) -> Self {
+        self.closing.skip_sessions = yes;
+        self
+    }
+
     /// Finds the parts that every app has and this one lacks.
     fn missing(&self) -> Vec<Fault> {
         let no_name = || Fault::config("no_app_name", "an app needs a name: give one to `Runner::builder`");

@@ -16,8 +16,10 @@ impl Runner {
     /// runs: call [`Runner::drain`] first.
     ///
     /// A failure does not stop the rest from being closed, nor does a toolset that takes longer than ten seconds.
-    /// [`RunnerBuilder::plugin_close_timeout`] and [`RunnerBuilder::skip_closing_plugins`] configure how plugins are closed.
+    /// [`RunnerBuilder::plugin_close_timeout`] and [`RunnerBuilder::skip_closing_plugins`] configure how plugins are closed, and
+    /// [`RunnerBuilder::skip_closing_sessions`] whether the session service is.
     ///
+    /// [`RunnerBuilder::skip_closing_sessions`]: crate::RunnerBuilder::skip_closing_sessions
     /// [`RunnerBuilder::plugin_close_timeout`]: crate::RunnerBuilder::plugin_close_timeout
     /// [`RunnerBuilder::skip_closing_plugins`]: crate::RunnerBuilder::skip_closing_plugins
     ///
@@ -35,7 +37,7 @@ impl Runner {
             false => services.plugins.close(&*services.clock, closing.limit).await,
         };
         let flushed = services.sessions.flush().await;
-        let closed = services.sessions.close().await;
+        let closed = if closing.skip_sessions { Ok(()) } else { services.sessions.close().await };
         let failures = [
             toolsets.map_err(RunError::Toolset),
             plugins.map_err(RunError::Plugin),

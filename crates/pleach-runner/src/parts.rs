@@ -38,11 +38,13 @@ pub(crate) struct Closing {
     pub(crate) limit: Duration,
     /// Whether the plugins stay open.
     pub(crate) skip: bool,
+    /// Whether the session service stays open.
+    pub(crate) skip_sessions: bool,
 }
 
 impl Default for Closing {
     fn default() -> Self {
-        Self { limit: Duration::from_secs(5), skip: false }
+        Self { limit: Duration::from_secs(5), skip: false, skip_sessions: false }
     }
 }
 

@@ -57,6 +57,12 @@ impl Runner {
         &self.parts.services.sessions
     }
 
+    /// Returns the root node.
+    #[must_use]
+    pub fn root(&self) -> &Arc<dyn Node> {
+        &self.parts.root
+    }
+
     /// Returns a run that sends a user's message to a session. It starts when it is first polled; dropping it cancels it.
     pub fn run(&self, user: impl Into<UserId>, session: impl Into<SessionId>, message: impl Into<Message>) -> Run {
         self.start(RunRequest::new((user, session)).message(message))

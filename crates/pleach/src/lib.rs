@@ -34,6 +34,7 @@
 //! | `openai` | models of OpenAI, Ollama and every server with OpenAI's chat completions |
 //! | `openapi` | tools from OpenAPI documents |
 //! | `models` | models of all providers |
+//! | `server` | the HTTP and SSE API of ADK |
 //! | `full` | all of them |
 
 mod connect;
@@ -54,6 +55,8 @@ pub mod models;
 pub mod openapi;
 pub mod plugins;
 pub mod prelude;
+#[cfg(feature = "server")]
+pub mod server;
 
 pub use connect::connect;
 pub use connect_error::ConnectError;

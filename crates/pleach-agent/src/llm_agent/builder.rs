@@ -321,7 +321,10 @@ impl LlmAgentBuilder {
         if !faults.is_empty() {
             return Err(BuildError { name: name.to_string(), faults });
         }
-        let agent = self.agent.share().map_err(|second| BuildError {
+        let mut agent = self.agent;
+        agent.instruction.clone_from(&self.instruction);
+        agent.tools = self.tools.iter().filter_map(ToolSource::tool).cloned().collect();
+        let agent = agent.share().map_err(|second| BuildError {
             name: name.to_string(),
             faults: vec![Fault::value("agent_has_parent", second.to_string())],
         })?;

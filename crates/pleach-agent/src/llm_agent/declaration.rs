@@ -41,3 +41,13 @@ pub(crate) enum ToolSource {
     Tool(Arc<dyn Tool>),
     Set(SharedToolset),
 }
+
+impl ToolSource {
+    /// Returns the tool that was given as such.
+    pub(crate) fn tool(&self) -> Option<&Arc<dyn Tool>> {
+        match self {
+            Self::Tool(tool) => Some(tool),
+            Self::Set(_) => None,
+        }
+    }
+}

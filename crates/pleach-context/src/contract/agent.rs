@@ -6,7 +6,7 @@ use pleach_core::BoxFuture;
 use pleach_model::Model;
 use smol_str::SmolStr;
 
-use super::{Node, ReadonlyContext};
+use super::{Node, ReadonlyContext, Tool};
 use crate::NodeError;
 
 /// How an agent takes part in a conversation. ADK: `LlmAgent.mode`
@@ -42,6 +42,10 @@ pub struct AgentSpec {
     pub model: Option<Arc<dyn Model>>,
     /// The instruction for all agents of a tree; only the root's counts.
     pub global_instruction: Option<Instruction>,
+    /// The agent's own instruction.
+    pub instruction: Option<Instruction>,
+    /// The tools that the agent was given one by one. Those of toolsets are only known in an invocation.
+    pub tools: Vec<Arc<dyn Tool>>,
     pub(crate) parent: Mutex<Weak<AgentSpec>>,
 }
 

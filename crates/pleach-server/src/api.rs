@@ -1,0 +1,82 @@
+//! [`Api`]: what all requests of a server share.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::extract::Request;
+use pleach_artifact::ArtifactService;
+use pleach_core::{Clock, IdGen};
+use pleach_memory::MemoryService;
+use pleach_runner::Runner;
+use pleach_session::SessionService;
+use tokio::sync::watch;
+
+use crate::ServerLimits;
+use crate::body::Payload;
+use crate::caller::FindCaller;
+use crate::error::ApiError;
+use crate::names::unknown_app;
+use crate::origins::Origins;
+use crate::runs::RunSlots;
+
+/// What all requests of a server share.
+pub(crate) struct Api {
+    pub(crate) runners: BTreeMap<String, Runner>,
+    pub(crate) sessions: Arc<dyn SessionService>,
+    pub(crate) artifacts: Option<Arc<dyn ArtifactService>>,
+    pub(crate) memory: Option<Arc<dyn MemoryService>>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) ids: Arc<dyn IdGen>,
+    pub(crate) limits: ServerLimits,
+    pub(crate) origins: Origins,
+    pub(crate) caller: FindCaller,
+    pub(crate) default_app: Option<String>,
+    /// The path under which clients see the routes.
+    pub(crate) prefix: String,
+    pub(crate) auto_create_session: bool,
+    /// Whether a run continues when its client has gone.
+    pub(crate) detaches_runs: bool,
+    pub(crate) slots: RunSlots,
+    /// Becomes true when the server ends: followers end then.
+    pub(crate) ending: watch::Sender<bool>,
+}
+
+impl Api {
+    /// Returns the Runner of an app.
+    ///
+    /// # Errors
+    /// 404 and 403 for a name that is not served.
+    pub(crate) fn runner(&self, app: &str) -> Result<&Runner, ApiError> {
+        self.runners.get(app).ok_or_else(|| unknown_app(app))
+    }
+
+    /// Returns the artifact service.
+    ///
+    /// # Errors
+    /// 400 when there is none.
+    pub(crate) fn artifacts(&self) -> Result<&Arc<dyn ArtifactService>, ApiError> {
+        self.artifacts.as_ref().ok_or_else(|| ApiError::bad_request("Artifact service is not configured."))
+    }
+
+    /// Returns the memory service.
+    ///
+    /// # Errors
+    /// 400 when there is none.
+    // H39
+    pub(crate) fn memory(&self) -> Result<&Arc<dyn MemoryService>, ApiError> {
+        self.memory.as_ref().ok_or_else(|| ApiError::bad_request("Memory service is not configured."))
+    }
+
+    /// Reads a body within the limits.
+    ///
+    /// # Errors
+    /// Those of [`Payload::read`].
+    pub(crate) async fn payload(&self, request: Request) -> Result<Payload, ApiError> {
+        Payload::read(request, &self.limits, &*self.clock).await
+    }
+
+    /// Whether the server ends and takes no new runs.
+    pub(crate) fn is_ending(&self) -> bool {
+        *self.ending.borrow()
+    }
+}

@@ -1,0 +1,117 @@
+//! [`ApiServer`]: a server that is built.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::middleware::from_fn_with_state;
+use futures_util::future::join_all;
+use pleach_runner::{DrainOptions, Drained, RunError, Runner};
+use tokio::net::{TcpListener, ToSocketAddrs};
+use tower::Layer as _;
+
+use crate::api::Api;
+use crate::entry::{Entry, enter};
+use crate::guard::Bind;
+use crate::routes;
+use crate::{BoundServer, ServerError};
+
+/// A server that is built: its routes, its Runners, and its end. Clones are the same server. ADK: `ApiServer`
+#[derive(Clone)]
+pub struct ApiServer {
+    api: Arc<Api>,
+}
+
+impl ApiServer {
+    pub(crate) fn new(api: Api) -> Self {
+        Self { api: Arc::new(api) }
+    }
+
+    /// Returns the routes, for a service that has layers of its own in front and listens by itself: nest them by
+    /// `Router::nest_service`. That service then decides which hosts it answers to; the guard of origins is part of the routes.
+    #[must_use]
+    pub fn router(&self) -> Router {
+        self.routes(Bind::Unknown)
+    }
+
+    /// Returns the routes for a service that listens at this address. At a loopback address they refuse requests to other hosts.
+    // H90
+    #[must_use]
+    pub fn router_at(&self, address: SocketAddr) -> Router {
+        self.routes(if address.ip().to_canonical().is_loopback() { Bind::Loopback } else { Bind::Network })
+    }
+
+    fn routes(&self, bind: Bind) -> Router {
+        let entry = Entry { api: Arc::clone(&self.api), bind };
+        let routes = routes::router().with_state(Arc::clone(&self.api));
+        // A layer of the router would run behind the choice of the route, which the entry may change.
+        Router::new().fallback_service(from_fn_with_state(entry, enter).layer(routes))
+    }
+
+    /// Listens at an address. At a loopback address, requests to other hosts are refused; any other address is reached by everybody in
+    /// its network, and the log says so unless callers are authenticated.
+    ///
+    /// # Errors
+    /// [`ServerError::Bind`].
+    ///
+    /// # Cancel safety
+    /// Dropping the future closes the socket.
+    // H90, H96
+    pub async fn bind(self, address: impl ToSocketAddrs + fmt::Debug) -> Result<BoundServer, ServerError> {
+        let shown = format!("{address:?}");
+        let failed = |cause| ServerError::Bind { address: shown.clone(), cause };
+        let listener = TcpListener::bind(address).await.map_err(failed)?;
+        let local = listener.local_addr().map_err(failed)?;
+        Ok(BoundServer::new(self, listener, local))
+    }
+
+    /// Returns the Runner of an app.
+    #[must_use]
+    pub fn runner(&self, app: &str) -> Option<&Runner> {
+        self.api.runners.get(app)
+    }
+
+    /// Drains all Runners at once: new runs are refused, followers end, and active runs may take until the deadline. It cannot be undone.
+    /// Returns what was active, by app.
+    ///
+    /// # Cancel safety
+    /// When the future is dropped, new runs stay refused and active ones continue.
+    pub async fn drain(&self, options: impl Into<DrainOptions>) -> Vec<(String, Drained)> {
+        let options = options.into();
+        self.api.ending.send_replace(true);
+        let drained =
+            self.api.runners.iter().map(|(app, runner)| async move { (app.clone(), runner.drain(options).await) });
+        join_all(drained).await
+    }
+
+    /// Closes the toolsets and plugins of all apps, and then the session service.
+    ///
+    /// # Errors
+    /// What could not be closed; everything else is closed.
+    ///
+    /// # Cancel safety
+    /// When the future is dropped, the rest stays open; closing again is safe.
+    pub async fn close(&self) -> Result<(), RunError> {
+        let mut errors = Vec::new();
+        for runner in self.api.runners.values() {
+            errors.extend(runner.close().await.err());
+        }
+        errors.extend(self.api.sessions.close().await.err().map(RunError::Session));
+        match errors.len() {
+            0 => Ok(()),
+            1 => Err(errors.remove(0)),
+            _ => Err(RunError::Close(errors)),
+        }
+    }
+
+    pub(crate) fn api(&self) -> &Arc<Api> {
+        &self.api
+    }
+}
+
+impl fmt::Debug for ApiServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ApiServer").field("apps", &self.api.runners.keys()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,14 @@
+//! Bodies of requests: read within limits, checked against their shapes, and read into types.
+// H5, H6
+
+mod check;
+mod problem;
+mod read;
+mod requests;
+mod shape;
+mod tables;
+mod typed;
+
+pub(crate) use problem::{Problem, Step};
+pub(crate) use read::Payload;
+pub(crate) use requests::{ArtifactBody, CreateBody, MemoryBody, RunBody, StateBody, UpdateBody};

@@ -1,0 +1,120 @@
+//! The bodies as types.
+
+use pleach_core::{Content, Event, Map, Part};
+use serde::Deserialize;
+
+use super::Payload;
+use super::shape::{Kind, Shape};
+use super::tables::{ARTIFACT, CREATE, MEMORY, RUN, UPDATE};
+use super::typed::{Typed, of_kind, optional, required};
+use crate::error::ApiError;
+
+/// A request to run an agent. ADK: `RunAgentRequest`
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RunBody {
+    pub(crate) app_name: Option<String>,
+    pub(crate) user_id: String,
+    pub(crate) session_id: String,
+    pub(crate) new_message: Option<Content>,
+    #[serde(default)]
+    pub(crate) streaming: bool,
+    pub(crate) state_delta: Option<Map>,
+    pub(crate) function_call_event_id: Option<String>,
+    pub(crate) invocation_id: Option<String>,
+    pub(crate) custom_metadata: Option<Map>,
+    pub(crate) service_tier: Option<String>,
+}
+
+/// A request for a session. ADK: `CreateSessionRequest`
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct CreateBody {
+    pub(crate) session_id: Option<String>,
+    pub(crate) state: Option<Map>,
+    pub(crate) events: Option<Vec<Event>>,
+    pub(crate) options: Option<Map>,
+}
+
+/// The initial state of a session, which is the whole body.
+#[derive(Debug, Default)]
+pub(crate) struct StateBody(pub(crate) Map);
+
+/// A change of a session's state. ADK: `UpdateSessionRequest`
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct UpdateBody {
+    pub(crate) state_delta: Map,
+}
+
+/// The session that becomes a memory. ADK: `UpdateMemoryRequest`
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct MemoryBody {
+    pub(crate) session_id: String,
+}
+
+/// A new version of an artifact. ADK: `SaveArtifactRequest`
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ArtifactBody {
+    pub(crate) filename: String,
+    pub(crate) artifact: Part,
+    pub(crate) custom_metadata: Option<Map>,
+}
+
+macro_rules! typed {
+    ($($body:ident: $shape:ident;)*) => {$(
+        impl Typed for $body {
+            const SHAPE: &'static Shape = &$shape;
+        }
+    )*};
+}
+
+typed! {
+    RunBody: RUN;
+    CreateBody: CREATE;
+    UpdateBody: UPDATE;
+    MemoryBody: MEMORY;
+    ArtifactBody: ARTIFACT;
+}
+
+impl RunBody {
+    pub(crate) fn of(payload: Payload) -> Result<Self, ApiError> {
+        required(payload)
+    }
+}
+
+impl CreateBody {
+    pub(crate) fn of(payload: Payload) -> Result<Self, ApiError> {
+        Ok(optional(payload)?.unwrap_or_default())
+    }
+}
+
+impl StateBody {
+    pub(crate) fn of(payload: Payload) -> Result<Self, ApiError> {
+        match payload {
+            Payload::Absent | Payload::Json(serde_json::Value::Null) => Ok(Self::default()),
+            Payload::Json(value) => of_kind(Kind::Object, value).map(Self),
+            Payload::Other(text) => of_kind(Kind::Object, text.into()).map(Self),
+        }
+    }
+}
+
+impl UpdateBody {
+    pub(crate) fn of(payload: Payload) -> Result<Self, ApiError> {
+        required(payload)
+    }
+}
+
+impl MemoryBody {
+    pub(crate) fn of(payload: Payload) -> Result<Self, ApiError> {
+        required(payload)
+    }
+}
+
+impl ArtifactBody {
+    pub(crate) fn of(payload: Payload) -> Result<Self, ApiError> {
+        required(payload)
+    }
+}

@@ -1,0 +1,64 @@
+//! [`Caller`]: who sends a request, and for which users it may act.
+
+use std::fmt;
+use std::sync::Arc;
+
+use http::request::Parts;
+use pleach_core::UserId;
+
+use crate::error::ApiError;
+
+/// Who sends a request. A service that authenticates its callers binds each of them to a user: then a request for another user is
+/// refused with 403, whether it names that user in its path or in its body.
+///
+/// A layer in front of the routes puts it into the extensions of the request, or
+/// [`Server::caller`](crate::Server::caller) reads it from the request. Without both, every caller is [`Caller::Anyone`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Caller {
+    /// A caller that may act for every user.
+    Anyone,
+    /// A caller that may act for this user.
+    User(UserId),
+    /// A caller that is not known: everything but the health check is refused with 401.
+    Unknown,
+}
+
+impl Caller {
+    /// Refuses a request for a user that the caller may not act for.
+    pub(crate) fn check(&self, user: &UserId) -> Result<(), ApiError> {
+        match self {
+            Self::Anyone => Ok(()),
+            Self::User(own) if own == user => Ok(()),
+            Self::User(_) => Err(ApiError::forbidden("The caller may not act for this user.")),
+            Self::Unknown => Err(ApiError::unauthorized()),
+        }
+    }
+}
+
+/// Finds the caller of a request.
+#[derive(Clone)]
+pub(crate) struct FindCaller(Arc<dyn Fn(&Parts) -> Caller + Send + Sync>);
+
+impl FindCaller {
+    pub(crate) fn new(find: impl Fn(&Parts) -> Caller + Send + Sync + 'static) -> Self {
+        Self(Arc::new(find))
+    }
+}
+
+impl Default for FindCaller {
+    fn default() -> Self {
+        Self::new(|parts| parts.extensions.get::<Caller>().cloned().unwrap_or(Caller::Anyone))
+    }
+}
+
+impl FindCaller {
+    pub(crate) fn of(&self, parts: &Parts) -> Caller {
+        (self.0)(parts)
+    }
+}
+
+impl fmt::Debug for FindCaller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("FindCaller")
+    }
+}

@@ -1,0 +1,98 @@
+//! What every request passes before its route: the default app, the guards, CORS, and the caller.
+// H93
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use futures_util::FutureExt as _;
+use http::header::{ALLOW, ORIGIN};
+use http::uri::PathAndQuery;
+use http::{HeaderValue, Method, StatusCode, Uri};
+
+use crate::api::Api;
+use crate::caller::Caller;
+use crate::cors;
+use crate::error::{ApiError, text_response};
+use crate::guard::{Bind, check};
+
+/// The paths that every caller may ask for.
+const PUBLIC: &[&str] = &["/health"];
+
+/// The entry of a server that listens at an address.
+#[derive(Clone)]
+pub(crate) struct Entry {
+    pub(crate) api: Arc<Api>,
+    pub(crate) bind: Bind,
+}
+
+/// Lets a request in.
+pub(crate) async fn enter(State(entry): State<Entry>, mut request: Request, next: Next) -> Response {
+    let Entry { api, bind } = entry;
+    if let Some(app) = &api.default_app {
+        rewrite(&mut request, app);
+    }
+    if let Err(refusal) = check(request.headers(), request.uri(), bind, &api.origins) {
+        return text_response(StatusCode::FORBIDDEN, refusal.text(), "text/plain");
+    }
+    if let Some(answer) = cors::preflight(request.method(), request.headers(), &api.origins) {
+        return answer;
+    }
+    let origin = request.headers().get(ORIGIN).cloned();
+    let mut response = match authenticate(&api, request) {
+        Ok(request) => answer(request, next).await,
+        Err(refused) => refused.into_response(),
+    };
+    cors::mark(&mut response, origin.as_ref(), &api.origins);
+    response
+}
+
+/// Puts the caller into the request.
+fn authenticate(api: &Api, request: Request) -> Result<Request, ApiError> {
+    let (mut parts, body) = request.into_parts();
+    let caller = api.caller.of(&parts);
+    if caller == Caller::Unknown && !PUBLIC.contains(&parts.uri.path()) {
+        return Err(ApiError::unauthorized());
+    }
+    parts.extensions.insert(caller);
+    Ok(Request::from_parts(parts, body))
+}
+
+/// Runs the route. A panic is a failure of its request alone.
+async fn answer(mut request: Request, next: Next) -> Response {
+    // H7: the routes would answer HEAD as they answer GET.
+    let is_head = request.method() == Method::HEAD;
+    if is_head {
+        *request.method_mut() = Method::TRACE;
+    }
+    let answered = AssertUnwindSafe(next.run(request)).catch_unwind().await;
+    let mut response = answered.unwrap_or_else(|_| {
+        tracing::error!("a route panicked");
+        ApiError::Internal.into_response()
+    });
+    if let Some(allowed) = response.headers().get(ALLOW).and_then(|allowed| allowed.to_str().ok()) {
+        let methods: Vec<&str> = allowed.split(',').map(str::trim).filter(|method| *method != "HEAD").collect();
+        if let Ok(methods) = HeaderValue::from_str(&methods.join(", ")) {
+            response.headers_mut().insert(ALLOW, methods);
+        }
+    }
+    response
+}
+
+/// Inserts the default app into paths that begin with a user.
+// H10
+fn rewrite(request: &mut Request, app: &str) {
+    let path = request.uri().path();
+    let lacks_app = path == "/app-info" || path.starts_with("/users/") || path.starts_with("/trigger/");
+    if !lacks_app {
+        return;
+    }
+    let query = request.uri().query().map(|query| format!("?{query}")).unwrap_or_default();
+    let mut parts = request.uri().clone().into_parts();
+    parts.path_and_query = PathAndQuery::try_from(format!("/apps/{app}{path}{query}")).ok();
+    if let Ok(uri) = Uri::from_parts(parts) {
+        *request.uri_mut() = uri;
+    }
+}

@@ -1,0 +1,143 @@
+//! [`ApiError`]: how a request that fails is answered.
+// H5
+
+use axum::body::Body;
+use axum::response::{IntoResponse, Response};
+use http::{HeaderValue, StatusCode, header};
+use pleach_artifact::ArtifactError;
+use pleach_memory::MemoryError;
+use pleach_session::SessionError;
+use serde_json::json;
+
+use crate::body::Problem;
+
+/// How a request that fails is answered.
+#[derive(Debug)]
+pub(crate) enum ApiError {
+    /// A status and its reason.
+    Detail(StatusCode, String),
+    /// What does not fit in the request.
+    Invalid(Vec<Problem>),
+    /// A failure that says nothing to the client.
+    Internal,
+}
+
+impl ApiError {
+    pub(crate) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
+        Self::Detail(status, detail.into())
+    }
+
+    pub(crate) fn bad_request(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, detail)
+    }
+
+    pub(crate) fn unauthorized() -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "The caller is not known: sign in first.")
+    }
+
+    pub(crate) fn forbidden(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, detail)
+    }
+
+    pub(crate) fn not_found(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, detail)
+    }
+
+    /// The answer to a path that no route has.
+    pub(crate) fn no_route() -> Self {
+        Self::not_found("Not Found")
+    }
+
+    pub(crate) fn no_session() -> Self {
+        Self::not_found("Session not found")
+    }
+
+    pub(crate) fn conflict(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::CONFLICT, detail)
+    }
+
+    pub(crate) fn unavailable(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, detail)
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        match self {
+            Self::Detail(status, detail) => json_response(status, json!({ "detail": detail }).to_string()),
+            Self::Invalid(problems) => {
+                let problems: Vec<_> = problems.iter().map(Problem::to_json).collect();
+                json_response(StatusCode::UNPROCESSABLE_ENTITY, json!({ "detail": problems }).to_string())
+            }
+            Self::Internal => {
+                text_response(StatusCode::INTERNAL_SERVER_ERROR, "Internal Server Error", "text/plain; charset=utf-8")
+            }
+        }
+    }
+}
+
+/// A response with a JSON text.
+pub(crate) fn json_response(status: StatusCode, text: String) -> Response {
+    text_response(status, text, "application/json")
+}
+
+/// A response with a text of some type.
+pub(crate) fn text_response(status: StatusCode, text: impl Into<Body>, content_type: &'static str) -> Response {
+    let mut response = Response::new(text.into());
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
+}
+
+/// What is at fault in storage is for the log; the client gets what it can act on.
+impl From<SessionError> for ApiError {
+    fn from(error: SessionError) -> Self {
+        match &error {
+            SessionError::NotFound(_) => Self::no_session(),
+            SessionError::AlreadyExists(key) => Self::conflict(format!("Session already exists: {}", key.session_id)),
+            SessionError::Stale { .. } => {
+                Self::conflict("Another request has changed the session meanwhile: send this one again.")
+            }
+            SessionError::EventAlreadyExists { .. }
+            | SessionError::Unstorable { .. }
+            | SessionError::StateOperation { .. } => Self::bad_request(error.to_string()),
+            SessionError::Locked { .. } | SessionError::Unavailable { .. } => {
+                logged("sessions", error.code());
+                Self::unavailable("The session storage is not available: try again.")
+            }
+            _ => {
+                logged("sessions", error.code());
+                Self::Internal
+            }
+        }
+    }
+}
+
+impl From<ArtifactError> for ApiError {
+    fn from(error: ArtifactError) -> Self {
+        match &error {
+            // H75
+            ArtifactError::UnsupportedPart { .. } => Self::bad_request("Not supported artifact type."),
+            ArtifactError::MissingSession { .. }
+            | ArtifactError::InvalidId { .. }
+            | ArtifactError::InvalidFilename { .. }
+            | ArtifactError::InvalidReference { .. } => Self::bad_request(error.to_string()),
+            _ => {
+                logged("artifacts", error.code());
+                Self::Internal
+            }
+        }
+    }
+}
+
+impl From<MemoryError> for ApiError {
+    fn from(_: MemoryError) -> Self {
+        logged("memory", "MemoryError");
+        Self::Internal
+    }
+}
+
+/// Names the failure in the log. Its text may hold what users and tools said, and stays out.
+fn logged(storage: &'static str, code: &'static str) {
+    tracing::error!(storage, code, "a request failed in the storage");
+}

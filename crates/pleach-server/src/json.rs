@@ -1,0 +1,41 @@
+//! Replies in JSON: camelCase, and without what a client must not see.
+// H1, H2
+
+use axum::response::Response;
+use http::StatusCode;
+use pleach_core::CamelCase;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::error::{ApiError, json_response};
+use crate::redact::redacted;
+
+/// A reply with one of the framework's own types.
+///
+/// # Errors
+/// The value has no JSON form, which none of those types can lack.
+pub(crate) fn reply<T: Serialize + ?Sized>(value: &T) -> Result<Response, ApiError> {
+    Ok(json_response(StatusCode::OK, public_json(value)?))
+}
+
+/// A reply with JSON that is made for it.
+pub(crate) fn plain(value: &Value) -> Response {
+    json_response(StatusCode::OK, value.to_string())
+}
+
+/// The reply of an operation that gives nothing.
+pub(crate) fn null() -> Response {
+    json_response(StatusCode::OK, "null".to_owned())
+}
+
+/// Returns the text of a value as clients see it.
+///
+/// # Errors
+/// See [`reply`].
+pub(crate) fn public_json<T: Serialize + ?Sized>(value: &T) -> Result<String, ApiError> {
+    let text = serde_json::to_string(&CamelCase(value)).map_err(|error| {
+        tracing::error!(%error, "a reply has no JSON form");
+        ApiError::Internal
+    })?;
+    Ok(redacted(text))
+}

@@ -1,0 +1,86 @@
+//! [`ServerLimits`]: what one client may use of a server.
+
+use std::time::Duration;
+
+/// What one client may use of a server. Each limit that is passed is answered with a status and a text that names it.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ServerLimits {
+    /// The largest body of a request, in bytes: 20 MiB by default. A larger one is answered with 413.
+    pub body_bytes: usize,
+    /// How long a request may take to arrive: 30 seconds by default for its head, and as long again for its body. A late body is
+    /// answered with 408, a late head with the end of the connection.
+    pub request_time: Duration,
+    /// How many runs of one user of an app may be active at once: 1,000 by default. Another one is answered with 429.
+    pub runs_per_user: usize,
+    /// How long one request may run an agent: without limit by default. Then the run is aborted and its request answered with
+    /// 504, or with an error in its stream.
+    pub run_time: Option<Duration>,
+    /// How long a client may leave an event of its stream unread: five minutes by default. Then it counts as gone.
+    pub client_patience: Duration,
+    /// How many connections are open at once: 10,000 by default. Others wait to be accepted.
+    pub connections: usize,
+}
+
+impl Default for ServerLimits {
+    fn default() -> Self {
+        Self {
+            body_bytes: 20 << 20,
+            request_time: Duration::from_secs(30),
+            runs_per_user: 1_000,
+            run_time: None,
+            client_patience: Duration::from_secs(300),
+            connections: 10_000,
+        }
+    }
+}
+
+impl ServerLimits {
+    /// Returns the default limits.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the largest body of a request, in bytes.
+    #[must_use]
+    pub fn body_bytes(mut self, bytes: usize) -> Self {
+        self.body_bytes = bytes;
+        self
+    }
+
+    /// Sets how long the head of a request may take to arrive, and its body.
+    #[must_use]
+    pub fn request_time(mut self, time: Duration) -> Self {
+        self.request_time = time;
+        self
+    }
+
+    /// Sets how many runs of one user of an app may be active at once.
+    #[must_use]
+    pub fn runs_per_user(mut self, runs: usize) -> Self {
+        self.runs_per_user = runs;
+        self
+    }
+
+    /// Sets how long one request may run an agent.
+    #[must_use]
+    pub fn run_time(mut self, time: impl Into<Option<Duration>>) -> Self {
+        self.run_time = time.into();
+        self
+    }
+
+    /// Sets how long a client may leave an event of its stream unread.
+    #[must_use]
+    pub fn client_patience(mut self, time: Duration) -> Self {
+        self.client_patience = time;
+        self
+    }
+
+    /// Sets how many connections are open at once.
+    #[must_use]
+    pub fn connections(mut self, connections: usize) -> Self {
+        self.connections = connections;
+        self
+    }
+}

@@ -1,0 +1,100 @@
+//! What the path of a request names: a user, a session, an artifact.
+
+use std::sync::Arc;
+
+use axum::extract::{FromRequestParts, RawPathParams};
+use http::request::Parts;
+use pleach_artifact::ArtifactScope;
+use pleach_core::{AppName, SessionKey, UserId};
+
+use crate::api::Api;
+use crate::caller::Caller;
+use crate::error::ApiError;
+
+/// The app of a path.
+pub(crate) struct AppPath(pub(crate) String);
+
+/// The user of a path, for whom the caller may act.
+pub(crate) struct UserPath {
+    pub(crate) app: AppName,
+    pub(crate) user: UserId,
+}
+
+/// The session of a path, of a user for whom the caller may act.
+pub(crate) struct SessionPath(pub(crate) SessionKey);
+
+/// The name of an artifact, and what is asked of it.
+pub(crate) struct ArtifactPath {
+    pub(crate) scope: ArtifactScope,
+    /// The path behind `artifacts/`.
+    pub(crate) rest: String,
+}
+
+impl FromRequestParts<Arc<Api>> for AppPath {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, api: &Arc<Api>) -> Result<Self, ApiError> {
+        Segments::of(parts, api).await?.take("app").map(Self)
+    }
+}
+
+impl FromRequestParts<Arc<Api>> for UserPath {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, api: &Arc<Api>) -> Result<Self, ApiError> {
+        Segments::of(parts, api).await?.user(parts)
+    }
+}
+
+impl FromRequestParts<Arc<Api>> for SessionPath {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, api: &Arc<Api>) -> Result<Self, ApiError> {
+        let mut segments = Segments::of(parts, api).await?;
+        let UserPath { app, user } = segments.user(parts)?;
+        Ok(Self(SessionKey::new(app, user, segments.take("session")?)))
+    }
+}
+
+impl FromRequestParts<Arc<Api>> for ArtifactPath {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, api: &Arc<Api>) -> Result<Self, ApiError> {
+        let SessionPath(key) = SessionPath::from_request_parts(parts, api).await?;
+        let rest = Segments::of(parts, api).await?.find("rest").unwrap_or_default();
+        Ok(Self { scope: ArtifactScope::session(&key), rest })
+    }
+}
+
+/// The decoded segments of a path, by the names that the route gives them.
+struct Segments(Vec<(String, String)>);
+
+impl Segments {
+    async fn of(parts: &mut Parts, api: &Arc<Api>) -> Result<Self, ApiError> {
+        let params = RawPathParams::from_request_parts(parts, api).await.map_err(|_| ApiError::no_route())?;
+        Ok(Self(params.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()))
+    }
+
+    fn find(&mut self, name: &str) -> Option<String> {
+        let place = self.0.iter().position(|(known, _)| known == name)?;
+        Some(self.0.swap_remove(place).1)
+    }
+
+    /// Takes one segment. An empty one is none, and one with an encoded slash is two: no route has either.
+    fn take(&mut self, name: &str) -> Result<String, ApiError> {
+        let is_one = |value: &String| !value.is_empty() && !value.contains(['/', '\0']);
+        self.find(name).filter(is_one).ok_or_else(ApiError::no_route)
+    }
+
+    /// Takes the app and the user, for whom the caller must be allowed to act.
+    fn user(&mut self, parts: &Parts) -> Result<UserPath, ApiError> {
+        let path = UserPath { app: self.take("app")?.into(), user: self.take("user")?.into() };
+        caller(parts).check(&path.user)?;
+        Ok(path)
+    }
+}
+
+/// Returns the caller, whom the entry has put into the extensions. Without it nobody is known.
+pub(crate) fn caller(parts: &Parts) -> &Caller {
+    parts.extensions.get::<Caller>().unwrap_or(&Caller::Unknown)
+}

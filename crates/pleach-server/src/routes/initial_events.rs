@@ -1,0 +1,55 @@
+//! The events that a new session begins with.
+// H33
+
+use pleach_core::{
+    Clock, Event, EventActions, EventId, IdGen, REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, REQUEST_INPUT,
+};
+use serde_json::Value;
+
+use crate::error::ApiError;
+
+/// The calls by which the framework asks. A client could open questions that no agent has asked.
+const RESERVED: &[&str] = &[REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, REQUEST_INPUT];
+/// Marks events that did not happen in their session.
+const RESTORED: &str = "__adk_internal_restored_event";
+
+/// Refuses events with what only the framework may do.
+///
+/// # Errors
+/// 400 with the first such event.
+pub(super) fn check_initial(events: &[Event]) -> Result<(), ApiError> {
+    for (index, event) in events.iter().enumerate() {
+        if let Some(what) = reserved(event) {
+            let detail = format!("Session initialization event {index} cannot include {what}.");
+            return Err(ApiError::bad_request(detail));
+        }
+    }
+    Ok(())
+}
+
+fn reserved(event: &Event) -> Option<&'static str> {
+    if event.long_running_tool_ids().is_some_and(|ids| !ids.is_empty()) {
+        return Some("long-running tool IDs");
+    }
+    if *event.actions() != EventActions::default() {
+        return Some("event actions");
+    }
+    let calls = event.function_calls().map(|call| call.name.as_deref());
+    let responses = event.function_responses().map(|response| response.name.as_deref());
+    let mut names = calls.chain(responses).flatten();
+    names.any(|name| RESERVED.contains(&name)).then_some("ADK protocol function calls")
+}
+
+/// Completes an event: id and time if it lacks them, and the mark. The framework's own metadata is dropped.
+pub(super) fn restored(mut event: Event, ids: &dyn IdGen, clock: &dyn Clock) -> Event {
+    if event.id().is_empty() {
+        event.set_id(EventId::from(ids.uuid()));
+    }
+    if event.timestamp() == 0.0 {
+        event.set_timestamp(clock.now());
+    }
+    let mut metadata = event.custom_metadata().cloned().unwrap_or_default();
+    metadata.retain(|key, _| !key.starts_with("__adk_internal_"));
+    metadata.insert(RESTORED.to_owned(), Value::Bool(true));
+    event.with_custom_metadata(metadata)
+}

@@ -1,0 +1,60 @@
+//! What a server says of itself.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::response::Response;
+use http::{StatusCode, Uri};
+use pleach_context::Node;
+use serde_json::{Value, json};
+
+use crate::api::Api;
+use crate::error::ApiError;
+use crate::json::plain;
+use crate::query;
+
+/// The language of apps, out of those that clients of google-adk know.
+pub(super) const APP_LANGUAGE: &str = "python";
+
+// H20
+pub(super) async fn health() -> Response {
+    plain(&json!({ "status": "ok" }))
+}
+
+// H21
+pub(super) async fn version() -> Response {
+    plain(&json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "language": "rust",
+        "language_version": env!("CARGO_PKG_RUST_VERSION"),
+    }))
+}
+
+// H22, H23
+pub(super) async fn list_apps(State(api): State<Arc<Api>>, uri: Uri) -> Result<Response, ApiError> {
+    if !query::flag(&uri, "detailed")? {
+        return Ok(plain(&api.runners.keys().map(String::as_str).collect::<Vec<_>>().into()));
+    }
+    let apps: Vec<Value> = api.runners.iter().map(|(name, runner)| summary(name, &**runner.root())).collect();
+    Ok(plain(&json!({ "apps": apps })))
+}
+
+/// Returns what the list of apps says of one.
+fn summary(name: &str, root: &dyn Node) -> Value {
+    json!({
+        "name": name,
+        "rootAgentName": root.spec().name.as_str(),
+        "description": root.spec().description,
+        "language": APP_LANGUAGE,
+        "isComputerUse": false,
+        "agents": null,
+    })
+}
+
+// H25
+pub(super) async fn finalize(_: Request) -> ApiError {
+    ApiError::new(
+        StatusCode::INTERNAL_SERVER_ERROR,
+        "Agent identities are a service of Google Cloud, which this server does not support.",
+    )
+}

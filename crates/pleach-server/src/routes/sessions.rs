@@ -1,0 +1,128 @@
+//! Sessions: made, read, changed, removed.
+// H30–H38
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::response::Response;
+use pleach_core::{Event, EventId, InvocationId, Map, Session, SessionKey};
+use pleach_session::{CreateSession, GetSessionConfig, ListSessions, SessionError, SessionServiceExt as _};
+
+use super::initial_events::{check_initial, restored};
+use crate::api::Api;
+use crate::body::{CreateBody, StateBody, UpdateBody};
+use crate::error::ApiError;
+use crate::json::{null, reply};
+use crate::path::{SessionPath, UserPath};
+
+/// The ids of sessions that evaluations make start so.
+const EVAL_SESSIONS: &[&str] = &["adk-eval-session-", "___eval___session___"];
+/// What the path of a request says, so that its options cannot.
+const BOUND_OPTIONS: &[&str] = &["app_name", "session_id", "state", "user_id"];
+/// How often a change is tried when others change the session at the same time.
+const TRIES: usize = 5;
+
+// H36
+pub(super) async fn read(State(api): State<Arc<Api>>, SessionPath(key): SessionPath) -> Result<Response, ApiError> {
+    reply(&load(&api, &key).await?)
+}
+
+// H36
+pub(super) async fn list(State(api): State<Arc<Api>>, path: UserPath) -> Result<Response, ApiError> {
+    let listed = api.sessions.list_sessions(ListSessions::new(path.app).with_user(path.user)).await?;
+    let is_eval = |session: &Session| EVAL_SESSIONS.iter().any(|prefix| session.id().as_str().starts_with(prefix));
+    let sessions: Vec<Session> = listed.sessions.into_iter().filter(|session| !is_eval(session)).collect();
+    reply(&sessions)
+}
+
+// H30, H33
+pub(super) async fn create(
+    State(api): State<Arc<Api>>,
+    path: UserPath,
+    request: Request,
+) -> Result<Response, ApiError> {
+    let body = CreateBody::of(api.payload(request).await?)?;
+    let events = body.events.unwrap_or_default();
+    check_initial(&events)?;
+    check_options(&body.options.unwrap_or_default())?;
+    let mut wanted = CreateSession::new(path.app, path.user).with_state(body.state.unwrap_or_default());
+    wanted.session_id = body.session_id.map(Into::into);
+    let mut session = make(&api, wanted).await?;
+    for event in events {
+        append(&api, &mut session, restored(event, &*api.ids, &*api.clock)).await?;
+    }
+    reply(&session)
+}
+
+// H35
+pub(super) async fn create_named(
+    State(api): State<Arc<Api>>,
+    SessionPath(key): SessionPath,
+    request: Request,
+) -> Result<Response, ApiError> {
+    let StateBody(state) = StateBody::of(api.payload(request).await?)?;
+    let wanted = CreateSession::new(key.app_name, key.user_id).with_state(state).with_session_id(key.session_id);
+    reply(&make(&api, wanted).await?)
+}
+
+// H37
+pub(super) async fn delete(State(api): State<Arc<Api>>, SessionPath(key): SessionPath) -> Result<Response, ApiError> {
+    api.sessions.delete_session(&key).await?;
+    Ok(null())
+}
+
+// H38
+pub(super) async fn update(
+    State(api): State<Arc<Api>>,
+    SessionPath(key): SessionPath,
+    request: Request,
+) -> Result<Response, ApiError> {
+    let UpdateBody { state_delta } = UpdateBody::of(api.payload(request).await?)?;
+    let mut session = load(&api, &key).await?;
+    let mut tries = 1;
+    loop {
+        match append(&api, &mut session, change(&api, &state_delta)).await {
+            Err(SessionError::Stale { .. }) if tries < TRIES => session = load(&api, &key).await?,
+            appended => {
+                appended?;
+                return reply(&session);
+            }
+        }
+        tries += 1;
+    }
+}
+
+/// Returns the event that changes the state.
+fn change(api: &Api, delta: &Map) -> Event {
+    let mut event = Event::from_author("user").with_state_map(delta.clone());
+    event.set_invocation_id(InvocationId::from(format!("p-{}", api.ids.uuid())));
+    event.set_id(EventId::from(api.ids.uuid()));
+    event.set_timestamp(api.clock.now());
+    event
+}
+
+async fn append(api: &Api, session: &mut Session, event: Event) -> Result<(), SessionError> {
+    api.sessions.append_event(session, event).await.map(drop)
+}
+
+async fn make(api: &Api, wanted: CreateSession) -> Result<Session, ApiError> {
+    Ok(api.sessions.create_session(wanted.with_create_time(api.clock.now())).await?)
+}
+
+async fn load(api: &Api, key: &SessionKey) -> Result<Session, ApiError> {
+    api.sessions.get_session(key, GetSessionConfig::all()).await?.ok_or_else(ApiError::no_session)
+}
+
+/// Session services take no options, so there are none to forward.
+// H34
+fn check_options(options: &Map) -> Result<(), ApiError> {
+    let bound: Vec<&str> = BOUND_OPTIONS.iter().copied().filter(|key| options.contains_key(*key)).collect();
+    if !bound.is_empty() {
+        let detail = format!("Session options cannot contain keys already bound by the endpoint: {}", bound.join(", "));
+        return Err(ApiError::bad_request(detail));
+    }
+    if options.is_empty() {
+        return Ok(());
+    }
+    Err(ApiError::bad_request("Session options are not supported by the configured session service."))
+}

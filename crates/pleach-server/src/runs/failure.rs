@@ -1,0 +1,75 @@
+//! [`Failure`]: why a run gave no result, as clients read it.
+
+use http::StatusCode;
+use pleach_core::Clock;
+use pleach_runner::RunError;
+use serde_json::json;
+
+use crate::error::ApiError;
+
+/// Why a run gave no result.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The run's own error.
+    Run(RunError),
+    /// The run took longer than a request may.
+    Late,
+}
+
+impl Failure {
+    fn code(&self) -> &str {
+        match self {
+            Self::Run(error) => error.code(),
+            Self::Late => "TimeoutError",
+        }
+    }
+
+    fn message(&self) -> String {
+        match self {
+            Self::Run(error) => error.message(),
+            Self::Late => "The run took longer than the server allows, and was aborted.".to_owned(),
+        }
+    }
+
+    /// Returns the last block of a stream.
+    // H56
+    pub(crate) fn block(&self, clock: &dyn Clock) -> String {
+        let (code, message) = (self.code(), self.message());
+        let details = json!({ "error_type": code, "error_message": message, "timestamp": clock.now() });
+        json!({ "error": format!("{code}: {message}"), "error_details": details }).to_string()
+    }
+
+    /// Returns the answer to a request without a stream. Only what the client can act on has a reason: others may say what a tool
+    /// or a model has said.
+    // H51, H52
+    pub(crate) fn answer(&self, session: &str) -> ApiError {
+        let Self::Run(error) = self else {
+            return ApiError::new(StatusCode::GATEWAY_TIMEOUT, self.message());
+        };
+        match error {
+            RunError::SessionNotFound(_) | RunError::UnknownSession { .. } | RunError::BlankId(_) => {
+                no_session(session)
+            }
+            RunError::Busy { .. }
+            | RunError::OtherMessage { .. }
+            | RunError::OtherState { .. }
+            | RunError::Unfinished { .. } => ApiError::conflict(error.to_string()),
+            RunError::Draining => ending(),
+            _ => {
+                tracing::error!(code = error.code(), "a run failed");
+                ApiError::Internal
+            }
+        }
+    }
+}
+
+/// The answer when the session of a run does not exist.
+// H51
+pub(crate) fn no_session(session: &str) -> ApiError {
+    ApiError::not_found(format!("Session not found: {session}"))
+}
+
+/// The answer when the server ends.
+pub(crate) fn ending() -> ApiError {
+    ApiError::unavailable("The server is shutting down and takes no new runs: send the request again.")
+}

@@ -1,0 +1,11 @@
+//! Runs of agents for requests: what is asked, who may run, and the task that drives a run for its client.
+
+mod drive;
+mod failure;
+mod prepare;
+mod slots;
+
+pub(crate) use drive::start;
+pub(crate) use failure::Failure;
+pub(crate) use prepare::{Prepared, prepare};
+pub(crate) use slots::RunSlots;

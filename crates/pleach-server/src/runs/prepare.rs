@@ -1,0 +1,136 @@
+//! [`prepare`]: turns a request into a run.
+
+use std::sync::Arc;
+
+use http::{HeaderMap, StatusCode};
+use pleach_context::{RunConfig, StreamingMode};
+use pleach_core::{InvocationId, SessionKey};
+use pleach_runner::{Message, RunRequest, Runner};
+use pleach_session::GetSessionConfig;
+use sha2::{Digest as _, Sha256};
+
+use super::failure::{ending, no_session};
+use super::slots::RunSlot;
+use crate::api::Api;
+use crate::body::RunBody;
+use crate::caller::Caller;
+use crate::error::ApiError;
+
+/// The header by which a client sends a message again without running it again.
+const IDEMPOTENCY_KEY: &str = "idempotency-key";
+/// The longest value of it.
+const LONGEST_KEY: usize = 255;
+
+/// A run that may start.
+pub(crate) struct Prepared {
+    pub(crate) runner: Runner,
+    pub(crate) request: RunRequest,
+    pub(crate) key: SessionKey,
+    /// The invocation of a message that the client may have sent before.
+    pub(crate) repeatable: Option<InvocationId>,
+    /// Whether files are shown in a block of their own.
+    pub(crate) splits_artifacts: bool,
+    pub(crate) slot: RunSlot,
+}
+
+/// Checks a request, in the order in which google-adk does.
+///
+/// # Errors
+/// 400 without an app, 404 and 403 for an app that is not served, 403 for another user, 422 for settings that exclude each other, 404
+/// for a session that does not exist, 429 and 503.
+pub(crate) async fn prepare(
+    api: &Arc<Api>,
+    caller: &Caller,
+    headers: &HeaderMap,
+    body: RunBody,
+    streams: bool,
+) -> Result<Prepared, ApiError> {
+    let user = body.user_id.as_str().into();
+    caller.check(&user)?;
+    let app = body.app_name.as_deref().filter(|name| !name.is_empty()).or(api.default_app.as_deref());
+    // H51
+    let app = app.ok_or_else(|| ApiError::bad_request("app_name is required when ADK_DEFAULT_APP_NAME is not set"))?;
+    let runner = api.runner(app)?.clone();
+    // H57
+    if streams && body.streaming && body.service_tier.as_deref() == Some("deferred") {
+        let detail =
+            "service_tier 'deferred' cannot be combined with streaming: a deferred request has nothing to stream.";
+        return Err(ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, detail));
+    }
+    if api.is_ending() {
+        return Err(ending());
+    }
+    let key = SessionKey::new(app, user, body.session_id.as_str());
+    if !api.auto_create_session && !exists(api, &key).await? {
+        return Err(no_session(&body.session_id));
+    }
+    let repeatable = repeatable(headers, &key, &body)?;
+    let slot = api.slots.take(&key.app_name, &key.user_id, api.limits.runs_per_user)?;
+    let splits_artifacts = body.function_call_event_id.as_deref().is_none_or(str::is_empty);
+    let request = request(&key, body, repeatable.as_ref(), streams);
+    Ok(Prepared { runner, request, key, repeatable, splits_artifacts, slot })
+}
+
+async fn exists(api: &Api, key: &SessionKey) -> Result<bool, ApiError> {
+    Ok(api.sessions.get_session(key, GetSessionConfig::recent(0)).await?.is_some())
+}
+
+// H54, H59, H61
+fn request(key: &SessionKey, body: RunBody, repeatable: Option<&InvocationId>, streams: bool) -> RunRequest {
+    let mode = if streams && body.streaming { StreamingMode::Sse } else { StreamingMode::None };
+    let config = RunConfig::default().streaming(mode).custom_metadata(body.custom_metadata.unwrap_or_default());
+    let mut request = RunRequest::new(key).config(config).state_delta(body.state_delta.unwrap_or_default());
+    if let Some(message) = body.new_message {
+        request = request.message(Message::from(message));
+    }
+    let named = body.invocation_id.filter(|id| !id.is_empty()).map(InvocationId::from);
+    match named.as_ref().or(repeatable) {
+        Some(id) => request.invocation_id(id),
+        None => request,
+    }
+}
+
+/// Returns the invocation that an idempotency key stands for. Answers need none: the same answer is stored once.
+///
+/// # Errors
+/// 400 for a key that is empty, too long, or beside the id of an invocation.
+fn repeatable(headers: &HeaderMap, key: &SessionKey, body: &RunBody) -> Result<Option<InvocationId>, ApiError> {
+    let Some(value) = headers.get(IDEMPOTENCY_KEY) else { return Ok(None) };
+    let fits = |text: &&str| !text.trim().is_empty() && text.len() <= LONGEST_KEY;
+    let Some(text) = value.to_str().ok().filter(fits) else {
+        let detail = format!("The header Idempotency-Key must have 1 to {LONGEST_KEY} visible characters.");
+        return Err(ApiError::bad_request(detail));
+    };
+    if body.invocation_id.is_some() {
+        return Err(ApiError::bad_request("Send either the header Idempotency-Key or an invocationId."));
+    }
+    let answers = body.new_message.as_ref().is_some_and(|message| message.function_responses().next().is_some());
+    Ok((!answers && body.new_message.is_some()).then(|| invocation_of(key, text)))
+}
+
+/// Returns the invocation id of an idempotency key, which is the same for the same key of a session.
+fn invocation_of(session: &SessionKey, key: &str) -> InvocationId {
+    let mut hash = Sha256::new();
+    for text in [session.app_name.as_str(), session.user_id.as_str(), session.session_id.as_str(), key] {
+        hash.update((text.len() as u64).to_le_bytes());
+        hash.update(text.as_bytes());
+    }
+    let digest = hash.finalize();
+    let hex: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+    InvocationId::from(format!("e-{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_idempotency_key_names_one_invocation_of_one_session() {
+        let id = |user: &str, session: &str, key| invocation_of(&SessionKey::new("app", user, session), key);
+        assert_eq!(id("u", "s", "k"), id("u", "s", "k"));
+        assert_eq!(id("u", "s", "k").as_str().len(), "e-".len() + 36);
+        let ids = [id("u", "s", "k"), id("us", "", "k"), id("u", "sk", ""), id("u", "s", "k2"), id("v", "s", "k")];
+        let distinct: std::collections::HashSet<_> = ids.iter().collect();
+        assert_eq!(distinct.len(), ids.len());
+    }
+}

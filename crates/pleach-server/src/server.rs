@@ -1,0 +1,332 @@
+//! [`Server`]: builds a server.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use axum::Router;
+use http::request::Parts;
+use pleach_artifact::ArtifactService;
+use pleach_context::SystemClock;
+use pleach_core::{Clock, IdGen, RandomIds};
+use pleach_memory::MemoryService;
+use pleach_runner::{App, Runner, RunnerBuilder};
+use pleach_session::SessionService;
+use tokio::net::ToSocketAddrs;
+use tokio::sync::watch;
+
+use crate::api::Api;
+use crate::caller::FindCaller;
+use crate::origins::Origins;
+use crate::runs::RunSlots;
+use crate::{ApiServer, BoundServer, Caller, ServerError, ServerLimits};
+
+/// The environment variable that names the default app.
+const DEFAULT_APP: &str = "ADK_DEFAULT_APP_NAME";
+
+/// Builds a server of apps over shared services. Each app gets a Runner of its own; the services, the clock and the limits are given
+/// once.
+///
+/// # Example
+/// ```no_run
+/// # use pleach_runner::App;
+/// # use pleach_server::Server;
+/// # use pleach_session::SessionService;
+/// # async fn example(shop: App, sessions: impl SessionService) -> Result<(), Box<dyn std::error::Error>> {
+/// let server = Server::new().app(shop).sessions(sessions).bind("127.0.0.1:8000").await?;
+/// println!("http://{}", server.local_addr());
+/// server.serve().await;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// ADK: `get_fast_api_app`
+#[must_use]
+pub struct Server {
+    apps: Vec<(App, Customize)>,
+    sessions: Option<Arc<dyn SessionService>>,
+    artifacts: Option<Arc<dyn ArtifactService>>,
+    memory: Option<Arc<dyn MemoryService>>,
+    clock: Arc<dyn Clock>,
+    ids: Arc<dyn IdGen>,
+    limits: ServerLimits,
+    origins: Vec<String>,
+    caller: FindCaller,
+    default_app: Option<String>,
+    prefix: String,
+    auto_create_session: bool,
+    max_llm_calls: Option<u32>,
+    detaches_runs: bool,
+}
+
+type Customize = Box<dyn FnOnce(RunnerBuilder) -> RunnerBuilder + Send>;
+
+impl Server {
+    /// Returns a server without apps.
+    pub fn new() -> Self {
+        Self {
+            apps: Vec::new(),
+            sessions: None,
+            artifacts: None,
+            memory: None,
+            clock: Arc::new(SystemClock),
+            ids: Arc::new(RandomIds),
+            limits: ServerLimits::default(),
+            origins: Vec::new(),
+            caller: FindCaller::default(),
+            default_app: None,
+            prefix: String::new(),
+            auto_create_session: false,
+            max_llm_calls: None,
+            detaches_runs: false,
+        }
+    }
+
+    /// Adds an app.
+    pub fn app(self, app: App) -> Self {
+        self.app_with(app, |runner| runner)
+    }
+
+    /// Adds an app whose Runner is built with more than the server's services, such as provided values or a default model. What the
+    /// function sets counts for this app alone; the session, artifact and memory services should stay, because the routes use those of
+    /// the server.
+    pub fn app_with(
+        mut self,
+        app: App,
+        customize: impl FnOnce(RunnerBuilder) -> RunnerBuilder + Send + 'static,
+    ) -> Self {
+        self.apps.push((app, Box::new(customize)));
+        self
+    }
+
+    /// Sets the session service of all apps.
+    pub fn sessions(mut self, service: impl SessionService) -> Self {
+        self.sessions = Some(Arc::new(service));
+        self
+    }
+
+    /// Sets the artifact service of all apps. Without one the routes of artifacts answer 400.
+    pub fn artifacts(mut self, service: impl ArtifactService) -> Self {
+        self.artifacts = Some(Arc::new(service));
+        self
+    }
+
+    /// Sets the memory service of all apps. Without one the route of memories answers 400.
+    pub fn memory(mut self, service: impl MemoryService) -> Self {
+        self.memory = Some(Arc::new(service));
+        self
+    }
+
+    /// Sets the clock of the server and its apps; tests use a fixed one.
+    pub fn clock(mut self, clock: impl Clock) -> Self {
+        self.clock = Arc::new(clock);
+        self
+    }
+
+    /// Sets the source of ids of the server and its apps; tests use counted ids.
+    pub fn ids(mut self, ids: impl IdGen) -> Self {
+        self.ids = Arc::new(ids);
+        self
+    }
+
+    /// Sets what one client may use.
+    pub fn limits(mut self, limits: ServerLimits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Allows pages of these origins to call the server, besides its own: literal origins such as `https://app.example`, `*`, or a
+    /// pattern behind `regex:`, which must match a whole origin. The host of a literal origin is also taken as the name of the server, for
+    /// a proxy on the same machine. ADK: `--allow_origins`
+    // H91, H92
+    pub fn allow_origins<O: Into<String>>(mut self, origins: impl IntoIterator<Item = O>) -> Self {
+        self.origins.extend(origins.into_iter().map(Into::into));
+        self
+    }
+
+    /// Sets how the caller of a request is found, in place of a [`Caller`] in its extensions. The function sees the head of the request,
+    /// and what layers in front have put into its extensions.
+    pub fn caller(mut self, find: impl Fn(&Parts) -> Caller + Send + Sync + 'static) -> Self {
+        self.caller = FindCaller::new(find);
+        self
+    }
+
+    /// Sets the app of requests that name none, in place of the environment variable `ADK_DEFAULT_APP_NAME`.
+    // H10
+    pub fn default_app(mut self, name: impl Into<String>) -> Self {
+        self.default_app = Some(name.into());
+        self
+    }
+
+    /// Sets the path under which clients see the server, where a proxy removes it: a path, or a whole URL. Redirections use it.
+    /// ADK: `--url_prefix`
+    // H11
+    pub fn url_prefix(mut self, prefix: impl AsRef<str>) -> Self {
+        self.prefix = prefix_path(prefix.as_ref());
+        self
+    }
+
+    /// Sets whether a run creates its session if there is none: false by default. ADK: `--auto_create_session`
+    // H62
+    pub fn auto_create_session(mut self, yes: bool) -> Self {
+        self.auto_create_session = yes;
+        self
+    }
+
+    /// Sets how many model calls each run may make; 0 means no limit. ADK: `--max_llm_calls`
+    // H63
+    pub fn max_llm_calls(mut self, calls: u32) -> Self {
+        self.max_llm_calls = Some(calls);
+        self
+    }
+
+    /// Sets whether a run continues when its client has gone: false by default, and the run is aborted. A client that comes back reads
+    /// on at `…/sessions/{id}/events`.
+    // H55
+    pub fn detach_runs(mut self, yes: bool) -> Self {
+        self.detaches_runs = yes;
+        self
+    }
+
+    /// Checks the configuration and builds the Runners.
+    ///
+    /// # Errors
+    /// [`ServerError`] with the first fault.
+    pub fn build(self) -> Result<ApiServer, ServerError> {
+        let sessions = self.sessions.ok_or(ServerError::NoSessions)?;
+        let shared = Shared {
+            sessions: Arc::clone(&sessions),
+            artifacts: self.artifacts.clone(),
+            memory: self.memory.clone(),
+            clock: Arc::clone(&self.clock),
+            ids: Arc::clone(&self.ids),
+            auto_create_session: self.auto_create_session,
+            max_llm_calls: self.max_llm_calls,
+        };
+        let mut runners = BTreeMap::new();
+        for (app, customize) in self.apps {
+            let runner = shared.runner(app, customize)?;
+            let name = runner.app_name().to_string();
+            if runners.insert(name.clone(), runner).is_some() {
+                return Err(ServerError::DuplicateApp(name));
+            }
+        }
+        let default_app = self.default_app.or_else(|| std::env::var(DEFAULT_APP).ok().filter(|name| !name.is_empty()));
+        if let Some(unknown) = default_app.as_ref().filter(|name| !runners.contains_key(*name)) {
+            return Err(ServerError::UnknownDefaultApp(unknown.clone()));
+        }
+        let origins = Origins::new(self.origins).map_err(|error| ServerError::Origin(Box::new(error)))?;
+        Ok(ApiServer::new(Api {
+            runners,
+            sessions,
+            artifacts: self.artifacts,
+            memory: self.memory,
+            clock: self.clock,
+            ids: self.ids,
+            limits: self.limits,
+            origins,
+            caller: self.caller,
+            default_app,
+            prefix: self.prefix,
+            auto_create_session: self.auto_create_session,
+            detaches_runs: self.detaches_runs,
+            slots: RunSlots::default(),
+            ending: watch::Sender::new(false),
+        }))
+    }
+
+    /// Builds the server and listens at an address. See [`ApiServer::bind`].
+    ///
+    /// # Errors
+    /// [`ServerError`] with the first fault of the configuration, or why the address cannot be used.
+    ///
+    /// # Cancel safety
+    /// Dropping the future closes the socket.
+    pub async fn bind(self, address: impl ToSocketAddrs + fmt::Debug) -> Result<BoundServer, ServerError> {
+        self.build()?.bind(address).await
+    }
+
+    /// Builds the server as routes of another service. See [`ApiServer::router`].
+    ///
+    /// # Errors
+    /// [`ServerError`] with the first fault of the configuration.
+    pub fn into_router(self) -> Result<Router, ServerError> {
+        Ok(self.build()?.router())
+    }
+}
+
+impl Default for Server {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let apps: Vec<&App> = self.apps.iter().map(|(app, _)| app).collect();
+        f.debug_struct("Server").field("apps", &apps).finish_non_exhaustive()
+    }
+}
+
+/// What the Runners of all apps share.
+struct Shared {
+    sessions: Arc<dyn SessionService>,
+    artifacts: Option<Arc<dyn ArtifactService>>,
+    memory: Option<Arc<dyn MemoryService>>,
+    clock: Arc<dyn Clock>,
+    ids: Arc<dyn IdGen>,
+    auto_create_session: bool,
+    max_llm_calls: Option<u32>,
+}
+
+impl Shared {
+    fn runner(&self, app: App, customize: Customize) -> Result<Runner, ServerError> {
+        let mut builder = RunnerBuilder::app(app)
+            .sessions(Arc::clone(&self.sessions))
+            .skip_closing_sessions(true)
+            .clock(Arc::clone(&self.clock))
+            .ids(Arc::clone(&self.ids))
+            .auto_create_session(self.auto_create_session);
+        if let Some(artifacts) = &self.artifacts {
+            builder = builder.artifacts(Arc::clone(artifacts));
+        }
+        if let Some(memory) = &self.memory {
+            builder = builder.memory(Arc::clone(memory));
+        }
+        if let Some(calls) = self.max_llm_calls {
+            builder = builder.max_llm_calls(calls);
+        }
+        customize(builder).build().map_err(ServerError::App)
+    }
+}
+
+/// Returns the path of a prefix, without a slash at its end.
+fn prefix_path(prefix: &str) -> String {
+    let is_url = prefix.starts_with("http://") || prefix.starts_with("https://");
+    let path = match prefix.split_once("://").filter(|_| is_url) {
+        Some((_, rest)) => rest.find('/').map_or("", |place| &rest[place..]),
+        None => prefix,
+    };
+    let path = path.split(['?', '#']).next().unwrap_or_default().trim_matches('/');
+    if path.is_empty() { String::new() } else { format!("/{path}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn h11_a_prefix_is_a_path_or_the_path_of_a_url() {
+        for (prefix, path) in [
+            ("", ""),
+            ("/", ""),
+            ("adk", "/adk"),
+            ("/adk/", "/adk"),
+            ("https://host.example/a/b/", "/a/b"),
+            ("https://host.example", ""),
+            ("//evil.example", "/evil.example"),
+        ] {
+            assert_eq!(prefix_path(prefix), path, "{prefix}");
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! [`ServerError`]: why a server cannot be built or cannot listen.
+
+use std::io;
+
+use pleach_workflow::BuildError;
+
+/// Why a server cannot be built or cannot listen.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServerError {
+    /// The server has no session service.
+    #[error("the server has no session service: call `.sessions(…)`")]
+    NoSessions,
+    /// Two apps have the same name.
+    #[error("the server has two apps named '{0}': give them different names")]
+    DuplicateApp(String),
+    /// The default app is not one of the server's.
+    #[error("the default app '{0}' is not an app of the server: add it with `.app(…)`")]
+    UnknownDefaultApp(String),
+    /// An app cannot be run.
+    #[error(transparent)]
+    App(BuildError),
+    /// An allowed origin is a pattern that cannot be read.
+    #[error("an allowed origin is no pattern: {0}")]
+    Origin(Box<regex::Error>),
+    /// The server cannot listen at an address.
+    #[error("cannot listen at {address}: {cause}; choose another address, or end the program that uses it")]
+    Bind {
+        /// The address.
+        address: String,
+        /// The error of the system.
+        cause: io::Error,
+    },
+}

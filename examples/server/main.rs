@@ -1,0 +1,65 @@
+//! The HTTP API of ADK over two apps, without a network behind them: `cargo run --example server`.
+//!
+//! ```console
+//! $ cargo run --example server -- --port 8000 --sessions sqlite:server.db
+//! http://127.0.0.1:8000
+//! $ curl -X POST http://127.0.0.1:8000/apps/demo/users/ana/sessions -H 'content-type: application/json' -d '{"sessionId": "s1"}'
+//! $ curl -N http://127.0.0.1:8000/run_sse -H 'content-type: application/json' -d '{"appName": "demo", "userId": "ana",
+//!     "sessionId": "s1", "newMessage": {"parts": [{"text": "weather?"}]}, "streaming": true}'
+//! ```
+//!
+//! [`demo`] is a chat with tools and a scripted model, [`wf`] a workflow that asks a question. Ctrl-C ends the server in order: active
+//! runs may take ten seconds.
+
+mod args;
+mod demo;
+mod python;
+mod scripted;
+mod wf;
+
+use std::io::Write as _;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pleach::prelude::*;
+use pleach::server::Server;
+use pleach::{App, BoxError, InMemoryArtifactService, InMemoryMemoryService, SystemClock};
+
+use args::Args;
+
+/// How long active runs may take when the server ends.
+const DRAIN: Duration = Duration::from_secs(10);
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    match run().await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("server: {}", pleach::with_causes(&*error));
+            ExitCode::from(2)
+        }
+    }
+}
+
+async fn run() -> std::result::Result<(), BoxError> {
+    let Some(args) = Args::parse()? else {
+        writeln!(std::io::stdout(), "{}", args::USAGE)?;
+        return Ok(());
+    };
+    let server = Server::new()
+        .app(App::new("demo", demo::agent()?)?)
+        .app(App::new("wf", wf::workflow()?)?)
+        .sessions(connect(&args.sessions).await?)
+        .artifacts(InMemoryArtifactService::with_clock(Arc::new(SystemClock)))
+        .memory(InMemoryMemoryService::new())
+        .allow_origins(args.allow_origins)
+        .auto_create_session(args.auto_create_session)
+        .bind((args.host.as_str(), args.port))
+        .await?;
+    writeln!(std::io::stdout(), "http://{}", server.local_addr())?;
+    let built = server.server().clone();
+    let stop = async { tokio::signal::ctrl_c().await.unwrap_or_default() };
+    server.serve_until(stop, DRAIN).await;
+    Ok(built.close().await?)
+}

@@ -1,0 +1,80 @@
+//! The model of the app `demo`: a script that answers what is said last.
+// H131
+
+use async_stream::try_stream;
+use pleach::model::{LlmRequest, LlmResponse, Model, ModelCall, ModelError, ModelErrorKind, ResponseStream};
+use pleach::prelude::*;
+use pleach::{FunctionCall, Map};
+use serde_json::{Value, json};
+
+use crate::python;
+
+/// What it calls, by a word of the message.
+const CALLS: &[(&str, &str, &str, &str)] = &[
+    ("weather", "get_weather", "city", "Paris"),
+    ("delete", "delete_file", "path", "a.txt"),
+    ("approve", "ask_approval", "what", "trip"),
+    ("artifact", "make_artifact", "name", "note.txt"),
+];
+
+#[derive(Clone, Copy)]
+pub(crate) struct Scripted;
+
+impl Model for Scripted {
+    fn name(&self) -> &str {
+        "scripted"
+    }
+
+    fn generate<'a>(&'a self, call: ModelCall<'a>) -> ResponseStream<'a> {
+        let answer = answer(call.request);
+        Box::pin(try_stream! {
+            let answer = answer?;
+            let text = answer.content.as_ref().map(|content| content.text()).unwrap_or_default();
+            if call.streaming && !text.is_empty() {
+                let half = text.chars().count() / 2;
+                let halves = [text.chars().take(half).collect::<String>(), text.chars().skip(half).collect()];
+                for half in halves {
+                    let mut fragment = LlmResponse::text(half).as_fragment();
+                    fragment.info.model_version = Some("scripted-1".into());
+                    yield fragment;
+                }
+            }
+            yield answer;
+        })
+    }
+}
+
+fn answer(request: &LlmRequest) -> Result<LlmResponse, ModelError> {
+    let last = request.contents.last();
+    if let Some(result) = last.and_then(|content| content.function_responses().last()) {
+        let entries = result.response.clone().unwrap_or_default();
+        return Ok(complete(LlmResponse::text(format!("tool said: {}", python::items(&entries)))));
+    }
+    let said = last.map(|content| content.text()).unwrap_or_default();
+    if let Some((_, tool, argument, value)) = CALLS.iter().find(|(word, ..)| said.contains(word)) {
+        return Ok(calls(tool, [(*argument, *value)]));
+    }
+    if said.contains("secret") {
+        return Ok(calls("put_state", [("key", "k"), ("value", "v")]));
+    }
+    if said.contains("boom") {
+        let cause = NodeError::new("RuntimeError", "model exploded");
+        return Err(ModelError::new("scripted", ModelErrorKind::Other).with_cause(cause));
+    }
+    Ok(complete(LlmResponse::text(format!("Hello from the scripted model. You said: {said}"))))
+}
+
+fn calls<const N: usize>(tool: &str, args: [(&str, &str); N]) -> LlmResponse {
+    let args: Map = args.into_iter().map(|(name, value)| (name.to_owned(), Value::from(value))).collect();
+    let call = FunctionCall { name: Some(tool.to_owned()), args: Some(args), ..FunctionCall::default() };
+    complete(LlmResponse::calls([call]))
+}
+
+/// Adds what models report with a complete answer.
+fn complete(mut response: LlmResponse) -> LlmResponse {
+    response.info.finish_reason = Some("STOP".into());
+    response.info.model_version = Some("scripted-1".into());
+    response.info.usage_metadata =
+        Some(json!({ "candidates_token_count": 7, "prompt_token_count": 11, "total_token_count": 18 }).into());
+    response
+}
