@@ -1,7 +1,7 @@
 //! The model of the app `demo`: a script that answers what is said last.
 // H131
 
-use async_stream::try_stream;
+use futures_util::stream;
 use pleach::model::{LlmRequest, LlmResponse, Model, ModelCall, ModelError, ModelErrorKind, ResponseStream};
 use pleach::prelude::*;
 use pleach::{FunctionCall, Map};
@@ -26,22 +26,24 @@ impl Model for Scripted {
     }
 
     fn generate<'a>(&'a self, call: ModelCall<'a>) -> ResponseStream<'a> {
-        let answer = answer(call.request);
-        Box::pin(try_stream! {
-            let answer = answer?;
-            let text = answer.content.as_ref().map(|content| content.text()).unwrap_or_default();
-            if call.streaming && !text.is_empty() {
-                let half = text.chars().count() / 2;
-                let halves = [text.chars().take(half).collect::<String>(), text.chars().skip(half).collect()];
-                for half in halves {
-                    let mut fragment = LlmResponse::text(half).as_fragment();
-                    fragment.info.model_version = Some("scripted-1".into());
-                    yield fragment;
-                }
-            }
-            yield answer;
-        })
+        let mut responses: Vec<_> = vec![answer(call.request)];
+        let text = |answer: &LlmResponse| answer.content.as_ref().map(|content| content.text()).unwrap_or_default();
+        if let Some(text) = responses[0].as_ref().ok().map(text).filter(|text| call.streaming && !text.is_empty()) {
+            responses.splice(..0, halves(&text).map(Ok));
+        }
+        Box::pin(stream::iter(responses))
     }
+}
+
+/// Returns a text as two fragments.
+fn halves(text: &str) -> [LlmResponse; 2] {
+    let middle = text.char_indices().nth(text.chars().count() / 2).map_or(0, |(place, _)| place);
+    let (first, second) = text.split_at(middle);
+    [first, second].map(|half| {
+        let mut fragment = LlmResponse::text(half).as_fragment();
+        fragment.info.model_version = Some("scripted-1".into());
+        fragment
+    })
 }
 
 fn answer(request: &LlmRequest) -> Result<LlmResponse, ModelError> {

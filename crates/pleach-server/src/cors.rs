@@ -12,6 +12,9 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use crate::error::text_response;
 use crate::origins::Origins;
 
+/// What an answer to a preflight depends on.
+const VARIES: &str = "Origin, Access-Control-Request-Method, Access-Control-Request-Headers, \
+    Access-Control-Request-Private-Network";
 const METHODS: &str = "DELETE, GET, OPTIONS, PATCH, POST, PUT";
 
 /// Answers a browser that asks whether it may send a request; `None` when this is no such question.
@@ -30,10 +33,7 @@ pub(crate) fn preflight(method: &Method, headers: &HeaderMap, origins: &Origins)
     };
     let mut response = text_response(status, text, "text/plain; charset=utf-8");
     let reply = response.headers_mut();
-    reply.insert(
-        VARY,
-        HeaderValue::from_static("Origin, Access-Control-Request-Method, Access-Control-Request-Headers"),
-    );
+    reply.insert(VARY, HeaderValue::from_static(VARIES));
     reply.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static(METHODS));
     reply.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
     reply.insert(ACCESS_CONTROL_ALLOW_CREDENTIALS, HeaderValue::from_static("true"));

@@ -1,0 +1,22 @@
+//! The HTTP API over a loopback socket: recorded exchanges, rules, security, streams.
+#![expect(clippy::unwrap_used, reason = "test code: a panic is how a rule fails")]
+
+mod callers;
+mod client;
+mod gate;
+mod golden;
+mod limits;
+mod logs;
+mod rules;
+mod security;
+mod served;
+mod streams;
+
+#[path = "../../examples/server/demo.rs"]
+mod demo;
+#[path = "../../examples/server/python.rs"]
+mod python;
+#[path = "../../examples/server/scripted.rs"]
+mod scripted;
+#[path = "../../examples/server/wf.rs"]
+mod wf;
