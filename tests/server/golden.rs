@@ -44,7 +44,9 @@ async fn h20_to_h82_every_recorded_exchange_is_answered_as_google_adk_does() {
 async fn prepare(served: &Served, before: &str) {
     let (path, body) = match before {
         "10" => ("/apps/demo/users/u1/sessions", json!({})),
-        "28" => ("/apps/demo/users/u1/sessions/s1/artifacts", json!({"filename": "user:t.txt", "artifact": {"text": "t"}})),
+        "28" => {
+            ("/apps/demo/users/u1/sessions/s1/artifacts", json!({"filename": "user:t.txt", "artifact": {"text": "t"}}))
+        }
         "37" => ("/apps/wf/users/u1/sessions", json!({"sessionId": "w1"})),
         _ => return,
     };
@@ -123,7 +125,8 @@ impl Ids {
         match (expected, ours) {
             (Value::Object(expected), Value::Object(ours)) => {
                 let known = |key: &String| self.ours.get(key).unwrap_or(key).clone();
-                let expected: BTreeMap<String, &Value> = expected.iter().map(|(key, value)| (known(key), value)).collect();
+                let expected: BTreeMap<String, &Value> =
+                    expected.iter().map(|(key, value)| (known(key), value)).collect();
                 let (keys, our_keys): (Vec<_>, Vec<_>) = (expected.keys().collect(), ours.keys().collect());
                 if keys != our_keys {
                     faults.push(format!("{at}: members {our_keys:?} for {keys:?}"));
@@ -200,6 +203,7 @@ fn relaxed(pair: &Pair, mut json: Value) -> Value {
 }
 
 fn cut(text: &mut Value, end: &str) {
-    let first = text.as_str().and_then(|text| text.split(end).next()).map(|first| first.trim_end_matches('.').to_owned());
+    let first =
+        text.as_str().and_then(|text| text.split(end).next()).map(|first| first.trim_end_matches('.').to_owned());
     *text = first.map_or(Value::Null, Value::from);
 }

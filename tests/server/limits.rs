@@ -1,1 +1,85 @@
-//! limits
+//! Limits, each with an answer that names it.
+
+use std::time::Duration;
+
+use pleach::server::ServerLimits;
+use pleach_testkit::HeldClock;
+use serde_json::json;
+
+use crate::client::Ask;
+use crate::gate::Gate;
+use crate::served::{apps, message, serve};
+
+#[tokio::test]
+async fn a_body_that_is_too_large_is_answered_with_413() {
+    let served = serve(apps().limits(ServerLimits::new().body_bytes(1_000))).await;
+    served.session("demo", "s").await;
+    let large = message("demo", "s", &"x".repeat(2_000));
+    let declared = served.post("/run", large.clone()).await;
+    assert_eq!(
+        (declared.status, declared.detail()),
+        (413, "The body is too large: at most 1000 bytes are taken.".into())
+    );
+    let text = large.to_string();
+    let chunked = format!("{:x}\r\n{text}\r\n0\r\n\r\n", text.len());
+    let ask = Ask::new("POST", "/run").raw(chunked, "application/json").header("transfer-encoding", "chunked");
+    let reply = served.send(ask.header("content-length", "0")).await;
+    assert!([400, 413].contains(&reply.status), "{reply:?}");
+    assert_eq!(served.post("/run", message("demo", "s", "hi")).await.status, 200);
+}
+
+#[tokio::test]
+async fn deep_json_is_refused_before_anything_is_stored() {
+    let served = serve(apps()).await;
+    served.session("demo", "s").await;
+    for levels in [128, 100_000] {
+        let deep = format!("{}1{}", "[".repeat(levels), "]".repeat(levels));
+        let body = format!(r#"{{"appName":"demo","userId":"u","sessionId":"s","stateDelta":{{"k":{deep}}}}}"#);
+        let reply = served.send(Ask::new("POST", "/run").raw(body, "application/json")).await;
+        assert_eq!(reply.status, 400, "{reply:?}");
+        assert!(reply.detail().contains("nested too deep"), "{reply:?}");
+    }
+    assert_eq!(served.get("/apps/demo/users/u/sessions/s").await.json()["events"], json!([]));
+}
+
+#[tokio::test]
+async fn a_user_has_so_many_runs_at_once() {
+    let gate = Gate::new();
+    let served = serve(apps().app(gate.app()).limits(ServerLimits::new().runs_per_user(1))).await;
+    served.session("gate", "s").await;
+    served.session("demo", "s").await;
+    let blocks = Ask::post("/run_sse", &message("gate", "s", "hi")).open(served.address).await;
+    gate.reached().await;
+    let refused = served.post("/run", message("gate", "s", "hi")).await;
+    assert_eq!(refused.status, 429);
+    assert!(refused.detail().contains("1 at once"), "{refused:?}");
+    // Another app, and another user of this one.
+    assert_eq!(served.post("/run", message("demo", "s", "hi")).await.status, 200);
+    let other = json!({"appName": "gate", "userId": "v", "sessionId": "s"});
+    assert_eq!(served.post("/run", other).await.status, 404);
+    gate.open();
+    blocks.rest().await;
+}
+
+#[tokio::test]
+async fn a_run_that_takes_too_long_is_aborted() {
+    const TIME: Duration = Duration::from_secs(7);
+    let (gate, clock) = (Gate::new(), HeldClock::default());
+    let limits = ServerLimits::new().run_time(TIME);
+    let served = serve(apps().app(gate.app()).clock(clock.clone()).limits(limits)).await;
+    served.session("gate", "s").await;
+    for (path, status) in [("/run", 504), ("/run_sse", 200)] {
+        let reply = tokio::spawn({
+            let (ask, address) = (Ask::post(path, &message("gate", "s", "hi")), served.address);
+            async move { ask.to(address).await }
+        });
+        gate.reached().await;
+        while clock.wake() != TIME {}
+        let reply = reply.await.unwrap();
+        assert_eq!(reply.status, status, "{reply:?}");
+        assert!(reply.text.contains("longer than the server allows"), "{reply:?}");
+    }
+    let events = served.get("/apps/gate/users/u/sessions/s").await.json();
+    let codes = events["events"].as_array().unwrap().iter().filter(|event| event["errorCode"] == "INVOCATION_ABORTED");
+    assert_eq!(codes.count(), 2);
+}

@@ -1,1 +1,269 @@
-//! rules
+//! Rules of the API beyond the recorded exchanges.
+
+use pleach::server::{Server, ServerError};
+use pleach::{App, InMemorySessionService};
+use serde_json::{Value, json};
+
+use crate::client::Ask;
+use crate::served::{apps, demo, message, serve};
+use crate::{demo as demo_app, wf};
+
+const SESSIONS: &str = "/apps/demo/users/u/sessions";
+
+#[tokio::test]
+async fn h5_h7_unknown_paths_wrong_methods_and_slashes() {
+    let served = demo().await;
+    for (method, path, status) in [
+        ("GET", "/nope", 404),
+        ("GET", "/", 404),
+        ("GET", "/nope/", 404),
+        ("HEAD", "/nope", 404),
+        ("GET", "//list-apps", 404),
+        ("GET", "/apps//app-info", 404),
+        ("GET", "/apps/demo/users//sessions", 404),
+        ("GET", "/run_live", 404),
+        ("HEAD", "/list-apps", 405),
+        ("HEAD", "/health", 405),
+        ("POST", "/list-apps", 405),
+        ("PUT", "/run", 405),
+        ("GET", "/run", 405),
+        ("OPTIONS", "/run", 405),
+        ("TRACE", "/run", 405),
+        ("GET", "/list-apps/", 307),
+        ("POST", "/run/", 307),
+        ("GET", "/apps/demo/users/u/sessions/", 307),
+        ("GET", "/apps/demo/users/u/sessions/s/", 307),
+    ] {
+        let reply = served.send(Ask::new(method, path)).await;
+        assert_eq!(reply.status, status, "{method} {path}: {reply:?}");
+        let text = match (status, method) {
+            (_, "HEAD") | (307, _) => continue,
+            (404, _) => "Not Found",
+            _ => "Method Not Allowed",
+        };
+        assert_eq!(reply.json(), json!({"detail": text}), "{method} {path}");
+    }
+    let wrong = served.send(Ask::new("DELETE", "/run")).await;
+    assert_eq!(wrong.header("allow"), Some("POST"));
+    let live = served.send(Ask::get("/run_live?user_id=u&session_id=s").header("upgrade", "websocket")).await;
+    assert_eq!(live.status, 501);
+}
+
+#[tokio::test]
+async fn h21_h22_a_server_names_itself_and_its_apps() {
+    let served = demo().await;
+    let version = served.get("/version").await.json();
+    assert_eq!(version["language"], "rust");
+    assert!(version["version"].is_string() && version["language_version"].is_string());
+    assert_eq!(served.get("/list-apps?relative_path=./").await.json(), json!(["demo", "wf"]));
+    assert_eq!(served.get("/list-apps?detailed=maybe").await.status, 422);
+    assert_eq!(served.get("/list-apps?detailed=yes").await.json()["apps"][1]["name"], "wf");
+}
+
+#[tokio::test]
+async fn h27_apps_that_are_not_served() {
+    let served = demo().await;
+    served.session("demo", "s").await;
+    for (name, status, detail) in [
+        ("nope", 404, "Agent not found: 'nope'."),
+        ("a.b", 404, "Agent not found: 'a.b'."),
+        ("../x", 404, "Invalid agent name: '../x'."),
+        ("a b", 404, "Invalid agent name: 'a b'."),
+        ("__internal", 403, ""),
+        ("", 400, "app_name is required when ADK_DEFAULT_APP_NAME is not set"),
+    ] {
+        for path in ["/run", "/run_sse"] {
+            let reply = served.post(path, message(name, "s", "hi")).await;
+            assert_eq!(reply.status, status, "{name}: {reply:?}");
+            assert!(reply.detail().starts_with(detail), "{name}: {reply:?}");
+        }
+    }
+    assert_eq!(served.get("/apps/__x/app-info").await.status, 403);
+    // A session's app need not exist.
+    assert_eq!(served.get("/apps/nope/users/u/sessions").await.json(), json!([]));
+    assert_eq!(served.post("/apps/nope/users/u/sessions", json!({})).await.status, 200);
+}
+
+#[tokio::test]
+async fn h30_h37_sessions_are_made_read_and_removed() {
+    let served = demo().await;
+    let made =
+        served.post(SESSIONS, json!({"session_id": " s1 ", "state": {"a": null, "temp:t": 1}, "foo": 1})).await.json();
+    assert_eq!((&made["id"], &made["state"]), (&json!("s1"), &json!({"a": null})));
+    assert!(made["lastUpdateTime"].is_f64());
+    for ask in [
+        Ask::new("POST", SESSIONS),
+        Ask::new("POST", SESSIONS).raw("null", "application/json"),
+        Ask::post(SESSIONS, &json!({"sessionId": " "})),
+    ] {
+        let reply = served.send(ask).await;
+        assert_eq!((reply.status, reply.json()["id"].as_str().unwrap().len()), (200, 36));
+    }
+    let named = served.send(Ask::new("POST", &format!("{SESSIONS}/s2")).raw("null", "application/json")).await;
+    assert_eq!(named.json()["id"], "s2");
+    assert_eq!(served.post(&format!("{SESSIONS}/s2"), json!({})).await.status, 409);
+    assert_eq!(served.post(&format!("{SESSIONS}/s3"), json!([1])).await.status, 422);
+    for eval in ["adk-eval-session-1", "___eval___session___1"] {
+        served.session("demo", eval).await;
+    }
+    let listed = served.get(SESSIONS).await.json();
+    assert_eq!(listed.as_array().unwrap().len(), 5);
+    assert!(listed.as_array().unwrap().iter().all(|session| session["events"] == json!([])));
+    for _ in 0..2 {
+        let removed = served.send(Ask::new("DELETE", &format!("{SESSIONS}/s1"))).await;
+        assert_eq!((removed.status, removed.text.as_str()), (200, "null"));
+    }
+    assert_eq!(served.get(&format!("{SESSIONS}/s1")).await.detail(), "Session not found");
+}
+
+#[tokio::test]
+async fn h33_h34_what_a_new_session_must_not_begin_with() {
+    let served = demo().await;
+    let call = |name: &str| json!({"content": {"parts": [{"functionCall": {"name": name}}]}});
+    let answer = |name: &str| json!({"content": {"parts": [{"function_response": {"name": name}}]}});
+    for (event, what) in [
+        (json!({"longRunningToolIds": ["x"]}), "long-running tool IDs"),
+        (json!({"actions": {"escalate": false}}), "event actions"),
+        (json!({"actions": {"state_delta": {"a": 1}}}), "event actions"),
+        (call("adk_request_input"), "ADK protocol function calls"),
+        (answer("adk_request_confirmation"), "ADK protocol function calls"),
+        (call("adk_request_credential"), "ADK protocol function calls"),
+    ] {
+        let body = json!({"sessionId": "s", "events": [{"author": "user"}, event]});
+        let reply = served.post(SESSIONS, body).await;
+        let detail = format!("Session initialization event 1 cannot include {what}.");
+        assert_eq!((reply.status, reply.detail()), (400, detail));
+    }
+    for (options, status) in
+        [(json!({"state": 1, "user_id": 2}), 400), (json!({"x": 1}), 400), (json!([]), 422), (json!({}), 200)]
+    {
+        assert_eq!(served.post(SESSIONS, json!({"sessionId": "s", "options": options})).await.status, status);
+    }
+    let events = json!([call("get_weather"), answer("get_weather"), {"author": "a", "foo": 1, "actions": {}, "longRunningToolIds": []}]);
+    let made = served.post(SESSIONS, json!({"sessionId": "t", "events": events})).await.json();
+    let events = made["events"].as_array().unwrap();
+    assert_eq!(events.len(), 3);
+    assert!(events.iter().all(|event| event["id"].as_str().unwrap().len() == 36 && event["timestamp"].is_f64()));
+    assert_eq!((events[2].get("foo"), events[2].get("customMetadata")), (None, None));
+}
+
+#[tokio::test]
+async fn h6_h58_h59_the_parameters_of_a_run() {
+    let served = demo().await;
+    served.session("demo", "s").await;
+    let mut body = message("demo", "s", "artifact please");
+    body["customMetadata"] = json!({"trace": "t1", "__adk_internal_x": 1});
+    body["stateDelta"] = json!({"seen": null, "user:n": 1});
+    body["unknown"] = json!(1);
+    let all = served.post("/run", body.clone()).await.json();
+    assert_eq!(all.as_array().unwrap().len(), 3);
+    assert!(all.as_array().unwrap().iter().all(|event| event["customMetadata"] == json!({"trace": "t1"})), "{all}");
+    assert_eq!(all[1]["actions"]["artifactDelta"], json!({"note.txt": 0}));
+    body["functionCallEventId"] = json!("e1");
+    assert_eq!(served.post("/run_sse", body.clone()).await.events().len(), 3);
+    body["functionCallEventId"] = json!("");
+    assert_eq!(served.post("/run_sse", body).await.events().len(), 4);
+    let session = served.get(&format!("{SESSIONS}/s")).await.json();
+    assert_eq!((&session["state"]["seen"], &session["state"]["user:n"]), (&Value::Null, &json!(1)));
+    assert_eq!(session["events"][0]["actions"]["stateDelta"], json!({"seen": null, "user:n": 1}));
+    let snake = json!({"app_name": "demo", "user_id": "u", "session_id": "s", "new_message": {"role": "model", "parts": [{"text": "hi"}]}});
+    let reply = served.post("/run", snake).await.json();
+    assert_eq!(reply[0]["content"]["parts"][0]["text"], "Hello from the scripted model. You said: hi");
+    let call = json!({"appName": "demo", "userId": "u", "sessionId": "s", "newMessage": {"parts": [{"functionCall": {"name": "x"}}]}});
+    assert_eq!(served.post("/run", call).await.status, 500);
+    let mut deferred = message("demo", "s", "hi");
+    deferred["serviceTier"] = json!("deferred");
+    assert_eq!(served.post("/run_sse", deferred.clone()).await.status, 200);
+    deferred["streaming"] = json!(true);
+    assert_eq!(served.post("/run_sse", deferred).await.status, 422);
+}
+
+#[tokio::test]
+async fn h60_a_run_without_a_message_continues_from_the_history() {
+    let served = demo().await;
+    served.session("demo", "s").await;
+    served.post("/run", message("demo", "s", "hi")).await;
+    let reply =
+        served.post("/run", json!({"appName": "demo", "userId": "u", "sessionId": "s", "newMessage": null})).await;
+    assert_eq!((reply.status, reply.json().as_array().unwrap().len()), (200, 1), "{reply:?}");
+}
+
+#[tokio::test]
+async fn h61_h65_an_answer_continues_the_invocation_that_asked() {
+    let served = demo().await;
+    served.session("demo", "s").await;
+    let asked = served.post("/run", message("demo", "s", "delete it")).await.json();
+    let call = &asked[1]["content"]["parts"][0]["functionCall"];
+    let response =
+        json!({"id": call["id"], "name": "adk_request_confirmation", "response": {"confirmed": false, "payload": {}}});
+    let mut answer = message("demo", "s", "");
+    answer["newMessage"] = json!({"parts": [{"functionResponse": response}]});
+    answer["invocationId"] = json!("e-other");
+    let reply = served.post("/run_sse", answer).await;
+    let events = reply.events();
+    assert_eq!(events.len(), 2, "{reply:?}");
+    assert!(events.iter().all(|event| event["invocationId"] == asked[0]["invocationId"]));
+    let result = &events[0]["content"]["parts"][0]["functionResponse"];
+    assert_eq!(result["id"], asked[0]["content"]["parts"][0]["functionCall"]["id"]);
+    assert!(result["response"]["error"].is_string(), "{result}");
+}
+
+#[tokio::test]
+async fn h62_a_run_creates_its_session_where_that_is_allowed() {
+    let served = serve(apps().auto_create_session(true)).await;
+    for path in ["/run", "/run_sse"] {
+        assert_eq!(served.post(path, message("demo", &path[1..], "hi")).await.status, 200);
+        assert_eq!(served.get(&format!("{SESSIONS}{path}")).await.status, 200);
+    }
+}
+
+#[tokio::test]
+async fn h10_h11_h63_a_default_app_a_prefix_and_a_limit_of_model_calls() {
+    let served = serve(apps().default_app("demo").max_llm_calls(1)).await;
+    assert_eq!(served.post("/users/u/sessions", json!({"sessionId": "s"})).await.json()["appName"], "demo");
+    assert_eq!(served.get("/app-info").await.json()["name"], "demo");
+    let body = json!({"userId": "u", "sessionId": "s", "newMessage": {"parts": [{"text": "hi"}]}});
+    assert_eq!(served.post("/run", body).await.status, 200);
+    let events = served.post("/run_sse", message("demo", "s", "weather")).await.events();
+    let error = &events.last().unwrap()["error_details"]["error_type"];
+    assert_eq!(error, "LlmCallsLimitExceededError");
+    let behind = serve(apps().url_prefix("https://front.example/adk/")).await;
+    assert_eq!(behind.get("/list-apps/").await.header("location"), Some("/adk/list-apps"));
+}
+
+#[tokio::test]
+async fn h38_h39_services_and_bodies_that_are_missing() {
+    let (demo, wf) = (demo_app::agent().unwrap(), wf::workflow().unwrap());
+    let plain = Server::new().app(App::new("demo", demo).unwrap()).app(App::new("wf", wf).unwrap());
+    let served = serve(plain.sessions(InMemorySessionService::new())).await;
+    served.session("demo", "s").await;
+    let patch = |path: &str| Ask::new("PATCH", path);
+    let memory = "/apps/demo/users/u/memory";
+    assert_eq!(served.send(patch(memory).json(&json!({"sessionId": "s"}))).await.status, 400);
+    assert_eq!(served.send(patch(memory)).await.status, 422);
+    assert_eq!(served.get(&format!("{SESSIONS}/s/artifacts")).await.status, 400);
+    assert_eq!(served.send(patch(&format!("{SESSIONS}/s")).json(&json!({"stateDelta": null}))).await.status, 422);
+    assert_eq!(served.send(patch(&format!("{SESSIONS}/none")).json(&json!({"stateDelta": {}}))).await.status, 404);
+    let wrong = Ask::new("POST", "/run").raw(message("demo", "s", "hi").to_string(), "text/plain");
+    assert_eq!(served.send(wrong).await.json()["detail"][0]["type"], "model_attributes_type");
+    let empty = served.send(Ask::new("POST", "/run")).await.json();
+    assert_eq!(empty["detail"][0]["loc"], json!(["body"]));
+    assert_eq!(served.send(Ask::new("POST", "/run").raw(b"\xff".to_vec(), "application/json")).await.status, 400);
+}
+
+#[tokio::test]
+async fn a_server_that_cannot_work_is_not_built() {
+    let app = || App::new("demo", demo_app::agent().unwrap()).unwrap();
+    let sessions = InMemorySessionService::new;
+    assert!(matches!(Server::new().build(), Err(ServerError::NoSessions)));
+    let twice = Server::new().sessions(sessions()).app(app()).app(app()).build();
+    assert!(matches!(twice, Err(ServerError::DuplicateApp(name)) if name == "demo"));
+    let unknown = Server::new().sessions(sessions()).app(app()).default_app("nope").build();
+    assert!(matches!(unknown, Err(ServerError::UnknownDefaultApp(name)) if name == "nope"));
+    let pattern = Server::new().sessions(sessions()).allow_origins(["regex:("]).build();
+    assert!(matches!(pattern, Err(ServerError::Origin(_))));
+    let taken = demo().await;
+    let bound = apps().bind(taken.address).await;
+    let text = bound.unwrap_err().to_string();
+    assert!(text.contains(&taken.address.to_string()), "{text}");
+}
