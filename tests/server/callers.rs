@@ -1,4 +1,4 @@
-//! A caller that is bound to a user acts for nobody else, whatever names the other: path, body, or the name of a file.
+//! A caller that is bound to a user acts for no other one, whether path, body or the name of a file names that user.
 
 use axum::Router;
 use axum::extract::Request;

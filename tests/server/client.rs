@@ -1,4 +1,4 @@
-//! A client that sends what it is told to, byte by byte: paths that no library lets through, and headers twice.
+//! A client that sends exactly what a test gives it: paths that no library lets through, and headers twice.
 
 use std::net::SocketAddr;
 

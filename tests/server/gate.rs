@@ -1,4 +1,4 @@
-//! The app `gate`: it says `before`, waits until the test lets it go on, and gives `after`.
+//! The app `gate`: it sends `before`, waits until the test lets it continue, and returns `after`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -34,7 +34,7 @@ impl Gate {
         App::new("gate", node).unwrap()
     }
 
-    /// Lets one run go on.
+    /// Lets one run continue.
     pub(crate) fn open(&self) {
         self.open.add_permits(1);
     }

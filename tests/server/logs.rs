@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use pleach::server::Caller;
 use serde_json::json;
@@ -12,6 +13,12 @@ use crate::served::{apps, message, serve};
 
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Log {
+    fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+}
 
 impl io::Write for Log {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -32,16 +39,26 @@ impl MakeWriter<'_> for Log {
     }
 }
 
-// The runtime of a test has one thread, so the log of the thread is that of the server, too.
+/// Writes what this thread logs into a text. The runtime of a test has one thread, so that of the server is in it.
+fn record() -> (Log, tracing::subscriber::DefaultGuard) {
+    let log = Log::default();
+    let subscriber = tracing_subscriber::fmt().with_max_level(tracing::Level::DEBUG).with_writer(log.clone());
+    (log, tracing::subscriber::set_default(subscriber.with_ansi(false).finish()))
+}
+
+#[tokio::test]
+async fn h96_an_open_server_warns() {
+    let (log, _guard) = record();
+    for (address, warns) in [("127.0.0.1:0", false), ("0.0.0.0:0", true)] {
+        let bound = apps().bind(address).await.unwrap();
+        bound.serve_until(std::future::ready(()), Duration::ZERO).await;
+        assert_eq!(log.text().contains("reachable from the network"), warns, "{address}");
+    }
+}
+
 #[tokio::test]
 async fn nothing_secret_is_logged_at_debug() {
-    let log = Log::default();
-    let subscriber = tracing_subscriber::fmt()
-        .with_max_level(tracing::Level::DEBUG)
-        .with_writer(log.clone())
-        .with_ansi(false)
-        .finish();
-    let _guard = tracing::subscriber::set_default(subscriber);
+    let (log, _guard) = record();
     let served = serve(apps().caller(|_| Caller::Anyone)).await;
     served.session("demo", "s").await;
     let credential = json!({"authType": "oauth2", "oauth2": {"clientSecret": "S3CR3T"}});
@@ -58,7 +75,7 @@ async fn nothing_secret_is_logged_at_debug() {
     for ask in asks {
         served.send(ask.header("authorization", "Bearer S3CR3T").header("idempotency-key", "S3CR3T")).await;
     }
-    let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    let text = log.text();
     assert!(text.contains("a run failed"), "the log is that of the server: {text}");
     assert!(!text.contains("S3CR3T"), "{text}");
 }

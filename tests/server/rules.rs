@@ -267,3 +267,55 @@ async fn a_server_that_cannot_work_is_not_built() {
     let text = bound.unwrap_err().to_string();
     assert!(text.contains(&taken.address.to_string()), "{text}");
 }
+
+#[tokio::test]
+async fn h25_agent_identities_are_not_supported() {
+    let reply = demo().await.post("/agent-identity/finalize", json!({})).await;
+    assert_eq!((reply.status, reply.detail().contains("Google Cloud")), (500, true), "{reply:?}");
+}
+
+#[tokio::test]
+async fn h75_h81_versions_of_an_artifact() {
+    let served = demo().await;
+    let base = format!("{SESSIONS}/s/artifacts");
+    for (part, version, mime_type) in [
+        (json!({"text": "one"}), 0, "text/plain"),
+        (json!({"inlineData": {"data": "+/8=", "mimeType": "image/png"}}), 1, "image/png"),
+    ] {
+        let body = json!({"filename": "a/b.png", "artifact": part, "custom_metadata": {"a_b": null}});
+        let saved = served.post(&base, body).await.json();
+        assert_eq!((&saved["version"], &saved["mimeType"]), (&json!(version), &json!(mime_type)));
+        assert_eq!(saved["customMetadata"], json!({"a_b": null}));
+    }
+    let none = served.post(&base, json!({"filename": "x", "artifact": {}})).await;
+    assert_eq!((none.status, none.detail()), (400, "Not supported artifact type.".to_owned()));
+    let latest = json!({"inlineData": {"data": "-_8=", "mimeType": "image/png"}});
+    for (path, status, reply) in [
+        ("a/b.png", 200, latest.clone()),
+        ("a%2Fb.png", 200, latest.clone()),
+        ("a/b.png?version=0", 200, json!({"text": "one"})),
+        ("a/b.png/versions/latest", 200, latest),
+        ("a/b.png/versions/%200", 200, json!({"text": "one"})),
+        ("a/b.png/versions", 200, json!([0, 1])),
+        ("none/versions", 200, json!([])),
+        ("none/versions/metadata", 200, json!([])),
+        ("a/b.png?version=9", 404, json!({"detail": "Artifact not found"})),
+        ("a/b.png/versions/9", 404, json!({"detail": "Artifact not found"})),
+        ("a/b.png/versions/9/metadata", 404, json!({"detail": "Artifact version not found"})),
+        ("a/b.png/versions/x/metadata", 422, json!({"detail": "Invalid version ID"})),
+        ("a/b.png/", 404, json!({"detail": "Artifact not found"})),
+    ] {
+        let got = served.get(&format!("{base}/{path}")).await;
+        assert_eq!((got.status, got.json()), (status, reply), "{path}");
+    }
+    assert_eq!(
+        served.get(&format!("{base}/a/b.png?version=x")).await.json()["detail"][0]["loc"],
+        json!(["query", "version"])
+    );
+    assert_eq!(served.get(&format!("{base}/a/b.png/versions/metadata")).await.json().as_array().unwrap().len(), 2);
+    for _ in 0..2 {
+        let removed = served.send(Ask::new("DELETE", &format!("{base}/a/b.png"))).await;
+        assert_eq!((removed.status, removed.text.as_str()), (200, "null"));
+    }
+    assert_eq!(served.get(&base).await.json(), json!([]));
+}

@@ -118,7 +118,7 @@ async fn a_message_with_an_idempotency_key_runs_once() {
     gate.open();
     let first = first.await.unwrap().json();
     assert_eq!(second.await.unwrap().json(), first);
-    // When the run has ended, the key stands for what came of it.
+    // When the run has ended, the key names its result.
     for text in ["hi", "something else"] {
         assert_eq!(served.send(ask(text)).await.json(), first);
     }
@@ -130,7 +130,7 @@ async fn a_message_with_an_idempotency_key_runs_once() {
 }
 
 #[tokio::test]
-async fn a_client_that_does_not_read_holds_nobody_up() {
+async fn a_client_that_does_not_read_does_not_delay_others() {
     let gate = Gate::new();
     let served = at_the_gate(gated(&gate)).await;
     let _unread = ask_gate().open(served.address).await;

@@ -21,6 +21,7 @@ const TARGETS: &[&str] = &[
     "state_rules",
     "golden",
     "docs",
+    "server",
 ];
 
 /// Runs them, or those whose names contain the filter.

@@ -8,14 +8,12 @@ use axum::Router;
 use axum::middleware::from_fn_with_state;
 use futures_util::future::join_all;
 use pleach_runner::{DrainOptions, Drained, RunError, Runner};
-use tokio::net::{TcpListener, ToSocketAddrs};
 use tower::Layer as _;
 
 use crate::api::Api;
 use crate::entry::{Entry, enter};
 use crate::guard::Bind;
 use crate::routes;
-use crate::{BoundServer, ServerError};
 
 /// A server that is built: its routes, its Runners, and its end. Clones are the same server. ADK: `ApiServer`
 #[derive(Clone)]
@@ -30,14 +28,12 @@ impl ApiServer {
 
     /// Returns the routes, for a service that has layers of its own in front and listens by itself: nest them by
     /// `Router::nest_service`. That service then decides which hosts it answers to; the guard of origins is part of the routes.
-    #[must_use]
     pub fn router(&self) -> Router {
         self.routes(Bind::Unknown)
     }
 
     /// Returns the routes for a service that listens at this address. At a loopback address they refuse requests to other hosts.
     // H90
-    #[must_use]
     pub fn router_at(&self, address: SocketAddr) -> Router {
         self.routes(if address.ip().to_canonical().is_loopback() { Bind::Loopback } else { Bind::Network })
     }
@@ -47,23 +43,6 @@ impl ApiServer {
         let routes = routes::router().with_state(Arc::clone(&self.api));
         // A layer of the router would run behind the choice of the route, which the entry may change.
         Router::new().fallback_service(from_fn_with_state(entry, enter).layer(routes))
-    }
-
-    /// Listens at an address. At a loopback address, requests to other hosts are refused; any other address is reached by everybody in
-    /// its network, and the log says so unless callers are authenticated.
-    ///
-    /// # Errors
-    /// [`ServerError::Bind`].
-    ///
-    /// # Cancel safety
-    /// Dropping the future closes the socket.
-    // H90, H96
-    pub async fn bind(self, address: impl ToSocketAddrs + fmt::Debug) -> Result<BoundServer, ServerError> {
-        let shown = format!("{address:?}");
-        let failed = |cause| ServerError::Bind { address: shown.clone(), cause };
-        let listener = TcpListener::bind(address).await.map_err(failed)?;
-        let local = listener.local_addr().map_err(failed)?;
-        Ok(BoundServer::new(self, listener, local))
     }
 
     /// Returns the Runner of an app.

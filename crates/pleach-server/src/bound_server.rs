@@ -12,11 +12,11 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use pleach_runner::DrainOptions;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpStream, ToSocketAddrs};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 
-use crate::ApiServer;
+use crate::{ApiServer, ServerError};
 
 /// How long the server waits when the system gives it no connection, for want of files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -31,10 +31,6 @@ pub struct BoundServer {
 }
 
 impl BoundServer {
-    pub(crate) fn new(server: ApiServer, listener: TcpListener, address: SocketAddr) -> Self {
-        Self { server, listener, address }
-    }
-
     /// Returns the address that the server listens at, with the port that the system chose for port 0.
     #[must_use]
     pub fn local_addr(&self) -> SocketAddr {
@@ -94,6 +90,25 @@ impl fmt::Debug for BoundServer {
             .field("address", &self.address)
             .field("server", &self.server)
             .finish_non_exhaustive()
+    }
+}
+
+impl ApiServer {
+    /// Listens at an address. At a loopback address, requests to other hosts are refused; any other address is reached by everybody in
+    /// its network, and the log says so unless callers are authenticated.
+    ///
+    /// # Errors
+    /// [`ServerError::Bind`].
+    ///
+    /// # Cancel safety
+    /// Dropping the future closes the socket.
+    // H90, H96
+    pub async fn bind(self, address: impl ToSocketAddrs + fmt::Debug) -> Result<BoundServer, ServerError> {
+        let shown = format!("{address:?}");
+        let failed = |cause| ServerError::Bind { address: shown.clone(), cause };
+        let listener = TcpListener::bind(address).await.map_err(failed)?;
+        let local = listener.local_addr().map_err(failed)?;
+        Ok(BoundServer { server: self, listener, address: local })
     }
 }
 

@@ -90,7 +90,7 @@ fn own_origin(headers: &HeaderMap, uri: &Uri) -> Option<String> {
 fn forwarded(value: &str) -> Option<(&str, &str)> {
     let pairs = || value.split(';').filter_map(|pair| pair.split_once('='));
     let find = |wanted: &str| {
-        let value = pairs().filter(|(name, _)| name.trim().eq_ignore_ascii_case(wanted)).last()?.1.trim();
+        let value = pairs().rfind(|(name, _)| name.trim().eq_ignore_ascii_case(wanted))?.1.trim();
         Some(value.strip_prefix('"').and_then(|value| value.strip_suffix('"')).unwrap_or(value))
     };
     Some((find("proto")?, find("host")?))

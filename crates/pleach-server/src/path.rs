@@ -94,7 +94,7 @@ impl Segments {
     }
 }
 
-/// Returns the caller, whom the entry has put into the extensions. Without it nobody is known.
+/// Returns the caller, whom the entry has put into the extensions. Without one the caller is unknown.
 pub(crate) fn caller(parts: &Parts) -> &Caller {
     parts.extensions.get::<Caller>().unwrap_or(&Caller::Unknown)
 }

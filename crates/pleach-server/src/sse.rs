@@ -14,7 +14,7 @@ use pleach_core::Event;
 use crate::error::{ApiError, text_response};
 use crate::json::public_json;
 
-/// Tells proxies to pass every block on at once.
+/// Asks proxies to forward every block at once.
 const NO_BUFFER: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 /// A response that streams blocks.

@@ -165,3 +165,8 @@ struct Tools;
 #[cfg(all(doctest, feature = "inmemory"))]
 #[doc = include_str!("../../../docs/plugins.md")]
 struct Plugins;
+
+/// Compiles the programs of the page on the server.
+#[cfg(all(doctest, feature = "server", feature = "sqlite"))]
+#[doc = include_str!("../../../docs/server.md")]
+struct ServerPage;

@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn h5_a_large_input_is_not_repeated() {
-        let body = json!({"userId": ["x"; 100]});
+        let body = json!({"userId": vec!["x"; 100]});
         let problems = check(Kind::Model(&RUN), body).unwrap_err();
         assert!(problems.iter().all(|problem| problem.to_json().get("input").is_none()), "{problems:?}");
         let many: Vec<Value> = (0..1000).map(Value::from).collect();

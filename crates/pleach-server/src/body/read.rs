@@ -96,7 +96,7 @@ fn is_too_deep(error: &serde_json::Error) -> bool {
     error.to_string().starts_with("recursion limit exceeded")
 }
 
-/// Returns how many characters stand before the fault.
+/// Returns the number of characters before the fault.
 fn offset(text: &str, error: &serde_json::Error) -> usize {
     if error.is_eof() {
         return text.chars().count();
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn h6_json_is_told_by_the_content_type() {
+    fn h6_the_content_type_marks_json() {
         for (kind, json) in [
             ("application/json", true),
             ("Application/JSON; charset=utf-8", true),

@@ -7,6 +7,7 @@ use pleach_core::{Event, InvocationId, SessionKey};
 use pleach_runner::{Detached, Run};
 use pleach_session::GetSessionConfig;
 use tokio::sync::mpsc;
+use tracing::Instrument as _;
 
 use super::{Failure, Prepared};
 use crate::api::Api;
@@ -15,12 +16,14 @@ use crate::runs::slots::RunSlot;
 /// The events of a run, as the client takes them. Dropping it means that the client has gone.
 pub(crate) type RunEvents = mpsc::Receiver<Result<Arc<Event>, Failure>>;
 
+type Place<'a> = mpsc::Permit<'a, Result<Arc<Event>, Failure>>;
+
 /// Starts the task of a run. It holds one event at most: the run advances when the client has taken the one before.
 pub(crate) fn start(api: &Arc<Api>, prepared: Prepared) -> RunEvents {
     let (tx, rx) = mpsc::channel(1);
     let Prepared { runner, request, key, repeatable, slot, .. } = prepared;
     let driver = Driver { api: Arc::clone(api), key, repeatable, tx, _slot: slot };
-    tokio::spawn(driver.drive(runner.start(request)));
+    tokio::spawn(driver.drive(runner.start(request)).in_current_span());
     rx
 }
 
@@ -59,7 +62,7 @@ impl Driver {
             End::Left => abort(run).await,
             End::Late => {
                 abort(run).await;
-                self.tx.send(Err(Failure::Late)).await.ok();
+                self.give(Err(Failure::Late)).await;
             }
         }
     }
@@ -67,12 +70,7 @@ impl Driver {
     async fn serve(&self, run: &mut Run) -> End {
         let mut given = 0_usize;
         loop {
-            let late = self.api.clock.sleep(self.api.limits.client_patience);
-            let place = tokio::select! {
-                place = self.tx.reserve() => place,
-                () = late => return End::Left,
-            };
-            let Ok(place) = place else { return End::Left };
+            let Some(place) = self.place().await else { return End::Left };
             let next = tokio::select! {
                 biased;
                 next = run.next() => next,
@@ -103,16 +101,31 @@ impl Driver {
         let events = match loaded {
             Ok(session) => session.map(|session| session.events).unwrap_or_default(),
             Err(error) => {
-                self.tx.send(Err(Failure::Run(error.into()))).await.ok();
+                self.give(Err(Failure::Run(error.into()))).await;
                 return;
             }
         };
         for event in events {
             let is_of = event.invocation_id() == invocation && !event.is_from_user();
-            if is_of && self.tx.send(Ok(event)).await.is_err() {
+            if is_of && !self.give(Ok(event)).await {
                 return;
             }
         }
+    }
+
+    /// Waits until the client has taken the event before; `None` when it has gone, or takes too long.
+    async fn place(&self) -> Option<Place<'_>> {
+        let late = self.api.clock.sleep(self.api.limits.client_patience);
+        tokio::select! {
+            place = self.tx.reserve() => place.ok(),
+            () = late => None,
+        }
+    }
+
+    /// Gives the client one more event; returns whether it is still there.
+    async fn give(&self, event: Result<Arc<Event>, Failure>) -> bool {
+        let place = self.place().await;
+        place.map(|place| place.send(event)).is_some()
     }
 }
 

@@ -39,8 +39,8 @@ impl Failure {
         json!({ "error": format!("{code}: {message}"), "error_details": details }).to_string()
     }
 
-    /// Returns the answer to a request without a stream. Only what the client can act on has a reason: others may say what a tool
-    /// or a model has said.
+    /// Returns the answer to a request without a stream. Only what the client can act on has a reason: the others may hold the texts
+    /// of tools and models.
     // H51, H52
     pub(crate) fn answer(&self, session: &str) -> ApiError {
         let Self::Run(error) = self else {
@@ -54,7 +54,7 @@ impl Failure {
             | RunError::OtherMessage { .. }
             | RunError::OtherState { .. }
             | RunError::Unfinished { .. } => ApiError::conflict(error.to_string()),
-            RunError::Draining => ending(),
+            RunError::Draining | RunError::Cut { .. } => ending(),
             _ => {
                 tracing::error!(code = error.code(), "a run failed");
                 ApiError::Internal

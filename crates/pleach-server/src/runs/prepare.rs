@@ -90,7 +90,7 @@ fn request(key: &SessionKey, body: RunBody, repeatable: Option<&InvocationId>, s
     }
 }
 
-/// Returns the invocation that an idempotency key stands for. Answers need none: the same answer is stored once.
+/// Returns the invocation of an idempotency key. Answers need none: the same answer is stored once.
 ///
 /// # Errors
 /// 400 for a key that is empty, too long, or beside the id of an invocation.
