@@ -14,6 +14,8 @@ usage: server [--host HOST] [--port PORT] [--sessions URL] [--allow-origin ORIGI
   --allow-origin ORIGIN  pages of this origin may call, too: a literal or regex:PATTERN; may be repeated
   --auto-create-session  runs create sessions that do not exist
 
+The spellings of google-adk, --allow_origins and --auto_create_session, are read, too.
+
 This is the API server alone. A browser UI (--dev, --ui) comes with the development server, which pleach does not have yet.";
 
 /// What the user asks for.
@@ -41,8 +43,8 @@ impl Args {
                 Arg::Long("host") => args.host = parser.value()?.string()?,
                 Arg::Long("port") => args.port = parser.value()?.parse()?,
                 Arg::Long("sessions") => args.sessions = parser.value()?.string()?,
-                Arg::Long("allow-origin") => args.allow_origins.push(parser.value()?.string()?),
-                Arg::Long("auto-create-session") => args.auto_create_session = true,
+                Arg::Long("allow-origin" | "allow_origins") => args.allow_origins.push(parser.value()?.string()?),
+                Arg::Long("auto-create-session" | "auto_create_session") => args.auto_create_session = true,
                 Arg::Long("help") | Arg::Short('h') => return Ok(None),
                 other => return Err(format!("{}; `--help` shows the options", other.unexpected()).into()),
             }

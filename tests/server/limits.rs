@@ -39,6 +39,13 @@ async fn deep_json_is_refused_before_anything_is_stored() {
         assert_eq!(reply.status, 400, "{reply:?}");
         assert!(reply.detail().contains("nested too deep"), "{reply:?}");
     }
+    // What can be read and not be stored: a document of an event is deeper than the state in it.
+    let deep = (0..125).fold(json!(1), |inner, _| json!([inner]));
+    let mut body = message("demo", "s", "hi");
+    body["stateDelta"] = json!({ "k": deep });
+    assert_eq!(served.post("/run", body).await.status, 400);
+    let update = Ask::new("PATCH", "/apps/demo/users/u/sessions/s").json(&json!({"stateDelta": {"k": deep}}));
+    assert_eq!(served.send(update).await.status, 400);
     assert_eq!(served.get("/apps/demo/users/u/sessions/s").await.json()["events"], json!([]));
 }
 

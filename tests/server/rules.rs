@@ -139,6 +139,9 @@ async fn h33_h34_what_a_new_session_must_not_begin_with() {
     {
         assert_eq!(served.post(SESSIONS, json!({"sessionId": "s", "options": options})).await.status, status);
     }
+    let twice = json!([{"id": "e", "author": "a"}, {"id": "e", "author": "b"}]);
+    assert_eq!(served.post(SESSIONS, json!({"sessionId": "half", "events": twice})).await.status, 400);
+    assert_eq!(served.get(&format!("{SESSIONS}/half")).await.status, 404);
     let events = json!([call("get_weather"), answer("get_weather"), {"author": "a", "foo": 1, "actions": {}, "longRunningToolIds": []}]);
     let made = served.post(SESSIONS, json!({"sessionId": "t", "events": events})).await.json();
     let events = made["events"].as_array().unwrap();

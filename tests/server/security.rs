@@ -145,7 +145,10 @@ async fn h9_secrets_of_credentials_do_not_leave_by_any_route() {
             .await,
         served.get("/apps/demo/users/u/sessions/s/events").await,
     ];
-    for reply in replies {
+    // As deep as it can be stored.
+    let deep = (0..120).fold(credential, |inner, _| json!([inner]));
+    let deep = Ask::new("PATCH", "/apps/demo/users/u/sessions/s").json(&json!({"stateDelta": {"deep": deep}}));
+    for reply in replies.into_iter().chain([served.send(deep).await]) {
         assert_eq!(reply.status, 200, "{reply:?}");
         assert!(reply.text.contains("public"), "{reply:?}");
         assert!(!reply.text.contains("s3cr3t") && !reply.text.contains("t0k3n"), "{reply:?}");

@@ -3,12 +3,12 @@
 
 use axum::response::Response;
 use http::StatusCode;
-use pleach_core::CamelCase;
+use pleach_core::{CamelCase, to_camel};
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::error::{ApiError, json_response};
-use crate::redact::redacted;
+use crate::redact::{clean, is_suspect};
 
 /// A reply with one of the framework's own types.
 ///
@@ -33,9 +33,17 @@ pub(crate) fn null() -> Response {
 /// # Errors
 /// See [`reply`].
 pub(crate) fn public_json<T: Serialize + ?Sized>(value: &T) -> Result<String, ApiError> {
-    let text = serde_json::to_string(&CamelCase(value)).map_err(|error| {
-        tracing::error!(%error, "a reply has no JSON form");
-        ApiError::Internal
-    })?;
-    Ok(redacted(text))
+    let text = serde_json::to_string(&CamelCase(value)).map_err(no_json)?;
+    if !is_suspect(&text) {
+        return Ok(text);
+    }
+    // Not parsed from the text: a session is deeper than the events in it, and a parser bounds the depth.
+    let mut document = to_camel(value).map_err(no_json)?;
+    clean(&mut document);
+    Ok(document.to_string())
+}
+
+fn no_json(error: serde_json::Error) -> ApiError {
+    tracing::error!(%error, "a reply has no JSON form");
+    ApiError::Internal
 }

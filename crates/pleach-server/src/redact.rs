@@ -71,17 +71,12 @@ const CARRIERS: &[&str] = &[
 
 const REQUEST_CREDENTIAL: &str = "adk_request_credential";
 
-/// Returns the JSON text of a reply as a client may see it. `text` is JSON without spaces between its tokens.
-pub(crate) fn redacted(text: String) -> String {
-    if !SIGNS.iter().any(|sign| text.contains(sign)) {
-        return text;
-    }
-    let Ok(mut value) = serde_json::from_str::<Value>(&text) else { return text };
-    clean(&mut value);
-    value.to_string()
+/// Returns whether a document may hold something to remove. `text` is its JSON without spaces between the tokens.
+pub(crate) fn is_suspect(text: &str) -> bool {
+    SIGNS.iter().any(|sign| text.contains(sign))
 }
 
-/// Removes what a client must not see. Recurses as deep as the value is, which a parser has bounded.
+/// Removes what a client must not see. Recurses as deep as the value is, which the stores have bounded.
 pub(crate) fn clean(value: &mut Value) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(clean),
@@ -144,8 +139,10 @@ mod tests {
     use super::*;
 
     fn check(before: Value, after: &Value) {
-        let text = redacted(before.to_string());
-        assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), *after, "{before}");
+        let mut cleaned = before.clone();
+        clean(&mut cleaned);
+        assert_eq!(cleaned, *after, "{before}");
+        assert!(before == *after || is_suspect(&before.to_string()), "{before}");
     }
 
     #[test]

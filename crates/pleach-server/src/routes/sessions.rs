@@ -49,7 +49,11 @@ pub(super) async fn create(
     wanted.session_id = body.session_id.map(Into::into);
     let mut session = make(&api, wanted).await?;
     for event in events {
-        append(&api, &mut session, restored(event, &*api.ids, &*api.clock)).await?;
+        if let Err(error) = append(&api, &mut session, restored(event, &*api.ids, &*api.clock)).await {
+            // A session with a part of its events would be taken for a whole one.
+            api.sessions.delete_session(session.key()).await?;
+            return Err(error.into());
+        }
     }
     reply(&session)
 }

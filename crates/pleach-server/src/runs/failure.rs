@@ -3,6 +3,7 @@
 use http::StatusCode;
 use pleach_core::Clock;
 use pleach_runner::RunError;
+use pleach_session::SessionError;
 use serde_json::json;
 
 use crate::error::ApiError;
@@ -42,9 +43,10 @@ impl Failure {
     /// Returns the answer to a request without a stream. Only what the client can act on has a reason: the others may hold the texts
     /// of tools and models.
     // H51, H52
-    pub(crate) fn answer(&self, session: &str) -> ApiError {
-        let Self::Run(error) = self else {
-            return ApiError::new(StatusCode::GATEWAY_TIMEOUT, self.message());
+    pub(crate) fn answer(self, session: &str) -> ApiError {
+        let error = match self {
+            Self::Run(error) => error,
+            Self::Late => return ApiError::new(StatusCode::GATEWAY_TIMEOUT, self.message()),
         };
         match error {
             RunError::SessionNotFound(_) | RunError::UnknownSession { .. } | RunError::BlankId(_) => {
@@ -53,7 +55,9 @@ impl Failure {
             RunError::Busy { .. }
             | RunError::OtherMessage { .. }
             | RunError::OtherState { .. }
-            | RunError::Unfinished { .. } => ApiError::conflict(error.to_string()),
+            | RunError::Unfinished { .. }
+            | RunError::Session(SessionError::Stale { .. }) => ApiError::conflict(error.to_string()),
+            RunError::Session(error) => error.into(),
             RunError::Draining | RunError::Cut { .. } => ending(),
             _ => {
                 tracing::error!(code = error.code(), "a run failed");
