@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pleach::prelude::*;
-use pleach::server::Server;
+use pleach::server::{DevUi, Server};
 use pleach::{App, BoxError, InMemoryArtifactService, InMemoryMemoryService, SystemClock};
 
 use args::Args;
@@ -47,16 +47,18 @@ async fn run() -> std::result::Result<(), BoxError> {
         writeln!(std::io::stdout(), "{}", args::USAGE)?;
         return Ok(());
     };
-    let server = Server::new()
+    let mut server = Server::new()
         .app(App::new("demo", demo::agent()?)?)
         .app(App::new("wf", wf::workflow()?)?)
         .sessions(connect(&args.sessions).await?)
         .artifacts(InMemoryArtifactService::with_clock(Arc::new(SystemClock)))
         .memory(InMemoryMemoryService::new())
         .allow_origins(args.allow_origins)
-        .auto_create_session(args.auto_create_session)
-        .bind((args.host.as_str(), args.port))
-        .await?;
+        .auto_create_session(args.auto_create_session);
+    if let Some(folder) = args.ui {
+        server = server.dev_ui(DevUi::new(folder));
+    }
+    let server = server.bind((args.host.as_str(), args.port)).await?;
     writeln!(std::io::stdout(), "http://{}", server.local_addr())?;
     let built = server.server().clone();
     let stop = async { tokio::signal::ctrl_c().await.unwrap_or_default() };

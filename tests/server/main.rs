@@ -3,6 +3,7 @@
 
 mod callers;
 mod client;
+mod dev_ui;
 mod gate;
 mod golden;
 mod limits;

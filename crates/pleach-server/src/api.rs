@@ -37,6 +37,13 @@ pub(crate) struct Api {
     /// Whether a run continues when its client has gone.
     pub(crate) detaches_runs: bool,
     pub(crate) slots: RunSlots,
+    #[cfg(feature = "dev")]
+    pub(crate) dev_ui: Option<crate::dev::DevUi>,
+    /// The prefix as the UI gets it: a path, or a whole URL.
+    #[cfg(feature = "dev")]
+    pub(crate) backend_url: String,
+    #[cfg(feature = "dev")]
+    pub(crate) consent: crate::dev::Consent,
     /// Becomes true when the server ends: followers end then.
     pub(crate) ending: watch::Sender<bool>,
 }

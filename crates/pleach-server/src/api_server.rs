@@ -40,7 +40,10 @@ impl ApiServer {
 
     fn routes(&self, bind: Bind) -> Router {
         let entry = Entry { api: Arc::clone(&self.api), bind };
-        let routes = routes::router().with_state(Arc::clone(&self.api));
+        let routes = routes::router();
+        #[cfg(feature = "dev")]
+        let routes = if self.api.dev_ui.is_some() { routes.merge(crate::dev::router()) } else { routes };
+        let routes = routes.with_state(Arc::clone(&self.api));
         // A layer of the router would run behind the choice of the route, which the entry may change.
         Router::new().fallback_service(from_fn_with_state(entry, enter).layer(routes))
     }

@@ -12,6 +12,8 @@ mod body;
 mod bound_server;
 mod caller;
 mod cors;
+#[cfg(feature = "dev")]
+mod dev;
 mod entry;
 mod error;
 mod guard;
@@ -32,6 +34,8 @@ mod sse;
 pub use api_server::ApiServer;
 pub use bound_server::BoundServer;
 pub use caller::Caller;
+#[cfg(feature = "dev")]
+pub use dev::DevUi;
 pub use limits::ServerLimits;
 pub use server::Server;
 pub use setup_error::ServerError;

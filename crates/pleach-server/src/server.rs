@@ -57,6 +57,8 @@ pub struct Server {
     auto_create_session: bool,
     max_llm_calls: Option<u32>,
     detaches_runs: bool,
+    #[cfg(feature = "dev")]
+    dev_ui: Option<crate::DevUi>,
 }
 
 type Customize = Box<dyn FnOnce(RunnerBuilder) -> RunnerBuilder + Send>;
@@ -79,6 +81,8 @@ impl Server {
             auto_create_session: false,
             max_llm_calls: None,
             detaches_runs: false,
+            #[cfg(feature = "dev")]
+            dev_ui: None,
         }
     }
 
@@ -162,7 +166,7 @@ impl Server {
     /// ADK: `--url_prefix`
     // H11
     pub fn url_prefix(mut self, prefix: impl AsRef<str>) -> Self {
-        self.prefix = prefix_path(prefix.as_ref());
+        self.prefix = prefix.as_ref().to_owned();
         self
     }
 
@@ -185,6 +189,14 @@ impl Server {
     // H55
     pub fn detach_runs(mut self, yes: bool) -> Self {
         self.detaches_runs = yes;
+        self
+    }
+
+    /// Hosts a browser UI at `/dev-ui/`. ADK: `adk web`
+    // H100
+    #[cfg(feature = "dev")]
+    pub fn dev_ui(mut self, ui: crate::DevUi) -> Self {
+        self.dev_ui = Some(ui);
         self
     }
 
@@ -227,10 +239,16 @@ impl Server {
             origins,
             caller: self.caller,
             default_app,
-            prefix: self.prefix,
+            prefix: prefix_path(&self.prefix),
             auto_create_session: self.auto_create_session,
             detaches_runs: self.detaches_runs,
             slots: RunSlots::default(),
+            #[cfg(feature = "dev")]
+            dev_ui: self.dev_ui,
+            #[cfg(feature = "dev")]
+            backend_url: self.prefix,
+            #[cfg(feature = "dev")]
+            consent: crate::dev::Consent::default(),
             ending: watch::Sender::new(false),
         }))
     }

@@ -29,6 +29,7 @@
 //! | `sqlite` | sessions and memory in SQLite files, which google-adk reads and writes, too |
 //! | `postgres` | sessions in a Postgres database, which google-adk reads and writes, too |
 //! | `anthropic` | models of Anthropic |
+//! | `dev` | the HTTP API, and a browser UI from a folder |
 //! | `gemini` | models of Gemini |
 //! | `mcp` | tools, resources and prompts of MCP servers |
 //! | `openai` | models of OpenAI, Ollama and every server with OpenAI's chat completions |

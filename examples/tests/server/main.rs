@@ -77,7 +77,7 @@ fn the_command_line_is_explained_and_checked() {
     let help = run(&["--help"]);
     assert!(help.status.success() && String::from_utf8_lossy(&help.stdout).contains("usage: server"));
     for (args, text) in [
-        (&["--ui", "folder"][..], "server: invalid option '--ui'; `--help` shows the options\n"),
+        (&["--dev"][..], "server: invalid option '--dev'; `--help` shows the options\n"),
         (&["--sessions", "nope:x"], "nope"),
         (&["--host", "203.0.113.1", "--port", "1"], "cannot listen at"),
     ] {

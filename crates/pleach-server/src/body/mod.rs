@@ -11,4 +11,6 @@ mod typed;
 
 pub(crate) use problem::{Problem, Step};
 pub(crate) use read::Payload;
+#[cfg(feature = "dev")]
+pub(crate) use requests::TelemetryBody;
 pub(crate) use requests::{ArtifactBody, CreateBody, MemoryBody, RunBody, StateBody, UpdateBody};

@@ -54,6 +54,25 @@ pub(crate) struct MemoryBody {
     pub(crate) session_id: String,
 }
 
+/// The user's answer to the question for telemetry.
+#[cfg(feature = "dev")]
+#[derive(Debug, Deserialize)]
+pub(crate) struct TelemetryBody {
+    pub(crate) telemetry: bool,
+}
+
+#[cfg(feature = "dev")]
+impl Typed for TelemetryBody {
+    const SHAPE: &'static Shape = &super::tables::TELEMETRY;
+}
+
+#[cfg(feature = "dev")]
+impl TelemetryBody {
+    pub(crate) fn of(payload: Payload) -> Result<Self, ApiError> {
+        required(payload)
+    }
+}
+
 /// A new version of an artifact. ADK: `SaveArtifactRequest`
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -26,6 +26,9 @@ pub(super) static CREATE: Shape = Shape::open(&[
 
 pub(super) static UPDATE: Shape = Shape::open(&[required("stateDelta", Object)]);
 
+#[cfg(feature = "dev")]
+pub(super) static TELEMETRY: Shape = Shape::open(&[required("telemetry", Flag)]);
+
 pub(super) static MEMORY: Shape = Shape::open(&[required("sessionId", Text)]);
 
 pub(super) static ARTIFACT: Shape =

@@ -1,0 +1,12 @@
+//! The development server: what a browser UI needs besides the API.
+//!
+//! It hosts the files of a UI from a folder. Nothing of such a UI is part of this crate.
+
+mod options;
+mod routes;
+mod static_files;
+mod telemetry;
+
+pub use options::DevUi;
+pub(crate) use routes::router;
+pub(crate) use telemetry::Consent;

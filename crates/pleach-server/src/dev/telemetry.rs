@@ -1,0 +1,48 @@
+//! The user's consent to telemetry of the UI. This process sends none, and forgets the consent with its end.
+// H102
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::extract::{Request, State};
+use axum::response::Response;
+use http::HeaderMap;
+use serde_json::json;
+
+use crate::api::Api;
+use crate::body::TelemetryBody;
+use crate::error::ApiError;
+use crate::json::plain;
+
+/// The header that only pages of the server can send without being asked.
+const MARK: &str = "x-adk-telemetry-request";
+
+/// What the user has answered, if anything.
+#[derive(Debug, Default)]
+pub(crate) struct Consent(Mutex<Option<bool>>);
+
+impl Consent {
+    pub(crate) fn given(&self) -> Option<bool> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set(&self, given: bool) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(given);
+    }
+}
+
+pub(super) async fn read(State(api): State<Arc<Api>>) -> Response {
+    plain(&json!({ "telemetry": api.consent.given() }))
+}
+
+pub(super) async fn write(
+    State(api): State<Arc<Api>>,
+    headers: HeaderMap,
+    request: Request,
+) -> Result<Response, ApiError> {
+    if headers.get(MARK).is_none_or(|value| value.as_bytes() != b"true") {
+        return Err(ApiError::bad_request(format!("The request needs the header `{MARK}: true`.")));
+    }
+    let body = TelemetryBody::of(api.payload(request).await?)?;
+    api.consent.set(body.telemetry);
+    Ok(plain(&json!({ "telemetry": body.telemetry })))
+}

@@ -1,0 +1,141 @@
+//! The hosting of a browser UI: its files, and nothing beside them.
+
+use std::path::Path;
+
+use pleach::server::{Caller, DevUi};
+use serde_json::json;
+
+use crate::client::Ask;
+use crate::served::{Served, apps, serve};
+
+/// A folder with a UI, and a file beside it.
+fn files() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let ui = folder.path().join("ui");
+    std::fs::create_dir_all(ui.join("assets/config")).unwrap();
+    for (name, text) in [
+        ("index.html", "<html>ui</html>"),
+        ("main.js", "js()"),
+        ("assets/index.html", "<html>assets</html>"),
+        ("assets/a b.svg", "<svg/>"),
+        ("assets/config/runtime-config.json", "stale"),
+        ("../secret.txt", "secret"),
+    ] {
+        std::fs::write(ui.join(name), text).unwrap();
+    }
+    folder
+}
+
+async fn hosted(folder: &Path) -> Served {
+    serve(apps().dev_ui(DevUi::new(folder.join("ui")))).await
+}
+
+#[tokio::test]
+async fn h100_a_ui_is_hosted_from_its_folder() {
+    let folder = files();
+    let served = hosted(folder.path()).await;
+    for path in ["/", "/dev-ui"] {
+        let reply = served.get(path).await;
+        assert_eq!((reply.status, reply.header("location")), (307, Some("/dev-ui/")), "{path}");
+    }
+    for (path, kind, text) in [
+        ("/dev-ui/", "text/html; charset=utf-8", "<html>ui</html>"),
+        ("/dev-ui/index.html", "text/html; charset=utf-8", "<html>ui</html>"),
+        ("/dev-ui/main.js", "text/javascript; charset=utf-8", "js()"),
+        ("/dev-ui/main.js?v=1", "text/javascript; charset=utf-8", "js()"),
+        ("/dev-ui/assets/", "text/html; charset=utf-8", "<html>assets</html>"),
+        ("/dev-ui/assets/a%20b.svg", "image/svg+xml", "<svg/>"),
+    ] {
+        let reply = served.get(path).await;
+        assert_eq!(
+            (reply.status, reply.text.as_str(), reply.header("content-type")),
+            (200, text, Some(kind)),
+            "{path}"
+        );
+    }
+    assert_eq!(served.get("/dev-ui/nope.js").await.detail(), "Not Found");
+    assert_eq!(served.send(Ask::post("/dev-ui/main.js", &json!({}))).await.status, 405);
+    // Without a UI there are no such routes.
+    let plain = serve(apps()).await;
+    for path in ["/", "/dev-ui/", "/dev-ui/config", "/config/telemetry"] {
+        assert_eq!(plain.get(path).await.status, 404, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn h95_no_file_outside_of_the_folder_is_served() {
+    let folder = files();
+    let served = hosted(folder.path()).await;
+    for up in [
+        "../",
+        "..%2f",
+        "%2e%2e/",
+        "%2e%2e%2f",
+        "%252e%252e%252f",
+        "..%5c",
+        "..\\",
+        "assets/../../",
+        "/",
+        "%2f",
+        "./../",
+    ] {
+        let reply = served.get(&format!("/dev-ui/{up}secret.txt")).await;
+        assert_eq!(reply.status, 404, "{up}: {reply:?}");
+        assert!(!reply.text.contains("secret"), "{up}");
+    }
+    let whole = folder.path().join("secret.txt").display().to_string();
+    assert_eq!(served.get(&format!("/dev-ui/{whole}")).await.status, 404);
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn h95_a_link_out_of_the_folder_is_not_followed() {
+    use std::os::unix::fs::symlink;
+
+    let folder = files();
+    let ui = folder.path().join("ui");
+    symlink(folder.path().join("secret.txt"), ui.join("link.txt")).unwrap();
+    symlink(folder.path(), ui.join("out")).unwrap();
+    symlink(ui.join("main.js"), ui.join("inside.js")).unwrap();
+    let served = hosted(folder.path()).await;
+    for path in ["/dev-ui/link.txt", "/dev-ui/out/secret.txt", "/dev-ui/out/", "/dev-ui/out"] {
+        assert_eq!(served.get(path).await.status, 404, "{path}");
+    }
+    assert_eq!(served.get("/dev-ui/inside.js").await.text, "js()");
+}
+
+#[tokio::test]
+async fn h101_h102_the_ui_gets_the_config_of_its_server() {
+    let folder = files();
+    let ui = DevUi::new(folder.path().join("ui")).logo("Shop", "https://shop.example/logo.png");
+    let served = serve(apps().dev_ui(ui).url_prefix("https://front.example/adk")).await;
+    let config = "/dev-ui/assets/config/runtime-config.json";
+    let expected = |telemetry| {
+        json!({"backendUrl": "https://front.example/adk", "telemetry": telemetry,
+            "logo": {"text": "Shop", "imageUrl": "https://shop.example/logo.png"}})
+    };
+    let reply = served.get(config).await;
+    assert_eq!((reply.json(), reply.header("cache-control")), (expected(json!(null)), Some("no-store")));
+    let logo = json!({"logo_text": "Shop", "logo_image_url": "https://shop.example/logo.png"});
+    assert_eq!(served.get("/dev-ui/config").await.json(), logo);
+    assert_eq!(served.get("/dev-ui").await.header("location"), Some("/adk/dev-ui/"));
+    let telemetry = |body| Ask::post("/config/telemetry", &body);
+    assert_eq!(served.send(telemetry(json!({"telemetry": true}))).await.status, 400);
+    let marked = |body| telemetry(body).header("x-adk-telemetry-request", "true");
+    assert_eq!(served.send(marked(json!({"telemetry": "maybe"}))).await.status, 422);
+    assert_eq!(served.send(marked(json!({"telemetry": false}))).await.json(), json!({"telemetry": false}));
+    assert_eq!(served.get("/config/telemetry").await.json(), json!({"telemetry": false}));
+    assert_eq!(served.get(config).await.json(), expected(json!(false)));
+}
+
+#[tokio::test]
+async fn h90_the_ui_has_the_guards_of_the_api() {
+    let folder = files();
+    let served = hosted(folder.path()).await;
+    for path in ["/", "/dev-ui/main.js", "/config/telemetry"] {
+        assert_eq!(served.send(Ask::get(path).header("host", "evil.example")).await.status, 403, "{path}");
+        assert_eq!(served.send(Ask::get(path).header("origin", "http://evil.example")).await.status, 403, "{path}");
+    }
+    let bound = serve(apps().dev_ui(DevUi::new(folder.path().join("ui"))).caller(|_| Caller::Unknown)).await;
+    assert_eq!(bound.get("/dev-ui/").await.status, 401);
+}
