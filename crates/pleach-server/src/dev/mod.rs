@@ -2,11 +2,12 @@
 //!
 //! It hosts the files of a UI from a folder. Nothing of such a UI is part of this crate.
 
+mod consent;
 mod options;
 mod routes;
 mod static_files;
 mod telemetry;
 
+pub(crate) use consent::Consent;
 pub use options::DevUi;
 pub(crate) use routes::router;
-pub(crate) use telemetry::Consent;

@@ -1,7 +1,7 @@
-//! The user's consent to telemetry of the UI. This process sends none, and forgets the consent with its end.
+//! The routes of the user's consent to telemetry.
 // H102
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::response::Response;
@@ -15,20 +15,6 @@ use crate::json::plain;
 
 /// The header that only pages of the server can send without being asked.
 const MARK: &str = "x-adk-telemetry-request";
-
-/// What the user has answered, if anything.
-#[derive(Debug, Default)]
-pub(crate) struct Consent(Mutex<Option<bool>>);
-
-impl Consent {
-    pub(crate) fn given(&self) -> Option<bool> {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn set(&self, given: bool) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(given);
-    }
-}
 
 pub(super) async fn read(State(api): State<Arc<Api>>) -> Response {
     plain(&json!({ "telemetry": api.consent.given() }))
