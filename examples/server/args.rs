@@ -19,8 +19,7 @@ usage: server [--host HOST] [--port PORT] [--sessions URL] [--ui DIR] [--allow-o
 
 The spellings of google-adk, --allow_origins and --auto_create_session, are read, too.
 
-Without --ui this is the API server alone. The rest of the development server, with graphs, traces and an inspector (--dev), is not
-there yet.";
+Without --ui this is the API server alone. The rest of the development server, with traces and an inspector (--dev), is not there yet.";
 
 /// What the user asks for.
 pub(crate) struct Args {

@@ -139,3 +139,47 @@ async fn h90_the_ui_has_the_guards_of_the_api() {
     let bound = serve(apps().dev_ui(DevUi::new(folder.path().join("ui"))).caller(|_| Caller::Unknown)).await;
     assert_eq!(bound.get("/dev-ui/").await.status, 401);
 }
+
+#[tokio::test]
+async fn h107_h108_agents_are_drawn_with_what_an_event_did() {
+    let folder = files();
+    let served = hosted(folder.path()).await;
+    let dot = |reply: crate::client::Reply| reply.json()["dotSrc"].as_str().unwrap_or_default().to_owned();
+    let dark = dot(served.get("/dev/apps/demo/graph?dark_mode=true").await);
+    assert!(dark.contains("bgcolor=\"#333537\"") && !dark.contains("#69CB87"), "{dark}");
+    // A workflow has no agents to draw.
+    assert_eq!(served.get("/dev/apps/wf/graph").await.json(), json!({}));
+    served.session("demo", "s").await;
+    let events = served.post("/run", crate::served::message("demo", "s", "weather")).await.json();
+    let graph = |event: &str| format!("/dev/apps/demo/users/u/sessions/s/events/{event}/graph");
+    let id = |place: usize| events[place]["id"].as_str().unwrap();
+    let call = dot(served.get(&graph(id(0))).await);
+    assert!(call.contains("demo_agent -> get_weather [color=\"#69CB87\"]"), "{call}");
+    let answer = dot(served.get(&graph(id(1))).await);
+    assert!(answer.contains("demo_agent -> get_weather [color=\"#69CB87\" dir=back]"), "{answer}");
+    let text = dot(served.get(&graph(id(2))).await);
+    assert_eq!((text.matches("#69CB87").count(), text.matches("fillcolor").count()), (0, 1), "{text}");
+    assert_eq!(served.get(&graph("nope")).await.json(), json!({}));
+    assert_eq!(served.get("/dev/apps/nope/graph").await.status, 404);
+}
+
+#[tokio::test]
+async fn h110_h115_tabs_without_data_stay_empty() {
+    let folder = files();
+    let served = hosted(folder.path()).await;
+    for (path, expected) in [
+        ("tests", json!([])),
+        ("eval-sets", json!({"evalSetIds": []})),
+        ("eval_sets", json!([])),
+        ("eval-results", json!({"evalResultIds": []})),
+        ("eval_results", json!([])),
+        ("metrics-info", json!({"metricsInfo": []})),
+        ("debug/trace/session/s", json!([])),
+    ] {
+        assert_eq!(served.get(&format!("/dev/apps/demo/{path}")).await.json(), expected, "{path}");
+        assert_eq!(served.get(&format!("/dev/apps/nope/{path}")).await.status, 404, "{path}");
+    }
+    let builder = served.get("/dev/apps/demo/builder?file_path=x").await;
+    assert_eq!((builder.status, builder.text.as_str()), (200, ""));
+    assert_eq!(served.get("/dev/apps/demo/debug/trace/e1").await.detail(), "Trace not found");
+}

@@ -23,6 +23,13 @@ pub(crate) struct UserPath {
 /// The session of a path, of a user for whom the caller may act.
 pub(crate) struct SessionPath(pub(crate) SessionKey);
 
+/// An event of a session.
+#[cfg(feature = "dev")]
+pub(crate) struct EventPath {
+    pub(crate) key: SessionKey,
+    pub(crate) event: String,
+}
+
 /// The name of an artifact, and what is asked of it.
 pub(crate) struct ArtifactPath {
     pub(crate) scope: ArtifactScope,
@@ -53,6 +60,16 @@ impl FromRequestParts<Arc<Api>> for SessionPath {
         let mut segments = Segments::of(parts, api).await?;
         let UserPath { app, user } = segments.user(parts)?;
         Ok(Self(SessionKey::new(app, user, segments.take("session")?)))
+    }
+}
+
+#[cfg(feature = "dev")]
+impl FromRequestParts<Arc<Api>> for EventPath {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, api: &Arc<Api>) -> Result<Self, ApiError> {
+        let SessionPath(key) = SessionPath::from_request_parts(parts, api).await?;
+        Ok(Self { key, event: Segments::of(parts, api).await?.take("event")? })
     }
 }
 

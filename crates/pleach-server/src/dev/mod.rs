@@ -1,8 +1,11 @@
 //! The development server: what a browser UI needs besides the API.
 //!
-//! It hosts the files of a UI from a folder. Nothing of such a UI is part of this crate.
+//! It hosts the files of a UI from a folder, and draws the agents of apps. Nothing of such a UI is part of this crate.
 
+mod agent_graph;
 mod consent;
+mod empty;
+mod graph;
 mod options;
 mod routes;
 mod static_files;

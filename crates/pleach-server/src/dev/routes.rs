@@ -11,7 +11,7 @@ use http::header::{CACHE_CONTROL, LOCATION};
 use http::{HeaderValue, StatusCode};
 use serde_json::json;
 
-use super::{DevUi, static_files, telemetry};
+use super::{DevUi, empty, graph, static_files, telemetry};
 use crate::api::Api;
 use crate::error::ApiError;
 use crate::json::plain;
@@ -27,6 +27,9 @@ pub(crate) fn router() -> Router<Arc<Api>> {
         .route("/dev-ui/config", get(config))
         .route("/dev-ui/{*path}", get(file))
         .route("/config/telemetry", get(telemetry::read).post(telemetry::write))
+        .route("/dev/apps/{app}/graph", get(graph::app))
+        .route("/dev/apps/{app}/users/{user}/sessions/{session}/events/{event}/graph", get(graph::event))
+        .merge(empty::router())
 }
 
 async fn to_ui(State(api): State<Arc<Api>>) -> Response {

@@ -1,0 +1,53 @@
+//! The routes of the pictures of agents.
+// H107, H108
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::Response;
+use http::Uri;
+use pleach_core::Event;
+use pleach_session::GetSessionConfig;
+use serde_json::json;
+
+use super::agent_graph::{Pair, agent_graph};
+use crate::api::Api;
+use crate::error::ApiError;
+use crate::json::plain;
+use crate::path::{AppPath, EventPath};
+use crate::query;
+
+/// Shows the agents of an app.
+pub(super) async fn app(State(api): State<Arc<Api>>, AppPath(app): AppPath, uri: Uri) -> Result<Response, ApiError> {
+    let root = api.runner(&app)?.root();
+    Ok(picture(agent_graph(&**root, &[], query::flag(&uri, "dark_mode")?)))
+}
+
+/// Shows the agents of an app, and what an event has done among them.
+pub(super) async fn event(State(api): State<Arc<Api>>, path: EventPath) -> Result<Response, ApiError> {
+    let session = api.sessions.get_session(&path.key, GetSessionConfig::all()).await?;
+    let events = session.map(|session| session.events).unwrap_or_default();
+    let Some(event) = events.into_iter().find(|event| event.id().to_string() == path.event) else {
+        return Ok(picture(None));
+    };
+    let root = api.runner(path.key.app_name.as_str())?.root();
+    Ok(picture(agent_graph(&**root, &pairs(&event), true)))
+}
+
+/// Returns who has called or answered whom; the author alone where no call is involved.
+fn pairs(event: &Event) -> Vec<Pair> {
+    let author = event.author().to_owned();
+    let name = |name: &Option<String>| name.clone().unwrap_or_default();
+    let calls = event.function_calls().map(|call| (author.clone(), name(&call.name)));
+    let calls: Vec<Pair> = calls.collect();
+    if !calls.is_empty() {
+        return calls;
+    }
+    let answers: Vec<Pair> =
+        event.function_responses().map(|response| (name(&response.name), author.clone())).collect();
+    if answers.is_empty() { vec![(author, String::new())] } else { answers }
+}
+
+fn picture(dot: Option<String>) -> Response {
+    plain(&dot.map_or_else(|| json!({}), |dot| json!({ "dotSrc": dot })))
+}
