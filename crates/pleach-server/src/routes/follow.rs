@@ -6,8 +6,8 @@ use axum::extract::State;
 use axum::response::Response;
 use futures_util::stream;
 use http::{HeaderMap, Uri};
-use pleach_core::EventId;
-use pleach_runner::{Follow, FollowOptions, RunError, RunEvent};
+use pleach_core::{EventId, InvocationId, SessionKey};
+use pleach_runner::{Follow, FollowOptions, RunError, RunEvent, Runner};
 
 use crate::api::Api;
 use crate::error::ApiError;
@@ -29,9 +29,12 @@ pub(super) async fn follow(
     let runner = api.runner(key.app_name.as_str())?;
     let last = headers.get(LAST_EVENT_ID).and_then(|id| id.to_str().ok()).map(str::to_owned);
     let after = last.or_else(|| query::text(&uri, "after")).filter(|id| !id.is_empty()).map(EventId::from);
-    let options = FollowOptions::new().after(after).across_pauses(query::flag(&uri, "wait")?);
+    let waits = query::flag(&uri, "wait")?;
+    let options = FollowOptions::new().after(after.clone()).across_pauses(waits);
     let followed = runner.follow_with(&key, options).await.map_err(|error| refused(error, key.session_id.as_str()))?;
-    let source = Source { followed, ending: api.ending.subscribe(), api: Arc::clone(&api) };
+    let ending = api.ending.subscribe();
+    let (runner, api) = (runner.clone(), Arc::clone(&api));
+    let source = Source { followed, runner, key, last: after, failed: None, waits, ending, api };
     Ok(sse::response(stream::unfold(source, Source::next)))
 }
 
@@ -47,6 +50,14 @@ fn refused(error: RunError, session: &str) -> ApiError {
 /// A followed session, and the end of the server.
 struct Source {
     followed: Follow,
+    runner: Runner,
+    key: SessionKey,
+    /// The last stored event that the client has.
+    last: Option<EventId>,
+    /// The last invocation whose error the client has.
+    failed: Option<InvocationId>,
+    /// Whether the stream continues after the end of a run.
+    waits: bool,
     ending: tokio::sync::watch::Receiver<bool>,
     api: Arc<Api>,
 }
@@ -54,16 +65,51 @@ struct Source {
 impl Source {
     /// Returns the next block.
     async fn next(mut self) -> Option<(String, Self)> {
-        let next = tokio::select! {
+        let mut ending = self.ending.clone();
+        let text = tokio::select! {
             biased;
-            next = self.followed.next() => next?,
-            _ = self.ending.wait_for(|ending| *ending) => return None,
-        };
-        let text = match next {
-            Ok(event) => event_block(&event),
-            Err(error) => block(&Failure::Run(error).block(&*self.api.clock)),
+            text = self.text() => text?,
+            _ = ending.wait_for(|ending| *ending) => return None,
         };
         Some((text, self))
+    }
+
+    async fn text(&mut self) -> Option<String> {
+        loop {
+            match self.followed.next().await {
+                Some(Ok(event)) => {
+                    if !event.is_partial() {
+                        self.last = Some(event.id().clone());
+                    }
+                    return Some(event_block(&event));
+                }
+                Some(Err(error)) => {
+                    let invocation = self.followed.invocation_id();
+                    let is_new = invocation.is_none() || invocation != self.failed;
+                    // Whatever is wrong with the storage stays so; the failure of a run is its own.
+                    self.waits &= matches!(error, RunError::Followed { .. });
+                    self.failed = invocation;
+                    if is_new {
+                        return Some(block(&Failure::Run(error).block(&*self.api.clock)));
+                    }
+                }
+                None if self.waits => {
+                    if let Err(error) = self.again().await {
+                        self.waits = false;
+                        return Some(block(&Failure::Run(error).block(&*self.api.clock)));
+                    }
+                }
+                None => return None,
+            }
+        }
+    }
+
+    /// Follows behind the last event. It waits first, because the ended run may still count as active.
+    async fn again(&mut self) -> Result<(), RunError> {
+        let options = FollowOptions::new().after(self.last.clone()).across_pauses(true);
+        self.api.clock.sleep(options.poll_interval).await;
+        self.followed = self.runner.follow_with(&self.key, options).await?;
+        Ok(())
     }
 }
 
