@@ -40,6 +40,22 @@ fn reserved(event: &Event) -> Option<&'static str> {
     names.any(|name| RESERVED.contains(&name)).then_some("ADK protocol function calls")
 }
 
+/// Refuses events of tasks that are not the app's. A task that is open gets the next message, and no agent of the app could continue it.
+///
+/// # Errors
+/// 400 with the first such event.
+pub(super) fn check_tasks(events: &[Event], root: &str) -> Result<(), ApiError> {
+    let is_foreign = |event: &Event| {
+        let first = event.path().segments().next().unwrap_or_default();
+        let name = first.rsplit_once('@').map_or(first, |(name, _)| name);
+        event.isolation_scope().is_some() && event.author() != "user" && name != root
+    };
+    let Some(index) = events.iter().position(is_foreign) else { return Ok(()) };
+    Err(ApiError::bad_request(format!(
+        "Session initialization event {index} has an isolation scope, and its node path does not begin at '{root}', the root of the app."
+    )))
+}
+
 /// Completes an event: id and time if it lacks them, and the mark. The framework's own metadata is dropped.
 pub(super) fn restored(mut event: Event, ids: &dyn IdGen, clock: &dyn Clock) -> Event {
     if event.id().is_empty() {

@@ -8,7 +8,7 @@ use axum::response::Response;
 use pleach_core::{Event, EventId, InvocationId, Map, Session, SessionKey};
 use pleach_session::{CreateSession, GetSessionConfig, ListSessions, SessionError, SessionServiceExt as _};
 
-use super::initial_events::{check_initial, restored};
+use super::initial_events::{check_initial, check_tasks, restored};
 use crate::api::Api;
 use crate::body::{CreateBody, StateBody, UpdateBody};
 use crate::error::ApiError;
@@ -19,8 +19,9 @@ use crate::path::{SessionPath, UserPath};
 const EVAL_SESSIONS: &[&str] = &["adk-eval-session-", "___eval___session___"];
 /// What the path of a request says, so that its options cannot.
 const BOUND_OPTIONS: &[&str] = &["app_name", "session_id", "state", "user_id"];
-/// How often a change is tried when others change the session at the same time.
-const TRIES: usize = 5;
+/// How often a change is tried when others change the session at the same time. Of the clients that try at once one always succeeds, so
+/// that so many clients do not disturb each other.
+const TRIES: usize = 100;
 
 // H36
 pub(super) async fn read(State(api): State<Arc<Api>>, SessionPath(key): SessionPath) -> Result<Response, ApiError> {
@@ -44,6 +45,9 @@ pub(super) async fn create(
     let body = CreateBody::of(api.payload(request).await?)?;
     let events = body.events.unwrap_or_default();
     check_initial(&events)?;
+    if let Ok(runner) = api.runner(path.app.as_str()) {
+        check_tasks(&events, &runner.root().spec().name)?;
+    }
     check_options(&body.options.unwrap_or_default())?;
     let mut wanted = CreateSession::new(path.app, path.user).with_state(body.state.unwrap_or_default());
     wanted.session_id = body.session_id.map(Into::into);
