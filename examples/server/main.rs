@@ -9,7 +9,7 @@
 //! ```
 //!
 //! [`demo`] is a chat with tools and a scripted model, [`wf`] a workflow that asks a question. Ctrl-C ends the server in order: active
-//! runs may take ten seconds.
+//! runs may take ten seconds, and then connections some seconds more. The log goes to stderr.
 
 mod args;
 mod demo;
@@ -33,6 +33,7 @@ const DRAIN: Duration = Duration::from_secs(10);
 
 #[tokio::main]
 async fn main() -> ExitCode {
+    tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(false).with_max_level(tracing::Level::INFO).init();
     match run().await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
