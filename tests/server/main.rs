@@ -12,6 +12,7 @@ mod rules;
 mod security;
 mod served;
 mod streams;
+mod turns;
 
 #[path = "../../examples/server/demo.rs"]
 mod demo;

@@ -17,7 +17,7 @@ use crate::caller::FindCaller;
 use crate::error::ApiError;
 use crate::names::unknown_app;
 use crate::origins::Origins;
-use crate::runs::RunSlots;
+use crate::runs::{RunSlots, Turns};
 
 /// What all requests of a server share.
 pub(crate) struct Api {
@@ -37,6 +37,7 @@ pub(crate) struct Api {
     /// Whether a run continues when its client has gone.
     pub(crate) detaches_runs: bool,
     pub(crate) slots: RunSlots,
+    pub(crate) turns: Turns,
     #[cfg(feature = "dev")]
     pub(crate) dev_ui: Option<crate::dev::DevUi>,
     /// The prefix as the UI gets it: a path, or a whole URL.

@@ -16,7 +16,8 @@ pub struct ServerLimits {
     /// How long one request may run an agent: without limit by default. Then the run is aborted and its request answered with
     /// 504, or with an error in its stream.
     pub run_time: Option<Duration>,
-    /// How long a client may leave an event of its stream unread: five minutes by default. Then it counts as gone.
+    /// How long a client may leave an event of its stream unread: five minutes by default. Then it counts as gone. A request waits as
+    /// long for other runs of its session, and is answered with 409 then.
     pub client_patience: Duration,
     /// How many connections are open at once: 10,000 by default. Others wait to be accepted.
     pub connections: usize,

@@ -18,7 +18,7 @@ use tokio::sync::watch;
 use crate::api::Api;
 use crate::caller::FindCaller;
 use crate::origins::Origins;
-use crate::runs::RunSlots;
+use crate::runs::{RunSlots, Turns};
 use crate::{ApiServer, BoundServer, Caller, ServerError, ServerLimits};
 
 /// The environment variable that names the default app.
@@ -243,6 +243,7 @@ impl Server {
             auto_create_session: self.auto_create_session,
             detaches_runs: self.detaches_runs,
             slots: RunSlots::default(),
+            turns: Turns::default(),
             #[cfg(feature = "dev")]
             dev_ui: self.dev_ui,
             #[cfg(feature = "dev")]

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use pleach_core::{Event, InvocationId, SessionKey};
-use pleach_runner::{Detached, Run};
+use pleach_runner::{Detached, Run, RunError, RunEvent, RunRequest, Runner};
 use pleach_session::GetSessionConfig;
 use tokio::sync::mpsc;
 use tracing::Instrument as _;
@@ -12,6 +12,7 @@ use tracing::Instrument as _;
 use super::{Failure, Prepared};
 use crate::api::Api;
 use crate::runs::slots::RunSlot;
+use crate::runs::turns::Turn;
 
 /// The events of a run, as the client takes them. Dropping it means that the client has gone.
 pub(crate) type RunEvents = mpsc::Receiver<Result<Arc<Event>, Failure>>;
@@ -21,17 +22,24 @@ type Place<'a> = mpsc::Permit<'a, Result<Arc<Event>, Failure>>;
 /// Starts the task of a run. It holds one event at most: the run advances when the client has taken the one before.
 pub(crate) fn start(api: &Arc<Api>, prepared: Prepared) -> RunEvents {
     let (tx, rx) = mpsc::channel(1);
-    let Prepared { runner, request, key, repeatable, slot, .. } = prepared;
-    let driver = Driver { api: Arc::clone(api), key, repeatable, tx, _slot: slot };
-    tokio::spawn(driver.drive(runner.start(request)).in_current_span());
+    let Prepared { runner, request, key, repeatable, named, streams, slot, turn, .. } = prepared;
+    let run = runner.start(request);
+    let driver = Driver { api: Arc::clone(api), runner, key, repeatable, named, streams, tx, turn, _slot: slot };
+    tokio::spawn(driver.drive(run).in_current_span());
     rx
 }
 
 struct Driver {
     api: Arc<Api>,
+    runner: Runner,
     key: SessionKey,
     repeatable: Option<InvocationId>,
+    /// The invocation that the message names: its stored event comes first.
+    named: Option<InvocationId>,
+    /// Whether the client gets fragments. It may have joined a run of another one that does.
+    streams: bool,
     tx: mpsc::Sender<Result<Arc<Event>, Failure>>,
+    turn: Option<Turn>,
     /// Held until the run has ended, with a client or without.
     _slot: RunSlot,
 }
@@ -67,50 +75,134 @@ impl Driver {
         }
     }
 
+    /// Gives the events of the run. Where it gives none, because the message was sent before, those that are stored.
     async fn serve(&self, run: &mut Run) -> End {
-        let mut given = 0_usize;
+        let mut given = false;
+        let mut stored = self.named.is_none();
         loop {
-            let Some(place) = self.place().await else { return End::Left };
-            let next = tokio::select! {
-                biased;
-                next = run.next() => next,
-                () = self.tx.closed() => return End::Left,
-            };
+            let Some((place, next)) = self.next(run).await else { return End::Left };
             match next {
-                Some(Ok(event)) => place.send(Ok(event.event)),
+                Some(Ok(event)) => {
+                    self.turn.iter().filter(|_| !given).for_each(|turn| turn.runs(event.invocation_id()));
+                    let is_message = !stored && event.is_from_user();
+                    stored = true;
+                    if !is_message && (self.streams || !event.is_partial()) {
+                        place.send(Ok(event.event));
+                        given = true;
+                    }
+                }
+                Some(Err(error)) if !given && self.repeatable.is_some() => {
+                    drop(place);
+                    return self.again(run, error).await;
+                }
                 Some(Err(error)) => {
                     place.send(Err(Failure::Run(error)));
                     return End::Over;
                 }
+                None if given => return End::Over,
                 None => {
                     drop(place);
-                    if given == 0 {
-                        self.repeat().await;
-                    }
-                    return End::Over;
+                    return self.nothing(stored).await;
                 }
             }
-            given += 1;
         }
     }
 
-    /// Gives the stored events of a message that was sent before.
-    async fn repeat(&self) {
-        let Some(invocation) = &self.repeatable else { return };
+    /// Returns the run's next event and where it goes; `None` when the client has gone.
+    async fn next(&self, run: &mut Run) -> Option<(Place<'_>, Option<Result<RunEvent, RunError>>)> {
+        let place = self.place().await?;
+        tokio::select! {
+            biased;
+            next = run.next() => Some((place, next)),
+            () = self.tx.closed() => None,
+        }
+    }
+
+    /// Ends a run without events.
+    async fn nothing(&self, stored: bool) -> End {
+        match &self.named {
+            Some(id) if !stored => {
+                self.give(Err(Failure::Over(id.clone()))).await;
+            }
+            _ => {
+                self.repeat().await;
+            }
+        }
+        End::Over
+    }
+
+    /// Serves a message that was sent before, and whose run has failed, waits for an answer, or was interrupted.
+    async fn again(&self, run: &mut Run, error: RunError) -> End {
+        match error {
+            RunError::Followed { .. } | RunError::Node { .. } => {
+                if self.repeat().await {
+                    self.give(Err(Failure::Run(error))).await;
+                }
+                End::Over
+            }
+            RunError::Unfinished { .. } if self.turn.is_some() => {
+                if !self.repeat().await {
+                    return End::Over;
+                }
+                self.resume(run).await
+            }
+            error => {
+                self.give(Err(Failure::Run(error))).await;
+                End::Over
+            }
+        }
+    }
+
+    /// Resumes the interrupted invocation in place of the run. One that waits for answers is left alone.
+    async fn resume(&self, run: &mut Run) -> End {
+        let Some(invocation) = &self.repeatable else { return End::Over };
+        let asked = self.runner.questions(&self.key).await;
+        match asked {
+            Ok(open) if open.iter().any(|question| question.invocation_id == *invocation) => End::Over,
+            Ok(_) => {
+                *run = self.runner.start(RunRequest::new(&self.key).invocation_id(invocation));
+                self.rest(run).await
+            }
+            Err(error) => {
+                self.give(Err(Failure::Run(error))).await;
+                End::Over
+            }
+        }
+    }
+
+    /// Gives the events of a resumed run.
+    async fn rest(&self, run: &mut Run) -> End {
+        loop {
+            match self.next(run).await {
+                None => return End::Left,
+                Some((place, Some(Ok(event)))) => place.send(Ok(event.event)),
+                Some((place, Some(Err(error)))) => {
+                    place.send(Err(Failure::Run(error)));
+                    return End::Over;
+                }
+                Some((_, None)) => return End::Over,
+            }
+        }
+    }
+
+    /// Gives the stored events of a message that was sent before. Returns whether the client is still there, and the storage as well.
+    async fn repeat(&self) -> bool {
+        let Some(invocation) = &self.repeatable else { return true };
         let loaded = self.api.sessions.get_session(&self.key, GetSessionConfig::all()).await;
         let events = match loaded {
             Ok(session) => session.map(|session| session.events).unwrap_or_default(),
             Err(error) => {
                 self.give(Err(Failure::Run(error.into()))).await;
-                return;
+                return false;
             }
         };
         for event in events {
             let is_of = event.invocation_id() == invocation && !event.is_from_user();
             if is_of && !self.give(Ok(event)).await {
-                return;
+                return false;
             }
         }
+        true
     }
 
     /// Waits until the client has taken the event before; `None` when it has gone, or takes too long.

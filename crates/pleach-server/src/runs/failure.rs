@@ -1,7 +1,7 @@
 //! [`Failure`]: why a run gave no result, as clients read it.
 
 use http::StatusCode;
-use pleach_core::Clock;
+use pleach_core::{Clock, InvocationId};
 use pleach_runner::RunError;
 use pleach_session::SessionError;
 use serde_json::json;
@@ -15,6 +15,8 @@ pub(crate) enum Failure {
     Run(RunError),
     /// The run took longer than a request may.
     Late,
+    /// The message names an invocation that has ended, and was not stored.
+    Over(InvocationId),
 }
 
 impl Failure {
@@ -22,6 +24,7 @@ impl Failure {
         match self {
             Self::Run(error) => error.code(),
             Self::Late => "TimeoutError",
+            Self::Over(_) => "InvocationEndedError",
         }
     }
 
@@ -29,6 +32,9 @@ impl Failure {
         match self {
             Self::Run(error) => error.message(),
             Self::Late => "The run took longer than the server allows, and was aborted.".to_owned(),
+            Self::Over(id) => format!(
+                "Invocation {id} takes no message, and this one was not stored: send it without an invocationId."
+            ),
         }
     }
 
@@ -47,6 +53,7 @@ impl Failure {
         let error = match self {
             Self::Run(error) => error,
             Self::Late => return ApiError::new(StatusCode::GATEWAY_TIMEOUT, self.message()),
+            Self::Over(_) => return ApiError::conflict(self.message()),
         };
         match error {
             RunError::SessionNotFound(_) | RunError::UnknownSession { .. } | RunError::BlankId(_) => {
@@ -56,7 +63,14 @@ impl Failure {
             | RunError::OtherMessage { .. }
             | RunError::OtherState { .. }
             | RunError::Unfinished { .. }
+            | RunError::AlreadyAnswered { .. }
+            | RunError::InvocationAborted { .. }
             | RunError::Session(SessionError::Stale { .. }) => ApiError::conflict(error.to_string()),
+            RunError::Message(_)
+            | RunError::Answer { .. }
+            | RunError::UnknownQuestion { .. }
+            | RunError::AmbiguousQuestion { .. }
+            | RunError::UnknownInvocation { .. } => ApiError::bad_request(error.to_string()),
             RunError::Session(error) => error.into(),
             RunError::Draining | RunError::Cut { .. } => ending(),
             _ => {

@@ -4,8 +4,10 @@ mod drive;
 mod failure;
 mod prepare;
 mod slots;
+mod turns;
 
 pub(crate) use drive::start;
 pub(crate) use failure::Failure;
 pub(crate) use prepare::{Prepared, prepare};
 pub(crate) use slots::RunSlots;
+pub(crate) use turns::Turns;

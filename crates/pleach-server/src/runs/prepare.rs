@@ -11,6 +11,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::failure::{ending, no_session};
 use super::slots::RunSlot;
+use super::turns::Turn;
 use crate::api::Api;
 use crate::body::RunBody;
 use crate::caller::Caller;
@@ -30,14 +31,20 @@ pub(crate) struct Prepared {
     pub(crate) repeatable: Option<InvocationId>,
     /// Whether files are shown in a block of their own.
     pub(crate) splits_artifacts: bool,
+    /// The invocation that a message names, which may have ended.
+    pub(crate) named: Option<InvocationId>,
+    /// Whether the client asks for fragments.
+    pub(crate) streams: bool,
     pub(crate) slot: RunSlot,
+    /// None for a request that joins a run.
+    pub(crate) turn: Option<Turn>,
 }
 
 /// Checks a request, in the order in which google-adk does.
 ///
 /// # Errors
 /// 400 without an app, 404 and 403 for an app that is not served, 403 for another user, 422 for settings that exclude each other, 404
-/// for a session that does not exist, 429 and 503.
+/// for a session that does not exist, 409 when other runs of the session take too long, 429 and 503.
 pub(crate) async fn prepare(
     api: &Arc<Api>,
     caller: &Caller,
@@ -67,8 +74,34 @@ pub(crate) async fn prepare(
     let repeatable = repeatable(headers, &key, &body)?;
     let slot = api.slots.take(&key.app_name, &key.user_id, api.limits.runs_per_user)?;
     let splits_artifacts = body.function_call_event_id.as_deref().is_none_or(str::is_empty);
-    let request = request(&key, body, repeatable.as_ref(), streams);
-    Ok(Prepared { runner, request, key, repeatable, splits_artifacts, slot })
+    let named = named(&body);
+    let turn = turn(api, &key, named.as_ref().or(repeatable.as_ref())).await?;
+    let streams = streams && body.streaming;
+    let request = request(&key, body, repeatable.as_ref(), streams).yield_user_message(named.is_some());
+    Ok(Prepared { runner, request, key, repeatable, splits_artifacts, named, streams, slot, turn })
+}
+
+/// Waits until the runs before have ended, as long as a client may wait.
+///
+/// # Errors
+/// 409 when they take longer, 503 when the server ends meanwhile.
+async fn turn(api: &Api, key: &SessionKey, joins: Option<&InvocationId>) -> Result<Option<Turn>, ApiError> {
+    let mut ended = api.ending.subscribe();
+    tokio::select! {
+        biased;
+        turn = api.turns.take(key, joins) => Ok(turn),
+        _ = ended.wait_for(|ending| *ending) => Err(ending()),
+        () = api.clock.sleep(api.limits.client_patience) => {
+            Err(ApiError::conflict("Other runs of this session have not ended in time: send the request again. Nothing was stored."))
+        }
+    }
+}
+
+/// Returns the invocation that a message names, unless it is an answer.
+fn named(body: &RunBody) -> Option<InvocationId> {
+    let message = body.new_message.as_ref()?;
+    let answers = message.function_responses().next().is_some();
+    body.invocation_id.as_deref().filter(|id| !answers && !id.is_empty()).map(InvocationId::from)
 }
 
 async fn exists(api: &Api, key: &SessionKey) -> Result<bool, ApiError> {
@@ -77,7 +110,7 @@ async fn exists(api: &Api, key: &SessionKey) -> Result<bool, ApiError> {
 
 // H54, H59, H61
 fn request(key: &SessionKey, body: RunBody, repeatable: Option<&InvocationId>, streams: bool) -> RunRequest {
-    let mode = if streams && body.streaming { StreamingMode::Sse } else { StreamingMode::None };
+    let mode = if streams { StreamingMode::Sse } else { StreamingMode::None };
     let config = RunConfig::default().streaming(mode).custom_metadata(body.custom_metadata.unwrap_or_default());
     let mut request = RunRequest::new(key).config(config).state_delta(body.state_delta.unwrap_or_default());
     if let Some(message) = body.new_message {
