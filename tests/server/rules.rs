@@ -324,3 +324,26 @@ async fn h75_h81_versions_of_an_artifact() {
     }
     assert_eq!(served.get(&base).await.json(), json!([]));
 }
+
+// H33
+#[tokio::test]
+async fn h33_the_short_words_of_events_are_spelled_out() {
+    let served = demo().await;
+    let made = |event: Value| served.post(SESSIONS, json!({"events": [event]}));
+    for (event, status) in [
+        (json!({"author": "a", "state": {"k": 1}}), 400),
+        (json!({"author": "a", "route": "x"}), 400),
+        (json!({"author": "a", "state": 1}), 422),
+        (json!({"author": "a", "message": "hi", "content": {"parts": []}}), 422),
+        (json!({"author": "a", "message": null, "state": null}), 200),
+    ] {
+        let reply = made(event).await;
+        assert_eq!(reply.status, status, "{reply:?}");
+    }
+    let event = json!({"author": "user", "message": "hi", "node_path": "p@1", "timestamp": 0});
+    let event = made(event).await.json()["events"][0].clone();
+    assert_eq!(event["content"], json!({"role": "user", "parts": [{"text": "hi"}]}));
+    assert_eq!((&event["nodeInfo"]["path"], event["timestamp"].as_f64()), (&json!("p@1"), Some(0.0)));
+    let reply = made(json!({"author": "a", "timestamp": false})).await;
+    assert_eq!(reply.json()["events"][0]["timestamp"].as_f64(), Some(0.0), "{reply:?}");
+}

@@ -123,6 +123,7 @@ impl Checker {
     fn number(&mut self, value: Value) -> Value {
         let known = match &value {
             Value::Number(_) => return value,
+            Value::Bool(yes) => Some(Number::from(u8::from(*yes))),
             Value::String(word) => word.trim().parse().ok().and_then(Number::from_f64),
             _ => None,
         };

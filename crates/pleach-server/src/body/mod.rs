@@ -2,6 +2,7 @@
 // H5, H6
 
 mod check;
+mod event_words;
 mod problem;
 mod read;
 mod requests;

@@ -4,6 +4,7 @@ use pleach_core::{Content, Event, Map, Part};
 use serde::Deserialize;
 
 use super::Payload;
+use super::event_words::spell_out;
 use super::shape::{Kind, Shape};
 use super::tables::{ARTIFACT, CREATE, MEMORY, RUN, UPDATE};
 use super::typed::{Typed, of_kind, optional, required};
@@ -105,7 +106,11 @@ impl RunBody {
 }
 
 impl CreateBody {
-    pub(crate) fn of(payload: Payload) -> Result<Self, ApiError> {
+    /// Reads the body; events without a time get `now`, in seconds since the epoch.
+    pub(crate) fn of(mut payload: Payload, now: f64) -> Result<Self, ApiError> {
+        if let Payload::Json(body) = &mut payload {
+            spell_out(body, now).map_err(ApiError::Invalid)?;
+        }
         Ok(optional(payload)?.unwrap_or_default())
     }
 }

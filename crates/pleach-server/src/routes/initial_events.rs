@@ -1,9 +1,7 @@
 //! The events that a new session begins with.
 // H33
 
-use pleach_core::{
-    Clock, Event, EventActions, EventId, IdGen, REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, REQUEST_INPUT,
-};
+use pleach_core::{Event, EventActions, EventId, IdGen, REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, REQUEST_INPUT};
 use serde_json::Value;
 
 use crate::error::ApiError;
@@ -56,13 +54,10 @@ pub(super) fn check_tasks(events: &[Event], root: &str) -> Result<(), ApiError> 
     )))
 }
 
-/// Completes an event: id and time if it lacks them, and the mark. The framework's own metadata is dropped.
-pub(super) fn restored(mut event: Event, ids: &dyn IdGen, clock: &dyn Clock) -> Event {
+/// Completes an event: id if it lacks one, and the mark. The framework's own metadata is dropped.
+pub(super) fn restored(mut event: Event, ids: &dyn IdGen) -> Event {
     if event.id().is_empty() {
         event.set_id(EventId::from(ids.uuid()));
-    }
-    if event.timestamp() == 0.0 {
-        event.set_timestamp(clock.now());
     }
     let mut metadata = event.custom_metadata().cloned().unwrap_or_default();
     metadata.retain(|key, _| !key.starts_with("__adk_internal_"));

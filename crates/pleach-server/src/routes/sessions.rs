@@ -42,7 +42,7 @@ pub(super) async fn create(
     path: UserPath,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let body = CreateBody::of(api.payload(request).await?)?;
+    let body = CreateBody::of(api.payload(request).await?, api.clock.now())?;
     let events = body.events.unwrap_or_default();
     check_initial(&events)?;
     if let Ok(runner) = api.runner(path.app.as_str()) {
@@ -53,7 +53,7 @@ pub(super) async fn create(
     wanted.session_id = body.session_id.map(Into::into);
     let mut session = make(&api, wanted).await?;
     for event in events {
-        if let Err(error) = append(&api, &mut session, restored(event, &*api.ids, &*api.clock)).await {
+        if let Err(error) = append(&api, &mut session, restored(event, &*api.ids)).await {
             // A session with a part of its events would be taken for a whole one.
             api.sessions.delete_session(session.key()).await?;
             return Err(error.into());
