@@ -3,6 +3,7 @@
 use pleach::server::{Server, ServerError};
 use pleach::{App, InMemorySessionService};
 use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _};
 
 use crate::client::Ask;
 use crate::served::{apps, demo, message, serve};
@@ -334,6 +335,10 @@ async fn h33_the_short_words_of_events_are_spelled_out() {
         (json!({"author": "a", "state": {"k": 1}}), 400),
         (json!({"author": "a", "route": "x"}), 400),
         (json!({"author": "a", "state": 1}), 422),
+        (json!({"author": "a", "groundingMetadata": "x"}), 422),
+        (json!({"author": "a", "turnCompleteReason": 1}), 422),
+        (json!({"author": "a", "content": {"parts": [{"inlineData": {"data": "+/-_"}}]}}), 422),
+        (json!({"author": "a", "content": {"parts": [{"inlineData": {"data": "QR=="}}]}}), 422),
         (json!({"author": "a", "message": "hi", "content": {"parts": []}}), 422),
         (json!({"author": "a", "message": null, "state": null}), 200),
     ] {
@@ -346,4 +351,16 @@ async fn h33_the_short_words_of_events_are_spelled_out() {
     assert_eq!((&event["nodeInfo"]["path"], event["timestamp"].as_f64()), (&json!("p@1"), Some(0.0)));
     let reply = made(json!({"author": "a", "timestamp": false})).await;
     assert_eq!(reply.json()["events"][0]["timestamp"].as_f64(), Some(0.0), "{reply:?}");
+}
+
+// H90
+#[tokio::test]
+async fn h90_a_request_without_a_host_is_refused() {
+    let served = demo().await;
+    let bare = tokio::net::TcpStream::connect(served.address).await.unwrap();
+    let mut bare = tokio::io::BufReader::new(bare);
+    bare.write_all(b"GET /health HTTP/1.1\r\n\r\n").await.unwrap();
+    let mut line = String::new();
+    bare.read_line(&mut line).await.unwrap();
+    assert!(line.starts_with("HTTP/1.1 400"), "{line}");
 }

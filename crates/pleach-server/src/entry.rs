@@ -8,9 +8,9 @@ use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use futures_util::FutureExt as _;
-use http::header::{ALLOW, ORIGIN};
+use http::header::{ALLOW, HOST, ORIGIN};
 use http::uri::PathAndQuery;
-use http::{HeaderValue, Method, StatusCode, Uri};
+use http::{HeaderValue, Method, StatusCode, Uri, Version};
 
 use crate::api::Api;
 use crate::caller::Caller;
@@ -31,6 +31,10 @@ pub(crate) struct Entry {
 /// Lets a request in.
 pub(crate) async fn enter(State(entry): State<Entry>, mut request: Request, next: Next) -> Response {
     let Entry { api, bind } = entry;
+    // Whoever nests the routes may have taken the header away.
+    if bind != Bind::Unknown && request.version() == Version::HTTP_11 && !request.headers().contains_key(HOST) {
+        return ApiError::bad_request("The header Host is missing.").into_response();
+    }
     if let Some(app) = &api.default_app {
         rewrite(&mut request, app);
     }

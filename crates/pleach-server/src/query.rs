@@ -39,10 +39,13 @@ pub(crate) fn flag_word(word: &str) -> Option<bool> {
     }
 }
 
-/// Reads an integer as Python does: with spaces around it, a sign, and single underscores between digits. Numbers beyond an `i64` become
+/// Reads an integer as Python does: with spaces around it, a sign, single underscores between digits, and a fraction of
+/// zeros. Numbers beyond an `i64` become
 /// its ends, which no version has.
 pub(crate) fn integer_word(word: &str) -> Option<i64> {
     let word = word.trim();
+    let is_zeros = |fraction: &str| !fraction.is_empty() && fraction.bytes().all(|byte| byte == b'0');
+    let word = word.split_once('.').filter(|(_, fraction)| is_zeros(fraction)).map_or(word, |(whole, _)| whole);
     let digits = word.strip_prefix(['+', '-']).unwrap_or(word);
     let grouped = digits.split('_').all(|group| !group.is_empty() && group.bytes().all(|byte| byte.is_ascii_digit()));
     if !grouped {
@@ -65,11 +68,11 @@ mod tests {
     #[test]
     fn h79_versions_are_read_as_python_reads_integers() {
         for (word, number) in
-            [("0", 0), (" 7 ", 7), ("+3", 3), ("-1", -1), ("1_0", 10), ("99999999999999999999", i64::MAX)]
+            [("0", 0), (" 7 ", 7), ("+3", 3), ("-1", -1), ("1_0", 10), ("1.0", 1), ("99999999999999999999", i64::MAX)]
         {
             assert_eq!(integer_word(word), Some(number), "{word}");
         }
-        for word in ["", "x", "1.0", "_1", "1__0", "--1", "0x1"] {
+        for word in ["", "x", "1.", "1.5", ".0", "_1", "1__0", "--1", "0x1"] {
             assert_eq!(integer_word(word), None, "{word}");
         }
     }
