@@ -31,7 +31,7 @@ pub(crate) struct Entry {
 /// Lets a request in.
 pub(crate) async fn enter(State(entry): State<Entry>, mut request: Request, next: Next) -> Response {
     let Entry { api, bind } = entry;
-    // Whoever nests the routes may have taken the header away.
+    // A service around nested routes may have taken the header away.
     if bind != Bind::Unknown && request.version() == Version::HTTP_11 && !request.headers().contains_key(HOST) {
         return ApiError::bad_request("The header Host is missing.").into_response();
     }
