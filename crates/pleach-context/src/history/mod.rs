@@ -309,10 +309,8 @@ impl History {
         self.plans.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
         self.now += 1;
         if event.is_from_user() {
-            if event.content().is_some() && event.function_responses().next().is_none() {
-                // A message to a task continues a workflow that ended while the task waited.
-                self.ended.clear();
-            }
+            // A message to a task continues a workflow that ended while the task waited.
+            self.ended.retain(|_| event.content().is_none() || event.function_responses().next().is_some());
             // A user's metadata is not the engine's.
             self.add_answers(event);
             return;

@@ -47,9 +47,8 @@ impl ToolConfirmation {
         let read = |mut value: Value| {
             if let Value::Object(fields) = &mut value {
                 fields.retain(|_, field| !field.is_null());
-                if let Some(confirmed) = fields.get_mut("confirmed") {
-                    *confirmed = to_bool(confirmed).map_or_else(|| confirmed.take(), Value::from);
-                }
+                let confirmed = fields.get("confirmed").and_then(to_bool);
+                fields.extend(confirmed.map(|flag| ("confirmed".to_owned(), Value::from(flag))));
             }
             serde_json::from_value(value)
         };
