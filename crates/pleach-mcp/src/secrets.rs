@@ -15,7 +15,7 @@ impl Secrets {
     /// Adds the value of a header, a variable or a member of a query, and the credential in it: `K` of `Bearer K`.
     pub(crate) fn add(&mut self, name: &str, value: &str) {
         let name = name.to_ascii_lowercase();
-        let holds_key = ["auth", "key", "token", "secret", "pass"].iter().any(|word| name.contains(word));
+        let holds_key = ["auth", "key", "token", "secret", "pass", "cookie"].iter().any(|word| name.contains(word));
         let shortest = if holds_key { SHORTEST_KEY } else { SHORTEST_VALUE };
         let value = value.trim();
         let credential = value.split_once(char::is_whitespace).map(|(_, credential)| credential.trim());
@@ -42,9 +42,11 @@ mod tests {
         secrets.add("x-user", "tok-abcdef");
         secrets.add("x-longer", "tok-abcdef-more");
         secrets.add("x-region", "north");
+        secrets.add("Cookie", "id=7f");
         for (text, shown) in [
             ("key or-abc, sent as Bearer  or-abc", "key …, sent as …"),
             ("tok-abcdef and tok-abcdef-more in the north", "… and … in the north"),
+            ("the cookie id=7f", "the cookie …"),
         ] {
             assert_eq!(secrets.hide(text), shown);
         }
