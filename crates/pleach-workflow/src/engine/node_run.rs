@@ -327,7 +327,8 @@ impl<'a> NodeRun<'a> {
             Poll::Ready(Ok(())) => {}
             Poll::Ready(Err(error)) => self.fail(error, cx),
             Poll::Pending if !flag.0.load(Ordering::Acquire) && self.ctx.engine().is_parked() => {
-                self.follow(Then::Finish, cx)
+                self.ctx.engine().note_waiting();
+                self.follow(Then::Finish, cx);
             }
             Poll::Pending => {
                 // The body still makes progress; poll it again with the real waker.

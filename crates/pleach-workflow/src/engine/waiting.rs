@@ -6,9 +6,9 @@ use pleach_context::engine::Engine as _;
 use pleach_context::{AgentSpec, Context, Node};
 
 /// Returns whether a run that ends without an output waits for one. A conversing agent leaves its graph node waiting for the next
-/// message of the user.
+/// message of the user, and so does an agent with a task below it that asks the user.
 pub(super) fn waits_for_output(node: &dyn Node, ctx: &Context) -> bool {
     let is_in_graph = || ctx.engine().position().is_some();
-    let converses = |agent: &Arc<AgentSpec>| agent.converses();
-    node.spec().wait_for_output || (node.agent().is_some_and(converses) && is_in_graph())
+    let is_open = |agent: &Arc<AgentSpec>| agent.converses() || ctx.engine().waits();
+    node.spec().wait_for_output || (node.agent().is_some_and(is_open) && is_in_graph())
 }

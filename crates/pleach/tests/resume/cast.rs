@@ -211,6 +211,8 @@ fn add_tool(
         ToolKind::Confirmed | ToolKind::Asks | ToolKind::LongRunning { .. } if around.is_quiet => &ToolKind::Plain,
         ToolKind::Exit if around.is_beside => &ToolKind::Plain,
         ToolKind::Writes if around.is_several => &ToolKind::Plain,
+        // Two calls of a batch write one key: which one is the last is chance when a resume calls only the one that failed.
+        ToolKind::Writes if plan.trouble.fails > 0 => &ToolKind::Plain,
         // A status makes it answer, and answer again with the result.
         ToolKind::LongRunning { .. } if answers_once => &ToolKind::LongRunning { has_status: false },
         kind => kind,

@@ -311,6 +311,31 @@ async fn l191_a_task_takes_turns_of_the_user() {
     assert_eq!(reply, "All done.", "{:#?}", left(&sessions).await.0);
 }
 
+// L175, L191: a shell agent of a graph waits while a task below it asks the user; google-adk runs no task there.
+#[tokio::test]
+async fn l175_a_shell_agent_of_a_graph_waits_for_its_tasks() {
+    let agent = |name: &str, model: ScriptedModel| LlmAgent::builder(name).model(model);
+    let finish = ScriptedModel::saying("Which city?").then_call("finish_task", json!({"result": "Oslo"}));
+    let task = agent("books", finish).mode(AgentMode::Task).description("books").build().unwrap();
+    let delegates = ScriptedModel::calling("books", json!({"request": "book"})).then_text("Booked.");
+    let first = agent("first", delegates).sub_agent(task).build().unwrap();
+    let second = agent("second", ScriptedModel::saying("Paid.")).build().unwrap();
+    let row = SequentialAgent::builder("row").sub_agent(first).sub_agent(second).build().unwrap();
+    let mut wf = Workflow::builder("wf");
+    let (row, end) = (wf.add(row), wf.node("end", |_: Context| async { Ok::<_, NodeError>("closed") }));
+    wf.edge(START, row).edge(row, end);
+    let (runner, sessions) = runner(wf.build().unwrap());
+    trace(runner.run("ana", "s1", "go")).await;
+    let asked = left(&sessions).await.0;
+    assert!(asked.last().unwrap().contains("Which city?"), "{asked:#?}");
+    trace(runner.run("ana", "s1", "Oslo")).await;
+    let done = stored(&sessions).await;
+    let said: Vec<_> =
+        done.iter().filter(|line| ["Booked.", "Paid.", "closed"].iter().any(|said| line.contains(said))).collect();
+    assert_eq!(said.len(), 3, "{done:#?}");
+    assert!(said[0].contains("Booked.") && said[1].contains("Paid.") && said[2].contains("closed"), "{done:#?}");
+}
+
 // L177: agents that run together are on branches of their own, and all that they change arrives.
 #[tokio::test]
 async fn l177_parallel_agents_run_on_branches() {
