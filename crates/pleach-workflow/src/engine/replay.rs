@@ -73,8 +73,7 @@ impl ReplayRules {
         if record.is_interrupted() && !self.rerun_on_resume {
             return ReplayState::CompletedByAnswer;
         }
-        // The agent of a task has given nothing while it waits for the user.
-        if record.completed && !(self.is_agent && self.wait_for_output) {
+        if record.completed {
             return ReplayState::CompletedEmpty;
         }
         let rests = if !record.is_interrupted() && !self.rerun_on_resume { !dynamic } else { record.finished };

@@ -373,7 +373,10 @@ impl<'a> Orchestration<'a> {
                 self.checkpoint(schedule);
             }
             Ok(NodeEnd::Waiting) => {
-                self.note_completed(&run);
+                // An agent waits for the user, and reads from its own events what it has done.
+                if !self.graph.nodes[node].replay.is_agent {
+                    self.note_completed(&run);
+                }
                 schedule.waiting(node);
                 if ran {
                     self.checkpoint(schedule);

@@ -406,6 +406,29 @@ async fn l179_shell_agents_of_graphs_are_cut_anywhere() {
     .await;
 }
 
+// R307, L179: an agent of a graph that waits for the user waits behind a resume, too; what follows it does not run.
+#[tokio::test]
+async fn l179_agents_that_wait_for_the_user_are_cut_anywhere() {
+    cut_everywhere_in(true, |_| {
+        let says = |name: &str, model: ScriptedModel| LlmAgent::builder(name).model(model.repeating());
+        let talk = says("talk", ScriptedModel::saying("Hello?")).mode(AgentMode::Chat).build().unwrap();
+        let task =
+            says("task", ScriptedModel::saying("Which?")).mode(AgentMode::Task).description("t").build().unwrap();
+        let call =
+            pleach::FunctionCall::new("1", "task", pleach::Map::from_iter([("request".to_owned(), json!("it"))]));
+        let calls = ScriptedModel::new().then(pleach::model::LlmResponse::calls([call]));
+        let caller = says("caller", calls).sub_agent(task);
+        let row = SequentialAgent::builder("row").sub_agent(caller.build().unwrap()).build().unwrap();
+        let mut wf = Workflow::builder("wf");
+        let (talk, row) = (wf.add(talk), wf.add(row));
+        let end = wf.node("end", |_: Context| async { Ok::<_, NodeError>("closed") });
+        let last = wf.node("last", |_: Context| async { Ok::<_, NodeError>("closed") });
+        wf.edge(START, talk).edge(talk, end).edge(START, row).edge(row, last);
+        wf.build().unwrap()
+    })
+    .await;
+}
+
 // L155: fragments are printed once, and the complete event is stored alone.
 #[tokio::test]
 async fn l155_fragments_come_once() {
