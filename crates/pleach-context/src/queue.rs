@@ -27,6 +27,8 @@ pub struct Ticket(u64);
 #[derive(Debug, Default)]
 pub struct EventQueue {
     waiting: AtomicUsize,
+    /// How many events are held back: their senders have continued, and they are stored before the next event.
+    held: AtomicUsize,
     inner: Mutex<Inner>,
     /// The Runner, while it waits for an event: one may come from a task of its own.
     runner: AtomicWaker,
@@ -145,6 +147,22 @@ impl EventQueue {
     /// Whether events wait to be taken.
     pub fn has_events(&self) -> bool {
         self.waiting.load(Ordering::Acquire) > 0
+    }
+
+    /// Answers the sender of an event that is stored later, before the next one.
+    pub fn hold(&self, ticket: Ticket, event: Arc<Event>) {
+        self.held.fetch_add(1, Ordering::Release);
+        self.acknowledge(ticket, event);
+    }
+
+    /// Notes that an event that was held back is stored.
+    pub fn release(&self) {
+        self.held.fetch_sub(1, Ordering::Release);
+    }
+
+    /// Returns how many events are held back.
+    pub(crate) fn held(&self) -> usize {
+        self.held.load(Ordering::Acquire)
     }
 
     /// Says that the event of this ticket has been stored and handed to the caller; `event` is what the node gets back.

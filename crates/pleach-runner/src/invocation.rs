@@ -67,7 +67,9 @@ impl Invocation {
                         }
                         let Some((ticket, event)) = repeats.pass(ic.engine().queue(), ticket, event) else { continue };
                         for held in repeats.release() {
-                            yield Shown::event(root.drive_while(store.take(&ic, held)).await?.shown);
+                            let stored = root.drive_while(store.take(&ic, held)).await?;
+                            ic.engine().queue().release();
+                            yield Shown::event(stored.shown);
                         }
                         let Stored { shown, original } = root.drive_while(store.take(&ic, event)).await?;
                         yield Shown::event(shown);

@@ -44,7 +44,7 @@ impl RepeatFilter {
         event: Arc<Event>,
     ) -> Option<(Ticket, Arc<Event>)> {
         if self.open.as_ref().is_some_and(|open| is_repeat(&event, open)) {
-            queue.acknowledge(ticket, Arc::clone(&event));
+            queue.hold(ticket, Arc::clone(&event));
             self.held.push(event);
             return None;
         }

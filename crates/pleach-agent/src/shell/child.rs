@@ -61,8 +61,8 @@ impl ShellRun<'_> {
         })
     }
 
-    /// How many events the session has.
+    /// The place in the session of the next event.
     pub(super) fn now(&self) -> usize {
-        self.ctx.invocation().engine().with_events(<[_]>::len)
+        self.ctx.invocation().engine().next_place()
     }
 }

@@ -66,7 +66,7 @@ impl Context {
     /// The questions that this run, or a run below it, waits for.
     #[must_use]
     pub fn interrupt_ids(&self) -> Vec<String> {
-        self.cell().interrupts.ids().to_vec()
+        self.cell().interrupts.iter().flat_map(|ids| ids.iter().cloned()).collect()
     }
 
     /// What the run failed with.

@@ -20,7 +20,7 @@ impl Context {
     /// The run has completed: without a record of that, a resume could not distinguish it from one interrupted after the
     /// child whose event is its output.
     pub(crate) fn record_delegation(&self, cell: &mut RunState) {
-        let completes = cell.has_delegate && cell.error.is_none() && cell.interrupts.is_empty();
+        let completes = cell.has_delegate && cell.error.is_none() && cell.interrupts.is_none();
         if !completes || std::mem::replace(&mut cell.delegation_recorded, true) {
             return;
         }

@@ -72,6 +72,12 @@ impl<'a> InvocationHandle<'a> {
         read(&lock(&self.0.events))
     }
 
+    /// Returns the place in the session of the next event that is sent.
+    #[must_use]
+    pub fn next_place(self) -> usize {
+        self.with_events(<[_]>::len) + self.queue().held()
+    }
+
     /// The events that are on their way to the store.
     #[must_use]
     pub fn queue(self) -> &'a EventQueue {

@@ -9,8 +9,8 @@ impl RunHandle<'_> {
     #[must_use]
     pub fn take_end(self, wait_for_output: bool) -> NodeEnd {
         let mut cell = self.0.cell();
-        if !cell.interrupts.is_empty() {
-            return NodeEnd::Interrupted(cell.interrupts.ids().to_vec());
+        if let Some(interrupts) = &cell.interrupts {
+            return NodeEnd::Interrupted(interrupts.iter().cloned().collect());
         }
         let output = match std::mem::take(&mut cell.output) {
             Output::Unset | Output::Sending => cell.delegate_output.take().unwrap_or_default(),
@@ -36,7 +36,7 @@ impl RunHandle<'_> {
         let mut cell = self.0.cell();
         cell.lane.waits |= !ids.is_empty();
         for id in ids {
-            cell.interrupts.add(id);
+            cell.interrupts.get_or_insert_default().insert(id.clone());
         }
     }
 

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::task::Waker;
 
 use foldhash::{HashMap, HashSet};
+use indexmap::IndexSet;
 use pleach_core::{Branch, EventActions, NodePath, Route, ToolConfirmation};
 use serde_json::Value;
 use smol_str::{SmolStr, format_smolstr};
@@ -37,7 +38,8 @@ pub(crate) struct RunState {
     pub(crate) route_pending: bool,
     /// A failure leaves no event of the run.
     pub(crate) fails_silently: bool,
-    pub(crate) interrupts: Interrupts,
+    /// The ids of the questions that the run waits for, in the order in which they were asked.
+    pub(crate) interrupts: Option<Box<IndexSet<String>>>,
     pub(crate) lane: Lane,
     pub(crate) error: Option<Box<ChildFailure>>,
     /// The last event of the run or of a run below it; `None` before the first.
@@ -121,42 +123,6 @@ pub(crate) struct LaneWork {
 impl LaneWork {
     pub(crate) fn is_parked(self) -> bool {
         self.parked > 0 && self.parked == self.in_flight
-    }
-}
-
-/// The ids of the questions that a run waits for, in the order in which they were asked, each once.
-#[derive(Debug, Default)]
-pub(crate) struct Interrupts {
-    ids: Vec<String>,
-    /// The same, for more ids than are compared quickly.
-    known: Option<Box<HashSet<String>>>,
-}
-
-impl Interrupts {
-    const FEW: usize = 8;
-
-    pub(crate) fn ids(&self) -> &[String] {
-        &self.ids
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.ids.is_empty()
-    }
-
-    pub(crate) fn add(&mut self, id: &str) {
-        let is_known = match &self.known {
-            None => self.ids.iter().any(|known| known == id),
-            Some(known) => known.contains(id),
-        };
-        if is_known {
-            return;
-        }
-        self.ids.push(id.to_owned());
-        match &mut self.known {
-            Some(known) => drop(known.insert(id.to_owned())),
-            None if self.ids.len() > Self::FEW => self.known = Some(Box::new(self.ids.iter().cloned().collect())),
-            None => {}
-        }
     }
 }
 

@@ -210,7 +210,7 @@ impl Context {
         if let Some(ids) = event.long_running_tool_ids().filter(|_| !event.is_partial()) {
             for id in ids {
                 cell.lane.waits = true;
-                cell.interrupts.add(id);
+                cell.interrupts.get_or_insert_default().insert(id.to_owned());
             }
         }
         let own = event.author().is_empty() || event.author() == self.node_name();

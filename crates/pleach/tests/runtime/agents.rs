@@ -406,6 +406,21 @@ async fn l179_shell_agents_of_graphs_are_cut_anywhere() {
     .await;
 }
 
+// L178, L179: marks that a resume holds back count for where the next round of a loop begins.
+#[tokio::test]
+async fn l179_a_loop_that_is_cut_anywhere_runs_all_rounds() {
+    cut_everywhere_in(true, |_| {
+        let model = ScriptedModel::saying("a").repeating();
+        let inner = ParallelAgent::builder("both").sub_agent(LlmAgent::builder("a").model(model).build().unwrap());
+        let inner = inner.before_agent(async |ctx: CallbackContext| {
+            ctx.state().set("begun", true)?;
+            Ok::<_, NodeError>(None)
+        });
+        LoopAgent::builder("rounds").sub_agent(inner.build().unwrap()).max_iterations(2).build().unwrap()
+    })
+    .await;
+}
+
 // R307, L179: an agent of a graph that waits for the user waits behind a resume, too; what follows it does not run.
 #[tokio::test]
 async fn l179_agents_that_wait_for_the_user_are_cut_anywhere() {
