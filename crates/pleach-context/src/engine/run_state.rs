@@ -245,12 +245,10 @@ impl ToolPart {
 
 impl RunState {
     /// Makes the state of a run on this branch and in this isolation scope.
-    #[inline]
+    // Made where it is kept: a run begins with it, and it is large.
+    #[inline(always)]
     pub(crate) fn on(branch: Option<Branch>, isolation_scope: Option<Arc<str>>) -> Self {
-        let mut state = Self::default();
-        state.lane.branch = branch;
-        state.lane.isolation_scope = isolation_scope;
-        state
+        Self { lane: Lane { branch, isolation_scope, ..Lane::default() }, ..Self::default() }
     }
 
     /// Whether what a tool asks for rides on events.
