@@ -156,8 +156,11 @@ impl<'a> AgentRun<'a> {
     /// Returns whether the recorded events leave nothing to do.
     pub(crate) fn has_completed(&self) -> bool {
         let recorded = self.recorded();
+        if !recorded.jobs.is_empty() {
+            return false;
+        }
         if recorded.next == Next::Transfer {
-            return recorded.jobs.is_empty();
+            return true;
         }
         let is_closed = match recorded.closing {
             Closing::Closed => true,

@@ -421,6 +421,23 @@ async fn l179_a_loop_that_is_cut_anywhere_runs_all_rounds() {
     .await;
 }
 
+// L110, L120: an agent that has ended its turn beside a job without a result waits for it behind a resume, too.
+#[tokio::test]
+async fn l120_a_resumed_agent_waits_for_its_job() {
+    let job = || tool("job", "Begins.", async || Ok::<_, NodeError>(json!({"status": "begun"}))).long_running();
+    let model = ScriptedModel::new().then_calls([("job", json!({})), ("exit_loop", json!({}))]);
+    let agent = LlmAgent::builder("helper").model(model).tools([job(), exit_loop()]).build().unwrap();
+    let (runner, _) = runner(agent);
+    let mut run = runner.run("ana", "s1", "go");
+    run.next().await.unwrap().unwrap();
+    let last = run.next().await.unwrap().unwrap();
+    assert_eq!(last.function_responses().count(), 2);
+    drop(run);
+    let resumed = runner.start(RunRequest::new(key()).invocation_id(last.invocation_id().clone()));
+    let error = resumed.output::<Value>().await.unwrap_err();
+    assert!(matches!(&error, RunError::Waiting(open) if open.len() == 1), "{error:?}");
+}
+
 // R307, L179: an agent of a graph that waits for the user waits behind a resume, too; what follows it does not run.
 #[tokio::test]
 async fn l179_agents_that_wait_for_the_user_are_cut_anywhere() {
