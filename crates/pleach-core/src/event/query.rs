@@ -64,25 +64,19 @@ impl Event {
     /// reserved function asks nothing.
     // R141
     pub fn interrupt_ids(&self) -> BTreeSet<&str> {
-        match self.long_running_tool_ids() {
-            Some(ids) => ids.iter().map(String::as_str).collect(),
-            None => self.reserved_call_ids().collect(),
+        if let Some(ids) = self.long_running_tool_ids() {
+            return ids.iter().map(String::as_str).collect();
         }
-    }
-
-    fn reserved_call_ids(&self) -> impl Iterator<Item = &str> {
         self.function_calls()
             .filter(|call| matches!(call.name.as_deref(), Some(REQUEST_INPUT | REQUEST_CREDENTIAL)))
             .filter_map(|call| call.id.as_deref())
+            .collect()
     }
 
     /// Returns whether the event asks the outside world a question.
     // R141
     pub fn is_interrupt(&self) -> bool {
-        match self.long_running_tool_ids() {
-            Some(ids) => !ids.is_empty(),
-            None => self.reserved_call_ids().next().is_some(),
-        }
+        (self.content.is_some() || self.long_running_tool_ids.is_some()) && !self.interrupt_ids().is_empty()
     }
 
     /// Returns whether this is a final response: the agent that wrote it has nothing to add.
