@@ -23,8 +23,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pleach::prelude::*;
-use pleach::server::{DevUi, Server};
+use pleach::server::{DevUi, Server, Traces};
 use pleach::{App, BoxError, InMemoryArtifactService, InMemoryMemoryService, SystemClock};
+
+use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::prelude::*;
 
 use args::Args;
 
@@ -33,7 +36,6 @@ const DRAIN: Duration = Duration::from_secs(10);
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(false).with_max_level(tracing::Level::INFO).init();
     match run().await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -48,6 +50,10 @@ async fn run() -> std::result::Result<(), BoxError> {
         writeln!(std::io::stdout(), "{}", args::USAGE)?;
         return Ok(());
     };
+    let traces = (args.dev || args.ui.is_some()).then(Traces::new);
+    let log = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(false);
+    let recorded = traces.as_ref().map(Traces::layer);
+    tracing_subscriber::registry().with(log.with_filter(LevelFilter::INFO)).with(recorded).init();
     let mut server = Server::new()
         .app(App::new("demo", demo::agent()?)?)
         .app(App::new("wf", wf::workflow()?)?)
@@ -56,6 +62,9 @@ async fn run() -> std::result::Result<(), BoxError> {
         .memory(InMemoryMemoryService::new())
         .allow_origins(args.allow_origins)
         .auto_create_session(args.auto_create_session);
+    if let Some(traces) = traces {
+        server = server.traces(traces);
+    }
     if let Some(folder) = args.ui {
         server = server.dev_ui(DevUi::new(folder));
     }

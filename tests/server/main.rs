@@ -3,6 +3,9 @@
 
 mod callers;
 mod client;
+mod dev_apps;
+mod dev_guard;
+mod dev_traces;
 mod dev_ui;
 mod gate;
 mod golden;

@@ -88,6 +88,7 @@ pub(crate) const LAYERS: &[Row] = &[
             "pleach-session",
             "pleach-artifact",
             "pleach-memory",
+            "pleach-model",
             "pleach-context",
             "pleach-workflow",
             "pleach-runner",

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use pleach_core::Map;
 use pleach_model::Model;
 use smol_str::SmolStr;
 
@@ -36,6 +37,8 @@ impl AgentSpec {
             model: None,
             global_instruction: None,
             instruction: None,
+            shell: None,
+            settings: Map::new(),
             tools: Vec::new(),
             parent: Mutex::default(),
         }

@@ -39,7 +39,7 @@ pub use clock::SystemClock;
 pub use context::{Key, SessionView, State, StateNumber, json_schema_of};
 pub use contract::{
     AgentMode, AgentSpec, CallbackContext, Context, CredentialService, Hook, Instruction, InvocationContext, Need,
-    Node, Plugin, ReadonlyContext, SharedToolset, Tool, ToolContext, Toolset,
+    Node, Plugin, ReadonlyContext, SharedToolset, ShellKind, Tool, ToolContext, Toolset,
 };
 pub use credential::{InMemoryCredentialService, SessionStateCredentialService};
 pub use dead_end::DeadEnd;

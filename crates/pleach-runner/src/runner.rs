@@ -63,6 +63,17 @@ impl Runner {
         &self.parts.root
     }
 
+    /// Returns whether checkpoints and completed runs are recorded. See [`App::resumable`](crate::App::resumable).
+    #[must_use]
+    pub fn is_resumable(&self) -> bool {
+        self.parts.resumable
+    }
+
+    /// Iterates over the names of the plugins, in the order of registration.
+    pub fn plugin_names(&self) -> impl Iterator<Item = &str> {
+        self.parts.services.plugins.names()
+    }
+
     /// Returns a run that sends a user's message to a session. It starts when it is first polled; dropping it cancels it.
     pub fn run(&self, user: impl Into<UserId>, session: impl Into<SessionId>, message: impl Into<Message>) -> Run {
         self.start(RunRequest::new((user, session)).message(message))

@@ -38,6 +38,14 @@ pub(crate) struct Api {
     pub(crate) detaches_runs: bool,
     pub(crate) slots: RunSlots,
     pub(crate) turns: Turns,
+    /// Whether the routes of the development server are there.
+    #[cfg(feature = "dev")]
+    pub(crate) is_dev: bool,
+    #[cfg(feature = "dev")]
+    pub(crate) traces: Option<crate::Traces>,
+    /// Whether clients on other machines may change something by routes of the development server.
+    #[cfg(feature = "dev")]
+    pub(crate) open_to_others: bool,
     #[cfg(feature = "dev")]
     pub(crate) dev_ui: Option<crate::dev::DevUi>,
     /// The prefix as the UI gets it: a path, or a whole URL.

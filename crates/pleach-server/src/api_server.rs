@@ -42,7 +42,7 @@ impl ApiServer {
         let entry = Entry { api: Arc::clone(&self.api), bind };
         let routes = routes::router();
         #[cfg(feature = "dev")]
-        let routes = if self.api.dev_ui.is_some() { routes.merge(crate::dev::router()) } else { routes };
+        let routes = if self.api.is_dev { routes.merge(crate::dev::router(self.api.dev_ui.is_some())) } else { routes };
         let routes = routes.with_state(Arc::clone(&self.api));
         // A layer of the router would run behind the choice of the route, which the entry may change.
         Router::new().fallback_service(from_fn_with_state(entry, enter).layer(routes))

@@ -136,7 +136,7 @@ impl Connections {
         // The semaphore is never closed.
         let Ok(place) = Arc::clone(&self.places).acquire_owned().await else { return };
         match listener.accept().await {
-            Ok((stream, _)) => self.open(stream, place),
+            Ok((stream, peer)) => self.open(stream, peer, place),
             Err(error) => {
                 tracing::warn!(%error, "no connection could be accepted");
                 tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -145,10 +145,17 @@ impl Connections {
         while self.open.try_join_next().is_some() {}
     }
 
-    fn open(&mut self, stream: TcpStream, place: OwnedSemaphorePermit) {
+    #[cfg_attr(
+        not(feature = "dev"),
+        expect(unused_variables, reason = "only routes of the development server ask for the peer")
+    )]
+    fn open(&mut self, stream: TcpStream, peer: SocketAddr, place: OwnedSemaphorePermit) {
         // An event is sent when it comes, however small it is.
         stream.set_nodelay(true).ok();
-        let service = TowerToHyperService::new(self.router.clone());
+        let router = self.router.clone();
+        #[cfg(feature = "dev")]
+        let router = tower::Layer::layer(&axum::Extension(crate::peer::Peer(peer)), router);
+        let service = TowerToHyperService::new(router);
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(self.request_time)

@@ -23,6 +23,8 @@ mod limits;
 mod names;
 mod origins;
 mod path;
+#[cfg(feature = "dev")]
+mod peer;
 mod query;
 mod redact;
 mod routes;
@@ -35,7 +37,7 @@ pub use api_server::ApiServer;
 pub use bound_server::BoundServer;
 pub use caller::Caller;
 #[cfg(feature = "dev")]
-pub use dev::DevUi;
+pub use dev::{DevUi, Traces};
 pub use limits::ServerLimits;
 pub use server::Server;
 pub use setup_error::ServerError;

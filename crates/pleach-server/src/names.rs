@@ -21,7 +21,7 @@ fn is_internal(name: &str) -> bool {
 }
 
 /// Whether the name consists of identifiers that are joined by dots.
-fn is_valid(name: &str) -> bool {
+pub(crate) fn is_valid(name: &str) -> bool {
     name.split('.').all(|word| {
         let mut letters = word.chars();
         let first = letters.next().is_some_and(|letter| letter.is_alphabetic() || letter == '_');

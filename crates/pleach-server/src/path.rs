@@ -30,6 +30,21 @@ pub(crate) struct EventPath {
     pub(crate) event: String,
 }
 
+/// An event or a session of an app by its id alone, and the user for whom the caller may act if it is bound to one.
+#[cfg(feature = "dev")]
+pub(crate) struct TracePath {
+    pub(crate) app: String,
+    pub(crate) id: String,
+    pub(crate) user: Option<UserId>,
+}
+
+/// The name of something that belongs to an app.
+#[cfg(feature = "dev")]
+pub(crate) struct NamePath {
+    pub(crate) app: String,
+    pub(crate) name: String,
+}
+
 /// The name of an artifact, and what is asked of it.
 pub(crate) struct ArtifactPath {
     pub(crate) scope: ArtifactScope,
@@ -70,6 +85,31 @@ impl FromRequestParts<Arc<Api>> for EventPath {
     async fn from_request_parts(parts: &mut Parts, api: &Arc<Api>) -> Result<Self, ApiError> {
         let SessionPath(key) = SessionPath::from_request_parts(parts, api).await?;
         Ok(Self { key, event: Segments::of(parts, api).await?.take("event")? })
+    }
+}
+
+#[cfg(feature = "dev")]
+impl FromRequestParts<Arc<Api>> for TracePath {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, api: &Arc<Api>) -> Result<Self, ApiError> {
+        let NamePath { app, name } = NamePath::from_request_parts(parts, api).await?;
+        let user = match caller(parts) {
+            Caller::Anyone => None,
+            Caller::User(user) => Some(user.clone()),
+            Caller::Unknown => return Err(ApiError::unauthorized()),
+        };
+        Ok(Self { app, id: name, user })
+    }
+}
+
+#[cfg(feature = "dev")]
+impl FromRequestParts<Arc<Api>> for NamePath {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, api: &Arc<Api>) -> Result<Self, ApiError> {
+        let mut segments = Segments::of(parts, api).await?;
+        Ok(Self { app: segments.take("app")?, name: segments.take("name")? })
     }
 }
 

@@ -58,7 +58,11 @@ pub struct Server {
     max_llm_calls: Option<u32>,
     detaches_runs: bool,
     #[cfg(feature = "dev")]
+    is_dev: bool,
+    #[cfg(feature = "dev")]
     dev_ui: Option<crate::DevUi>,
+    #[cfg(feature = "dev")]
+    traces: Option<crate::Traces>,
 }
 
 type Customize = Box<dyn FnOnce(RunnerBuilder) -> RunnerBuilder + Send>;
@@ -82,7 +86,11 @@ impl Server {
             max_llm_calls: None,
             detaches_runs: false,
             #[cfg(feature = "dev")]
+            is_dev: false,
+            #[cfg(feature = "dev")]
             dev_ui: None,
+            #[cfg(feature = "dev")]
+            traces: None,
         }
     }
 
@@ -192,10 +200,30 @@ impl Server {
         self
     }
 
-    /// Hosts a browser UI at `/dev-ui/`. ADK: `adk web`
+    /// Sets whether the server has the routes of the development server, which show what apps consist of and what runs did: false by
+    /// default. ADK: `DevServer`
+    // H105–H117
+    #[cfg(feature = "dev")]
+    pub fn dev(mut self, yes: bool) -> Self {
+        self.is_dev = yes;
+        self
+    }
+
+    /// Shows the spans of runs in the routes of the development server. A layer of the program's subscriber records them: see
+    /// [`Traces`](crate::Traces).
+    // H110, H111
+    #[cfg(feature = "dev")]
+    pub fn traces(mut self, traces: crate::Traces) -> Self {
+        self.is_dev = true;
+        self.traces = Some(traces);
+        self
+    }
+
+    /// Hosts a browser UI at `/dev-ui/`, with the routes of the development server. ADK: `adk web`
     // H100
     #[cfg(feature = "dev")]
     pub fn dev_ui(mut self, ui: crate::DevUi) -> Self {
+        self.is_dev = true;
         self.dev_ui = Some(ui);
         self
     }
@@ -214,6 +242,8 @@ impl Server {
             ids: Arc::clone(&self.ids),
             auto_create_session: self.auto_create_session,
             max_llm_calls: self.max_llm_calls,
+            #[cfg(feature = "dev")]
+            traces: self.traces.clone(),
         };
         let mut runners = BTreeMap::new();
         for (app, customize) in self.apps {
@@ -244,6 +274,12 @@ impl Server {
             detaches_runs: self.detaches_runs,
             slots: RunSlots::default(),
             turns: Turns::default(),
+            #[cfg(feature = "dev")]
+            is_dev: self.is_dev,
+            #[cfg(feature = "dev")]
+            traces: self.traces,
+            #[cfg(feature = "dev")]
+            open_to_others: crate::dev::are_open_to_others(),
             #[cfg(feature = "dev")]
             dev_ui: self.dev_ui,
             #[cfg(feature = "dev")]
@@ -296,6 +332,8 @@ struct Shared {
     ids: Arc<dyn IdGen>,
     auto_create_session: bool,
     max_llm_calls: Option<u32>,
+    #[cfg(feature = "dev")]
+    traces: Option<crate::Traces>,
 }
 
 impl Shared {
@@ -315,7 +353,14 @@ impl Shared {
         if let Some(calls) = self.max_llm_calls {
             builder = builder.max_llm_calls(calls);
         }
-        customize(builder).build().map_err(ServerError::App)
+        let builder = customize(builder);
+        #[cfg(feature = "dev")]
+        let builder = match &self.traces {
+            // Behind the app's own plugins: it sees what they have changed.
+            Some(traces) => builder.plugin(crate::dev::TracePlugin(traces.clone())),
+            None => builder,
+        };
+        builder.build().map_err(ServerError::App)
     }
 }
 

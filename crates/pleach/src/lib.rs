@@ -83,8 +83,8 @@ pub use pleach_context::{
     Dynamic, EdgeOutline, Extract, Fail, Flow, FromContext, FromState, GraphOutline, Hook, InMemoryCredentialService,
     Input, InputKind, Instruction, InvocationContext, Key, Need, NeededType, Node, NodeError, NodeFault, NodeInput,
     NodeKind, NodeSpec, Outline, Plugin, ReadonlyContext, Result, ResultExt, Resume, RetryConfig, RunConfig,
-    RunOptions, Scheduling, SecondParent, SessionStateCredentialService, SessionView, Shared, SharedToolset, State,
-    StateNumber, StreamingMode, SystemClock, Tool, ToolContext, ToolResult, Toolset, TypedNode, Yield,
+    RunOptions, Scheduling, SecondParent, SessionStateCredentialService, SessionView, Shared, SharedToolset, ShellKind,
+    State, StateNumber, StreamingMode, SystemClock, Tool, ToolContext, ToolResult, Toolset, TypedNode, Yield,
 };
 pub use pleach_core::{
     AnyRoute, AppName, AuthConfig, AuthDocument, Blob, BoxError, BoxFuture, Branch, Bytes, CamelCase, Clock,
@@ -168,6 +168,6 @@ struct Tools;
 struct Plugins;
 
 /// Compiles the programs of the page on the server.
-#[cfg(all(doctest, feature = "server", feature = "sqlite"))]
+#[cfg(all(doctest, feature = "dev", feature = "sqlite"))]
 #[doc = include_str!("../../../docs/server.md")]
 struct ServerPage;

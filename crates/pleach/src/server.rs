@@ -2,6 +2,6 @@
 //!
 //! `docs/server.md` describes the routes, limits and guards, and how callers are bound to users.
 
-#[cfg(feature = "dev")]
-pub use pleach_server::DevUi;
 pub use pleach_server::{ApiServer, BoundServer, Caller, Server, ServerError, ServerLimits};
+#[cfg(feature = "dev")]
+pub use pleach_server::{DevUi, Traces};

@@ -8,12 +8,13 @@ use pleach_context::{
     AgentMode, AgentSpec, Instruction, Node, NodeError, NodeKind, NodeSpec, ReadonlyContext, RetryConfig, Schema,
     SharedToolset, Tool,
 };
-use pleach_core::Content;
+use pleach_core::{Content, Map};
 use pleach_model::{GenerateConfig, Model};
 use pleach_workflow::{BuildError, Fault};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use smol_str::SmolStr;
 
 use super::callbacks::{
@@ -323,6 +324,7 @@ impl LlmAgentBuilder {
         }
         let mut agent = self.agent;
         agent.instruction.clone_from(&self.instruction);
+        agent.settings = settings(self.include_contents, self.output_key.as_ref(), &self.config);
         agent.tools = self.tools.iter().filter_map(ToolSource::tool).cloned().collect();
         let agent = agent.share().map_err(|second| BuildError {
             name: name.to_string(),
@@ -350,6 +352,22 @@ impl fmt::Debug for LlmAgentBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LlmAgentBuilder").field("agent", &self.agent).finish_non_exhaustive()
     }
+}
+
+/// Returns what listings show of an agent besides what the runtime reads.
+fn settings(contents: Option<IncludeContents>, output_key: Option<&String>, config: &GenerateConfig) -> Map {
+    let mut settings = Map::new();
+    settings.extend(contents.map(|contents| {
+        let name = if contents == IncludeContents::None { "none" } else { "default" };
+        ("include_contents".to_owned(), Value::from(name))
+    }));
+    settings.extend(output_key.map(|key| ("output_key".to_owned(), Value::from(key.as_str()))));
+    if let Ok(Value::Object(mut config)) = serde_json::to_value(config) {
+        // Its headers may hold keys.
+        config.remove("http_options");
+        settings.extend((!config.is_empty()).then(|| ("generate_content_config".to_owned(), Value::Object(config))));
+    }
+    settings
 }
 
 /// Settings of the model's configuration that the agent makes itself.

@@ -14,6 +14,7 @@ mod confirm;
 mod delegate;
 mod history;
 mod model_call;
+mod model_span;
 mod next;
 mod plan;
 mod reader;

@@ -1,15 +1,17 @@
 //! One step: a call of the model, and what its responses lead to.
 // L81–L87, L133, L155–L162
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use futures_util::StreamExt as _;
 use pleach_context::engine::{Engine as _, mark_reported};
 use pleach_context::{AgentMode, NodeError, StreamingMode};
 use pleach_core::{Content, Event, EventId, FunctionCall, check_event};
-use pleach_model::{LlmRequest, LlmResponse, Model, ModelCall, ModelError};
+use pleach_model::{LlmRequest, LlmResponse, Model, ModelCall, ModelError, ResponseStream};
 
 use super::call_numbers::PendingCall;
+use super::model_span::ModelSpan;
 use super::tools::ToolTable;
 use super::{AgentRun, StepEnd};
 use crate::ensure_call_ids;
@@ -56,27 +58,45 @@ impl AgentRun<'_> {
         let mut responses = model.generate(asked);
         // Without any event the agent is done, as after a fragment that no whole answer follows.
         let mut end = StepEnd::Done;
+        let mut span = ModelSpan::open(request, &self.agent.agent.name, &call.event_id, self.ctx);
         loop {
             let work = self.ctx.engine().work();
-            let Some(response) = responses.next().await else { break };
-            let response = match response {
-                Ok(response) => response,
-                Err(error) => self.on_model_error(request, failure(error)).await?,
-            };
-            let response = match self.after_model(&response).await? {
-                // L137
-                Some(other) => other.replacing(&response),
-                None => response,
+            let next = span.around(pin!(self.next_response(&mut responses, request))).await;
+            let response = match next.inspect_err(|error| span.failed(error.code()))? {
+                Some(response) => response,
+                None => break,
             };
             drop(work);
+            if !response.is_partial() {
+                span.answered(&response);
+            }
             if let Some(led) = self.take_response(call, response).await? {
                 end = led;
             }
             if end == StepEnd::Waiting || self.ctx.invocation().is_aborted() {
-                break;
+                return Ok(end);
             }
         }
+        span.over();
         Ok(end)
+    }
+
+    /// Returns the next response, as callbacks leave it; `None` at the end.
+    async fn next_response(
+        &self,
+        responses: &mut ResponseStream<'_>,
+        request: &LlmRequest,
+    ) -> Result<Option<LlmResponse>, NodeError> {
+        let response = match responses.next().await {
+            None => return Ok(None),
+            Some(Ok(response)) => response,
+            Some(Err(error)) => self.on_model_error(request, failure(error)).await?,
+        };
+        Ok(Some(match self.after_model(&response).await? {
+            // L137
+            Some(other) => other.replacing(&response),
+            None => response,
+        }))
     }
 
     async fn before_model(&self, request: &mut LlmRequest) -> Result<Option<LlmResponse>, NodeError> {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use pleach_context::{AgentSpec, Node, NodeKind, NodeSpec};
+use pleach_context::{AgentSpec, Node, NodeKind, NodeSpec, ShellKind};
 use pleach_workflow::{BuildError, Fault};
 use smol_str::SmolStr;
 
@@ -23,8 +23,9 @@ pub struct ShellAgentBuilder<A> {
 }
 
 impl<A> ShellAgentBuilder<A> {
-    pub(super) fn new(name: impl Into<SmolStr>) -> Self {
-        let agent = AgentSpec::new(name);
+    pub(super) fn new(name: impl Into<SmolStr>, kind: ShellKind) -> Self {
+        let mut agent = AgentSpec::new(name);
+        agent.shell = Some(kind);
         Self { agent, callbacks: Callbacks::default(), max_iterations: None, kind: PhantomData }
     }
 
@@ -70,7 +71,9 @@ impl<A> ShellAgentBuilder<A> {
         }
         spec.description.clone_from(&self.agent.description);
         spec.always_gives = true;
-        let agent = self.agent.share().map_err(|second| BuildError {
+        let mut agent = self.agent;
+        agent.settings.extend(self.max_iterations.map(|rounds| ("max_iterations".to_owned(), rounds.into())));
+        let agent = agent.share().map_err(|second| BuildError {
             name: name.to_string(),
             faults: vec![Fault::value("agent_has_parent", second.to_string())],
         })?;
@@ -86,11 +89,11 @@ impl<A> fmt::Debug for ShellAgentBuilder<A> {
 
 /// What the three kinds have in common.
 macro_rules! shell_agent {
-    ($name:ident) => {
+    ($name:ident, $kind:ident) => {
         impl $name {
             /// Returns a builder for an agent of this name.
             pub fn builder(name: impl Into<smol_str::SmolStr>) -> crate::shell::builder::ShellAgentBuilder<Self> {
-                crate::shell::builder::ShellAgentBuilder::new(name)
+                crate::shell::builder::ShellAgentBuilder::new(name, pleach_context::ShellKind::$kind)
             }
         }
 
@@ -119,6 +122,10 @@ macro_rules! shell_agent {
 
             fn spec_at(&self, path: &[&str]) -> Option<&pleach_context::NodeSpec> {
                 self.0.spec_at(path)
+            }
+
+            fn child(&self, name: &str) -> Option<&dyn pleach_context::Node> {
+                self.0.agent.sub_agents.iter().find(|sub| sub.spec().name == name).map(|sub| &**sub)
             }
 
             fn needs(&self, needs: &mut Vec<pleach_context::Need>) {

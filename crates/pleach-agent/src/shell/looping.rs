@@ -26,7 +26,7 @@ use crate::run::StepEnd;
 #[derive(Clone)]
 pub struct LoopAgent(Arc<Shell>);
 
-shell_agent!(LoopAgent);
+shell_agent!(LoopAgent, Loop);
 
 impl ShellAgentBuilder<LoopAgent> {
     /// Sets how often the sub-agents run at most. Without it, the loop ends when a sub-agent escalates.

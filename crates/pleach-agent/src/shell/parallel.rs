@@ -35,7 +35,7 @@ use crate::run::StepEnd;
 #[derive(Clone)]
 pub struct ParallelAgent(Arc<Shell>);
 
-shell_agent!(ParallelAgent);
+shell_agent!(ParallelAgent, Parallel);
 
 impl Conduct for ParallelAgent {
     async fn conduct(&self, run: &ShellRun<'_>) -> Result<StepEnd, NodeError> {

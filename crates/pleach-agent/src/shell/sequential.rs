@@ -25,7 +25,7 @@ use pleach_context::NodeError;
 #[derive(Clone)]
 pub struct SequentialAgent(Arc<Shell>);
 
-shell_agent!(SequentialAgent);
+shell_agent!(SequentialAgent, Sequential);
 
 impl Conduct for SequentialAgent {
     async fn conduct(&self, run: &ShellRun<'_>) -> Result<StepEnd, NodeError> {

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, Weak};
 
-use pleach_core::BoxFuture;
+use pleach_core::{BoxFuture, Map};
 use pleach_model::Model;
 use smol_str::SmolStr;
 
@@ -19,6 +19,19 @@ pub enum AgentMode {
     Task,
     /// It answers its input once, and sees nothing else of the session.
     SingleTurn,
+}
+
+/// How a shell agent runs its sub-agents.
+// L175
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ShellKind {
+    /// One after the other. ADK: `SequentialAgent`
+    Sequential,
+    /// Again and again. ADK: `LoopAgent`
+    Loop,
+    /// At the same time. ADK: `ParallelAgent`
+    Parallel,
 }
 
 /// What the runtime knows of an agent: its declaration, and its place in the tree of agents.
@@ -44,6 +57,10 @@ pub struct AgentSpec {
     pub global_instruction: Option<Instruction>,
     /// The agent's own instruction.
     pub instruction: Option<Instruction>,
+    /// The rule by which an agent without a model runs its sub-agents.
+    pub shell: Option<ShellKind>,
+    /// What else the agent declares, under google-adk's names in snake_case, such as `output_key`: for listings.
+    pub settings: Map,
     /// The tools that the agent was given one by one. Those of toolsets are only known in an invocation.
     pub tools: Vec<Arc<dyn Tool>>,
     pub(crate) parent: Mutex<Weak<AgentSpec>>,

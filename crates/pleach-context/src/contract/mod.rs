@@ -13,7 +13,7 @@ mod node;
 mod plugin;
 mod tool;
 
-pub use agent::{AgentMode, AgentSpec, Instruction};
+pub use agent::{AgentMode, AgentSpec, Instruction, ShellKind};
 pub(crate) use context::ContextInner;
 pub use context::{CallbackContext, Context, ReadonlyContext, ToolContext};
 pub use credential::CredentialService;

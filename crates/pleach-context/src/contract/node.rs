@@ -103,6 +103,12 @@ pub trait Node: Send + Sync + 'static {
         path.is_empty().then(|| self.spec())
     }
 
+    /// Returns the node of this name directly inside this one: a node of a graph, or a sub-agent. `None` for nodes that are only
+    /// known at run time.
+    fn child(&self, _name: &str) -> Option<&dyn Node> {
+        None
+    }
+
     /// Adds what the node needs of its app: the values (see [`Shared`](crate::Shared)) that it cannot run without, and the toolsets
     /// to be closed with it.
     fn needs(&self, _needs: &mut Vec<Need>) {}

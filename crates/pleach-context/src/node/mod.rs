@@ -45,6 +45,10 @@ impl<N: Node + ?Sized> Node for std::sync::Arc<N> {
         (**self).spec_at(path)
     }
 
+    fn child(&self, name: &str) -> Option<&dyn Node> {
+        (**self).child(name)
+    }
+
     fn needs(&self, needs: &mut Vec<crate::Need>) {
         (**self).needs(needs);
     }

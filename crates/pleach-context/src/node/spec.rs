@@ -19,6 +19,8 @@ pub enum NodeKind {
     /// `FunctionNode`.
     // R506
     Function,
+    /// A wrapped tool. ADK: `ToolNode`.
+    Tool,
     /// Waits for all its predecessors and gets a map of their outputs. ADK: `JoinNode`.
     Join,
     /// Runs other nodes and decides about each of them on resume. ADK: `Workflow`.

@@ -39,6 +39,11 @@ impl PluginManager {
         self.plugins.is_empty()
     }
 
+    /// Iterates over the names of the plugins, in the order of registration.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.plugins.iter().map(|plugin| plugin.name())
+    }
+
     /// Asks the plugins for another user message.
     ///
     /// # Errors

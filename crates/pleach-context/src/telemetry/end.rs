@@ -75,6 +75,17 @@ impl OpenSpan {
         end_span(&std::mem::replace(&mut self.0, Span::none()), end);
     }
 
+    /// Records what a model's answer cost and, where it reports an error instead of an answer, its code; and lets go of the
+    /// span. See [`end_model_call`].
+    pub fn end_model_call(mut self, usage: &ModelUsage<'_>, error_type: Option<&str>) {
+        let span = std::mem::replace(&mut self.0, Span::none());
+        record_usage(&span, usage);
+        match error_type {
+            Some(error_type) => fail_span(&span, error_type),
+            None => end_span(&span, SpanEnd::Completed),
+        }
+    }
+
     /// Records what the work failed with, and lets go of the span. See [`fail_span`].
     pub fn fail(mut self, error_type: &str) {
         fail_span(&std::mem::replace(&mut self.0, Span::none()), error_type);
@@ -105,6 +116,10 @@ pub struct ModelUsage<'a> {
 /// Records what a model's answer cost, and that the call is done.
 pub fn end_model_call(span: &Span, usage: &ModelUsage<'_>) {
     end_span(span, SpanEnd::Completed);
+    record_usage(span, usage);
+}
+
+fn record_usage(span: &Span, usage: &ModelUsage<'_>) {
     if let Some(reason) = usage.finish_reason {
         span.record("gen_ai.response.finish_reasons", reason);
     }

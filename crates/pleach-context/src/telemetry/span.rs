@@ -1,5 +1,6 @@
 //! The spans. Names are static, as `tracing` wants them; `otel.name` holds the name that exporters show.
 
+use pleach_core::EventId;
 use tracing::field::Empty;
 use tracing::{Level, Span, info_span, level_enabled};
 
@@ -127,7 +128,7 @@ pub struct ModelCall<'a> {
     /// Who serves the model, such as `gcp.gemini` or `openai`.
     pub provider: Option<&'a str>,
     /// The id that the event of the answer will have.
-    pub event_id: Option<&'a str>,
+    pub event_id: Option<&'a EventId>,
     /// The limit of the answer.
     pub max_tokens: Option<u64>,
     /// How freely the model chooses.
@@ -155,7 +156,7 @@ pub fn generate_content(call: &ModelCall<'_>, ctx: &Context) -> Span {
         gen_ai.agent.name = call.agent,
         gen_ai.conversation.id = ctx.session().id().as_str(),
         gcp.vertex.agent.invocation_id = ctx.invocation_id(),
-        gcp.vertex.agent.event_id = call.event_id,
+        gcp.vertex.agent.event_id = call.event_id.map(display),
         gen_ai.response.finish_reasons = Empty,
         gen_ai.usage.input_tokens = Empty,
         gen_ai.usage.output_tokens = Empty,

@@ -2,8 +2,11 @@
 // H107, H108
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
-use pleach_context::{AgentSpec, Node};
+use pleach_context::{AgentSpec, Node, ShellKind};
+
+use super::dot_text::{id, quoted};
 
 const GREY: &str = "#cccccc";
 const DARK_GREEN: &str = "#0F5223";
@@ -29,14 +32,44 @@ struct Picture<'a> {
 
 impl Picture<'_> {
     fn agent(&mut self, agent: &AgentSpec) {
+        match agent.shell {
+            Some(kind) => self.shell(agent, kind),
+            None => self.plain_agent(agent),
+        }
+    }
+
+    fn plain_agent(&mut self, agent: &AgentSpec) {
         self.node(&agent.name, '🤖', "ellipse");
-        for sub in agent.sub_agents.iter().filter_map(|sub| sub.agent()) {
+        for sub in sub_agents(agent) {
             self.agent(sub);
-            self.edge(&agent.name, &sub.name);
+            match sub.shell {
+                None => self.edge(&agent.name, &sub.name, false),
+                Some(kind) => entries(sub, kind).iter().for_each(|entry| self.edge(&agent.name, entry, true)),
+            }
         }
         for tool in &agent.tools {
             self.node(tool.name(), '🔧', "box");
-            self.edge(&agent.name, tool.name());
+            self.edge(&agent.name, tool.name(), false);
+        }
+    }
+
+    /// Draws an agent that runs others in a fixed way as a group of them, with the order in which they run.
+    fn shell(&mut self, agent: &AgentSpec, kind: ShellKind) {
+        let title = format!("{} ({} Agent)", agent.name, title(kind));
+        self.line(&format!("subgraph {} {{", quoted(&format!("cluster_{title}"))));
+        sub_agents(agent).for_each(|sub| self.agent(sub));
+        let label = quoted(&title);
+        self.line(&format!("color=\"#ffffff\" fontcolor=\"{GREY}\" label={label} style=rounded"));
+        self.line("}");
+        if kind == ShellKind::Parallel {
+            return;
+        }
+        let steps: Vec<&AgentSpec> = sub_agents(agent).map(|sub| &**sub).collect();
+        for pair in steps.windows(2) {
+            self.edge(leaf(pair[0], true), leaf(pair[1], false), true);
+        }
+        if let (ShellKind::Loop, Some(first), Some(last)) = (kind, steps.first(), steps.last()) {
+            self.edge(leaf(last, true), leaf(first, false), true);
         }
     }
 
@@ -53,11 +86,12 @@ impl Picture<'_> {
         ));
     }
 
-    fn edge(&mut self, from: &str, to: &str) {
+    fn edge(&mut self, from: &str, to: &str, is_step: bool) {
         let has = |first: &str, second: &str| self.pairs.iter().any(|(a, b)| a == first && b == second);
         let look = match (has(from, to), has(to, from)) {
             (true, _) => format!("color=\"{LIGHT_GREEN}\""),
             (false, true) => format!("color=\"{LIGHT_GREEN}\" dir=back"),
+            (false, false) if is_step => format!("color=\"{GREY}\""),
             (false, false) => format!("arrowhead=none color=\"{GREY}\""),
         };
         self.line(&format!("{} -> {} [{look}]", id(from), id(to)));
@@ -70,37 +104,29 @@ impl Picture<'_> {
     }
 }
 
-/// Words that are no names unless they are quoted.
-const KEYWORDS: &[&str] = &["node", "edge", "graph", "digraph", "subgraph", "strict"];
-
-/// Returns a name as it is, or quoted where it has to be.
-fn id(name: &str) -> String {
-    let mut letters = name.chars();
-    let first = letters.next().is_some_and(|letter| letter.is_ascii_alphabetic() || letter == '_');
-    let is_plain = first && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
-    if is_plain && !KEYWORDS.contains(&name.to_ascii_lowercase().as_str()) { name.to_owned() } else { quoted(name) }
+fn sub_agents(agent: &AgentSpec) -> impl Iterator<Item = &Arc<AgentSpec>> {
+    agent.sub_agents.iter().filter_map(|sub| sub.agent())
 }
 
-fn quoted(text: &str) -> String {
-    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"))
+/// Returns the agents that a group begins with.
+fn entries(agent: &AgentSpec, kind: ShellKind) -> Vec<&str> {
+    let count = if kind == ShellKind::Parallel { usize::MAX } else { 1 };
+    sub_agents(agent).take(count).map(|sub| leaf(sub, false)).collect()
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Returns the agent that a group ends or begins with: no edge leads to the group itself.
+fn leaf(agent: &AgentSpec, is_last: bool) -> &str {
+    let next = if is_last { sub_agents(agent).last() } else { sub_agents(agent).next() };
+    match next.filter(|_| agent.shell.is_some()) {
+        Some(inner) => leaf(inner, is_last),
+        None => &agent.name,
+    }
+}
 
-    #[test]
-    fn h107_names_are_quoted_where_they_have_to_be() {
-        for (name, shown) in [
-            ("get_weather", "get_weather"),
-            ("a-b", "\"a-b\""),
-            ("1a", "\"1a\""),
-            ("Node", "\"Node\""),
-            ("", "\"\""),
-            ("a\" -> b [x=\"", "\"a\\\" -> b [x=\\\"\""),
-            ("a\\", "\"a\\\\\""),
-        ] {
-            assert_eq!(id(name), shown, "{name}");
-        }
+fn title(kind: ShellKind) -> &'static str {
+    match kind {
+        ShellKind::Sequential => "Sequential",
+        ShellKind::Loop => "Loop",
+        _ => "Parallel",
     }
 }

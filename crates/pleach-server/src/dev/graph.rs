@@ -1,26 +1,47 @@
-//! The routes of the pictures of agents.
-// H107, H108
+//! The routes of what apps consist of, and of its pictures.
+// H105–H108
 
 use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
 use http::Uri;
-use pleach_core::Event;
+use pleach_core::{Event, Map};
 use pleach_session::GetSessionConfig;
 use serde_json::json;
 
 use super::agent_graph::{Pair, agent_graph};
+use super::app_graph::describe;
+use super::workflow_picture::{find, levels, picture};
 use crate::api::Api;
 use crate::error::ApiError;
 use crate::json::plain;
 use crate::path::{AppPath, EventPath};
 use crate::query;
 
+/// Describes what an app consists of.
+pub(super) async fn build(State(api): State<Arc<Api>>, AppPath(app): AppPath) -> Result<Response, ApiError> {
+    Ok(plain(&describe(api.runner(&app)?)))
+}
+
+/// Shows one level of an app, and all workflows below it, by their paths.
+pub(super) async fn images(State(api): State<Arc<Api>>, AppPath(app): AppPath, uri: Uri) -> Result<Response, ApiError> {
+    let (is_dark, path) = (query::flag(&uri, "dark_mode")?, query::text(&uri, "node").unwrap_or_default());
+    let described = describe(api.runner(&app)?);
+    let level = find(&described["root_agent"], &path).ok_or_else(|| no_node(&path))?;
+    let pictures = levels(level, &path).into_iter();
+    let pictures: Map = pictures.map(|(at, level)| (at, json!({ "dotSrc": picture(level, is_dark) }))).collect();
+    Ok(plain(&pictures.into()))
+}
+
+fn no_node(path: &str) -> ApiError {
+    ApiError::not_found(format!("Node not found: {path}"))
+}
+
 /// Shows the agents of an app.
 pub(super) async fn app(State(api): State<Arc<Api>>, AppPath(app): AppPath, uri: Uri) -> Result<Response, ApiError> {
     let root = api.runner(&app)?.root();
-    Ok(picture(agent_graph(&**root, &[], query::flag(&uri, "dark_mode")?)))
+    Ok(dot_reply(agent_graph(&**root, &[], query::flag(&uri, "dark_mode")?)))
 }
 
 /// Shows the agents of an app, and what an event has done among them.
@@ -28,10 +49,10 @@ pub(super) async fn event(State(api): State<Arc<Api>>, path: EventPath) -> Resul
     let session = api.sessions.get_session(&path.key, GetSessionConfig::all()).await?;
     let events = session.map(|session| session.events).unwrap_or_default();
     let Some(event) = events.into_iter().find(|event| event.id().to_string() == path.event) else {
-        return Ok(picture(None));
+        return Ok(dot_reply(None));
     };
     let root = api.runner(path.key.app_name.as_str())?.root();
-    Ok(picture(agent_graph(&**root, &pairs(&event), true)))
+    Ok(dot_reply(agent_graph(&**root, &pairs(&event), true)))
 }
 
 /// Returns who has called or answered whom; the author alone where no call is involved.
@@ -48,6 +69,6 @@ fn pairs(event: &Event) -> Vec<Pair> {
     if answers.is_empty() { vec![(author, String::new())] } else { answers }
 }
 
-fn picture(dot: Option<String>) -> Response {
+fn dot_reply(dot: Option<String>) -> Response {
     plain(&dot.map_or_else(|| json!({}), |dot| json!({ "dotSrc": dot })))
 }

@@ -1,16 +1,25 @@
 //! The development server: what a browser UI needs besides the API.
 //!
-//! It hosts the files of a UI from a folder, and draws the agents of apps. Nothing of such a UI is part of this crate.
+//! It hosts the files of a UI from a folder, describes and draws apps, and shows the spans of the last runs. Nothing of such a UI is part of
+//! this crate. Routes that would change or execute something serve clients on this machine only.
 
+mod absent;
 mod agent_graph;
+mod app_graph;
 mod consent;
-mod empty;
+mod dot_text;
 mod graph;
+mod local;
 mod options;
 mod routes;
 mod static_files;
 mod telemetry;
+mod traces;
+mod workflow_picture;
 
 pub(crate) use consent::Consent;
+pub(crate) use local::are_open_to_others;
 pub use options::DevUi;
 pub(crate) use routes::router;
+pub(crate) use traces::TracePlugin;
+pub use traces::Traces;

@@ -11,13 +11,30 @@ use http::header::{CACHE_CONTROL, LOCATION};
 use http::{HeaderValue, StatusCode};
 use serde_json::json;
 
-use super::{DevUi, empty, graph, static_files, telemetry};
+use super::{DevUi, absent, graph, static_files, telemetry, traces};
 use crate::api::Api;
 use crate::error::ApiError;
 use crate::json::plain;
 
-/// Returns the routes of the UI.
-pub(crate) fn router() -> Router<Arc<Api>> {
+/// Returns the routes of the development server, and those of the UI if it hosts one.
+pub(crate) fn router(has_ui: bool) -> Router<Arc<Api>> {
+    if has_ui { development().merge(ui_routes()) } else { development() }
+}
+
+fn development() -> Router<Arc<Api>> {
+    const APP: &str = "/dev/apps/{app}";
+    Router::new()
+        .route("/config/telemetry", get(telemetry::read).post(telemetry::write))
+        .route(&format!("{APP}/build_graph"), get(graph::build))
+        .route(&format!("{APP}/build_graph_image"), get(graph::images))
+        .route(&format!("{APP}/graph"), get(graph::app))
+        .route(&format!("{APP}/users/{{user}}/sessions/{{session}}/events/{{event}}/graph"), get(graph::event))
+        .route(&format!("{APP}/debug/trace/{{name}}"), get(traces::of_event))
+        .route(&format!("{APP}/debug/trace/session/{{name}}"), get(traces::of_session))
+        .merge(absent::router())
+}
+
+fn ui_routes() -> Router<Arc<Api>> {
     Router::new()
         .route("/", get(to_ui))
         .route("/dev-ui", get(to_ui))
@@ -26,10 +43,6 @@ pub(crate) fn router() -> Router<Arc<Api>> {
         .route("/dev-ui/assets/config/runtime-config.json", get(runtime_config))
         .route("/dev-ui/config", get(config))
         .route("/dev-ui/{*path}", get(file))
-        .route("/config/telemetry", get(telemetry::read).post(telemetry::write))
-        .route("/dev/apps/{app}/graph", get(graph::app))
-        .route("/dev/apps/{app}/users/{user}/sessions/{session}/events/{event}/graph", get(graph::event))
-        .merge(empty::router())
 }
 
 async fn to_ui(State(api): State<Arc<Api>>) -> Response {

@@ -9,7 +9,8 @@ use std::time::Duration;
 use pleach_context::engine::{Engine as _, ToolRequests, credential_question};
 use pleach_context::telemetry::{OpenSpan, SpanEnd, execute_tool};
 use pleach_context::{
-    Context, Dynamic, Flow, Need, Node, NodeError, NodeInput, NodeSpec, RetryConfig, Tool, ToolResult, TypedNode, Yield,
+    Context, Dynamic, Flow, Need, Node, NodeError, NodeInput, NodeKind, NodeSpec, RetryConfig, Tool, ToolResult,
+    TypedNode, Yield,
 };
 use pleach_core::{BoxFuture, Content, Event, FunctionResponsePart, Map, Part};
 use smol_str::SmolStr;
@@ -112,7 +113,7 @@ fn output(ToolResult { value, media, .. }: ToolResult) -> Event {
 }
 
 fn spec(name: SmolStr, tool: &dyn Tool) -> NodeSpec {
-    let mut spec = NodeSpec::new(name).rerun_on_resume(true);
+    let mut spec = NodeSpec::new(name).kind(NodeKind::Tool).rerun_on_resume(true);
     spec.description = tool.description().to_owned();
     spec
 }

@@ -117,6 +117,11 @@ impl<In: 'static, Out: 'static> Node for Workflow<In, Out> {
         graph.nodes[*graph.index.get(*name)? as usize].node.spec_at(below)
     }
 
+    fn child(&self, name: &str) -> Option<&dyn Node> {
+        let graph = self.graph.as_ref()?;
+        Some(&*graph.nodes[*graph.index.get(name)? as usize].node)
+    }
+
     fn needs(&self, needs: &mut Vec<Need>) {
         for node in self.graph.iter().flat_map(|graph| &graph.nodes) {
             node.node.needs(needs);

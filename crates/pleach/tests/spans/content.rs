@@ -3,6 +3,7 @@
 use std::future::pending;
 use std::time::Duration;
 
+use pleach::model::{ModelError, ModelErrorKind};
 use pleach::prelude::*;
 use pleach::telemetry::{ModelCall, ModelUsage, end_model_call, fail_span, generate_content, invoke_agent};
 use schemars::JsonSchema;
@@ -129,4 +130,27 @@ invoke_workflow node completed
         "gen_ai.usage.input_tokens": "12", "gen_ai.usage.output_tokens": "3", "pleach.outcome": "completed",
     });
     assert_eq!(serde_json::to_value(fields).unwrap(), expected);
+}
+
+#[tokio::test]
+async fn the_model_calls_of_an_agent_have_spans_up_to_their_answers() {
+    let (recorder, _guard) = Recorder::start();
+    let echo = tool("echo", "Echoes.", async |Args(a): Args<Text>| a.text);
+    let failed = ModelError::new("m", ModelErrorKind::RateLimited);
+    let model = ScriptedModel::calling("echo", json!({"text": SECRET})).then_error(failed);
+    let agent = LlmAgent::builder("helper").model(model).tool(echo).build().unwrap();
+    finish(runner(agent).run("ana", "s1", SECRET)).await;
+    // The call of the tool is not within the span of the model that made it.
+    let expected = "\
+invoke_workflow helper failed ModelError ERROR
+  invoke_node helper failed ModelError ERROR
+    invoke_agent helper failed ModelError ERROR
+      generate_content scripted completed
+      execute_tool echo completed
+      generate_content scripted failed ModelError ERROR
+";
+    assert_eq!(recorder.tree(), expected);
+    for span in recorder.spans() {
+        assert!(span.fields.values().all(|value| !value.contains(SECRET)), "{span:?}");
+    }
 }

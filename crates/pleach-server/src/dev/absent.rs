@@ -1,0 +1,182 @@
+//! Answers for tabs of the UI whose data this server does not have: tests, evaluations, the builder, deployments. The tabs stay empty.
+// H95, H115–H117
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::State;
+use axum::response::Response;
+use axum::routing::{get, post};
+use http::{StatusCode, Uri};
+use serde_json::{Value, json};
+
+use super::local::Local;
+use crate::api::Api;
+use crate::error::{ApiError, text_response};
+use crate::json::plain;
+use crate::names::is_valid;
+use crate::path::{AppPath, NamePath};
+use crate::query;
+
+/// Returns the routes.
+pub(super) fn router() -> Router<Arc<Api>> {
+    tests().merge(evaluations()).merge(builder())
+}
+
+fn tests() -> Router<Arc<Api>> {
+    Router::new()
+        .route("/dev/apps/{app}/tests", get(list))
+        .route("/dev/apps/{app}/tests/rebuild", post(run_tests).get(no_such_test))
+        .route("/dev/apps/{app}/tests/run", post(run_tests).get(no_such_test))
+        .route("/dev/apps/{app}/tests/{name}", get(no_test).put(put_test).delete(delete_test))
+}
+
+fn evaluations() -> Router<Arc<Api>> {
+    let sets = |name: &str| format!("/dev/apps/{{app}}/{name}");
+    let (new, old) = (sets("eval-sets"), sets("eval_sets"));
+    let case = || get(no_item).put(no_local_item).delete(no_local_item);
+    Router::new()
+        .route(&new, get(eval_sets).post(unsupported))
+        .route(&old, get(list))
+        .route(&format!("{old}/{{name}}"), post(unsupported))
+        .route(&format!("{new}/{{name}}/add-session"), post(no_local_item))
+        .route(&format!("{old}/{{name}}/add_session"), post(no_local_item))
+        .route(&format!("{old}/{{name}}/evals"), get(no_set))
+        .route(&format!("{new}/{{name}}/eval-cases/{{case}}"), case())
+        .route(&format!("{old}/{{name}}/evals/{{case}}"), case())
+        .route(&format!("{new}/{{name}}/run"), post(no_local_set))
+        .route(&format!("{old}/{{name}}/run_eval"), post(no_local_set))
+        .route(&sets("eval-results"), get(eval_results))
+        .route(&sets("eval_results"), get(list))
+        .route(&sets("eval-results/{name}"), get(no_item))
+        .route(&sets("eval_results/{name}"), get(no_item))
+        .route(&sets("metrics-info"), get(metrics))
+}
+
+fn builder() -> Router<Arc<Api>> {
+    Router::new()
+        .route("/dev/apps/{app}/builder", get(read_builder))
+        .route("/dev/apps/{app}/builder/save", post(save_builder))
+        .route("/dev/apps/{app}/builder/cancel", post(cancel_builder))
+        .route("/dev/apps/{app}/deploy/{name}", post(unsupported))
+}
+
+async fn list(api: State<Arc<Api>>, app: AppPath) -> Result<Response, ApiError> {
+    of(&api, &app, json!([]))
+}
+
+async fn eval_sets(api: State<Arc<Api>>, app: AppPath) -> Result<Response, ApiError> {
+    of(&api, &app, json!({ "evalSetIds": [] }))
+}
+
+async fn eval_results(api: State<Arc<Api>>, app: AppPath) -> Result<Response, ApiError> {
+    of(&api, &app, json!({ "evalResultIds": [] }))
+}
+
+async fn metrics(api: State<Arc<Api>>, app: AppPath) -> Result<Response, ApiError> {
+    of(&api, &app, json!({ "metricsInfo": [] }))
+}
+
+async fn no_test(State(api): State<Arc<Api>>, NamePath { app, name }: NamePath) -> Result<Response, ApiError> {
+    check(&api, &app)?;
+    check_test(&name)?;
+    Err(no_file())
+}
+
+/// A test of the name of a route.
+async fn no_such_test(State(api): State<Arc<Api>>, AppPath(app): AppPath) -> Result<Response, ApiError> {
+    check(&api, &app)?;
+    Err(no_file())
+}
+
+async fn delete_test(_: Local, api: State<Arc<Api>>, path: NamePath) -> Result<Response, ApiError> {
+    no_test(api, path).await
+}
+
+async fn put_test(
+    _: Local,
+    State(api): State<Arc<Api>>,
+    NamePath { app, name }: NamePath,
+) -> Result<Response, ApiError> {
+    check(&api, &app)?;
+    check_test(&name)?;
+    Err(not_kept())
+}
+
+async fn run_tests(
+    _: Local,
+    State(api): State<Arc<Api>>,
+    AppPath(app): AppPath,
+    uri: Uri,
+) -> Result<Response, ApiError> {
+    check(&api, &app)?;
+    query::text(&uri, "test_name").filter(|name| !name.is_empty()).map_or(Ok(()), |name| check_test(&name))?;
+    Err(not_kept())
+}
+
+async fn unsupported(_: Local, State(api): State<Arc<Api>>, AppPath(app): AppPath) -> Result<Response, ApiError> {
+    check(&api, &app)?;
+    Err(not_kept())
+}
+
+async fn no_item(State(api): State<Arc<Api>>, NamePath { app, name }: NamePath) -> Result<Response, ApiError> {
+    check(&api, &app)?;
+    Err(ApiError::not_found(format!("`{name}` not found: this server keeps no evaluations.")))
+}
+
+async fn no_local_item(_: Local, api: State<Arc<Api>>, path: NamePath) -> Result<Response, ApiError> {
+    no_item(api, path).await
+}
+
+async fn no_set(State(api): State<Arc<Api>>, NamePath { app, name }: NamePath) -> Result<Response, ApiError> {
+    check(&api, &app)?;
+    Err(ApiError::bad_request(format!("Eval set `{name}` not found.")))
+}
+
+async fn no_local_set(_: Local, api: State<Arc<Api>>, path: NamePath) -> Result<Response, ApiError> {
+    no_set(api, path).await
+}
+
+async fn read_builder(_: Local, State(api): State<Arc<Api>>, AppPath(app): AppPath) -> Result<Response, ApiError> {
+    check(&api, &app)?;
+    Ok(text_response(StatusCode::OK, "", "text/plain; charset=utf-8"))
+}
+
+/// Nothing is saved: apps are programs, not documents.
+async fn save_builder(_: Local, api: State<Arc<Api>>, app: AppPath) -> Result<Response, ApiError> {
+    of(&api, &app, json!(false))
+}
+
+async fn cancel_builder(_: Local, api: State<Arc<Api>>, app: AppPath) -> Result<Response, ApiError> {
+    of(&api, &app, json!(true))
+}
+
+fn of(api: &Api, AppPath(app): &AppPath, answer: Value) -> Result<Response, ApiError> {
+    check(api, app)?;
+    Ok(plain(&answer))
+}
+
+/// Checks the name of an app. google-adk looks for its folder.
+// H95
+fn check(api: &Api, app: &str) -> Result<(), ApiError> {
+    if !is_valid(app) && !api.runners.contains_key(app) {
+        let reason = "a name consists of identifiers that are joined by dots";
+        return Err(ApiError::bad_request(format!("Invalid app name: '{app}': {reason}.")));
+    }
+    api.runner(app).map(drop)
+}
+
+/// Checks that the name of a test is one of a file, and no path.
+fn check_test(name: &str) -> Result<(), ApiError> {
+    let is_file = !name.contains(['/', '\\', ':', '\0']) && !matches!(name, "" | "." | "..");
+    is_file.then_some(()).ok_or_else(|| ApiError::bad_request(format!("Invalid test name: '{name}'.")))
+}
+
+fn no_file() -> ApiError {
+    ApiError::not_found("Test file not found")
+}
+
+fn not_kept() -> ApiError {
+    let detail = "This server keeps no tests and no evaluations, and deploys nothing.";
+    ApiError::new(StatusCode::NOT_IMPLEMENTED, detail)
+}

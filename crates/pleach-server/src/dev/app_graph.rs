@@ -1,0 +1,226 @@
+//! What an app consists of, as the UI's graph reads it: agents, nodes and edges.
+// H105
+
+use pleach_context::{AgentMode, AgentSpec, GraphOutline, Instruction, Node, NodeKind, NodeSpec};
+use pleach_core::{Map, RouteKey};
+use pleach_runner::Runner;
+use serde_json::{Value, json};
+
+use super::traces;
+
+/// The name of START in graphs.
+pub(super) const START: &str = "__START__";
+
+/// Where a node is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Root,
+    /// Below an agent that a model leads.
+    SubAgent,
+    /// Below an agent that runs others in a fixed way.
+    Step,
+    Graph,
+}
+
+/// Describes an app.
+pub(super) fn describe(runner: &Runner) -> Value {
+    let mut app = json!({ "name": runner.app_name().as_str(), "root_agent": node(&**runner.root(), Place::Root) });
+    let plugins: Vec<Value> =
+        runner.plugin_names().filter(|name| *name != traces::PLUGIN).map(|name| json!({ "name": name })).collect();
+    if !plugins.is_empty() {
+        app["plugins"] = plugins.into();
+    }
+    if runner.is_resumable() {
+        app["resumability_config"] = json!({ "is_resumable": true });
+    }
+    app
+}
+
+fn node(node: &dyn Node, place: Place) -> Map {
+    let spec = node.spec();
+    let mut map = declared(spec);
+    if let Some(agent) = node.agent() {
+        add_agent(&mut map, agent, place);
+    }
+    if spec.kind == NodeKind::Workflow {
+        let outline = node.outline().graph.unwrap_or_default();
+        map.insert("edges".into(), configured(node, &outline).into());
+        map.insert("graph".into(), graph(node, &outline));
+    }
+    map
+}
+
+/// What every node declares.
+fn declared(spec: &NodeSpec) -> Map {
+    let mut map = Map::from_iter([
+        ("name".to_owned(), Value::from(spec.name.as_str())),
+        ("description".to_owned(), Value::from(spec.description.as_str())),
+        ("rerun_on_resume".to_owned(), Value::from(spec.rerun_on_resume)),
+        ("wait_for_output".to_owned(), Value::from(spec.wait_for_output)),
+    ]);
+    if let Some(Ok(retry)) = spec.retry.as_ref().map(serde_json::to_value) {
+        map.insert("retry_config".into(), without_nulls(retry));
+    }
+    if let Some(timeout) = spec.timeout {
+        map.insert("timeout".into(), timeout.as_secs_f64().into());
+    }
+    map
+}
+
+fn add_agent(map: &mut Map, agent: &AgentSpec, place: Place) {
+    let in_graph = place == Place::Graph;
+    // What an agent is as a node of a graph counts there only.
+    let mode = match place {
+        Place::SubAgent | Place::Graph => Some(agent.mode_below(false)),
+        Place::Root | Place::Step => agent.mode,
+    };
+    let below = if agent.is_llm { Place::SubAgent } else { Place::Step };
+    let sub_agents: Vec<Value> = agent.sub_agents.iter().map(|sub| node(&**sub, below).into()).collect();
+    map.insert("rerun_on_resume".into(), (in_graph && agent.is_llm).into());
+    let waits = in_graph && agent.is_llm && mode != Some(AgentMode::SingleTurn);
+    map.insert("wait_for_output".into(), waits.into());
+    map.insert("sub_agents".into(), sub_agents.into());
+    if agent.is_llm {
+        add_llm_agent(map, agent, mode);
+        let sees_nothing = in_graph && mode == Some(AgentMode::SingleTurn);
+        map.insert("include_contents".into(), if sees_nothing { "none" } else { "default" }.into());
+    }
+    map.extend(agent.settings.clone());
+}
+
+fn add_llm_agent(map: &mut Map, agent: &AgentSpec, mode: Option<AgentMode>) {
+    let is_sub_agent = |name: &str| agent.sub_agents.iter().any(|sub| sub.spec().name == name);
+    let tools = agent.tools.iter().map(|tool| tool.name()).filter(|name| !is_sub_agent(name));
+    let tools: Vec<Value> = tools.map(|name| json!({ "name": name, "type": "tool" })).collect();
+    let model = agent.model.as_ref().map_or("", |model| model.name());
+    map.insert("model".into(), model.into());
+    for (key, instruction) in [("instruction", &agent.instruction), ("global_instruction", &agent.global_instruction)] {
+        match instruction {
+            Some(Instruction::Template(text)) => map.insert(key.into(), text.as_ref().into()),
+            Some(Instruction::Provider(_)) => None,
+            None => map.insert(key.into(), "".into()),
+        };
+    }
+    map.insert("tools".into(), tools.into());
+    if let Some(mode) = mode {
+        let mode = match mode {
+            AgentMode::Chat => "chat",
+            AgentMode::Task => "task",
+            AgentMode::SingleTurn => "single_turn",
+        };
+        map.insert("mode".into(), mode.into());
+    }
+    map.insert("disallow_transfer_to_parent".into(), agent.disallow_transfer_to_parent.into());
+    map.insert("disallow_transfer_to_peers".into(), agent.disallow_transfer_to_peers.into());
+}
+
+/// Describes a node of a graph, with its type.
+fn member(workflow: &dyn Node, graph: &GraphOutline, place: usize) -> Value {
+    let Some(inner) = workflow.child(&graph.nodes[place].name) else {
+        return json!({ "name": graph.nodes[place].name.as_str(), "type": "node" });
+    };
+    let mut map = node(inner, Place::Graph);
+    let kind = match inner.spec().kind {
+        NodeKind::Function => {
+            map.insert("require_confirmation".into(), false.into());
+            map.insert("parameter_binding".into(), "state".into());
+            "function"
+        }
+        NodeKind::Tool => "tool",
+        NodeKind::Join => "join",
+        NodeKind::Workflow => "workflow",
+        NodeKind::Agent => "agent",
+        NodeKind::Plain => "node",
+    };
+    map.insert("type".into(), kind.into());
+    map.into()
+}
+
+fn graph(workflow: &dyn Node, graph: &GraphOutline) -> Value {
+    let start = json!({ "name": START, "type": "start", "rerun_on_resume": false });
+    let members: Vec<Value> = (0..graph.nodes.len()).map(|place| member(workflow, graph, place)).collect();
+    let edges = graph.edges.iter().map(|edge| {
+        let from = edge.from.map_or(&start, |from| &members[from]);
+        let mut map = json!({ "from_node": from, "to_node": members[edge.to] });
+        match edge.on.as_slice() {
+            [] => {}
+            [key] => map["route"] = route(key),
+            keys => map["route"] = keys.iter().map(route).collect(),
+        }
+        map
+    });
+    let edges: Vec<Value> = edges.collect();
+    let nodes: Vec<Value> = std::iter::once(start).chain(members).collect();
+    json!({ "nodes": nodes, "edges": edges })
+}
+
+fn route(key: &RouteKey) -> Value {
+    match key {
+        RouteKey::Str(text) => text.as_str().into(),
+        RouteKey::Int(number) => (*number).into(),
+        RouteKey::Bool(truth) => (*truth).into(),
+    }
+}
+
+/// Returns the edges in the form in which google-adk is given them: chains of nodes, and nodes by the route that leads to them.
+fn configured(workflow: &dyn Node, graph: &GraphOutline) -> Vec<Value> {
+    let item = |place: usize| match &graph.nodes[place] {
+        function if function.kind == NodeKind::Function => {
+            json!({ "name": function.name.as_str(), "type": "function" })
+        }
+        _ => member(workflow, graph, place),
+    };
+    let mut rows: Vec<Row> = Vec::new();
+    for edge in &graph.edges {
+        let row = match rows.last_mut() {
+            Some(row) if row.continues(edge.from, !edge.on.is_empty()) => row,
+            _ => {
+                rows.push(Row { first: edge.from, ..Row::default() });
+                let row = rows.last_mut().expect("a row was added");
+                row.items.push(edge.from.map_or_else(|| "START".into(), item));
+                row
+            }
+        };
+        if edge.on.is_empty() {
+            row.items.push(item(edge.to));
+            row.last = Some(edge.to);
+        } else {
+            let targets = edge.on.iter().map(|key| (key.to_string(), item(edge.to)));
+            row.routes.extend(targets);
+        }
+    }
+    rows.into_iter().map(Row::into_value).collect()
+}
+
+/// A chain of nodes, or one node and those that its routes lead to.
+#[derive(Default)]
+struct Row {
+    first: Option<usize>,
+    items: Vec<Value>,
+    /// The end of the chain.
+    last: Option<usize>,
+    routes: Map,
+}
+
+impl Row {
+    fn continues(&self, from: Option<usize>, is_routed: bool) -> bool {
+        match is_routed {
+            true => !self.routes.is_empty() && self.first == from,
+            false => self.last.is_some() && self.last == from,
+        }
+    }
+
+    fn into_value(mut self) -> Value {
+        if !self.routes.is_empty() {
+            self.items.push(self.routes.into());
+        }
+        self.items.into()
+    }
+}
+
+fn without_nulls(mut value: Value) -> Value {
+    if let Value::Object(map) = &mut value {
+        map.retain(|_, member| !member.is_null());
+    }
+    value
+}

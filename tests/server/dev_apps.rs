@@ -1,0 +1,176 @@
+//! What the development server shows of apps: their descriptions and pictures.
+
+use pleach::prelude::*;
+use pleach::server::Server;
+use pleach::{App, InMemorySessionService, JoinNode, LoopAgent, ParallelAgent, RetryConfig, SequentialAgent};
+use serde_json::{Value, json};
+
+use crate::client::Reply;
+use crate::served::{Served, apps, serve};
+
+async fn shown(root: impl pleach::Node) -> Served {
+    let app = App::new("shop", root).unwrap().resumable(true);
+    serve(Server::new().app(app).sessions(InMemorySessionService::new()).dev(true)).await
+}
+
+fn agent(name: &str) -> LlmAgent {
+    LlmAgent::builder(name).model(ScriptedModel::saying("Yes.").repeating()).build().unwrap()
+}
+
+/// A workflow with every kind of node.
+fn workflow() -> Workflow {
+    let mut inner = Workflow::builder("inner");
+    let check = inner.node("check", async |Input(text): Input<String>| text);
+    inner.edge(START, check);
+    let inner = inner.build().unwrap();
+    let mut wf = Workflow::builder("orders");
+    let sort = wf.add(
+        FunctionNode::new("sort", async |Input(text): Input<String>| Output::of(text).route("easy"))
+            .retry(RetryConfig::attempts(2)),
+    );
+    let (inner, helper) = (wf.add(inner), wf.add(agent("helper")));
+    let ship = wf.tool(tool("ship", "Ships.", async || "shipped"));
+    let join = wf.add(JoinNode::new("both"));
+    wf.edge(START, sort).route(sort, "easy", inner).route(sort, "hard", helper.dynamic()).route(
+        sort,
+        true,
+        ship.dynamic(),
+    );
+    wf.edge(inner.dynamic(), join).edge(helper.dynamic(), join);
+    wf.build().unwrap()
+}
+
+#[tokio::test]
+async fn h105_a_workflow_is_described_with_its_nodes_and_edges() {
+    let served = shown(workflow()).await;
+    let app = served.get("/dev/apps/shop/build_graph").await.json();
+    assert_eq!((&app["name"], &app["resumability_config"]), (&json!("shop"), &json!({"is_resumable": true})));
+    assert!(app.get("plugins").is_none(), "{app}");
+    let root = &app["root_agent"];
+    let kinds: Vec<_> =
+        root["graph"]["nodes"].as_array().unwrap().iter().map(|node| (&node["name"], &node["type"])).collect();
+    let kinds = serde_json::to_value(kinds).unwrap();
+    let expected = json!([
+        ["__START__", "start"],
+        ["sort", "function"],
+        ["inner", "workflow"],
+        ["helper", "agent"],
+        ["ship", "tool"],
+        ["both", "join"],
+    ]);
+    assert_eq!(kinds, expected);
+    let sort = &root["graph"]["nodes"][1];
+    assert_eq!((&sort["retry_config"]["max_attempts"], &sort["parameter_binding"]), (&json!(2), &json!("state")));
+    let helper = &root["graph"]["nodes"][3];
+    // What an agent is as a node of a graph.
+    assert_eq!(
+        (&helper["mode"], &helper["rerun_on_resume"], &helper["wait_for_output"], &helper["include_contents"]),
+        (&json!("single_turn"), &json!(true), &json!(false), &json!("none"))
+    );
+    assert_eq!(root["graph"]["nodes"][2]["graph"]["nodes"][1]["name"], "check");
+    let routes: Vec<_> = root["graph"]["edges"].as_array().unwrap().iter().map(|edge| edge.get("route")).collect();
+    assert_eq!(routes[..4], [None, Some(&json!("easy")), Some(&json!("hard")), Some(&json!(true))]);
+    // Chains of nodes, and nodes by the routes to them.
+    let edges = root["edges"].as_array().unwrap();
+    assert_eq!(edges[0], json!(["START", {"name": "sort", "type": "function"}]));
+    assert_eq!(edges[1][0], json!({"name": "sort", "type": "function"}));
+    assert_eq!(edges[1][1]["easy"]["type"], "workflow");
+    assert_eq!(edges[1][1].as_object().unwrap().len(), 3);
+}
+
+#[tokio::test]
+async fn h105_an_agent_is_described_without_secrets_and_the_tools_of_its_sub_agents() {
+    let config = pleach::model::GenerateConfig {
+        temperature: Some(0.5),
+        http_options: Some(serde_json::from_value(json!({"headers": {"authorization": "S3CR3T"}})).unwrap()),
+        ..pleach::model::GenerateConfig::default()
+    };
+    let root = LlmAgent::builder("root")
+        .model(ScriptedModel::saying("Yes.").repeating())
+        .instruction("Be kind.")
+        .output_key("said")
+        .generate_config(config)
+        .sub_agent(agent("helper"))
+        .build()
+        .unwrap();
+    let served = shown(root).await;
+    let reply = served.get("/dev/apps/shop/build_graph").await;
+    assert!(!reply.text.contains("S3CR3T"), "{reply:?}");
+    let root = &reply.json()["root_agent"];
+    assert_eq!(root["generate_content_config"], json!({"temperature": 0.5}));
+    assert_eq!((&root["output_key"], &root["instruction"]), (&json!("said"), &json!("Be kind.")));
+    assert_eq!((root.get("mode"), &root["sub_agents"][0]["mode"]), (None, &json!("chat")));
+    assert_eq!((&root["tools"], root.get("type")), (&json!([]), None));
+}
+
+#[tokio::test]
+async fn h106_every_level_of_a_workflow_has_a_picture() {
+    let served = shown(workflow()).await;
+    let pictures = served.get("/dev/apps/shop/build_graph_image?dark_mode=true").await.json();
+    assert_eq!(pictures.as_object().unwrap().keys().collect::<Vec<_>>(), ["", "inner"]);
+    let dot = pictures[""]["dotSrc"].as_str().unwrap();
+    for line in [
+        "bgcolor=\"#0F172A\"",
+        "sort -> inner [label=\"  easy\"]",
+        "sort -> ship [label=\"  true\"]",
+        "[NO DEFAULT]",
+        "shape=diamond",
+        "shape=oval style=filled tooltip=Join",
+        "ship [label=",
+        "both -> __END__",
+    ] {
+        assert!(dot.contains(line), "{line}: {dot}");
+    }
+    assert!(!dot.contains("sort -> __END__"), "{dot}");
+    for node in ["inner", "orders/inner", "/inner/"] {
+        let path = format!("/dev/apps/shop/build_graph_image?node={node}");
+        let level = served.get(&path).await.json();
+        assert!(level[node]["dotSrc"].as_str().unwrap().contains("check -> __END__"), "{level}");
+    }
+    let missing = served.get("/dev/apps/shop/build_graph_image?node=nope").await;
+    assert_eq!((missing.status, missing.detail().as_str()), (404, "Node not found: nope"));
+    assert_eq!(served.get("/dev/apps/shop/build_graph_image?dark_mode=maybe").await.status, 422);
+    assert_eq!(served.get("/dev/apps/nope/build_graph_image").await.status, 404);
+}
+
+#[tokio::test]
+async fn h106_an_agent_is_a_tree_in_the_picture() {
+    let served = serve(apps().dev(true)).await;
+    let pictures = served.get("/dev/apps/demo/build_graph_image").await.json();
+    let dot = pictures[""]["dotSrc"].as_str().unwrap();
+    assert!(dot.contains("demo_agent -> helper [label=\"\"]"), "{dot}");
+    assert!(dot.contains("demo_agent -> get_weather [color=\"#64748B\" style=dashed]"), "{dot}");
+    assert!(!dot.contains("__END__"), "{dot}");
+}
+
+#[tokio::test]
+async fn h107_agents_that_run_others_are_groups() {
+    let steps = SequentialAgent::builder("steps").sub_agent(agent("a")).sub_agent(agent("b")).build().unwrap();
+    let rounds = LoopAgent::builder("rounds").sub_agent(agent("c")).max_iterations(2).build().unwrap();
+    let both = ParallelAgent::builder("both").sub_agent(agent("d")).sub_agent(agent("e")).build().unwrap();
+    let root = LlmAgent::builder("root").model(ScriptedModel::saying("Yes.").repeating());
+    let root = root.sub_agent(steps).sub_agent(rounds).sub_agent(both).build().unwrap();
+    let served = shown(root).await;
+    let dot = dot(&served.get("/dev/apps/shop/graph").await);
+    for line in [
+        "subgraph \"cluster_steps (Sequential Agent)\" {",
+        "label=\"rounds (Loop Agent)\"",
+        "label=\"both (Parallel Agent)\"",
+        "\ta -> b [color=\"#cccccc\"]",
+        "\tc -> c [color=\"#cccccc\"]",
+        "\troot -> a [color=\"#cccccc\"]",
+        "\troot -> d [color=\"#cccccc\"]",
+        "\troot -> e [color=\"#cccccc\"]",
+    ] {
+        assert!(dot.contains(line), "{line}: {dot}");
+    }
+    assert!(!dot.contains("root -> steps") && !dot.contains("d -> e"), "{dot}");
+    let described = served.get("/dev/apps/shop/build_graph").await.json();
+    let rounds = &described["root_agent"]["sub_agents"][1];
+    assert_eq!((&rounds["max_iterations"], rounds.get("model")), (&json!(2), None));
+}
+
+fn dot(reply: &Reply) -> String {
+    let json: Value = reply.json();
+    json["dotSrc"].as_str().unwrap().to_owned()
+}

@@ -1,0 +1,102 @@
+//! Routes of the development server that would change or execute something: for clients on its machine, and without data.
+
+use serde_json::{Value, json};
+
+use crate::client::{Ask, Reply};
+use crate::served::{apps, serve};
+
+/// What would change or execute something, and the builder's documents, with the answers to clients on the machine.
+const GUARDED: &[(&str, &str, u16)] = &[
+    ("PUT", "tests/t", 501),
+    ("DELETE", "tests/t", 404),
+    ("POST", "tests/rebuild", 501),
+    ("POST", "tests/run?test_name=t", 501),
+    ("POST", "eval-sets", 501),
+    ("POST", "eval_sets/e", 501),
+    ("POST", "eval-sets/e/add-session", 404),
+    ("POST", "eval_sets/e/add_session", 404),
+    ("PUT", "eval-sets/e/eval-cases/c", 404),
+    ("DELETE", "eval_sets/e/evals/c", 404),
+    ("POST", "eval-sets/e/run", 400),
+    ("POST", "eval_sets/e/run_eval", 400),
+    ("GET", "builder?file_path=x", 200),
+    ("POST", "builder/save", 200),
+    ("POST", "builder/cancel", 200),
+    ("POST", "deploy/cloud_run", 501),
+];
+
+#[tokio::test]
+async fn h94_clients_elsewhere_change_nothing() {
+    let served = serve(apps().dev(true)).await;
+    let ask = |method: &str, path: &str| Ask::new(method, &format!("/dev/apps/demo/{path}")).json(&json!({}));
+    for (method, path, status) in GUARDED {
+        assert_eq!(served.send(ask(method, path)).await.status, *status, "{method} {path}");
+        for forwarded in ["forwarded", "x-forwarded-for", "x-forwarded-host"] {
+            let reply = served.send(ask(method, path).header(forwarded, &served.address.to_string())).await;
+            assert_eq!(reply.status, 403, "{method} {path} {forwarded}");
+        }
+    }
+    // Without the development server there are no such routes.
+    let plain = serve(apps()).await;
+    for (method, path, _) in GUARDED {
+        assert_eq!(plain.send(ask(method, path)).await.status, 404, "{method} {path}");
+    }
+}
+
+#[tokio::test]
+async fn h94_behind_another_service_nobody_is_local() {
+    let routes = apps().dev(true).into_router().unwrap();
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move { axum::serve(listener, routes).await });
+    let reply: Reply = Ask::new("PUT", "/dev/apps/demo/tests/t").json(&json!({})).to(address).await;
+    assert_eq!(reply.status, 403, "{reply:?}");
+    assert_eq!(Ask::get("/dev/apps/demo/tests").to(address).await.json(), json!([]));
+}
+
+#[tokio::test]
+async fn h95_names_are_no_paths() {
+    let served = serve(apps().dev(true)).await;
+    for name in ["..", "a%5cb", "%2e%2e", "c:x"] {
+        for method in ["GET", "PUT", "DELETE"] {
+            let path = format!("/dev/apps/demo/tests/{name}");
+            let reply = served.send(Ask::new(method, &path).json(&json!({}))).await;
+            assert_eq!(reply.status, 400, "{method} {name}: {reply:?}");
+            assert!(reply.detail().starts_with("Invalid test name: "), "{reply:?}");
+        }
+    }
+    assert_eq!(
+        served.send(Ask::new("POST", "/dev/apps/demo/tests/run?test_name=../x").json(&json!({}))).await.status,
+        400
+    );
+    for app in ["a%20b", "1a", "a..b", "..%5cx"] {
+        let reply = served.get(&format!("/dev/apps/{app}/tests")).await;
+        assert_eq!(reply.status, 400, "{app}: {reply:?}");
+        assert!(reply.detail().starts_with("Invalid app name: "), "{reply:?}");
+    }
+    for path in ["/dev/apps/demo/tests/..%2fx", "/dev/apps/..%2fdemo/tests", "/dev/apps/demo/tests/a/b"] {
+        assert_eq!(served.get(path).await.status, 404, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn h115_h117_what_is_not_kept_is_not_found() {
+    let served = serve(apps().dev(true)).await;
+    for (path, status, answer) in [
+        ("tests/t", 404, Some("Test file not found")),
+        ("tests/run", 404, Some("Test file not found")),
+        ("eval_sets/e/evals", 400, Some("Eval set `e` not found.")),
+        ("eval-sets/e/eval-cases/c", 404, None),
+        ("eval_sets/e/evals/c", 404, None),
+        ("eval-results/r", 404, None),
+        ("eval_results/r", 404, None),
+    ] {
+        let reply = served.get(&format!("/dev/apps/demo/{path}")).await;
+        assert_eq!(reply.status, status, "{path}");
+        assert!(answer.is_none_or(|answer| reply.detail() == answer), "{reply:?}");
+    }
+    for (path, answer) in [("save", false), ("cancel", true)] {
+        let reply = served.post(&format!("/dev/apps/demo/builder/{path}"), json!({})).await;
+        assert_eq!(reply.json(), Value::from(answer), "{path}");
+    }
+}
