@@ -11,8 +11,10 @@
 
 mod adk;
 mod bench;
+mod browser;
 mod cargo;
 mod conformance;
+mod debian;
 mod docs;
 mod files;
 mod layers;

@@ -6,6 +6,8 @@ use std::process::Command;
 
 use anyhow::Context as _;
 
+use crate::debian::is_root;
+
 /// Accounts without privileges, best first.
 const CANDIDATES: [&str; 2] = ["postgres", "nobody"];
 
@@ -23,7 +25,7 @@ impl Account {
         }
         let ids = CANDIDATES
             .into_iter()
-            .find_map(|name| Some((id("-u", Some(name))?, id("-g", Some(name))?)))
+            .find_map(|name| Some((id("-u", name)?, id("-g", name)?)))
             .context("running as root, and there is no account `postgres` or `nobody`")?;
         Ok(Self { ids: Some(ids) })
     }
@@ -45,12 +47,7 @@ impl Account {
     }
 }
 
-/// Whether this process has root's rights.
-pub(super) fn is_root() -> bool {
-    id("-u", None) == Some(0)
-}
-
-fn id(option: &str, account: Option<&str>) -> Option<u32> {
-    let output = Command::new("id").arg(option).args(account).output().ok()?;
+fn id(option: &str, account: &str) -> Option<u32> {
+    let output = Command::new("id").args([option, account]).output().ok()?;
     String::from_utf8_lossy(&output.stdout).trim().parse().ok()
 }

@@ -1,12 +1,10 @@
 //! Where the server programs are, and how they get there on Debian.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use anyhow::{Context as _, bail};
 
-use super::account;
-use crate::cargo::succeeds;
+use crate::debian;
 
 /// Where Debian and Ubuntu keep one folder per server version.
 const DEBIAN_FOLDER: &str = "/usr/lib/postgresql";
@@ -41,10 +39,10 @@ impl Programs {
         if let Some(found) = Self::find() {
             return Ok(found);
         }
-        if !Path::new("/etc/debian_version").exists() || !account::is_root() {
+        if !debian::can_install() {
             bail!("no Postgres server programs on this machine");
         }
-        install()?;
+        debian::install(&["postgresql"])?;
         Self::find().context("the package `postgresql` brought no server programs")
     }
 
@@ -73,19 +71,4 @@ fn debian_folders() -> Vec<PathBuf> {
     let mut versions: Vec<u32> = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect();
     versions.sort_unstable_by(|a, b| b.cmp(a));
     versions.into_iter().map(|version| Path::new(DEBIAN_FOLDER).join(version.to_string()).join("bin")).collect()
-}
-
-fn install() -> anyhow::Result<()> {
-    // Standard output may be a report that another program reads.
-    eprintln!("installing the Debian package `postgresql`");
-    let apt = |args: &[&str]| {
-        let mut command = Command::new("apt-get");
-        succeeds(command.args(args).env("DEBIAN_FRONTEND", "noninteractive").stdout(std::io::stderr()))
-    };
-    let package = ["install", "-y", "--no-install-recommends", "postgresql"];
-    // A fresh image has no package lists, so a failed first attempt is normal.
-    if apt(&package)? || (apt(&["update"])? && apt(&package)?) {
-        return Ok(());
-    }
-    bail!("`apt-get install postgresql` failed")
 }

@@ -1,11 +1,12 @@
 //! What the steps of `test-all` share: the workspace, and things from outside, each obtained once.
 
 use std::ffi::OsStr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::options::Options;
 use crate::adk::{self, PYTHON_VARIABLE};
+use crate::browser::{self, Browser, CHROMIUM_VARIABLE, DRIVER_VARIABLE};
 use crate::mcp_servers::{self, SERVERS_VARIABLE};
 use crate::postgres::{Durability, Server, URL_VARIABLE};
 use crate::report::{Outcome, StepReport};
@@ -17,6 +18,7 @@ pub(super) struct Run {
     postgres: Wanted<Server>,
     adk: Wanted<PathBuf>,
     mcp_servers: Wanted<PathBuf>,
+    browser: Wanted<Browser>,
 }
 
 /// Something from outside, obtained when the first step that uses it starts.
@@ -35,11 +37,14 @@ pub(super) enum Need {
     Adk,
     /// The reference MCP servers.
     McpServers,
+    /// A Chromium.
+    Browser,
 }
 
 impl Run {
     pub(super) fn new(workspace: Workspace) -> Self {
-        Self { workspace, postgres: Wanted::NotAsked, adk: Wanted::NotAsked, mcp_servers: Wanted::NotAsked }
+        let (postgres, adk, mcp_servers) = (Wanted::NotAsked, Wanted::NotAsked, Wanted::NotAsked);
+        Self { workspace, postgres, adk, mcp_servers, browser: Wanted::NotAsked }
     }
 
     /// Gets the server; a row of its own in the table.
@@ -65,6 +70,24 @@ impl Run {
         self.mcp_servers.obtain("mcp", about, || mcp_servers::obtain(target))
     }
 
+    /// Gets the browser; also a row of its own, and never a failure.
+    pub(super) fn obtain_browser(&mut self) -> Option<StepReport> {
+        self.browser.obtain("chromium", "a browser for the tests of pages", browser::obtain)
+    }
+
+    /// Returns why a step that needs a browser cannot run.
+    pub(super) fn lacks_browser(&self) -> Option<String> {
+        (!matches!(self.browser, Wanted::Ready(_))).then(|| "there is no Chromium, see the row `chromium`".to_owned())
+    }
+
+    /// Returns the Python with google-adk.
+    pub(super) fn adk(&self) -> Option<&Path> {
+        match &self.adk {
+            Wanted::Ready(python) => Some(python),
+            _ => None,
+        }
+    }
+
     /// The variables by which tests find what there is to use.
     /// Without one, the tests that need the thing say SKIPPED and pass.
     pub(super) fn environment(&self) -> Vec<(&'static str, &OsStr)> {
@@ -77,6 +100,10 @@ impl Run {
         }
         if let Wanted::Ready(folder) = &self.mcp_servers {
             variables.push((SERVERS_VARIABLE, folder.as_os_str()));
+        }
+        if let Wanted::Ready(browser) = &self.browser {
+            variables.push((CHROMIUM_VARIABLE, browser.chromium.as_os_str()));
+            variables.push((DRIVER_VARIABLE, browser.driver.as_os_str()));
         }
         variables
     }

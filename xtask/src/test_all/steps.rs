@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use anyhow::Context as _;
 
 use super::shared::{Need, Run};
+use crate::browser::UI_VARIABLE;
 use crate::cargo::{cargo, counted, succeeds};
 use crate::conformance::{self, Build};
 use crate::report::{Counts, Outcome};
@@ -14,6 +15,7 @@ use crate::{docs, lint, tidy};
 
 const FACADE: &str = "pleach";
 const EXAMPLE: &str = "support_desk";
+const BROWSER_TESTS: &str = "pleach-browser-tests";
 
 /// One row of the closing table.
 pub(super) struct Step {
@@ -35,6 +37,7 @@ pub(super) const STEPS: &[Step] = &[
         needs: &[Need::Postgres, Need::Adk, Need::McpServers],
         ..step("test", "unit, integration and documentation tests", test)
     },
+    Step { needs: &[Need::Adk, Need::Browser], ..step("browser", "the server's pages in Chromium", browser) },
     Step {
         needs: &[Need::Postgres],
         ..step("conformance", "the recorded scenarios", |run| {
@@ -64,8 +67,23 @@ fn tested(result: anyhow::Result<(bool, Counts)>) -> anyhow::Result<Outcome> {
 }
 
 fn test(run: &Run) -> anyhow::Result<Outcome> {
-    let mut command = cargo(["test", "--workspace", "--all-features", "--no-fail-fast"]);
+    let mut command = cargo(["test", "--workspace", "--exclude", BROWSER_TESTS, "--all-features", "--no-fail-fast"]);
     command.envs(run.environment());
+    tested(counted(&mut command))
+}
+
+/// Tests pages in a browser, one after the other: a browser takes a core and much memory.
+fn browser(run: &Run) -> anyhow::Result<Outcome> {
+    if let Some(reason) = run.lacks_browser() {
+        return Ok(Outcome::Skipped(reason));
+    }
+    let mut command = cargo(["test", "-p", BROWSER_TESTS, "--no-fail-fast", "--", "--test-threads=1"]);
+    command.envs(run.environment());
+    match run.adk().map(crate::browser::adk_ui) {
+        Some(Ok(folder)) => drop(command.env(UI_VARIABLE, folder)),
+        Some(Err(error)) => println!("google-adk's UI is not tested: {error:#}"),
+        None => println!("google-adk's UI is not tested: there is no google-adk"),
+    }
     tested(counted(&mut command))
 }
 

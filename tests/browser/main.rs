@@ -1,0 +1,19 @@
+//! The pages of the development server in a real Chromium: google-adk's UI, with the files of its wheel, against our server.
+//!
+//! `cargo xtask test-all --only browser` finds the browser, its driver and the files, and names them in the environment. Without one of them the
+//! tests say SKIPPED and pass.
+#![expect(clippy::unwrap_used, reason = "test code: a panic is how a rule fails")]
+
+mod adk_ui;
+mod driver;
+mod fixture;
+mod page;
+
+#[path = "../../examples/server/demo.rs"]
+mod demo;
+#[path = "../../examples/server/python.rs"]
+mod python;
+#[path = "../../examples/server/scripted.rs"]
+mod scripted;
+#[path = "../../examples/server/wf.rs"]
+mod wf;
