@@ -3,6 +3,7 @@
 
 mod callers;
 mod client;
+mod conversation;
 mod dev_apps;
 mod dev_guard;
 mod dev_traces;

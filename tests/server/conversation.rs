@@ -1,0 +1,81 @@
+//! One conversation in one session, held alternately with our server and with google-adk's, which share a database.
+//!
+//! `tests/python/converse.py` holds it. Without the Python that `PLEACH_TEST_ADK_PYTHON` names the tests say SKIPPED and pass.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use pleach::connect;
+
+use crate::served::{apps, serve};
+
+const PYTHON: &str = "PLEACH_TEST_ADK_PYTHON";
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/python");
+
+/// A process that ends with its test.
+struct Ending(Child);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s131_two_servers_hold_one_conversation_in_a_file_of_the_sqlite_service() {
+    converse("sqlite:///").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s131_two_servers_hold_one_conversation_in_a_file_of_the_database_service() {
+    converse("sqlite+aiosqlite:///").await;
+}
+
+async fn converse(scheme: &str) {
+    let Some(python) = std::env::var_os(PYTHON).filter(|python| !python.is_empty()) else {
+        eprintln!("SKIPPED: {PYTHON} names no Python with google-adk");
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("{scheme}{}", folder.path().join("sessions.sqlite").display());
+    // The second service is set last, and is the one that counts.
+    let served = serve(apps().sessions(connect(&url).await.unwrap())).await;
+    let port = free_port();
+    let _theirs = Ending(api_server(&python, &url, port, folder.path()));
+    let output = tokio::process::Command::new(&python)
+        .arg(format!("{FOLDER}/converse.py"))
+        .args([format!("http://{}", served.address), format!("http://127.0.0.1:{port}")])
+        .output()
+        .await
+        .unwrap();
+    let log = std::fs::read_to_string(folder.path().join("log")).unwrap_or_default();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success(),
+        "{said}\ngoogle-adk: {}",
+        log.lines().rev().take(30).collect::<Vec<_>>().join("\n")
+    );
+}
+
+/// Starts `adk api_server` on the same database.
+fn api_server(python: &OsString, url: &str, port: u16, folder: &Path) -> Child {
+    let log = File::create(folder.join("log")).unwrap();
+    Command::new(python)
+        .args(["-m", "google.adk.cli", "api_server", "--host", "127.0.0.1", "--port", &port.to_string()])
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .args(["--session_service_uri", url, "--artifact_service_uri", "memory://"])
+        .arg(format!("{FOLDER}/talk"))
+        .stdin(Stdio::null())
+        .stdout(log.try_clone().unwrap())
+        .stderr(log)
+        .spawn()
+        .unwrap()
+}
+
+/// Returns a port that is free now: the program takes none of its choice.
+fn free_port() -> u16 {
+    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
