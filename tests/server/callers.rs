@@ -82,6 +82,20 @@ async fn a_caller_acts_for_its_own_user_alone() {
 }
 
 #[tokio::test]
+async fn a_caller_sees_no_events_of_others_in_the_development_server() {
+    let served = serve(bound().dev(true)).await;
+    let made = Ask::post("/apps/demo/users/b/sessions", &json!({"sessionId": "s"})).header("x-user", "b");
+    assert_eq!(served.send(made).await.status, 200);
+    let graph = Ask::get("/dev/apps/demo/users/b/sessions/s/events/e/graph");
+    for (user, status) in [("u", 403), ("b", 200)] {
+        assert_eq!(served.send(graph.clone().header("x-user", user)).await.status, status, "{user}");
+    }
+    for path in ["/dev/apps/demo/build_graph", "/dev/apps/demo/debug/trace/session/s", "/dev/apps/demo/tests"] {
+        assert_eq!(served.get(path).await.status, 401, "{path}");
+    }
+}
+
+#[tokio::test]
 async fn an_unknown_caller_sees_that_the_server_is_there_and_nothing_else() {
     let served = with_sessions().await;
     for ask in

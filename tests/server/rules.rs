@@ -364,3 +364,53 @@ async fn h90_a_request_without_a_host_is_refused() {
     bare.read_line(&mut line).await.unwrap();
     assert!(line.starts_with("HTTP/1.1 400"), "{line}");
 }
+
+#[tokio::test]
+async fn h6_a_second_spelling_of_a_member_is_one_too_many() {
+    let served = demo().await;
+    served.session("demo", "s").await;
+    let blob = json!({"mimeType": "text/plain", "data": "YQ=="});
+    let both = json!({"mimeType": "text/plain", "mime_type": "text/plain", "data": "YQ=="});
+    for (part, place) in [
+        (json!({"inlineData": blob, "inline_data": blob}), json!(["body", "newMessage", "parts", 0, "inline_data"])),
+        (json!({"inlineData": both}), json!(["body", "newMessage", "parts", 0, "inlineData", "mime_type"])),
+    ] {
+        let mut body = message("demo", "s", "");
+        body["newMessage"] = json!({ "parts": [part] });
+        let reply = served.post("/run", body).await;
+        let problem = &reply.json()["detail"][0];
+        assert_eq!((reply.status, &problem["type"], &problem["loc"]), (422, &json!("extra_forbidden"), &place));
+    }
+    // Where other members are ignored, the second spelling is.
+    let mut body = message("demo", "s", "hi");
+    body["app_name"] = json!("nope");
+    assert_eq!(served.post("/run", body).await.status, 200);
+}
+
+#[tokio::test]
+async fn h6_a_body_may_begin_with_a_byte_order_mark() {
+    let served = demo().await;
+    let body = "\u{feff}{\"sessionId\": \"marked\"}";
+    let made = served.send(Ask::new("POST", SESSIONS).raw(body, "application/json")).await;
+    assert_eq!(made.json()["id"], "marked");
+    // JSON has no such numbers.
+    for number in ["NaN", "-Infinity", "1e999"] {
+        let body = format!("{{\"state\": {{\"k\": {number}}}}}");
+        let reply = served.send(Ask::new("POST", SESSIONS).raw(body, "application/json")).await;
+        assert_eq!((reply.status, &reply.json()["detail"][0]["type"]), (422, &json!("json_invalid")), "{number}");
+    }
+}
+
+#[tokio::test]
+async fn h92_a_preflight_for_a_private_network_is_refused() {
+    let served = serve(apps().allow_origins(["http://app.example"])).await;
+    let ask = |method: &str| {
+        let ask = Ask::new("OPTIONS", "/run").header("origin", "http://app.example");
+        ask.header("access-control-request-method", method)
+    };
+    assert_eq!(served.send(ask("POST")).await.status, 200);
+    assert_eq!(served.send(ask("HEAD")).await.status, 200);
+    assert_eq!(served.send(ask("BREW")).await.status, 400);
+    let private = served.send(ask("POST").header("access-control-request-private-network", "true")).await;
+    assert_eq!((private.status, private.text.as_str()), (400, "Disallowed CORS private-network"));
+}

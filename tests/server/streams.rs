@@ -73,6 +73,24 @@ async fn h55_a_client_that_leaves_aborts_its_run() {
 }
 
 #[tokio::test]
+async fn r128_a_run_that_a_change_has_overtaken_is_closed_when_its_client_leaves() {
+    let gate = Gate::new();
+    let served = at_the_gate(gated(&gate)).await;
+    let client = tokio::spawn({
+        let (ask, address) = (ask_gate(), served.address);
+        async move { ask.to(address).await }
+    });
+    gate.reached().await;
+    let change = Ask::new("PATCH", "/apps/gate/users/u/sessions/s").json(&json!({"stateDelta": {"k": 1}}));
+    assert_eq!(served.send(change).await.status, 200);
+    client.abort();
+    end(&served).await;
+    let events = stored(&served).await;
+    let codes: Vec<_> = events.iter().map(|event| event["errorCode"].as_str()).collect();
+    assert_eq!(codes, [None, None, None, Some("INVOCATION_ABORTED")], "{events:?}");
+}
+
+#[tokio::test]
 async fn a_detached_run_continues_and_its_client_reads_on_behind_the_last_event() {
     let gate = Gate::new();
     let served = at_the_gate(gated(&gate).detach_runs(true)).await;

@@ -155,9 +155,12 @@ async fn an_answer_that_does_not_fit_is_400_with_the_reason() {
     let call = call.filter_map(|part| part.get("functionCall")).find(|call| call["name"] == "adk_request_confirmation");
     let id = call.unwrap()["id"].clone();
     let count = stored(&served, "demo").await.len();
-    for (name, response) in
-        [("adk_request_confirmation", json!({"confirmed": [1]})), ("delete", json!({"confirmed": true}))]
-    {
+    for (name, response) in [
+        ("adk_request_confirmation", json!({"confirmed": [1]})),
+        ("adk_request_confirmation", json!({"confirmed": null})),
+        ("adk_request_confirmation", json!(null)),
+        ("delete", json!({"confirmed": true})),
+    ] {
         let mut body = message("demo", "s", "");
         body["newMessage"] = json!({"parts": [{"functionResponse": {"id": id, "name": name, "response": response}}]});
         let reply = served.post("/run", body).await;

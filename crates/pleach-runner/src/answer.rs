@@ -196,8 +196,14 @@ pub(crate) fn check(
     let answer_type = answer_type(root, asked).filter(|_| !is_confirmation && asks_input(call));
     let misfit =
         |reason| RunError::Answer { id: id.to_owned(), reason: format!("{reason}{}", change(schema, answer_type)) };
+    // Of a null google-adk makes an answer that fails its run, or none at all.
+    let is_absent = response.response.is_none();
+    let is_null = is_absent || stored.get("confirmed").is_some_and(Value::is_null);
+    if is_absent && asks_input(call) {
+        return Err(misfit("it has no `response`".to_owned()));
+    }
     if call.name.as_deref() == Some(REQUEST_CONFIRMATION)
-        && ToolConfirmation::from_response(&unwrap_response(stored)).is_err()
+        && (is_null || ToolConfirmation::from_response(&unwrap_response(stored)).is_err())
     {
         let wanted = "a confirmation is {\"confirmed\": true} or {\"confirmed\": false}, with a `payload` if need be";
         return Err(misfit(wanted.to_owned()));

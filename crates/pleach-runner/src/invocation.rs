@@ -97,7 +97,7 @@ impl Invocation {
             let (cut, aborted) = (run.is_closing(), ic.is_aborted());
             if aborted && !cut {
                 for event in abort_events(&ic.events(), ic.invocation_id(), &parts.root.spec().name) {
-                    yield Shown::event(store.take(&ic, Arc::new(event)).await?.shown);
+                    yield Shown::event(store.close(&ic, Arc::new(event)).await?);
                 }
             }
             let outcome = match ended {

@@ -7,6 +7,8 @@ use pleach_context::InvocationContext;
 use pleach_context::engine::{Engine as _, Services};
 use pleach_core::{DISTINCT_TIMES, Event, EventId, SessionHead, micros, next_time, seconds, take_temp};
 
+use pleach_session::Since;
+
 use crate::RunError;
 use crate::active::ActiveRun;
 use crate::answer::warn_unenforced;
@@ -14,6 +16,9 @@ use crate::answer::warn_unenforced;
 /// The valid times of a node's own events, in seconds: those that every backend and google-adk can read, with room for later
 /// events, none of which may share its time. Other times are replaced by the clock's.
 const TIMES: std::ops::Range<f64> = f64::MIN_POSITIVE..DISTINCT_TIMES;
+
+/// How often an aborted invocation is closed while others append to its session.
+const CLOSING_TRIES: usize = 10;
 
 /// Stores the events of one invocation in order.
 pub(crate) struct Store {
@@ -75,6 +80,40 @@ impl Store {
         };
         let original = original.unwrap_or_else(|| Arc::clone(&shown));
         Ok(Stored { shown, original })
+    }
+
+    /// Stores an event that closes an aborted invocation. Where another writer has appended to the session meanwhile, behind what
+    /// it has appended: a call without an answer would be in the history of all later invocations.
+    ///
+    /// # Errors
+    /// As [`append`](Self::append); the session is stale when another run continues the invocation.
+    // R128
+    pub(crate) async fn close(&mut self, ic: &InvocationContext, event: Arc<Event>) -> Result<Arc<Event>, RunError> {
+        let mut tries = 1;
+        loop {
+            match self.take(ic, Arc::clone(&event)).await {
+                Err(RunError::Session(error)) if error.is_stale() && tries < CLOSING_TRIES => {
+                    if !self.catch_up(ic).await? {
+                        return Err(RunError::Session(error));
+                    }
+                }
+                stored => return stored.map(|stored| stored.shown),
+            }
+            tries += 1;
+        }
+    }
+
+    /// Takes the session as it is now, unless something in it is of this invocation: then another run continues it.
+    async fn catch_up(&mut self, ic: &InvocationContext) -> Result<bool, RunError> {
+        let Some(Since::Events(session)) = ic.engine().services().sessions.events_since(&self.head).await? else {
+            return Ok(false);
+        };
+        if session.events.iter().any(|event| event.invocation_id() == ic.invocation_id()) {
+            return Ok(false);
+        }
+        self.head = session.head;
+        self.last = self.last.max(self.head.last_update_time());
+        Ok(true)
     }
 
     /// Stores a complete event and records it in the invocation.

@@ -38,6 +38,8 @@ pub(crate) struct Api {
     pub(crate) detaches_runs: bool,
     pub(crate) slots: RunSlots,
     pub(crate) turns: Turns,
+    /// The changes of the state of a session, which wait for no run.
+    pub(crate) changes: Turns,
     /// Whether the routes of the development server are there.
     #[cfg(feature = "dev")]
     pub(crate) is_dev: bool,

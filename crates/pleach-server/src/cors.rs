@@ -15,7 +15,9 @@ use crate::origins::Origins;
 /// What an answer to a preflight depends on.
 const VARIES: &str = "Origin, Access-Control-Request-Method, Access-Control-Request-Headers, \
     Access-Control-Request-Private-Network";
-const METHODS: &str = "DELETE, GET, OPTIONS, PATCH, POST, PUT";
+const METHODS: &str = "DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT";
+/// How a page of a public network asks for a server in a private one.
+const PRIVATE_NETWORK: &str = "access-control-request-private-network";
 
 /// Answers a browser that asks whether it may send a request; `None` when this is no such question.
 pub(crate) fn preflight(method: &Method, headers: &HeaderMap, origins: &Origins) -> Option<Response> {
@@ -26,7 +28,9 @@ pub(crate) fn preflight(method: &Method, headers: &HeaderMap, origins: &Origins)
     }
     let is_known = allows(origins, origin);
     let is_method = METHODS.split(", ").any(|method| wanted == method);
+    let is_private = headers.get(PRIVATE_NETWORK).is_some_and(|asked| asked == "true");
     let (status, text) = match (is_known, is_method) {
+        (true, true) if is_private => (StatusCode::BAD_REQUEST, "Disallowed CORS private-network"),
         (true, true) => (StatusCode::OK, "OK"),
         (false, _) => (StatusCode::BAD_REQUEST, "Disallowed CORS origin"),
         (true, false) => (StatusCode::BAD_REQUEST, "Disallowed CORS method"),

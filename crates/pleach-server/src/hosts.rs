@@ -1,6 +1,6 @@
 //! Names and addresses of hosts in headers.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 
 /// Returns an authority without its port. One that is malformed comes back whole, so that `127.0.0.1:80.evil.example` is not taken
 /// for a loopback address.
@@ -26,7 +26,10 @@ pub(crate) fn without_port(authority: &str) -> &str {
 pub(crate) fn is_loopback(authority: &str) -> bool {
     let host = without_port(authority).to_lowercase();
     let host = host.trim_end_matches('.');
-    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.to_canonical().is_loopback())
+    // An address of version 6 may name its network interface.
+    let local = host.split_once('%').and_then(|(address, _)| address.parse::<Ipv6Addr>().ok()).map(IpAddr::V6);
+    let address = local.or_else(|| host.parse().ok());
+    host == "localhost" || address.is_some_and(|address| address.to_canonical().is_loopback())
 }
 
 /// Returns the host of a URL, in lower case and without brackets.
@@ -57,6 +60,7 @@ mod tests {
             "[::1]:5",
             "::1",
             "[::ffff:127.0.0.1]:80",
+            "[::1%25lo]:80",
         ] {
             assert!(is_loopback(host), "{host}");
         }
@@ -65,6 +69,9 @@ mod tests {
             "evil.example",
             "127.0.0.1.evil.example",
             "127.0.0.1:8000.evil.example",
+            "localhost%lo",
+            "127.0.0.1%lo",
+            "[fe80::1%25lo]",
             "localhost:x",
             "localhost:",
             "[::1",

@@ -274,6 +274,7 @@ impl Server {
             detaches_runs: self.detaches_runs,
             slots: RunSlots::default(),
             turns: Turns::default(),
+            changes: Turns::default(),
             #[cfg(feature = "dev")]
             is_dev: self.is_dev,
             #[cfg(feature = "dev")]

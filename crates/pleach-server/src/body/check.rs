@@ -71,8 +71,10 @@ impl Checker {
         let mut checked = Map::new();
         for field in shape.fields {
             let snake = snake_name(field.name);
-            let other = if snake == field.name { None } else { object.remove(&snake) };
             let found = object.remove(field.name).map(|value| (field.name.to_owned(), value));
+            // A second spelling of a member is one too many where no others may be.
+            let is_extra = found.is_some() && shape.is_closed;
+            let other = if snake == field.name || is_extra { None } else { object.remove(&snake) };
             let Some((name, value)) = found.or(other.map(|value| (snake, value))) else {
                 if field.need == Need::Required {
                     self.absent(field, &object, &checked);

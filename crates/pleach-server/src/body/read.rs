@@ -40,6 +40,7 @@ impl Payload {
             return Ok(Self::Absent);
         }
         let Ok(text) = std::str::from_utf8(&bytes) else { return Err(unreadable("it is not UTF-8")) };
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         if is_json { parse(text).map(Self::Json) } else { Ok(Self::Other(text.to_owned())) }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use pleach_core::{Event, EventId, InvocationId, Map, Session, SessionKey};
-use pleach_session::{CreateSession, GetSessionConfig, ListSessions, SessionError, SessionServiceExt as _};
+use pleach_session::{CreateSession, GetSessionConfig, ListSessions, SessionError, SessionServiceExt as _, Since};
 
 use super::initial_events::{check_initial, check_tasks, restored};
 use crate::api::Api;
@@ -19,9 +19,8 @@ use crate::path::{SessionPath, UserPath};
 const EVAL_SESSIONS: &[&str] = &["adk-eval-session-", "___eval___session___"];
 /// What the path of a request says, so that its options cannot.
 const BOUND_OPTIONS: &[&str] = &["app_name", "session_id", "state", "user_id"];
-/// How often a change is tried when others change the session at the same time. Of the clients that try at once one always succeeds, so
-/// that so many clients do not disturb each other.
-const TRIES: usize = 100;
+/// How often a change is tried when a run, or another server, changes the session at the same time.
+const TRIES: usize = 20;
 
 // H36
 pub(super) async fn read(State(api): State<Arc<Api>>, SessionPath(key): SessionPath) -> Result<Response, ApiError> {
@@ -86,11 +85,13 @@ pub(super) async fn update(
     request: Request,
 ) -> Result<Response, ApiError> {
     let UpdateBody { state_delta } = UpdateBody::of(api.payload(request).await?)?;
+    // One after the other: of changes at once all but one would be stale.
+    let _turn = api.changes.take(&key, None).await;
     let mut session = load(&api, &key).await?;
     let mut tries = 1;
     loop {
         match append(&api, &mut session, change(&api, &state_delta)).await {
-            Err(SessionError::Stale { .. }) if tries < TRIES => session = load(&api, &key).await?,
+            Err(SessionError::Stale { .. }) if tries < TRIES => catch_up(&api, &mut session).await?,
             appended => {
                 appended?;
                 return reply(&session);
@@ -119,6 +120,19 @@ async fn make(api: &Api, wanted: CreateSession) -> Result<Session, ApiError> {
 
 async fn load(api: &Api, key: &SessionKey) -> Result<Session, ApiError> {
     api.sessions.get_session(key, GetSessionConfig::all()).await?.ok_or_else(ApiError::no_session)
+}
+
+/// Reads what has been stored since the session was read.
+async fn catch_up(api: &Api, session: &mut Session) -> Result<(), ApiError> {
+    match api.sessions.events_since(&session.head).await?.ok_or_else(ApiError::no_session)? {
+        Since::Events(newer) => {
+            session.events.extend(newer.events);
+            session.state = newer.state;
+            session.head = newer.head;
+        }
+        Since::Unknown => *session = load(api, session.key()).await?,
+    }
+    Ok(())
 }
 
 /// Session services take no options, so there are none to forward.
