@@ -3,6 +3,7 @@
 mod raw;
 mod w10_inbox;
 mod w11_growth;
+mod w12_server;
 mod w1_chain;
 mod w2_fan_out;
 mod w3_loop;
@@ -17,7 +18,7 @@ use crate::row::Row;
 
 /// Every row, in order.
 pub(crate) fn all() -> Vec<Row> {
-    let workloads: [fn() -> Vec<Row>; 11] = [
+    let workloads: [fn() -> Vec<Row>; 12] = [
         w1_chain::rows,
         w2_fan_out::rows,
         w3_loop::rows,
@@ -29,6 +30,7 @@ pub(crate) fn all() -> Vec<Row> {
         w9_long_session::rows,
         w10_inbox::rows,
         w11_growth::rows,
+        w12_server::rows,
     ];
     workloads.iter().flat_map(|rows| rows()).collect()
 }

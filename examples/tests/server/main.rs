@@ -70,6 +70,16 @@ fn a_chat_is_served_and_another_process_continues_it() {
 }
 
 #[test]
+fn the_development_server_is_there_when_it_is_asked_for() {
+    let folder = example::empty_folder("server", "dev");
+    for (args, status) in [(&[][..], "404"), (&["--dev"], "200")] {
+        let served = Served::start(&folder, args);
+        let reply = served.send("GET", "/dev/apps/demo/build_graph", &json!({}));
+        assert!(reply.starts_with(&format!("HTTP/1.1 {status}")), "{reply}");
+    }
+}
+
+#[test]
 fn the_command_line_is_explained_and_checked() {
     let folder = example::empty_folder("server", "usage");
     let run =
@@ -77,7 +87,7 @@ fn the_command_line_is_explained_and_checked() {
     let help = run(&["--help"]);
     assert!(help.status.success() && String::from_utf8_lossy(&help.stdout).contains("usage: server"));
     for (args, text) in [
-        (&["--dev"][..], "server: invalid option '--dev'; `--help` shows the options\n"),
+        (&["--dve"][..], "server: invalid option '--dve'; `--help` shows the options\n"),
         (&["--sessions", "nope:x"], "nope"),
         (&["--host", "203.0.113.1", "--port", "1"], "cannot listen at"),
     ] {

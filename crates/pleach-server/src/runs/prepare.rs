@@ -68,7 +68,8 @@ pub(crate) async fn prepare(
         return Err(ending());
     }
     let key = SessionKey::new(app, user, body.session_id.as_str());
-    if !api.auto_create_session && !exists(api, &key).await? {
+    // Without a stream the run itself says so, and the store is read once.
+    if streams && !api.auto_create_session && !exists(api, &key).await? {
         return Err(no_session(&body.session_id));
     }
     let repeatable = repeatable(headers, &key, &body)?;

@@ -1,0 +1,129 @@
+//! W12: a turn over HTTP, each in a new session: `POST /run` of our server in memory, with a model that answers at once, on one connection
+//! that stays open. The limit is an axum handler that reads the same body and returns the same bytes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::routing::post;
+use pleach::server::Server;
+use pleach::{App, BoxError, CreateSession, InMemorySessionService, SessionKey, SessionService as _};
+use serde_json::json;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::agents::{Turn, agent};
+use crate::measure::{Metric, now, sample};
+use crate::row::Row;
+
+/// The turns of a round. A connection is not opened anew for each.
+const TURNS: usize = 100;
+
+pub(super) fn rows() -> Vec<Row> {
+    Turn::ALL.into_iter().map(|turn| Row::new("W12", format!("memory,{}", turn.name()), measure(turn))).collect()
+}
+
+async fn measure(turn: Turn) -> Result<Vec<Metric>, BoxError> {
+    let sessions = Arc::new(InMemorySessionService::new());
+    let server = Server::new().app(App::new("bench", agent(turn)?)?).sessions(Arc::clone(&sessions));
+    let bound = server.bind("127.0.0.1:0").await?;
+    let mut ours = Connection::open(bound.local_addr().port()).await?;
+    tokio::spawn(bound.serve());
+    create(&sessions, "first").await?;
+    let answer = ours.post(&body("first")).await?;
+    let mut limit = Connection::open(echo(answer).await?).await?;
+    let mut round = 0;
+    let [ours_times, limit_times] = sample(async || {
+        round += 1;
+        let ids: Vec<String> = (0..TURNS).map(|number| format!("s{round}-{number}")).collect();
+        for id in &ids {
+            create(&sessions, id).await?;
+        }
+        let times = [turns(&mut ours, &ids).await?, turns(&mut limit, &ids).await?];
+        for id in &ids {
+            sessions.delete_session(&SessionKey::new("bench", "ana", id.as_str())).await?;
+        }
+        Ok(times)
+    })
+    .await?;
+    let each = |time: f64| TURNS as f64 * 1e6 / time;
+    Ok(vec![
+        Metric::micros("turn_median", ours_times.median() / TURNS as f64),
+        Metric::rate("rate", each(ours_times.median()), "requests/s"),
+        Metric::rate("rate", each(limit_times.median()), "requests/s").of_limit("axum handler"),
+        Metric::ratio("time_to_limit", ours_times.median() / limit_times.median()),
+        Metric::peak_rss()?,
+    ])
+}
+
+/// Serves an answer to every request whose body it has read; returns the port.
+async fn echo(answer: Vec<u8>) -> Result<u16, BoxError> {
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let port = listener.local_addr()?.port();
+    let handler = move |body: String| {
+        let answer = answer.clone();
+        async move {
+            drop(body);
+            ([("content-type", "application/json")], answer)
+        }
+    };
+    let routes = Router::new().route("/run", post(handler));
+    tokio::spawn(async move { axum::serve(listener, routes).await });
+    Ok(port)
+}
+
+async fn create(sessions: &InMemorySessionService, id: &str) -> Result<(), BoxError> {
+    sessions.create_session(CreateSession::new("bench", "ana").with_session_id(id)).await?;
+    Ok(())
+}
+
+async fn turns(connection: &mut Connection, ids: &[String]) -> Result<Duration, BoxError> {
+    let start = now();
+    for id in ids {
+        connection.post(&body(id)).await?;
+    }
+    Ok(start.elapsed())
+}
+
+fn body(session: &str) -> String {
+    let message = json!({"role": "user", "parts": [{"text": "How is the weather in Oslo?"}]});
+    json!({"appName": "bench", "userId": "ana", "sessionId": session, "newMessage": message}).to_string()
+}
+
+/// A connection that requests follow each other on. Less than a client library does is done here for each of them.
+struct Connection {
+    stream: TcpStream,
+    read: Vec<u8>,
+}
+
+impl Connection {
+    async fn open(port: u16) -> Result<Self, BoxError> {
+        let stream = TcpStream::connect(("127.0.0.1", port)).await?;
+        stream.set_nodelay(true)?;
+        Ok(Self { stream, read: Vec::new() })
+    }
+
+    /// Sends a request, and returns the body of its answer.
+    async fn post(&mut self, body: &str) -> Result<Vec<u8>, BoxError> {
+        let length = body.len();
+        let head = "POST /run HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
+        let request = format!("{head}content-length: {length}\r\n\r\n{body}");
+        self.stream.write_all(request.as_bytes()).await?;
+        self.read.clear();
+        loop {
+            if self.stream.read_buf(&mut self.read).await? == 0 {
+                return Err("the server has closed the connection".into());
+            }
+            let Some(end) = self.read.windows(4).position(|window| window == b"\r\n\r\n") else { continue };
+            let head = std::str::from_utf8(&self.read[..end])?.to_ascii_lowercase();
+            if !head.starts_with("http/1.1 200") {
+                return Err(format!("not answered: {head}").into());
+            }
+            let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+            let length: usize = length.ok_or("an answer without a length")?.trim().parse()?;
+            if self.read.len() >= end + 4 + length {
+                return Ok(self.read[end + 4..end + 4 + length].to_vec());
+            }
+        }
+    }
+}
