@@ -79,6 +79,7 @@ pub(crate) const LAYERS: &[Row] = &[
             "pleach-workflow",
         ],
     ),
+    library("pleach-inspect", 5, &["pleach-core", "pleach-session", "pleach-context"]),
     library("pleach-plugins", 6, &["pleach-core", "pleach-artifact", "pleach-model", "pleach-context", "pleach-agent"]),
     library(
         "pleach-server",
@@ -92,6 +93,7 @@ pub(crate) const LAYERS: &[Row] = &[
             "pleach-context",
             "pleach-workflow",
             "pleach-runner",
+            "pleach-inspect",
         ],
     ),
     Row {
@@ -117,6 +119,7 @@ pub(crate) const LAYERS: &[Row] = &[
             "pleach-context",
             "pleach-workflow",
             "pleach-agent",
+            "pleach-inspect",
             "pleach-plugins",
             "pleach-runner",
             "pleach-server",

@@ -27,7 +27,7 @@ pub use notes::{
 };
 pub(crate) use notes::{Notes, is_note, mark_pending_route, mark_rounds};
 pub use planned_runs::{PlannedRun, PlannedRuns, ReplayState};
-pub use record::RunRecord;
+pub use record::{RunRecord, RunStatus};
 pub use runs::RunKey;
 
 use pleach_schema::{check_answer, unwrap_response};

@@ -4,27 +4,14 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use foldhash::HashMap;
-use pleach_context::engine::{RecordedRun, RunRecord};
+use pleach_context::engine::{RecordedRun, RunStatus};
 use pleach_context::{History, effective_events_of};
 use pleach_core::{Event, InvocationId, NodePath};
-
-/// The status of a node's last run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Status {
-    /// It has completed.
-    Done,
-    /// It waits for an answer.
-    Waiting,
-    /// It failed.
-    Failed,
-    /// It has sent events and not ended: it is running, or was interrupted.
-    Started,
-}
 
 /// The summary of one graph node.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct NodeSummary {
-    pub(super) status: Status,
+    pub(super) status: RunStatus,
     /// The path of the last run.
     pub(super) path: NodePath,
     runs: usize,
@@ -76,7 +63,7 @@ impl RunSummary {
         let last = runs.last()?;
         Some(NodeSummary {
             path: last.path.clone(),
-            status: status(last.record),
+            status: last.record.status(),
             failures: runs.iter().map(|run| tally(run).failures).sum(),
             runs: runs.len(),
             seconds: tally(last).end - tally(last).begin,
@@ -84,26 +71,14 @@ impl RunSummary {
     }
 }
 
-fn status(record: &RunRecord) -> Status {
-    if !record.open().is_empty() {
-        Status::Waiting
-    } else if record.failed {
-        Status::Failed
-    } else if record.finished || record.completed || record.output.is_some() || record.route().is_some() {
-        Status::Done
-    } else {
-        Status::Started
-    }
-}
-
 impl NodeSummary {
     /// Returns one line: status, number of runs, failed attempts and duration.
     pub(super) fn text(&self) -> String {
         let mut text = match self.status {
-            Status::Done => "done",
-            Status::Waiting => "waiting",
-            Status::Failed => "failed",
-            Status::Started => "started",
+            RunStatus::Done => "done",
+            RunStatus::Waiting => "waiting",
+            RunStatus::Failed => "failed",
+            RunStatus::Started => "started",
         }
         .to_owned();
         let mut add = |what: std::fmt::Arguments<'_>| write!(text, ", {what}").expect("a String takes any text");
@@ -122,10 +97,10 @@ impl NodeSummary {
     /// Returns the fill colour.
     pub(super) fn colour(&self) -> &'static str {
         match self.status {
-            Status::Done => "#c8e6c9",
-            Status::Waiting => "#fff3c4",
-            Status::Failed => "#ffcdd2",
-            Status::Started => "#bbdefb",
+            RunStatus::Done => "#c8e6c9",
+            RunStatus::Waiting => "#fff3c4",
+            RunStatus::Failed => "#ffcdd2",
+            RunStatus::Started => "#bbdefb",
         }
     }
 }

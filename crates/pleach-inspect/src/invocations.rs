@@ -1,0 +1,157 @@
+//! [`invocations`] and [`turns`]: what a session's user has started, and what each message of theirs has moved.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use foldhash::HashMap;
+use pleach_context::engine::RunStatus;
+use pleach_core::{Event, EventId, InvocationId};
+use pleach_session::{ends_aborted, open_questions};
+use serde::Serialize;
+
+use crate::RunTree;
+use crate::timeline::live;
+
+/// An invocation of a session.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct InvocationSummary {
+    /// Its id.
+    pub id: InvocationId,
+    /// The place of its first event in the session, from 0.
+    pub place: usize,
+    /// When its first event was stored, in seconds since the epoch.
+    pub began: f64,
+    /// When its last event was stored, in seconds since the epoch.
+    pub ended: f64,
+    /// How many events it has.
+    pub events: usize,
+    /// The text that it was started with.
+    pub message: String,
+    /// How far it is; done when a rewind has undone all of it.
+    pub status: RunStatus,
+    /// The ids of its open questions.
+    pub open: Vec<String>,
+    /// Whether it counts: a later rewind may have undone it.
+    pub effective: bool,
+}
+
+/// What a message or an answer of the user has moved: the events of an invocation up to the next one. A resume without a message leaves no
+/// mark, so it belongs to the turn before.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Turn {
+    /// Its number, from 1.
+    pub number: usize,
+    /// The place of its first event in the session, from 0.
+    pub place: usize,
+    /// Its first event.
+    pub event: EventId,
+    /// When its first event was stored, in seconds since the epoch.
+    pub began: f64,
+    /// When its last event was stored, in seconds since the epoch.
+    pub ended: f64,
+    /// The user's text.
+    pub message: String,
+    /// The ids of the questions that the user answered.
+    pub answers: Vec<String>,
+}
+
+/// Lists the invocations of a session, in the order in which they began. Events without an invocation belong to none.
+#[must_use]
+pub fn invocations(events: &[Arc<Event>]) -> Vec<InvocationSummary> {
+    let live = live(events);
+    let mut found: Vec<(InvocationSummary, Vec<Placed<'_>>)> = Vec::new();
+    let mut places: HashMap<&InvocationId, usize> = HashMap::default();
+    for (place, event) in events.iter().enumerate().filter(|(_, event)| !event.invocation_id().is_empty()) {
+        let index = *places.entry(event.invocation_id()).or_insert_with(|| {
+            found.push((begun(place, event), Vec::new()));
+            found.len() - 1
+        });
+        let (summary, own) = &mut found[index];
+        summary.ended = event.timestamp();
+        summary.events += 1;
+        if live.contains(&Arc::as_ptr(event)) {
+            own.push((place, event));
+        }
+        if summary.message.is_empty() && event.is_from_user() {
+            summary.message = event.text();
+        }
+    }
+    for question in open_questions(events) {
+        if let Some(index) = places.get(&question.invocation_id) {
+            found[*index].0.open.push(question.id);
+        }
+    }
+    let completed = found.into_iter().map(|(mut summary, own)| {
+        summary.effective = !own.is_empty();
+        summary.status = status(&summary, &own);
+        summary
+    });
+    completed.collect()
+}
+
+/// An event with its place in the session.
+type Placed<'a> = (usize, &'a Arc<Event>);
+
+fn begun(place: usize, event: &Event) -> InvocationSummary {
+    InvocationSummary {
+        id: event.invocation_id().clone(),
+        place,
+        began: event.timestamp(),
+        ended: event.timestamp(),
+        events: 0,
+        message: String::new(),
+        status: RunStatus::Started,
+        open: Vec::new(),
+        effective: false,
+    }
+}
+
+/// Returns how far an invocation is, by its events that count.
+fn status(summary: &InvocationSummary, own: &[Placed<'_>]) -> RunStatus {
+    if !summary.open.is_empty() {
+        return RunStatus::Waiting;
+    }
+    if own.iter().any(|(_, event)| ends_aborted(event)) {
+        return RunStatus::Failed;
+    }
+    let last = own.iter().rev().map(|(_, event)| event).find(|event| !event.is_partial());
+    // Nodes have paths; an agent of an older google-adk has none.
+    match RunTree::of_own(own, &summary.id).runs.first() {
+        Some(root) => root.status,
+        None if last.is_some_and(|event| event.error_code().is_some()) => RunStatus::Failed,
+        None if last.is_some_and(|event| !event.is_from_user() && event.is_final_response()) => RunStatus::Done,
+        // A change of the state or a rewind runs nothing.
+        None if own.iter().all(|(_, event)| event.is_from_user() && event.content().is_none()) => RunStatus::Done,
+        None => RunStatus::Started,
+    }
+}
+
+/// Divides the events of one invocation, each with its place in the session, into turns.
+#[must_use]
+pub fn turns(own: &[(usize, &Arc<Event>)]) -> Vec<Turn> {
+    let mut turns: Vec<Turn> = Vec::new();
+    let mut was_user = false;
+    for (place, event) in own {
+        let is_user = event.is_from_user() && event.content().is_some();
+        match turns.last_mut() {
+            Some(turn) if !is_user || was_user => turn.ended = event.timestamp(),
+            _ => turns.push(Turn {
+                number: turns.len() + 1,
+                place: *place,
+                event: event.id().clone(),
+                began: event.timestamp(),
+                ended: event.timestamp(),
+                message: String::new(),
+                answers: Vec::new(),
+            }),
+        }
+        if let Some(turn) = turns.last_mut().filter(|_| is_user) {
+            turn.message.push_str(&event.text());
+            let known: BTreeSet<String> = turn.answers.iter().cloned().collect();
+            let answered = event.function_responses().filter_map(|response| response.id.clone());
+            turn.answers.extend(answered.filter(|id| !known.contains(id)));
+        }
+        was_user = is_user;
+    }
+    turns
+}

@@ -1,0 +1,27 @@
+//! What the events of a session say, for people: pure functions from a log to plain data.
+//!
+//! - [`timeline`] reads each event as what it says, calls, gives and sets;
+//! - [`invocations`] lists the user's turns, and [`RunTree`] shows one of them as a tree of node runs, with attempts, times and what each
+//!   answer has run or replayed;
+//! - [`state_history`] shows each key of the state with the events that changed it;
+//! - [`observed_outline`] reads from a log which nodes ran in which order, and [`Picture`] draws such an outline, or that of a workflow.
+//!
+//! The crate reads no clock and no store, and decides nothing: engines read [`History`](pleach_context::History) themselves.
+
+mod fact;
+mod invocations;
+mod observed;
+mod picture;
+mod run_tree;
+mod state_history;
+mod timeline;
+
+pub use fact::Fact;
+pub use invocations::{InvocationSummary, Turn, invocations, turns};
+pub use observed::observed_outline;
+pub use picture::{BoxKind, Picture, PictureBox, PictureEdge};
+pub use run_tree::{Attempt, NodeRun, RunTree, TurnWork, Work};
+pub use state_history::{StateChange, StateKey, state_history};
+pub use timeline::{TimelineEntry, timeline};
+
+pub use pleach_context::engine::RunStatus;

@@ -1,0 +1,197 @@
+//! Draws an outline: sizes from the inside out, then places from the outside in.
+
+use pleach_context::{EdgeOutline, GraphOutline, NodeKind, Outline};
+use pleach_core::NodePath;
+
+use super::place::place;
+use super::{BoxKind, Picture, PictureBox, PictureEdge};
+use crate::{NodeRun, RunStatus, RunTree};
+
+/// Around the whole picture, and inside the border of a group.
+const MARGIN: f64 = 14.0;
+/// The line of a group's name.
+const TITLE: f64 = 34.0;
+const HEIGHT: f64 = 42.0;
+const START: f64 = 22.0;
+/// The width of a letter, of names and of the smaller details.
+const LETTER: f64 = 7.6;
+const SMALL: f64 = 6.2;
+/// The longest name that is shown, in letters.
+const LONGEST: usize = 40;
+
+pub(super) fn picture(outline: &Outline, tree: Option<&RunTree>) -> Picture {
+    let drawn = match &outline.graph {
+        Some(inner) if outline.kind != NodeKind::Agent || !inner.nodes.is_empty() => {
+            let run = tree.map(|tree| (tree, NodePath::root().child(&outline.name, "1")));
+            graph(inner, run.as_ref().map(|(tree, path)| (*tree, path)))
+        }
+        _ => {
+            let summary = tree.and_then(|tree| Summary::of(tree, &NodePath::root(), &outline.name));
+            node(outline, summary.as_ref(), None)
+        }
+    };
+    let mut picture = Picture { width: drawn.width + 2.0 * MARGIN, height: drawn.height + 2.0 * MARGIN, ..drawn };
+    shift(&mut picture.boxes, &mut picture.edges, MARGIN, MARGIN);
+    picture
+}
+
+type Run<'a> = Option<(&'a RunTree, &'a NodePath)>;
+
+/// Draws a graph, whose runs are below a path.
+fn graph(graph: &GraphOutline, run: Run<'_>) -> Picture {
+    let mut inner: Vec<Picture> = graph.nodes.iter().map(|outline| inner_node(outline, run)).collect();
+    inner.push(start());
+    let first = inner.len() - 1;
+    let ends = |edge: &EdgeOutline| (edge.from.unwrap_or(first), edge.to);
+    let edges: Vec<(usize, usize)> = graph.edges.iter().map(ends).collect();
+    let sizes: Vec<(f64, f64)> = inner.iter().map(|drawn| (drawn.width, drawn.height)).collect();
+    let placed = place(&sizes, &edges);
+    let mut whole = Picture { width: placed.width, height: placed.height, boxes: Vec::new(), edges: Vec::new() };
+    let corner = |index: usize| {
+        let ((x, y), (width, height)) = (placed.middles[index], sizes[index]);
+        (x - width / 2.0, y - height / 2.0)
+    };
+    for ((edge, (from, to)), way) in graph.edges.iter().zip(&edges).zip(&placed.ways) {
+        let at = |index: usize| (corner(index), sizes[index]);
+        whole.edges.push(PictureEdge { points: line(at(*from), at(*to), way), label: label(edge) });
+    }
+    for (index, mut drawn) in inner.into_iter().enumerate() {
+        let (x, y) = corner(index);
+        shift(&mut drawn.boxes, &mut drawn.edges, x, y);
+        whole.boxes.append(&mut drawn.boxes);
+        whole.edges.append(&mut drawn.edges);
+    }
+    whole
+}
+
+fn inner_node(outline: &Outline, run: Run<'_>) -> Picture {
+    let summary = run.and_then(|(tree, parent)| Summary::of(tree, parent, &outline.name));
+    let nested = outline.graph.as_ref().filter(|_| outline.kind == NodeKind::Workflow);
+    let inside = nested.map(|nested| {
+        let run = run.zip(summary.as_ref()).map(|((tree, _), summary)| (tree, &summary.path));
+        graph(nested, run)
+    });
+    node(outline, summary.as_ref(), inside)
+}
+
+/// Draws a box, with a graph inside for a group.
+fn node(outline: &Outline, summary: Option<&Summary>, inside: Option<Picture>) -> Picture {
+    let name = short(&outline.name);
+    let detail = summary.map(Summary::text).unwrap_or_default();
+    let letters = (name.chars().count() as f64 * LETTER).max(detail.chars().count() as f64 * SMALL);
+    let wanted = (letters + 26.0).max(70.0);
+    let (width, height, kind) = match (&inside, outline.kind) {
+        (Some(inside), _) => (wanted.max(inside.width + 2.0 * MARGIN), inside.height + TITLE + MARGIN, BoxKind::Group),
+        (None, NodeKind::Join) => (wanted + 14.0, HEIGHT, BoxKind::Join),
+        (None, _) => (wanted, HEIGHT, BoxKind::Node),
+    };
+    let (status, path) = (summary.map(|summary| summary.status), summary.map(|summary| summary.path.clone()));
+    let mut boxes = vec![PictureBox { x: 0.0, y: 0.0, width, height, kind, name, status, detail, path }];
+    let mut edges = Vec::new();
+    if let Some(mut inside) = inside {
+        shift(&mut inside.boxes, &mut inside.edges, (width - inside.width) / 2.0, TITLE);
+        boxes.append(&mut inside.boxes);
+        edges = inside.edges;
+    }
+    Picture { width, height, boxes, edges }
+}
+
+fn start() -> Picture {
+    let start = PictureBox {
+        x: 0.0,
+        y: 0.0,
+        width: START,
+        height: START,
+        kind: BoxKind::Start,
+        name: "START".to_owned(),
+        status: None,
+        detail: String::new(),
+        path: None,
+    };
+    Picture { width: START, height: START, boxes: vec![start], edges: Vec::new() }
+}
+
+/// Returns the corners of a line from the border of one box to that of another.
+fn line(from: ((f64, f64), (f64, f64)), to: ((f64, f64), (f64, f64)), way: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let (((x1, y1), (w1, h1)), ((x2, y2), (w2, h2))) = (from, to);
+    let (first, last) = if y1 + h1 <= y2 {
+        ((x1 + w1 / 2.0, y1 + h1), (x2 + w2 / 2.0, y2))
+    } else if y2 + h2 <= y1 {
+        // Up again, to the right of the middle, so that the lines of a loop are apart.
+        ((x1 + w1 * 0.75, y1), (x2 + w2 * 0.75, y2 + h2))
+    } else if x1 == x2 && y1 == y2 {
+        // To itself.
+        let (right, middle) = (x1 + w1, y1 + h1 / 2.0);
+        return vec![
+            (right, middle - 8.0),
+            (right + 16.0, middle - 8.0),
+            (right + 16.0, middle + 8.0),
+            (right, middle + 8.0),
+        ];
+    } else if x1 < x2 {
+        ((x1 + w1, y1 + h1 / 2.0), (x2, y2 + h2 / 2.0))
+    } else {
+        ((x1, y1 + h1 / 2.0), (x2 + w2, y2 + h2 / 2.0))
+    };
+    std::iter::once(first).chain(way.iter().copied()).chain([last]).collect()
+}
+
+fn label(edge: &EdgeOutline) -> Option<String> {
+    let routes: Vec<String> = edge.on.iter().map(ToString::to_string).collect();
+    (!routes.is_empty()).then(|| short(&routes.join(", ")))
+}
+
+fn short(name: &str) -> String {
+    match name.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &name[..end]),
+        None => name.to_owned(),
+    }
+}
+
+fn shift(boxes: &mut [PictureBox], edges: &mut [PictureEdge], x: f64, y: f64) {
+    for one in boxes {
+        one.x += x;
+        one.y += y;
+    }
+    for point in edges.iter_mut().flat_map(|edge| &mut edge.points) {
+        point.0 += x;
+        point.1 += y;
+    }
+}
+
+/// The runs of one node.
+struct Summary {
+    status: RunStatus,
+    path: NodePath,
+    runs: usize,
+    failures: usize,
+    seconds: f64,
+}
+
+impl Summary {
+    fn of(tree: &RunTree, parent: &NodePath, name: &str) -> Option<Self> {
+        let of_node = |run: &&NodeRun| run.name == name && run.path.parent_str().unwrap_or_default() == parent.as_str();
+        let runs: Vec<&NodeRun> = tree.runs.iter().filter(of_node).collect();
+        let last = runs.last()?;
+        let failed = |run: &&NodeRun| run.attempts.iter().filter(|attempt| attempt.error.is_some()).count();
+        Some(Self {
+            status: last.status,
+            path: last.path.clone(),
+            runs: runs.len(),
+            failures: runs.iter().map(failed).sum(),
+            seconds: last.seconds,
+        })
+    }
+
+    fn text(&self) -> String {
+        let status = match self.status {
+            RunStatus::Done => "done",
+            RunStatus::Waiting => "waiting",
+            RunStatus::Failed => "failed",
+            RunStatus::Started => "started",
+        };
+        let runs = if self.runs > 1 { format!(", {} runs", self.runs) } else { String::new() };
+        let failures = if self.failures > 0 { format!(", {} failed", self.failures) } else { String::new() };
+        format!("{status}{runs}{failures}, {:.3} s", self.seconds)
+    }
+}

@@ -1,0 +1,157 @@
+//! Builds a [`RunTree`] from a log.
+
+use std::sync::Arc;
+
+use foldhash::HashMap;
+use pleach_context::History;
+use pleach_context::engine::{RunRecord, RunStatus};
+use pleach_core::{Event, InvocationId, NodePath};
+
+use super::tally::Tally;
+use super::{Attempt, NodeRun, RunTree};
+use crate::{Turn, turns};
+
+/// Reads the events of one invocation, each with its place in the session.
+pub(super) fn tree(own: &[(usize, &Arc<Event>)], invocation: &InvocationId, effective: bool) -> RunTree {
+    let turns = turns(own);
+    let mut reader = Reader::default();
+    reader.read(own, &turns);
+    RunTree { invocation: invocation.clone(), effective, turns, runs: reader.runs() }
+}
+
+/// Reads events in order.
+#[derive(Default)]
+struct Reader {
+    history: History,
+    tallies: HashMap<NodePath, Tally>,
+}
+
+impl Reader {
+    fn read(&mut self, own: &[(usize, &Arc<Event>)], turns: &[Turn]) {
+        let mut before = None;
+        let mut turn = 0;
+        for (place, event) in own {
+            if turns.get(turn).is_some_and(|next| next.place == *place) {
+                self.end_turn(turn);
+                turn += 1;
+            }
+            let time = event.timestamp();
+            let waiting = if event.is_from_user() { self.waiting() } else { Vec::new() };
+            self.history.add(event);
+            for path in waiting {
+                self.note_answer(path, turn, *place, time);
+            }
+            self.count(event, *place, turn, before.unwrap_or(time));
+            before = Some(time);
+        }
+        self.end_turn(turn);
+    }
+
+    /// Counts an event for its run and the runs above it.
+    fn count(&mut self, event: &Arc<Event>, place: usize, turn: usize, before: f64) {
+        if event.is_from_user() || self.history.run(event.path()).is_none() {
+            return;
+        }
+        let around = std::iter::successors(Some(event.path().clone()), NodePath::parent);
+        for path in around.take_while(|path| !path.is_root()) {
+            let is_own = path == *event.path();
+            let tally = self.tallies.entry(path).or_insert_with(|| Tally::new(before, place));
+            tally.count(event, is_own, place, turn, before);
+        }
+    }
+
+    /// The runs that wait for an answer, each with the number of its answers.
+    fn waiting(&self) -> Vec<(NodePath, usize)> {
+        let record = |path: &NodePath| self.history.run(path).filter(|record| record.is_open());
+        self.tallies.keys().filter_map(|path| Some((path.clone(), record(path)?.answers().len()))).collect()
+    }
+
+    fn note_answer(&mut self, (path, answers): (NodePath, usize), turn: usize, place: usize, time: f64) {
+        let is_answered = self.history.run(&path).is_some_and(|record| record.answers().len() > answers);
+        if let Some(tally) = self.tallies.get_mut(&path).filter(|_| is_answered) {
+            tally.answer(turn, place, time);
+        }
+    }
+
+    fn end_turn(&mut self, turn: usize) {
+        for (path, tally) in &mut self.tallies {
+            let waits = self.history.run(path).is_some_and(RunRecord::is_open);
+            tally.end_turn(turn, waits);
+        }
+    }
+
+    /// Returns the runs, each one before those below it.
+    fn runs(mut self) -> Vec<NodeRun> {
+        let mut runs = Vec::new();
+        let mut left: Vec<(NodePath, usize)> = Vec::new();
+        let below = |history: &History, path: &NodePath| -> Vec<NodePath> {
+            history.children(path).map(|run| run.path.clone()).collect()
+        };
+        left.extend(below(&self.history, &NodePath::root()).into_iter().rev().map(|path| (path, 0)));
+        while let Some((path, depth)) = left.pop() {
+            left.extend(below(&self.history, &path).into_iter().rev().map(|path| (path, depth + 1)));
+            let tally = self.tallies.remove(&path).unwrap_or_default();
+            if let Some(record) = self.history.run(&path) {
+                runs.push(run(path, depth, record, tally));
+            }
+        }
+        settle(&mut runs);
+        runs
+    }
+}
+
+fn run(path: NodePath, depth: usize, record: &RunRecord, tally: Tally) -> NodeRun {
+    let status = record.status();
+    let seconds = tally.seconds();
+    let mut attempts = tally.failures;
+    // What has not failed has an attempt that is not counted yet; a run that fails with those below it has no error of its own.
+    if status != RunStatus::Failed || attempts.is_empty() {
+        attempts.push(Attempt { began: tally.attempt_began, ended: tally.ended, error: None, message: None });
+    }
+    NodeRun {
+        name: path.name().to_owned(),
+        run_id: path.run_id().to_owned(),
+        depth,
+        status,
+        began: tally.began,
+        ended: tally.ended,
+        seconds,
+        first: tally.first,
+        last: tally.last,
+        events: tally.events,
+        attempts,
+        turns: tally.turns,
+        output: record.output.as_ref().map(|output| output.to_value()),
+        route: record.route().and_then(|route| serde_json::to_value(route).ok()),
+        transfer: record.transfer_to_agent().map(str::to_owned),
+        open: record.open(),
+        answers: record.answers().clone(),
+        path,
+    }
+}
+
+/// Completes what the log only implies: a node that only asked has ended with its answer, and a group with the last of its runs, once a
+/// run behind it has begun.
+fn settle(runs: &mut [NodeRun]) {
+    for index in (0..runs.len()).rev() {
+        let run = &runs[index];
+        if run.status != RunStatus::Started || !run.open.is_empty() {
+            continue;
+        }
+        let below = || runs[index + 1..].iter().take_while(|other| other.depth > run.depth);
+        let only_asked = below().next().is_none() && !run.answers.is_empty();
+        let all_done = below().next().is_some() && below().all(|other| other.status == RunStatus::Done);
+        if (only_asked || all_done) && has_successor(runs, index) {
+            let answer = run.answers.values().next_back().filter(|_| only_asked).cloned();
+            runs[index].status = RunStatus::Done;
+            runs[index].output = runs[index].output.take().or(answer);
+        }
+    }
+}
+
+/// Returns whether a sibling has begun behind the last event of a run.
+fn has_successor(runs: &[NodeRun], index: usize) -> bool {
+    let run = &runs[index];
+    let is_sibling = |other: &&NodeRun| other.depth == run.depth && other.path.parent_str() == run.path.parent_str();
+    runs.iter().filter(is_sibling).any(|other| other.first > run.last)
+}

@@ -1,0 +1,120 @@
+//! Trees of logs that are written as words.
+
+use pleach_core::{Content, FunctionResponse, Map, OutputFor, Part, REQUEST_INPUT, RequestInput};
+use serde_json::json;
+
+use super::*;
+
+/// Reads a log of words `TIME:WHAT@PATH`: `out` gives an output, `err` fails, `ask` asks `q`, `say` says something; `msg` and `ans` are of the user.
+fn log(words: &str) -> Vec<Arc<Event>> {
+    words.split_whitespace().enumerate().map(|(place, word)| Arc::new(event(place, word))).collect()
+}
+
+fn event(place: usize, word: &str) -> Event {
+    let (time, rest) = word.split_once(':').unwrap();
+    let (what, path) = rest.split_once('@').unwrap_or((rest, ""));
+    let response = || FunctionResponse::new("q", REQUEST_INPUT, Map::from_iter([("result".to_owned(), json!("yes"))]));
+    let mut event = match what {
+        "msg" => Event::from_author("user").with_message("go"),
+        "ans" => Event::from_author("user").with_content(Content::new("user", [Part::function_response(response())])),
+        "ask" => RequestInput::<Value>::ask("q", "?").into_event("q"),
+        "err" => Event::from_author("n").with_error("Flaky", "once"),
+        "say" => Event::from_author("n").with_message("hm"),
+        _ => {
+            let mut event = Event::of(1);
+            event.set_output_for(OutputFor::Own);
+            event
+        }
+    };
+    event.set_id(format!("e{place}"));
+    event.set_invocation_id("i");
+    event.set_timestamp(time.parse().unwrap());
+    if path.is_empty() { event } else { event.with_node_path(path) }
+}
+
+fn tree(words: &str) -> RunTree {
+    RunTree::of(&log(words), &"i".into())
+}
+
+/// Writes each run as `DEPTH PATH STATUS SECONDS ATTEMPTS`, and what became of it in each turn.
+fn shown(tree: &RunTree) -> Vec<String> {
+    let work = |run: &NodeRun| run.turns.iter().map(|work| format!("{}{:?}", work.turn, work.work)).collect::<Vec<_>>();
+    let line = |run: &NodeRun| {
+        format!(
+            "{} {} {:?} {} {} {}",
+            run.depth,
+            run.path,
+            run.status,
+            run.seconds,
+            run.attempts.len(),
+            work(run).join(" ")
+        )
+    };
+    tree.runs.iter().map(line).collect()
+}
+
+#[test]
+fn runs_are_a_tree_with_times_from_the_event_before() {
+    let tree = tree("1:msg 2:out@wf@1/a@1 4:out@wf@1/b@1/c@1 7:out@wf@1/b@1/d@1 8:out@wf@1/e@1");
+    let expected = [
+        "0 wf@1 Started 7 1 1Executed",
+        "1 wf@1/a@1 Done 1 1 1Executed",
+        "1 wf@1/b@1 Done 5 1 1Executed",
+        "2 wf@1/b@1/c@1 Done 2 1 1Executed",
+        "2 wf@1/b@1/d@1 Done 3 1 1Executed",
+        "1 wf@1/e@1 Done 1 1 1Executed",
+    ];
+    assert_eq!(shown(&tree), expected);
+    assert_eq!((tree.turns.len(), tree.turns[0].message.as_str()), (1, "go"));
+}
+
+#[test]
+fn failed_attempts_are_listed_with_their_errors() {
+    let tree = tree("1:msg 2:err@wf@1/a@1 4:err@wf@1/a@1 7:out@wf@1/a@1");
+    let attempts = &tree.run(&"wf@1/a@1".into()).unwrap().attempts;
+    let shown: Vec<_> = attempts.iter().map(|try_| (try_.began, try_.ended, try_.error.as_deref())).collect();
+    assert_eq!(shown, [(1.0, 2.0, Some("Flaky")), (2.0, 4.0, Some("Flaky")), (4.0, 7.0, None)]);
+    let failed = super::RunTree::of(&log("1:msg 2:err@wf@1/a@1"), &"i".into());
+    let run = failed.run(&"wf@1/a@1".into()).unwrap();
+    assert_eq!((run.status, run.attempts.len()), (RunStatus::Failed, 1));
+}
+
+#[test]
+fn each_turn_has_executed_answered_replayed_or_left_a_run() {
+    let tree = tree("1:msg 2:out@wf@1/a@1 3:ask@wf@1/b@1 4:say@wf@1/x@1 100:ans 101:out@wf@1/c@1 102:ask@wf@1/d@1");
+    let expected = [
+        "0 wf@1 Waiting 5 1 1Executed 2Executed",
+        "1 wf@1/a@1 Done 1 1 1Executed 2Replayed",
+        // The node that only asked has ended with its answer, because a run behind it has begun.
+        "1 wf@1/b@1 Done 1 1 1Executed 2Answered",
+        "1 wf@1/x@1 Done 1 1 1Executed 2Replayed",
+        "1 wf@1/c@1 Done 1 1 2Executed",
+        "1 wf@1/d@1 Waiting 1 1 2Executed",
+    ];
+    assert_eq!(shown(&tree), expected);
+    assert_eq!(tree.turns[1].answers, ["q"]);
+    let asked = tree.run(&"wf@1/b@1".into()).unwrap();
+    assert_eq!((asked.output.clone(), asked.answers["q"].clone()), (Some(json!("yes")), json!("yes")));
+    assert_eq!(tree.run(&"wf@1/d@1".into()).unwrap().open, ["q"]);
+}
+
+#[test]
+fn a_question_that_a_turn_does_not_answer_waits() {
+    let tree = tree("1:msg 2:ask@wf@1/b@1 3:msg 4:out@wf@1/c@1");
+    let run = tree.run(&"wf@1/b@1".into()).unwrap();
+    assert_eq!((run.turns[1].turn, run.turns[1].work), (2, Work::Waited));
+}
+
+#[test]
+fn an_invocation_that_was_undone_is_still_shown() {
+    let mut events = log("1:msg 2:out@wf@1/a@1");
+    let mut rewind = Event::from_author("user");
+    rewind.set_invocation_id("j");
+    rewind.actions_mut().set_rewind_before_invocation_id(Some("i".into()));
+    events.push(Arc::new(rewind));
+    let tree = RunTree::of(&events, &"i".into());
+    assert_eq!((tree.effective, tree.runs.len()), (false, 2));
+    let listed = crate::invocations(&events);
+    let shown: Vec<_> = listed.iter().map(|one| (one.id.as_str(), one.effective, one.status)).collect();
+    assert_eq!(shown[0], ("i", false, RunStatus::Done));
+}

@@ -1,0 +1,79 @@
+//! [`timeline`]: the events of a session, each with what it says and does.
+
+use std::sync::Arc;
+
+use foldhash::HashSet;
+use pleach_core::{Event, EventId, InvocationId, NodePath};
+use pleach_session::effective_events;
+use serde::Serialize;
+
+use crate::Fact;
+
+/// One event of a session.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TimelineEntry {
+    /// The place of the event in its session, from 0.
+    pub place: usize,
+    /// The event's id.
+    pub id: EventId,
+    /// Its invocation.
+    pub invocation: InvocationId,
+    /// When it was stored, in seconds since the epoch.
+    pub time: f64,
+    /// Its author.
+    pub author: String,
+    /// The run that wrote it; empty where none did.
+    pub path: NodePath,
+    /// The branch of the conversation that it belongs to.
+    pub branch: Option<String>,
+    /// Whether it counts: a later rewind may have undone it.
+    pub effective: bool,
+    /// What it says and does.
+    pub facts: Vec<Fact>,
+}
+
+/// Reads the events of a session, in the order of their storage.
+#[must_use]
+pub fn timeline(events: &[Arc<Event>]) -> Vec<TimelineEntry> {
+    let live = live(events);
+    events.iter().enumerate().map(|(place, event)| entry(place, event, &live)).collect()
+}
+
+fn entry(place: usize, event: &Arc<Event>, live: &HashSet<*const Event>) -> TimelineEntry {
+    TimelineEntry {
+        place,
+        id: event.id().clone(),
+        invocation: event.invocation_id().clone(),
+        time: event.timestamp(),
+        author: event.author().to_owned(),
+        path: event.path().clone(),
+        branch: event.branch().map(ToString::to_string),
+        effective: live.contains(&Arc::as_ptr(event)),
+        facts: Fact::of(event),
+    }
+}
+
+/// The effective events, by their addresses.
+pub(crate) fn live(events: &[Arc<Event>]) -> HashSet<*const Event> {
+    effective_events(events).into_iter().map(Arc::as_ptr).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_rewind_undid_is_marked() {
+        let event = |invocation: &str, rewinds: Option<&str>| {
+            let mut event = Event::from_author("user");
+            event.set_invocation_id(invocation);
+            event.actions_mut().set_rewind_before_invocation_id(rewinds.map(str::to_owned));
+            Arc::new(event)
+        };
+        let events = [event("a", None), event("b", None), event("c", Some("b")), event("d", None)];
+        let effective: Vec<bool> = timeline(&events).iter().map(|entry| entry.effective).collect();
+        assert_eq!(effective, [true, false, false, true]);
+        let rewind = &timeline(&events)[2].facts;
+        assert_eq!(*rewind, [Fact::Rewinds { invocation: "b".into() }]);
+    }
+}
