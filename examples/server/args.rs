@@ -13,7 +13,8 @@ usage: server [--host HOST] [--port PORT] [--sessions URL] [--dev] [--ui DIR] [-
   --host HOST            the address to listen at (default: 127.0.0.1)
   --port PORT            the port, 0 for a free one (default: 8000)
   --sessions URL         where sessions are kept (default: memory:)
-  --dev                  serve the routes of the development server, too: graphs of apps, traces of runs
+  --dev                  serve the routes of the development server, too: graphs of apps, traces of runs,
+                         and the inspector at /inspect/
   --ui DIR               the same, and host the browser UI in this folder at /dev-ui/
   --allow-origin ORIGIN  pages of this origin may call, too: a literal or regex:PATTERN; may be repeated
   --auto-create-session  runs create sessions that do not exist

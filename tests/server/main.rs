@@ -10,6 +10,7 @@ mod dev_traces;
 mod dev_ui;
 mod gate;
 mod golden;
+mod inspect;
 mod limits;
 mod logs;
 mod rules;

@@ -64,7 +64,7 @@ pub struct NodeRun {
     pub transfer: Option<String>,
     /// The open questions of the run and the runs below it.
     pub open: Vec<String>,
-    /// The answers that the run and the runs below it got, by question.
+    /// The answers that the run and the runs below it got, by question. A credential is null.
     pub answers: BTreeMap<String, Value>,
 }
 

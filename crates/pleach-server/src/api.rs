@@ -48,6 +48,8 @@ pub(crate) struct Api {
     /// Whether clients on other machines may change something by routes of the development server.
     #[cfg(feature = "dev")]
     pub(crate) open_to_others: bool,
+    #[cfg(feature = "inspect")]
+    pub(crate) inspection: crate::inspect::Inspection,
     #[cfg(feature = "dev")]
     pub(crate) dev_ui: Option<crate::dev::DevUi>,
     /// The prefix as the UI gets it: a path, or a whole URL.

@@ -13,6 +13,7 @@ use tower::Layer as _;
 use crate::api::Api;
 use crate::entry::{Entry, enter};
 use crate::guard::Bind;
+#[cfg(not(feature = "inspect"))]
 use crate::routes;
 
 /// A server that is built: its routes, its Runners, and its end. Clones are the same server. ADK: `ApiServer`
@@ -40,6 +41,9 @@ impl ApiServer {
 
     fn routes(&self, bind: Bind) -> Router {
         let entry = Entry { api: Arc::clone(&self.api), bind };
+        #[cfg(feature = "inspect")]
+        let routes = crate::inspect::with_inspector(self.api.inspection);
+        #[cfg(not(feature = "inspect"))]
         let routes = routes::router();
         #[cfg(feature = "dev")]
         let routes = if self.api.is_dev { routes.merge(crate::dev::router(self.api.dev_ui.is_some())) } else { routes };

@@ -18,6 +18,8 @@ mod entry;
 mod error;
 mod guard;
 mod hosts;
+#[cfg(feature = "inspect")]
+mod inspect;
 mod json;
 mod limits;
 mod names;
@@ -38,6 +40,8 @@ pub use bound_server::BoundServer;
 pub use caller::Caller;
 #[cfg(feature = "dev")]
 pub use dev::{DevUi, Traces};
+#[cfg(feature = "inspect")]
+pub use inspect::Inspector;
 pub use limits::ServerLimits;
 pub use server::Server;
 pub use setup_error::ServerError;

@@ -57,6 +57,8 @@ pub struct Server {
     auto_create_session: bool,
     max_llm_calls: Option<u32>,
     detaches_runs: bool,
+    #[cfg(feature = "inspect")]
+    inspection: crate::inspect::Inspection,
     #[cfg(feature = "dev")]
     is_dev: bool,
     #[cfg(feature = "dev")]
@@ -85,6 +87,8 @@ impl Server {
             auto_create_session: false,
             max_llm_calls: None,
             detaches_runs: false,
+            #[cfg(feature = "inspect")]
+            inspection: crate::inspect::Inspection::Off,
             #[cfg(feature = "dev")]
             is_dev: false,
             #[cfg(feature = "dev")]
@@ -228,6 +232,14 @@ impl Server {
         self
     }
 
+    /// Sets whether the inspector is served at `/inspect/`: false by default, and true in a development server. It shows the sessions of all users for whom its caller may
+    /// act, and starts runs, answers questions and forks sessions.
+    #[cfg(feature = "inspect")]
+    pub fn inspector(mut self, yes: bool) -> Self {
+        self.inspection = if yes { crate::inspect::Inspection::Full } else { crate::inspect::Inspection::Off };
+        self
+    }
+
     /// Checks the configuration and builds the Runners.
     ///
     /// # Errors
@@ -253,6 +265,11 @@ impl Server {
                 return Err(ServerError::DuplicateApp(name));
             }
         }
+        #[cfg(all(feature = "inspect", not(feature = "dev")))]
+        let inspection = self.inspection;
+        // The inspector is a part of the development server.
+        #[cfg(feature = "dev")]
+        let inspection = if self.is_dev { crate::inspect::Inspection::Full } else { self.inspection };
         let default_app = self.default_app.or_else(|| std::env::var(DEFAULT_APP).ok().filter(|name| !name.is_empty()));
         if let Some(unknown) = default_app.as_ref().filter(|name| !runners.contains_key(*name)) {
             return Err(ServerError::UnknownDefaultApp(unknown.clone()));
@@ -275,6 +292,8 @@ impl Server {
             slots: RunSlots::default(),
             turns: Turns::default(),
             changes: Turns::default(),
+            #[cfg(feature = "inspect")]
+            inspection,
             #[cfg(feature = "dev")]
             is_dev: self.is_dev,
             #[cfg(feature = "dev")]

@@ -29,8 +29,9 @@
 //! | `sqlite` | sessions and memory in SQLite files, which google-adk reads and writes, too |
 //! | `postgres` | sessions in a Postgres database, which google-adk reads and writes, too |
 //! | `anthropic` | models of Anthropic |
-//! | `dev` | the HTTP API, and a browser UI from a folder |
+//! | `dev` | the HTTP API with the inspector, and a browser UI from a folder |
 //! | `gemini` | models of Gemini |
+//! | `inspector` | the HTTP API, and pages that show and move sessions |
 //! | `mcp` | tools, resources and prompts of MCP servers |
 //! | `openai` | models of OpenAI, Ollama and every server with OpenAI's chat completions |
 //! | `openapi` | tools from OpenAPI documents |
@@ -48,6 +49,7 @@ mod runner_ext;
 mod sqlite_url;
 
 pub mod handler;
+pub mod inspect;
 #[cfg(feature = "mcp")]
 pub mod mcp;
 pub mod model;

@@ -2,6 +2,8 @@
 //!
 //! `docs/server.md` describes the routes, limits and guards, and how callers are bound to users.
 
+#[cfg(feature = "inspector")]
+pub use pleach_server::Inspector;
 pub use pleach_server::{ApiServer, BoundServer, Caller, Server, ServerError, ServerLimits};
 #[cfg(feature = "dev")]
 pub use pleach_server::{DevUi, Traces};

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use foldhash::HashMap;
+use foldhash::{HashMap, HashSet};
 use pleach_context::History;
 use pleach_context::engine::{RunRecord, RunStatus};
-use pleach_core::{Event, InvocationId, NodePath};
+use pleach_core::{Event, InvocationId, NodePath, REQUEST_CREDENTIAL};
+use serde_json::Value;
 
 use super::tally::Tally;
 use super::{Attempt, NodeRun, RunTree};
@@ -24,6 +25,8 @@ pub(super) fn tree(own: &[(usize, &Arc<Event>)], invocation: &InvocationId, effe
 struct Reader {
     history: History,
     tallies: HashMap<NodePath, Tally>,
+    /// The questions whose answers are credentials.
+    hidden: HashSet<String>,
 }
 
 impl Reader {
@@ -36,6 +39,8 @@ impl Reader {
                 turn += 1;
             }
             let time = event.timestamp();
+            let requests = event.function_calls().filter(|call| call.name.as_deref() == Some(REQUEST_CREDENTIAL));
+            self.hidden.extend(requests.filter_map(|call| call.id.clone()));
             let waiting = if event.is_from_user() { self.waiting() } else { Vec::new() };
             self.history.add(event);
             for path in waiting {
@@ -92,7 +97,7 @@ impl Reader {
             left.extend(below(&self.history, &path).into_iter().rev().map(|path| (path, depth + 1)));
             let tally = self.tallies.remove(&path).unwrap_or_default();
             if let Some(record) = self.history.run(&path) {
-                runs.push(run(path, depth, record, tally));
+                runs.push(run(path, depth, record, tally, &self.hidden));
             }
         }
         settle(&mut runs);
@@ -100,7 +105,7 @@ impl Reader {
     }
 }
 
-fn run(path: NodePath, depth: usize, record: &RunRecord, tally: Tally) -> NodeRun {
+fn run(path: NodePath, depth: usize, record: &RunRecord, tally: Tally, hidden: &HashSet<String>) -> NodeRun {
     let status = record.status();
     let seconds = tally.seconds();
     let mut attempts = tally.failures;
@@ -108,6 +113,8 @@ fn run(path: NodePath, depth: usize, record: &RunRecord, tally: Tally) -> NodeRu
     if status != RunStatus::Failed || attempts.is_empty() {
         attempts.push(Attempt { began: tally.attempt_began, ended: tally.ended, error: None, message: None });
     }
+    let shown =
+        |(id, answer): (&String, &Value)| (id.clone(), if hidden.contains(id) { Value::Null } else { answer.clone() });
     NodeRun {
         name: path.name().to_owned(),
         run_id: path.run_id().to_owned(),
@@ -125,7 +132,7 @@ fn run(path: NodePath, depth: usize, record: &RunRecord, tally: Tally) -> NodeRu
         route: record.route().and_then(|route| serde_json::to_value(route).ok()),
         transfer: record.transfer_to_agent().map(str::to_owned),
         open: record.open(),
-        answers: record.answers().clone(),
+        answers: record.answers().iter().map(shown).collect(),
         path,
     }
 }

@@ -15,3 +15,5 @@ pub(crate) use read::Payload;
 #[cfg(feature = "dev")]
 pub(crate) use requests::TelemetryBody;
 pub(crate) use requests::{ArtifactBody, CreateBody, MemoryBody, RunBody, StateBody, UpdateBody};
+#[cfg(feature = "inspect")]
+pub(crate) use requests::{ForkBody, MoveBody};

@@ -74,6 +74,59 @@ impl TelemetryBody {
     }
 }
 
+/// What moves a session in the inspector: exactly one of its members.
+#[cfg(feature = "inspect")]
+#[derive(Debug, Deserialize)]
+pub(crate) struct MoveBody {
+    pub(crate) message: Option<String>,
+    pub(crate) answer: Option<AnswerBody>,
+    /// The invocation to resume.
+    pub(crate) resume: Option<String>,
+}
+
+/// An answer in the inspector.
+#[cfg(feature = "inspect")]
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct AnswerBody {
+    pub(crate) question_id: String,
+    pub(crate) invocation_id: String,
+    pub(crate) value: serde_json::Value,
+}
+
+/// A request for a fork in the inspector.
+#[cfg(feature = "inspect")]
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ForkBody {
+    pub(crate) event_id: String,
+    pub(crate) session_id: Option<String>,
+}
+
+#[cfg(feature = "inspect")]
+impl Typed for MoveBody {
+    const SHAPE: &'static Shape = &super::tables::MOVE;
+}
+
+#[cfg(feature = "inspect")]
+impl Typed for ForkBody {
+    const SHAPE: &'static Shape = &super::tables::FORK;
+}
+
+#[cfg(feature = "inspect")]
+impl MoveBody {
+    pub(crate) fn of(payload: Payload) -> Result<Self, ApiError> {
+        required(payload)
+    }
+}
+
+#[cfg(feature = "inspect")]
+impl ForkBody {
+    pub(crate) fn of(payload: Payload) -> Result<Self, ApiError> {
+        required(payload)
+    }
+}
+
 /// A new version of an artifact. ADK: `SaveArtifactRequest`
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -29,6 +29,17 @@ pub(super) static UPDATE: Shape = Shape::open(&[required("stateDelta", Object)])
 #[cfg(feature = "dev")]
 pub(super) static TELEMETRY: Shape = Shape::open(&[required("telemetry", Flag)]);
 
+#[cfg(feature = "inspect")]
+pub(super) static MOVE: Shape =
+    Shape::closed(&[optional("message", Text), optional("answer", Model(&ANSWER)), optional("resume", Text)]);
+
+#[cfg(feature = "inspect")]
+static ANSWER: Shape =
+    Shape::closed(&[required("questionId", Text), required("invocationId", Text), required("value", Any)]);
+
+#[cfg(feature = "inspect")]
+pub(super) static FORK: Shape = Shape::closed(&[required("eventId", Text), optional("sessionId", Text)]);
+
 pub(super) static MEMORY: Shape = Shape::open(&[required("sessionId", Text)]);
 
 pub(super) static ARTIFACT: Shape =

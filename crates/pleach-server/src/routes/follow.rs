@@ -30,11 +30,23 @@ pub(super) async fn follow(
     let last = headers.get(LAST_EVENT_ID).and_then(|id| id.to_str().ok()).map(str::to_owned);
     let after = last.or_else(|| query::text(&uri, "after")).filter(|id| !id.is_empty()).map(EventId::from);
     let waits = query::flag(&uri, "wait")?;
-    let options = FollowOptions::new().after(after.clone()).across_pauses(waits);
-    let followed = runner.follow_with(&key, options).await.map_err(|error| refused(error, key.session_id.as_str()))?;
+    follow_as(&api, runner, key, FollowOptions::new().after(after).across_pauses(waits), event_block).await
+}
+
+/// Follows a session, with each event as the block that `show` makes of it.
+pub(crate) async fn follow_as(
+    api: &Arc<Api>,
+    runner: &Runner,
+    key: SessionKey,
+    options: FollowOptions,
+    show: fn(&RunEvent) -> String,
+) -> Result<Response, ApiError> {
+    let opened = runner.follow_with(&key, options.clone()).await;
+    let followed = opened.map_err(|error| refused(error, key.session_id.as_str()))?;
     let ending = api.ending.subscribe();
-    let (runner, api) = (runner.clone(), Arc::clone(&api));
-    let source = Source { followed, runner, key, last: after, failed: None, waits, ending, api };
+    let (runner, api) = (runner.clone(), Arc::clone(api));
+    let (last, waits) = (options.after.clone(), options.across_pauses);
+    let source = Source { followed, runner, key, last, failed: None, options, waits, show, ending, api };
     Ok(sse::response(stream::unfold(source, Source::next)))
 }
 
@@ -56,8 +68,10 @@ struct Source {
     last: Option<EventId>,
     /// The last invocation whose error the client has.
     failed: Option<InvocationId>,
+    options: FollowOptions,
     /// Whether the stream continues after the end of a run.
     waits: bool,
+    show: fn(&RunEvent) -> String,
     ending: tokio::sync::watch::Receiver<bool>,
     api: Arc<Api>,
 }
@@ -81,7 +95,7 @@ impl Source {
                     if !event.is_partial() {
                         self.last = Some(event.id().clone());
                     }
-                    return Some(event_block(&event));
+                    return Some((self.show)(&event));
                 }
                 Some(Err(error)) => {
                     let invocation = self.followed.invocation_id();
@@ -106,7 +120,7 @@ impl Source {
 
     /// Follows behind the last event. It waits first, because the ended run may still count as active.
     async fn again(&mut self) -> Result<(), RunError> {
-        let options = FollowOptions::new().after(self.last.clone()).across_pauses(true);
+        let options = self.options.clone().after(self.last.clone());
         self.api.clock.sleep(options.poll_interval).await;
         self.followed = self.runner.follow_with(&self.key, options).await?;
         Ok(())

@@ -2,12 +2,12 @@
 
 mod app_info;
 mod artifacts;
-mod follow;
+pub(crate) mod follow;
 mod initial_events;
 mod live;
 mod memory;
 mod run;
-mod service;
+pub(crate) mod service;
 mod sessions;
 
 use std::sync::Arc;
@@ -71,10 +71,10 @@ async fn without_slash(State(api): State<Arc<Api>>, OriginalUri(uri): OriginalUr
     }
 }
 
-async fn no_route() -> ApiError {
+pub(crate) async fn no_route() -> ApiError {
     ApiError::no_route()
 }
 
-async fn wrong_method() -> ApiError {
+pub(crate) async fn wrong_method() -> ApiError {
     ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed")
 }

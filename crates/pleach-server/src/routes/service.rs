@@ -17,12 +17,12 @@ use crate::query;
 pub(super) const APP_LANGUAGE: &str = "python";
 
 // H20
-pub(super) async fn health() -> Response {
+pub(crate) async fn health() -> Response {
     plain(&json!({ "status": "ok" }))
 }
 
 // H21
-pub(super) async fn version() -> Response {
+pub(crate) async fn version() -> Response {
     plain(&json!({
         "version": env!("CARGO_PKG_VERSION"),
         "language": "rust",

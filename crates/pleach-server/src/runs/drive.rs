@@ -22,9 +22,9 @@ type Place<'a> = mpsc::Permit<'a, Result<Arc<Event>, Failure>>;
 /// Starts the task of a run. It holds one event at most: the run advances when the client has taken the one before.
 pub(crate) fn start(api: &Arc<Api>, prepared: Prepared) -> RunEvents {
     let (tx, rx) = mpsc::channel(1);
-    let Prepared { runner, request, key, repeatable, named, streams, slot, turn, .. } = prepared;
-    let run = runner.start(request);
-    let driver = Driver { api: Arc::clone(api), runner, key, repeatable, named, streams, tx, turn, _slot: slot };
+    let Prepared { runner, run, key, repeatable, named, streams, slot, turn, detaches, .. } = prepared;
+    let driver =
+        Driver { api: Arc::clone(api), runner, key, repeatable, named, streams, detaches, tx, turn, _slot: slot };
     tokio::spawn(driver.drive(run).in_current_span());
     rx
 }
@@ -38,6 +38,8 @@ struct Driver {
     named: Option<InvocationId>,
     /// Whether the client gets fragments. It may have joined a run of another one that does.
     streams: bool,
+    /// Whether the run continues when its client has gone.
+    detaches: bool,
     tx: mpsc::Sender<Result<Arc<Event>, Failure>>,
     turn: Option<Turn>,
     /// Held until the run has ended, with a client or without.
@@ -66,7 +68,7 @@ impl Driver {
         };
         match end {
             End::Over => {}
-            End::Left if self.api.detaches_runs => finish(run.detach()).await,
+            End::Left if self.detaches => finish(run.detach()).await,
             End::Left => abort(run).await,
             End::Late => {
                 abort(run).await;

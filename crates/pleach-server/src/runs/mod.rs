@@ -8,6 +8,8 @@ mod turns;
 
 pub(crate) use drive::start;
 pub(crate) use failure::Failure;
+#[cfg(feature = "inspect")]
+pub(crate) use prepare::prepare_detached;
 pub(crate) use prepare::{Prepared, prepare};
 pub(crate) use slots::RunSlots;
 pub(crate) use turns::Turns;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::{HeaderMap, StatusCode};
 use pleach_context::{RunConfig, StreamingMode};
 use pleach_core::{InvocationId, SessionKey};
-use pleach_runner::{Message, RunRequest, Runner};
+use pleach_runner::{Message, Run, RunRequest, Runner};
 use pleach_session::GetSessionConfig;
 use sha2::{Digest as _, Sha256};
 
@@ -25,7 +25,7 @@ const LONGEST_KEY: usize = 255;
 /// A run that may start.
 pub(crate) struct Prepared {
     pub(crate) runner: Runner,
-    pub(crate) request: RunRequest,
+    pub(crate) run: Run,
     pub(crate) key: SessionKey,
     /// The invocation of a message that the client may have sent before.
     pub(crate) repeatable: Option<InvocationId>,
@@ -35,6 +35,8 @@ pub(crate) struct Prepared {
     pub(crate) named: Option<InvocationId>,
     /// Whether the client asks for fragments.
     pub(crate) streams: bool,
+    /// Whether the run continues when its client has gone.
+    pub(crate) detaches: bool,
     pub(crate) slot: RunSlot,
     /// None for a request that joins a run.
     pub(crate) turn: Option<Turn>,
@@ -78,8 +80,41 @@ pub(crate) async fn prepare(
     let named = named(&body);
     let turn = turn(api, &key, named.as_ref().or(repeatable.as_ref())).await?;
     let streams = streams && body.streaming;
-    let request = request(&key, body, repeatable.as_ref(), streams).yield_user_message(named.is_some());
-    Ok(Prepared { runner, request, key, repeatable, splits_artifacts, named, streams, slot, turn })
+    let run = runner.start(request(&key, body, repeatable.as_ref(), streams).yield_user_message(named.is_some()));
+    let detaches = api.detaches_runs;
+    Ok(Prepared { runner, run, key, repeatable, splits_artifacts, named, streams, detaches, slot, turn })
+}
+
+/// Prepares a run that is not asked for by a body of the API, and that continues without a client. `invocation` is the one that it
+/// continues.
+///
+/// # Errors
+/// 409 when other runs of the session take too long, 429 and 503.
+#[cfg(feature = "inspect")]
+pub(crate) async fn prepare_detached(
+    api: &Arc<Api>,
+    runner: &Runner,
+    key: SessionKey,
+    invocation: Option<&InvocationId>,
+    run: Run,
+) -> Result<Prepared, ApiError> {
+    if api.is_ending() {
+        return Err(ending());
+    }
+    let slot = api.slots.take(&key.app_name, &key.user_id, api.limits.runs_per_user)?;
+    let turn = turn(api, &key, invocation).await?;
+    Ok(Prepared {
+        runner: runner.clone(),
+        run,
+        key,
+        repeatable: None,
+        splits_artifacts: false,
+        named: None,
+        streams: false,
+        detaches: true,
+        slot,
+        turn,
+    })
 }
 
 /// Waits until the runs before have ended, as long as a client may wait.

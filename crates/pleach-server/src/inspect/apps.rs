@@ -1,0 +1,44 @@
+//! The apps: those that are served, and those that have sessions.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::extract::State;
+use axum::response::Response;
+use pleach_core::AppName;
+use pleach_session::ListSessions;
+use serde_json::{Value, json};
+
+use super::inspection::mover;
+use crate::Caller;
+use crate::api::Api;
+use crate::error::ApiError;
+use crate::json::plain;
+
+pub(super) async fn list(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+) -> Result<Response, ApiError> {
+    let mut names: BTreeSet<String> = api.runners.keys().cloned().collect();
+    for app in api.sessions.list_apps().await? {
+        if may_see(&api, &caller, &app).await? {
+            names.insert(app.to_string());
+        }
+    }
+    let apps: Vec<Value> =
+        names.iter().map(|name| json!({ "name": name, "readOnly": mover(&api, name).is_none() })).collect();
+    Ok(plain(&json!({ "apps": apps })))
+}
+
+/// Whether the caller may know of an app that is not served: one that is bound to a user sees those in which the user has sessions.
+async fn may_see(api: &Api, caller: &Caller, app: &AppName) -> Result<bool, ApiError> {
+    match caller {
+        Caller::Anyone => Ok(true),
+        Caller::User(user) => {
+            let wanted = ListSessions::new(app.clone()).with_user(user.clone()).with_limit(1);
+            Ok(!api.sessions.list_sessions(wanted).await?.sessions.is_empty())
+        }
+        Caller::Unknown => Ok(false),
+    }
+}

@@ -1,0 +1,15 @@
+//! What the page has to know of its server.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::Response;
+use serde_json::json;
+
+use super::Inspection;
+use crate::api::Api;
+use crate::json::plain;
+
+pub(super) async fn read(State(api): State<Arc<Api>>) -> Response {
+    plain(&json!({ "readOnly": api.inspection == Inspection::ReadOnly, "version": env!("CARGO_PKG_VERSION") }))
+}

@@ -1,0 +1,35 @@
+//! [`Inspection`]: whether a server has an inspector, and what that may do.
+
+use pleach_runner::Runner;
+
+use crate::api::Api;
+use crate::error::ApiError;
+
+/// Whether a server has an inspector, and what that may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Inspection {
+    /// There is none.
+    Off,
+    /// It is there beside the API, and moves sessions of the apps that are served.
+    Full,
+    /// It is there alone, and only reads.
+    ReadOnly,
+}
+
+/// Returns the Runner that moves the sessions of an app, if there is one.
+pub(super) fn mover<'a>(api: &'a Api, app: &str) -> Option<&'a Runner> {
+    api.runners.get(app).filter(|_| api.inspection == Inspection::Full)
+}
+
+/// Returns the Runner that moves the sessions of an app.
+///
+/// # Errors
+/// 403 where there is none.
+pub(super) fn require_mover<'a>(api: &'a Api, app: &str) -> Result<&'a Runner, ApiError> {
+    if api.inspection == Inspection::ReadOnly {
+        return Err(ApiError::forbidden("This inspector only reads: it has no program that could run the session."));
+    }
+    let missing =
+        || ApiError::forbidden(format!("The server does not serve the app {app:?}, so its sessions are only read."));
+    mover(api, app).ok_or_else(missing)
+}

@@ -1,0 +1,121 @@
+//! A stream of what is new in a session: `{"stored": EVENT}`, `{"partial": {"path", "author", "text"}}`, or an error.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::response::Response;
+use futures_util::stream;
+use http::{HeaderMap, Uri};
+use pleach_core::{EventId, SessionHead, SessionKey};
+use pleach_runner::{FollowOptions, RunEvent};
+use pleach_session::{GetSessionConfig, Since};
+use serde_json::json;
+
+use super::inspection::mover;
+use crate::api::Api;
+use crate::error::ApiError;
+use crate::path::SessionPath;
+use crate::query;
+use crate::routes::follow::follow_as;
+use crate::sse::{self, block, block_with_id};
+
+/// How often the store is asked where no Runner follows.
+const PAUSE: Duration = Duration::from_secs(1);
+/// The header by which browsers name the last block that they have.
+const LAST_EVENT_ID: &str = "last-event-id";
+
+/// Follows a session from behind the event `after`, or from now on.
+pub(super) async fn follow(
+    State(api): State<Arc<Api>>,
+    SessionPath(key): SessionPath,
+    headers: HeaderMap,
+    uri: Uri,
+) -> Result<Response, ApiError> {
+    let last = headers.get(LAST_EVENT_ID).and_then(|id| id.to_str().ok()).map(str::to_owned);
+    let after = last.or_else(|| query::text(&uri, "after")).filter(|id| !id.is_empty()).map(EventId::from);
+    if let Some(runner) = mover(&api, key.app_name.as_str()) {
+        let options = FollowOptions::new().after(after).across_pauses(true).checkpoints(true).echoes(true);
+        return follow_as(&api, runner, key, options, shown).await;
+    }
+    let session =
+        api.sessions.get_session(&key, GetSessionConfig::recent(1)).await?.ok_or_else(ApiError::no_session)?;
+    let newest = session.events.last().map(|event| event.id().clone());
+    // A client that is behind gets the newest event, and reads the others by itself.
+    let missed = newest.filter(|newest| after.is_some() && after.as_ref() != Some(newest));
+    let ending = api.ending.subscribe();
+    let poll = Poll { api: Arc::clone(&api), key, head: session.head, missed, ending };
+    Ok(sse::response(stream::unfold(Some(poll), |poll| async { poll?.next().await })))
+}
+
+fn shown(event: &RunEvent) -> String {
+    if !event.is_partial() {
+        return stored(event.id());
+    }
+    let partial = json!({ "path": event.path(), "author": event.author(), "text": event.text() });
+    block(&json!({ "partial": partial }).to_string())
+}
+
+fn stored(id: &EventId) -> String {
+    block_with_id(&id.to_string(), &json!({ "stored": id }).to_string())
+}
+
+/// Asks the store for what is new.
+struct Poll {
+    api: Arc<Api>,
+    key: SessionKey,
+    head: SessionHead,
+    missed: Option<EventId>,
+    ending: tokio::sync::watch::Receiver<bool>,
+}
+
+impl Poll {
+    /// Returns the next block, and how to continue; nothing when the server ends.
+    async fn next(mut self) -> Option<(String, Option<Self>)> {
+        if let Some(missed) = self.missed.take() {
+            return Some((stored(&missed), Some(self)));
+        }
+        let mut ending = self.ending.clone();
+        let text = tokio::select! {
+            biased;
+            text = self.news() => text,
+            _ = ending.wait_for(|ending| *ending) => return None,
+        };
+        match text {
+            Ok(text) => Some((text, Some(self))),
+            Err(text) => Some((text, None)),
+        }
+    }
+
+    /// Waits for news.
+    ///
+    /// # Errors
+    /// The last block, when the session is gone or the storage fails.
+    async fn news(&mut self) -> Result<String, String> {
+        loop {
+            self.api.clock.sleep(PAUSE).await;
+            let failed = |reason: &str| block(&json!({ "error": reason }).to_string());
+            match self.api.sessions.events_since(&self.head).await {
+                Ok(Some(Since::Events(session))) => {
+                    let newest = session.events.last().map(|event| event.id().clone());
+                    self.head = session.head;
+                    if let Some(newest) = newest {
+                        return Ok(stored(&newest));
+                    }
+                }
+                Ok(Some(Since::Unknown)) => {
+                    let loaded = self.api.sessions.get_session(&self.key, GetSessionConfig::recent(1)).await;
+                    let Ok(Some(session)) = loaded else { return Err(failed("The session cannot be read any more.")) };
+                    let newest = session.events.last().map(|event| event.id().clone()).unwrap_or_default();
+                    self.head = session.head;
+                    return Ok(stored(&newest));
+                }
+                Ok(None) => return Err(failed("The session was deleted.")),
+                Err(error) => {
+                    tracing::error!(code = error.code(), "a session cannot be followed");
+                    return Err(failed("The session storage is not available."));
+                }
+            }
+        }
+    }
+}

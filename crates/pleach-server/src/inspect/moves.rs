@@ -1,0 +1,79 @@
+//! What moves a session: a message, an answer, a resume. The run continues without its client, who follows the session.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{Request, State};
+use axum::response::Response;
+use http::StatusCode;
+use pleach_context::{RunConfig, StreamingMode};
+use pleach_core::{InvocationId, SessionKey};
+use pleach_runner::{AnswerOptions, Run, RunRequest, Runner};
+use serde_json::json;
+
+use super::inspection::require_mover;
+use super::load::load;
+use crate::api::Api;
+use crate::body::MoveBody;
+use crate::error::{ApiError, json_response};
+use crate::path::SessionPath;
+use crate::runs::{Failure, prepare_detached, start as start_task};
+
+/// How long the answer waits for the first event, which says that the run was not refused.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Starts a run. The answer is 202 when the run has begun, or has not been refused for some time; its invocation is named once it is known.
+///
+/// # Errors
+/// 403 without a Runner, 400 and 409 for what the Runner refuses.
+pub(super) async fn start(
+    State(api): State<Arc<Api>>,
+    SessionPath(key): SessionPath,
+    request: Request,
+) -> Result<Response, ApiError> {
+    let runner = require_mover(&api, key.app_name.as_str())?;
+    let body = MoveBody::of(api.payload(request).await?)?;
+    load(&api, &key).await?;
+    let (run, invocation) = begin(runner, &key, body)?;
+    let session = key.session_id.to_string();
+    let mut events = start_task(&api, prepare_detached(&api, runner, key, invocation.as_ref(), run).await?);
+    let first = tokio::select! {
+        first = events.recv() => first,
+        () = api.clock.sleep(PATIENCE) => None,
+    };
+    let invocation = match first {
+        Some(Ok(event)) => Some(event.invocation_id().clone()),
+        Some(Err(failure)) => return Err(answer(failure, &session)),
+        None => invocation,
+    };
+    Ok(json_response(StatusCode::ACCEPTED, json!({ "invocationId": invocation }).to_string()))
+}
+
+/// Makes the run, and names the invocation that it continues.
+fn begin(runner: &Runner, key: &SessionKey, body: MoveBody) -> Result<(Run, Option<InvocationId>), ApiError> {
+    let config = || RunConfig::default().streaming(StreamingMode::Sse);
+    match (body.message, body.answer, body.resume) {
+        (Some(text), None, None) => {
+            let request = RunRequest::new(key).message(text).config(config()).yield_user_message(true);
+            Ok((runner.start(request), None))
+        }
+        (None, Some(given), None) => {
+            let invocation = InvocationId::from(given.invocation_id);
+            let question = (invocation.clone(), given.question_id);
+            let options = AnswerOptions::new().only_if_open(true).config(config());
+            let run = runner.answer_with(key, [(question, given.value)], options);
+            Ok((run.map_err(|error| answer(Failure::Run(error), key.session_id.as_str()))?, Some(invocation)))
+        }
+        (None, None, Some(id)) => {
+            let invocation = InvocationId::from(id);
+            let request = RunRequest::new(key).invocation_id(&invocation).config(config());
+            Ok((runner.start(request), Some(invocation)))
+        }
+        _ => Err(ApiError::bad_request("Send exactly one of `message`, `answer` and `resume`.")),
+    }
+}
+
+/// The errors of nodes are in the log, which the page shows.
+fn answer(failure: Failure, session: &str) -> ApiError {
+    failure.answer(session)
+}

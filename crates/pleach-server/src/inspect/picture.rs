@@ -1,0 +1,75 @@
+//! Pictures of workflows, as JSON or, with `?format=svg`, as a document.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::Response;
+use http::{HeaderValue, StatusCode, Uri, header};
+use pleach_context::{Node as _, NodeKind, Outline};
+use pleach_inspect::{Picture, RunTree, observed_outline};
+use serde::Serialize;
+
+use super::load::{invocation, load};
+use crate::api::Api;
+use crate::error::{ApiError, text_response};
+use crate::json::{null, reply};
+use crate::path::{AppPath, SessionPath};
+use crate::query;
+
+/// A picture, and where its graph comes from.
+#[derive(Serialize)]
+struct Drawn {
+    picture: Picture,
+    source: Source,
+}
+
+/// Where the graph of a picture comes from.
+#[derive(Clone, Copy, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Source {
+    /// The workflow of the app.
+    Workflow,
+    /// The runs of the invocation.
+    Runs,
+}
+
+/// Draws the workflow of an app that is served.
+pub(super) async fn of_app(State(api): State<Arc<Api>>, AppPath(app): AppPath, uri: Uri) -> Result<Response, ApiError> {
+    let outline = api.runner(&app)?.root().outline();
+    answer(Some((outline, Source::Workflow)), None, &uri)
+}
+
+/// Draws an invocation; `null` for a session without one that has nodes.
+pub(super) async fn of_run(
+    State(api): State<Arc<Api>>,
+    SessionPath(key): SessionPath,
+    uri: Uri,
+) -> Result<Response, ApiError> {
+    let session = load(&api, &key).await?;
+    let Some(invocation) = invocation(&uri, &session)? else { return answer(None, None, &uri) };
+    let tree = RunTree::of(&session.events, &invocation);
+    let workflow = workflow(&api, key.app_name.as_str(), &tree).map(|outline| (outline, Source::Workflow));
+    let drawn = workflow.or_else(|| Some((observed_outline(&tree)?, Source::Runs)));
+    answer(drawn, Some(&tree), &uri)
+}
+
+/// Returns the workflow of an app, if the runs may be its own. Agents have no graph.
+fn workflow(api: &Api, app: &str, tree: &RunTree) -> Option<Outline> {
+    let outline = api.runners.get(app)?.root().outline();
+    let is_own = tree.runs.first().is_none_or(|root| root.name == outline.name.as_str());
+    (outline.kind == NodeKind::Workflow && outline.graph.is_some() && is_own).then_some(outline)
+}
+
+fn answer(drawn: Option<(Outline, Source)>, tree: Option<&RunTree>, uri: &Uri) -> Result<Response, ApiError> {
+    let Some((outline, source)) = drawn else { return Ok(null()) };
+    let picture = Picture::of(&outline, tree);
+    if query::text(uri, "format").as_deref() != Some("svg") {
+        return reply(&Drawn { picture, source });
+    }
+    let mut response = text_response(StatusCode::OK, picture.to_svg(), "image/svg+xml");
+    // Names cannot end their texts, and if one could, nothing would run.
+    let policy = HeaderValue::from_static("default-src 'none'");
+    response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
+    response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    Ok(response)
+}

@@ -1,0 +1,53 @@
+//! One session: its invocations and its open questions.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::Response;
+use pleach_core::{Question, QuestionKind, SessionKey};
+use pleach_inspect::{InvocationSummary, invocations};
+use pleach_session::open_questions;
+use serde::Serialize;
+
+use super::inspection::mover;
+use super::load::load;
+use crate::api::Api;
+use crate::error::ApiError;
+use crate::json::reply;
+use crate::path::SessionPath;
+
+/// A session as the page shows it first.
+#[derive(Serialize)]
+struct Summary<'a> {
+    app_name: &'a str,
+    user_id: &'a str,
+    id: &'a str,
+    last_update_time: f64,
+    event_count: usize,
+    invocations: Vec<InvocationSummary>,
+    open_questions: Vec<Question>,
+    read_only: bool,
+}
+
+pub(super) async fn read(State(api): State<Arc<Api>>, SessionPath(key): SessionPath) -> Result<Response, ApiError> {
+    let session = load(&api, &key).await?;
+    let SessionKey { app_name, user_id, session_id } = session.key();
+    reply(&Summary {
+        app_name: app_name.as_str(),
+        user_id: user_id.as_str(),
+        id: session_id.as_str(),
+        last_update_time: session.last_update_time(),
+        event_count: session.events.len(),
+        invocations: invocations(&session.events),
+        open_questions: open_questions(&session.events).into_iter().map(without_credential).collect(),
+        read_only: mover(&api, app_name.as_str()).is_none(),
+    })
+}
+
+/// The payload of a request for a credential is a credential to be filled in, which is for clients that sign in.
+fn without_credential(mut question: Question) -> Question {
+    if question.kind == QuestionKind::Credential {
+        question.payload = None;
+    }
+    question
+}

@@ -1,0 +1,91 @@
+//! The sessions of an app, newest activity first.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::extract::State;
+use axum::response::Response;
+use http::Uri;
+use pleach_core::{AppName, Session, UserId};
+use pleach_session::ListSessions;
+use serde_json::{Value, json};
+
+use super::load::limit;
+use crate::Caller;
+use crate::api::Api;
+use crate::error::ApiError;
+use crate::json::plain;
+use crate::path::AppPath;
+use crate::query;
+
+/// How many sessions are shown unless the request says so, and at most.
+const SHOWN: usize = 200;
+const MOST: usize = 5000;
+/// How many are read from the store at once.
+const PAGE: usize = 500;
+
+pub(super) async fn list(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    AppPath(app): AppPath,
+    uri: Uri,
+) -> Result<Response, ApiError> {
+    let user = query::text(&uri, "user").filter(|user| !user.is_empty()).map(UserId::from);
+    let user = match (&caller, user) {
+        (Caller::User(own), None) => Some(own.clone()),
+        (caller, Some(user)) => {
+            caller.check(&user)?;
+            Some(user)
+        }
+        (_, None) => None,
+    };
+    let words = query::text(&uri, "search").unwrap_or_default().to_lowercase();
+    let most = limit(&uri, SHOWN, MOST)?;
+    let (sessions, total) = newest(&api, &app.into(), user, &words, most).await?;
+    let sessions: Vec<Value> = sessions.iter().map(described).collect();
+    Ok(plain(&json!({ "sessions": sessions, "total": total })))
+}
+
+/// Reads the whole listing, which begins with the oldest, and keeps the newest that match. Also returns how many match.
+async fn newest(
+    api: &Api,
+    app: &AppName,
+    user: Option<UserId>,
+    words: &str,
+    most: usize,
+) -> Result<(VecDeque<Session>, usize), ApiError> {
+    let (mut kept, mut total, mut after) = (VecDeque::new(), 0, None);
+    loop {
+        let mut wanted = ListSessions::new(app.clone()).with_limit(PAGE);
+        wanted.user_id.clone_from(&user);
+        wanted.after = after;
+        let page = api.sessions.list_sessions(wanted).await?;
+        let matches = |session: &Session| {
+            let key = session.key();
+            words.is_empty()
+                || [key.user_id.as_str(), key.session_id.as_str()]
+                    .iter()
+                    .any(|text| text.to_lowercase().contains(words))
+        };
+        for session in page.sessions.into_iter().filter(matches) {
+            total += 1;
+            kept.push_front(session);
+            kept.truncate(most);
+        }
+        match page.next {
+            Some(next) => after = Some(next),
+            None => return Ok((kept, total)),
+        }
+    }
+}
+
+fn described(session: &Session) -> Value {
+    let key = session.key();
+    json!({
+        "appName": key.app_name,
+        "userId": key.user_id,
+        "id": key.session_id,
+        "lastUpdateTime": session.last_update_time(),
+    })
+}

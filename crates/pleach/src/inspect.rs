@@ -1,0 +1,9 @@
+//! What the events of a session say, for people: timelines, trees of node runs, changes of state, pictures.
+//!
+//! `docs/inspector.md` describes what they show. The command `pleach` and the inspector of the server show the same.
+
+pub use pleach_inspect::{
+    Attempt, BoxKind, Fact, InvocationSummary, NodeRun, Picture, PictureBox, PictureEdge, RunStatus, RunTree,
+    StateChange, StateKey, TimelineEntry, Turn, TurnWork, Work, invocations, observed_outline, state_history, timeline,
+    turns,
+};
