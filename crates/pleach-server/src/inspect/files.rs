@@ -22,6 +22,7 @@ const STYLE: &str = "text/css; charset=utf-8";
 /// The files of the page: name, type, text.
 const FILES: &[(&str, &str, &str)] = &[
     ("inspect.css", STYLE, include_str!("page/inspect.css")),
+    ("icon.svg", "image/svg+xml", include_str!("page/icon.svg")),
     ("main.js", SCRIPT, include_str!("page/main.js")),
     ("api.js", SCRIPT, include_str!("page/api.js")),
     ("dom.js", SCRIPT, include_str!("page/dom.js")),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
-use pleach_core::{Question, QuestionKind, SessionKey};
+use pleach_core::{EventId, Question, QuestionKind, SessionKey};
 use pleach_inspect::{InvocationSummary, invocations};
 use pleach_session::open_questions;
 use serde::Serialize;
@@ -24,6 +24,8 @@ struct Summary<'a> {
     id: &'a str,
     last_update_time: f64,
     event_count: usize,
+    /// The id of the last event: where to follow from.
+    last_event: Option<EventId>,
     invocations: Vec<InvocationSummary>,
     open_questions: Vec<Question>,
     read_only: bool,
@@ -38,6 +40,7 @@ pub(super) async fn read(State(api): State<Arc<Api>>, SessionPath(key): SessionP
         id: session_id.as_str(),
         last_update_time: session.last_update_time(),
         event_count: session.events.len(),
+        last_event: session.events.last().map(|event| event.id().clone()),
         invocations: invocations(&session.events),
         open_questions: open_questions(&session.events).into_iter().map(without_credential).collect(),
         read_only: mover(&api, app_name.as_str()).is_none(),
