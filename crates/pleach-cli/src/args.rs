@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
@@ -23,6 +24,14 @@ pub(crate) enum Command {
     Sessions(Sessions),
     /// Lists the open questions.
     Inbox(Inbox),
+    /// Stores the answer to an open question; the program that asked continues with it when it resumes the invocation.
+    Answer(Answer),
+    /// Draws what ran in an invocation of a session.
+    Graph(Graph),
+    /// Serves pages that show the sessions of a database, and change nothing.
+    Serve(Serve),
+    /// Makes a small project that builds and runs.
+    New(New),
     /// Copies all sessions of a database into another one and compares them.
     Migrate(Migrate),
     /// Writes a script with which a shell completes this command.
@@ -38,8 +47,8 @@ pub(crate) enum Sessions {
     List(List),
     /// Shows a session: its state, its open questions and how many events it has.
     Show(One),
-    /// Shows the events of a session, a line each.
-    Trace(One),
+    /// Shows the events of a session, a line each, or the runs of its nodes.
+    Trace(Trace),
     /// Writes sessions as JSON, one a line, in the form of the HTTP API.
     Export(Export),
     /// Reads what `export` has written.
@@ -91,6 +100,88 @@ pub(crate) struct One {
     /// Its user; needed if sessions of several users have the id.
     #[arg(long)]
     pub(crate) user: Option<String>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Trace {
+    #[command(flatten)]
+    pub(crate) one: One,
+    /// Shows the runs of nodes as a tree, with their times and attempts, in place of the events.
+    #[arg(long)]
+    pub(crate) tree: bool,
+    /// Only this invocation.
+    #[arg(long, value_name = "ID")]
+    pub(crate) invocation: Option<String>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Answer {
+    #[command(flatten)]
+    pub(crate) one: One,
+    /// The id of the question.
+    pub(crate) question: String,
+    /// The answer: JSON, or a text where it is none.
+    pub(crate) value: String,
+    /// The invocation that asks; needed if several ask under the id.
+    #[arg(long, value_name = "ID")]
+    pub(crate) invocation: Option<String>,
+    /// Takes the value as a text, even if it is JSON.
+    #[arg(long)]
+    pub(crate) text: bool,
+    /// Stores the answer although the invocation seems to run.
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Graph {
+    #[command(flatten)]
+    pub(crate) one: One,
+    /// The invocation; the last one without it.
+    #[arg(long, value_name = "ID")]
+    pub(crate) invocation: Option<String>,
+    /// The language of the picture.
+    #[arg(long, value_enum, default_value_t = GraphFormat::Mermaid)]
+    pub(crate) format: GraphFormat,
+}
+
+/// A language of pictures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum GraphFormat {
+    Mermaid,
+    Dot,
+    Svg,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Serve {
+    #[command(flatten)]
+    pub(crate) store: Store,
+    /// The address to listen at; port 0 is a free one.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8001")]
+    pub(crate) listen: SocketAddr,
+    /// Listens at an address that others reach, too. Everybody there can read everything.
+    #[arg(long)]
+    pub(crate) expose: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct New {
+    /// The folder to make; its last part is the name of the project.
+    #[arg(value_name = "NAME")]
+    pub(crate) folder: PathBuf,
+    /// A workflow, which is also what is made without this.
+    #[arg(long, conflicts_with = "agent")]
+    pub(crate) workflow: bool,
+    /// An agent with a model and a tool.
+    #[arg(long)]
+    pub(crate) agent: bool,
+    /// Serves the app by HTTP, with the inspector, in place of running it once.
+    #[arg(long)]
+    pub(crate) server: bool,
+    /// The folder of pleach's crate `pleach`, to build against a checkout.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) path: Option<PathBuf>,
 }
 
 #[derive(Debug, clap::Args)]

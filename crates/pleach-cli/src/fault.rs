@@ -25,6 +25,28 @@ pub(crate) enum Fault {
         "session {0} is in the database already: nothing of it was changed; `--skip-existing` leaves such sessions out"
     )]
     Exists(SessionKey),
+    #[error(transparent)]
+    Run(#[from] pleach::RunError),
+    #[error(transparent)]
+    Server(#[from] pleach::server::ServerError),
+    #[error("session {session} has no {what}")]
+    Missing { session: SessionKey, what: String },
+    #[error("several invocations ask {id:?}: {}; choose one with `--invocation`", invocations.join(", "))]
+    AmbiguousQuestion { id: String, invocations: Vec<String> },
+    #[error(
+        "invocation {invocation} may run just now: its last event asks nothing; an answer would make its next append fail; `--force` stores it nevertheless"
+    )]
+    MayRun { invocation: String },
+    #[error(
+        "{address} is reached by others, who could read all sessions: say `--expose`, and put authentication in front"
+    )]
+    Exposed { address: std::net::SocketAddr },
+    #[error("{name:?} is no name of a project: use letters, digits, - and _, and begin with a letter")]
+    ProjectName { name: String },
+    #[error("{} is there already: nothing is written", folder.display())]
+    FolderExists { folder: PathBuf },
+    #[error("{} has no crate `pleach`: give the folder of its Cargo.toml", folder.display())]
+    NoPleach { folder: PathBuf },
     #[error("nothing is deleted: say `--yes`")]
     Unconfirmed,
     #[error("{} of what was copied differs: {}", differences.len(), differences.join("; "))]
@@ -35,9 +57,14 @@ impl Fault {
     /// The exit codes of `docs/cli.md`. Code 2 is that of a wrong command line.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
-            Self::NoSession { .. } | Self::Ambiguous { .. } => 3,
+            Self::NoSession { .. }
+            | Self::Ambiguous { .. }
+            | Self::Missing { .. }
+            | Self::AmbiguousQuestion { .. }
+            | Self::Run(pleach::RunError::UnknownQuestion { .. }) => 3,
             Self::Differs { .. } => 4,
-            Self::Unconfirmed => 2,
+            Self::MayRun { .. } | Self::Run(_) | Self::Session(SessionError::Stale { .. }) => 5,
+            Self::Unconfirmed | Self::Exposed { .. } | Self::ProjectName { .. } | Self::NoPleach { .. } => 2,
             _ => 1,
         }
     }

@@ -1,12 +1,17 @@
-//! The command `pleach`: looks into, copies and moves the sessions of a database, whichever of pleach and google-adk writes it.
+//! The command `pleach`: looks into, answers, copies and moves the sessions of a database, whichever of pleach and google-adk writes it, and
+//! makes projects.
 //!
 //! `docs/cli.md` describes the commands, their output and their exit codes.
 
+mod answer;
 mod args;
 mod fault;
+mod graph;
 mod inbox;
 mod migrate;
+mod new;
 mod screen;
+mod serve;
 mod sessions;
 mod store;
 mod transfer;
@@ -38,6 +43,10 @@ async fn run(command: Command, screen: &mut Screen) -> Result<(), Fault> {
     match command {
         Command::Sessions(command) => sessions::run(command, screen).await,
         Command::Inbox(args) => inbox::run(args, screen).await,
+        Command::Answer(args) => answer::run(args, screen).await,
+        Command::Graph(args) => graph::run(args, screen).await,
+        Command::Serve(args) => serve::run(args, screen).await,
+        Command::New(args) => new::run(&args, screen),
         Command::Migrate(args) => migrate::run(args, screen).await,
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Args::command(), "pleach", &mut std::io::stdout());

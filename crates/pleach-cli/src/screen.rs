@@ -25,6 +25,11 @@ impl Screen {
         Ok(writeln!(self.out, "{line}")?)
     }
 
+    /// Writes a document as it is.
+    pub(crate) fn document(&mut self, document: &str) -> Result<(), Fault> {
+        Ok(self.out.write_all(document.as_bytes())?)
+    }
+
     /// Writes a value as JSON, in the casing of the HTTP API.
     pub(crate) fn value(&mut self, value: &impl Serialize) -> Result<(), Fault> {
         let value = to_camel(value).map_err(io::Error::from)?;
@@ -33,13 +38,18 @@ impl Screen {
 
     /// Writes what went wrong to standard error.
     pub(crate) fn complain(&self, fault: &Fault) {
-        let mut text = format!("pleach: {}", printable(&fault.to_string()));
+        let mut text = printable(&fault.to_string());
         let mut cause = std::error::Error::source(fault);
         while let Some(error) = cause {
             let _ = write!(text, ": {}", printable(&error.to_string()));
             cause = error.source();
         }
-        let _ = writeln!(io::stderr(), "{text}");
+        if self.is_json {
+            let value = serde_json::json!({ "error": text, "exitCode": fault.exit_code() });
+            let _ = writeln!(io::stderr(), "{value}");
+            return;
+        }
+        let _ = writeln!(io::stderr(), "pleach: {text}");
     }
 
     /// Returns a bar for work of many steps; nothing is drawn where standard error is no terminal.

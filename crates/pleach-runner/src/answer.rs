@@ -187,13 +187,23 @@ pub(crate) fn check(
     asked: &Event,
     call: &FunctionCall,
 ) -> Result<(), RunError> {
+    check_types(answer_type(root, asked), id, response, call)
+}
+
+/// Checks an answer against the schema that its question stored, and against the type that the asking node declares, if that is known.
+pub(crate) fn check_types(
+    declared: Option<AnswerType>,
+    id: &str,
+    response: &FunctionResponse,
+    call: &FunctionCall,
+) -> Result<(), RunError> {
     let empty = Map::new();
     let stored = response.response.as_ref().unwrap_or(&empty);
     check_map("response", stored).map_err(|fault| unstorable_answer(id, &fault))?;
     // google-adk accepts confirmations with keys that its own schema forbids.
     let is_confirmation = id.starts_with(NODE_CONFIRMATION);
     let schema = schema_of(call).filter(|_| !is_confirmation);
-    let answer_type = answer_type(root, asked).filter(|_| !is_confirmation && asks_input(call));
+    let answer_type = declared.filter(|_| !is_confirmation && asks_input(call));
     let misfit =
         |reason| RunError::Answer { id: id.to_owned(), reason: format!("{reason}{}", change(schema, answer_type)) };
     // Of a null google-adk makes an answer that fails its run, or none at all.

@@ -9,6 +9,7 @@ mod agent_names;
 mod agent_to_run;
 mod answer;
 mod answer_checks;
+mod answer_event;
 mod app;
 mod asked_calls;
 mod begin;
@@ -47,6 +48,7 @@ mod seat;
 mod store;
 mod trace;
 
+pub use answer_event::answer_event;
 pub use app::App;
 pub use builder::RunnerBuilder;
 pub use compaction::EventsCompactionConfig;

@@ -1,66 +1,116 @@
-//! `pleach sessions trace`: the events of a session, a line each.
+//! `pleach sessions trace`: the events of a session, a line each, or the runs of its nodes.
 
-use pleach::Event;
+use pleach::inspect::{Fact, NodeRun, RunTree, TimelineEntry, Work, invocations, timeline};
+use pleach::{REQUEST_CREDENTIAL, Session};
 
-use crate::args::One;
+use crate::args::Trace;
 use crate::fault::Fault;
+use crate::graph::invocation;
 use crate::screen::{Screen, printable, short, time};
 use crate::store::{load, open};
 
 /// The characters of a text or a value that are shown.
 const VALUE: usize = 120;
 
-/// The function whose arguments and answers hold secrets.
-const CREDENTIAL: &str = "adk_request_credential";
-
-pub(super) async fn run(one: One, screen: &mut Screen) -> Result<(), Fault> {
-    let store = open(&one.store.url).await?;
-    for event in &load(&*store, &one).await?.events {
+pub(super) async fn run(args: Trace, screen: &mut Screen) -> Result<(), Fault> {
+    let store = open(&args.one.store.url).await?;
+    let session = load(&*store, &args.one).await?;
+    let wanted = args.invocation.as_deref().map(|named| invocation(&session, Some(named))).transpose()?;
+    let is_wanted = |id: &pleach::InvocationId| wanted.as_ref().is_none_or(|wanted| wanted == id);
+    if args.tree {
+        return trees(&session, is_wanted, screen);
+    }
+    for (event, entry) in session.events.iter().zip(timeline(&session.events)) {
+        if !is_wanted(event.invocation_id()) {
+            continue;
+        }
         if screen.is_json {
             screen.value(&**event)?;
         } else {
-            screen.line(line(event))?;
+            screen.line(line(&entry))?;
         }
     }
     Ok(())
 }
 
-/// Returns an event as `TIME  PATH or AUTHOR  what it holds`.
-fn line(event: &Event) -> String {
-    let by = if event.path().is_root() { event.author() } else { event.path().as_str() };
-    let mut parts = Vec::new();
-    if !event.text().is_empty() {
-        parts.push(format!("says {:?}", short(&event.text(), VALUE)));
+fn trees(
+    session: &Session,
+    is_wanted: impl Fn(&pleach::InvocationId) -> bool,
+    screen: &mut Screen,
+) -> Result<(), Fault> {
+    for summary in invocations(&session.events).into_iter().filter(|summary| is_wanted(&summary.id)) {
+        let tree = RunTree::of(&session.events, &summary.id);
+        if screen.is_json {
+            screen.value(&tree)?;
+            continue;
+        }
+        let undone = if tree.effective { "" } else { " (undone)" };
+        let message = short(&summary.message, VALUE);
+        screen.line(format_args!("{}  {}{undone}  {message}", time(summary.began), printable(summary.id.as_str())))?;
+        for run in &tree.runs {
+            screen.line(run_line(run, tree.turns.len()))?;
+        }
     }
-    for call in event.function_calls() {
-        let name = call.name.as_deref().unwrap_or_default();
-        let args = call.args.as_ref().filter(|_| name != CREDENTIAL).map(|args| serde_json::json!(args).to_string());
-        parts.push(format!("calls {}({})", printable(name), short(&args.unwrap_or_default(), VALUE)));
+    Ok(())
+}
+
+/// Returns a run as `NAME@ID  STATUS  SECONDS`, with its failed attempts, and what its turns did if there are several.
+fn run_line(run: &NodeRun, turns: usize) -> String {
+    let status = serde_json::json!(run.status);
+    let mut text = format!(
+        "{:indent$}{}  {}  {:.3} s",
+        "",
+        printable(run.path.leaf()),
+        status.as_str().unwrap_or_default(),
+        run.seconds,
+        indent = 2 + run.depth * 2
+    );
+    for failed in run.attempts.iter().filter_map(|attempt| attempt.error.as_deref()) {
+        text += &format!("  failed: {}", printable(failed));
     }
-    for response in event.function_responses() {
-        let name = response.name.as_deref().unwrap_or_default();
-        let result = response.response.as_ref().filter(|_| name != CREDENTIAL);
-        let result = result.map(|result| serde_json::json!(result).to_string()).unwrap_or_default();
-        parts.push(format!("{} answers {}", printable(name), short(&result, VALUE)));
+    if turns > 1 {
+        let work = |work: Work| match work {
+            Work::Executed => "ran",
+            Work::Answered => "answered",
+            Work::Replayed => "replayed",
+            Work::Waited => "waited",
+        };
+        let words: Vec<String> = run.turns.iter().map(|turn| format!("{} {}", turn.turn, work(turn.work))).collect();
+        text += &format!("  ({})", words.join(", "));
     }
-    if let Some(output) = event.output() {
-        parts.push(format!("gives {}", short(&output.to_string(), VALUE)));
-    }
-    if let Some(route) = event.actions().route() {
-        parts.push(format!("takes {}", short(&serde_json::json!(route).to_string(), VALUE)));
-    }
-    for (name, value) in event.actions().state_delta() {
-        parts.push(format!("sets {} = {}", printable(name), short(&value.to_string(), VALUE)));
-    }
-    if let Some(agent) = event.actions().transfer_to_agent() {
-        parts.push(format!("transfers to {}", printable(agent)));
-    }
-    if let Some(code) = event.error_code() {
-        let message = event.error_message().unwrap_or_default();
-        parts.push(format!("fails with {}: {}", printable(code), short(message, VALUE)));
-    }
-    if event.actions().end_of_agent() == Some(true) {
-        parts.push("ends".to_owned());
-    }
-    format!("{}  {}  {}", time(event.timestamp()), printable(by), parts.join("; ")).trim_end().to_owned()
+    text
+}
+
+/// Returns an event as `TIME  PATH or AUTHOR  what it says and does`.
+fn line(entry: &TimelineEntry) -> String {
+    let by = if entry.path.is_root() { entry.author.as_str() } else { entry.path.as_str() };
+    let parts: Vec<String> = entry.facts.iter().filter_map(said).collect();
+    let undone = if entry.effective { "" } else { "(undone) " };
+    format!("{}  {}  {undone}{}", time(entry.time), printable(by), parts.join("; ")).trim_end().to_owned()
+}
+
+/// Returns a fact in words. What clients and agents say about credentials is left out.
+fn said(fact: &Fact) -> Option<String> {
+    let value = |name: &str, value: &serde_json::Value| {
+        if name == REQUEST_CREDENTIAL { String::new() } else { short(&value.to_string(), VALUE) }
+    };
+    Some(match fact {
+        Fact::Says { text } => format!("says {:?}", short(text, VALUE)),
+        Fact::Thinks { text } => format!("thinks {:?}", short(text, VALUE)),
+        Fact::Calls { name, args, .. } => format!("calls {}({})", printable(name), value(name, args)),
+        Fact::Answers { name, response, .. } => format!("{} answers {}", printable(name), value(name, response)),
+        Fact::Shows { what, .. } => format!("shows {}", printable(what)),
+        Fact::Gives { output } => format!("gives {}", short(&output.to_string(), VALUE)),
+        Fact::Takes { route } => format!("takes {}", short(&route.to_string(), VALUE)),
+        Fact::Sets { key, value } => format!("sets {} = {}", printable(key), short(&value.to_string(), VALUE)),
+        Fact::Saves { file, version } => format!("saves {} version {version}", printable(file)),
+        Fact::Transfers { agent } => format!("transfers to {}", printable(agent)),
+        Fact::Escalates => "escalates".to_owned(),
+        Fact::Fails { code, message } => format!("fails with {}: {}", printable(code), short(message, VALUE)),
+        Fact::Rewinds { invocation } => format!("rewinds to before {}", printable(invocation)),
+        Fact::Summarises => "summarises".to_owned(),
+        Fact::Ends => "ends".to_owned(),
+        // A question is a call, which is there already; progress is no news.
+        _ => return None,
+    })
 }

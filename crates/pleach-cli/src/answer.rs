@@ -1,0 +1,75 @@
+//! `pleach answer`: stores the answer to an open question.
+//!
+//! Nothing runs here, because the program that asked is elsewhere. What is stored is what its Runner would store first.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use pleach::{
+    EventId, IdGen as _, Question, RandomIds, Session, SessionServiceExt as _, answer_event, effective_events,
+    open_questions,
+};
+use serde_json::{Value, json};
+
+use crate::args::Answer;
+use crate::fault::Fault;
+use crate::screen::{Screen, printable};
+use crate::store::{load, open};
+
+pub(crate) async fn run(args: Answer, screen: &mut Screen) -> Result<(), Fault> {
+    let store = open(&args.one.store.url).await?;
+    let mut session = load(&*store, &args.one).await?;
+    let question = question(&session, &args)?;
+    if !args.force && !waits(&session, &question) {
+        return Err(Fault::MayRun { invocation: question.invocation_id.to_string() });
+    }
+    let mut event = answer_event(&session.events, &question, value(&args))?;
+    event.set_id(EventId::from(RandomIds.uuid()));
+    // The fence of the append refuses the answer if anybody else has appended since the session was loaded.
+    let stored = store.append_event(&mut session, event).await?;
+    store.flush().await?;
+    let (session, invocation) = (session.key(), &question.invocation_id);
+    if screen.is_json {
+        return screen.value(&json!({
+            "answered": {
+                "appName": session.app_name, "userId": session.user_id, "id": session.session_id,
+                "invocationId": invocation, "questionId": question.id, "eventId": stored.id(),
+            },
+        }));
+    }
+    let (session, invocation) = (printable(&session.to_string()), printable(invocation.as_str()));
+    screen.line(format_args!(
+        "the answer is stored in session {session}; its program continues when it resumes invocation {invocation}"
+    ))
+}
+
+fn value(args: &Answer) -> Value {
+    let text = || Value::from(args.value.as_str());
+    if args.text { text() } else { serde_json::from_str(&args.value).unwrap_or_else(|_| text()) }
+}
+
+/// Finds the open question.
+fn question(session: &Session, args: &Answer) -> Result<Question, Fault> {
+    let is_wanted = |question: &Question| {
+        question.id == args.question
+            && args.invocation.as_deref().is_none_or(|wanted| question.invocation_id.as_str() == wanted)
+    };
+    let mut found = open_questions(&session.events);
+    found.retain(is_wanted);
+    let invocations: BTreeSet<String> = found.iter().map(|question| question.invocation_id.to_string()).collect();
+    if invocations.len() > 1 {
+        let invocations = invocations.into_iter().collect();
+        return Err(Fault::AmbiguousQuestion { id: args.question.clone(), invocations });
+    }
+    let missing =
+        || Fault::Missing { session: session.key().clone(), what: format!("open question {:?}", args.question) };
+    found.pop().ok_or_else(missing)
+}
+
+/// Whether the invocation has stopped to wait, as far as its events say: the last one that is no checkpoint asks, or is of the user.
+fn waits(session: &Session, question: &Question) -> bool {
+    let live = effective_events(&session.events);
+    let own = live.into_iter().rev().filter(|event| *event.invocation_id() == question.invocation_id);
+    let last = own.map(Arc::as_ref).find(|event| !event.is_checkpoint());
+    last.is_some_and(|event| event.is_from_user() || !event.questions().is_empty())
+}

@@ -1,0 +1,107 @@
+//! `pleach new`: a small project that builds and runs.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use crate::args::New;
+use crate::fault::Fault;
+use crate::screen::Screen;
+
+const CARGO: &str = include_str!("../templates/Cargo.toml.in");
+const GITIGNORE: &str = include_str!("../templates/gitignore.in");
+const README: &str = include_str!("../templates/README.md.in");
+const WORKFLOW: &str = include_str!("../templates/workflow.rs.in");
+const AGENT: &str = include_str!("../templates/agent.rs.in");
+const RUN: &str = include_str!("../templates/run.rs.in");
+const SERVE: &str = include_str!("../templates/serve.rs.in");
+
+/// The checkout that this command was built from.
+const CHECKOUT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../pleach");
+
+pub(crate) fn run(args: &New, screen: &mut Screen) -> Result<(), Fault> {
+    let name = name(&args.folder)?;
+    let pleach = dependency(args.path.as_deref())?;
+    if args.folder.exists() {
+        return Err(Fault::FolderExists { folder: args.folder.clone() });
+    }
+    let words = words(&name, &pleach, args);
+    let fill = |template: &str| words.iter().fold(template.to_owned(), |text, (key, value)| text.replace(key, value));
+    let (app, main) = (if args.agent { AGENT } else { WORKFLOW }, if args.server { SERVE } else { RUN });
+    let files = [
+        ("Cargo.toml", CARGO),
+        (".gitignore", GITIGNORE),
+        ("README.md", README),
+        ("src/app.rs", app),
+        ("src/main.rs", main),
+    ];
+    let written = |path: PathBuf| move |error| Fault::File { path, error };
+    fs::create_dir_all(args.folder.join("src")).map_err(written(args.folder.clone()))?;
+    for (file, template) in files {
+        let path = args.folder.join(file);
+        fs::write(&path, fill(template)).map_err(written(path.clone()))?;
+    }
+    if screen.is_json {
+        return screen.value(&json!({ "folder": args.folder, "name": name, "files": files.map(|(file, _)| file) }));
+    }
+    screen.line(format_args!("{} is there: `cargo run` in it", args.folder.display()))
+}
+
+/// Returns the name of the project: the last part of its folder.
+fn name(folder: &Path) -> Result<String, Fault> {
+    let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let is_letter = |letter: char| letter.is_ascii_alphanumeric() || "-_".contains(letter);
+    let begins = name.starts_with(|letter: char| letter.is_ascii_alphabetic());
+    // A crate of its own name would shadow pleach.
+    let is_name = begins && name.chars().all(is_letter) && !["pleach", "test", "core", "std", "user"].contains(&name);
+    is_name.then(|| name.to_owned()).ok_or_else(|| Fault::ProjectName { name: name.to_owned() })
+}
+
+/// Returns where the project gets pleach from: the named folder, else the checkout that this command was built from, else the registry.
+fn dependency(path: Option<&Path>) -> Result<String, Fault> {
+    let folder = match path {
+        Some(path) => path,
+        None if Path::new(CHECKOUT).join("Cargo.toml").exists() => Path::new(CHECKOUT),
+        None => return Ok(format!("version = {:?}", env!("CARGO_PKG_VERSION"))),
+    };
+    let missing = || Fault::NoPleach { folder: folder.to_owned() };
+    let whole = folder.canonicalize().ok().filter(|folder| folder.join("Cargo.toml").exists()).ok_or_else(missing)?;
+    // A string of TOML has the escapes of JSON.
+    Ok(format!("path = {}", json!(whole.to_str().ok_or_else(missing)?)))
+}
+
+fn words(name: &str, pleach: &str, args: &New) -> Vec<(&'static str, String)> {
+    let mut features = vec!["sqlite"];
+    if args.agent {
+        features.push("models");
+    }
+    if args.server {
+        features.push("inspector");
+    }
+    let features: Vec<String> = features.iter().map(|feature| format!("{feature:?}")).collect();
+    let (kind, result, message) = match args.agent {
+        true => ("agent", "reply()", "What should I wear in Paris today?"),
+        false => ("workflow", "output::<String>()", "otters"),
+    };
+    let about = match (args.agent, args.server) {
+        (true, true) => {
+            "An agent, served by the HTTP API of ADK with an inspector. `MODEL` names its model; without it a script answers."
+        }
+        (true, false) => "An agent that answers once. `MODEL` names its model; without it a script answers.",
+        (false, true) => "A workflow, served by the HTTP API of ADK with an inspector.",
+        (false, false) => "A workflow that runs once.",
+    };
+    let argument = if args.server { String::new() } else { format!(" -- {message:?}") };
+    vec![
+        ("{{name}}", name.to_owned()),
+        ("{{app}}", name.replace('-', "_")),
+        ("{{pleach}}", pleach.to_owned()),
+        ("{{features}}", features.join(", ")),
+        ("{{kind}}", kind.to_owned()),
+        ("{{result}}", result.to_owned()),
+        ("{{message}}", message.to_owned()),
+        ("{{about}}", about.to_owned()),
+        ("{{argument}}", argument),
+    ]
+}

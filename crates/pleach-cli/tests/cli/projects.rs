@@ -1,0 +1,78 @@
+//! `pleach new`: its projects build and run.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::program::pleach;
+
+const CRATE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../pleach");
+
+/// Makes a project, and returns its folder.
+fn made(folder: &Path, name: &str, flags: &[&str]) -> PathBuf {
+    let project = folder.join(name);
+    let made = pleach(&[&["new", project.to_str().unwrap(), "--path", CRATE], flags].concat());
+    assert_eq!(made.code, 0, "{made:?}");
+    project
+}
+
+/// Builds a project with what the tests have built already, and returns its program.
+fn built(project: &Path) -> PathBuf {
+    let target = Path::new(env!("CARGO_BIN_EXE_pleach")).parent().unwrap().parent().unwrap();
+    std::fs::copy(concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.lock"), project.join("Cargo.lock")).unwrap();
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--offline", "--quiet"]).current_dir(project).env("CARGO_TARGET_DIR", target);
+    let output = cargo.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && !said.contains("warning"), "{said}");
+    target.join("debug").join(project.file_name().unwrap())
+}
+
+fn program(path: &Path, folder: &Path) -> Command {
+    let mut command = Command::new(path);
+    command.current_dir(folder).env_remove("MODEL").env("PORT", "0");
+    command
+}
+
+#[test]
+fn a_workflow_builds_and_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let project = made(folder.path(), "pleach-new-flow", &[]);
+    let output = program(&built(&project), &project).arg("otters").output().unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "A page about otters. And one more thing.\n");
+    // The session is what the README of the project shows.
+    let url = format!("sqlite:{}", project.join("pleach_new_flow.db").display());
+    let traced = pleach(&["sessions", "trace", "first", "--tree", "--sessions", &url]);
+    assert!(traced.out.contains("publish@1  done"), "{traced:?}");
+}
+
+#[test]
+fn an_agent_builds_and_is_served() {
+    let folder = tempfile::tempdir().unwrap();
+    let project = made(folder.path(), "pleach-new-agent", &["--agent", "--server"]);
+    let mut child = program(&built(&project), &project).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(line.starts_with("http://127.0.0.1:") && line.ends_with("/inspect/\n"), "{line}");
+}
+
+#[test]
+fn what_cannot_be_made_is_named_and_nothing_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    for (name, more, code, words) in [
+        ("1st", &[][..], 2, "\"1st\" is no name"),
+        ("a b", &[], 2, "\"a b\" is no name"),
+        ("fine", &["--path", "/nowhere"], 2, "/nowhere has no crate"),
+        ("fine", &["--agent", "--workflow"], 2, "--workflow"),
+    ] {
+        let ran = pleach(&[&["new", &path(name)], more].concat());
+        assert!(ran.code == code && ran.err.contains(words), "{name}: {ran:?}");
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    made(folder.path(), "twice", &[]);
+    let again = pleach(&["new", &path("twice"), "--path", CRATE]);
+    assert!(again.code == 1 && again.err.contains("is there already"), "{again:?}");
+}
