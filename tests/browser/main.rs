@@ -7,6 +7,7 @@
 mod adk_ui;
 mod driver;
 mod fixture;
+mod inspector;
 mod page;
 
 #[path = "../../examples/server/demo.rs"]
