@@ -92,7 +92,7 @@ async fn a_confirmation_is_a_button_and_a_session_is_forked_at_an_event() {
             page.shows(".timeline .detail", "\"invocationId\"").await;
             page.click(".timeline .detail button", "Fork here").await;
             page.until("the fork", "return location.hash !== arguments[0]", vec![before]).await;
-            page.shows(".bar", "1 events").await;
+            page.shows(".bar", "1 event").await;
         })
         .await;
 }

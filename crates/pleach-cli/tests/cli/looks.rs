@@ -103,6 +103,9 @@ fn databases_of_google_adk_are_read() {
             let [app, user, id] = ["appName", "userId", "id"].map(|key| session[key].as_str().unwrap());
             let traced = pleach(&["sessions", "trace", id, "--app", app, "--user", user, "--sessions", &url]);
             assert_eq!(traced.code, 0, "{traced:?}");
+            let tree = ["sessions", "trace", id, "--tree", "--app", app, "--user", user, "--sessions", &url];
+            let tree = pleach(&tree);
+            assert_eq!(tree.code, 0, "{tree:?}");
             read += 1;
         }
     }

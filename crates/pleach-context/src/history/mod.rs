@@ -9,6 +9,7 @@ mod of_root;
 mod planned_runs;
 mod record;
 mod runs;
+mod status;
 mod takers;
 
 use std::collections::BTreeSet;

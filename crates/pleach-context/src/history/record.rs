@@ -82,7 +82,7 @@ struct Questions {
 const INFERRED: u32 = 1 << 31;
 
 impl RunRecord {
-    /// How far the run is.
+    /// How far the run is, by its own events. See [`History::status`](crate::History::status).
     #[must_use]
     pub fn status(&self) -> RunStatus {
         if self.is_open() {

@@ -96,17 +96,29 @@ impl Reader {
         while let Some((path, depth)) = left.pop() {
             left.extend(below(&self.history, &path).into_iter().rev().map(|path| (path, depth + 1)));
             let tally = self.tallies.remove(&path).unwrap_or_default();
-            if let Some(record) = self.history.run(&path) {
-                runs.push(run(path, depth, record, tally, &self.hidden));
+            if let (Some(record), Some(status)) = (self.history.run(&path), self.history.status(&path)) {
+                let only_asked = record.status() != status && self.history.children(&path).len() == 0;
+                let mut run = run(path, depth, record, status, tally, &self.hidden);
+                if only_asked {
+                    // What it gives is its answer.
+                    run.output = run.answers.values().next_back().cloned();
+                }
+                runs.push(run);
             }
         }
-        settle(&mut runs);
         runs
     }
 }
 
-fn run(path: NodePath, depth: usize, record: &RunRecord, tally: Tally, hidden: &HashSet<String>) -> NodeRun {
-    let status = record.status();
+/// Describes a run by its record and what was counted of it.
+fn run(
+    path: NodePath,
+    depth: usize,
+    record: &RunRecord,
+    status: RunStatus,
+    tally: Tally,
+    hidden: &HashSet<String>,
+) -> NodeRun {
     let seconds = tally.seconds();
     let mut attempts = tally.failures;
     // What has not failed has an attempt that is not counted yet; a run that fails with those below it has no error of its own.
@@ -135,30 +147,4 @@ fn run(path: NodePath, depth: usize, record: &RunRecord, tally: Tally, hidden: &
         answers: record.answers().iter().map(shown).collect(),
         path,
     }
-}
-
-/// Completes what the log only implies: a node that only asked has ended with its answer, and a group with the last of its runs, once a
-/// run behind it has begun.
-fn settle(runs: &mut [NodeRun]) {
-    for index in (0..runs.len()).rev() {
-        let run = &runs[index];
-        if run.status != RunStatus::Started || !run.open.is_empty() {
-            continue;
-        }
-        let below = || runs[index + 1..].iter().take_while(|other| other.depth > run.depth);
-        let only_asked = below().next().is_none() && !run.answers.is_empty();
-        let all_done = below().next().is_some() && below().all(|other| other.status == RunStatus::Done);
-        if (only_asked || all_done) && has_successor(runs, index) {
-            let answer = run.answers.values().next_back().filter(|_| only_asked).cloned();
-            runs[index].status = RunStatus::Done;
-            runs[index].output = runs[index].output.take().or(answer);
-        }
-    }
-}
-
-/// Returns whether a sibling has begun behind the last event of a run.
-fn has_successor(runs: &[NodeRun], index: usize) -> bool {
-    let run = &runs[index];
-    let is_sibling = |other: &&NodeRun| other.depth == run.depth && other.path.parent_str() == run.path.parent_str();
-    runs.iter().filter(is_sibling).any(|other| other.first > run.last)
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::extract::{RawPathParams, State};
 use axum::response::Response;
 use http::Uri;
+use pleach_core::EventId;
 use pleach_inspect::{TimelineEntry, timeline};
 use serde::Serialize;
 
@@ -48,8 +49,8 @@ pub(super) async fn event(
     SessionPath(key): SessionPath,
     path: RawPathParams,
 ) -> Result<Response, ApiError> {
-    let wanted = path.iter().find(|(name, _)| *name == "event").map(|(_, id)| id).unwrap_or_default();
+    let wanted = path.iter().find(|(name, _)| *name == "event").map(|(_, id)| EventId::from(id)).unwrap_or_default();
     let session = load(&api, &key).await?;
-    let found = session.events.iter().find(|event| event.id().to_string() == wanted);
+    let found = session.events.iter().find(|event| *event.id() == wanted);
     reply(&**found.ok_or_else(|| ApiError::not_found("Event not found"))?)
 }

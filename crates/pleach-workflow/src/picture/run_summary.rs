@@ -63,7 +63,7 @@ impl RunSummary {
         let last = runs.last()?;
         Some(NodeSummary {
             path: last.path.clone(),
-            status: last.record.status(),
+            status: self.history.status(last.path)?,
             failures: runs.iter().map(|run| tally(run).failures).sum(),
             runs: runs.len(),
             seconds: tally(last).end - tally(last).begin,

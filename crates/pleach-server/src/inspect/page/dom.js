@@ -46,6 +46,11 @@ export function duration(seconds) {
   return `${(seconds / 3600).toFixed(1)} h`;
 }
 
+/** Returns a number of things in words. */
+export function count(number, thing) {
+  return `${number} ${thing}${number === 1 ? "" : "s"}`;
+}
+
 /** Returns a value as text: texts as they are, everything else as JSON. */
 export function text(value) {
   return typeof value === "string" ? value : JSON.stringify(value);

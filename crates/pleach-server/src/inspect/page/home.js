@@ -1,7 +1,7 @@
 // The apps, and the sessions of one.
 
 import { createSession, get } from "./api.js";
-import { button, el, show, time } from "./dom.js";
+import { button, count as counted, el, show, time } from "./dom.js";
 
 export async function home(main, wanted) {
   const { apps } = await get("apps");
@@ -48,7 +48,7 @@ export async function home(main, wanted) {
 }
 
 function render(list, count, { sessions, total }) {
-  count.textContent = total === sessions.length ? `${total} sessions` : `the newest ${sessions.length} of ${total} sessions`;
+  count.textContent = total === sessions.length ? counted(total, "session") : `the newest ${sessions.length} of ${total} sessions`;
   if (!sessions.length) {
     show(list, el("p", { class: "empty" }, "No session."));
     return;

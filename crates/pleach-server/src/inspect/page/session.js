@@ -1,7 +1,7 @@
 // One session: its invocations at the left, and what is asked of them beside it. The session is read again when something is new in it.
 
 import { get, livePath, post, sessionPath } from "./api.js";
-import { button, duration, el, notice, show, status, time } from "./dom.js";
+import { button, count, duration, el, notice, show, status, time } from "./dom.js";
 import { picture } from "./picture.js";
 import { questions } from "./questions.js";
 import { state } from "./state.js";
@@ -133,7 +133,7 @@ class SessionView {
     show(
       this.head,
       el("h2", null, summary.id),
-      el("span", { class: "dim" }, `${summary.userId} · ${summary.eventCount} events · ${time(summary.lastUpdateTime)}`),
+      el("span", { class: "dim" }, `${summary.userId} · ${count(summary.eventCount, "event")} · ${time(summary.lastUpdateTime)}`),
       this.live,
       el("span", { class: "grow" }),
       this.resume(),
@@ -164,7 +164,7 @@ class SessionView {
         { type: "button", class: on ? "row on" : "row", title: one.id, click: () => this.choose(on ? null : one.id) },
         el("span", { class: "line" }, status(one.effective ? one.status : "undone"), el("span", { class: "dim" }, time(one.began))),
         el("span", { class: "message" }, one.message || one.id),
-        el("span", { class: "dim" }, `${one.events} events, ${duration(one.ended - one.began)}`),
+        el("span", { class: "dim" }, `${count(one.events, "event")}, ${duration(one.ended - one.began)}`),
       );
     });
     show(this.list, rows);

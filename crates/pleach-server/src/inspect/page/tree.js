@@ -1,7 +1,7 @@
 // The runs of an invocation's nodes, with a bar for the time of each.
 
 import { get } from "./api.js";
-import { duration, el, show, status, text, time, value } from "./dom.js";
+import { count, duration, el, show, status, text, time, value } from "./dom.js";
 
 const MOST = 2000;
 const SIGNS = { executed: "ran", answered: "answered", replayed: "replayed", waited: "waited" };
@@ -89,7 +89,7 @@ function detail(run) {
   const facts = [];
   const add = (name, ...shown) => facts.push(el("dt", null, name), el("dd", null, shown));
   add("path", el("code", null, run.path));
-  add("time", `${time(run.began)} – ${time(run.ended)}, ${duration(run.seconds)} of work, ${run.events} events of its own`);
+  add("time", `${time(run.began)} – ${time(run.ended)}, ${duration(run.seconds)} of work, ${count(run.events, "event")} of its own`);
   if (run.output !== null) add("output", value(run.output, 400));
   if (run.route !== null) add("route", text(run.route));
   if (run.transfer !== null) add("transfers to", run.transfer);
