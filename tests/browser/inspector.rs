@@ -68,7 +68,7 @@ async fn a_workflow_is_followed_live_and_its_question_answered_by_a_form() {
         .await;
 }
 
-/// The tree says which runs the answer has executed, and which were read from the log.
+/// The tree shows which runs the answer has executed, and which were read from the log.
 async fn runs(page: &Page) {
     page.click(TAB, "Runs").await;
     page.shows(".tree", "finish").await;

@@ -79,7 +79,7 @@ pub(crate) const LAYERS: &[Row] = &[
             "pleach-workflow",
         ],
     ),
-    library("pleach-inspect", 5, &["pleach-core", "pleach-session", "pleach-context"]),
+    library("pleach-inspect", 5, &["pleach-core", "pleach-session", "pleach-context", "pleach-workflow"]),
     library("pleach-plugins", 6, &["pleach-core", "pleach-artifact", "pleach-model", "pleach-context", "pleach-agent"]),
     library(
         "pleach-server",

@@ -22,7 +22,7 @@ pub enum Fact {
         /// The text.
         text: String,
     },
-    /// A call of a tool. One that asks somebody outside is followed by an [`Fact::Asks`].
+    /// A call of a tool. One that asks a person or program outside is followed by an [`Fact::Asks`].
     Calls {
         /// The id of the call.
         id: String,
@@ -40,7 +40,7 @@ pub enum Fact {
         /// The result.
         response: Value,
     },
-    /// A question to somebody outside.
+    /// A question to a person or program outside.
     Asks {
         /// The id that the answer names.
         id: String,
@@ -97,7 +97,7 @@ pub enum Fact {
         /// The invocation.
         invocation: String,
     },
-    /// A summary stands for earlier events in prompts.
+    /// A summary replaces earlier events in prompts.
     Summarises,
     /// An agent or a workflow has ended.
     Ends,

@@ -1,12 +1,11 @@
-//! [`invocations`] and [`turns`]: what a session's user has started, and what each message of theirs has moved.
+//! [`invocations`]: what a session's user has started.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use foldhash::HashMap;
-use pleach_context::engine::RunStatus;
-use pleach_core::{Event, EventId, InvocationId};
+use pleach_core::{Event, InvocationId};
 use pleach_session::{ends_aborted, open_questions};
+use pleach_workflow::RunStatus;
 use serde::Serialize;
 
 use crate::RunTree;
@@ -33,26 +32,6 @@ pub struct InvocationSummary {
     pub open: Vec<String>,
     /// Whether it counts: a later rewind may have undone it.
     pub effective: bool,
-}
-
-/// What a message or an answer of the user has moved: the events of an invocation up to the next one. A resume without a message leaves no
-/// mark, so it belongs to the turn before.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Turn {
-    /// Its number, from 1.
-    pub number: usize,
-    /// The place of its first event in the session, from 0.
-    pub place: usize,
-    /// Its first event.
-    pub event: EventId,
-    /// When its first event was stored, in seconds since the epoch.
-    pub began: f64,
-    /// When its last event was stored, in seconds since the epoch.
-    pub ended: f64,
-    /// The user's text.
-    pub message: String,
-    /// The ids of the questions that the user answered.
-    pub answers: Vec<String>,
 }
 
 /// Lists the invocations of a session, in the order in which they began. Events without an invocation belong to none.
@@ -124,34 +103,4 @@ fn status(summary: &InvocationSummary, own: &[Placed<'_>]) -> RunStatus {
         None if own.iter().all(|(_, event)| event.is_from_user() && event.content().is_none()) => RunStatus::Done,
         None => RunStatus::Started,
     }
-}
-
-/// Divides the events of one invocation, each with its place in the session, into turns.
-#[must_use]
-pub fn turns(own: &[(usize, &Arc<Event>)]) -> Vec<Turn> {
-    let mut turns: Vec<Turn> = Vec::new();
-    let mut was_user = false;
-    for (place, event) in own {
-        let is_user = event.is_from_user() && event.content().is_some();
-        match turns.last_mut() {
-            Some(turn) if !is_user || was_user => turn.ended = event.timestamp(),
-            _ => turns.push(Turn {
-                number: turns.len() + 1,
-                place: *place,
-                event: event.id().clone(),
-                began: event.timestamp(),
-                ended: event.timestamp(),
-                message: String::new(),
-                answers: Vec::new(),
-            }),
-        }
-        if let Some(turn) = turns.last_mut().filter(|_| is_user) {
-            turn.message.push_str(&event.text());
-            let known: BTreeSet<String> = turn.answers.iter().cloned().collect();
-            let answered = event.function_responses().filter_map(|response| response.id.clone());
-            turn.answers.extend(answered.filter(|id| !known.contains(id)));
-        }
-        was_user = is_user;
-    }
-    turns
 }

@@ -15,13 +15,15 @@ mod picture;
 mod run_tree;
 mod state_history;
 mod timeline;
+mod turns;
 
 pub use fact::Fact;
-pub use invocations::{InvocationSummary, Turn, invocations, turns};
+pub use invocations::{InvocationSummary, invocations};
 pub use observed::observed_outline;
 pub use picture::{BoxKind, Picture, PictureBox, PictureEdge};
 pub use run_tree::{Attempt, NodeRun, RunTree, TurnWork, Work};
 pub use state_history::{StateChange, StateKey, state_history};
 pub use timeline::{TimelineEntry, timeline};
+pub use turns::{Turn, turns};
 
-pub use pleach_context::engine::RunStatus;
+pub use pleach_workflow::RunStatus;

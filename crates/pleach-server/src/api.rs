@@ -49,7 +49,7 @@ pub(crate) struct Api {
     #[cfg(feature = "dev")]
     pub(crate) open_to_others: bool,
     #[cfg(feature = "inspect")]
-    pub(crate) inspection: crate::inspect::Inspection,
+    pub(crate) inspection: crate::inspection::Inspection,
     #[cfg(feature = "dev")]
     pub(crate) dev_ui: Option<crate::dev::DevUi>,
     /// The prefix as the UI gets it: a path, or a whole URL.

@@ -20,6 +20,8 @@ mod guard;
 mod hosts;
 #[cfg(feature = "inspect")]
 mod inspect;
+#[cfg(feature = "inspect")]
+mod inspection;
 mod json;
 mod limits;
 mod names;

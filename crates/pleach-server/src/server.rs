@@ -58,7 +58,7 @@ pub struct Server {
     max_llm_calls: Option<u32>,
     detaches_runs: bool,
     #[cfg(feature = "inspect")]
-    inspection: crate::inspect::Inspection,
+    inspection: crate::inspection::Inspection,
     #[cfg(feature = "dev")]
     is_dev: bool,
     #[cfg(feature = "dev")]
@@ -88,7 +88,7 @@ impl Server {
             max_llm_calls: None,
             detaches_runs: false,
             #[cfg(feature = "inspect")]
-            inspection: crate::inspect::Inspection::Off,
+            inspection: crate::inspection::Inspection::Off,
             #[cfg(feature = "dev")]
             is_dev: false,
             #[cfg(feature = "dev")]
@@ -236,7 +236,7 @@ impl Server {
     /// act, and starts runs, answers questions and forks sessions.
     #[cfg(feature = "inspect")]
     pub fn inspector(mut self, yes: bool) -> Self {
-        self.inspection = if yes { crate::inspect::Inspection::Full } else { crate::inspect::Inspection::Off };
+        self.inspection = if yes { crate::inspection::Inspection::Full } else { crate::inspection::Inspection::Off };
         self
     }
 
@@ -269,7 +269,7 @@ impl Server {
         let inspection = self.inspection;
         // The inspector is a part of the development server.
         #[cfg(feature = "dev")]
-        let inspection = if self.is_dev { crate::inspect::Inspection::Full } else { self.inspection };
+        let inspection = if self.is_dev { crate::inspection::Inspection::Full } else { self.inspection };
         let default_app = self.default_app.or_else(|| std::env::var(DEFAULT_APP).ok().filter(|name| !name.is_empty()));
         if let Some(unknown) = default_app.as_ref().filter(|name| !runners.contains_key(*name)) {
             return Err(ServerError::UnknownDefaultApp(unknown.clone()));

@@ -9,7 +9,6 @@ mod of_root;
 mod planned_runs;
 mod record;
 mod runs;
-mod status;
 mod takers;
 
 use std::collections::BTreeSet;
@@ -28,7 +27,7 @@ pub use notes::{
 };
 pub(crate) use notes::{Notes, is_note, mark_pending_route, mark_rounds};
 pub use planned_runs::{PlannedRun, PlannedRuns, ReplayState};
-pub use record::{RunRecord, RunStatus};
+pub use record::RunRecord;
 pub use runs::RunKey;
 
 use pleach_schema::{check_answer, unwrap_response};

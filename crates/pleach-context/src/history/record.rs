@@ -4,25 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pleach_core::{Branch, Event, NodePath, Route};
-use serde::Serialize;
 use serde_json::Value;
 
 use super::notes::{ends_attempt, pending_route};
 use crate::{ChildFailure, NodeInput};
-
-/// How far a recorded run is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum RunStatus {
-    /// It has completed.
-    Done,
-    /// It waits for an answer.
-    Waiting,
-    /// It failed.
-    Failed,
-    /// It has sent events and not ended: it is running, or was interrupted.
-    Started,
-}
 
 /// What history says about one run, found by its path.
 // R1003, R1004
@@ -82,20 +67,6 @@ struct Questions {
 const INFERRED: u32 = 1 << 31;
 
 impl RunRecord {
-    /// How far the run is, by its own events. See [`History::status`](crate::History::status).
-    #[must_use]
-    pub fn status(&self) -> RunStatus {
-        if self.is_open() {
-            RunStatus::Waiting
-        } else if self.failed {
-            RunStatus::Failed
-        } else if self.finished || self.completed || self.output.is_some() || self.route().is_some() {
-            RunStatus::Done
-        } else {
-            RunStatus::Started
-        }
-    }
-
     /// The questions of the run and the runs below it that have no answer yet.
     #[must_use]
     pub fn open(&self) -> Vec<String> {

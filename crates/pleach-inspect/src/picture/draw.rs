@@ -2,10 +2,11 @@
 
 use pleach_context::{EdgeOutline, GraphOutline, NodeKind, Outline};
 use pleach_core::NodePath;
+use pleach_workflow::RunStatus;
 
+use super::model::{BoxKind, Picture, PictureBox, PictureEdge};
 use super::place::place;
-use super::{BoxKind, Picture, PictureBox, PictureEdge};
-use crate::{NodeRun, RunStatus, RunTree};
+use crate::run_tree::{NodeRun, RunTree};
 
 /// Around the whole picture, and inside the border of a group.
 const MARGIN: f64 = 14.0;

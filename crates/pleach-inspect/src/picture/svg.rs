@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::{BoxKind, Picture, PictureBox, PictureEdge};
-use crate::RunStatus;
+use pleach_workflow::RunStatus;
+
+use super::model::{BoxKind, Picture, PictureBox, PictureEdge};
 
 /// Colours that can be read on white and on black.
 const LINE: &str = "#7d8590";

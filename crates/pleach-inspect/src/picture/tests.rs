@@ -3,6 +3,8 @@
 use pleach_context::{EdgeOutline, GraphOutline, NodeKind};
 use pleach_core::RouteKey;
 
+use pleach_workflow::RunStatus;
+
 use super::*;
 
 fn outline(name: &str, kind: NodeKind, graph: Option<GraphOutline>) -> Outline {

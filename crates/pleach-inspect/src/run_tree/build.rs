@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use foldhash::{HashMap, HashSet};
 use pleach_context::History;
-use pleach_context::engine::{RunRecord, RunStatus};
+use pleach_context::engine::RunRecord;
 use pleach_core::{Event, InvocationId, NodePath, REQUEST_CREDENTIAL};
+use pleach_workflow::{RunStatus, run_status};
 use serde_json::Value;
 
+use super::model::{Attempt, NodeRun, RunTree};
 use super::tally::Tally;
-use super::{Attempt, NodeRun, RunTree};
-use crate::{Turn, turns};
+use crate::turns::{Turn, turns};
 
 /// Reads the events of one invocation, each with its place in the session.
 pub(super) fn tree(own: &[(usize, &Arc<Event>)], invocation: &InvocationId, effective: bool) -> RunTree {
@@ -96,8 +97,9 @@ impl Reader {
         while let Some((path, depth)) = left.pop() {
             left.extend(below(&self.history, &path).into_iter().rev().map(|path| (path, depth + 1)));
             let tally = self.tallies.remove(&path).unwrap_or_default();
-            if let (Some(record), Some(status)) = (self.history.run(&path), self.history.status(&path)) {
-                let only_asked = record.status() != status && self.history.children(&path).len() == 0;
+            if let (Some(record), Some(status)) = (self.history.run(&path), run_status(&self.history, &path)) {
+                let gave = record.output.is_some() || record.finished;
+                let only_asked = status == RunStatus::Done && !gave && self.history.children(&path).len() == 0;
                 let mut run = run(path, depth, record, status, tally, &self.hidden);
                 if only_asked {
                     // What it gives is its answer.

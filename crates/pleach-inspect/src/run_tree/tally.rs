@@ -3,7 +3,7 @@
 use pleach_context::engine::is_reported;
 use pleach_core::Event;
 
-use super::{Attempt, TurnWork, Work};
+use super::model::{Attempt, TurnWork, Work};
 
 /// The events of one run and the runs below it, counted while a log is read.
 #[derive(Debug, Default)]

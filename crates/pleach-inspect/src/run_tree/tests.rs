@@ -1,7 +1,8 @@
 //! Trees of logs that are written as words.
 
 use pleach_core::{Content, FunctionResponse, Map, OutputFor, Part, REQUEST_INPUT, RequestInput};
-use serde_json::json;
+use pleach_workflow::RunStatus;
+use serde_json::{Value, json};
 
 use super::*;
 

@@ -10,7 +10,7 @@ use pleach_core::AppName;
 use pleach_session::ListSessions;
 use serde_json::{Value, json};
 
-use super::inspection::mover;
+use super::mover::mover;
 use crate::Caller;
 use crate::api::Api;
 use crate::error::ApiError;

@@ -6,8 +6,8 @@ use axum::extract::State;
 use axum::response::Response;
 use serde_json::json;
 
-use super::Inspection;
 use crate::api::Api;
+use crate::inspection::Inspection;
 use crate::json::plain;
 
 pub(super) async fn read(State(api): State<Arc<Api>>) -> Response {

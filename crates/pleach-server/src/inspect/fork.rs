@@ -8,7 +8,7 @@ use pleach_core::SessionId;
 use pleach_runner::RunError;
 use serde_json::json;
 
-use super::inspection::require_mover;
+use super::mover::require_mover;
 use crate::api::Api;
 use crate::body::ForkBody;
 use crate::error::ApiError;

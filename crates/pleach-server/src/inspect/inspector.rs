@@ -11,9 +11,9 @@ use pleach_session::SessionService;
 use tokio::net::ToSocketAddrs;
 use tokio::sync::watch;
 
-use super::Inspection;
 use crate::api::Api;
 use crate::caller::FindCaller;
+use crate::inspection::Inspection;
 use crate::origins::Origins;
 use crate::runs::{RunSlots, Turns};
 use crate::{ApiServer, BoundServer, Caller, ServerError, ServerLimits};

@@ -12,7 +12,7 @@ use pleach_runner::{FollowOptions, RunEvent};
 use pleach_session::{GetSessionConfig, Since};
 use serde_json::json;
 
-use super::inspection::mover;
+use super::mover::mover;
 use crate::api::Api;
 use crate::error::ApiError;
 use crate::path::SessionPath;

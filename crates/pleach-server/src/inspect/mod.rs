@@ -7,10 +7,10 @@ mod apps;
 mod config;
 mod files;
 mod fork;
-mod inspection;
 mod inspector;
 mod live;
 mod load;
+mod mover;
 mod moves;
 mod picture;
 mod session;
@@ -24,10 +24,10 @@ use std::sync::Arc;
 use axum::Router;
 use axum::routing::{get, post};
 
-pub(crate) use inspection::Inspection;
 pub use inspector::Inspector;
 
 use crate::api::Api;
+use crate::inspection::Inspection;
 use crate::routes::{self, service};
 
 /// Returns the routes of a server with this inspector, or without one.

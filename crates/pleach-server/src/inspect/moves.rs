@@ -11,8 +11,8 @@ use pleach_core::{InvocationId, SessionKey};
 use pleach_runner::{AnswerOptions, Run, RunRequest, Runner};
 use serde_json::json;
 
-use super::inspection::require_mover;
 use super::load::load;
+use super::mover::require_mover;
 use crate::api::Api;
 use crate::body::MoveBody;
 use crate::error::{ApiError, json_response};

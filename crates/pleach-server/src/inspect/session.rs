@@ -9,8 +9,8 @@ use pleach_inspect::{InvocationSummary, invocations};
 use pleach_session::open_questions;
 use serde::Serialize;
 
-use super::inspection::mover;
 use super::load::load;
+use super::mover::mover;
 use crate::api::Api;
 use crate::error::ApiError;
 use crate::json::reply;

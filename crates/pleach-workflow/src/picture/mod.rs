@@ -3,9 +3,11 @@
 mod dot;
 mod mermaid;
 mod run_summary;
+mod status;
 
 pub use dot::{dot, dot_of_run};
 pub use mermaid::{mermaid, mermaid_of_run};
+pub use status::{RunStatus, run_status};
 
 use pleach_context::{EdgeOutline, GraphOutline, NodeKind, Outline};
 use pleach_core::NodePath;

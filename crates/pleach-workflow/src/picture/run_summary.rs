@@ -4,9 +4,11 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use foldhash::HashMap;
-use pleach_context::engine::{RecordedRun, RunStatus};
+use pleach_context::engine::RecordedRun;
 use pleach_context::{History, effective_events_of};
 use pleach_core::{Event, InvocationId, NodePath};
+
+use super::status::{RunStatus, run_status};
 
 /// The summary of one graph node.
 #[derive(Clone, Debug, PartialEq)]
@@ -63,7 +65,7 @@ impl RunSummary {
         let last = runs.last()?;
         Some(NodeSummary {
             path: last.path.clone(),
-            status: self.history.status(last.path)?,
+            status: run_status(&self.history, last.path)?,
             failures: runs.iter().map(|run| tally(run).failures).sum(),
             runs: runs.len(),
             seconds: tally(last).end - tally(last).begin,

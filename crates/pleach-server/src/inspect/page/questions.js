@@ -5,7 +5,7 @@ import { field } from "./form.js";
 
 export function questions(view) {
   const element = el("div", { class: "questions", hidden: true });
-  // What somebody is typing stays when the session is read again.
+  // What is being typed stays when the session is read again.
   const forms = new Map();
   return {
     element,

@@ -1,20 +1,10 @@
-//! [`Inspection`]: whether a server has an inspector, and what that may do.
+//! The Runner that moves the sessions of an app, where there is one.
 
 use pleach_runner::Runner;
 
 use crate::api::Api;
 use crate::error::ApiError;
-
-/// Whether a server has an inspector, and what that may do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Inspection {
-    /// There is none.
-    Off,
-    /// It is there beside the API, and moves sessions of the apps that are served.
-    Full,
-    /// It is there alone, and only reads.
-    ReadOnly,
-}
+use crate::inspection::Inspection;
 
 /// Returns the Runner that moves the sessions of an app, if there is one.
 pub(super) fn mover<'a>(api: &'a Api, app: &str) -> Option<&'a Runner> {
