@@ -1,7 +1,9 @@
 //! The inspector: what its API says of sessions, what moves them, and what it refuses.
 
+use std::sync::Arc;
+
 use pleach::server::{Caller, Inspector, Server};
-use pleach::{CreateSession, Event, InMemorySessionService, SessionService as _, SessionServiceExt as _};
+use pleach::{CreateSession, Event, InMemorySessionService, SessionKey, SessionService as _, SessionServiceExt as _};
 use serde_json::{Value, json};
 
 use crate::client::{Ask, Reply};
@@ -182,6 +184,35 @@ async fn what_is_new_in_a_session_is_streamed() {
     let block = live.next().await.unwrap();
     assert_eq!(block.id.as_deref(), block.data["stored"].as_str());
     assert_ne!(block.data["stored"], last.as_str());
+}
+
+// Without a Runner the store is asked for what other processes have stored.
+#[tokio::test]
+async fn what_others_store_is_streamed_without_a_runner() {
+    let store = Arc::new(hostile().await);
+    let served = serve_alone(Inspector::new(Arc::clone(&store))).await;
+    let base = "/inspect/api/apps/old/users/u/sessions/s";
+    let mut live = Ask::get(&format!("{base}/live?after=e1")).open(served.address).await;
+    let key = SessionKey::new("old", "u", "s");
+    let mut session = store.get_session(&key, Default::default()).await.unwrap().unwrap();
+    let mut event = Event::from_author("a").with_message("more");
+    event.set_id("e2");
+    store.append_event(&mut session, event).await.unwrap();
+    assert_eq!(live.next().await.unwrap().data, json!({"stored": "e2"}));
+    // A client that comes back behind it hears of it at once.
+    let mut live = Ask::get(&format!("{base}/live")).header("last-event-id", "e1").open(served.address).await;
+    assert_eq!(live.next().await.unwrap().data, json!({"stored": "e2"}));
+    store.delete_session(&key).await.unwrap();
+    assert_eq!(live.next().await.unwrap().data, json!({"error": "The session was deleted."}));
+    assert!(live.next().await.is_none());
+    assert_eq!(served.get(&format!("{base}/live")).await.status, 404);
+}
+
+#[tokio::test]
+async fn a_development_server_has_the_inspector() {
+    let served = serve(apps().dev(true)).await;
+    assert_eq!(served.get("/inspect/").await.status, 200);
+    assert_eq!(served.get("/inspect/api/config").await.json()["readOnly"], false);
 }
 
 /// Returns a store with a session whose texts are hostile.

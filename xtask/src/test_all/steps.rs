@@ -117,7 +117,8 @@ fn combinations(facade: &Package) -> Vec<Vec<&str>> {
     let (providers, own): (Vec<&str>, Vec<&str>) = own.into_iter().partition(|name| has(name, "dep:pleach-model-http"));
     let (mcp, own): (Vec<&str>, Vec<&str>) = own.into_iter().partition(|name| has(name, "dep:pleach-mcp"));
     let (openapi, own): (Vec<&str>, Vec<&str>) = own.into_iter().partition(|name| has(name, "dep:pleach-openapi"));
-    let is_server = |name: &&str| has(name, "dep:pleach-server") || has(name, "pleach-server/dev");
+    let of_server = ["dep:pleach-server", "pleach-server/dev", "pleach-server/inspect"];
+    let is_server = |name: &&str| of_server.iter().any(|part| has(name, part));
     let (server, own): (Vec<&str>, Vec<&str>) = own.into_iter().partition(is_server);
     let mut sets = subsets(&own);
     for apart in [providers, mcp, openapi, server] {
