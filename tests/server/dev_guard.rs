@@ -90,6 +90,7 @@ async fn h115_h117_what_is_not_kept_is_not_found() {
         ("eval_sets/e/evals/c", 404, None),
         ("eval-results/r", 404, None),
         ("eval_results/r", 404, None),
+        ("deploy/defaults", 404, None),
     ] {
         let reply = served.get(&format!("/dev/apps/demo/{path}")).await;
         assert_eq!(reply.status, status, "{path}");
@@ -99,4 +100,17 @@ async fn h115_h117_what_is_not_kept_is_not_found() {
         let reply = served.post(&format!("/dev/apps/demo/builder/{path}"), json!({})).await;
         assert_eq!(reply.json(), Value::from(answer), "{path}");
     }
+}
+
+#[tokio::test]
+async fn h5_h7_routes_of_the_development_server_answer_like_the_others() {
+    let served = serve(apps().dev(true)).await;
+    for path in ["/dev/apps/demo/graph", "/dev/apps/demo/tests", "/config/telemetry", "/inspect/api/config"] {
+        let reply = served.send(Ask::new("PATCH", path)).await;
+        assert_eq!((reply.status, reply.detail()), (405, "Method Not Allowed".into()), "{path}");
+    }
+    let reply = served.get("/dev/apps/demo/tests/?a=b").await;
+    let location = reply.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("location"));
+    let location = location.map(|(_, value)| value.as_str());
+    assert_eq!((reply.status, location), (307, Some("/dev/apps/demo/tests?a=b")));
 }

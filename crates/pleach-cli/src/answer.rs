@@ -66,10 +66,15 @@ fn question(session: &Session, args: &Answer) -> Result<Question, Fault> {
     found.pop().ok_or_else(missing)
 }
 
-/// Whether the invocation has stopped to wait, as far as its events say: the last one that is no checkpoint asks, or is of the user.
+/// Returns whether nothing runs in the session, as far as its events say: the question's invocation has stopped to wait, and the last
+/// event of every other one asks or is final. Checkpoints do not count.
 fn waits(session: &Session, question: &Question) -> bool {
+    let mut seen = BTreeSet::new();
     let live = effective_events(&session.events);
-    let own = live.into_iter().rev().filter(|event| *event.invocation_id() == question.invocation_id);
-    let last = own.map(Arc::as_ref).find(|event| !event.is_checkpoint());
-    last.is_some_and(|event| event.is_from_user() || !event.questions().is_empty())
+    let mut last = live.into_iter().rev().filter(|event| !event.is_checkpoint());
+    last.all(|event| {
+        let is_own = *event.invocation_id() == question.invocation_id;
+        let has_stopped = if is_own { event.is_from_user() } else { event.is_final_response() && !event.is_from_user() };
+        !seen.insert(event.invocation_id().clone()) || has_stopped || !event.questions().is_empty()
+    })
 }

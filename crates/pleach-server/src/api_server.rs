@@ -13,7 +13,6 @@ use tower::Layer as _;
 use crate::api::Api;
 use crate::entry::{Entry, enter};
 use crate::guard::Bind;
-#[cfg(not(feature = "inspect"))]
 use crate::routes;
 
 /// A server that is built: its routes, its Runners, and its end. Clones are the same server. ADK: `ApiServer`
@@ -47,7 +46,8 @@ impl ApiServer {
         let routes = routes::router();
         #[cfg(feature = "dev")]
         let routes = if self.api.is_dev { routes.merge(crate::dev::router(self.api.dev_ui.is_some())) } else { routes };
-        let routes = routes.with_state(Arc::clone(&self.api));
+        // Behind the last merge: it counts for the routes that are there.
+        let routes = routes.method_not_allowed_fallback(routes::wrong_method).with_state(Arc::clone(&self.api));
         // A layer of the router would run behind the choice of the route, which the entry may change.
         Router::new().fallback_service(from_fn_with_state(entry, enter).layer(routes))
     }

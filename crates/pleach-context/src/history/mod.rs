@@ -336,11 +336,11 @@ impl History {
 
     /// What other runs have recorded on the event.
     fn add_notes(&mut self, event: &Event) {
-        for (path, output) in notes::delegations(event) {
+        for (path, output) in notes::delegations(event).filter(|(path, _)| is_usable(path)) {
             let key = self.runs.key_of(&path);
             self.runs.at_mut(key).record.complete_delegation(output);
         }
-        for (path, failure) in notes::caught_failures(event) {
+        for (path, failure) in notes::caught_failures(event).filter(|(path, _)| is_usable(path)) {
             let key = self.runs.key_of(&path);
             self.runs.at_mut(key).record.catch(failure, self.now);
         }
@@ -494,6 +494,10 @@ mod tests {
         ] {
             let history = History::of(&[&event(&path)]);
             assert_eq!(!history.is_empty(), is_kept, "{} bytes", path.len());
+            let mut noted = Event::of(1);
+            let note = serde_json::json!([{"run": path, "output": 1}]);
+            noted.set_custom_metadata(Some(pleach_core::Map::from_iter([("_adk_delegated_runs".to_owned(), note)])));
+            assert_eq!(!History::of(&[&Arc::new(noted)]).is_empty(), is_kept, "{} bytes in a note", path.len());
         }
     }
 }

@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::extract::State;
 use axum::response::Response;
 use axum::routing::{get, post};
@@ -17,48 +16,50 @@ use crate::json::plain;
 use crate::names::is_valid;
 use crate::path::{AppPath, NamePath};
 use crate::query;
+use crate::routes::Routes;
 
-/// Returns the routes.
-pub(super) fn router() -> Router<Arc<Api>> {
-    tests().merge(evaluations()).merge(builder())
+/// Adds the routes.
+pub(super) fn add(routes: Routes) -> Routes {
+    builder(evaluations(tests(routes)))
 }
 
-fn tests() -> Router<Arc<Api>> {
-    Router::new()
-        .route("/dev/apps/{app}/tests", get(list))
-        .route("/dev/apps/{app}/tests/rebuild", post(run_tests).get(no_such_test))
-        .route("/dev/apps/{app}/tests/run", post(run_tests).get(no_such_test))
-        .route("/dev/apps/{app}/tests/{name}", get(no_test).put(put_test).delete(delete_test))
+fn tests(routes: Routes) -> Routes {
+    routes
+        .at("/dev/apps/{app}/tests", get(list))
+        .at("/dev/apps/{app}/tests/rebuild", post(run_tests).get(no_such_test))
+        .at("/dev/apps/{app}/tests/run", post(run_tests).get(no_such_test))
+        .at("/dev/apps/{app}/tests/{name}", get(no_test).put(put_test).delete(delete_test))
 }
 
-fn evaluations() -> Router<Arc<Api>> {
+fn evaluations(routes: Routes) -> Routes {
     let sets = |name: &str| format!("/dev/apps/{{app}}/{name}");
     let (new, old) = (sets("eval-sets"), sets("eval_sets"));
     let case = || get(no_item).put(no_local_item).delete(no_local_item);
-    Router::new()
-        .route(&new, get(eval_sets).post(unsupported))
-        .route(&old, get(list))
-        .route(&format!("{old}/{{name}}"), post(unsupported))
-        .route(&format!("{new}/{{name}}/add-session"), post(no_local_item))
-        .route(&format!("{old}/{{name}}/add_session"), post(no_local_item))
-        .route(&format!("{old}/{{name}}/evals"), get(no_set))
-        .route(&format!("{new}/{{name}}/eval-cases/{{case}}"), case())
-        .route(&format!("{old}/{{name}}/evals/{{case}}"), case())
-        .route(&format!("{new}/{{name}}/run"), post(no_local_set))
-        .route(&format!("{old}/{{name}}/run_eval"), post(no_local_set))
-        .route(&sets("eval-results"), get(eval_results))
-        .route(&sets("eval_results"), get(list))
-        .route(&sets("eval-results/{name}"), get(no_item))
-        .route(&sets("eval_results/{name}"), get(no_item))
-        .route(&sets("metrics-info"), get(metrics))
+    routes
+        .at(&new, get(eval_sets).post(unsupported))
+        .at(&old, get(list))
+        .at(&format!("{old}/{{name}}"), post(unsupported))
+        .at(&format!("{new}/{{name}}/add-session"), post(no_local_item))
+        .at(&format!("{old}/{{name}}/add_session"), post(no_local_item))
+        .at(&format!("{old}/{{name}}/evals"), get(no_set))
+        .at(&format!("{new}/{{name}}/eval-cases/{{case}}"), case())
+        .at(&format!("{old}/{{name}}/evals/{{case}}"), case())
+        .at(&format!("{new}/{{name}}/run"), post(no_local_set))
+        .at(&format!("{old}/{{name}}/run_eval"), post(no_local_set))
+        .at(&sets("eval-results"), get(eval_results))
+        .at(&sets("eval_results"), get(list))
+        .at(&sets("eval-results/{name}"), get(no_item))
+        .at(&sets("eval_results/{name}"), get(no_item))
+        .at(&sets("metrics-info"), get(metrics))
 }
 
-fn builder() -> Router<Arc<Api>> {
-    Router::new()
-        .route("/dev/apps/{app}/builder", get(read_builder))
-        .route("/dev/apps/{app}/builder/save", post(save_builder))
-        .route("/dev/apps/{app}/builder/cancel", post(cancel_builder))
-        .route("/dev/apps/{app}/deploy/{name}", post(unsupported))
+fn builder(routes: Routes) -> Routes {
+    routes
+        .at("/dev/apps/{app}/builder", get(read_builder))
+        .at("/dev/apps/{app}/builder/save", post(save_builder))
+        .at("/dev/apps/{app}/builder/cancel", post(cancel_builder))
+        .at("/dev/apps/{app}/deploy/defaults", get(no_deployment).post(unsupported))
+        .at("/dev/apps/{app}/deploy/{name}", post(unsupported))
 }
 
 async fn list(api: State<Arc<Api>>, app: AppPath) -> Result<Response, ApiError> {
@@ -117,6 +118,11 @@ async fn run_tests(
 async fn unsupported(_: Local, State(api): State<Arc<Api>>, AppPath(app): AppPath) -> Result<Response, ApiError> {
     check(&api, &app)?;
     Err(not_kept())
+}
+
+async fn no_deployment(State(api): State<Arc<Api>>, AppPath(app): AppPath) -> Result<Response, ApiError> {
+    check(&api, &app)?;
+    Err(ApiError::not_found("This server deploys nothing."))
 }
 
 async fn no_item(State(api): State<Arc<Api>>, NamePath { app, name }: NamePath) -> Result<Response, ApiError> {

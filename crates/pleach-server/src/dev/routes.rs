@@ -15,6 +15,7 @@ use super::{DevUi, absent, graph, static_files, telemetry, traces};
 use crate::api::Api;
 use crate::error::ApiError;
 use crate::json::plain;
+use crate::routes::Routes;
 
 /// Returns the routes of the development server, and those of the UI if it hosts one.
 pub(crate) fn router(has_ui: bool) -> Router<Arc<Api>> {
@@ -23,15 +24,15 @@ pub(crate) fn router(has_ui: bool) -> Router<Arc<Api>> {
 
 fn development() -> Router<Arc<Api>> {
     const APP: &str = "/dev/apps/{app}";
-    Router::new()
-        .route("/config/telemetry", get(telemetry::read).post(telemetry::write))
-        .route(&format!("{APP}/build_graph"), get(graph::build))
-        .route(&format!("{APP}/build_graph_image"), get(graph::images))
-        .route(&format!("{APP}/graph"), get(graph::app))
-        .route(&format!("{APP}/users/{{user}}/sessions/{{session}}/events/{{event}}/graph"), get(graph::event))
-        .route(&format!("{APP}/debug/trace/{{name}}"), get(traces::of_event))
-        .route(&format!("{APP}/debug/trace/session/{{name}}"), get(traces::of_session))
-        .merge(absent::router())
+    let routes = Routes::default()
+        .at("/config/telemetry", get(telemetry::read).post(telemetry::write))
+        .at(&format!("{APP}/build_graph"), get(graph::build))
+        .at(&format!("{APP}/build_graph_image"), get(graph::images))
+        .at(&format!("{APP}/graph"), get(graph::app))
+        .at(&format!("{APP}/users/{{user}}/sessions/{{session}}/events/{{event}}/graph"), get(graph::event))
+        .at(&format!("{APP}/debug/trace/{{name}}"), get(traces::of_event))
+        .at(&format!("{APP}/debug/trace/session/{{name}}"), get(traces::of_session));
+    absent::add(routes).into_router()
 }
 
 fn ui_routes() -> Router<Arc<Api>> {

@@ -47,7 +47,6 @@ fn alone() -> Router<Arc<Api>> {
         .route("/version", get(service::version))
         .merge(router())
         .fallback(routes::no_route)
-        .method_not_allowed_fallback(routes::wrong_method)
 }
 
 fn router() -> Router<Arc<Api>> {

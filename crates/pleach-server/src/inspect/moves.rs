@@ -34,9 +34,11 @@ pub(super) async fn start(
     let runner = require_mover(&api, key.app_name.as_str())?;
     let body = MoveBody::of(api.payload(request).await?)?;
     load(&api, &key).await?;
+    // Only a resume joins a run of its invocation; an answer to it waits for its turn.
+    let joins = body.resume.clone().map(InvocationId::from);
     let (run, invocation) = begin(runner, &key, body)?;
     let session = key.session_id.to_string();
-    let mut events = start_task(&api, prepare_detached(&api, runner, key, invocation.as_ref(), run).await?);
+    let mut events = start_task(&api, prepare_detached(&api, runner, key, joins.as_ref(), run).await?);
     let first = tokio::select! {
         first = events.recv() => first,
         () = api.clock.sleep(PATIENCE) => None,

@@ -35,7 +35,7 @@ pub(crate) fn router() -> Router<Arc<Api>> {
         .at("/run", post(run::run))
         .at("/run_sse", post(run::run_sse))
         .at("/run_live", get(live::run_live));
-    sessions(routes).0.fallback(no_route).method_not_allowed_fallback(wrong_method)
+    sessions(routes).0.fallback(no_route)
 }
 
 fn sessions(routes: Routes) -> Routes {
@@ -52,13 +52,20 @@ fn sessions(routes: Routes) -> Routes {
     routes
 }
 
-struct Routes(Router<Arc<Api>>);
+/// Routes that also answer with a slash behind.
+#[derive(Default)]
+pub(crate) struct Routes(Router<Arc<Api>>);
 
 impl Routes {
     /// Adds a route, and the way to it from the same path with a slash behind.
     // H7
-    fn at(self, path: &str, route: MethodRouter<Arc<Api>>) -> Self {
+    pub(crate) fn at(self, path: &str, route: MethodRouter<Arc<Api>>) -> Self {
         Self(self.0.route(path, route).route(&format!("{path}/"), any(without_slash)))
+    }
+
+    #[cfg(feature = "dev")]
+    pub(crate) fn into_router(self) -> Router<Arc<Api>> {
+        self.0
     }
 }
 

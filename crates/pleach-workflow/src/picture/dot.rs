@@ -74,11 +74,12 @@ fn node(text: &mut String, at: &DrawnGraph<'_>, id: &str, outline: &Outline, sum
     line(text, at.depth, format_args!("{id} [label=\"{title}\"{shape}{}]", fill.unwrap_or_default()));
 }
 
-/// Names are identifiers and summaries plain words, so neither needs an escape.
+/// A name that is read from a stored run can be any text.
 fn titled(outline: &Outline, summary: Option<&NodeSummary>) -> String {
+    let name = escaped(&outline.name);
     match summary {
-        Some(summary) => format!("{}\\n{}", outline.name, summary.text()),
-        None => outline.name.to_string(),
+        Some(summary) => format!("{name}\\n{}", summary.text()),
+        None => name,
     }
 }
 
@@ -87,5 +88,6 @@ fn line(text: &mut String, depth: usize, what: std::fmt::Arguments<'_>) {
 }
 
 fn escaped(label: &str) -> String {
-    label.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', " ")
+    let label = label.replace(|character: char| character.is_control(), " ");
+    label.replace('\\', "\\\\").replace('"', "\\\"")
 }

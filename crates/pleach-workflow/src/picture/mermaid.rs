@@ -64,11 +64,12 @@ fn node(text: &mut String, at: &DrawnGraph<'_>, id: &str, outline: &Outline, sum
     }
 }
 
-/// Names are identifiers and summaries plain words, so neither needs an escape.
+/// A name that is read from a stored run can be any text.
 fn titled(outline: &Outline, summary: Option<&NodeSummary>) -> String {
+    let name = escaped(&outline.name);
     match summary {
-        Some(summary) => format!("{}<br/>{}", outline.name, summary.text()),
-        None => outline.name.to_string(),
+        Some(summary) => format!("{name}<br/>{}", summary.text()),
+        None => name,
     }
 }
 
@@ -78,5 +79,6 @@ fn line(text: &mut String, depth: usize, what: std::fmt::Arguments<'_>) {
 
 /// Escapes the characters that would end a label.
 fn escaped(label: &str) -> String {
-    label.replace('#', "#35;").replace('"', "#quot;").replace('|', "#124;").replace('\n', " ")
+    let label = label.replace(|character: char| character.is_control(), " ");
+    label.replace('#', "#35;").replace('"', "#quot;").replace('|', "#124;").replace('<', "#lt;").replace('>', "#gt;")
 }

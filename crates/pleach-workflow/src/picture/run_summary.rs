@@ -40,10 +40,16 @@ struct Tally {
 impl RunSummary {
     pub(super) fn of(events: &[Arc<Event>], invocation: &InvocationId) -> Self {
         let own = effective_events_of(events, invocation);
+        let history = History::of(&own);
         let mut tallies: HashMap<NodePath, Tally> = HashMap::default();
         let mut before = None;
         for event in &own {
             let time = event.timestamp();
+            // The history leaves out paths that are too long for a run.
+            if history.run(event.path()).is_none() {
+                before = Some(time);
+                continue;
+            }
             // An event also counts for the enclosing runs.
             let around = std::iter::successors(Some(event.path().clone()), NodePath::parent);
             for path in around.take_while(|path| !path.is_root()) {
@@ -55,7 +61,7 @@ impl RunSummary {
             }
             before = Some(time);
         }
-        Self { history: History::of(&own), tallies }
+        Self { history, tallies }
     }
 
     /// Returns the summary of the node with this name below the run at `parent`.

@@ -80,3 +80,14 @@ fn r624_edges_are_drawn_as_they_were_declared() {
     let graph = wf.build().expect("the graph is sound").outline().graph.expect("it has edges");
     assert_eq!(graph.edges.iter().map(|edge| edge.to).collect::<Vec<_>>(), [0, 1, 2]);
 }
+
+// A graph that is read from a stored run can have any names: they end no label and reach no terminal.
+#[test]
+fn any_name_is_escaped() {
+    let mut outline = triage().outline();
+    outline.graph.as_mut().unwrap().nodes[0].name = "a\"]\n\u{1b}click <b>".into();
+    let mermaid = mermaid(&outline);
+    assert!(mermaid.contains("[\"a#quot;]  click #lt;b#gt;\"]\n"), "{mermaid}");
+    let dot = dot(&outline);
+    assert!(dot.contains("label=\"a\\\"]  click <b>\""), "{dot}");
+}
