@@ -74,7 +74,8 @@ fn waits(session: &Session, question: &Question) -> bool {
     let mut last = live.into_iter().rev().filter(|event| !event.is_checkpoint());
     last.all(|event| {
         let is_own = *event.invocation_id() == question.invocation_id;
-        let has_stopped = if is_own { event.is_from_user() } else { event.is_final_response() && !event.is_from_user() };
+        let has_stopped =
+            if is_own { event.is_from_user() } else { event.is_final_response() && !event.is_from_user() };
         !seen.insert(event.invocation_id().clone()) || has_stopped || !event.questions().is_empty()
     })
 }
