@@ -3,7 +3,6 @@
 //! Nothing runs here, because the program that asked is elsewhere. What is stored is what its Runner would store first.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use pleach::{
     EventId, IdGen as _, Question, RandomIds, Session, SessionServiceExt as _, answer_event, effective_events,
