@@ -5,8 +5,8 @@
 use std::collections::BTreeSet;
 
 use pleach::{
-    EventId, IdGen as _, Question, RandomIds, Session, SessionServiceExt as _, answer_event, effective_events,
-    open_questions,
+    EventId, IdGen as _, InvocationId, Question, RandomIds, Session, SessionServiceExt as _, answer_event,
+    effective_events, open_questions,
 };
 use serde_json::{Value, json};
 
@@ -19,8 +19,8 @@ pub(crate) async fn run(args: Answer, screen: &mut Screen) -> Result<(), Fault> 
     let store = open(&args.one.store.url).await?;
     let mut session = load(&*store, &args.one).await?;
     let question = question(&session, &args)?;
-    if !args.force && !waits(&session, &question) {
-        return Err(Fault::MayRun { invocation: question.invocation_id.to_string() });
+    if let Some(invocation) = at_work(&session, &question).filter(|_| !args.force) {
+        return Err(Fault::MayRun { invocation: invocation.to_string() });
     }
     let mut event = answer_event(&session.events, &question, value(&args))?;
     event.set_id(EventId::from(RandomIds.uuid()));
@@ -65,16 +65,17 @@ fn question(session: &Session, args: &Answer) -> Result<Question, Fault> {
     found.pop().ok_or_else(missing)
 }
 
-/// Returns whether nothing runs in the session, as far as its events say: the question's invocation has stopped to wait, and the last
-/// event of every other one asks or is final. Checkpoints do not count.
-fn waits(session: &Session, question: &Question) -> bool {
+/// Returns an invocation that may run just now, as far as the events say: that of the question, unless it has stopped to wait, and
+/// every other one whose last event neither asks nor is final. Checkpoints do not count.
+fn at_work<'s>(session: &'s Session, question: &Question) -> Option<&'s InvocationId> {
     let mut seen = BTreeSet::new();
     let live = effective_events(&session.events);
-    let mut last = live.into_iter().rev().filter(|event| !event.is_checkpoint());
-    last.all(|event| {
+    let mut last = live.into_iter().rev().filter(|event| !event.is_checkpoint() && seen.insert(event.invocation_id()));
+    let found = last.find(|event| {
         let is_own = *event.invocation_id() == question.invocation_id;
         let has_stopped =
             if is_own { event.is_from_user() } else { event.is_final_response() && !event.is_from_user() };
-        !seen.insert(event.invocation_id().clone()) || has_stopped || !event.questions().is_empty()
-    })
+        !has_stopped && event.questions().is_empty()
+    });
+    found.map(|event| event.invocation_id())
 }

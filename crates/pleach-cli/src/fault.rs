@@ -34,7 +34,7 @@ pub(crate) enum Fault {
     #[error("several invocations ask {id:?}: {}; choose one with `--invocation`", invocations.join(", "))]
     AmbiguousQuestion { id: String, invocations: Vec<String> },
     #[error(
-        "invocation {invocation} may run just now: its last event asks nothing; an answer would make its next append fail; `--force` stores it nevertheless"
+        "invocation {invocation} may run just now: its last event neither asks nor ends it; an answer would make its next append fail; `--force` stores it nevertheless"
     )]
     MayRun { invocation: String },
     #[error(

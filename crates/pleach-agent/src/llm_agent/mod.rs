@@ -59,7 +59,7 @@ impl Node for LlmAgent {
     }
 
     fn child(&self, name: &str) -> Option<&dyn Node> {
-        self.0.agent.sub_agents.iter().find(|sub| sub.spec().name == name).map(|sub| &**sub)
+        self.0.agent.sub_agent(name).map(|sub| &**sub)
     }
 
     fn fits(&self, _: &pleach_core::NodePath, _: &History) -> Result<(), NodeError> {

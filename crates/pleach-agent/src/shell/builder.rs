@@ -125,7 +125,7 @@ macro_rules! shell_agent {
             }
 
             fn child(&self, name: &str) -> Option<&dyn pleach_context::Node> {
-                self.0.agent.sub_agents.iter().find(|sub| sub.spec().name == name).map(|sub| &**sub)
+                self.0.agent.sub_agent(name).map(|sub| &**sub)
             }
 
             fn needs(&self, needs: &mut Vec<pleach_context::Need>) {

@@ -97,3 +97,21 @@ async fn an_invocation_that_may_run_is_left_alone_unless_it_is_forced() {
     assert!(ran.code == 5 && ran.err.contains("--force"), "{ran:?}");
     assert_eq!(pleach(&["answer", "s2", "ok", "true", "--force", "--sessions", &url]).code, 0);
 }
+
+// The fence of an append is the session's: another invocation at work would be stale, too.
+#[tokio::test]
+async fn another_invocation_of_the_session_that_may_run_is_named() {
+    use pleach::{Event, SessionServiceExt as _};
+    let folder = tempfile::tempdir().unwrap();
+    let url = url(folder.path(), "a.db");
+    fill(&url).await;
+    let mut session = loaded(&url, "shop", "ben", "s2").await;
+    let store = connect(&url).await.unwrap();
+    let mut event = Event::from_author("user").with_message("what now?");
+    event.set_id("e4");
+    event.set_invocation_id("e-other");
+    store.append_event(&mut session, event).await.unwrap();
+    store.close().await.unwrap();
+    let ran = pleach(&["answer", "s2", "ok", "true", "--sessions", &url]);
+    assert!(ran.code == 5 && ran.err.contains("e-other"), "{ran:?}");
+}

@@ -479,11 +479,7 @@ mod tests {
     /// Issue 10 D4: a path of 64,000 segments took 2 GB.
     #[test]
     fn d4_a_path_beyond_any_run_belongs_to_no_run() {
-        let event = |path: &str| {
-            let mut event = Event::of(1);
-            event.set_path(NodePath::from(path));
-            Arc::new(event)
-        };
+        let event = |path: &str| Arc::new(Event::of(1).with_node_path(path));
         let deep = |segments: usize| vec!["n@1"; segments].join("/");
         for (path, is_kept) in [
             (deep(MOST_SEGMENTS), true),

@@ -16,14 +16,11 @@ use super::mover::mover;
 use crate::api::Api;
 use crate::error::ApiError;
 use crate::path::SessionPath;
-use crate::query;
-use crate::routes::follow::follow_as;
+use crate::routes::follow::{follow_as, last_seen};
 use crate::sse::{self, block, block_with_id};
 
 /// How often the store is asked where no Runner follows.
 const PAUSE: Duration = Duration::from_secs(1);
-/// The header by which browsers name the last block that they have.
-const LAST_EVENT_ID: &str = "last-event-id";
 
 /// Follows a session from behind the event `after`, or from now on.
 pub(super) async fn follow(
@@ -32,8 +29,7 @@ pub(super) async fn follow(
     headers: HeaderMap,
     uri: Uri,
 ) -> Result<Response, ApiError> {
-    let last = headers.get(LAST_EVENT_ID).and_then(|id| id.to_str().ok()).map(str::to_owned);
-    let after = last.or_else(|| query::text(&uri, "after")).filter(|id| !id.is_empty()).map(EventId::from);
+    let after = last_seen(&headers, &uri);
     if let Some(runner) = mover(&api, key.app_name.as_str()) {
         let options = FollowOptions::new().after(after).across_pauses(true).checkpoints(true).echoes(true);
         return follow_as(&api, runner, key, options, shown).await;

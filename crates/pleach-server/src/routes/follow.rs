@@ -27,10 +27,15 @@ pub(super) async fn follow(
     uri: Uri,
 ) -> Result<Response, ApiError> {
     let runner = api.runner(key.app_name.as_str())?;
-    let last = headers.get(LAST_EVENT_ID).and_then(|id| id.to_str().ok()).map(str::to_owned);
-    let after = last.or_else(|| query::text(&uri, "after")).filter(|id| !id.is_empty()).map(EventId::from);
+    let after = last_seen(&headers, &uri);
     let waits = query::flag(&uri, "wait")?;
     follow_as(&api, runner, key, FollowOptions::new().after(after).across_pauses(waits), event_block).await
+}
+
+/// Returns the last event that a client has: the one that a browser names when it connects again, or that of the query.
+pub(crate) fn last_seen(headers: &HeaderMap, uri: &Uri) -> Option<EventId> {
+    let named = headers.get(LAST_EVENT_ID).and_then(|id| id.to_str().ok()).map(str::to_owned);
+    named.or_else(|| query::text(uri, "after")).filter(|id| !id.is_empty()).map(EventId::from)
 }
 
 /// Follows a session, with each event as the block that `show` makes of it.
