@@ -36,7 +36,7 @@ mod work_gate;
 pub use abort::AbortSignal;
 pub use agent::SecondParent;
 pub use clock::SystemClock;
-pub use context::{Key, SessionView, State, StateNumber, json_schema_of};
+pub use context::{Key, SessionView, State, StateNumber, Step, json_schema_of};
 pub use contract::{
     AgentMode, AgentSpec, CallbackContext, Context, CredentialService, Hook, Instruction, InvocationContext, Need,
     Node, Plugin, ReadonlyContext, SharedToolset, ShellKind, Tool, ToolContext, Toolset,
@@ -54,7 +54,7 @@ pub use node::{
 pub use pleach_auth::AuthCredential;
 pub use pleach_schema::{AnswerType, BadArgument, Field, Schema, coerce_arguments, json_or_text};
 pub use pleach_session::effective_events_of;
-pub use retry::RetryConfig;
+pub use retry::{RetryCondition, RetryConfig};
 pub use run_config::{RunConfig, StreamingMode};
 pub use scheduler::RunOptions;
 pub use shared::{NeededType, Provided};

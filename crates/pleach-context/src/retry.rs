@@ -1,5 +1,7 @@
 //! When a failed attempt is tried again, and after how long.
 
+use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -29,7 +31,14 @@ pub struct RetryConfig {
     pub jitter: f64,
     /// The error classes (or ancestors of them) that are tried again; `None` means all.
     pub exceptions: Option<Vec<String>>,
+    /// Which of these errors are tried again; `None` means all. Not part of the JSON form.
+    #[serde(skip)]
+    pub condition: Option<RetryCondition>,
 }
+
+/// A function that decides whether an error is worth another attempt. Two are equal when they are clones of one.
+#[derive(Clone)]
+pub struct RetryCondition(Arc<dyn Fn(&NodeError) -> bool + Send + Sync>);
 
 impl Default for RetryConfig {
     fn default() -> Self {
@@ -40,6 +49,7 @@ impl Default for RetryConfig {
             backoff_factor: 2.0,
             jitter: 1.0,
             exceptions: None,
+            condition: None,
         }
     }
 }
@@ -94,6 +104,19 @@ impl RetryConfig {
         self
     }
 
+    /// Retries only errors for which `condition` is true, beside the limits of the classes.
+    ///
+    /// ```
+    /// # use pleach_context::RetryConfig;
+    /// let policy = RetryConfig::attempts(3).when(|error| error.message().contains("503"));
+    /// # assert!(policy.condition.is_some());
+    /// ```
+    #[must_use]
+    pub fn when(mut self, condition: impl Fn(&NodeError) -> bool + Send + Sync + 'static) -> Self {
+        self.condition = Some(RetryCondition(Arc::new(condition)));
+        self
+    }
+
     /// Whether the policy's classes include that of the error; without classes they include all.
     #[must_use]
     pub fn names(&self, error: &NodeError) -> bool {
@@ -104,7 +127,9 @@ impl RetryConfig {
     // R407, R408
     #[must_use]
     pub fn retries(&self, error: &NodeError, attempt: u32) -> bool {
-        attempt < self.max_attempts && self.names(error)
+        attempt < self.max_attempts
+            && self.names(error)
+            && self.condition.as_ref().is_none_or(|RetryCondition(condition)| condition(error))
     }
 
     /// The pause after attempt `attempt` (1-based); `uniform` is a random number in `[0, 1)`.
@@ -123,6 +148,18 @@ impl RetryConfig {
             delay = (delay + spread * (2.0 * uniform - 1.0)).max(0.0);
         }
         Duration::try_from_secs_f64(delay.min(self.max_delay)).unwrap_or(Duration::ZERO)
+    }
+}
+
+impl fmt::Debug for RetryCondition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("RetryCondition(..)")
+    }
+}
+
+impl PartialEq for RetryCondition {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
     }
 }
 

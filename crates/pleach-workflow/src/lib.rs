@@ -16,7 +16,7 @@ mod workflow;
 
 pub use engine::{Engine, TransferStep, transfer_step};
 pub use function::marker;
-pub use function::{FunctionNode, Handler, IntoYield, Output, ResultWhoseErrorIsNotSerializable, Shape};
+pub use function::{Blocking, FunctionNode, Handler, IntoYield, Output, ResultWhoseErrorIsNotSerializable, Shape};
 pub use graph::{BuildError, EdgeRoute, Fault, NodeRef, START, Source, Sources, Start, Targets, WorkflowBuilder};
 pub use join::JoinNode;
 pub use parallel_worker::ParallelWorker;

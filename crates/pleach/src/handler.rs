@@ -7,6 +7,6 @@ pub use pleach_agent::{
 };
 pub use pleach_context::{And, Decode, Feeds, Nothing, Takes, Typed, Untyped, Wants, fit};
 pub use pleach_workflow::{
-    Handler, IntoYield, ResultWhoseErrorIsNotSerializable, Shape, ToolHandler, ToolParam, ToolParams, ToolReply,
-    Unbound, marker,
+    Blocking, Handler, IntoYield, ResultWhoseErrorIsNotSerializable, Shape, ToolHandler, ToolParam, ToolParams,
+    ToolReply, Unbound, marker,
 };

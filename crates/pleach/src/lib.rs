@@ -84,9 +84,10 @@ pub use pleach_context::{
     AbortSignal, AgentMode, AgentSpec, Answers, CallbackContext, ChildFailure, Context, CredentialService, DeadEnd,
     Dynamic, EdgeOutline, Extract, Fail, Flow, FromContext, FromState, GraphOutline, Hook, InMemoryCredentialService,
     Input, InputKind, Instruction, InvocationContext, Key, Need, NeededType, Node, NodeError, NodeFault, NodeInput,
-    NodeKind, NodeSpec, Outline, Plugin, ReadonlyContext, Result, ResultExt, Resume, RetryConfig, RunConfig,
-    RunOptions, Scheduling, SecondParent, SessionStateCredentialService, SessionView, Shared, SharedToolset, ShellKind,
-    State, StateNumber, StreamingMode, SystemClock, Tool, ToolContext, ToolResult, Toolset, TypedNode, Yield,
+    NodeKind, NodeSpec, Outline, Plugin, ReadonlyContext, Result, ResultExt, Resume, RetryCondition, RetryConfig,
+    RunConfig, RunOptions, Scheduling, SecondParent, SessionStateCredentialService, SessionView, Shared, SharedToolset,
+    ShellKind, State, StateNumber, Step, StreamingMode, SystemClock, Tool, ToolContext, ToolResult, Toolset, TypedNode,
+    Yield,
 };
 pub use pleach_core::{
     AnyRoute, AppName, AuthConfig, AuthDocument, Blob, BoxError, BoxFuture, Branch, Bytes, CamelCase, Clock,
@@ -158,6 +159,11 @@ struct OpenApi;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/agents.md")]
 struct Agents;
+
+/// Compiles and runs the programs of the page on steps.
+#[cfg(all(doctest, feature = "inmemory"))]
+#[doc = include_str!("../../../docs/steps.md")]
+struct Steps;
 
 /// Compiles and runs the programs of the page on tools.
 #[cfg(doctest)]

@@ -8,5 +8,5 @@ pub use crate::{
     AgentMode, Answers, Args, BuildError, Content, Context, DEFAULT, Dynamic, Event, Fail, FromState, FunctionNode,
     FunctionTool, Input, Key, LlmAgent, Message, NodeError, Output, Part, RequestInput, Result, ResultExt, Resume,
     RetryConfig, Routes, RunConfig, RunError, RunEvent, RunRequest, Runner, START, SessionKey, SessionService, Shared,
-    Tool, ToolContext, ToolNode, Workflow, connect, tool,
+    Step, Tool, ToolContext, ToolNode, Workflow, connect, tool,
 };

@@ -9,7 +9,9 @@ use crate::files::Sources;
 use crate::files::{code_lines, is_unit_tests};
 
 /// How many lines of source a crate may have, without tests and lines of comments: documentation may grow.
-const LIMITS: &[(&str, usize)] = &[("crates/pleach-core", 5_200), ("crates/pleach-context", 9_000)];
+///
+/// Steps, keys and work on the pool are methods of `Context`, beside the calls that they refuse: pleach-context, 9,000 to 9,600.
+const LIMITS: &[(&str, usize)] = &[("crates/pleach-core", 5_200), ("crates/pleach-context", 9_600)];
 
 pub(super) fn check(sources: &Sources) -> Vec<Finding> {
     let over = LIMITS.iter().filter_map(|(folder, limit)| {

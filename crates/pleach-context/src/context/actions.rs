@@ -57,9 +57,7 @@ impl Context {
     /// A `ValueError` when the run already shows one with this id.
     pub fn render_ui_widget(&self, widget: UiWidget) -> Result<(), NodeError> {
         let mut cell = self.cell();
-        if cell.has_ended() {
-            return Err(self.has_ended());
-        }
+        self.check_change(&cell)?;
         let mut widgets = cell.lane.actions.render_ui_widgets().unwrap_or_default().to_vec();
         if widgets.iter().any(|known| known.id == widget.id) {
             return Err(NodeError::value(format!("UI widget with id '{}' already exists.", widget.id))

@@ -29,7 +29,7 @@ impl Context {
     ///
     /// # Errors
     /// A `ValueError` without an artifact service; what the service refuses; a `RuntimeError` when the run has ended, also
-    /// meanwhile.
+    /// meanwhile, and in a step.
     ///
     /// # Cancel safety
     /// When the future is dropped, the service may have saved the version whole, without an event that lists it; a later save
@@ -52,16 +52,12 @@ impl Context {
         metadata: Map,
     ) -> Result<i64, NodeError> {
         let (service, key) = self.artifact(filename)?;
-        if self.cell().has_ended() {
-            return Err(self.has_ended());
-        }
+        self.check_change(&self.cell())?;
         let request = SaveArtifact::new(key, artifact).with_custom_metadata(metadata);
         let version = service.save_artifact(request).await.map_err(artifact_error)?;
         let mut cell = self.cell();
-        if cell.has_ended() {
-            // The file is saved, but no event will show it.
-            return Err(self.has_ended());
-        }
+        // The file is saved, but no event will show it.
+        self.check_change(&cell)?;
         cell.lane.actions.artifact_delta_mut().insert(filename.to_owned(), version);
         Ok(version)
     }

@@ -29,7 +29,8 @@ impl Context {
     /// again from its start when an answer has come.
     ///
     /// # Errors
-    /// A `ValueError` when this node has no `rerun_on_resume`.
+    /// A `ValueError` when this node has no `rerun_on_resume`, and in the body of a tool that an agent calls: there, ask with
+    /// [`request_confirmation`](Self::request_confirmation), or run a node that asks. A `RuntimeError` in a step.
     ///
     /// # Cancel safety
     /// Once polled, the question is stored also when the future is dropped.
@@ -74,11 +75,20 @@ impl Context {
 
     /// Asks, and waits until the body is dropped.
     async fn wait_for_answer(&self, question: RequestInput) -> NodeError {
+        if let Err(error) = self.check_outside_step("asks a question: ask it before the step") {
+            return error;
+        }
         if !self.inner.rerun_on_resume {
             let node = self.node_name();
             return NodeError::value(format!(
                 "Node '{node}' asks in the middle of its body, so it must run again when the answer comes: add it with `FunctionNode::new(\"{node}\", …).rerun_on_resume(true)`, or return a `RequestInput` instead."
             ));
+        }
+        if self.cell().lane.tool.as_ref().is_some_and(|tool| !tool.key.is_empty()) {
+            let text = format!("the tool call of agent '{}' asks a question in its body", self.agent_name());
+            return NodeError::value(text).with_hint(
+                "an answer goes to the agent and not to the call: ask with `request_confirmation`, or run a node that asks",
+            );
         }
         let live = InFlightCall::enter(self);
         match self.emit(question).await {

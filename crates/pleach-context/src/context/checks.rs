@@ -47,6 +47,7 @@ impl Context {
     }
 
     pub(super) fn check_call(&self, options: &RunOptions) -> Result<(), NodeError> {
+        self.check_outside_step("runs a node: run it behind the step")?;
         if self.inner.depth >= MAX_DEPTH {
             return Err(too_deep(self.inner.depth));
         }

@@ -8,16 +8,19 @@ mod actions;
 mod artifacts;
 mod ask;
 mod background;
+mod blocking;
 mod checks;
 mod children;
 mod credentials;
 mod emit;
+mod idempotency;
 mod identity;
 mod memory;
 mod output;
 mod readonly;
 mod session_view;
 mod state;
+mod step;
 mod tool_call;
 
 use std::fmt;
@@ -26,6 +29,7 @@ pub use ask::json_schema_of;
 pub use session_view::SessionView;
 pub(crate) use state::delta_of;
 pub use state::{Key, State, StateNumber};
+pub use step::Step;
 
 use crate::Context;
 

@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::Context;
-use crate::engine::{Output, output_twice};
+use crate::engine::{Output, RunState, output_twice};
 use crate::{NodeError, Schema};
 
 impl Context {
@@ -23,16 +23,14 @@ impl Context {
     ///
     /// # Errors
     /// A `ValidationError` when the value has no JSON form, such as one with NaN; a `ValueError` when an output is set already: a
-    /// run gives at most one; a `RuntimeError` when the run has ended.
+    /// run gives at most one; a `RuntimeError` when the run has ended, and in a step.
     // R210
     pub fn set_output(&self, output: impl Serialize) -> Result<(), NodeError> {
         let output = pleach_core::to_json(output).map_err(|error| {
             NodeError::validation(format!("the output of node '{}' has no JSON form: {error}", self.node_name()))
         })?;
         let mut cell = self.cell();
-        if cell.has_ended() {
-            return Err(self.has_ended());
-        }
+        self.check_change(&cell)?;
         if cell.output.is_set() {
             return Err(output_twice());
         }
@@ -48,15 +46,15 @@ impl Context {
         self.cell().route.clone()
     }
 
-    /// Sets the route; the last one wins. After the end of the run it has no effect but a warning in the log;
+    /// Sets the route; the last one wins. After the end of the run and in a step it has no effect but a warning in the log;
     /// [`with_actions`](Self::with_actions) is an error then.
     // R211
     pub fn set_route(&self, route: impl IntoRoute) {
         let route = route.into_route();
         let mut cell = self.cell();
-        if cell.has_ended() {
+        if let Err(error) = self.check_change(&cell) {
             drop(cell);
-            tracing::warn!(path = %self.node_path(), "a route was set after the end of its run and is ignored");
+            tracing::warn!(path = %self.node_path(), %error, "a route is ignored");
             return;
         }
         cell.route = Some(route);
@@ -96,6 +94,15 @@ impl Context {
             "the output of node '{}' nests more than 127 levels deep: flatten it, or give it as a text or a file",
             self.node_name()
         )))
+    }
+
+    /// Refuses a change of the run that would be lost: after the end of the run, and in the body of one of its steps, which a
+    /// resume does not run again.
+    pub(crate) fn check_change(&self, cell: &RunState) -> Result<(), NodeError> {
+        if cell.has_ended() {
+            return Err(self.has_ended());
+        }
+        self.check_outside_step("changes the run: return the value, and change the run behind the step")
     }
 
     /// The error of a call that came after the end of the run.

@@ -53,6 +53,8 @@ pub(crate) struct RunState {
     pub(crate) parking: Parking,
     pub(crate) replay_order: Option<Box<ReplayOrder>>,
     pub(crate) children: Option<Box<HashMap<SmolStr, u32>>>,
+    /// How many steps of each name this attempt has begun.
+    pub(crate) steps: Option<Box<HashMap<SmolStr, u32>>>,
     /// The calls that agents have made which share the run.
     pub(crate) calls: Option<Box<SharedCalls>>,
     /// Background children that the run has not taken yet; `None` when it takes none.
@@ -218,6 +220,8 @@ pub(crate) struct ToolPart {
     pub(crate) is_run_of_child: bool,
     /// How many children of each name the call has started.
     children: HashMap<SmolStr, u32>,
+    /// How many steps of each name the call has begun.
+    pub(crate) steps: HashMap<SmolStr, u32>,
     /// The tool's caller takes the tool's requests, and no event carries them.
     pub(crate) keeps_requests: bool,
 }

@@ -15,8 +15,8 @@ use pleach_core::{AuthConfig, BoxFuture, Content, Event};
 use serde_json::Value;
 use smol_str::SmolStr;
 
-use super::Handler;
 use super::gated::{Gates, Passage};
+use super::{Blocking, Handler};
 
 type Call = dyn Fn(&Context, NodeInput) -> BoxFuture<'static, Result<Flow, NodeError>> + Send + Sync;
 
@@ -78,6 +78,27 @@ impl<In, Out> FunctionNode<In, Out> {
             rerun: None,
             types: PhantomData,
         }
+    }
+
+    /// Returns a node of this name that runs a plain function on tokio's pool for blocking work. Its parameters and results are
+    /// those of handlers.
+    ///
+    /// The nodes of an invocation are polled by one task, so a handler that blocks its thread holds up all of them. A function
+    /// that has begun is not stopped by a time-out or an abort: its result is lost then.
+    ///
+    /// ```
+    /// # use pleach_context::Input;
+    /// # use pleach_workflow::FunctionNode;
+    /// let read = FunctionNode::blocking("read", |Input(path): Input<String>| std::fs::read_to_string(path));
+    /// # drop(read);
+    /// ```
+    pub fn blocking<F, M>(name: impl Into<SmolStr>, function: F) -> Self
+    where
+        Blocking<F>: Handler<M, In = In, Out = Out>,
+        In: 'static,
+        Out: 'static,
+    {
+        Self::new(name, Blocking::new(function))
     }
 
     fn set(mut self, change: impl FnOnce(&mut NodeSpec)) -> Self {

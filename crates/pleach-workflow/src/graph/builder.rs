@@ -18,7 +18,7 @@ use super::edge::{Edge, EdgeRoute};
 use super::error::{BuildError, Fault};
 use super::handle::{End, NodeRef, Source, Sources, Targets};
 use super::validate;
-use crate::{FunctionNode, Handler, JoinNode, ParallelWorker, ToolNode, Workflow};
+use crate::{Blocking, FunctionNode, Handler, JoinNode, ParallelWorker, ToolNode, Workflow};
 
 /// Builds a workflow. `W` is the input type of the workflow: any value unless [`input`](Self::input) sets it.
 ///
@@ -70,6 +70,21 @@ impl<W> WorkflowBuilder<W> {
         H::Out: 'static,
     {
         self.add(FunctionNode::new(name, handler))
+    }
+
+    /// Adds a plain function as a node of this name, which runs on tokio's pool for blocking work. See
+    /// [`FunctionNode::blocking`].
+    pub fn node_blocking<F, M>(
+        &mut self,
+        name: impl Into<SmolStr>,
+        function: F,
+    ) -> NodeRef<<Blocking<F> as Handler<M>>::In, <Blocking<F> as Handler<M>>::Out>
+    where
+        Blocking<F>: Handler<M>,
+        <Blocking<F> as Handler<M>>::In: 'static,
+        <Blocking<F> as Handler<M>>::Out: 'static,
+    {
+        self.add(FunctionNode::blocking(name, function))
     }
 
     /// Adds a node, such as a [`FunctionNode`] with settings, a workflow or an agent.

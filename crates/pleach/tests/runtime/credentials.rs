@@ -31,7 +31,7 @@ fn loaded(access_token: &str) -> Option<AuthCredential> {
 
 /// What a run does with its credential service.
 #[derive(Clone)]
-enum Step {
+enum Call {
     Save(AuthConfig),
     Load(AuthConfig),
     Set(&'static str, Value),
@@ -39,7 +39,7 @@ enum Step {
     Response(AuthConfig),
 }
 
-use Step::{Load, Response, Save, Set};
+use Call::{Load, Response, Save, Set};
 
 /// Sessions and credentials that outlive a run.
 struct Host<C> {
@@ -55,7 +55,7 @@ impl<C: CredentialService> Host<C> {
     }
 
     /// Plays the steps in one run and gives what was loaded.
-    async fn play(&self, user: &str, session: &str, steps: Vec<Step>) -> std::result::Result<Loads, RunError> {
+    async fn play(&self, user: &str, session: &str, steps: Vec<Call>) -> std::result::Result<Loads, RunError> {
         let loads = Arc::new(Mutex::new(Loads::new()));
         let seen = Arc::clone(&loads);
         let node = move |ctx: Context| {

@@ -90,7 +90,7 @@ impl<'a> State<'a> {
     ///
     /// # Errors
     /// A `ValidationError` when the value has no JSON form, such as one with NaN; a `StateSchemaError` when the state schema
-    /// refuses it; a `RuntimeError` when the run has ended.
+    /// refuses it; a `RuntimeError` when the run has ended, and in a step (see [`Context::step`]).
     pub fn set(&self, key: impl Into<String>, value: impl Serialize) -> Result<(), NodeError> {
         let key = key.into();
         let value = json(&key, value)?;
@@ -174,9 +174,7 @@ impl<'a> State<'a> {
     pub fn apply(&self, key: &str, op: StateOp) -> Result<(), NodeError> {
         self.check_ops(key, std::slice::from_ref(&op))?;
         let mut cell = self.ctx.cell();
-        if cell.has_ended() {
-            return Err(self.ctx.has_ended());
-        }
+        self.ctx.check_change(&cell)?;
         let mut state = self.ctx.invocation().session_state();
         let delta = delta_of(&mut cell.lane.actions, &mut state);
         state.apply(key, op, delta).map_err(|error| misfit(key, &error))?;
@@ -227,9 +225,7 @@ impl<'a> State<'a> {
     /// # Errors
     /// A `RuntimeError` when the run has ended, a `ValidationError` for an operation that does not fit.
     pub(crate) fn change(&self, cell: &mut RunState, values: Map, ops: StateOps) -> Result<(), NodeError> {
-        if cell.has_ended() {
-            return Err(self.ctx.has_ended());
-        }
+        self.ctx.check_change(cell)?;
         let mut state = self.ctx.invocation().session_state();
         for (key, ops) in &ops {
             let before = values.get(key).or_else(|| state.view().get(key));
@@ -298,9 +294,7 @@ impl<'a> State<'a> {
 
     fn write(&self, key: String, value: Value) -> Result<(), NodeError> {
         let mut cell = self.ctx.cell();
-        if cell.has_ended() {
-            return Err(self.ctx.has_ended());
-        }
+        self.ctx.check_change(&cell)?;
         put(&mut cell.lane.actions, &mut self.ctx.invocation().session_state(), key, value);
         Ok(())
     }

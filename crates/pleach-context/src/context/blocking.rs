@@ -1,0 +1,33 @@
+//! [`Context::blocking`].
+
+use tokio::task::JoinError;
+use tracing::Span;
+
+use super::Context;
+use crate::NodeError;
+
+impl Context {
+    /// Runs a function that blocks its thread (file access, computing, a synchronous client) on tokio's pool for such work, and
+    /// gives what it returns.
+    ///
+    /// The nodes of an invocation are polled by one task: a node that blocks its thread holds up all others, their time-outs and
+    /// the abort of the run. The function runs in the span of the caller. Nothing is recorded: for a result that a resume must
+    /// not compute again, call it in a [step](Context::step).
+    ///
+    /// # Errors
+    /// A `RuntimeError` when the tokio runtime shuts down before the function has begun. A panic of the function continues in
+    /// the caller, and becomes the error of its node.
+    ///
+    /// # Cancel safety
+    /// Dropping the future does not stop a function that has begun; its result is lost.
+    pub async fn blocking<T: Send + 'static>(&self, f: impl FnOnce() -> T + Send + 'static) -> Result<T, NodeError> {
+        let span = Span::current();
+        match tokio::task::spawn_blocking(move || span.in_scope(f)).await.map_err(JoinError::try_into_panic) {
+            Ok(value) => Ok(value),
+            Err(Ok(panic)) => std::panic::resume_unwind(panic),
+            Err(Err(_)) => {
+                Err(NodeError::new("RuntimeError", format!("node '{}': the runtime shuts down", self.node_name())))
+            }
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! [`Context::step`]: a closure as a recorded child.
+
+mod attempt;
+mod body;
+mod options;
+mod perform;
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use smol_str::{SmolStr, format_smolstr};
+
+use self::body::StepBody;
+pub use self::options::Step;
+use self::perform::{CURRENT, perform};
+use super::Context;
+use crate::node::name_fault;
+use crate::{Node as _, NodeError, NodeInput, Result, RunOptions};
+
+impl Context {
+    /// Runs a closure as a recorded child of this run. Its result is stored once: a resume and a retry of this run get the
+    /// stored result, and do not run the closure again.
+    ///
+    /// The closure can borrow what is around it, but not mutably, and is called once for each attempt: what it owns it clones,
+    /// as in `|| { let order = order.clone(); async move { … } }`. It can fail with any error by `?`; the step then fails
+    /// like a child that [`run`](Self::run) runs, after the attempts that [`Step::retry`] allows. A panic is a failure, too.
+    ///
+    /// The event of the result has the path of this run and, below it, the name of the step and a run id: `step-1` for the
+    /// first step of a name in an attempt, `step-2` for the second, `key-KEY` for one with a [key](Step::key). In a tool call
+    /// of an agent, `~` and the call follow.
+    ///
+    /// What the closure does is done at least once: a crash between its end and the stored result runs it again. Give
+    /// [`idempotency_key`](Self::idempotency_key) to the service that it calls; within the closure, that is the key of the step.
+    ///
+    /// A step computes a value and changes nothing else of the run, because a resume does not repeat the change: writing state,
+    /// running nodes, asking questions and other steps are a `RuntimeError` in the closure. Return the value, and use it behind
+    /// the step.
+    ///
+    /// # Example
+    /// ```
+    /// # use std::time::Duration;
+    /// # use pleach_context::{Context, Input, NodeError, Result, RetryConfig, Step};
+    /// # async fn pay(_cents: i64, _key: String) -> std::io::Result<String> { Ok("r-1".to_owned()) }
+    /// // Added with `FunctionNode::new("order", order).rerun_on_resume(true)`.
+    /// async fn order(ctx: Context, Input(cents): Input<i64>) -> Result<String> {
+    ///     let charge = Step::new("charge").retry(RetryConfig::attempts(3)).timeout(Duration::from_secs(10));
+    ///     let receipt: String = ctx.step(charge, async || Ok(pay(cents, ctx.idempotency_key()).await?)).await?;
+    ///     ctx.state().set("receipt", &receipt)?;
+    ///     Ok(receipt)
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`run`](Self::run): a `ValueError` when this node has no `rerun_on_resume`, or for a name or key that cannot be
+    /// part of a path; a `DynamicNodeFailError` when the closure has failed; a `ValidationError` for a result that has no JSON
+    /// form, or a stored one that is no `T`.
+    ///
+    /// # Cancel safety
+    /// Dropping the future cancels the closure.
+    ///
+    /// ADK: a function node that `ctx.run_node` runs.
+    pub fn step<T, W>(
+        &self,
+        step: impl Into<Step>,
+        work: impl FnMut() -> W + Send,
+    ) -> impl Future<Output = std::result::Result<T, NodeError>> + Send
+    where
+        T: Serialize + DeserializeOwned,
+        W: Future<Output = Result<T>> + Send,
+    {
+        let step = step.into();
+        // Named by the order of the calls, not of the polls.
+        let id = self.step_id(&step);
+        async move {
+            let (body, attempts) = StepBody::new(step);
+            let options = RunOptions::default().run_id(id?);
+            let run = self.run_node(&body, NodeInput::Null, options);
+            let result = perform(run, attempts, work).await?;
+            serde_json::from_value(result.to_value()).map_err(|error| {
+                NodeError::validation(format!("the result of step '{}' does not fit: {error}", body.spec().name))
+            })
+        }
+    }
+
+    /// Returns the run id of a step that begins now.
+    fn step_id(&self, step: &Step) -> std::result::Result<SmolStr, NodeError> {
+        if let Some(fault) = name_fault(&step.name) {
+            return Err(NodeError::value(format!("a step: {}", fault.message)));
+        }
+        let mut cell = self.cell();
+        let call = cell.lane.tool.as_ref().map(|tool| tool.key.clone()).filter(|key| !key.is_empty());
+        let own = match &step.key {
+            Some(key) => format_smolstr!("key-{key}"),
+            None => {
+                let counters = match &mut cell.lane.tool {
+                    Some(tool) if call.is_some() => &mut tool.steps,
+                    _ => cell.steps.get_or_insert_default(),
+                };
+                let count = counters.entry(step.name.clone()).or_default();
+                *count += 1;
+                format_smolstr!("step-{count}")
+            }
+        };
+        Ok(call.map_or_else(|| own.clone(), |call| format_smolstr!("{own}~{call}")))
+    }
+
+    /// Refuses what a closure of a step of this run must not do.
+    pub(crate) fn check_outside_step(&self, does: &str) -> std::result::Result<(), NodeError> {
+        match self.current_step() {
+            None => Ok(()),
+            Some(step) => {
+                let text = format!("step '{}' of node '{}' {does}", step.node_name(), self.node_name());
+                Err(NodeError::new("RuntimeError", text))
+            }
+        }
+    }
+
+    /// Returns the context of the step of this run whose closure makes this call.
+    pub(super) fn current_step(&self) -> Option<Context> {
+        let is_own =
+            |step: &Context| step.inner.parent.as_ref().is_some_and(|parent| Arc::ptr_eq(&parent.inner, &self.inner));
+        CURRENT.try_with(|step| is_own(step).then(|| step.clone())).ok().flatten()
+    }
+}

@@ -1,0 +1,55 @@
+//! Running the closure of a step for its node.
+
+use std::panic::AssertUnwindSafe;
+use std::pin::pin;
+
+use futures_util::FutureExt as _;
+use pleach_core::BoxFuture;
+use serde::Serialize;
+use serde_json::Value;
+use tokio::sync::mpsc::UnboundedReceiver;
+use tracing::Instrument as _;
+
+use super::attempt::Attempt;
+use crate::{Context, NodeError, NodeInput, Result};
+
+tokio::task_local! {
+    /// The context of the step whose closure is polled.
+    pub(super) static CURRENT: Context;
+}
+
+/// Drives the run of a step, and its closure for each attempt that the run makes.
+pub(super) async fn perform<T, W>(
+    mut run: BoxFuture<'_, std::result::Result<NodeInput, NodeError>>,
+    mut attempts: UnboundedReceiver<Attempt>,
+    mut work: impl FnMut() -> W,
+) -> std::result::Result<NodeInput, NodeError>
+where
+    T: Serialize,
+    W: Future<Output = Result<T>>,
+{
+    loop {
+        let attempt = tokio::select! {
+            biased;
+            end = &mut run => return end,
+            Some(attempt) = attempts.recv() => attempt,
+        };
+        let Attempt { ctx, span, mut reply } = attempt;
+        let guarded = AssertUnwindSafe(work()).catch_unwind();
+        let mut done = pin!(CURRENT.scope(ctx, guarded).instrument(span));
+        tokio::select! {
+            biased;
+            end = &mut run => return end,
+            // The attempt has timed out.
+            () = reply.closed() => {}
+            result = &mut done => drop(reply.send(result.map(json))),
+        }
+    }
+}
+
+/// Returns the result of a closure as it is stored.
+fn json<T: Serialize>(result: Result<T>) -> std::result::Result<Value, NodeError> {
+    let value = result.map_err(crate::Fail::into_node_error)?;
+    pleach_core::to_json(value)
+        .map_err(|error| NodeError::validation(format!("the result of a step has no JSON form: {error}")))
+}
