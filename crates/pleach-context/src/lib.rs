@@ -27,6 +27,7 @@ mod run_config;
 mod scheduler;
 mod session_state;
 mod shared;
+mod stable_uuid;
 pub mod telemetry;
 mod tool;
 mod tool_result;

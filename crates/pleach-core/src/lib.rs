@@ -58,7 +58,7 @@ pub use flag::to_bool;
 pub use ids::{AppName, EventId, InvocationId, SessionId, SessionKey, UserId};
 pub use owned::{AuthConfig, AuthDocument, Owned};
 pub use path::NodePath;
-pub use question::{NODE_CONFIRMATION, Question, QuestionKind};
+pub use question::{NODE_CONFIRMATION, Question, QuestionKind, TIMER};
 pub use request_input::{REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, REQUEST_INPUT, RequestInput};
 pub use route::{DEFAULT_ROUTE, Route, RouteKey};
 pub use routes::{AnyRoute, IntoRoute, Routes};

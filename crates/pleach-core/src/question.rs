@@ -11,6 +11,8 @@ use crate::{Event, FunctionCall, InvocationId, NodePath};
 
 /// The ids of a node's requests for confirmation start with this.
 pub const NODE_CONFIRMATION: &str = "wf_tool_confirmation:";
+/// How the ids of sleeps begin, which are questions to the clock. The path of the run and the number of the sleep follow.
+pub const TIMER: &str = "pleach_timer:";
 
 /// One question an event asks, as the person who answers it sees it.
 ///
@@ -40,6 +42,12 @@ pub struct Question {
     /// The person or role that is asked; see [`RequestInput::assign_to`](crate::RequestInput::assign_to).
     #[serde(default)]
     pub assignee: Option<String>,
+    /// When it is answered for want of an answer, in seconds since the epoch. Left out of the JSON when there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<f64>,
+    /// The answer at the deadline. Left out of the JSON when there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default: Option<Value>,
     /// The run that asks.
     pub node_path: NodePath,
     /// The user turn that is interrupted.
@@ -64,6 +72,8 @@ pub enum QuestionKind {
     Credential,
     /// The result of a long-running tool; the payload is the tool's arguments.
     LongRunning,
+    /// None by a person: the run sleeps until the deadline.
+    Timer,
 }
 
 impl Event {
@@ -93,6 +103,7 @@ impl Event {
             REQUEST_INPUT if id.starts_with(NODE_CONFIRMATION) => {
                 (QuestionKind::Confirmation, argument("message"), argument("payload").cloned())
             }
+            REQUEST_INPUT if id.starts_with(TIMER) => (QuestionKind::Timer, None, None),
             REQUEST_INPUT => (QuestionKind::UserInput, argument("message"), argument("payload").cloned()),
             REQUEST_CONFIRMATION => {
                 let hint = argument("toolConfirmation").and_then(|confirmation| confirmation.get("hint"));
@@ -113,6 +124,8 @@ impl Event {
                 .and_then(Value::as_str)
                 .filter(|assignee| !assignee.is_empty())
                 .map(str::to_owned),
+            deadline: argument("deadline").filter(|_| function == REQUEST_INPUT).and_then(Value::as_f64),
+            default: argument("default").filter(|_| function == REQUEST_INPUT).cloned(),
             node_path: self.path().clone(),
             invocation_id: self.invocation_id().clone(),
             author: self.author().to_owned(),
@@ -144,6 +157,8 @@ mod tests {
             payload: None,
             response_schema: Some(schema),
             assignee: Some("lead".into()),
+            deadline: None,
+            default: None,
             node_path: "wf@1/ask@1".into(),
             invocation_id: "i".into(),
             author: "wf".into(),

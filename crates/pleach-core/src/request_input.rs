@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -39,6 +40,10 @@ pub struct RequestInput<T = Value> {
     pub response_schema: Option<Value>,
     /// The person or role that is asked; see [`RequestInput::assign_to`].
     pub assignee: Option<String>,
+    /// When the question is answered for want of an answer, in seconds since the epoch; see [`RequestInput::with_deadline`].
+    pub deadline: Option<f64>,
+    /// The answer at the deadline; see [`RequestInput::with_default`].
+    pub default: Option<Value>,
     answer: PhantomData<fn() -> T>,
 }
 
@@ -51,6 +56,8 @@ impl<T> RequestInput<T> {
             payload: None,
             response_schema: None,
             assignee: None,
+            deadline: None,
+            default: None,
             answer: PhantomData,
         }
     }
@@ -100,11 +107,40 @@ impl<T> RequestInput<T> {
         self
     }
 
+    /// Sets when the question is answered if nothing has answered it by then: with the [default](Self::with_default), or with
+    /// null. The answer is an event like any other. Times before 1970 are 1970. google-adk ignores it.
+    pub fn with_deadline(mut self, deadline: SystemTime) -> Self {
+        self.deadline = Some(deadline.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64());
+        self
+    }
+
+    /// Sets the answer at the [deadline](Self::with_deadline), which must satisfy the schema. Without a deadline it has no use,
+    /// and asking fails.
+    pub fn with_default(mut self, answer: impl Into<Value>) -> Self {
+        self.default = Some(answer.into());
+        self
+    }
+
+    /// Changes the type of the answer, and nothing else.
+    pub fn with_answer<U>(self) -> RequestInput<U> {
+        let Self { interrupt_id, message, payload, response_schema, assignee, deadline, default, answer: _ } = self;
+        RequestInput {
+            interrupt_id,
+            message,
+            payload,
+            response_schema,
+            assignee,
+            deadline,
+            default,
+            answer: PhantomData,
+        }
+    }
+
     /// Makes the event that asks the question under the id `id`.
     ///
     /// It calls `adk_request_input` with the arguments `{"interruptId", "payload", "message", "response_schema"}`, which are
-    /// `null` when unset and spelled the same in both casings. An assignee is a fifth argument, `"assignee"`, which is left
-    /// out when there is none.
+    /// `null` when unset and spelled the same in both casings. `"assignee"`, `"deadline"` (seconds since the epoch) and `"default"` are
+    /// further arguments, which are left out when they are unset.
     // R123
     pub fn into_event(self, id: impl Into<String>) -> Event {
         let id = id.into();
@@ -114,9 +150,13 @@ impl<T> RequestInput<T> {
             ("message".to_owned(), self.message.map_or(Value::Null, Value::from)),
             ("response_schema".to_owned(), self.response_schema.unwrap_or_default()),
         ]);
-        if let Some(assignee) = self.assignee {
-            args.insert("assignee".to_owned(), Value::from(assignee));
-        }
+        let others = [
+            ("assignee", self.assignee.map(Value::from)),
+            ("deadline", self.deadline.map(Value::from)),
+            ("default", self.default),
+        ];
+        let set = others.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+        args.extend(set);
         let call = Part::function_call(FunctionCall::new(id.as_str(), REQUEST_INPUT, args));
         Event::new().with_content(Content::new("model", [call])).with_long_running([id])
     }
@@ -136,6 +176,8 @@ impl<T> Clone for RequestInput<T> {
             payload: self.payload.clone(),
             response_schema: self.response_schema.clone(),
             assignee: self.assignee.clone(),
+            deadline: self.deadline,
+            default: self.default.clone(),
             answer: PhantomData,
         }
     }
@@ -149,6 +191,8 @@ impl<T> fmt::Debug for RequestInput<T> {
             .field("payload", &self.payload)
             .field("response_schema", &self.response_schema)
             .field("assignee", &self.assignee)
+            .field("deadline", &self.deadline)
+            .field("default", &self.default)
             .finish()
     }
 }

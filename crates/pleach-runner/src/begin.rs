@@ -48,6 +48,7 @@ impl Opening {
             entry,
             mut store,
             message,
+            message_id,
             answered,
             task,
             state_delta,
@@ -71,7 +72,10 @@ impl Opening {
                     None => task.map(|task| task.scope),
                 };
                 let message = shown.show(&ic, message).await?;
-                Some(store_message(parts, &ic, &mut store, message, answered, scope, state_delta).await?)
+                let mut event = Event::from_author("user").with_state_map(state_delta);
+                event.set_isolation_scope(scope);
+                message_id.into_iter().for_each(|id| event.set_id(id));
+                Some(store_message(parts, &ic, &mut store, message, answered, event).await?)
             }
             _ if !state_delta.is_empty() && !starts_again => {
                 store_user_event(&ic, &mut store, Event::from_author("user").with_state_map(state_delta)).await?;
@@ -161,8 +165,7 @@ async fn store_message(
     store: &mut Store,
     message: Seen,
     mut answered: Option<AnswerTarget>,
-    scope: Option<Arc<str>>,
-    state_delta: Map,
+    mut event: Event,
 ) -> Result<Arc<Event>, RunError> {
     let mut message = match message {
         Seen::AsSent(message) => message,
@@ -174,11 +177,10 @@ async fn store_message(
         }
     };
     let sent = TakenCredentials::take_from(&mut message, || ic.events());
-    let mut event = Event::from_author("user").with_content(message).with_state_map(state_delta);
+    event.set_content(Some(message));
     if let Some(answered) = answered {
         event.set_branch(answered.branch);
     }
-    event.set_isolation_scope(scope);
     let stored = store_user_event(ic, store, event).await?;
     // Only after the append: of two concurrent answers, the stored one counts.
     ic.engine().services().sent_credentials.keep(ic.session_key(), ic.invocation_id(), sent);

@@ -20,6 +20,7 @@ use crate::open_task::may_open_tasks;
 use crate::parts::{Closing, RunnerParts};
 use crate::registry::ActiveRuns;
 use crate::runner::Runner;
+use crate::timers::Timers;
 use crate::trace::OnSpan;
 use crate::{App, EventsCompactionConfig};
 
@@ -278,6 +279,7 @@ impl RunnerBuilder {
             compaction: self.compaction.map(Arc::new),
             max_llm_calls: self.max_llm_calls.unwrap_or_else(call_limit::from_environment),
             active: ActiveRuns::default(),
+            timers: Timers::default(),
             on_span: self.on_span,
             closing: self.closing,
             toolsets,

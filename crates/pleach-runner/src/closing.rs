@@ -31,6 +31,7 @@ impl Runner {
     /// When the future is dropped, the rest stays open; closing again is safe.
     pub async fn close(&self) -> Result<(), RunError> {
         let (services, closing) = (&self.parts.services, self.parts.closing);
+        self.parts.timers.close();
         let toolsets = self.close_toolsets().await;
         let plugins = match closing.skip {
             true => Ok(()),

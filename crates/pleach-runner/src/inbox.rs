@@ -1,6 +1,6 @@
 //! The open questions of a session, a user or an app.
 
-use pleach_core::{Question, UserId};
+use pleach_core::{Question, QuestionKind, UserId};
 use pleach_session::{InboxItem, ListQuestions, open_questions};
 
 use crate::{RunError, Runner, SessionRef};
@@ -21,7 +21,7 @@ impl Runner {
         Ok(open_questions(&self.parts.load_all(&key).await?.events))
     }
 
-    /// Returns the open questions of all sessions of a user, in the order asked.
+    /// Returns the open questions of all sessions of a user, in the order asked. Sleeps, which no person can answer, are left out.
     ///
     /// Histories are not loaded. See [`SessionService::list_questions`](pleach_session::SessionService::list_questions), which
     /// also supports pages. The list may or may not reflect concurrent questions and answers.
@@ -63,6 +63,8 @@ impl Runner {
     }
 
     async fn list_questions(&self, request: ListQuestions) -> Result<Vec<InboxItem>, RunError> {
-        Ok(self.parts.services.sessions.list_questions(request).await?.items)
+        let mut items = self.parts.services.sessions.list_questions(request).await?.items;
+        items.retain(|item| item.question.kind != QuestionKind::Timer);
+        Ok(items)
     }
 }

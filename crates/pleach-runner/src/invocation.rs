@@ -108,6 +108,9 @@ impl Invocation {
             if !cut && !matches!(outcome, Outcome::Waiting(_)) {
                 ic.engine().services().sent_credentials.forget(ic.session_key(), ic.invocation_id());
             }
+            if let Outcome::Waiting(questions) = &outcome {
+                parts.keep_deadlines(ic.session_key(), questions);
+            }
             let succeeded = !matches!(outcome, Outcome::Aborted | Outcome::Cut(_));
             run.set_outcome(outcome);
             ic.engine().services().plugins.after_run(&ic).await.map_err(RunError::Plugin)?;

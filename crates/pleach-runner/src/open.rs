@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pleach_context::engine::InvocationSetup;
 use pleach_context::{History, InvocationContext, StreamingMode};
-use pleach_core::{Content, InvocationId, Map, Session, SessionKey, Unstorable};
+use pleach_core::{Content, EventId, InvocationId, Map, Session, SessionKey, Unstorable};
 use pleach_session::{CreateSession, GetSessionConfig, SessionError, effective_events_of};
 use pleach_workflow::Engine;
 use smol_str::SmolStr;
@@ -42,6 +42,8 @@ pub(crate) struct Opening {
     pub(crate) entry: Vec<SmolStr>,
     pub(crate) store: Store,
     pub(crate) message: Option<Content>,
+    /// The id of the message's event; `None` for a new one.
+    pub(crate) message_id: Option<EventId>,
     /// The question that the message answers.
     pub(crate) answered: Option<AnswerTarget>,
     /// The task that the message continues.
@@ -174,6 +176,7 @@ impl RunnerParts {
             entry,
             store,
             message,
+            message_id: request.message_id,
             answered,
             task,
             state_delta,

@@ -9,6 +9,7 @@ use pleach_core::{AppName, Session, SessionKey};
 use pleach_session::GetSessionConfig;
 
 use crate::registry::ActiveRuns;
+use crate::timers::Timers;
 use crate::trace::OnSpan;
 use crate::{EventsCompactionConfig, RunError, SessionRef};
 
@@ -25,6 +26,8 @@ pub(crate) struct RunnerParts {
     pub(crate) max_llm_calls: u32,
     pub(crate) compaction: Option<Arc<EventsCompactionConfig>>,
     pub(crate) active: ActiveRuns,
+    /// The deadlines of questions.
+    pub(crate) timers: Timers,
     pub(crate) on_span: OnSpan,
     pub(crate) closing: Closing,
     /// The toolsets of all agents below the root, each once.

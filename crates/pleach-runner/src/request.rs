@@ -3,7 +3,7 @@
 use std::fmt;
 
 use pleach_context::{AbortSignal, RunConfig};
-use pleach_core::{Content, Event, InvocationId, Map, SessionId, SessionKey, Unstorable, UserId, bound_event};
+use pleach_core::{Content, Event, EventId, InvocationId, Map, SessionId, SessionKey, Unstorable, UserId, bound_event};
 
 use crate::Message;
 use crate::answer::too_deep_answer;
@@ -48,6 +48,8 @@ pub struct RunRequest {
     pub yield_user_message: bool,
     /// The signal by which the caller aborts the invocation.
     pub abort: AbortSignal,
+    /// The id of the message's event; `None` for a new one.
+    pub(crate) message_id: Option<EventId>,
     /// The checks of a message from [`Runner::answer`](crate::Runner::answer).
     pub(crate) answer_checks: Option<AnswerChecks>,
     /// The fault of a message or state that was too deep and was removed from the request.
@@ -73,6 +75,7 @@ impl RunRequest {
             config: RunConfig::default(),
             yield_user_message: false,
             abort: AbortSignal::new(),
+            message_id: None,
             answer_checks: None,
             refused: None,
         }

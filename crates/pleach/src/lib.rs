@@ -95,8 +95,8 @@ pub use pleach_core::{
     FileData, FunctionCall, FunctionDeclaration, FunctionResponse, FunctionResponsePart, IdGen, IntoRoute,
     InvocationId, Map, ModelInfo, NodeInfo, NodePath, OutputFor, Owned, Part, Question, QuestionKind,
     REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, REQUEST_INPUT, RandomIds, RequestInput, Revision, Route, RouteKey,
-    Routes, Session, SessionHead, SessionId, SessionKey, StateOp, StateOpError, StateOps, ToolCall, ToolConfirmation,
-    ToolResponse, UiWidget, UserId, Uuid, VideoMetadata, to_camel, with_causes,
+    Routes, Session, SessionHead, SessionId, SessionKey, StateOp, StateOpError, StateOps, TIMER, ToolCall,
+    ToolConfirmation, ToolResponse, UiWidget, UserId, Uuid, VideoMetadata, to_camel, with_causes,
 };
 pub use pleach_macros::Routes;
 pub use pleach_memory::{

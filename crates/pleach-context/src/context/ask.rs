@@ -40,14 +40,17 @@ impl Context {
         message: impl Into<String>,
     ) -> Result<T, NodeError> {
         let mut question = RequestInput::ask(id, message);
-        if let Some(schema) = json_schema_of::<T>() {
-            question = question.with_schema(schema);
-        }
-        if let Some(answer) = self.resume_inputs().get(id) {
-            match read_answer(answer) {
-                Ok(answer) => return Ok(answer),
-                Err(error) => warn_unread(self, &error),
-            }
+        question.response_schema = json_schema_of::<T>();
+        self.ask_typed(question).await
+    }
+
+    /// Returns the answer to a question as a `T`, or asks it, again when the answer is no `T`.
+    pub(super) async fn ask_typed<T: DeserializeOwned>(&self, question: RequestInput) -> Result<T, NodeError> {
+        let answer = question.interrupt_id.as_ref().and_then(|id| self.resume_inputs().get(id));
+        match answer.map(read_answer) {
+            Some(Ok(answer)) => return Ok(answer),
+            Some(Err(error)) => warn_unread(self, &error),
+            None => {}
         }
         Err(self.wait_for_answer(question).await)
     }
@@ -74,7 +77,7 @@ impl Context {
     }
 
     /// Asks, and waits until the body is dropped.
-    async fn wait_for_answer(&self, question: RequestInput) -> NodeError {
+    pub(super) async fn wait_for_answer(&self, mut question: RequestInput) -> NodeError {
         if let Err(error) = self.check_outside_step("asks a question: ask it before the step") {
             return error;
         }
@@ -89,6 +92,10 @@ impl Context {
             return NodeError::value(text).with_hint(
                 "an answer goes to the agent and not to the call: ask with `request_confirmation`, or run a node that asks",
             );
+        }
+        if let Some(deadline) = &mut question.deadline {
+            // The first one holds: a body that runs again would set another.
+            *deadline = question.interrupt_id.as_ref().and_then(|id| self.asked_deadline(id)).unwrap_or(*deadline);
         }
         let live = InFlightCall::enter(self);
         match self.emit(question).await {

@@ -1,10 +1,7 @@
 //! [`Context::idempotency_key`].
 
-use pleach_core::Uuid;
-use sha2::{Digest, Sha256};
-
 use super::Context;
-use crate::engine::Engine as _;
+use crate::engine::{Engine as _, stable_uuid};
 
 impl Context {
     /// Returns a key for requests to services that recognise repeated ones: the same on every attempt and resume of this run,
@@ -31,21 +28,6 @@ impl Context {
             self.node_path().as_str(),
             &call,
         ];
-        let mut hash = Sha256::new();
-        for part in parts {
-            // The length keeps "a" + "bc" apart from "ab" + "c".
-            hash.update((part.len() as u64).to_be_bytes());
-            hash.update(part.as_bytes());
-        }
-        let mut bytes = [0; 16];
-        bytes.copy_from_slice(&hash.finalize()[..16]);
-        uuid_v8(bytes).to_string()
+        stable_uuid(parts).to_string()
     }
-}
-
-/// Returns a UUID of version 8, which RFC 9562 leaves to applications, with these bytes around version and variant.
-fn uuid_v8(mut bytes: [u8; 16]) -> Uuid {
-    bytes[6] = bytes[6] & 0x0F | 0x80;
-    bytes[8] = bytes[8] & 0x3F | 0x80;
-    Uuid::from_bytes(bytes)
 }

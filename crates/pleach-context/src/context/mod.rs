@@ -21,6 +21,7 @@ mod readonly;
 mod session_view;
 mod state;
 mod step;
+mod time;
 mod tool_call;
 
 use std::fmt;

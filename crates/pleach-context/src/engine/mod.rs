@@ -53,6 +53,7 @@ pub use crate::history::{
 pub use crate::node_end::{NodeEnd, NodeResult, RunResult};
 pub use crate::queue::{EventQueue, Ticket};
 pub use crate::scheduler::BackgroundChild;
+pub use crate::stable_uuid::stable_uuid;
 pub use crate::work_gate::WorkGate;
 pub use pleach_auth::credential_key;
 

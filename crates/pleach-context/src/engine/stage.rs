@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use pleach_core::{Branch, Event, OutputFor};
+use pleach_core::{Branch, Event, OutputFor, RequestInput};
+use pleach_schema::validate_answer;
 use serde_json::Value;
 
 use super::deltas::{has_changes, take_deltas};
@@ -82,6 +83,7 @@ impl RunHandle<'_> {
                 let new_id = || self.0.invocation().engine().services().ids.uuid().to_string();
                 let id = ask.interrupt_id.clone().unwrap_or_else(new_id);
                 check_question_id(&id)?;
+                check_default(&id, &ask)?;
                 Some(ask.into_event(id))
             }
             Yield::Delegated(output) => {
@@ -311,4 +313,25 @@ fn check_question_id(id: &str) -> Result<(), NodeError> {
         ));
     }
     Ok(())
+}
+
+/// Without a deadline a default would never be given, and one that does not fit would fail the run when the time has come.
+fn check_default(id: &str, ask: &RequestInput) -> Result<(), NodeError> {
+    if ask.deadline.is_none() {
+        return match &ask.default {
+            None => Ok(()),
+            Some(_) => Err(NodeError::value(format!(
+                "question '{id}' has a default and no deadline: set one with `RequestInput::with_deadline`"
+            ))),
+        };
+    }
+    if ask.deadline.is_some_and(|deadline| !deadline.is_finite()) {
+        return Err(NodeError::value(format!("the deadline of question '{id}' is not a number")));
+    }
+    let Some(schema) = &ask.response_schema else { return Ok(()) };
+    validate_answer(schema, ask.default.as_ref().unwrap_or(&Value::Null)).map_err(|fault| {
+        NodeError::value(format!(
+            "the answer to question '{id}' at its deadline does not fit its schema: {fault}; set one with `RequestInput::with_default`"
+        ))
+    })
 }

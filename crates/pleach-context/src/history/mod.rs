@@ -72,6 +72,8 @@ type CompletionRule = Box<dyn Fn(&NodePath) -> bool + Send + Sync>;
 struct Asker {
     run: RunKey,
     schema: Option<Value>,
+    /// The deadline of the question, in seconds since the epoch.
+    deadline: Option<f64>,
     /// The branch that the run was on.
     branch: Option<Branch>,
 }
@@ -235,6 +237,12 @@ impl History {
     /// The direct children of `parent` that left events, in the order of their first ones.
     pub fn children(&self, parent: &NodePath) -> impl ExactSizeIterator<Item = RecordedRun<'_>> {
         self.runs.children(parent).map(|key| self.at(key))
+    }
+
+    /// The deadline of the question that the run at `path` asked first with this id, in seconds since the epoch.
+    pub(crate) fn deadline(&self, path: &NodePath, id: &str) -> Option<f64> {
+        let asked = self.askers.get(id)?.all.iter();
+        asked.filter(|asker| self.runs.at(asker.run).path == *path).find_map(|asker| asker.deadline)
     }
 
     /// What has become of the question with this id. For runners.
@@ -441,10 +449,11 @@ impl History {
         for id in ids {
             let call = event.function_calls().find(|call| call.id.as_deref() == Some(id));
             let asks = call.filter(|call| call.name.as_deref() == Some(pleach_core::REQUEST_INPUT));
-            let schema = asks.and_then(|call| call.args.as_ref()?.get("response_schema"));
+            let argument = |name: &str| asks.and_then(|call| call.args.as_ref()?.get(name));
+            let (schema, deadline) = (argument("response_schema"), argument("deadline").and_then(Value::as_f64));
             let schema = schema.filter(|schema| schema.is_object()).cloned();
             let askers = self.askers.entry(id.to_owned()).or_default();
-            askers.add(Asker { run: key, schema, branch: event.branch().cloned() });
+            askers.add(Asker { run: key, schema, deadline, branch: event.branch().cloned() });
             let (waited, now) = (self.at(key).record.waits_for(id), self.now);
             self.with_owners(key, |run| run.ask(id, waited, now));
         }

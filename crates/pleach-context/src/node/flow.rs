@@ -62,13 +62,7 @@ impl From<Event> for Yield {
 
 impl<T> From<RequestInput<T>> for Yield {
     fn from(ask: RequestInput<T>) -> Self {
-        let mut untyped = RequestInput::new();
-        untyped.interrupt_id = ask.interrupt_id;
-        untyped.message = ask.message;
-        untyped.payload = ask.payload;
-        untyped.response_schema = ask.response_schema;
-        untyped.assignee = ask.assignee;
-        Self::Ask(Box::new(untyped))
+        Self::Ask(Box::new(ask.with_answer()))
     }
 }
 

@@ -41,6 +41,8 @@ async fn r123_a_question_says_all_that_a_person_needs() {
     let expected = Question {
         id: "left".into(),
         kind: QuestionKind::UserInput,
+        deadline: None,
+        default: None,
         function: "adk_request_input".into(),
         message: "L?".into(),
         payload: Some("seen".into()),

@@ -58,6 +58,7 @@ mod state_rules;
 mod state_writes;
 mod steps;
 mod support;
+mod time;
 mod tool_gates;
 mod tools;
 mod typed;

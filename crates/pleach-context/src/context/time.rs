@@ -1,0 +1,99 @@
+//! Time that survives the process: sleeps, and questions with a deadline.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use pleach_core::{RequestInput, TIMER};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+
+use super::{Context, json_schema_of};
+use crate::NodeError;
+use crate::engine::Engine as _;
+
+impl Context {
+    /// Returns the time of the app's clock.
+    ///
+    /// A body that runs again reads another time. For a time that stays the same, read it in a [step](Self::step).
+    #[must_use]
+    pub fn now(&self) -> SystemTime {
+        let now = Duration::try_from_secs_f64(self.invocation().engine().services().clock.now()).unwrap_or_default();
+        UNIX_EPOCH.checked_add(now).unwrap_or(UNIX_EPOCH)
+    }
+
+    /// Sleeps for a duration that survives the process: the run pauses as behind a question, and continues when the time has come,
+    /// in this process or in another one.
+    ///
+    /// The end is stored when the sleep begins, and the waking as an answer to it, so that a resume neither sleeps again nor
+    /// reads a clock. The body is dropped and runs again, as with [`ask`](Self::ask). The Runner that runs it wakes it; after
+    /// a restart, one on which `Runner::start_timers` was called does.
+    ///
+    /// # Errors
+    /// Those of [`ask`](Self::ask).
+    ///
+    /// # Cancel safety
+    /// Once polled, the sleep is stored also when the future is dropped.
+    ///
+    /// ADK: none; a question that its user leaves open.
+    pub async fn sleep(&self, duration: Duration) -> Result<(), NodeError> {
+        let now = self.invocation().engine().services().clock.now();
+        self.sleep_to(now + duration.as_secs_f64(), duration.is_zero()).await
+    }
+
+    /// Sleeps until a time. See [`Context::sleep`].
+    ///
+    /// # Errors
+    /// As [`Context::sleep`].
+    ///
+    /// # Cancel safety
+    /// As [`Context::sleep`].
+    pub async fn sleep_until(&self, time: SystemTime) -> Result<(), NodeError> {
+        let now = self.invocation().engine().services().clock.now();
+        let end = time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
+        self.sleep_to(end, end <= now).await
+    }
+
+    async fn sleep_to(&self, end: f64, is_over: bool) -> Result<(), NodeError> {
+        let number = {
+            let mut cell = self.cell();
+            cell.sleeps += 1;
+            cell.sleeps
+        };
+        let id = format!("{TIMER}{}:{number}", self.node_path());
+        let began = self.asked_deadline(&id).is_some();
+        if self.resume_inputs().contains_key(&id) || (is_over && !began) {
+            return Ok(());
+        }
+        let mut question = RequestInput::new().with_id(id);
+        question.deadline = Some(end);
+        Err(self.wait_for_answer(question).await)
+    }
+
+    /// Asks a question like [`ask`](Self::ask), for at most `limit` from the first time that it is asked. Gives `None` when nothing
+    /// has answered by then.
+    ///
+    /// The answer that comes first counts, a person's or that of the clock. For an answer at the deadline other than none, and for all else that
+    /// a question can carry, use [`ask_with`](Self::ask_with) with [`RequestInput::with_deadline`] and
+    /// [`RequestInput::with_default`].
+    ///
+    /// # Errors
+    /// Those of [`ask`](Self::ask).
+    ///
+    /// # Cancel safety
+    /// As [`ask`](Self::ask).
+    pub async fn ask_within<T: DeserializeOwned + JsonSchema>(
+        &self,
+        id: &str,
+        message: impl Into<String>,
+        limit: Duration,
+    ) -> Result<Option<T>, NodeError> {
+        let mut question = RequestInput::ask(id, message);
+        question.response_schema = json_schema_of::<Option<T>>();
+        question.deadline = Some(self.invocation().engine().services().clock.now() + limit.as_secs_f64());
+        self.ask_typed(question).await
+    }
+
+    /// Returns the deadline of this run's question `id`, if it was asked before.
+    pub(super) fn asked_deadline(&self, id: &str) -> Option<f64> {
+        self.invocation().engine().history()?.deadline(self.node_path(), id)
+    }
+}

@@ -1,0 +1,266 @@
+//! Sleeps, and questions with a deadline (issue 15, point 3).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use pleach::prelude::*;
+use pleach::{InMemorySessionService, Node, Question, QuestionKind};
+use pleach_testkit::{RuntimeClock, SeqIds};
+use serde_json::{Value, json};
+
+use crate::support::{key, stored, trace};
+
+const HOUR: Duration = Duration::from_secs(3_600);
+
+/// Sessions, and a clock and ids that several Runners share.
+#[derive(Clone)]
+struct World {
+    sessions: Arc<InMemorySessionService>,
+    clock: RuntimeClock,
+    ids: SeqIds,
+}
+
+impl World {
+    fn new() -> Self {
+        Self { sessions: Arc::default(), clock: RuntimeClock::start(), ids: SeqIds::new() }
+    }
+
+    /// A new process.
+    fn process(&self, root: impl Node) -> Runner {
+        let builder = Runner::builder("t").root(root).sessions(Arc::clone(&self.sessions));
+        builder.clock(self.clock).ids(self.ids.clone()).build().unwrap()
+    }
+
+    async fn stored(&self) -> Vec<String> {
+        stored(&self.sessions).await
+    }
+
+    /// The answers that the session holds.
+    async fn answers(&self) -> Vec<Value> {
+        let session = self.sessions.get_session(&key(), Default::default()).await.unwrap().unwrap();
+        let responses = session.events.iter().flat_map(|event| event.function_responses());
+        responses.map(|response| json!(response.response)).collect()
+    }
+}
+
+/// A node that runs again when an answer comes, in a workflow of its own.
+fn node<F, Fut, T>(body: F) -> Workflow
+where
+    F: Fn(Context) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<T>> + Send + 'static,
+    T: serde::Serialize + 'static,
+{
+    let mut wf = Workflow::builder("wf");
+    let node = wf.add(FunctionNode::new("wait", body).rerun_on_resume(true));
+    wf.edge(START, node);
+    wf.build().unwrap()
+}
+
+/// Sleeps an hour three times.
+fn sleeper() -> Workflow {
+    node(async |ctx: Context| {
+        let mut woken = Vec::new();
+        for _ in 0..3 {
+            ctx.sleep(HOUR).await?;
+            woken.push(ctx.step("now", async || Ok(ctx.now())).await?);
+        }
+        let woken: Vec<u64> = woken.windows(2).map(|two| two[1].duration_since(two[0]).unwrap().as_secs()).collect();
+        Ok(woken)
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_sleeps_and_is_woken() {
+    let world = World::new();
+    let runner = world.process(sleeper());
+    let lines = trace(runner.run("ana", "s1", "go")).await;
+    assert_eq!(lines, ["wf@1/wait@1: asks pleach_timer:wf@1/wait@1:1"]);
+    let questions: Vec<Question> = runner.questions(("ana", "s1")).await.unwrap();
+    assert_eq!((questions[0].kind, questions[0].deadline), (QuestionKind::Timer, Some(1_800_003_600.0)));
+    assert!(runner.inbox("ana").await.unwrap().is_empty(), "no person can answer");
+
+    tokio::time::sleep(3 * HOUR + Duration::from_secs(2)).await;
+    assert_eq!(world.stored().await.last().unwrap(), "wf@1/wait@1: [3600,3600]");
+    assert_eq!(world.answers().await, vec![json!({"result": null}); 3]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sleep_that_ended_while_no_process_was_up_ends_when_one_starts() {
+    let world = World::new();
+    let first = world.process(sleeper());
+    trace(first.run("ana", "s1", "go")).await;
+    drop(first);
+    tokio::time::sleep(2 * HOUR).await;
+    assert!(world.answers().await.is_empty());
+    // One that does not start its timers wakes nothing that it has not run.
+    let idle = world.process(sleeper());
+    tokio::time::sleep(HOUR).await;
+    assert!(world.answers().await.is_empty());
+    idle.start_timers();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(world.answers().await.len(), 1);
+    tokio::time::sleep(2 * HOUR + Duration::from_secs(5)).await;
+    assert_eq!(world.stored().await.last().unwrap(), "wf@1/wait@1: [3600,3600]");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sleep_of_no_time_and_one_until_the_past_end_at_once() {
+    let root = node(async |ctx: Context| {
+        ctx.sleep(Duration::ZERO).await?;
+        ctx.sleep_until(ctx.now() - HOUR).await?;
+        ctx.sleep_until(std::time::UNIX_EPOCH - HOUR).await?;
+        Ok("awake")
+    });
+    let world = World::new();
+    assert_eq!(trace(world.process(root).run("ana", "s1", "go")).await, [r#"wf@1/wait@1: "awake""#]);
+}
+
+/// Asks for at most an hour.
+fn approval() -> Workflow {
+    node(async |ctx: Context| {
+        let answer: Option<bool> = ctx.ask_within("ok", "Pay?", HOUR).await?;
+        Ok(match answer {
+            Some(true) => "paid",
+            Some(false) => "refused",
+            None => "nobody answered",
+        })
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_that_nobody_answers_is_answered_at_its_deadline() {
+    let world = World::new();
+    let runner = world.process(approval());
+    trace(runner.run("ana", "s1", "go")).await;
+    let inbox = runner.inbox("ana").await.unwrap();
+    assert_eq!((inbox.len(), inbox[0].question.deadline), (1, Some(1_800_003_600.0)));
+    tokio::time::sleep(HOUR + Duration::from_secs(2)).await;
+    assert_eq!(world.stored().await.last().unwrap(), r#"wf@1/wait@1: "nobody answered""#);
+    // A late answer changes nothing.
+    let late = trace(runner.answer("s1", "ok", true).unwrap()).await;
+    assert!(late[0].starts_with("! ALREADY_ANSWERED") || late[0].contains("answered"), "{late:?}");
+    assert_eq!(world.answers().await.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_before_the_deadline_counts_and_the_deadline_does_nothing() {
+    let world = World::new();
+    let runner = world.process(approval());
+    trace(runner.run("ana", "s1", "go")).await;
+    tokio::time::sleep(HOUR / 2).await;
+    assert_eq!(trace(runner.answer("s1", "ok", true).unwrap()).await, [r#"wf@1/wait@1: "paid""#]);
+    tokio::time::sleep(HOUR).await;
+    assert_eq!(world.answers().await, [json!({"result": true})]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_has_a_default_for_its_deadline() {
+    let mut wf = Workflow::builder("wf");
+    let ask = wf.node("ask", async |ctx: Context| {
+        RequestInput::<String>::ask("colour", "Which?").with_deadline(ctx.now() + HOUR).with_default("blue")
+    });
+    let paint = wf.node("paint", async |Input(colour): Input<String>| format!("painted {colour}"));
+    wf.edge(START, ask).edge(ask, paint);
+    let world = World::new();
+    let runner = world.process(wf.build().unwrap());
+    trace(runner.run("ana", "s1", "go")).await;
+    tokio::time::sleep(HOUR + Duration::from_secs(2)).await;
+    assert_eq!(world.stored().await.last().unwrap(), r#"wf@1/paint@1: "painted blue""#);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_deadline_holds_when_the_body_runs_again() {
+    let root = node(async |ctx: Context| {
+        let (slow, quick) = futures::join!(ctx.ask_within::<i64>("slow", "?", HOUR), ctx.ask::<i64>("quick", "?"));
+        Ok(json!([slow?, quick?]))
+    });
+    let world = World::new();
+    let runner = world.process(root);
+    trace(runner.run("ana", "s1", "go")).await;
+    tokio::time::sleep(HOUR / 2).await;
+    trace(runner.answer("s1", "quick", 7).unwrap()).await;
+    let open = runner.questions(("ana", "s1")).await.unwrap();
+    assert_eq!((open.len(), open[0].deadline), (1, Some(1_800_003_600.0)));
+    tokio::time::sleep(HOUR / 2 + Duration::from_secs(2)).await;
+    assert_eq!(world.stored().await.last().unwrap(), "wf@1/wait@1: [null,7]");
+}
+
+#[tokio::test(start_paused = true)]
+async fn several_processes_answer_once() {
+    let world = World::new();
+    let all: Vec<Runner> = (0..4).map(|_| world.process(approval())).collect();
+    trace(all[0].run("ana", "s1", "go")).await;
+    all.iter().for_each(Runner::start_timers);
+    tokio::time::sleep(2 * HOUR).await;
+    assert_eq!(world.answers().await, [json!({"result": null})]);
+    assert_eq!(world.stored().await.last().unwrap(), r#"wf@1/wait@1: "nobody answered""#);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deadline_waits_for_the_run_that_has_the_session() {
+    let root = node(async |ctx: Context| {
+        if ctx.user_content().is_some_and(|content| content.text() == "work") {
+            // No sleep of the run: the run is busy.
+            tokio::time::sleep(2 * HOUR).await;
+            return Ok("worked");
+        }
+        let answer: Option<bool> = ctx.ask_within("ok", "Pay?", HOUR).await?;
+        Ok(if answer.is_none() { "nobody answered" } else { "answered" })
+    });
+    let world = World::new();
+    let runner = world.process(root);
+    trace(runner.run("ana", "s1", "go")).await;
+    let working = runner.run("ana", "s1", "work").detach();
+    tokio::time::sleep(HOUR + Duration::from_secs(60)).await;
+    assert!(world.answers().await.is_empty());
+    working.await.unwrap();
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let lines = world.stored().await;
+    assert_eq!(lines[1..], [r#"wf@1/wait@1: "worked""#, r#"wf@1/wait@1: "nobody answered""#]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_default_must_fit_and_needs_a_deadline() {
+    async fn failure(ask: RequestInput) -> String {
+        let root = node(move |ctx: Context| {
+            let ask = ask.clone();
+            async move { Ok(ctx.ask_with(ask).await?) }
+        });
+        trace(World::new().process(root).run("ana", "s1", "go")).await.swap_remove(0)
+    }
+    let deadline = std::time::UNIX_EPOCH + Duration::from_secs(1_900_000_000);
+    let number = || RequestInput::ask("n", "?").with_schema(json!({"type": "integer"}));
+    let absent = failure(number().with_deadline(deadline)).await;
+    assert!(absent.contains("the answer to question 'n' at its deadline does not fit its schema"), "{absent}");
+    let wrong = failure(number().with_deadline(deadline).with_default("x")).await;
+    assert!(wrong.contains("does not fit its schema"), "{wrong}");
+    let alone = failure(number().with_default(1)).await;
+    assert!(alone.contains("question 'n' has a default and no deadline"), "{alone}");
+    assert!(failure(number().with_deadline(deadline).with_default(1)).await.ends_with("asks n"));
+}
+
+/// Issue 15: a person's answer and a default never both count.
+#[tokio::test(start_paused = true)]
+async fn of_an_answer_and_a_deadline_at_the_same_time_one_counts() {
+    let (mut people, mut clocks) = (0, 0);
+    for round in 0..500_u64 {
+        let world = World::new();
+        let (here, there) = (world.process(approval()), world.process(approval()));
+        trace(here.run("ana", "s1", "go")).await;
+        // Around the deadline, in this process or in another one.
+        let offset = Duration::from_micros(round % 5 * 500);
+        tokio::time::sleep(HOUR - Duration::from_millis(1) + offset).await;
+        let answering = if round % 2 == 0 { &here } else { &there };
+        trace(answering.answer("s1", "ok", true).unwrap()).await;
+        tokio::time::sleep(Duration::from_secs(40)).await;
+        let lines = world.stored().await;
+        let outputs: Vec<&String> = lines.iter().filter(|line| line.starts_with("wf@1/wait@1: \"")).collect();
+        assert_eq!(outputs.len(), 1, "round {round}: {lines:?}");
+        match outputs[0].as_str() {
+            r#"wf@1/wait@1: "paid""# => people += 1,
+            r#"wf@1/wait@1: "nobody answered""# => clocks += 1,
+            other => panic!("round {round}: {other}"),
+        }
+    }
+    assert!(people > 0 && clocks > 0, "{people} {clocks}");
+}
