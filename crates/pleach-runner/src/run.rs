@@ -121,9 +121,11 @@ impl Run {
         let (parts, run) = (Arc::clone(&self.parts), Arc::clone(&self.run));
         run.set_detached();
         let entered = run.seat.enter();
-        Detached::new(parts, run, async move {
+        Detached::new(parts, Arc::clone(&run), async move {
             entered?;
-            self.finish().await
+            let end = self.finish().await;
+            log_end(&run, &end);
+            end
         })
     }
 
@@ -170,6 +172,18 @@ impl Run {
             event?;
         }
         Ok(())
+    }
+}
+
+/// Logs how a run without a reader ended, if it had begun and did not complete or wait.
+fn log_end(run: &ActiveRun, end: &Result<(), RunError>) {
+    let (Some(session), Some(invocation)) = (run.key(), run.invocation()) else { return };
+    match (end, run.end()) {
+        (Err(error), _) => {
+            tracing::error!(%session, %invocation, code = error.code(), %error, "a detached run has failed");
+        }
+        (Ok(()), Some(RunEnd::Cut)) => tracing::warn!(%session, %invocation, "a detached run was cut off"),
+        _ => {}
     }
 }
 

@@ -107,8 +107,8 @@ pub use pleach_memory::{
 pub use pleach_memory_sqlite::{SqliteMemoryOptions, SqliteMemoryService};
 pub use pleach_runner::{
     AnswerOptions, App, Detached, DrainOptions, Drained, DrainedRun, EventsCompactionConfig, Follow, FollowOptions,
-    FollowStatus, Message, Overdue, QuestionRef, Run, RunEnd, RunError, RunEvent, RunRequest, Runner, RunnerBuilder,
-    SessionRef, answer_event,
+    FollowStatus, ListUnfinished, ListUnfinishedResponse, Message, Overdue, QuestionRef, Run, RunEnd, RunError,
+    RunEvent, RunProgress, RunRequest, Runner, RunnerBuilder, SessionRef, SessionStatus, answer_event,
 };
 pub use pleach_schema::{AnswerError, AnswerType, Field, FieldType, Schema, SchemaError, json_or_text};
 pub use pleach_session::{

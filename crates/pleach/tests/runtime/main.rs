@@ -56,6 +56,7 @@ mod second_answers;
 mod stalled;
 mod state_rules;
 mod state_writes;
+mod status;
 mod steps;
 mod support;
 mod time;

@@ -1,0 +1,268 @@
+//! [`Runner::status`] and [`Runner::unfinished`]: how far sessions are, for operators and for the start of a process.
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use pleach_context::NodeError;
+use pleach_core::{Event, InvocationId, NodePath, Question, Session, SessionId, SessionKey, UserId};
+use pleach_session::{ListCursor, ListSessions, effective_events, effective_events_of, open_questions};
+
+use crate::active::ActiveRun;
+use crate::begin::{Begun, ShownMessage};
+use crate::open::Opened;
+use crate::outcome::Outcome;
+use crate::parts::RunnerParts;
+use crate::recorded::recorded;
+use crate::{RunError, RunRequest, Runner, SessionRef};
+
+/// How many sessions [`Runner::unfinished`] looks at when no limit is set.
+const PAGE: usize = 100;
+
+/// How far a session is. See [`Runner::status`].
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct SessionStatus {
+    /// The session.
+    pub session: SessionKey,
+    /// The last invocation that counts; `None` before the first message.
+    pub invocation: Option<InvocationId>,
+    /// How far that invocation is.
+    pub progress: RunProgress,
+    /// The open questions of all invocations, in the order asked.
+    pub questions: Vec<Question>,
+    /// When the last event was stored, in seconds since the epoch.
+    pub last_update_time: f64,
+}
+
+/// How far an invocation is.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum RunProgress {
+    /// There is none yet.
+    New,
+    /// A run of this Runner or a clone of it works on it.
+    RunsHere,
+    /// It waits for answers: [`SessionStatus::questions`].
+    Waiting,
+    /// It has failed, and nothing of it has run since. [`Runner::resume`] continues it.
+    Failed {
+        /// The error, without its causes.
+        error: NodeError,
+        /// The run that failed.
+        path: NodePath,
+    },
+    /// It has not ended, and no run of this Runner works on it: another process does, or it was cut off. The session does not record which.
+    /// [`Runner::resume`] continues one that was cut off; one that another process works on is taken away from that process, which
+    /// then fails at its next event.
+    Unfinished,
+    /// It was aborted, and cannot be resumed.
+    Aborted,
+    /// It has completed.
+    Done,
+}
+
+impl RunProgress {
+    /// Returns whether [`Runner::resume`] would continue it: it has failed, or is unfinished.
+    #[must_use]
+    pub fn can_resume(&self) -> bool {
+        matches!(self, Self::Failed { .. } | Self::Unfinished)
+    }
+}
+
+/// Which sessions [`Runner::unfinished`] looks at.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct ListUnfinished {
+    /// Starts behind this position: the `next` of the page before.
+    pub after: Option<ListCursor>,
+    /// Only sessions whose last event is older, in seconds since the epoch.
+    pub idle_since: Option<f64>,
+    /// How many sessions are looked at; 100 when absent.
+    pub limit: Option<usize>,
+}
+
+impl ListUnfinished {
+    /// Returns a request for all sessions, in the order of their last events.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Leaves out sessions whose last event is older than `time`.
+    #[must_use]
+    pub fn since(mut self, time: SystemTime) -> Self {
+        let update_time = seconds(time);
+        self.after = Some(ListCursor { update_time, user_id: UserId::from(""), session_id: SessionId::from("") });
+        self
+    }
+
+    /// Leaves out sessions whose last event is newer than `time`: another process may work on them.
+    #[must_use]
+    pub fn idle_since(mut self, time: SystemTime) -> Self {
+        self.idle_since = Some(seconds(time));
+        self
+    }
+
+    /// Continues behind a page.
+    #[must_use]
+    pub fn after(mut self, cursor: ListCursor) -> Self {
+        self.after = Some(cursor);
+        self
+    }
+
+    /// Looks at no more than `limit` sessions.
+    #[must_use]
+    pub fn limit(mut self, limit: usize) -> Self {
+        self.limit = Some(limit);
+        self
+    }
+}
+
+/// The sessions whose last invocation can be resumed.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct ListUnfinishedResponse {
+    /// The sessions, in the order of their last events.
+    pub items: Vec<SessionStatus>,
+    /// The start of the next page, for [`ListUnfinished::after`]; `None` on the last page.
+    pub next: Option<ListCursor>,
+}
+
+impl Runner {
+    /// Returns how far a session is: its last invocation, as a resume would find it, and all open questions.
+    ///
+    /// Nothing is run and nothing is stored; the root node is replayed against the history. The whole session is read.
+    ///
+    /// # Errors
+    /// Those of [`Runner::questions`]; a `WorkflowChangedError` when the root node is no longer the one that was recorded.
+    ///
+    /// # Cancel safety
+    /// The call only reads.
+    ///
+    /// ADK: none.
+    pub async fn status(&self, session: impl Into<SessionRef>) -> Result<SessionStatus, RunError> {
+        let key = self.parts.session_key(&session.into()).await?;
+        self.parts.status(self.parts.load_all(&key).await?).await
+    }
+
+    /// Returns the sessions of the app whose last invocation has failed, or has not ended and is not run by this Runner.
+    ///
+    /// After a restart, resume those that have been idle for longer than a step of theirs takes:
+    /// ```
+    /// # use std::time::{Duration, SystemTime};
+    /// # use pleach_runner::{ListUnfinished, Runner, RunError, RunProgress};
+    /// # async fn recover(runner: Runner, now: SystemTime) -> Result<(), RunError> {
+    /// let minute_ago = now - Duration::from_secs(60);
+    /// for cut in runner.unfinished(ListUnfinished::new().idle_since(minute_ago)).await?.items {
+    ///     if let (RunProgress::Unfinished, Some(invocation)) = (cut.progress, cut.invocation) {
+    ///         drop(runner.resume(cut.session.user_id, cut.session.session_id, invocation).detach());
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    /// Several processes may do so at once: each run claims its session before it executes anything, and all but one fail with
+    /// [`SessionError::Stale`](pleach_session::SessionError::Stale). What no store knows is whether another process still works on a session
+    /// that is idle for long: it loses the session to the resume, and its step runs twice.
+    ///
+    /// One page looks at [`ListUnfinished::limit`] sessions and may return none of them. Each is read whole.
+    ///
+    /// # Errors
+    /// [`RunError::Session`] when the storage fails. A session whose history does not fit the root node is left out, with a warning
+    /// in the log.
+    ///
+    /// # Cancel safety
+    /// The call only reads.
+    ///
+    /// ADK: none.
+    pub async fn unfinished(&self, request: ListUnfinished) -> Result<ListUnfinishedResponse, RunError> {
+        let mut list = ListSessions::new(self.app_name().clone()).with_limit(request.limit.unwrap_or(PAGE).max(1));
+        list.after = request.after;
+        let page = self.sessions().list_sessions(list).await?;
+        let mut response = ListUnfinishedResponse { items: Vec::new(), next: page.next };
+        for session in page.sessions {
+            if request.idle_since.is_some_and(|time| session.last_update_time() > time) {
+                // They come in the order of their last events.
+                response.next = None;
+                break;
+            }
+            let key = session.key().clone();
+            match self.status(&key).await {
+                Ok(status) if status.progress.can_resume() => response.items.push(status),
+                Ok(_) => {}
+                // Deleted meanwhile.
+                Err(RunError::SessionNotFound(_)) => {}
+                Err(error @ RunError::Session(_)) => return Err(error),
+                Err(error) => tracing::warn!(session = %key, %error, "the status of a session is not known"),
+            }
+        }
+        Ok(response)
+    }
+}
+
+impl RunnerParts {
+    async fn status(self: &Arc<Self>, session: Session) -> Result<SessionStatus, RunError> {
+        let key = session.key().clone();
+        let invocation = last_invocation(&session.events);
+        let progress = match &invocation {
+            None => RunProgress::New,
+            Some(_) if self.active.of(&key).is_some_and(|run| run.end().is_none()) => RunProgress::RunsHere,
+            Some(invocation) => match self.replayed(&key, invocation).await {
+                Ok(RunProgress::Unfinished) => failed(&session.events, invocation).unwrap_or(RunProgress::Unfinished),
+                // Recorded, unless the root node is another one now.
+                Err(error @ RunError::Node { .. }) => failed(&session.events, invocation).ok_or(error)?,
+                progress => progress?,
+            },
+        };
+        let questions = open_questions(&session.events);
+        let last_update_time = session.last_update_time();
+        Ok(SessionStatus { session: key, invocation, progress, questions, last_update_time })
+    }
+
+    /// Replays an invocation without running anything. The run is no run of the Runner: it is neither followed nor joined.
+    async fn replayed(self: &Arc<Self>, key: &SessionKey, invocation: &InvocationId) -> Result<RunProgress, RunError> {
+        let request = Box::new(RunRequest::new(key).invocation_id(invocation.clone()));
+        let run = Arc::new(ActiveRun::new(&request));
+        let opened = match self.open_entered(key.clone(), request, &run).await {
+            Err(RunError::InvocationAborted { .. }) => return Ok(RunProgress::Aborted),
+            opened => opened?,
+        };
+        let Opened::Own(mut opening, _) = opened else { return Ok(RunProgress::RunsHere) };
+        opening.runs_elsewhere = true;
+        let begun = match opening.begin(self, &run, &mut ShownMessage::default()).await? {
+            Begun::Before { invocation, .. } | Begun::Now(invocation) => invocation,
+        };
+        match recorded(self, &begun, None, &run).await {
+            Ok(()) => Ok(match run.final_outcome() {
+                Outcome::Done(..) => RunProgress::Done,
+                Outcome::Waiting(_) => RunProgress::Waiting,
+                Outcome::Aborted => RunProgress::Aborted,
+                Outcome::Elsewhere { .. } | Outcome::Cut(_) => RunProgress::Unfinished,
+            }),
+            Err(RunError::Unfinished { .. }) => Ok(RunProgress::Unfinished),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Returns the last invocation that counts and has more than changes of the state.
+fn last_invocation(events: &[Arc<Event>]) -> Option<InvocationId> {
+    let live = effective_events(events);
+    let last = live
+        .iter()
+        .rev()
+        .find(|event| !event.invocation_id().is_empty() && (!event.is_from_user() || event.content().is_some()));
+    last.map(|event| event.invocation_id().clone())
+}
+
+/// Returns the failure that an unfinished invocation ended with: its last event is an error event.
+fn failed(events: &[Arc<Event>], invocation: &InvocationId) -> Option<RunProgress> {
+    let own = effective_events_of(events, invocation);
+    let last = own.last()?;
+    let error = NodeError::new(last.error_code()?.to_owned(), last.error_message().unwrap_or_default().to_owned());
+    Some(RunProgress::Failed { error, path: last.path().clone() })
+}
+
+fn seconds(time: SystemTime) -> f64 {
+    time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
+}

@@ -1,0 +1,165 @@
+//! How far sessions are, and which of them a process resumes when it starts (issue 15, point 1).
+
+use std::time::{Duration, UNIX_EPOCH};
+
+use pleach::prelude::*;
+use pleach::{ListUnfinished, Node, RunProgress};
+use pleach_testkit::FixedClock;
+
+use crate::replay::{Sessions, play, process};
+use crate::support::trace;
+
+/// Asks, fails or works for ever, as the message says, and then gives a number.
+fn root() -> Workflow {
+    let mut wf = Workflow::builder("wf");
+    let first = wf.node("first", async |Input(word): Input<String>| word);
+    let second = FunctionNode::new("second", async |ctx: Context, Input(word): Input<String>| {
+        match word.as_str() {
+            "ask" => drop(ctx.ask::<bool>("q", "?").await?),
+            "fail" => return Err(Fail::msg("broken")),
+            "hang" => std::future::pending().await,
+            _ => {}
+        }
+        Ok(1)
+    });
+    let second = wf.add(second.rerun_on_resume(true));
+    wf.edge(START, first).edge(first, second);
+    wf.build().unwrap()
+}
+
+fn name(progress: &RunProgress) -> String {
+    match progress {
+        RunProgress::Failed { error, path } => format!("failed {path}: {error}"),
+        other => format!("{other:?}").to_lowercase(),
+    }
+}
+
+async fn status(runner: &Runner, session: &str) -> String {
+    name(&runner.status(("ana", session)).await.unwrap().progress)
+}
+
+/// Polls a run until its first event has come, and leaves it.
+async fn cut(runner: &Runner, session: &str) {
+    let mut run = runner.run("ana", session, "hang");
+    run.next().await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_session_says_how_far_its_last_invocation_is() {
+    for resumable in [false, true] {
+        let sessions = Sessions::default();
+        let here = process(root(), &sessions, resumable);
+        play(here.run("ana", "done", "go")).await;
+        play(here.run("ana", "ask", "ask")).await;
+        trace(here.run("ana", "fail", "fail")).await;
+        cut(&here, "cut").await;
+        let working = here.run("ana", "works", "hang").detach();
+        working.invocation_id().await.unwrap();
+        let aborted = here.run("ana", "aborted", "hang").detach();
+        aborted.invocation_id().await.unwrap();
+        aborted.abort();
+        aborted.await.unwrap();
+
+        let there = process(root(), &sessions, resumable);
+        for (session, expected) in [
+            ("done", "done"),
+            ("ask", "waiting"),
+            ("fail", "failed wf@1/second@1: broken"),
+            ("cut", "unfinished"),
+            ("works", "runshere"),
+            ("aborted", "aborted"),
+        ] {
+            assert_eq!(status(&here, session).await, expected, "{resumable}");
+            let elsewhere = if session == "works" { "unfinished" } else { expected };
+            assert_eq!(status(&there, session).await, elsewhere, "{resumable}");
+        }
+        let asks = there.status(("ana", "ask")).await.unwrap();
+        assert_eq!((asks.questions.len(), asks.questions[0].id.as_str()), (1, "q"));
+        assert_eq!(asks.invocation.unwrap(), asks.questions[0].invocation_id);
+
+        // A later message is what counts; the question stays open.
+        play(there.run("ana", "ask", "go")).await;
+        let later = there.status(("ana", "ask")).await.unwrap();
+        assert_eq!((name(&later.progress), later.questions.len()), ("done".to_owned(), 1));
+        working.cut();
+    }
+}
+
+#[tokio::test]
+async fn the_status_of_a_session_stores_and_announces_nothing() {
+    let sessions = Sessions::default();
+    let runner = process(root(), &sessions, true);
+    play(runner.run("ana", "s1", "ask")).await;
+    let before = runner.status(("ana", "s1")).await.unwrap().last_update_time;
+    let mut follow = runner.follow(("ana", "s1"), None).await.unwrap();
+    while follow.next().await.is_some() {}
+    assert_eq!(follow.status(), pleach::FollowStatus::NotHere);
+    assert_eq!(runner.status(("ana", "s1")).await.unwrap().last_update_time.to_bits(), before.to_bits());
+    play(runner.answer("s1", "q", true).unwrap()).await;
+    assert_eq!(status(&runner, "s1").await, "done");
+}
+
+#[tokio::test]
+async fn a_session_without_a_message_is_new_and_another_root_is_an_error() {
+    let sessions = Sessions::default();
+    let runner = process(root(), &sessions, false);
+    runner.sessions().create_session(pleach::CreateSession::new("t", "ana").with_session_id("s1")).await.unwrap();
+    assert_eq!(status(&runner, "s1").await, "new");
+    cut(&runner, "s2").await;
+    let other = process(FunctionNode::new("other", async || 1), &sessions, false);
+    let error = other.status(("ana", "s2")).await.unwrap_err();
+    assert_eq!(error.code(), "WorkflowChangedError", "{error}");
+}
+
+/// A process over a clock that a test sets.
+fn process_at(clock: &FixedClock, root: impl Node, sessions: &Sessions) -> Runner {
+    let runner = Runner::builder("t").root(root).sessions(std::sync::Arc::clone(&sessions.stored));
+    runner.clock(clock.clone()).build().unwrap()
+}
+
+#[tokio::test]
+async fn a_process_resumes_what_was_cut_off_and_has_been_idle() {
+    let (sessions, clock) = (Sessions::default(), FixedClock::at(1_000.0));
+    let first = process_at(&clock, root(), &sessions);
+    for session in ["a", "b"] {
+        cut(&first, session).await;
+        play(first.run("ana", &*format!("{session}-done"), "go")).await;
+        trace(first.run("ana", &*format!("{session}-fail"), "fail")).await;
+        clock.set(2_000.0);
+    }
+    let at = |seconds: u64| UNIX_EPOCH + Duration::from_secs(seconds);
+    let ids = |items: &[pleach::SessionStatus]| -> Vec<String> {
+        items.iter().map(|item| item.session.session_id.to_string()).collect()
+    };
+    // The nodes work now.
+    let mut wf = Workflow::builder("wf");
+    let one = wf.node("first", async |Input(word): Input<String>| word);
+    let two = wf.add(FunctionNode::new("second", async |Input(word): Input<String>| word).rerun_on_resume(true));
+    wf.edge(START, one).edge(one, two);
+    let runner = process_at(&clock, wf.build().unwrap(), &sessions);
+    let all = runner.unfinished(ListUnfinished::new()).await.unwrap();
+    assert_eq!((ids(&all.items), all.next), (["a", "a-fail", "b", "b-fail"].map(str::to_owned).to_vec(), None));
+    assert_eq!(
+        ids(&runner.unfinished(ListUnfinished::new().idle_since(at(1_500))).await.unwrap().items),
+        ["a", "a-fail"]
+    );
+    assert_eq!(ids(&runner.unfinished(ListUnfinished::new().since(at(1_500))).await.unwrap().items), ["b", "b-fail"]);
+
+    let (mut pages, mut request) = (Vec::new(), ListUnfinished::new().limit(1));
+    loop {
+        let page = runner.unfinished(request.clone()).await.unwrap();
+        pages.push(page.items.len());
+        match page.next {
+            Some(next) => request = request.after(next),
+            None => break,
+        }
+    }
+    assert_eq!((pages.len(), pages.iter().sum::<usize>()), (6, 4));
+
+    for cut in runner.unfinished(ListUnfinished::new().idle_since(at(1_500))).await.unwrap().items {
+        if let (RunProgress::Unfinished, Some(invocation)) = (cut.progress, cut.invocation) {
+            runner.resume(cut.session.user_id, cut.session.session_id, invocation).detach().await.unwrap();
+        }
+    }
+    assert_eq!([status(&runner, "a").await, status(&runner, "b").await], ["done", "unfinished"]);
+}
