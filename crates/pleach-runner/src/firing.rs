@@ -47,7 +47,11 @@ fn is_passing(error: &RunError) -> bool {
     match error {
         RunError::Busy { .. } => true,
         RunError::Session(error) => {
-            error.is_stale() || matches!(error, SessionError::Locked { .. } | SessionError::Unavailable { .. })
+            error.is_stale()
+                || matches!(
+                    error,
+                    SessionError::Locked { .. } | SessionError::Unavailable { .. } | SessionError::Storage { .. }
+                )
         }
         _ => false,
     }

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use crate::cast::{Around, agent};
 use crate::flow::{Asks, ParentEnd, Part as Child, PartKind, Task, Trouble, Work, Writes};
+use crate::steps::steps;
 use crate::world::World;
 
 /// The value that a node gives for an input: short, and different for different inputs.
@@ -66,16 +67,16 @@ pub(crate) fn answer(question: &Question) -> Part {
     Part::function_response(FunctionResponse::new(&*question.id, &*question.function, answer))
 }
 
-fn question(ctx: &Context, number: u8) -> String {
+pub(crate) fn question(ctx: &Context, number: u8) -> String {
     format!("{}#{number}", ctx.node_path())
 }
 
-fn again() -> RetryConfig {
+pub(crate) fn again() -> RetryConfig {
     RetryConfig::attempts(6).initial_delay(0.1).jitter(0.0)
 }
 
 impl Trouble {
-    async fn begin(&self, ctx: &Context, world: &World) -> Result<(), NodeError> {
+    pub(crate) async fn begin(&self, ctx: &Context, world: &World) -> Result<(), NodeError> {
         world.enter(ctx);
         for _ in 0..self.pauses {
             tokio::task::yield_now().await;
@@ -83,7 +84,7 @@ impl Trouble {
         if self.late { Ok(()) } else { world.fail(ctx, self.fails) }
     }
 
-    fn end(&self, ctx: &Context, world: &World) -> Result<(), NodeError> {
+    pub(crate) fn end(&self, ctx: &Context, world: &World) -> Result<(), NodeError> {
         if self.late { world.fail(ctx, self.fails) } else { Ok(()) }
     }
 }
@@ -100,6 +101,7 @@ pub(crate) fn node(name: &str, task: &Task, world: &World, is_nested: bool) -> A
         Work::Question => retried(returned(name, trouble, world), task.retry),
         Work::Questions { count, how: Asks::Returned } => retried(returns(name, trouble, *count, world), task.retry),
         Work::Questions { count, how } => retried(asks(name, trouble, *count, *how, world), task.retry),
+        Work::Steps { .. } => retried(steps(name, task, &world), task.retry),
         Work::Worker { at_once, item, .. } => worker(name, item, *at_once, task.retry, &world),
         Work::Agent(plan) => agent(&format!("a_{name}"), plan, Around::node(&world, is_nested)).0,
         Work::Parent { end: ParentEnd::HandsOver, .. } => retried(hands_over(name, task, &world), task.retry),

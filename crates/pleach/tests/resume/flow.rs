@@ -100,6 +100,8 @@ pub(crate) enum Work {
     Question,
     /// Questions of a node that runs again with the answers.
     Questions { count: u8, how: Asks },
+    /// Closures whose results are recorded, and then a question, a sleep or nothing.
+    Steps { count: u8, together: bool, keyed: bool, end: StepsEnd },
     /// A parallel worker over a list that the node before it gives.
     Worker { items: u8, at_once: usize, item: Part },
     /// An agent with those below it.
@@ -113,6 +115,13 @@ pub(crate) enum Asks {
     Returned,
     Together,
     OneByOne,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum StepsEnd {
+    Own,
+    Asks,
+    Sleeps,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -179,8 +188,16 @@ fn work() -> impl Strategy<Value = Work> {
         let [together, named, sub_branch] = flags;
         Work::Parent { children, together, named, sub_branch, end }
     });
+    let end = prop_oneof![Just(StepsEnd::Own), Just(StepsEnd::Asks), Just(StepsEnd::Sleeps)];
+    let steps = (1u8..4, any::<[bool; 2]>(), end).prop_map(|(count, [together, keyed], end)| Work::Steps {
+        count,
+        together,
+        keyed,
+        end,
+    });
     prop_oneof![
         6 => value(),
+        2 => steps,
         1 => Just(Work::State),
         1 => Just(Work::Silent),
         1 => Just(Work::Tool),

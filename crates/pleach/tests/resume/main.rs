@@ -17,5 +17,6 @@ mod model;
 mod play;
 mod property;
 mod record;
+mod steps;
 mod tree;
 mod world;

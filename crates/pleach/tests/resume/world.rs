@@ -27,7 +27,12 @@ struct Inner {
 impl World {
     /// A body begins.
     pub(crate) fn enter(&self, ctx: &Context) {
-        *self.inner.lock().unwrap().starts.entry(ctx.node_path().to_string()).or_default() += 1;
+        self.enter_at(ctx.node_path().to_string());
+    }
+
+    /// The body of the run at `path` begins.
+    pub(crate) fn enter_at(&self, path: String) {
+        *self.inner.lock().unwrap().starts.entry(path).or_default() += 1;
     }
 
     /// Fails the first `times` times that the run comes here.
@@ -40,7 +45,8 @@ impl World {
         self.fail_at(key.to_owned(), times)
     }
 
-    fn fail_at(&self, place: String, times: u8) -> Result<(), NodeError> {
+    /// Fails the first `times` times that `place` is come to.
+    pub(crate) fn fail_at(&self, place: String, times: u8) -> Result<(), NodeError> {
         let mut inner = self.inner.lock().unwrap();
         let failed = inner.failures.entry(place).or_default();
         if *failed < u32::from(times) {
