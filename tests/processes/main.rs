@@ -6,6 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "test code: a panic is how a rule fails")]
 
 mod database;
+mod deadlines;
 mod fence;
 mod kills;
 mod memory;
@@ -16,6 +17,7 @@ mod runners;
 mod stored;
 
 use database::Backend;
+use deadlines::*;
 use fence::*;
 use kills::*;
 use one_session::*;
@@ -36,6 +38,7 @@ macro_rules! on_durable_backends {
                 r1115_a_message_that_comes_second_is_not_stored,
                 r1115_r1025_a_run_that_loses_in_the_middle_can_be_resumed,
                 r1115_of_many_at_once_every_one_is_whole_or_told,
+                a_deadline_outlives_its_process_and_comes_once,
                 s60_s62_a_database_survives_kills_of_those_who_make_it,
             }
         })*

@@ -8,6 +8,7 @@ use futures_util::Stream;
 use pleach_context::InvocationContext;
 use pleach_context::engine::Engine as _;
 use pleach_core::BoxFuture;
+use pleach_session::SessionError;
 
 use crate::active::ActiveRun;
 use crate::begin::{Begun, ShownMessage};
@@ -60,14 +61,29 @@ async fn start(parts: Arc<RunnerParts>, request: Box<RunRequest>, run: Arc<Activ
         return Ok(Started { span: None, phase: None });
     }
     let again = request.answer_checks.is_some().then(|| request.clone());
-    let opened = parts.open(request, &run).await?;
-    let mut shown = ShownMessage::default();
-    match (begin(&parts, opened, &run, &mut shown, again.is_some()).await, again) {
-        (Err(stale), Some(request)) if is_stale(&stale.error) => {
-            // Boxed: this is rare and must not enlarge the future of all runs.
-            Box::pin(start_again(&parts, request, &run, &mut shown, stale)).await
+    let is_deadline = request.message_id.is_some();
+    let started = match parts.open(request, &run).await {
+        Ok(opened) => {
+            let mut shown = ShownMessage::default();
+            match (begin(&parts, opened, &run, &mut shown, again.is_some()).await, again) {
+                (Err(stale), Some(request)) if is_stale(&stale.error) => {
+                    // Boxed: this is rare and must not enlarge the future of all runs.
+                    Box::pin(start_again(&parts, request, &run, &mut shown, stale)).await
+                }
+                (begun, _) => begun,
+            }
         }
-        (begun, _) => begun,
+        Err(error) => Err(error.into()),
+    };
+    match started {
+        // Answered meanwhile. Followers of the session must not take that for a failure.
+        Err(Failure { error: RunError::AlreadyAnswered { invocation, .. }, span }) if is_deadline => {
+            if let Some(session) = run.key() {
+                run.set_outcome(Outcome::Elsewhere { session, invocation });
+            }
+            Ok(Started { span, phase: None })
+        }
+        started => started,
     }
 }
 
@@ -89,8 +105,9 @@ async fn start_again(
     begin(parts, opened, run, shown, false).await
 }
 
+/// Returns whether another writer was first. Of the same answer at a deadline some backends see the id first.
 fn is_stale(error: &RunError) -> bool {
-    matches!(error, RunError::Session(error) if error.is_stale())
+    matches!(error, RunError::Session(error) if error.is_stale() || matches!(error, SessionError::EventAlreadyExists { .. }))
 }
 
 /// Begins the invocation that was opened. `retries` when the caller tries again after a stale session.

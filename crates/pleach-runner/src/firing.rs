@@ -72,9 +72,7 @@ async fn try_fire(parts: &Arc<RunnerParts>, due: &Due) -> Result<(), RunError> {
     let options = AnswerOptions::new().only_if_open(true).queue(true);
     request.answer_checks = Some(AnswerChecks { questions: vec![QuestionRef::from(question)], options });
     match Run::new(Arc::clone(parts), request).detach().await {
-        Err(RunError::AlreadyAnswered { .. } | RunError::Draining) => Ok(()),
-        // Another process has answered it at the same time.
-        Err(RunError::Session(SessionError::EventAlreadyExists { .. })) => Ok(()),
+        Err(RunError::Draining) => Ok(()),
         end => end,
     }
 }

@@ -251,7 +251,8 @@ impl Source {
     /// Returns whether the follower continues after the end of the run.
     fn continues(&self) -> bool {
         let end = self.run().and_then(|run| run.end());
-        self.options.across_pauses && matches!(end, None | Some(RunEnd::Waiting))
+        // Another process may run what this one had no part in.
+        self.options.across_pauses && matches!(end, None | Some(RunEnd::Waiting | RunEnd::Elsewhere))
     }
 
     /// Waits until a run of this Runner begins in the session, or until it is time to read what other processes have stored.

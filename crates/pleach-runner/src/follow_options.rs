@@ -12,7 +12,8 @@ pub struct FollowOptions {
     /// The id of the last complete event that the client has; `None` starts from the beginning.
     pub after: Option<EventId>,
     /// Whether the follower continues when the run waits for answers or no run is active. It then yields the events of runs
-    /// that begin in this Runner and those that other processes store, until a run of this Runner ends other than by waiting.
+    /// that begin in this Runner and those that other processes store, until a run of this Runner ends other than by waiting or
+    /// because another process runs the same answers.
     pub across_pauses: bool,
     /// How often such a follower reads what other processes have stored, by the Runner's clock.
     pub poll_interval: Duration,

@@ -1,0 +1,66 @@
+//! Deadlines that outlive the process which has set them.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use pleach::prelude::*;
+use pleach::{FollowOptions, SessionKey};
+use serde_json::{Value, json};
+
+use crate::database::{Backend, Database};
+
+/// How long the question may stay open: longer than the processes need to start.
+const LIMIT: Duration = Duration::from_millis(400);
+
+/// A process: a Runner with a connection of its own, whose workflow charges and then asks.
+async fn process(database: &Database) -> Runner {
+    let mut wf = Workflow::builder("wf");
+    let node = FunctionNode::new("wait", async |ctx: Context| {
+        let charged: u32 = ctx.step("charge", async || Ok(7)).await?;
+        let answer: Option<bool> = ctx.ask_within("ok", "Pay?", LIMIT).await?;
+        ctx.sleep(Duration::from_millis(20)).await?;
+        Ok::<_, Fail>(json!([charged, answer]))
+    });
+    let node = wf.add(node.rerun_on_resume(true));
+    wf.edge(START, node);
+    Runner::builder("t").root(wf.build().unwrap()).sessions(database.open().await).build().unwrap()
+}
+
+/// Follows the session over its pauses until the node has given its output.
+async fn output(runner: &Runner) -> Value {
+    let options = FollowOptions::new().across_pauses(true).poll_interval(Duration::from_millis(20));
+    let mut events = runner.follow_with(("ana", "s1"), options).await.unwrap();
+    while let Some(event) = events.next().await {
+        let event = event.unwrap();
+        if let (Some(output), "wf@1/wait@1") = (event.output(), event.path().as_str()) {
+            return output.clone();
+        }
+    }
+    panic!("the session ended without an output")
+}
+
+/// Issue 15, point 3: a question is answered at its deadline once, whichever processes are up, and what follows runs once.
+pub(crate) async fn a_deadline_outlives_its_process_and_comes_once(backend: Backend) {
+    let Some(database) = backend.database().await else { return };
+    let first = process(&database).await;
+    let mut run = first.run("ana", "s1", "go");
+    while let Some(event) = run.next().await {
+        event.unwrap();
+    }
+    // Gone without being closed, as a process that is killed.
+    drop((run, first));
+    let later = join_all((0..3).map(|_| process(&database))).await;
+    later.iter().for_each(Runner::start_timers);
+    let outputs = join_all(later.iter().map(output)).await;
+    assert_eq!(outputs, vec![json!([7, null]); 3]);
+
+    let session = later[0].sessions().get_session(&SessionKey::new("t", "ana", "s1"), Default::default()).await;
+    let events = session.unwrap().unwrap().events;
+    let answers = events.iter().flat_map(|event| event.function_responses());
+    assert_eq!(answers.count(), 2, "the question and the sleep are answered once each");
+    let steps = events.iter().filter(|event| event.path().as_str().ends_with("charge@step-1"));
+    assert_eq!(steps.count(), 1, "the step is stored once");
+    for runner in later {
+        runner.close().await.unwrap();
+    }
+}
