@@ -29,6 +29,8 @@ pub(crate) enum Fault {
     Run(#[from] pleach::RunError),
     #[error(transparent)]
     Server(#[from] pleach::server::ServerError),
+    #[error(transparent)]
+    Picture(#[from] pleach::inspect::PictureError),
     #[error("session {session} has no {what}")]
     Missing { session: SessionKey, what: String },
     #[error("several invocations ask {id:?}: {}; choose one with `--invocation`", invocations.join(", "))]
@@ -61,6 +63,7 @@ impl Fault {
             | Self::Ambiguous { .. }
             | Self::Missing { .. }
             | Self::AmbiguousQuestion { .. }
+            | Self::Picture(_)
             | Self::Run(pleach::RunError::UnknownQuestion { .. }) => 3,
             Self::Differs { .. } => 4,
             Self::MayRun { .. } | Self::Run(_) | Self::Session(SessionError::Stale { .. }) => 5,

@@ -1,6 +1,6 @@
 //! `pleach graph`: a picture of what ran in an invocation.
 
-use pleach::inspect::{Picture, RunTree, observed_outline};
+use pleach::inspect::{Picture, RunSummary, RunTree, observed_outline};
 use pleach::{InvocationId, Session, dot_of_run, mermaid_of_run};
 
 use crate::args::{Graph, GraphFormat};
@@ -14,14 +14,15 @@ pub(crate) async fn run(args: Graph, screen: &mut Screen) -> Result<(), Fault> {
     let invocation = invocation(&session, args.invocation.as_deref())?;
     let tree = RunTree::of(&session.events, &invocation);
     let missing = || Fault::Missing { session: session.key().clone(), what: format!("runs of nodes in {invocation}") };
-    let outline = observed_outline(&tree).ok_or_else(missing)?;
+    let outline = observed_outline(&tree)?.ok_or_else(missing)?;
+    let picture = || Picture::of(&outline, Some(&RunSummary::of(&session.events, &invocation)));
     if screen.is_json {
-        return screen.value(&Picture::of(&outline, Some(&tree)));
+        return screen.value(&picture()?);
     }
     screen.document(&match args.format {
         GraphFormat::Mermaid => mermaid_of_run(&outline, &session.events, &invocation),
         GraphFormat::Dot => dot_of_run(&outline, &session.events, &invocation),
-        GraphFormat::Svg => Picture::of(&outline, Some(&tree)).to_svg(),
+        GraphFormat::Svg => picture()?.to_svg(),
     })
 }
 

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use foldhash::HashMap;
-use pleach_core::{Event, InvocationId};
+use pleach_context::History;
+use pleach_core::{Event, InvocationId, NodePath};
 use pleach_session::{ends_aborted, open_questions};
-use pleach_workflow::RunStatus;
+use pleach_workflow::{RunStatus, run_status};
 use serde::Serialize;
 
-use crate::RunTree;
 use crate::timeline::live;
 
 /// An invocation of a session.
@@ -95,12 +95,20 @@ fn status(summary: &InvocationSummary, own: &[Placed<'_>]) -> RunStatus {
     }
     let last = own.iter().rev().map(|(_, event)| event).find(|event| !event.is_partial());
     // Nodes have paths; an agent of an older google-adk has none.
-    match RunTree::of_own(own, &summary.id).runs.first() {
-        Some(root) => root.status,
+    match root_status(own) {
+        Some(status) => status,
         None if last.is_some_and(|event| event.error_code().is_some()) => RunStatus::Failed,
         None if last.is_some_and(|event| !event.is_from_user() && event.is_final_response()) => RunStatus::Done,
         // A change of the state or a rewind runs nothing.
         None if own.iter().all(|(_, event)| event.is_from_user() && event.content().is_none()) => RunStatus::Done,
         None => RunStatus::Started,
     }
+}
+
+/// Returns how far the first run without one above it is, if nodes have run.
+fn root_status(own: &[Placed<'_>]) -> Option<RunStatus> {
+    let events: Vec<&Arc<Event>> = own.iter().map(|(_, event)| *event).collect();
+    let history = History::of(&events);
+    let root = history.children(&NodePath::root()).next()?.path;
+    run_status(&history, root)
 }

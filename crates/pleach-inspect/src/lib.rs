@@ -20,10 +20,10 @@ mod turns;
 pub use fact::Fact;
 pub use invocations::{InvocationSummary, invocations};
 pub use observed::observed_outline;
-pub use picture::{BoxKind, Picture, PictureBox, PictureEdge};
+pub use picture::{BoxKind, Picture, PictureBox, PictureEdge, PictureError};
 pub use run_tree::{Attempt, NodeRun, RunTree, TurnWork, Work};
 pub use state_history::{StateChange, StateKey, state_history};
 pub use timeline::{TimelineEntry, timeline};
 pub use turns::{Turn, turns};
 
-pub use pleach_workflow::RunStatus;
+pub use pleach_workflow::{NodeSummary, RunStatus, RunSummary};

@@ -1,43 +1,34 @@
 //! [`observed_outline`]: which nodes of an invocation ran after which, read from its runs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use foldhash::HashMap;
 use pleach_context::{EdgeOutline, GraphOutline, NodeKind, Outline};
 
-use crate::{NodeRun, RunTree};
+use crate::picture::Room;
+use crate::{NodeRun, PictureError, RunTree};
 
 /// Reads an outline from the runs of an invocation, where the workflow itself is not at hand.
 ///
 /// Each node that ran is there once, under the node that ran it. An edge leads from a node to those whose runs were the next to begin
 /// when it had ended: what the log shows, and not always an edge of the graph. Nodes that did not run are missing. `None` without
 /// runs; a log with several roots gets them side by side below a node without a name.
-#[must_use]
-pub fn observed_outline(tree: &RunTree) -> Option<Outline> {
-    let mut names: Vec<&str> = Vec::new();
-    for root in tree.runs.iter().filter(|run| run.depth == 0) {
-        if !names.contains(&root.name.as_str()) {
-            names.push(&root.name);
-        }
-    }
-    match names.as_slice() {
-        [] => None,
-        [name] => Some(node(name, &places(tree, |run| run.depth == 0), tree)),
-        _ => {
-            let all: Vec<usize> = places(tree, |run| run.depth == 0);
-            Some(outline("", Some(graph(&[all], tree))))
-        }
+///
+/// # Errors
+/// [`PictureError::TooLarge`] for runs of more nodes than a picture can show.
+pub fn observed_outline(tree: &RunTree) -> Result<Option<Outline>, PictureError> {
+    let roots = places(tree, |run| run.depth == 0);
+    let names: BTreeSet<&str> = roots.iter().map(|place| tree.runs[*place].name.as_str()).collect();
+    let mut reader = Reader { tree, room: Room::default() };
+    match (names.first(), names.len()) {
+        (None, _) => Ok(None),
+        (Some(name), 1) => reader.node(name, &roots).map(Some),
+        _ => Ok(Some(outline("", Some(reader.graph(&[roots])?)))),
     }
 }
 
 fn places(tree: &RunTree, holds: impl Fn(&NodeRun) -> bool) -> Vec<usize> {
     tree.runs.iter().enumerate().filter(|(_, run)| holds(run)).map(|(place, _)| place).collect()
-}
-
-/// Describes a node by its runs.
-fn node(name: &str, runs: &[usize], tree: &RunTree) -> Outline {
-    let groups: Vec<Vec<usize>> =
-        runs.iter().map(|place| below(*place, tree)).filter(|below| !below.is_empty()).collect();
-    outline(name, (!groups.is_empty()).then(|| graph(&groups, tree)))
 }
 
 fn outline(name: &str, graph: Option<GraphOutline>) -> Outline {
@@ -59,54 +50,87 @@ fn below(place: usize, tree: &RunTree) -> Vec<usize> {
     inside.filter(|(_, run)| run.depth == depth + 1).map(|(place, _)| place).collect()
 }
 
-/// Describes what ran below several runs of one node.
-fn graph(groups: &[Vec<usize>], tree: &RunTree) -> GraphOutline {
-    let mut names: Vec<&str> = Vec::new();
-    let mut runs: Vec<Vec<usize>> = Vec::new();
-    for place in groups.iter().flatten() {
-        let name = tree.runs[*place].name.as_str();
-        match names.iter().position(|known| *known == name) {
-            Some(index) => runs[index].push(*place),
-            None => {
-                names.push(name);
-                runs.push(vec![*place]);
-            }
-        }
-    }
-    let index = |place: usize| names.iter().position(|name| *name == tree.runs[place].name).unwrap_or_default();
-    let mut edges = BTreeSet::new();
-    for group in groups {
-        for (from, to) in successions(group, tree) {
-            edges.insert((from.map(index), index(to)));
-        }
-    }
-    let nodes = names.iter().zip(&runs).map(|(name, runs)| node(name, runs, tree)).collect();
-    let edges = edges.into_iter().map(|(from, to)| EdgeOutline { from, to, on: Vec::new() }).collect();
-    GraphOutline { nodes, edges }
+/// Reads the nodes of a tree, as long as there is room for them.
+struct Reader<'t> {
+    tree: &'t RunTree,
+    room: Room,
 }
 
-/// Returns which run began next behind which; the first ones begin behind none.
-fn successions(group: &[usize], tree: &RunTree) -> Vec<(Option<usize>, usize)> {
-    let mut by_end: Vec<usize> = group.to_vec();
-    by_end.sort_by_key(|place| tree.runs[*place].last);
-    // The latest begin among the runs that end first: a run that ended before it is not the last one before its successors.
-    let mut latest = Vec::with_capacity(by_end.len());
-    for place in &by_end {
-        let first = tree.runs[*place].first;
-        latest.push(latest.last().map_or(first, |known: &usize| first.max(*known)));
+impl<'t> Reader<'t> {
+    /// Describes a node by its runs.
+    fn node(&mut self, name: &str, runs: &[usize]) -> Result<Outline, PictureError> {
+        self.room.node()?;
+        let inner = runs.iter().map(|place| below(*place, self.tree));
+        let groups: Vec<Vec<usize>> = inner.filter(|below| !below.is_empty()).collect();
+        let graph = if groups.is_empty() { None } else { Some(self.graph(&groups)?) };
+        Ok(outline(name, graph))
     }
-    let mut found = Vec::new();
-    for to in group {
-        let began = tree.runs[*to].first;
-        let ended = by_end.partition_point(|place| tree.runs[*place].last < began);
-        let Some(bound) = ended.checked_sub(1).map(|last| latest[last]) else {
-            found.push((None, *to));
-            continue;
-        };
-        let direct = by_end[..ended].iter().rev().take_while(|place| tree.runs[**place].last >= bound);
-        found.extend(direct.map(|from| (Some(*from), *to)));
+
+    /// Describes what ran below several runs of one node.
+    fn graph(&mut self, groups: &[Vec<usize>]) -> Result<GraphOutline, PictureError> {
+        let tree = self.tree;
+        let mut nodes: Vec<(&str, Vec<usize>)> = Vec::new();
+        let mut indexes: HashMap<&str, usize> = HashMap::default();
+        for place in groups.iter().flatten() {
+            let name = tree.runs[*place].name.as_str();
+            let index = *indexes.entry(name).or_insert_with(|| {
+                nodes.push((name, Vec::new()));
+                nodes.len() - 1
+            });
+            nodes[index].1.push(*place);
+        }
+        let mut edges = BTreeSet::new();
+        for group in groups {
+            self.successions(group, |place| indexes[tree.runs[place].name.as_str()], &mut edges)?;
+        }
+        let edges = edges.into_iter().map(|(from, to)| EdgeOutline { from, to, on: Vec::new() }).collect();
+        let nodes = nodes.iter().map(|(name, runs)| self.node(name, runs)).collect::<Result<_, _>>()?;
+        Ok(GraphOutline { nodes, edges })
     }
-    found
+
+    /// Adds which node began next behind which among the runs of a group; the first ones begin behind none.
+    fn successions(
+        &mut self,
+        group: &[usize],
+        index: impl Fn(usize) -> usize,
+        edges: &mut BTreeSet<(Option<usize>, usize)>,
+    ) -> Result<(), PictureError> {
+        let tree = self.tree;
+        let mut by_end: Vec<usize> = group.to_vec();
+        by_end.sort_by_key(|place| tree.runs[*place].last);
+        // The latest begin among the runs that end first: a run that ended before it is not the last one before its successors.
+        let mut latest = Vec::with_capacity(by_end.len());
+        for place in &by_end {
+            let first = tree.runs[*place].first;
+            latest.push(latest.last().map_or(first, |known: &usize| first.max(*known)));
+        }
+        // What begins when the same runs have ended follows the same ones.
+        let mut waves: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
+        for to in group {
+            let began = tree.runs[*to].first;
+            let ended = by_end.partition_point(|place| tree.runs[*place].last < began);
+            waves.entry(ended).or_default().insert(index(*to));
+        }
+        for (ended, wave) in waves {
+            let mut before: BTreeSet<Option<usize>> = BTreeSet::new();
+            match ended.checked_sub(1).map(|last| latest[last]) {
+                None => drop(before.insert(None)),
+                Some(bound) => {
+                    let direct = by_end[..ended].iter().rev().take_while(|place| tree.runs[**place].last >= bound);
+                    for from in direct {
+                        self.room.step()?;
+                        before.insert(Some(index(*from)));
+                    }
+                }
+            }
+            for edge in before.iter().flat_map(|from| wave.iter().map(|to| (*from, *to))) {
+                if edges.insert(edge) {
+                    self.room.edge()?;
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -125,7 +149,7 @@ mod tests {
             Arc::new(event)
         };
         let events: Vec<_> = paths.split_whitespace().map(event).collect();
-        let outline = observed_outline(&RunTree::of(&events, &"i".into())).unwrap();
+        let outline = observed_outline(&RunTree::of(&events, &"i".into())).unwrap().unwrap();
         let graph = outline.graph.unwrap();
         let name = |place: usize| graph.nodes[place].name.to_string();
         graph
@@ -148,5 +172,28 @@ mod tests {
     fn only_the_last_runs_before_a_run_lead_to_it() {
         // `a` and `b` run at once; `c` follows both, and `d` follows `c` alone.
         assert_eq!(edges("w@1/a@1 w@1/b@1 w@1/a@1 w@1/c@1 w@1/d@1"), [">a", ">b", "a>c", "b>c", "c>d"]);
+    }
+
+    /// Two waves of runs at once: each of the second begins when all of the first have ended.
+    #[test]
+    fn more_nodes_or_lines_than_a_picture_shows_are_refused() {
+        let waves = |runs: usize| {
+            let all = |wave: &str| (0..runs).map(|run| format!("w@1/{wave}{run}@1 ")).collect::<String>();
+            // Each run begins before the first one of its wave ends.
+            format!("{0}{0}{1}{1}", all("a"), all("b"))
+        };
+        assert_eq!(edges(&waves(20)).len(), 20 + 20 * 20);
+        let refused = |paths: &str| {
+            let event = |path: &str| {
+                let mut event = Event::of(1).with_node_path(path);
+                event.set_invocation_id("i");
+                Arc::new(event)
+            };
+            let events: Vec<_> = paths.split_whitespace().map(event).collect();
+            observed_outline(&RunTree::of(&events, &"i".into())).unwrap_err().to_string()
+        };
+        assert!(refused(&waves(300)).contains("more than 4000 lines"), "{}", refused(&waves(300)));
+        let row: String = (0..1200).map(|run| format!("w@1/n{run}@1 ")).collect();
+        assert!(refused(&row).contains("more than 1000 nodes"), "{}", refused(&row));
     }
 }

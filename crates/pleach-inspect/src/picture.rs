@@ -4,19 +4,25 @@ mod draw;
 mod layers;
 mod model;
 mod place;
+mod room;
 mod svg;
 
+pub use model::{BoxKind, Picture, PictureBox, PictureEdge};
 use pleach_context::Outline;
 
-pub use model::{BoxKind, Picture, PictureBox, PictureEdge};
+use pleach_workflow::RunSummary;
 
-use crate::RunTree;
+pub use room::PictureError;
+pub(crate) use room::Room;
 
 impl Picture {
     /// Draws an outline; with the runs of an invocation, each node has the status, the number and the time of its runs.
-    #[must_use]
-    pub fn of(outline: &Outline, tree: Option<&RunTree>) -> Self {
-        draw::picture(outline, tree)
+    ///
+    /// # Errors
+    /// [`PictureError::TooLarge`] for an outline of too many nodes or lines.
+    pub fn of(outline: &Outline, runs: Option<&RunSummary>) -> Result<Self, PictureError> {
+        Room::check(outline)?;
+        Ok(draw::picture(outline, runs))
     }
 
     /// Writes the picture as an SVG document, which needs nothing else: no script, no style sheet, no font.

@@ -1,5 +1,6 @@
 //! [`RunTree`]: the runs of an invocation's nodes.
 
+mod asked;
 mod build;
 mod model;
 mod tally;
@@ -23,11 +24,6 @@ impl RunTree {
             return build::tree(&own().collect::<Vec<_>>(), invocation, false);
         }
         build::tree(&counting, invocation, true)
-    }
-
-    /// Reads the runs from the events of one invocation that count, each with its place in the session.
-    pub(crate) fn of_own(own: &[(usize, &Arc<Event>)], invocation: &InvocationId) -> Self {
-        build::tree(own, invocation, true)
     }
 
     /// Returns the run at a path.

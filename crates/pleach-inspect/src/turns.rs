@@ -31,6 +31,7 @@ pub struct Turn {
 pub fn turns(own: &[(usize, &Arc<Event>)]) -> Vec<Turn> {
     let mut turns: Vec<Turn> = Vec::new();
     let mut was_user = false;
+    let mut known: BTreeSet<(usize, String)> = BTreeSet::new();
     for (place, event) in own {
         let is_user = event.is_from_user() && event.content().is_some();
         match turns.last_mut() {
@@ -47,9 +48,8 @@ pub fn turns(own: &[(usize, &Arc<Event>)]) -> Vec<Turn> {
         }
         if let Some(turn) = turns.last_mut().filter(|_| is_user) {
             turn.message.push_str(&event.text());
-            let known: BTreeSet<String> = turn.answers.iter().cloned().collect();
             let answered = event.function_responses().filter_map(|response| response.id.clone());
-            turn.answers.extend(answered.filter(|id| !known.contains(id)));
+            turn.answers.extend(answered.filter(|id| known.insert((turn.number, id.clone()))));
         }
         was_user = is_user;
     }

@@ -20,7 +20,9 @@ pub use function::{Blocking, FunctionNode, Handler, IntoYield, Output, ResultWho
 pub use graph::{BuildError, EdgeRoute, Fault, NodeRef, START, Source, Sources, Start, Targets, WorkflowBuilder};
 pub use join::JoinNode;
 pub use parallel_worker::ParallelWorker;
-pub use picture::{RunStatus, dot, dot_of_run, mermaid, mermaid_of_run, run_status};
+pub use picture::{
+    NodeSummary, RunStatus, RunStatuses, RunSummary, dot, dot_of_run, mermaid, mermaid_of_run, run_status,
+};
 pub use tool::{
     Args, Callback, Called, FunctionTool, ToolCall, ToolCallbacks, ToolHandler, ToolNode, ToolParam, ToolParams,
     ToolReply, Unbound, confirmation_gate, tool,

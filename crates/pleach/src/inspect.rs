@@ -3,7 +3,7 @@
 //! `docs/inspector.md` describes what they show. The command `pleach` and the inspector of the server show the same.
 
 pub use pleach_inspect::{
-    Attempt, BoxKind, Fact, InvocationSummary, NodeRun, Picture, PictureBox, PictureEdge, RunStatus, RunTree,
-    StateChange, StateKey, TimelineEntry, Turn, TurnWork, Work, invocations, observed_outline, state_history, timeline,
-    turns,
+    Attempt, BoxKind, Fact, InvocationSummary, NodeRun, NodeSummary, Picture, PictureBox, PictureEdge, PictureError,
+    RunStatus, RunSummary, RunTree, StateChange, StateKey, TimelineEntry, Turn, TurnWork, Work, invocations,
+    observed_outline, state_history, timeline, turns,
 };

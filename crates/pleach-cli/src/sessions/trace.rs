@@ -1,6 +1,6 @@
 //! `pleach sessions trace`: the events of a session, a line each, or the runs of its nodes.
 
-use pleach::inspect::{Fact, NodeRun, RunTree, TimelineEntry, Work, invocations, timeline};
+use pleach::inspect::{Fact, NodeRun, RunTree, TimelineEntry, TurnWork, Work, invocations, timeline};
 use pleach::{REQUEST_CREDENTIAL, Session};
 
 use crate::args::Trace;
@@ -75,10 +75,19 @@ fn run_line(run: &NodeRun, turns: usize) -> String {
             Work::Replayed => "replayed",
             Work::Waited => "waited",
         };
-        let words: Vec<String> = run.turns.iter().map(|turn| format!("{} {}", turn.turn, work(turn.work))).collect();
+        let words: Vec<String> = spans(&run.turns).map(|(span, did)| format!("{span} {}", work(did))).collect();
         text += &format!("  ({})", words.join(", "));
     }
     text
+}
+
+/// Returns the turns in a row of which the same became, as `2` or `2-5`.
+fn spans(turns: &[TurnWork]) -> impl Iterator<Item = (String, Work)> {
+    turns.chunk_by(|one, next| one.work == next.work).filter_map(|same| {
+        let (first, last) = (same.first()?, same.last()?.last);
+        let span = if first.first == last { last.to_string() } else { format!("{}-{last}", first.first) };
+        Some((span, first.work))
+    })
 }
 
 /// Returns an event as `TIME  PATH or AUTHOR  what it says and does`.

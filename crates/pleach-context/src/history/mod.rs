@@ -139,6 +139,9 @@ pub struct RecordedRun<'a> {
 /// could take memory by the square of its length.
 const MOST_BYTES: usize = 16 * 1024;
 const MOST_SEGMENTS: usize = 256;
+/// How many bytes the paths of all runs may take: a million runs with paths of some hundred bytes. A path of the longest kind brings two
+/// megabytes of paths above it, so a log of a few megabytes could fill the memory.
+const MOST_PATH_BYTES: usize = 128 << 20;
 
 /// Whether a path names a run that can be kept; an event with another one belongs to no run.
 fn is_usable(path: &NodePath) -> bool {
@@ -164,6 +167,13 @@ impl History {
         let mut history = Self { runs: Runs::with_capacity(own.len()), message_completes, ..Self::default() };
         own.iter().for_each(|event| history.add(event));
         history
+    }
+
+    /// Whether events with this path belong to a run. Paths that no engine makes do not: they are too long, or their runs are too many to
+    /// be kept.
+    #[must_use]
+    pub fn keeps(&self, path: &NodePath) -> bool {
+        is_usable(path) && (self.runs.path_bytes() < MOST_PATH_BYTES || self.runs.find(path).is_some())
     }
 
     /// What is known about the run at `path`.
@@ -329,10 +339,13 @@ impl History {
         }
         if event.path().is_root() && event.actions().end_of_agent() == Some(true) {
             self.ended.insert(event.author().into());
-        } else if is_usable(event.path()) {
+        } else if self.keeps(event.path()) {
             self.add_run_event(event);
         }
-        for path in notes::completed_runs(event).filter(is_usable) {
+        for path in notes::completed_runs(event) {
+            if !self.keeps(&path) {
+                continue;
+            }
             self.now += 1;
             let key = self.runs.key_of(&path);
             let dropped = self.runs.at_mut(key).record.complete(self.now);
@@ -344,13 +357,17 @@ impl History {
 
     /// What other runs have recorded on the event.
     fn add_notes(&mut self, event: &Event) {
-        for (path, output) in notes::delegations(event).filter(|(path, _)| is_usable(path)) {
-            let key = self.runs.key_of(&path);
-            self.runs.at_mut(key).record.complete_delegation(output);
+        for (path, output) in notes::delegations(event) {
+            if self.keeps(&path) {
+                let key = self.runs.key_of(&path);
+                self.runs.at_mut(key).record.complete_delegation(output);
+            }
         }
-        for (path, failure) in notes::caught_failures(event).filter(|(path, _)| is_usable(path)) {
-            let key = self.runs.key_of(&path);
-            self.runs.at_mut(key).record.catch(failure, self.now);
+        for (path, failure) in notes::caught_failures(event) {
+            if self.keeps(&path) {
+                let key = self.runs.key_of(&path);
+                self.runs.at_mut(key).record.catch(failure, self.now);
+            }
         }
     }
 
@@ -483,6 +500,23 @@ mod tests {
             let record = history.run(&"wf@1/ask@1".into()).unwrap();
             assert_eq!(record.answers()["q"], expected);
         }
+    }
+
+    /// Each of these paths has 256 runs of its own, which take a megabyte.
+    #[test]
+    fn paths_beyond_what_can_be_kept_belong_to_no_run() {
+        let path = |number: usize| format!("{number}{}", "/segment-of-a-path-@1".repeat(MOST_SEGMENTS - 1));
+        let mut history = History::default();
+        let mut bytes = 0;
+        for number in 0..200 {
+            let path = path(number);
+            let before = history.runs.len();
+            history.add(&Arc::new(Event::of(1).with_node_path(path.as_str())));
+            bytes += if history.runs.len() > before { path.len() * MOST_SEGMENTS / 2 } else { 0 };
+        }
+        assert!((100 << 20..130 << 20).contains(&bytes), "{bytes}");
+        // What is known stays known.
+        assert!(history.keeps(&path(0).as_str().into()) && !history.keeps(&path(199).as_str().into()));
     }
 
     /// Issue 10 D4: a path of 64,000 segments took 2 GB.

@@ -306,8 +306,10 @@ impl RunRecord {
         if has_ended && (has_result() || message_completes()) { self.own } else { 0 }
     }
 
-    /// When the first event of the run, or of a run below it, came.
-    pub(super) fn began(&self) -> Option<u32> {
+    /// When the first event of the run, or of a run below it, came: a number that only orders runs. `None` for a run that others have
+    /// named only.
+    #[must_use]
+    pub fn began(&self) -> Option<u32> {
         (self.began > 0).then_some(self.began)
     }
 

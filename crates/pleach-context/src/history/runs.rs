@@ -19,6 +19,8 @@ pub(super) struct Runs {
     index: HashTable<RunKey>,
     /// The runs directly below the root.
     top: Children,
+    /// The length of all paths together.
+    path_bytes: usize,
 }
 
 #[derive(Debug)]
@@ -56,7 +58,13 @@ impl RunKey {
 
 impl Runs {
     pub(super) fn with_capacity(runs: usize) -> Self {
-        Self { runs: Vec::with_capacity(runs), index: HashTable::with_capacity(runs), top: Children::default() }
+        let (runs, index) = (Vec::with_capacity(runs), HashTable::with_capacity(runs));
+        Self { runs, index, ..Self::default() }
+    }
+
+    /// How long the paths of all runs are together.
+    pub(super) fn path_bytes(&self) -> usize {
+        self.path_bytes
     }
 
     pub(super) fn len(&self) -> usize {
@@ -144,6 +152,7 @@ impl Runs {
             Entry::Vacant(vacant) => {
                 let key = RunKey::of(runs.len());
                 vacant.insert(key);
+                self.path_bytes += path.as_str().len();
                 let (children, record) = (Children::default(), RunRecord::default());
                 runs.push(Run { path: path.clone(), parent: None, children, next: None, record });
                 (key, true)

@@ -2,11 +2,10 @@
 
 use pleach_context::{EdgeOutline, GraphOutline, NodeKind, Outline};
 use pleach_core::NodePath;
-use pleach_workflow::RunStatus;
+use pleach_workflow::{NodeSummary, RunSummary};
 
 use super::model::{BoxKind, Picture, PictureBox, PictureEdge};
 use super::place::place;
-use crate::run_tree::{NodeRun, RunTree};
 
 /// Around the whole picture, and inside the border of a group.
 const MARGIN: f64 = 14.0;
@@ -20,23 +19,21 @@ const SMALL: f64 = 6.2;
 /// The longest name that is shown, in letters.
 const LONGEST: usize = 40;
 
-pub(super) fn picture(outline: &Outline, tree: Option<&RunTree>) -> Picture {
+pub(super) fn picture(outline: &Outline, runs: Option<&RunSummary>) -> Picture {
     let drawn = match &outline.graph {
         Some(inner) if outline.kind != NodeKind::Agent || !inner.nodes.is_empty() => {
-            let run = tree.map(|tree| (tree, NodePath::root().child(&outline.name, "1")));
-            graph(inner, run.as_ref().map(|(tree, path)| (*tree, path)))
+            let path = runs.map(|runs| runs.root(&outline.name)).unwrap_or_default();
+            graph(inner, runs.map(|runs| (runs, &path)))
         }
-        _ => {
-            let summary = tree.and_then(|tree| Summary::of(tree, &NodePath::root(), &outline.name));
-            node(outline, summary.as_ref(), None)
-        }
+        _ => node(outline, runs.and_then(|runs| runs.node(&NodePath::root(), &outline.name)), None),
     };
     let mut picture = Picture { width: drawn.width + 2.0 * MARGIN, height: drawn.height + 2.0 * MARGIN, ..drawn };
     shift(&mut picture.boxes, &mut picture.edges, MARGIN, MARGIN);
     picture
 }
 
-type Run<'a> = Option<(&'a RunTree, &'a NodePath)>;
+/// The runs of an invocation, and the path of the one whose graph is drawn.
+type Run<'a> = Option<(&'a RunSummary, &'a NodePath)>;
 
 /// Draws a graph, whose runs are below a path.
 fn graph(graph: &GraphOutline, run: Run<'_>) -> Picture {
@@ -66,19 +63,16 @@ fn graph(graph: &GraphOutline, run: Run<'_>) -> Picture {
 }
 
 fn inner_node(outline: &Outline, run: Run<'_>) -> Picture {
-    let summary = run.and_then(|(tree, parent)| Summary::of(tree, parent, &outline.name));
+    let summary = run.and_then(|(runs, parent)| runs.node(parent, &outline.name));
     let nested = outline.graph.as_ref().filter(|_| outline.kind == NodeKind::Workflow);
-    let inside = nested.map(|nested| {
-        let run = run.zip(summary.as_ref()).map(|((tree, _), summary)| (tree, &summary.path));
-        graph(nested, run)
-    });
-    node(outline, summary.as_ref(), inside)
+    let inside = nested.map(|nested| graph(nested, run.zip(summary).map(|((runs, _), summary)| (runs, &summary.path))));
+    node(outline, summary, inside)
 }
 
 /// Draws a box, with a graph inside for a group.
-fn node(outline: &Outline, summary: Option<&Summary>, inside: Option<Picture>) -> Picture {
+fn node(outline: &Outline, summary: Option<&NodeSummary>, inside: Option<Picture>) -> Picture {
     let name = short(&outline.name);
-    let detail = summary.map(Summary::text).unwrap_or_default();
+    let detail = summary.map(NodeSummary::text).unwrap_or_default();
     let letters = (name.chars().count() as f64 * LETTER).max(detail.chars().count() as f64 * SMALL);
     let wanted = (letters + 26.0).max(70.0);
     let (width, height, kind) = match (&inside, outline.kind) {
@@ -157,42 +151,5 @@ fn shift(boxes: &mut [PictureBox], edges: &mut [PictureEdge], x: f64, y: f64) {
     for point in edges.iter_mut().flat_map(|edge| &mut edge.points) {
         point.0 += x;
         point.1 += y;
-    }
-}
-
-/// The runs of one node.
-struct Summary {
-    status: RunStatus,
-    path: NodePath,
-    runs: usize,
-    failures: usize,
-    seconds: f64,
-}
-
-impl Summary {
-    fn of(tree: &RunTree, parent: &NodePath, name: &str) -> Option<Self> {
-        let of_node = |run: &&NodeRun| run.name == name && run.path.parent_str().unwrap_or_default() == parent.as_str();
-        let runs: Vec<&NodeRun> = tree.runs.iter().filter(of_node).collect();
-        let last = runs.last()?;
-        let failed = |run: &&NodeRun| run.attempts.iter().filter(|attempt| attempt.error.is_some()).count();
-        Some(Self {
-            status: last.status,
-            path: last.path.clone(),
-            runs: runs.len(),
-            failures: runs.iter().map(failed).sum(),
-            seconds: last.seconds,
-        })
-    }
-
-    fn text(&self) -> String {
-        let status = match self.status {
-            RunStatus::Done => "done",
-            RunStatus::Waiting => "waiting",
-            RunStatus::Failed => "failed",
-            RunStatus::Started => "started",
-        };
-        let runs = if self.runs > 1 { format!(", {} runs", self.runs) } else { String::new() };
-        let failures = if self.failures > 0 { format!(", {} failed", self.failures) } else { String::new() };
-        format!("{status}{runs}{failures}, {:.3} s", self.seconds)
     }
 }

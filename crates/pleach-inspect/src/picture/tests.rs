@@ -3,7 +3,7 @@
 use pleach_context::{EdgeOutline, GraphOutline, NodeKind};
 use pleach_core::RouteKey;
 
-use pleach_workflow::RunStatus;
+use pleach_workflow::{RunStatus, RunSummary};
 
 use super::*;
 
@@ -35,7 +35,7 @@ fn triage() -> Outline {
 
 #[test]
 fn a_group_is_around_its_nodes_and_everything_is_inside_the_picture() {
-    let picture = Picture::of(&triage(), None);
+    let picture = Picture::of(&triage(), None).unwrap();
     let find = |name: &str| picture.boxes.iter().find(|one| one.name == name).unwrap();
     let (group, look) = (find("review"), find("look"));
     assert_eq!((group.kind, find("both").kind, look.kind), (BoxKind::Group, BoxKind::Join, BoxKind::Node));
@@ -48,7 +48,7 @@ fn a_group_is_around_its_nodes_and_everything_is_inside_the_picture() {
 
 #[test]
 fn names_in_an_svg_document_stay_texts() {
-    let svg = Picture::of(&triage(), None).to_svg();
+    let svg = Picture::of(&triage(), None).unwrap().to_svg();
     assert!(svg.contains(">&lt;left&gt;</text>") && svg.contains(">a&quot;&amp;b</text>"), "{svg}");
     assert!(!svg.contains("<left>") && svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
 }
@@ -62,10 +62,42 @@ fn nodes_have_the_status_of_their_runs() {
         std::sync::Arc::new(event)
     };
     let events = [event("triage@1/sort@1"), event("triage@1/sort@2"), event("triage@1/review@1/look@1")];
-    let tree = RunTree::of(&events, &"i".into());
-    let picture = Picture::of(&triage(), Some(&tree));
+    let picture = Picture::of(&triage(), Some(&RunSummary::of(&events, &"i".into()))).unwrap();
     let find = |name: &str| picture.boxes.iter().find(|one| one.name == name).unwrap();
     assert_eq!((find("sort").status, find("sort").detail.as_str()), (Some(RunStatus::Done), "done, 2 runs, 0.000 s"));
     assert_eq!(find("look").path, Some("triage@1/review@1/look@1".into()));
     assert_eq!((find("both").status, find("both").path.clone()), (None, None));
+}
+
+fn log(paths: &[&str]) -> Vec<std::sync::Arc<pleach_core::Event>> {
+    let event = |path: &&str| {
+        let mut event = pleach_core::Event::of(1).with_node_path(*path);
+        event.set_output_for(pleach_core::OutputFor::Own);
+        event.set_invocation_id("i");
+        std::sync::Arc::new(event)
+    };
+    paths.iter().map(event).collect()
+}
+
+/// What another program wrote may have several roots, or a root with another id than the first.
+#[test]
+fn the_runs_of_any_root_have_their_status() {
+    for (paths, inner) in [(["v@1", "w@1/a@1"], "w"), (["w@7/b@1", "w@7/a@1"], "a"), (["w@1/a@1", "w@2/a@1"], "a")] {
+        let events = log(&paths);
+        let outline = crate::observed_outline(&crate::RunTree::of(&events, &"i".into())).unwrap().unwrap();
+        let picture = Picture::of(&outline, Some(&RunSummary::of(&events, &"i".into()))).unwrap();
+        let found = picture.boxes.iter().find(|one| one.name == inner).unwrap();
+        assert!(found.status.is_some() && found.path.is_some(), "{paths:?}: {found:?}");
+    }
+}
+
+#[test]
+fn a_workflow_of_too_many_nodes_has_no_picture() {
+    let many = |count: usize| {
+        let nodes = (0..count).map(|number| outline(&format!("n{number}"), NodeKind::Function, None)).collect();
+        outline("w", NodeKind::Workflow, Some(GraphOutline { nodes, edges: Vec::new() }))
+    };
+    assert_eq!(Picture::of(&many(1000), None).unwrap().boxes.len(), 1001);
+    let refused = Picture::of(&many(1001), None).unwrap_err();
+    assert_eq!((refused.code(), refused), ("PictureTooLarge", PictureError::TooLarge { what: "nodes", most: 1000 }));
 }

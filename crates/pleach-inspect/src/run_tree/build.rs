@@ -1,14 +1,16 @@
 //! Builds a [`RunTree`] from a log.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use foldhash::{HashMap, HashSet};
 use pleach_context::History;
-use pleach_context::engine::RunRecord;
+use pleach_context::engine::{RecordedRun, RunKey, RunRecord};
 use pleach_core::{Event, InvocationId, NodePath, REQUEST_CREDENTIAL};
-use pleach_workflow::{RunStatus, run_status};
+use pleach_workflow::{RunStatus, RunStatuses};
 use serde_json::Value;
 
+use super::asked::Asked;
 use super::model::{Attempt, NodeRun, RunTree};
 use super::tally::Tally;
 use crate::turns::{Turn, turns};
@@ -26,6 +28,7 @@ pub(super) fn tree(own: &[(usize, &Arc<Event>)], invocation: &InvocationId, effe
 struct Reader {
     history: History,
     tallies: HashMap<NodePath, Tally>,
+    asked: Asked,
     /// The questions whose answers are credentials.
     hidden: HashSet<String>,
 }
@@ -35,81 +38,102 @@ impl Reader {
         let mut before = None;
         let mut turn = 0;
         for (place, event) in own {
-            if turns.get(turn).is_some_and(|next| next.place == *place) {
-                self.end_turn(turn);
-                turn += 1;
-            }
+            turn += usize::from(turns.get(turn).is_some_and(|next| next.place == *place));
             let time = event.timestamp();
             let requests = event.function_calls().filter(|call| call.name.as_deref() == Some(REQUEST_CREDENTIAL));
             self.hidden.extend(requests.filter_map(|call| call.id.clone()));
-            let waiting = if event.is_from_user() { self.waiting() } else { Vec::new() };
-            self.history.add(event);
-            for path in waiting {
-                self.note_answer(path, turn, *place, time);
+            if event.is_from_user() {
+                self.answer(event, *place, turn);
+            } else {
+                self.count(event, *place, turn, before.unwrap_or(time));
             }
-            self.count(event, *place, turn, before.unwrap_or(time));
             before = Some(time);
         }
-        self.end_turn(turn);
+        for (path, tally) in &mut self.tallies {
+            tally.catch_up(turn + 1, || is_open(&self.history, path));
+        }
     }
 
     /// Counts an event for its run and the runs above it.
     fn count(&mut self, event: &Arc<Event>, place: usize, turn: usize, before: f64) {
-        if event.is_from_user() || self.history.run(event.path()).is_none() {
-            return;
-        }
-        let around = std::iter::successors(Some(event.path().clone()), NodePath::parent);
-        for path in around.take_while(|path| !path.is_root()) {
-            let is_own = path == *event.path();
+        // Paths that are too long for a run are not taken apart.
+        let around = if self.history.keeps(event.path()) { around(event.path()) } else { Vec::new() };
+        self.catch_up(&around, turn);
+        self.history.add(event);
+        for (height, path) in around.into_iter().enumerate() {
             let tally = self.tallies.entry(path).or_insert_with(|| Tally::new(before, place));
-            tally.count(event, is_own, place, turn, before);
+            tally.count(event, height == 0, place, turn, before);
+        }
+        self.asked.note(event);
+    }
+
+    /// Reads an event of the user, who may answer runs.
+    fn answer(&mut self, event: &Arc<Event>, place: usize, turn: usize) {
+        let owners: BTreeSet<NodePath> = self
+            .asked
+            .by(event, &self.history)
+            .iter()
+            .flat_map(around)
+            .filter(|path| is_open(&self.history, path))
+            .collect();
+        let owners: Vec<NodePath> = owners.into_iter().collect();
+        self.catch_up(&owners, turn);
+        let answers = |history: &History, path: &NodePath| history.run(path).map_or(0, |run| run.answers().len());
+        let before: Vec<usize> = owners.iter().map(|path| answers(&self.history, path)).collect();
+        self.history.add(event);
+        for (path, before) in owners.iter().zip(before) {
+            let is_answered = answers(&self.history, path) > before;
+            if let Some(tally) = self.tallies.get_mut(path).filter(|_| is_answered) {
+                tally.answer(turn, place, event.timestamp());
+            }
         }
     }
 
-    /// The runs that wait for an answer, each with the number of its answers.
-    fn waiting(&self) -> Vec<(NodePath, usize)> {
-        let record = |path: &NodePath| self.history.run(path).filter(|record| record.is_open());
-        self.tallies.keys().filter_map(|path| Some((path.clone(), record(path)?.answers().len()))).collect()
-    }
-
-    fn note_answer(&mut self, (path, answers): (NodePath, usize), turn: usize, place: usize, time: f64) {
-        let is_answered = self.history.run(&path).is_some_and(|record| record.answers().len() > answers);
-        if let Some(tally) = self.tallies.get_mut(&path).filter(|_| is_answered) {
-            tally.answer(turn, place, time);
-        }
-    }
-
-    fn end_turn(&mut self, turn: usize) {
-        for (path, tally) in &mut self.tallies {
-            let waits = self.history.run(path).is_some_and(RunRecord::is_open);
-            tally.end_turn(turn, waits);
+    /// Notes what became of runs in the turns before this one, in which nothing moved them.
+    fn catch_up(&mut self, runs: &[NodePath], turn: usize) {
+        for path in runs {
+            if let Some(tally) = self.tallies.get_mut(path) {
+                tally.catch_up(turn, || is_open(&self.history, path));
+            }
         }
     }
 
     /// Returns the runs, each one before those below it.
     fn runs(mut self) -> Vec<NodeRun> {
         let mut runs = Vec::new();
-        let mut left: Vec<(NodePath, usize)> = Vec::new();
-        let below = |history: &History, path: &NodePath| -> Vec<NodePath> {
-            history.children(path).map(|run| run.path.clone()).collect()
+        let statuses = RunStatuses::of(&self.history);
+        let mut left: Vec<(RunKey, usize)> = Vec::new();
+        let below = |history: &History, path: &NodePath, depth: usize| -> Vec<(RunKey, usize)> {
+            history.children(path).map(|run| (run.key, depth)).collect()
         };
-        left.extend(below(&self.history, &NodePath::root()).into_iter().rev().map(|path| (path, 0)));
-        while let Some((path, depth)) = left.pop() {
-            left.extend(below(&self.history, &path).into_iter().rev().map(|path| (path, depth + 1)));
-            let tally = self.tallies.remove(&path).unwrap_or_default();
-            if let (Some(record), Some(status)) = (self.history.run(&path), run_status(&self.history, &path)) {
-                let gave = record.output.is_some() || record.finished;
-                let only_asked = status == RunStatus::Done && !gave && self.history.children(&path).len() == 0;
-                let mut run = run(path, depth, record, status, tally, &self.hidden);
-                if only_asked {
-                    // What it gives is its answer.
-                    run.output = run.answers.values().next_back().cloned();
-                }
-                runs.push(run);
+        left.extend(below(&self.history, &NodePath::root(), 0).into_iter().rev());
+        while let Some((key, depth)) = left.pop() {
+            let RecordedRun { path, record, .. } = self.history.at(key);
+            let inner = below(&self.history, path, depth + 1);
+            let tally = self.tallies.remove(path).unwrap_or_default();
+            let status = statuses.of_run(key).unwrap_or(RunStatus::Started);
+            let gave = record.output.is_some() || record.finished;
+            let only_asked = status == RunStatus::Done && !gave && inner.is_empty();
+            let mut run = run(path.clone(), depth, record, status, tally, &self.hidden);
+            if only_asked {
+                // What it gives is its answer.
+                run.output = run.answers.values().next_back().cloned();
             }
+            runs.push(run);
+            left.extend(inner.into_iter().rev());
         }
         runs
     }
+}
+
+/// A run and the runs above it.
+fn around(path: &NodePath) -> Vec<NodePath> {
+    let above = std::iter::successors(Some(path.clone()), NodePath::parent);
+    above.take_while(|path| !path.is_root()).collect()
+}
+
+fn is_open(history: &History, path: &NodePath) -> bool {
+    history.run(path).is_some_and(RunRecord::is_open)
 }
 
 /// Describes a run by its record and what was counted of it.

@@ -49,7 +49,8 @@ pub struct NodeRun {
     pub events: usize,
     /// Its attempts. A node that is not retried has one.
     pub attempts: Vec<Attempt>,
-    /// What became of it in each turn since it began.
+    /// What became of it in the turns since the one in which it began, in order and without gaps. Turns in a row in which nothing or the
+    /// same became of it are one entry, so that a run has no more entries than twice the turns that moved it.
     pub turns: Vec<TurnWork>,
     /// What it gave.
     pub output: Option<Value>,
@@ -76,11 +77,13 @@ pub struct Attempt {
     pub message: Option<String>,
 }
 
-/// What became of a run in one turn.
+/// What became of a run in a turn, or in several in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct TurnWork {
-    /// The number of the turn, from 1.
-    pub turn: usize,
+    /// The number of the first of these turns, from 1.
+    pub first: usize,
+    /// The number of the last one. A turn that executed the run is an entry of its own.
+    pub last: usize,
     /// What became of it.
     pub work: Work,
     /// When it began in this turn, in seconds since the epoch, if it was executed.

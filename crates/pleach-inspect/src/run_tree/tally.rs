@@ -18,12 +18,8 @@ pub(super) struct Tally {
     pub(super) failures: Vec<Attempt>,
     /// When the last attempt began.
     pub(super) attempt_began: f64,
+    /// Up to the last turn that is known; see [`catch_up`](Self::catch_up).
     pub(super) turns: Vec<TurnWork>,
-    /// Whether it waited for an answer when the turn began.
-    pub(super) waits: bool,
-    /// The last turn in which it, or a run below it, wrote something, and in which it was answered.
-    executed_in: usize,
-    answered_in: usize,
 }
 
 impl Tally {
@@ -35,14 +31,7 @@ impl Tally {
     /// Counts an event of the run, or of one below it.
     pub(super) fn count(&mut self, event: &Event, is_own: bool, place: usize, turn: usize, before: f64) {
         let time = event.timestamp();
-        if self.executed_in == turn {
-            if let Some(work) = self.turns.last_mut() {
-                work.ended = Some(time);
-            }
-        } else {
-            self.executed_in = turn;
-            self.turns.push(TurnWork { turn, work: Work::Executed, began: Some(before), ended: Some(time) });
-        }
+        self.execute(turn, before, time);
         (self.ended, self.last) = (time, place);
         self.events += usize::from(is_own);
         let ends_attempt = is_own && event.error_code().is_some() && !event.is_partial() && !is_reported(event);
@@ -57,23 +46,53 @@ impl Tally {
         }
     }
 
+    /// The run, or one below it, wrote something.
+    fn execute(&mut self, turn: usize, before: f64, time: f64) {
+        match self.turns.last_mut() {
+            Some(work) if work.last == turn && work.work == Work::Executed => work.ended = Some(time),
+            _ => {
+                // What was answered and runs then is executed.
+                self.take_back(turn);
+                let (began, ended) = (Some(before), Some(time));
+                self.turns.push(TurnWork { first: turn, last: turn, work: Work::Executed, began, ended });
+            }
+        }
+    }
+
+    /// Removes what is known of a turn, which is the last one.
+    fn take_back(&mut self, turn: usize) {
+        let Some(work) = self.turns.last_mut().filter(|work| work.last == turn) else { return };
+        if work.first == turn {
+            self.turns.pop();
+        } else {
+            work.last = turn - 1;
+        }
+    }
+
     /// The run, or one below it, is answered.
     pub(super) fn answer(&mut self, turn: usize, place: usize, time: f64) {
-        self.answered_in = turn;
+        if self.turns.last().is_none_or(|work| work.last < turn) {
+            self.idle(turn, Work::Answered);
+        }
         (self.ended, self.last) = (time, place);
     }
 
-    /// Ends a turn in which the run may have written nothing.
-    pub(super) fn end_turn(&mut self, turn: usize, waits: bool) {
-        if self.executed_in != turn {
-            let work = match (self.waits, self.answered_in == turn) {
-                (_, true) => Work::Answered,
-                (true, false) => Work::Waited,
-                (false, false) => Work::Replayed,
-            };
-            self.turns.push(TurnWork { turn, work, began: None, ended: None });
+    /// Notes the turns before `turn` in which nothing moved the run; `waits` is whether it waits for an answer since then.
+    pub(super) fn catch_up(&mut self, turn: usize, waits: impl FnOnce() -> bool) {
+        if self.turns.last().is_some_and(|work| work.last + 1 < turn) {
+            self.idle(turn - 1, if waits() { Work::Waited } else { Work::Replayed });
         }
-        self.waits = waits;
+    }
+
+    /// Says the same of all turns up to `turn` that are not known.
+    fn idle(&mut self, turn: usize, word: Work) {
+        match self.turns.last_mut() {
+            Some(work) if work.work == word => work.last = turn,
+            last => {
+                let first = last.map_or(turn, |work| work.last + 1);
+                self.turns.push(TurnWork { first, last: turn, work: word, began: None, ended: None });
+            }
+        }
     }
 
     /// How long the run has executed, in seconds.

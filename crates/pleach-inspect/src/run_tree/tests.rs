@@ -39,7 +39,11 @@ fn tree(words: &str) -> RunTree {
 
 /// Writes each run as `DEPTH PATH STATUS SECONDS ATTEMPTS`, and what became of it in each turn.
 fn shown(tree: &RunTree) -> Vec<String> {
-    let work = |run: &NodeRun| run.turns.iter().map(|work| format!("{}{:?}", work.turn, work.work)).collect::<Vec<_>>();
+    let turns = |work: &TurnWork| {
+        if work.first == work.last { work.first.to_string() } else { format!("{}-{}", work.first, work.last) }
+    };
+    let work =
+        |run: &NodeRun| run.turns.iter().map(|work| format!("{}{:?}", turns(work), work.work)).collect::<Vec<_>>();
     let line = |run: &NodeRun| {
         format!(
             "{} {} {:?} {} {} {}",
@@ -100,10 +104,40 @@ fn each_turn_has_executed_answered_replayed_or_left_a_run() {
 }
 
 #[test]
+fn turns_in_which_the_same_became_of_a_run_are_one_entry() {
+    let tree = tree(
+        "1:msg 2:out@wf@1/a@1 3:ask@wf@1/b@1 4:msg 5:out@wf@1/c@1 6:msg 7:out@wf@1/d@1 8:ans 9:out@wf@1/e@1 10:msg 11:out@wf@1/b@1",
+    );
+    let expected = [
+        "0 wf@1 Started 6 1 1Executed 2Executed 3Executed 4Executed 5Executed",
+        "1 wf@1/a@1 Done 1 1 1Executed 2-5Replayed",
+        "1 wf@1/b@1 Done 2 1 1Executed 2-3Waited 4Answered 5Executed",
+        "1 wf@1/c@1 Done 1 1 2Executed 3-5Replayed",
+        "1 wf@1/d@1 Done 1 1 3Executed 4-5Replayed",
+        "1 wf@1/e@1 Done 1 1 4Executed 5Replayed",
+    ];
+    assert_eq!(shown(&tree), expected);
+}
+
+/// A node that asks in a loop: each answer brings a turn, and each round a run.
+#[test]
+fn the_entries_of_a_tree_grow_with_the_events_and_not_with_turns_times_runs() {
+    let rounds = 500;
+    let round = |number: usize| format!("{number}:ask@wf@1/b@{number} {number}:ans {number}:out@wf@1/c@{number}");
+    let words: Vec<String> = (1..=rounds).map(round).collect();
+    let tree = tree(&words.join(" "));
+    assert_eq!((tree.turns.len(), tree.runs.len()), (rounds + 1, 2 * rounds + 1));
+    let entries: usize = tree.runs.iter().map(|run| run.turns.len()).sum();
+    assert!(entries <= 7 * rounds, "{entries} entries");
+    let json = serde_json::to_string(&tree).unwrap();
+    assert!(json.len() < 2_000 * rounds, "{} bytes", json.len());
+}
+
+#[test]
 fn a_question_that_a_turn_does_not_answer_waits() {
     let tree = tree("1:msg 2:ask@wf@1/b@1 3:msg 4:out@wf@1/c@1");
     let run = tree.run(&"wf@1/b@1".into()).unwrap();
-    assert_eq!((run.turns[1].turn, run.turns[1].work), (2, Work::Waited));
+    assert_eq!((run.turns[1].first, run.turns[1].work), (2, Work::Waited));
 }
 
 #[test]

@@ -39,11 +39,11 @@ fn draw(text: &mut String, at: &DrawnGraph<'_>, graph: &GraphOutline) {
         match &inner.graph {
             Some(nested) if is_group(inner) => {
                 line(text, depth, format_args!("subgraph cluster_{id} {{"));
-                line(text, depth + 1, format_args!("label=\"{}\"", titled(inner, summary.as_ref())));
-                draw(text, &at.inside(&id, summary.as_ref()), nested);
+                line(text, depth + 1, format_args!("label=\"{}\"", titled(inner, summary)));
+                draw(text, &at.inside(&id, summary), nested);
                 line(text, depth, format_args!("}}"));
             }
-            _ => node(text, at, &id, inner, summary.as_ref()),
+            _ => node(text, at, &id, inner, summary),
         }
     }
     for edge in &graph.edges {

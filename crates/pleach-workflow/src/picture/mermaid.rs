@@ -36,11 +36,11 @@ fn draw(text: &mut String, at: &DrawnGraph<'_>, graph: &GraphOutline) {
         let (id, summary) = (below(id, place), at.summary(&inner.name));
         match &inner.graph {
             Some(nested) if is_group(inner) => {
-                line(text, depth, format_args!("subgraph {id}[\"{}\"]", titled(inner, summary.as_ref())));
-                draw(text, &at.inside(&id, summary.as_ref()), nested);
+                line(text, depth, format_args!("subgraph {id}[\"{}\"]", titled(inner, summary)));
+                draw(text, &at.inside(&id, summary), nested);
                 line(text, depth, format_args!("end"));
             }
-            _ => node(text, at, &id, inner, summary.as_ref()),
+            _ => node(text, at, &id, inner, summary),
         }
     }
     for edge in &graph.edges {

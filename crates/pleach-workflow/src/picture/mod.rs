@@ -7,12 +7,11 @@ mod status;
 
 pub use dot::{dot, dot_of_run};
 pub use mermaid::{mermaid, mermaid_of_run};
-pub use status::{RunStatus, run_status};
+pub use run_summary::{NodeSummary, RunSummary};
+pub use status::{RunStatus, RunStatuses, run_status};
 
 use pleach_context::{EdgeOutline, GraphOutline, NodeKind, Outline};
 use pleach_core::NodePath;
-
-use run_summary::{NodeSummary, RunSummary};
 
 /// A graph that is being drawn: its id and depth in the picture and, in a picture of an invocation, its run.
 #[derive(Clone)]
@@ -25,13 +24,13 @@ struct DrawnGraph<'m> {
 impl<'m> DrawnGraph<'m> {
     /// Returns the outermost graph, for the root of `run`'s invocation.
     fn root(outline: &Outline, run: Option<&'m RunSummary>) -> Self {
-        let run = run.map(|run| (run, NodePath::root().child(&outline.name, "1")));
+        let run = run.map(|run| (run, run.root(&outline.name)));
         Self { id: "n".to_owned(), depth: 1, run }
     }
 
-    fn summary(&self, name: &str) -> Option<NodeSummary> {
+    fn summary(&self, name: &str) -> Option<&'m NodeSummary> {
         let (run, path) = self.run.as_ref()?;
-        run.summary(path, name)
+        run.node(path, name)
     }
 
     /// Returns the graph of a nested workflow; without a run if the workflow has not run.
@@ -53,8 +52,8 @@ fn framed(
     match &outline.graph {
         Some(graph) => draw(text, &place, graph),
         None => {
-            let summary = run.and_then(|run| run.summary(&NodePath::root(), &outline.name));
-            node(text, &place, &place.id, outline, summary.as_ref());
+            let summary = run.and_then(|run| run.node(&NodePath::root(), &outline.name));
+            node(text, &place, &place.id, outline, summary);
         }
     }
 }

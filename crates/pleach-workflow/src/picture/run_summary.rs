@@ -4,84 +4,139 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use foldhash::HashMap;
-use pleach_context::engine::RecordedRun;
+use pleach_context::engine::is_reported;
 use pleach_context::{History, effective_events_of};
 use pleach_core::{Event, InvocationId, NodePath};
 
-use super::status::{RunStatus, run_status};
+use super::status::{RunStatus, RunStatuses};
 
-/// The summary of one graph node.
+/// The runs of one node below one run.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct NodeSummary {
-    pub(super) status: RunStatus,
+pub struct NodeSummary {
+    /// How far the last run is.
+    pub status: RunStatus,
     /// The path of the last run.
-    pub(super) path: NodePath,
-    runs: usize,
-    failures: usize,
-    /// The time from the event before the run's first event to its last, in seconds.
-    seconds: f64,
+    pub path: NodePath,
+    /// How many runs there are.
+    pub runs: usize,
+    /// How many attempts of all runs have failed.
+    pub failures: usize,
+    /// How long the last run has run, in seconds, without the time between turns of the user.
+    pub seconds: f64,
 }
 
-/// The recorded runs of one invocation.
-#[derive(Debug)]
-pub(super) struct RunSummary {
-    history: History,
-    tallies: HashMap<NodePath, Tally>,
+/// The runs of one invocation, summed up for each node: what pictures show beside its name.
+#[derive(Debug, Default)]
+pub struct RunSummary {
+    /// The nodes by the run that they ran below, and by name.
+    nodes: HashMap<NodePath, HashMap<String, NodeSummary>>,
+}
+
+impl RunSummary {
+    /// Reads an invocation from the events of its session. One that a rewind has undone is summed up as it was.
+    #[must_use]
+    pub fn of(events: &[Arc<Event>], invocation: &InvocationId) -> Self {
+        let mut own = effective_events_of(events, invocation);
+        if own.is_empty() {
+            own = events.iter().filter(|event| event.invocation_id() == invocation).collect();
+        }
+        let history = History::of(&own);
+        let (tallies, statuses) = (tallies(&own, &history), RunStatuses::of(&history));
+        let mut summary = Self::default();
+        let mut left = vec![NodePath::root()];
+        while let Some(parent) = left.pop() {
+            for run in history.children(&parent) {
+                let tally = tallies.get(run.path).copied().unwrap_or_default();
+                let status = statuses.of_run(run.key).unwrap_or(RunStatus::Started);
+                summary.add(&parent, run.path, status, tally);
+                left.push(run.path.clone());
+            }
+        }
+        summary
+    }
+
+    /// Returns the summary of the node with this name below the run at `parent`.
+    #[must_use]
+    pub fn node(&self, parent: &NodePath, name: &str) -> Option<&NodeSummary> {
+        self.nodes.get(parent)?.get(name)
+    }
+
+    /// Returns the path of the run below which the nodes of a root's graph have run. A graph without a name holds the roots themselves.
+    #[must_use]
+    pub fn root(&self, name: &str) -> NodePath {
+        match self.node(&NodePath::root(), name) {
+            Some(root) => root.path.clone(),
+            None if name.is_empty() => NodePath::root(),
+            None => NodePath::root().child(name, "1"),
+        }
+    }
+
+    /// Adds a run of a node, behind the others of the node.
+    fn add(&mut self, parent: &NodePath, path: &NodePath, status: RunStatus, tally: Tally) {
+        let nodes = self.nodes.entry(parent.clone()).or_default();
+        let before = nodes.get(path.name()).map_or((0, 0), |before| (before.runs, before.failures));
+        let (runs, failures) = (before.0 + 1, before.1 + tally.failures);
+        let summary = NodeSummary { status, path: path.clone(), runs, failures, seconds: tally.seconds() };
+        nodes.insert(path.name().to_owned(), summary);
+    }
 }
 
 /// The totals of one run's events.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
     failures: usize,
+    /// The seconds of the turns before the last one in which it ran.
+    earlier: f64,
+    turn: usize,
     begin: f64,
     end: f64,
 }
 
-impl RunSummary {
-    pub(super) fn of(events: &[Arc<Event>], invocation: &InvocationId) -> Self {
-        let own = effective_events_of(events, invocation);
-        let history = History::of(&own);
-        let mut tallies: HashMap<NodePath, Tally> = HashMap::default();
-        let mut before = None;
-        for event in &own {
-            let time = event.timestamp();
-            // The history leaves out paths that are too long for a run.
-            if history.run(event.path()).is_none() {
-                before = Some(time);
-                continue;
-            }
-            // An event also counts for the enclosing runs.
-            let around = std::iter::successors(Some(event.path().clone()), NodePath::parent);
-            for path in around.take_while(|path| !path.is_root()) {
-                let own = path == *event.path();
-                let first = Tally { begin: before.unwrap_or(time), ..Tally::default() };
-                let tally = tallies.entry(path).or_insert(first);
-                tally.failures += usize::from(own && event.error_code().is_some());
-                tally.end = time;
-            }
-            before = Some(time);
+impl Tally {
+    fn count(&mut self, turn: usize, before: f64, time: f64) {
+        if turn > self.turn {
+            self.earlier = self.seconds();
+            (self.turn, self.begin) = (turn, before);
         }
-        Self { history, tallies }
+        self.end = time;
     }
 
-    /// Returns the summary of the node with this name below the run at `parent`.
-    pub(super) fn summary(&self, parent: &NodePath, name: &str) -> Option<NodeSummary> {
-        let runs: Vec<_> = self.history.children(parent).filter(|run| run.path.name() == name).collect();
-        let tally = |run: &RecordedRun<'_>| self.tallies.get(run.path).copied().unwrap_or_default();
-        let last = runs.last()?;
-        Some(NodeSummary {
-            path: last.path.clone(),
-            status: run_status(&self.history, last.path)?,
-            failures: runs.iter().map(|run| tally(run).failures).sum(),
-            runs: runs.len(),
-            seconds: tally(last).end - tally(last).begin,
-        })
+    fn seconds(self) -> f64 {
+        self.earlier + (self.end - self.begin).max(0.0)
     }
+}
+
+/// Counts the events of each run and the runs below it.
+fn tallies(own: &[&Arc<Event>], history: &History) -> HashMap<NodePath, Tally> {
+    let mut tallies: HashMap<NodePath, Tally> = HashMap::default();
+    let (mut before, mut turn) = (None, 1);
+    for event in own {
+        let time = event.timestamp();
+        let begins = event.is_from_user() && event.content().is_some();
+        turn += usize::from(begins);
+        // The history leaves out paths that are too long for a run.
+        let is_of_run = !event.is_from_user() && history.run(event.path()).is_some();
+        let around = std::iter::successors(is_of_run.then(|| event.path().clone()), NodePath::parent);
+        for path in around.take_while(|path| !path.is_root()) {
+            let is_failure = path == *event.path() && ends_attempt(event);
+            let tally = tallies.entry(path).or_default();
+            tally.count(turn, before.unwrap_or(time), time);
+            tally.failures += usize::from(is_failure);
+        }
+        before = Some(time);
+    }
+    tallies
+}
+
+/// Whether an attempt of the event's run has failed with it. An error that is only reported ends none.
+fn ends_attempt(event: &Event) -> bool {
+    event.error_code().is_some() && !event.is_partial() && !is_reported(event)
 }
 
 impl NodeSummary {
     /// Returns one line: status, number of runs, failed attempts and duration.
-    pub(super) fn text(&self) -> String {
+    #[must_use]
+    pub fn text(&self) -> String {
         let mut text = match self.status {
             RunStatus::Done => "done",
             RunStatus::Waiting => "waiting",

@@ -1,7 +1,8 @@
-//! [`run_status`]: how far a recorded run is, for people who look at a log.
+//! [`run_status`] and [`RunStatuses`]: how far recorded runs are, for people who look at a log.
 
+use foldhash::HashMap;
 use pleach_context::History;
-use pleach_context::engine::RunRecord;
+use pleach_context::engine::{RunKey, RunRecord};
 use pleach_core::NodePath;
 use serde::Serialize;
 
@@ -25,14 +26,62 @@ pub enum RunStatus {
 /// A node that only asked has ended with its answer, and a group with the last of its runs, once a run behind it has begun.
 #[must_use]
 pub fn run_status(history: &History, path: &NodePath) -> Option<RunStatus> {
-    let record = history.run(path)?;
-    let status = of_own_events(record);
+    let status = of_own_events(history.run(path)?);
     if status != RunStatus::Started {
         return Some(status);
     }
     let parent = path.parent().unwrap_or_else(NodePath::root);
-    let goes_on = history.children(&parent).any(|other| other.record.began_after(record));
-    Some(if goes_on && may_have_ended(history, path, record) { RunStatus::Done } else { status })
+    let run = history.children(&parent).find(|run| run.path == path)?;
+    RunStatuses::of(history).of_run(run.key)
+}
+
+/// How far each run of a history is, as [`run_status`] decides it. One walk reads them all.
+#[derive(Debug)]
+pub struct RunStatuses {
+    by_run: HashMap<RunKey, RunStatus>,
+}
+
+impl RunStatuses {
+    /// Reads how far the runs of a history are.
+    #[must_use]
+    pub fn of(history: &History) -> Self {
+        // Each run behind the one above it, and whether a sibling began behind its end.
+        let mut runs: Vec<(RunKey, bool)> = Vec::new();
+        let mut left = vec![NodePath::root()];
+        while let Some(parent) = left.pop() {
+            let newest = history.children(&parent).max_by_key(|run| run.record.began());
+            for run in history.children(&parent) {
+                let is_followed = newest.is_some_and(|newest| newest.record.began_after(run.record));
+                runs.push((run.key, is_followed));
+                left.push(run.path.clone());
+            }
+        }
+        let mut statuses = Self { by_run: HashMap::default() };
+        for (key, is_followed) in runs.into_iter().rev() {
+            let status = match of_own_events(history.at(key).record) {
+                RunStatus::Started if is_followed && statuses.may_have_ended(history, key) => RunStatus::Done,
+                status => status,
+            };
+            statuses.by_run.insert(key, status);
+        }
+        statuses
+    }
+
+    /// Returns how far a run of this history is.
+    #[must_use]
+    pub fn of_run(&self, run: RunKey) -> Option<RunStatus> {
+        self.by_run.get(&run).copied()
+    }
+
+    /// Returns whether nothing below the run is under way, and it has got what it asked for.
+    fn may_have_ended(&self, history: &History, key: RunKey) -> bool {
+        let run = history.at(key);
+        let mut below = history.children(run.path).peekable();
+        if below.peek().is_none() {
+            return !run.record.answers().is_empty();
+        }
+        below.all(|run| self.of_run(run.key) == Some(RunStatus::Done))
+    }
 }
 
 fn of_own_events(record: &RunRecord) -> RunStatus {
@@ -45,13 +94,4 @@ fn of_own_events(record: &RunRecord) -> RunStatus {
     } else {
         RunStatus::Started
     }
-}
-
-/// Returns whether nothing below the run is under way, and it has got what it asked for.
-fn may_have_ended(history: &History, path: &NodePath, record: &RunRecord) -> bool {
-    let mut below = history.children(path).peekable();
-    if below.peek().is_none() {
-        return !record.answers().is_empty();
-    }
-    below.all(|run| run_status(history, run.path) == Some(RunStatus::Done))
 }

@@ -1,0 +1,38 @@
+//! [`Asked`]: which runs wait for the answer to a question.
+
+use std::collections::BTreeSet;
+
+use foldhash::HashMap;
+use pleach_context::History;
+use pleach_context::engine::RunRecord;
+use pleach_core::{Event, NodePath};
+
+/// The runs that have asked, by question. A run that does not wait any more is dropped when its question is answered, so that a loop that
+/// asks under one id again and again costs no more than one that does not.
+#[derive(Debug, Default)]
+pub(super) struct Asked {
+    runs: HashMap<String, BTreeSet<NodePath>>,
+}
+
+impl Asked {
+    /// Notes what an event asks.
+    pub(super) fn note(&mut self, event: &Event) {
+        for id in event.interrupt_ids() {
+            self.runs.entry(id.to_owned()).or_default().insert(event.path().clone());
+        }
+    }
+
+    /// Returns the runs that an event of the user may answer.
+    pub(super) fn by(&mut self, event: &Event, history: &History) -> Vec<NodePath> {
+        let mut found = Vec::new();
+        let named = event.function_responses().filter_map(|response| response.id.as_deref());
+        // An answer to a call that runs on a branch named after a question answers that question.
+        let of_branch = event.branch().into_iter().flat_map(|branch| branch.run_ids());
+        for id in named.chain(of_branch) {
+            let Some(runs) = self.runs.get_mut(id) else { continue };
+            runs.retain(|path| history.run(path).is_some_and(RunRecord::is_open));
+            found.extend(runs.iter().cloned());
+        }
+        found
+    }
+}
