@@ -148,6 +148,19 @@ pub(crate) struct Block {
 }
 
 impl Blocks {
+    /// Returns the next comment, or `None` at the end.
+    pub(crate) async fn comment(&mut self) -> Option<String> {
+        loop {
+            let mut line = String::new();
+            if self.lines.read_line(&mut line).await.ok()? == 0 {
+                return None;
+            }
+            if let Some(comment) = line.strip_prefix(": ") {
+                return Some(comment.trim_end().to_owned());
+            }
+        }
+    }
+
     /// Returns the next block, or `None` at the end. Lines between blocks are the lengths of chunks.
     pub(crate) async fn next(&mut self) -> Option<Block> {
         let mut id = None;

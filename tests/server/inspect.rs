@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 use crate::client::{Ask, Reply};
 use crate::served::{Served, apps, message, serve};
 
-const SESSION: &str = "/inspect/api/apps/wf/users/u/sessions/s";
+pub(crate) const SESSION: &str = "/inspect/api/apps/wf/users/u/sessions/s";
 
-async fn inspected(server: Server) -> Served {
+pub(crate) async fn inspected(server: Server) -> Served {
     serve(server.inspector(true)).await
 }
 
 /// Serves both apps, with a session of the workflow that waits for an answer.
-async fn waiting() -> Served {
+pub(crate) async fn waiting() -> Served {
     let served = inspected(apps()).await;
     served.session("wf", "s").await;
     assert_eq!(served.post("/run", message("wf", "s", "go")).await.status, 200);
@@ -216,7 +216,7 @@ async fn a_development_server_has_the_inspector() {
 }
 
 /// Returns a store with a session whose texts are hostile.
-async fn hostile() -> InMemorySessionService {
+pub(crate) async fn hostile() -> InMemorySessionService {
     let store = InMemorySessionService::new();
     let mut session = store.create_session(CreateSession::new("old", "u").with_session_id("s")).await.unwrap();
     let mut event = Event::from_author("<b>a</b>").with_message("</script><img src=x onerror=alert(1)>");
@@ -242,7 +242,7 @@ async fn texts_of_events_are_json_and_no_markup() {
     assert_eq!(svg.header("content-security-policy"), Some("default-src 'none'"));
 }
 
-async fn serve_alone(inspector: Inspector) -> Served {
+pub(crate) async fn serve_alone(inspector: Inspector) -> Served {
     let bound = inspector.bind("127.0.0.1:0").await.unwrap();
     let (address, server) = (bound.local_addr(), bound.server().clone());
     tokio::spawn(bound.serve());

@@ -11,6 +11,7 @@ mod dev_ui;
 mod gate;
 mod golden;
 mod inspect;
+mod inspect_bounds;
 mod limits;
 mod logs;
 mod rules;

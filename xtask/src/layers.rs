@@ -79,13 +79,18 @@ pub(crate) const LAYERS: &[Row] = &[
             "pleach-workflow",
         ],
     ),
-    library("pleach-inspect", 5, &["pleach-core", "pleach-session", "pleach-context", "pleach-workflow"]),
+    library(
+        "pleach-inspect",
+        5,
+        &["pleach-core", "pleach-auth", "pleach-session", "pleach-context", "pleach-workflow"],
+    ),
     library("pleach-plugins", 6, &["pleach-core", "pleach-artifact", "pleach-model", "pleach-context", "pleach-agent"]),
     library(
         "pleach-server",
         6,
         &[
             "pleach-core",
+            "pleach-auth",
             "pleach-session",
             "pleach-artifact",
             "pleach-memory",

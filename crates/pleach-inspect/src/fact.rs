@@ -1,5 +1,6 @@
 //! [`Fact`]: one thing that an event says or does.
 
+use pleach_auth::{hide_secrets, hide_secrets_of, hide_secrets_of_call};
 use pleach_context::engine::notes_completed_runs;
 use pleach_core::{Event, FunctionCall, Part};
 use serde::Serialize;
@@ -126,6 +127,17 @@ impl Fact {
             facts.push(Self::Notes);
         }
         facts
+    }
+
+    /// Removes the secrets of credentials.
+    pub fn hide_secrets(&mut self) {
+        match self {
+            Self::Calls { name, args, .. } => hide_secrets_of_call(name, args),
+            Self::Answers { name, response, .. } => hide_secrets_of_call(name, response),
+            Self::Gives { output } => hide_secrets(output),
+            Self::Sets { key, value } => hide_secrets_of(key, value),
+            _ => {}
+        }
     }
 }
 

@@ -23,7 +23,7 @@ pub use observed::observed_outline;
 pub use picture::{BoxKind, Picture, PictureBox, PictureEdge, PictureError};
 pub use run_tree::{Attempt, NodeRun, RunTree, TurnWork, Work};
 pub use state_history::{StateChange, StateKey, state_history};
-pub use timeline::{TimelineEntry, timeline};
+pub use timeline::{TimelineEntry, timeline, timeline_at};
 pub use turns::{Turn, turns};
 
 pub use pleach_workflow::{NodeSummary, RunStatus, RunSummary};

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use pleach_auth::hide_secrets_of;
 use pleach_core::{EventId, InvocationId, Map, NodePath, Scope, Session};
 use serde::Serialize;
 use serde_json::Value;
@@ -23,6 +24,14 @@ pub struct StateKey {
     pub from_events: bool,
     /// The changes, the oldest first.
     pub changes: Vec<StateChange>,
+}
+
+impl StateKey {
+    /// Removes the secrets of credentials from all values of the key.
+    pub fn hide_secrets(&mut self) {
+        let values = self.changes.iter_mut().map(|change| &mut change.value);
+        values.chain(&mut self.value).for_each(|value| hide_secrets_of(&self.key, value));
+    }
 }
 
 /// A change of a key.

@@ -39,6 +39,20 @@ pub fn timeline(events: &[Arc<Event>]) -> Vec<TimelineEntry> {
     events.iter().enumerate().map(|(place, event)| entry(place, event, &live)).collect()
 }
 
+/// Reads some events of a session: those at these places, which are in order.
+#[must_use]
+pub fn timeline_at(events: &[Arc<Event>], places: &[usize]) -> Vec<TimelineEntry> {
+    let live = live(events);
+    places.iter().filter_map(|place| Some(entry(*place, events.get(*place)?, &live))).collect()
+}
+
+impl TimelineEntry {
+    /// Removes the secrets of credentials from what the event says and does.
+    pub fn hide_secrets(&mut self) {
+        self.facts.iter_mut().for_each(Fact::hide_secrets);
+    }
+}
+
 fn entry(place: usize, event: &Arc<Event>, live: &HashSet<*const Event>) -> TimelineEntry {
     TimelineEntry {
         place,

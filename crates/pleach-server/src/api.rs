@@ -37,6 +37,7 @@ pub(crate) struct Api {
     /// Whether a run continues when its client has gone.
     pub(crate) detaches_runs: bool,
     pub(crate) slots: RunSlots,
+    pub(crate) followers: RunSlots,
     pub(crate) turns: Turns,
     /// The changes of the state of a session, which wait for no run.
     pub(crate) changes: Turns,
@@ -50,6 +51,8 @@ pub(crate) struct Api {
     pub(crate) open_to_others: bool,
     #[cfg(feature = "inspect")]
     pub(crate) inspection: crate::inspection::Inspection,
+    #[cfg(feature = "inspect")]
+    pub(crate) readers: crate::inspection::Readers,
     #[cfg(feature = "dev")]
     pub(crate) dev_ui: Option<crate::dev::DevUi>,
     /// The prefix as the UI gets it: a path, or a whole URL.

@@ -76,9 +76,11 @@ impl IntoResponse for ApiError {
     }
 }
 
-/// A response with a JSON text.
+/// A response with a JSON text. It is of a moment, and of its caller.
 pub(crate) fn json_response(status: StatusCode, text: String) -> Response {
-    text_response(status, text, "application/json")
+    let mut response = text_response(status, text, "application/json");
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
 }
 
 /// A response with a text of some type.
@@ -86,6 +88,7 @@ pub(crate) fn text_response(status: StatusCode, text: impl Into<Body>, content_t
     let mut response = Response::new(text.into());
     *response.status_mut() = status;
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     response
 }
 

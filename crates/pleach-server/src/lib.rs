@@ -8,6 +8,7 @@
 
 mod api;
 mod api_server;
+mod base;
 mod body;
 mod bound_server;
 mod caller;

@@ -13,6 +13,8 @@ pub struct ServerLimits {
     pub request_time: Duration,
     /// How many runs of one user of an app may be active at once: 1,000 by default. Another one is answered with 429.
     pub runs_per_user: usize,
+    /// How many streams of one user of an app may follow sessions at once: 100 by default. Another one is answered with 429.
+    pub followers_per_user: usize,
     /// How long one request may run an agent: without limit by default. Then the run is aborted and its request answered with
     /// 504, or with an error in its stream.
     pub run_time: Option<Duration>,
@@ -29,6 +31,7 @@ impl Default for ServerLimits {
             body_bytes: 20 << 20,
             request_time: Duration::from_secs(30),
             runs_per_user: 1_000,
+            followers_per_user: 100,
             run_time: None,
             client_patience: Duration::from_secs(300),
             connections: 10_000,
@@ -61,6 +64,13 @@ impl ServerLimits {
     #[must_use]
     pub fn runs_per_user(mut self, runs: usize) -> Self {
         self.runs_per_user = runs;
+        self
+    }
+
+    /// Sets how many streams of one user of an app may follow sessions at once.
+    #[must_use]
+    pub fn followers_per_user(mut self, followers: usize) -> Self {
+        self.followers_per_user = followers;
         self
     }
 

@@ -7,18 +7,15 @@ use std::sync::Arc;
 use axum::Router;
 use http::request::Parts;
 use pleach_artifact::ArtifactService;
-use pleach_context::SystemClock;
 use pleach_core::{Clock, IdGen, RandomIds};
 use pleach_memory::MemoryService;
 use pleach_runner::{App, Runner, RunnerBuilder};
 use pleach_session::SessionService;
 use tokio::net::ToSocketAddrs;
-use tokio::sync::watch;
 
 use crate::api::Api;
+use crate::base::Base;
 use crate::caller::FindCaller;
-use crate::origins::Origins;
-use crate::runs::{RunSlots, Turns};
 use crate::{ApiServer, BoundServer, Caller, ServerError, ServerLimits};
 
 /// The environment variable that names the default app.
@@ -47,18 +44,16 @@ pub struct Server {
     sessions: Option<Arc<dyn SessionService>>,
     artifacts: Option<Arc<dyn ArtifactService>>,
     memory: Option<Arc<dyn MemoryService>>,
-    clock: Arc<dyn Clock>,
+    base: Base,
     ids: Arc<dyn IdGen>,
-    limits: ServerLimits,
-    origins: Vec<String>,
-    caller: FindCaller,
     default_app: Option<String>,
     prefix: String,
     auto_create_session: bool,
     max_llm_calls: Option<u32>,
     detaches_runs: bool,
+    /// Whether there is an inspector; without a word on it, in a development server.
     #[cfg(feature = "inspect")]
-    inspection: crate::inspection::Inspection,
+    inspector: Option<bool>,
     #[cfg(feature = "dev")]
     is_dev: bool,
     #[cfg(feature = "dev")]
@@ -77,18 +72,15 @@ impl Server {
             sessions: None,
             artifacts: None,
             memory: None,
-            clock: Arc::new(SystemClock),
+            base: Base::default(),
             ids: Arc::new(RandomIds),
-            limits: ServerLimits::default(),
-            origins: Vec::new(),
-            caller: FindCaller::default(),
             default_app: None,
             prefix: String::new(),
             auto_create_session: false,
             max_llm_calls: None,
             detaches_runs: false,
             #[cfg(feature = "inspect")]
-            inspection: crate::inspection::Inspection::Off,
+            inspector: None,
             #[cfg(feature = "dev")]
             is_dev: false,
             #[cfg(feature = "dev")]
@@ -135,7 +127,7 @@ impl Server {
 
     /// Sets the clock of the server and its apps; tests use a fixed one.
     pub fn clock(mut self, clock: impl Clock) -> Self {
-        self.clock = Arc::new(clock);
+        self.base.clock = Arc::new(clock);
         self
     }
 
@@ -147,7 +139,7 @@ impl Server {
 
     /// Sets what one client may use.
     pub fn limits(mut self, limits: ServerLimits) -> Self {
-        self.limits = limits;
+        self.base.limits = limits;
         self
     }
 
@@ -156,14 +148,14 @@ impl Server {
     /// a proxy on the same machine. ADK: `--allow_origins`
     // H91, H92
     pub fn allow_origins<O: Into<String>>(mut self, origins: impl IntoIterator<Item = O>) -> Self {
-        self.origins.extend(origins.into_iter().map(Into::into));
+        self.base.origins.extend(origins.into_iter().map(Into::into));
         self
     }
 
     /// Sets how the caller of a request is found, in place of a [`Caller`] in its extensions. The function sees the head of the request,
     /// and what layers in front have put into its extensions.
     pub fn caller(mut self, find: impl Fn(&Parts) -> Caller + Send + Sync + 'static) -> Self {
-        self.caller = FindCaller::new(find);
+        self.base.caller = FindCaller::new(find);
         self
     }
 
@@ -232,11 +224,11 @@ impl Server {
         self
     }
 
-    /// Sets whether the inspector is served at `/inspect/`: false by default, and true in a development server. It shows the sessions of all users for whom its caller may
-    /// act, and starts runs, answers questions and forks sessions.
+    /// Sets whether the inspector is served at `/inspect/`: without a call of this, only by a development server. It shows the sessions of
+    /// all users for whom its caller may act, and starts runs, answers questions and forks sessions.
     #[cfg(feature = "inspect")]
     pub fn inspector(mut self, yes: bool) -> Self {
-        self.inspection = if yes { crate::inspection::Inspection::Full } else { crate::inspection::Inspection::Off };
+        self.inspector = Some(yes);
         self
     }
 
@@ -245,12 +237,14 @@ impl Server {
     /// # Errors
     /// [`ServerError`] with the first fault.
     pub fn build(self) -> Result<ApiServer, ServerError> {
+        #[cfg(feature = "inspect")]
+        let inspection = self.inspection();
         let sessions = self.sessions.ok_or(ServerError::NoSessions)?;
         let shared = Shared {
             sessions: Arc::clone(&sessions),
             artifacts: self.artifacts.clone(),
             memory: self.memory.clone(),
-            clock: Arc::clone(&self.clock),
+            clock: Arc::clone(&self.base.clock),
             ids: Arc::clone(&self.ids),
             auto_create_session: self.auto_create_session,
             max_llm_calls: self.max_llm_calls,
@@ -265,33 +259,19 @@ impl Server {
                 return Err(ServerError::DuplicateApp(name));
             }
         }
-        #[cfg(all(feature = "inspect", not(feature = "dev")))]
-        let inspection = self.inspection;
-        // The inspector is a part of the development server.
-        #[cfg(feature = "dev")]
-        let inspection = if self.is_dev { crate::inspection::Inspection::Full } else { self.inspection };
         let default_app = self.default_app.or_else(|| std::env::var(DEFAULT_APP).ok().filter(|name| !name.is_empty()));
         if let Some(unknown) = default_app.as_ref().filter(|name| !runners.contains_key(*name)) {
             return Err(ServerError::UnknownDefaultApp(unknown.clone()));
         }
-        let origins = Origins::new(self.origins).map_err(|error| ServerError::Origin(Box::new(error)))?;
         Ok(ApiServer::new(Api {
             runners,
-            sessions,
             artifacts: self.artifacts,
             memory: self.memory,
-            clock: self.clock,
             ids: self.ids,
-            limits: self.limits,
-            origins,
-            caller: self.caller,
             default_app,
             prefix: prefix_path(&self.prefix),
             auto_create_session: self.auto_create_session,
             detaches_runs: self.detaches_runs,
-            slots: RunSlots::default(),
-            turns: Turns::default(),
-            changes: Turns::default(),
             #[cfg(feature = "inspect")]
             inspection,
             #[cfg(feature = "dev")]
@@ -299,15 +279,24 @@ impl Server {
             #[cfg(feature = "dev")]
             traces: self.traces,
             #[cfg(feature = "dev")]
-            open_to_others: crate::dev::are_open_to_others(),
-            #[cfg(feature = "dev")]
             dev_ui: self.dev_ui,
             #[cfg(feature = "dev")]
             backend_url: self.prefix,
-            #[cfg(feature = "dev")]
-            consent: crate::dev::Consent::default(),
-            ending: watch::Sender::new(false),
+            ..self.base.api(sessions)?
         }))
+    }
+
+    /// Whether the built server has an inspector, which is a part of the development server.
+    #[cfg(feature = "inspect")]
+    fn inspection(&self) -> crate::inspection::Inspection {
+        #[cfg(feature = "dev")]
+        let usual = self.is_dev;
+        #[cfg(not(feature = "dev"))]
+        let usual = false;
+        match self.inspector.unwrap_or(usual) {
+            true => crate::inspection::Inspection::Full,
+            false => crate::inspection::Inspection::Off,
+        }
     }
 
     /// Builds the server and listens at an address. See [`ApiServer::bind`].

@@ -2,30 +2,59 @@
 // H53
 
 use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
-use futures_util::Stream;
+use futures_util::{Stream, StreamExt as _, stream};
 use http::header::CACHE_CONTROL;
 use http::{HeaderName, HeaderValue, StatusCode};
-use pleach_core::Event;
+use pleach_core::{Event, SessionKey};
 
+use crate::api::Api;
 use crate::error::{ApiError, text_response};
 use crate::json::public_json;
 
 /// Asks proxies to forward every block at once.
 const NO_BUFFER: HeaderName = HeaderName::from_static("x-accel-buffering");
 
+/// After how much silence a stream that follows a session says that it is there.
+const PING: Duration = Duration::from_secs(15);
+
 /// A response that streams blocks.
 pub(crate) fn response(blocks: impl Stream<Item = String> + Send + 'static) -> Response {
-    use futures_util::StreamExt as _;
     let bytes = blocks.map(|block| Ok::<_, Infallible>(Bytes::from(block)));
     let mut response = text_response(StatusCode::OK, Body::from_stream(bytes), "text/event-stream; charset=utf-8");
     let headers = response.headers_mut();
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     headers.insert(NO_BUFFER, HeaderValue::from_static("no"));
     response
+}
+
+/// A response that streams what is new in a session for as long as its client is there. While nothing is new it sends comments, which
+/// clients skip: otherwise neither the server nor a proxy between them would notice a client that has gone without a word.
+///
+/// # Errors
+/// 429 when the user has too many of them.
+pub(crate) fn following(
+    api: &Arc<Api>,
+    key: &SessionKey,
+    blocks: impl Stream<Item = String> + Send + 'static,
+) -> Result<Response, ApiError> {
+    let most = api.limits.followers_per_user;
+    let place = api.followers.take("followers", &key.app_name, &key.user_id, most)?;
+    let clock = Arc::clone(&api.clock);
+    let pinged = stream::unfold((Box::pin(blocks), clock, place), |(mut blocks, clock, place)| async move {
+        let block = tokio::select! {
+            biased;
+            block = blocks.next() => block?,
+            () = clock.sleep(PING) => ": ping\n\n".to_owned(),
+        };
+        Some((block, (blocks, clock, place)))
+    });
+    Ok(response(pinged))
 }
 
 /// Returns a block. `json` is one line, because JSON escapes the ends of lines.

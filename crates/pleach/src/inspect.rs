@@ -5,5 +5,5 @@
 pub use pleach_inspect::{
     Attempt, BoxKind, Fact, InvocationSummary, NodeRun, NodeSummary, Picture, PictureBox, PictureEdge, PictureError,
     RunStatus, RunSummary, RunTree, StateChange, StateKey, TimelineEntry, Turn, TurnWork, Work, invocations,
-    observed_outline, state_history, timeline, turns,
+    observed_outline, state_history, timeline, timeline_at, turns,
 };

@@ -78,7 +78,7 @@ pub use pleach_artifact::{
     ArtifactError, ArtifactKey, ArtifactReference, ArtifactResult, ArtifactScope, ArtifactService, ArtifactVersion,
     FileArtifactService, InMemoryArtifactService, SaveArtifact, USER_PREFIX,
 };
-pub use pleach_auth::{AuthCredential, AuthError};
+pub use pleach_auth::{AuthCredential, AuthError, hide_secrets, hide_secrets_of};
 pub use pleach_context::History;
 pub use pleach_context::{
     AbortSignal, AgentMode, AgentSpec, Answers, CallbackContext, ChildFailure, Context, CredentialService, DeadEnd,

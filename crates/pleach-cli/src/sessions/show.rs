@@ -1,6 +1,6 @@
 //! `pleach sessions show`.
 
-use pleach::{Question, Session, open_questions, to_camel};
+use pleach::{Question, Session, hide_secrets_of, open_questions, to_camel};
 use serde_json::json;
 
 use crate::args::One;
@@ -31,6 +31,8 @@ fn write(session: &Session, questions: &[Question], screen: &mut Screen) -> Resu
     screen.line(format_args!("updated  {}", time(session.last_update_time())))?;
     screen.line(format_args!("events   {}", session.events.len()))?;
     for (name, value) in &session.state {
+        let mut value = value.clone();
+        hide_secrets_of(name, &mut value);
         screen.line(format_args!("state    {} = {}", printable(name), short(&value.to_string(), VALUE)))?;
     }
     for question in questions {

@@ -20,13 +20,14 @@ pub(super) async fn run(args: Trace, screen: &mut Screen) -> Result<(), Fault> {
     if args.tree {
         return trees(&session, is_wanted, screen);
     }
-    for (event, entry) in session.events.iter().zip(timeline(&session.events)) {
+    for (event, mut entry) in session.events.iter().zip(timeline(&session.events)) {
         if !is_wanted(event.invocation_id()) {
             continue;
         }
         if screen.is_json {
             screen.value(&**event)?;
         } else {
+            entry.hide_secrets();
             screen.line(line(&entry))?;
         }
     }

@@ -7,7 +7,7 @@ use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
 use pleach_core::AppName;
-use pleach_session::ListSessions;
+use pleach_session::{ListSessions, SessionError};
 use serde_json::{Value, json};
 
 use super::mover::mover;
@@ -21,7 +21,12 @@ pub(super) async fn list(
     Extension(caller): Extension<Caller>,
 ) -> Result<Response, ApiError> {
     let mut names: BTreeSet<String> = api.runners.keys().cloned().collect();
-    for app in api.sessions.list_apps().await? {
+    // A session service need not be able to list its apps.
+    let known = match api.sessions.list_apps().await {
+        Err(SessionError::Unsupported { .. }) => Vec::new(),
+        known => known?,
+    };
+    for app in known {
         if may_see(&api, &caller, &app).await? {
             names.insert(app.to_string());
         }

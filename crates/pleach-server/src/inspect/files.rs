@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::{RawPathParams, State};
 use axum::response::{IntoResponse as _, Response};
-use http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, LOCATION, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
-};
+use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, LOCATION, REFERRER_POLICY, X_FRAME_OPTIONS};
 use http::{HeaderName, HeaderValue, StatusCode};
 
 use crate::api::Api;
@@ -55,9 +53,8 @@ pub(super) async fn file(path: RawPathParams) -> Result<Response, ApiError> {
 
 fn served(text: &'static str, kind: &'static str) -> Response {
     let mut response = text_response(StatusCode::OK, text, kind);
-    let headers: [(HeaderName, &'static str); 5] = [
+    let headers: [(HeaderName, &'static str); 4] = [
         (CONTENT_SECURITY_POLICY, POLICY),
-        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (X_FRAME_OPTIONS, "DENY"),
         (REFERRER_POLICY, "no-referrer"),
         (CACHE_CONTROL, "no-cache"),

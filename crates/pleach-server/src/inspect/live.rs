@@ -40,8 +40,8 @@ pub(super) async fn follow(
     // A client that is behind gets the newest event, and reads the others by itself.
     let missed = newest.filter(|newest| after.is_some() && after.as_ref() != Some(newest));
     let ending = api.ending.subscribe();
-    let poll = Poll { api: Arc::clone(&api), key, head: session.head, missed, ending };
-    Ok(sse::response(stream::unfold(Some(poll), |poll| async { poll?.next().await })))
+    let poll = Poll { api: Arc::clone(&api), key: key.clone(), head: session.head, missed, ending };
+    sse::following(&api, &key, stream::unfold(Some(poll), |poll| async { poll?.next().await }))
 }
 
 fn shown(event: &RunEvent) -> String {

@@ -1,5 +1,7 @@
 //! Loading a session, and reading what a request asks of it.
 
+use std::sync::Arc;
+
 use http::Uri;
 use pleach_core::{InvocationId, Session, SessionKey};
 use pleach_session::GetSessionConfig;
@@ -8,12 +10,36 @@ use crate::api::Api;
 use crate::error::ApiError;
 use crate::query;
 
-/// Loads a session with all events.
+/// Loads a session with all events and reads it, on a thread where a long log keeps no other request waiting. Only some requests do so
+/// at once; the others wait in a line.
+///
+/// # Errors
+/// 404 when there is none, failures of the storage, and what `read` gives.
+pub(super) async fn read<T: Send + 'static>(
+    api: &Arc<Api>,
+    key: &SessionKey,
+    read: impl FnOnce(&Api, &Session) -> Result<T, ApiError> + Send + 'static,
+) -> Result<T, ApiError> {
+    let place = api.readers.place().await;
+    let loaded = api.sessions.get_session(key, GetSessionConfig::all()).await?.ok_or_else(ApiError::no_session)?;
+    let api = Arc::clone(api);
+    let work = move || {
+        // Held until the work is done, even if its client has gone.
+        let _place = place;
+        read(&api, &loaded)
+    };
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| {
+        tracing::error!(%error, "a session could not be read");
+        Err(ApiError::Internal)
+    })
+}
+
+/// Checks that there is a session.
 ///
 /// # Errors
 /// 404 when there is none, and failures of the storage.
-pub(super) async fn load(api: &Api, key: &SessionKey) -> Result<Session, ApiError> {
-    api.sessions.get_session(key, GetSessionConfig::all()).await?.ok_or_else(ApiError::no_session)
+pub(super) async fn require(api: &Api, key: &SessionKey) -> Result<(), ApiError> {
+    api.sessions.get_session(key, GetSessionConfig::recent(1)).await?.map(drop).ok_or_else(ApiError::no_session)
 }
 
 /// Returns the invocation that a request names, or else the last one of the session that has nodes or messages.

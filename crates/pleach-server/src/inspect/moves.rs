@@ -11,7 +11,7 @@ use pleach_core::{InvocationId, SessionKey};
 use pleach_runner::{AnswerOptions, Run, RunRequest, Runner};
 use serde_json::json;
 
-use super::load::load;
+use super::load::require;
 use super::mover::require_mover;
 use crate::api::Api;
 use crate::body::MoveBody;
@@ -33,7 +33,7 @@ pub(super) async fn start(
 ) -> Result<Response, ApiError> {
     let runner = require_mover(&api, key.app_name.as_str())?;
     let body = MoveBody::of(api.payload(request).await?)?;
-    load(&api, &key).await?;
+    require(&api, &key).await?;
     // Only a resume joins a run of its invocation; an answer to it waits for its turn.
     let joins = body.resume.clone().map(InvocationId::from);
     let (run, invocation) = begin(runner, &key, body)?;

@@ -6,10 +6,11 @@ use axum::extract::State;
 use axum::response::Response;
 use http::{HeaderValue, StatusCode, Uri, header};
 use pleach_context::{Node as _, NodeKind, Outline};
-use pleach_inspect::{Picture, RunTree, observed_outline};
+use pleach_core::{Event, InvocationId, NodePath, Session};
+use pleach_inspect::{Picture, PictureError, RunSummary, RunTree, observed_outline};
 use serde::Serialize;
 
-use super::load::{invocation, load};
+use super::load::{self, invocation};
 use crate::api::Api;
 use crate::error::{ApiError, text_response};
 use crate::json::{null, reply};
@@ -45,24 +46,32 @@ pub(super) async fn of_run(
     SessionPath(key): SessionPath,
     uri: Uri,
 ) -> Result<Response, ApiError> {
-    let session = load(&api, &key).await?;
-    let Some(invocation) = invocation(&uri, &session)? else { return answer(None, None, &uri) };
-    let tree = RunTree::of(&session.events, &invocation);
-    let workflow = workflow(&api, key.app_name.as_str(), &tree).map(|outline| (outline, Source::Workflow));
-    let drawn = workflow.or_else(|| Some((observed_outline(&tree)?, Source::Runs)));
-    answer(drawn, Some(&tree), &uri)
+    let read = move |api: &Api, session: &Session| {
+        let Some(invocation) = invocation(&uri, session)? else { return answer(None, None, &uri) };
+        let runs = RunSummary::of(&session.events, &invocation);
+        let drawn = match workflow(api, session.key().app_name.as_str(), &session.events, &invocation) {
+            Some(outline) => Some((outline, Source::Workflow)),
+            None => observed_outline(&RunTree::of(&session.events, &invocation))
+                .map_err(too_large)?
+                .map(|outline| (outline, Source::Runs)),
+        };
+        answer(drawn, Some(&runs), &uri)
+    };
+    load::read(&api, &key, read).await
 }
 
 /// Returns the workflow of an app, if the runs may be its own. Agents have no graph.
-fn workflow(api: &Api, app: &str, tree: &RunTree) -> Option<Outline> {
+fn workflow(api: &Api, app: &str, events: &[Arc<Event>], invocation: &InvocationId) -> Option<Outline> {
     let outline = api.runners.get(app)?.root().outline();
-    let is_own = tree.runs.first().is_none_or(|root| root.name == outline.name.as_str());
+    let own = events.iter().filter(|event| event.invocation_id() == invocation);
+    let mut roots = own.filter_map(|event| event.path().segments().next());
+    let is_own = roots.next().is_none_or(|root| NodePath::from(root).name() == outline.name.as_str());
     (outline.kind == NodeKind::Workflow && outline.graph.is_some() && is_own).then_some(outline)
 }
 
-fn answer(drawn: Option<(Outline, Source)>, tree: Option<&RunTree>, uri: &Uri) -> Result<Response, ApiError> {
+fn answer(drawn: Option<(Outline, Source)>, runs: Option<&RunSummary>, uri: &Uri) -> Result<Response, ApiError> {
     let Some((outline, source)) = drawn else { return Ok(null()) };
-    let picture = Picture::of(&outline, tree);
+    let picture = Picture::of(&outline, runs).map_err(too_large)?;
     if query::text(uri, "format").as_deref() != Some("svg") {
         return reply(&Drawn { picture, source });
     }
@@ -70,6 +79,10 @@ fn answer(drawn: Option<(Outline, Source)>, tree: Option<&RunTree>, uri: &Uri) -
     // Names cannot end their texts, and if one could, nothing would run.
     let policy = HeaderValue::from_static("default-src 'none'");
     response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
-    response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     Ok(response)
+}
+
+/// The page shows the reason in place of the picture.
+fn too_large(error: PictureError) -> ApiError {
+    ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, error.to_string())
 }

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
-use pleach_core::{EventId, Question, QuestionKind, SessionKey};
+use pleach_core::{EventId, Question, QuestionKind, Session, SessionKey};
 use pleach_inspect::{InvocationSummary, invocations};
 use pleach_session::open_questions;
 use serde::Serialize;
 
-use super::load::load;
+use super::load;
 use super::mover::mover;
 use crate::api::Api;
 use crate::error::ApiError;
@@ -32,7 +32,10 @@ struct Summary<'a> {
 }
 
 pub(super) async fn read(State(api): State<Arc<Api>>, SessionPath(key): SessionPath) -> Result<Response, ApiError> {
-    let session = load(&api, &key).await?;
+    load::read(&api, &key, summary).await
+}
+
+fn summary(api: &Api, session: &Session) -> Result<Response, ApiError> {
     let SessionKey { app_name, user_id, session_id } = session.key();
     reply(&Summary {
         app_name: app_name.as_str(),
@@ -43,7 +46,7 @@ pub(super) async fn read(State(api): State<Arc<Api>>, SessionPath(key): SessionP
         last_event: session.events.last().map(|event| event.id().clone()),
         invocations: invocations(&session.events),
         open_questions: open_questions(&session.events).into_iter().map(without_credential).collect(),
-        read_only: mover(&api, app_name.as_str()).is_none(),
+        read_only: mover(api, app_name.as_str()).is_none(),
     })
 }
 

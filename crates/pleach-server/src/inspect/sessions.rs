@@ -23,7 +23,7 @@ use crate::query;
 const SHOWN: usize = 200;
 const MOST: usize = 5000;
 /// How many are read from the store at once.
-const PAGE: usize = 500;
+const PAGE: usize = 100;
 
 pub(super) async fn list(
     State(api): State<Arc<Api>>,
@@ -43,18 +43,17 @@ pub(super) async fn list(
     let words = query::text(&uri, "search").unwrap_or_default().to_lowercase();
     let most = limit(&uri, SHOWN, MOST)?;
     let (sessions, total) = newest(&api, &app.into(), user, &words, most).await?;
-    let sessions: Vec<Value> = sessions.iter().map(described).collect();
     Ok(plain(&json!({ "sessions": sessions, "total": total })))
 }
 
-/// Reads the whole listing, which begins with the oldest, and keeps the newest that match. Also returns how many match.
+/// Reads the whole listing, which begins with the oldest, and describes the newest that match. Also returns how many match.
 async fn newest(
     api: &Api,
     app: &AppName,
     user: Option<UserId>,
     words: &str,
     most: usize,
-) -> Result<(VecDeque<Session>, usize), ApiError> {
+) -> Result<(VecDeque<Value>, usize), ApiError> {
     let (mut kept, mut total, mut after) = (VecDeque::new(), 0, None);
     loop {
         let mut wanted = ListSessions::new(app.clone()).with_limit(PAGE);
@@ -70,7 +69,7 @@ async fn newest(
         };
         for session in page.sessions.into_iter().filter(matches) {
             total += 1;
-            kept.push_front(session);
+            kept.push_front(described(&session));
             kept.truncate(most);
         }
         match page.next {

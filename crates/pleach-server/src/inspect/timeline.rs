@@ -5,11 +5,11 @@ use std::sync::Arc;
 use axum::extract::{RawPathParams, State};
 use axum::response::Response;
 use http::Uri;
-use pleach_core::EventId;
-use pleach_inspect::{TimelineEntry, timeline};
+use pleach_core::{Event, EventId, InvocationId, Session};
+use pleach_inspect::{TimelineEntry, timeline_at};
 use serde::Serialize;
 
-use super::load::{limit, load};
+use super::load::{self, limit};
 use crate::api::Api;
 use crate::error::ApiError;
 use crate::json::reply;
@@ -22,11 +22,59 @@ const MOST: usize = 5000;
 
 /// A piece of a timeline.
 #[derive(Serialize)]
-struct Page<'a> {
-    entries: &'a [TimelineEntry],
-    /// The place of the first event behind them, if there is one.
+struct Page {
+    entries: Vec<TimelineEntry>,
+    /// The place of the first event behind them, if there is one: where to read on by `from`.
     next: Option<usize>,
+    /// The place of their first one, if there are events before it: where to read back by `before`.
+    previous: Option<usize>,
+    /// How many events there are in all pieces.
     total: usize,
+}
+
+/// Which events a request wants.
+struct Wanted {
+    invocation: Option<InvocationId>,
+    from: usize,
+    /// The last ones before this place, in place of the first ones.
+    before: Option<usize>,
+    most: usize,
+}
+
+impl Wanted {
+    /// # Errors
+    /// 422 for a word that is no integer.
+    fn of(uri: &Uri) -> Result<Self, ApiError> {
+        let place = |name| -> Result<Option<usize>, ApiError> {
+            Ok(query::integer(uri, name)?.map(|place| usize::try_from(place).unwrap_or(0)))
+        };
+        Ok(Self {
+            invocation: query::text(uri, "invocation").filter(|id| !id.is_empty()).map(InvocationId::from),
+            from: place("from")?.unwrap_or(0),
+            before: place("before")?,
+            most: limit(uri, SHOWN, MOST)?,
+        })
+    }
+
+    fn page(&self, session: &Session) -> Page {
+        let is_wanted = |event: &Event| self.invocation.as_ref().is_none_or(|wanted| event.invocation_id() == wanted);
+        let events = session.events.iter().enumerate();
+        let places: Vec<usize> = events.filter(|(_, event)| is_wanted(event)).map(|(place, _)| place).collect();
+        let (begin, end) = match self.before {
+            Some(before) => {
+                let end = places.partition_point(|place| *place < before);
+                (end.saturating_sub(self.most), end)
+            }
+            None => {
+                let begin = places.partition_point(|place| *place < self.from);
+                (begin, begin.saturating_add(self.most).min(places.len()))
+            }
+        };
+        let mut entries = timeline_at(&session.events, &places[begin..end]);
+        entries.iter_mut().for_each(TimelineEntry::hide_secrets);
+        let previous = places.get(begin).copied().filter(|_| begin > 0);
+        Page { entries, next: places.get(end).copied(), previous, total: places.len() }
+    }
 }
 
 pub(super) async fn read(
@@ -34,14 +82,8 @@ pub(super) async fn read(
     SessionPath(key): SessionPath,
     uri: Uri,
 ) -> Result<Response, ApiError> {
-    let most = limit(&uri, SHOWN, MOST)?;
-    let first = query::integer(&uri, "from")?.map_or(0, |first| usize::try_from(first).unwrap_or(0));
-    let session = load(&api, &key).await?;
-    let entries = timeline(&session.events);
-    let total = entries.len();
-    let begin = first.min(total);
-    let end = begin.saturating_add(most).min(total);
-    reply(&Page { entries: &entries[begin..end], next: (end < total).then_some(end), total })
+    let wanted = Wanted::of(&uri)?;
+    load::read(&api, &key, move |_, session| reply(&wanted.page(session))).await
 }
 
 pub(super) async fn event(
@@ -50,7 +92,9 @@ pub(super) async fn event(
     path: RawPathParams,
 ) -> Result<Response, ApiError> {
     let wanted = path.iter().find(|(name, _)| *name == "event").map(|(_, id)| EventId::from(id)).unwrap_or_default();
-    let session = load(&api, &key).await?;
-    let found = session.events.iter().find(|event| *event.id() == wanted);
-    reply(&**found.ok_or_else(|| ApiError::not_found("Event not found"))?)
+    let read = move |_: &Api, session: &Session| {
+        let found = session.events.iter().find(|event| *event.id() == wanted);
+        reply(&**found.ok_or_else(|| ApiError::not_found("Event not found"))?)
+    };
+    load::read(&api, &key, read).await
 }

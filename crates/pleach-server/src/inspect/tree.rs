@@ -5,9 +5,10 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::response::Response;
 use http::Uri;
+use pleach_core::Session;
 use pleach_inspect::RunTree;
 
-use super::load::{invocation, load};
+use super::load::{self, invocation};
 use crate::api::Api;
 use crate::error::ApiError;
 use crate::json::{null, reply};
@@ -19,9 +20,9 @@ pub(super) async fn read(
     SessionPath(key): SessionPath,
     uri: Uri,
 ) -> Result<Response, ApiError> {
-    let session = load(&api, &key).await?;
-    match invocation(&uri, &session)? {
+    let read = move |_: &Api, session: &Session| match invocation(&uri, session)? {
         Some(invocation) => reply(&RunTree::of(&session.events, &invocation)),
         None => Ok(null()),
-    }
+    };
+    load::read(&api, &key, read).await
 }

@@ -49,10 +49,12 @@ pub(crate) async fn follow_as(
     let opened = runner.follow_with(&key, options.clone()).await;
     let followed = opened.map_err(|error| refused(error, key.session_id.as_str()))?;
     let ending = api.ending.subscribe();
-    let (runner, api) = (runner.clone(), Arc::clone(api));
+    let runner = runner.clone();
     let (last, waits) = (options.after.clone(), options.across_pauses);
-    let source = Source { followed, runner, key, last, failed: None, options, waits, show, ending, api };
-    Ok(sse::response(stream::unfold(source, Source::next)))
+    let followed_key = key.clone();
+    let source =
+        Source { followed, runner, key, last, failed: None, options, waits, show, ending, api: Arc::clone(api) };
+    sse::following(api, &followed_key, stream::unfold(source, Source::next))
 }
 
 fn refused(error: RunError, session: &str) -> ApiError {

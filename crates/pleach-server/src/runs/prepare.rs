@@ -75,7 +75,7 @@ pub(crate) async fn prepare(
         return Err(no_session(&body.session_id));
     }
     let repeatable = repeatable(headers, &key, &body)?;
-    let slot = api.slots.take(&key.app_name, &key.user_id, api.limits.runs_per_user)?;
+    let slot = api.slots.take("runs", &key.app_name, &key.user_id, api.limits.runs_per_user)?;
     let splits_artifacts = body.function_call_event_id.as_deref().is_none_or(str::is_empty);
     let named = named(&body);
     let turn = turn(api, &key, named.as_ref().or(repeatable.as_ref())).await?;
@@ -101,7 +101,7 @@ pub(crate) async fn prepare_detached(
     if api.is_ending() {
         return Err(ending());
     }
-    let slot = api.slots.take(&key.app_name, &key.user_id, api.limits.runs_per_user)?;
+    let slot = api.slots.take("runs", &key.app_name, &key.user_id, api.limits.runs_per_user)?;
     let turn = turn(api, &key, invocation).await?;
     Ok(Prepared {
         runner: runner.clone(),

@@ -1,4 +1,4 @@
-//! [`RunSlots`]: how many runs each user has.
+//! [`RunSlots`]: how many runs, or followers, each user has.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -11,11 +11,11 @@ use crate::error::ApiError;
 
 type Key = (AppName, UserId);
 
-/// Counts the active runs of each user of an app.
+/// Counts what each user of an app has at once: active runs, or followers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RunSlots(Arc<Mutex<HashMap<Key, usize>>>);
 
-/// A run's place among those of its user. Dropping it frees the place.
+/// A place among those of its user. Dropping it frees the place.
 #[derive(Debug)]
 pub(crate) struct RunSlot {
     slots: RunSlots,
@@ -26,13 +26,13 @@ impl RunSlots {
     /// Takes a place.
     ///
     /// # Errors
-    /// 429 when the user has as many runs as the limit allows.
-    pub(crate) fn take(&self, app: &AppName, user: &UserId, limit: usize) -> Result<RunSlot, ApiError> {
+    /// 429 when the user has as many of them as the limit allows. `what` names them.
+    pub(crate) fn take(&self, what: &str, app: &AppName, user: &UserId, limit: usize) -> Result<RunSlot, ApiError> {
         let key = (app.clone(), user.clone());
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let count = counts.get(&key).copied().unwrap_or(0);
         if count >= limit {
-            let detail = format!("The user has {count} runs, and {limit} at once are allowed: wait for one to end.");
+            let detail = format!("The user has {count} {what}, and {limit} at once are allowed: wait for one to end.");
             return Err(ApiError::new(StatusCode::TOO_MANY_REQUESTS, detail));
         }
         counts.insert(key.clone(), count + 1);
@@ -59,7 +59,7 @@ mod tests {
     #[test]
     fn a_place_is_free_again_when_its_run_ends() {
         let slots = RunSlots::default();
-        let take = |user: &str| slots.take(&"app".into(), &user.into(), 2);
+        let take = |user: &str| slots.take("runs", &"app".into(), &user.into(), 2);
         let (first, _second, _other) = (take("a").unwrap(), take("a").unwrap(), take("b").unwrap());
         assert!(matches!(take("a"), Err(ApiError::Detail(StatusCode::TOO_MANY_REQUESTS, _))));
         drop(first);

@@ -1,0 +1,185 @@
+//! [`hide_secrets`]: what clients, pages and terminals must not see of credentials.
+// H9
+
+use pleach_core::REQUEST_CREDENTIAL;
+use serde_json::{Map, Value};
+
+/// Texts of which a document that holds something to remove has at least one. JSON escapes none of their characters.
+const SIGNS: &[&str] = &[
+    "\"authType\"",
+    "\"auth_type\"",
+    "AuthCredential\"",
+    "_auth_credential\"",
+    "\"adk_request_credential\"",
+    "\"requestedAuthConfigs\":{\"",
+    "\"requested_auth_configs\"",
+];
+
+const SECRETS: &[&str] = &[
+    "password",
+    "token",
+    "additionalHeaders",
+    "additional_headers",
+    "clientSecret",
+    "client_secret",
+    "authResponseUri",
+    "auth_response_uri",
+    "authCode",
+    "auth_code",
+    "accessToken",
+    "access_token",
+    "refreshToken",
+    "refresh_token",
+    "idToken",
+    "id_token",
+    "codeVerifier",
+    "code_verifier",
+    "privateKeyId",
+    "private_key_id",
+    "privateKey",
+    "private_key",
+    "apiKey",
+    "api_key",
+];
+
+/// The types of credentials, whose documents are marked by one of them.
+const AUTH_TYPES: &[&str] = &[
+    "apiKey",
+    "API_KEY",
+    "api_key",
+    "http",
+    "HTTP",
+    "oauth2",
+    "OAUTH2",
+    "openIdConnect",
+    "OPEN_ID_CONNECT",
+    "open_id_connect",
+    "serviceAccount",
+    "SERVICE_ACCOUNT",
+    "service_account",
+];
+
+/// Members whose whole value belongs to a credential.
+const CARRIERS: &[&str] = &[
+    "requestedAuthConfigs",
+    "requested_auth_configs",
+    "rawAuthCredential",
+    "raw_auth_credential",
+    "exchangedAuthCredential",
+    "exchanged_auth_credential",
+];
+
+/// Returns whether a document may hold a secret of a credential. `text` is its JSON without spaces between the tokens.
+#[must_use]
+pub fn may_hold_secrets(text: &str) -> bool {
+    SIGNS.iter().any(|sign| text.contains(sign))
+}
+
+/// Removes the secrets of credentials, wherever they are in a document. Recurses as deep as the value is, which the stores have bounded.
+pub fn hide_secrets(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(hide_secrets),
+        Value::Object(object) if is_credential(object) => without_secrets(value),
+        Value::Object(object) => hide_in_object(object),
+        _ => {}
+    }
+}
+
+/// Removes the secrets from a value that belongs to a key: a member of an object, or a key of the state.
+pub fn hide_secrets_of(key: &str, value: &mut Value) {
+    if CARRIERS.contains(&key) { without_secrets(value) } else { hide_secrets(value) }
+}
+
+/// Removes the secrets from the arguments or the response of a call of this name.
+pub fn hide_secrets_of_call(name: &str, value: &mut Value) {
+    if name == REQUEST_CREDENTIAL { without_secrets(value) } else { hide_secrets(value) }
+}
+
+fn hide_in_object(object: &mut Map<String, Value>) {
+    let asks = object.get("name").and_then(Value::as_str) == Some(REQUEST_CREDENTIAL);
+    for (key, member) in object.iter_mut() {
+        match (key.as_str(), asks) {
+            ("args", true) => {
+                for key in ["authConfig", "auth_config"] {
+                    member.get_mut(key).into_iter().for_each(without_secrets);
+                }
+                hide_secrets(member);
+            }
+            ("response", true) => without_secrets(member),
+            (key, _) => hide_secrets_of(key, member),
+        }
+    }
+}
+
+fn is_credential(object: &Map<String, Value>) -> bool {
+    let named = |key| object.get(key).and_then(Value::as_str).is_some_and(|kind| AUTH_TYPES.contains(&kind));
+    named("authType") || named("auth_type")
+}
+
+fn without_secrets(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(without_secrets),
+        Value::Object(object) => {
+            object.retain(|key, _| !SECRETS.contains(&key.as_str()));
+            object.values_mut().for_each(without_secrets);
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn check(before: Value, after: &Value) {
+        let mut cleaned = before.clone();
+        hide_secrets(&mut cleaned);
+        assert_eq!(cleaned, *after, "{before}");
+        assert!(before == *after || may_hold_secrets(&before.to_string()), "{before}");
+    }
+
+    #[test]
+    fn h9_secrets_of_credentials_are_removed_wherever_they_are() {
+        let config =
+            json!({"rawAuthCredential": {"authType": "oauth2", "oauth2": {"clientId": "id", "clientSecret": "s"}}});
+        let seen = json!({"rawAuthCredential": {"authType": "oauth2", "oauth2": {"clientId": "id"}}});
+        check(config.clone(), &seen);
+        check(json!({"requestedAuthConfigs": {"c": config}}), &json!({"requestedAuthConfigs": {"c": seen}}));
+        let call =
+            |config: &Value| json!([{"functionCall": {"name": REQUEST_CREDENTIAL, "args": {"authConfig": config}}}]);
+        check(call(&json!({"scheme": {"token": "t", "url": "u"}})), &call(&json!({"scheme": {"url": "u"}})));
+        check(
+            json!({"functionResponse": {"name": REQUEST_CREDENTIAL, "response": {"k": {"authCode": "c"}}}}),
+            &json!({"functionResponse": {"name": REQUEST_CREDENTIAL, "response": {"k": {}}}}),
+        );
+        check(
+            json!({"state": {"x": [{"auth_type": "http", "http": {"password": "p"}}]}}),
+            &json!({"state": {"x": [{"auth_type": "http", "http": {}}]}}),
+        );
+    }
+
+    #[test]
+    fn h9_other_documents_stay_as_they_are() {
+        for value in [
+            json!({"token": "t", "password": "p"}),
+            json!({"authType": "mine", "token": "t"}),
+            json!({"functionCall": {"name": "other", "args": {"authConfig": {"token": "t"}}}}),
+        ] {
+            check(value.clone(), &value);
+        }
+    }
+
+    /// Where the key is a text beside the value, it says as much as a member's name.
+    #[test]
+    fn h9_a_key_of_the_state_carries_a_credential() {
+        let credential = json!({"oauth2": {"clientId": "id", "clientSecret": "s"}});
+        for (key, left) in [("rawAuthCredential", json!({"oauth2": {"clientId": "id"}})), ("other", credential.clone())]
+        {
+            let mut value = credential.clone();
+            hide_secrets_of(key, &mut value);
+            assert_eq!(value, left, "{key}");
+        }
+    }
+}

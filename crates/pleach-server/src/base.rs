@@ -1,0 +1,75 @@
+//! [`Base`]: what a [`Server`](crate::Server) and an inspector alone are given, and what they have when nothing is given.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use pleach_context::SystemClock;
+use pleach_core::{Clock, RandomIds};
+use pleach_session::SessionService;
+use tokio::sync::watch;
+
+use crate::api::Api;
+use crate::caller::FindCaller;
+use crate::origins::Origins;
+use crate::runs::{RunSlots, Turns};
+use crate::{ServerError, ServerLimits};
+
+/// What every server is given.
+pub(crate) struct Base {
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) limits: ServerLimits,
+    pub(crate) origins: Vec<String>,
+    pub(crate) caller: FindCaller,
+}
+
+impl Default for Base {
+    fn default() -> Self {
+        let (limits, caller) = (ServerLimits::default(), FindCaller::default());
+        Self { clock: Arc::new(SystemClock), limits, origins: Vec::new(), caller }
+    }
+}
+
+impl Base {
+    /// Returns a server of these sessions without apps and without anything else.
+    ///
+    /// # Errors
+    /// [`ServerError::Origin`].
+    pub(crate) fn api(self, sessions: Arc<dyn SessionService>) -> Result<Api, ServerError> {
+        Ok(Api {
+            runners: BTreeMap::new(),
+            sessions,
+            artifacts: None,
+            memory: None,
+            clock: self.clock,
+            ids: Arc::new(RandomIds),
+            limits: self.limits,
+            origins: Origins::new(self.origins).map_err(|error| ServerError::Origin(Box::new(error)))?,
+            caller: self.caller,
+            default_app: None,
+            prefix: String::new(),
+            auto_create_session: false,
+            detaches_runs: false,
+            slots: RunSlots::default(),
+            followers: RunSlots::default(),
+            turns: Turns::default(),
+            changes: Turns::default(),
+            #[cfg(feature = "inspect")]
+            inspection: crate::inspection::Inspection::Off,
+            #[cfg(feature = "inspect")]
+            readers: crate::inspection::Readers::default(),
+            #[cfg(feature = "dev")]
+            is_dev: false,
+            #[cfg(feature = "dev")]
+            traces: None,
+            #[cfg(feature = "dev")]
+            open_to_others: crate::dev::are_open_to_others(),
+            #[cfg(feature = "dev")]
+            dev_ui: None,
+            #[cfg(feature = "dev")]
+            backend_url: String::new(),
+            #[cfg(feature = "dev")]
+            consent: crate::dev::Consent::default(),
+            ending: watch::Sender::new(false),
+        })
+    }
+}

@@ -1,0 +1,215 @@
+//! The inspector: pieces of long sessions, what is too much, and what it leaves out.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use pleach::server::{Inspector, Server, ServerLimits};
+use pleach::{
+    App, AppName, BoxFuture, Clock, CreateSession, Event, GetSessionConfig, InMemorySessionService, ListSessions,
+    ListSessionsResponse, Map, Session, SessionHead, SessionId, SessionKey, SessionResult, SessionService,
+    SessionServiceExt as _, Since, UserId,
+};
+use serde_json::json;
+
+use crate::client::Ask;
+use crate::inspect::{SESSION, hostile, inspected, serve_alone, waiting};
+use crate::served::{apps, serve};
+use crate::wf;
+
+/// The invocations of a session with ten events take turns.
+async fn mixed() -> InMemorySessionService {
+    let store = InMemorySessionService::new();
+    let mut session = store.create_session(CreateSession::new("old", "u").with_session_id("s")).await.unwrap();
+    for place in 0..10 {
+        let mut event = Event::from_author("a").with_message("hm");
+        event.set_id(format!("e{place}"));
+        event.set_invocation_id(if place % 2 == 0 { "even" } else { "odd" });
+        store.append_event(&mut session, event).await.unwrap();
+    }
+    store
+}
+
+#[tokio::test]
+async fn a_timeline_is_read_from_both_ends_and_for_one_invocation() {
+    let served = serve_alone(Inspector::new(mixed().await)).await;
+    for (query, places, previous, next, total) in [
+        ("limit=3", &[0, 1, 2][..], None, Some(3), 10),
+        ("from=8&limit=3", &[8, 9], Some(8), None, 10),
+        ("before=1000&limit=3", &[7, 8, 9], Some(7), None, 10),
+        ("before=7&limit=3", &[4, 5, 6], Some(4), Some(7), 10),
+        ("before=2&limit=3", &[0, 1], None, Some(2), 10),
+        ("invocation=odd&before=1000&limit=2", &[7, 9], Some(7), None, 5),
+        ("invocation=odd&from=2&limit=2", &[3, 5], Some(3), Some(7), 5),
+        ("invocation=none", &[], None, None, 0),
+        ("from=10", &[], None, None, 10),
+        ("before=-1", &[], None, Some(0), 10),
+    ] {
+        let page = served.get(&format!("/inspect/api/apps/old/users/u/sessions/s/timeline?{query}")).await.json();
+        let found: Vec<u64> =
+            page["entries"].as_array().unwrap().iter().map(|entry| entry["place"].as_u64().unwrap()).collect();
+        assert_eq!(found, places, "{query}");
+        assert_eq!(
+            (&page["previous"], &page["next"], &page["total"]),
+            (&json!(previous), &json!(next), &json!(total)),
+            "{query}"
+        );
+    }
+}
+
+/// A key of the state beside its value says as much of a credential as a member's name.
+#[tokio::test]
+async fn h9_views_of_the_state_hold_no_secret_of_a_credential() {
+    let store = InMemorySessionService::new();
+    let mut session = store.create_session(CreateSession::new("old", "u").with_session_id("s")).await.unwrap();
+    let secret = json!({"oauth2": {"clientId": "id", "clientSecret": "s3cret"}});
+    let mut event = Event::from_author("a").with_state("rawAuthCredential", secret);
+    event.set_id("e1");
+    let event = event.with_state("key", json!({"auth_type": "apiKey", "api_key": "s3cret"}));
+    store.append_event(&mut session, event).await.unwrap();
+    let served = serve_alone(Inspector::new(store)).await;
+    for path in ["state", "timeline", "events/e1"] {
+        let reply = served.get(&format!("/inspect/api/apps/old/users/u/sessions/s/{path}")).await;
+        assert!(reply.status == 200 && reply.text.contains("clientId") && !reply.text.contains("s3cret"), "{reply:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_app_is_shown_by_a_session_service_that_lists_none() {
+    let served = serve_alone(Inspector::new(Unlisted(hostile().await))).await;
+    assert_eq!(served.get("/inspect/api/apps").await.json(), json!({ "apps": [] }));
+    assert_eq!(served.get("/inspect/api/apps/old/sessions").await.json()["total"], 1);
+    let server = Server::new().app(App::new("wf", wf::workflow().unwrap()).unwrap());
+    let served = inspected(server.sessions(Unlisted(hostile().await))).await;
+    let apps = served.get("/inspect/api/apps").await.json();
+    assert_eq!(apps, json!({"apps": [{"name": "wf", "readOnly": false}]}));
+}
+
+#[tokio::test]
+async fn a_graph_of_too_many_nodes_is_refused_with_the_reason() {
+    let store = InMemorySessionService::new();
+    let mut session = store.create_session(CreateSession::new("old", "u").with_session_id("s")).await.unwrap();
+    for number in 0..1100 {
+        let mut event = Event::of(1).with_node_path(format!("w@1/n{number}@1").as_str());
+        event.set_invocation_id("i");
+        store.append_event(&mut session, event).await.unwrap();
+    }
+    let served = serve_alone(Inspector::new(store)).await;
+    let reply = served.get("/inspect/api/apps/old/users/u/sessions/s/picture").await;
+    assert!(reply.status == 422 && reply.detail().contains("more than 1000 nodes"), "{reply:?}");
+    assert_eq!(served.get("/inspect/api/apps/old/users/u/sessions/s/tree").await.json()["runs"][1100]["depth"], 1);
+}
+
+#[tokio::test]
+async fn a_development_server_can_be_without_the_inspector() {
+    let served = serve(apps().dev(true).inspector(false)).await;
+    assert_eq!(served.get("/inspect/").await.status, 404);
+    assert_eq!(served.get("/list-apps").await.status, 200);
+}
+
+#[tokio::test]
+async fn replies_are_neither_kept_nor_guessed_at() {
+    let served = waiting().await;
+    let reply = served.get(SESSION).await;
+    let headers = ["cache-control", "x-content-type-options"].map(|name| reply.header(name));
+    assert_eq!(headers, [Some("no-store"), Some("nosniff")]);
+}
+
+// A stream without news says from time to time that it is there: otherwise nobody would notice that its client is not.
+#[tokio::test]
+async fn followers_of_a_quiet_session_get_comments() {
+    let served = inspected(apps().clock(Quarters)).await;
+    served.session("wf", "s").await;
+    for path in [&format!("{SESSION}/live"), "/apps/wf/users/u/sessions/s/events?wait=true"] {
+        assert_eq!(Ask::get(path).open(served.address).await.comment().await.as_deref(), Some("ping"), "{path}");
+    }
+    let served = serve_alone(Inspector::new(hostile().await).clock(Quarters)).await;
+    let live = "/inspect/api/apps/old/users/u/sessions/s/live";
+    assert_eq!(Ask::get(live).open(served.address).await.comment().await.as_deref(), Some("ping"));
+}
+
+#[tokio::test]
+async fn a_user_has_so_many_followers_at_once() {
+    let limits = ServerLimits::new().followers_per_user(1);
+    let served = inspected(apps().clock(Quarters).limits(limits)).await;
+    served.session("wf", "s").await;
+    let (live, events) = (format!("{SESSION}/live"), "/apps/wf/users/u/sessions/s/events?wait=true");
+    let mut first = Ask::get(&live).open(served.address).await;
+    first.comment().await.unwrap();
+    let refused = served.get(events).await;
+    assert!(refused.status == 429 && refused.detail().contains("1 followers"), "{refused:?}");
+    drop(first);
+    // The place is free when the server has noticed.
+    loop {
+        let mut next = Ask::get(events).open(served.address).await;
+        if next.comment().await.is_some() {
+            break;
+        }
+    }
+}
+
+/// A clock whose sleeps of a quarter of a minute end at once, and others never.
+#[derive(Debug)]
+struct Quarters;
+
+impl Clock for Quarters {
+    fn now(&self) -> f64 {
+        1_800_000_000.0
+    }
+
+    fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
+        if duration == Duration::from_secs(15) {
+            return Box::pin(tokio::task::yield_now());
+        }
+        Box::pin(std::future::pending())
+    }
+}
+
+/// A session service with the methods that every one has.
+#[derive(Debug)]
+struct Unlisted(InMemorySessionService);
+
+impl SessionService for Unlisted {
+    fn create_session(&self, request: CreateSession) -> BoxFuture<'_, SessionResult<Session>> {
+        self.0.create_session(request)
+    }
+
+    fn get_session<'a>(
+        &'a self,
+        key: &'a SessionKey,
+        config: GetSessionConfig,
+    ) -> BoxFuture<'a, SessionResult<Option<Session>>> {
+        self.0.get_session(key, config)
+    }
+
+    fn events_since<'a>(&'a self, head: &'a SessionHead) -> BoxFuture<'a, SessionResult<Option<Since>>> {
+        self.0.events_since(head)
+    }
+
+    fn list_sessions(&self, request: ListSessions) -> BoxFuture<'_, SessionResult<ListSessionsResponse>> {
+        self.0.list_sessions(request)
+    }
+
+    fn delete_session<'a>(&'a self, key: &'a SessionKey) -> BoxFuture<'a, SessionResult<()>> {
+        self.0.delete_session(key)
+    }
+
+    fn append<'a>(&'a self, head: &'a mut SessionHead, event: Arc<Event>) -> BoxFuture<'a, SessionResult<Arc<Event>>> {
+        self.0.append(head, event)
+    }
+
+    fn claim<'a>(&'a self, head: &'a mut SessionHead, time: f64) -> BoxFuture<'a, SessionResult<()>> {
+        self.0.claim(head, time)
+    }
+
+    fn find_sessions<'a>(
+        &'a self,
+        app_name: &'a AppName,
+        session_id: &'a SessionId,
+    ) -> BoxFuture<'a, SessionResult<Vec<SessionKey>>> {
+        self.0.find_sessions(app_name, session_id)
+    }
+
+    fn user_state<'a>(&'a self, app_name: &'a AppName, user_id: &'a UserId) -> BoxFuture<'a, SessionResult<Map>> {
+        self.0.user_state(app_name, user_id)
+    }
+}
