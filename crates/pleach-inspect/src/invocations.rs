@@ -28,6 +28,8 @@ pub struct InvocationSummary {
     pub message: String,
     /// How far it is; done when a rewind has undone all of it.
     pub status: RunStatus,
+    /// Whether it was aborted: then it cannot be resumed.
+    pub aborted: bool,
     /// The ids of its open questions.
     pub open: Vec<String>,
     /// Whether it counts: a later rewind may have undone it.
@@ -62,6 +64,7 @@ pub fn invocations(events: &[Arc<Event>]) -> Vec<InvocationSummary> {
     }
     let completed = found.into_iter().map(|(mut summary, own)| {
         summary.effective = !own.is_empty();
+        summary.aborted = own.iter().any(|(_, event)| ends_aborted(event));
         summary.status = status(&summary, &own);
         summary
     });
@@ -80,6 +83,7 @@ fn begun(place: usize, event: &Event) -> InvocationSummary {
         events: 0,
         message: String::new(),
         status: RunStatus::Started,
+        aborted: false,
         open: Vec::new(),
         effective: false,
     }
@@ -90,7 +94,7 @@ fn status(summary: &InvocationSummary, own: &[Placed<'_>]) -> RunStatus {
     if !summary.open.is_empty() {
         return RunStatus::Waiting;
     }
-    if own.iter().any(|(_, event)| ends_aborted(event)) {
+    if summary.aborted {
         return RunStatus::Failed;
     }
     let last = own.iter().rev().map(|(_, event)| event).find(|event| !event.is_partial());

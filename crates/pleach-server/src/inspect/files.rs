@@ -24,6 +24,7 @@ const FILES: &[(&str, &str, &str)] = &[
     ("main.js", SCRIPT, include_str!("page/main.js")),
     ("api.js", SCRIPT, include_str!("page/api.js")),
     ("dom.js", SCRIPT, include_str!("page/dom.js")),
+    ("exact.js", SCRIPT, include_str!("page/exact.js")),
     ("form.js", SCRIPT, include_str!("page/form.js")),
     ("home.js", SCRIPT, include_str!("page/home.js")),
     ("picture.js", SCRIPT, include_str!("page/picture.js")),

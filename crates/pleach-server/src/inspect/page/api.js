@@ -1,10 +1,12 @@
 // The JSON API of the inspector. Paths are relative, so that a proxy may serve the page anywhere.
 
+import { parse } from "./exact.js";
+
 async function read(response) {
   const body = await response.text();
   let json = null;
   try {
-    json = JSON.parse(body);
+    json = parse(body);
   } catch {
     // The text of a proxy, for example.
   }

@@ -70,7 +70,7 @@ export function status(name) {
   return el("span", { class: `status ${STATUSES.includes(name) ? name : ""}` }, name ?? "");
 }
 
-const STATUSES = ["done", "waiting", "failed", "started", "undone"];
+const STATUSES = ["done", "waiting", "failed", "started", "undone", "aborted"];
 
 let hiding;
 

@@ -52,9 +52,9 @@ function answer(view, question) {
     );
   }
   const schema = question.kind === "user_input" ? question.responseSchema : {};
-  const input = field(schema ?? {}, schema ?? {});
+  const input = field(schema ?? {});
   const submit = el("button", { type: "submit", class: "main" }, "Answer");
-  const shape = el("form", { class: "bar" }, input.element, submit);
+  const shape = el("form", { class: "bar", novalidate: true }, input.element, submit);
   const work = button("", () => send(input.read()));
   shape.addEventListener("submit", (event) => {
     event.preventDefault();

@@ -8,6 +8,9 @@ import { state } from "./state.js";
 import { timeline } from "./timeline.js";
 import { tree } from "./tree.js";
 
+/** How long a stream that was refused is left alone, in milliseconds: at first, and at last. */
+const FIRST_PAUSE = 2500;
+const LAST_PAUSE = 60000;
 const TABS = { timeline: "Timeline", runs: "Runs", picture: "Picture", state: "State" };
 
 export async function session(main, key, params) {
@@ -55,15 +58,30 @@ class SessionView {
     this.closed = true;
     this.source?.close();
     clearTimeout(this.timer);
+    clearTimeout(this.retry);
   }
 
   /** Follows the session. The stream says only that something is new. */
   connect() {
     if (this.closed) return;
     this.source = new EventSource(livePath(this.key, this.summary.lastEvent));
-    this.source.onopen = () => this.mark(true, "connected");
-    this.source.onerror = () => this.mark(false, "not connected");
+    this.source.onopen = () => {
+      this.pause = FIRST_PAUSE;
+      this.mark(true, "connected");
+    };
+    this.source.onerror = () => this.lost();
     this.source.onmessage = (message) => this.news(JSON.parse(message.data));
+  }
+
+  /** A browser connects again by itself, but not behind an answer that is an error. */
+  lost() {
+    this.mark(false, "not connected");
+    if (this.closed || this.source.readyState !== EventSource.CLOSED) return;
+    this.pause = Math.min((this.pause ?? FIRST_PAUSE) * 2, LAST_PAUSE);
+    this.retry = setTimeout(() => {
+      this.refreshSoon();
+      this.connect();
+    }, this.pause);
   }
 
   mark(on, title) {
@@ -148,7 +166,12 @@ class SessionView {
     show(this.tabs, tabs);
     const view = this.views[this.tab];
     if (this.content.firstChild !== view.element) show(this.content, view.element);
-    await view.render();
+    try {
+      await view.render();
+    } catch (error) {
+      // The other views are still there.
+      show(this.content, el("p", { class: "empty error" }, error.message));
+    }
   }
 
   renderInvocations() {
@@ -162,7 +185,7 @@ class SessionView {
       return el(
         "button",
         { type: "button", class: on ? "row on" : "row", title: one.id, click: () => this.choose(on ? null : one.id) },
-        el("span", { class: "line" }, status(one.effective ? one.status : "undone"), el("span", { class: "dim" }, time(one.began))),
+        el("span", { class: "line" }, status(one.effective ? (one.aborted ? "aborted" : one.status) : "undone"), el("span", { class: "dim" }, time(one.began))),
         el("span", { class: "message" }, one.message || one.id),
         el("span", { class: "dim" }, `${count(one.events, "event")}, ${duration(one.ended - one.began)}`),
       );
@@ -173,7 +196,7 @@ class SessionView {
   /** A button that resumes the shown invocation, where that can help. */
   resume() {
     const shown = this.shown;
-    if (this.readOnly || !shown?.effective || !["started", "failed"].includes(shown.status)) return null;
+    if (this.readOnly || !shown?.effective || shown.aborted || !["started", "failed"].includes(shown.status)) return null;
     const work = () => this.move({ resume: shown.id });
     return button("Resume", work, { title: "Continue this invocation. Nodes that are done are not run again." });
   }

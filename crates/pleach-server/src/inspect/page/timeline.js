@@ -6,46 +6,88 @@ import { button, el, notice, show, text, time, value } from "./dom.js";
 const PAGE = 300;
 
 export function timeline(view) {
-  const rows = el("div", { class: "timeline" });
   const more = el("div", { class: "bar" });
-  const element = el("div", null, rows, more);
-  let entries = [];
-  let next = 0;
+  const rows = el("div", { class: "timeline" });
+  const element = el("div", null, more, rows);
+  // What is shown: a piece of the timeline that ends with the newest event.
+  let shown = null;
 
-  async function load(from, limit) {
-    const page = await get(`${view.path}/timeline`, { from, limit });
-    entries = entries.slice(0, from).concat(page.entries);
-    next = page.next;
+  /** Reads the newest events. */
+  async function open() {
+    const invocation = view.invocation;
+    const page = await get(`${view.path}/timeline`, { before: Number.MAX_SAFE_INTEGER, limit: Math.max(PAGE, shown?.count ?? 0), invocation });
+    const open = new Set([...rows.querySelectorAll(".entry.open")].map((one) => one.dataset.event));
+    shown = { invocation, undone: undone(), previous: page.previous, count: 0, last: null, next: 0 };
+    rows.replaceChildren();
+    append(page.entries);
+    for (const one of rows.querySelectorAll(".entry")) if (open.has(one.dataset.event)) one.querySelector(".by").click();
+  }
+
+  /** Which invocations do not count, as a text. */
+  function undone() {
+    return view.summary.invocations.flatMap((one) => (one.effective ? [] : [one.id])).join(" ");
+  }
+
+  /** Reads what is behind the newest event that is shown. Returns whether that changes those before it. */
+  async function follow() {
+    const page = await get(`${view.path}/timeline`, { from: shown.next, limit: PAGE, invocation: view.invocation });
+    const rewinds = page.entries.some((entry) => entry.facts.some((one) => one.kind === "rewinds"));
+    if (rewinds || page.next !== null || page.total < shown.count) return true;
+    append(page.entries);
+    return false;
+  }
+
+  function append(entries) {
+    for (const entry of entries) {
+      if (entry.invocation !== shown.last) rows.append(divider(entry));
+      rows.append(row(view, entry));
+      shown.last = entry.invocation;
+      shown.next = entry.place + 1;
+    }
+    shown.count += entries.length;
+  }
+
+  async function earlier() {
+    const page = await get(`${view.path}/timeline`, { before: shown.previous, limit: PAGE, invocation: view.invocation });
+    const height = document.documentElement.scrollHeight;
+    const first = rows.querySelector(".divider")?.textContent;
+    const lines = [];
+    let last = null;
+    for (const entry of page.entries) {
+      const line = divider(entry);
+      if (entry.invocation !== last) lines.push(line);
+      last = entry.invocation;
+      lines.push(row(view, entry));
+    }
+    if (page.entries.length && divider(page.entries.at(-1)).textContent === first) rows.firstChild.remove();
+    rows.prepend(...lines);
+    shown.previous = page.previous;
+    shown.count += page.entries.length;
+    // What was looked at stays where it is.
+    scrollBy(0, document.documentElement.scrollHeight - height);
+    draw();
   }
 
   function draw() {
-    const wanted = view.invocation;
-    const shown = entries.filter((entry) => !wanted || entry.invocation === wanted);
-    let last = null;
-    const lines = [];
-    for (const entry of shown) {
-      if (entry.invocation !== last) {
-        lines.push(el("div", { class: "divider" }, entry.invocation || "without an invocation"));
-        last = entry.invocation;
-      }
-      lines.push(row(view, entry));
-    }
-    const open = new Set([...rows.querySelectorAll(".entry.open")].map((one) => one.dataset.event));
-    show(rows, lines.length ? lines : el("p", { class: "empty" }, "No event."));
-    for (const one of rows.querySelectorAll(".entry")) if (open.has(one.dataset.event)) one.querySelector(".by").click();
-    show(more, next ? button(`Show ${PAGE} more`, async () => { await load(next, PAGE); draw(); }) : null);
+    show(more, shown.previous === null ? null : button(`Show ${PAGE} earlier`, earlier));
+    if (!shown.count) show(rows, el("p", { class: "empty" }, "No event."));
   }
 
   return {
     element,
     async render() {
-      const atEnd = entries.length > 0 && document.documentElement.scrollHeight - innerHeight - scrollY < 60;
-      // All of it again: a rewind changes which events count.
-      await load(0, Math.max(PAGE, entries.length + 50));
+      const follows = shown?.count > 0 && shown.invocation === view.invocation && shown.undone === undone();
+      const atEnd = follows && document.documentElement.scrollHeight - innerHeight - scrollY < 60;
+      // A rewind changes which events count, and a session may have got more than one page of events: all is read again then.
+      if (!follows || (await follow())) await open();
       draw();
-      if (atEnd && !view.invocation) scrollTo(0, document.documentElement.scrollHeight);
+      if (atEnd) scrollTo(0, document.documentElement.scrollHeight);
     },
   };
+}
+
+function divider(entry) {
+  return el("div", { class: "divider" }, entry.invocation || "without an invocation");
 }
 
 function row(view, entry) {

@@ -4,6 +4,11 @@ import { get } from "./api.js";
 import { count, duration, el, show, status, text, time, value } from "./dom.js";
 
 const MOST = 2000;
+/** Entries of turns that are shown of one run. */
+const TURNS = 200;
+/** The part of the line of time below which bars and borders are drawn as one. */
+const GRAIN = 1 / 1000;
+const STATUSES = ["done", "waiting", "failed", "started"];
 const SIGNS = { executed: "ran", answered: "answered", replayed: "replayed", waited: "waited" };
 
 export function tree(view) {
@@ -20,23 +25,22 @@ export function tree(view) {
     const scale = new Scale(current.turns);
     const lines = [];
     let hidden = null;
-    for (const run of current.runs.slice(0, MOST)) {
+    for (const [at, run] of current.runs.slice(0, MOST).entries()) {
       if (hidden !== null && run.depth > hidden) continue;
       hidden = closed.has(run.path) ? run.depth : null;
-      lines.push(line(run, scale));
+      lines.push(line(run, at, scale));
       if (run.path === chosen) lines.push(detail(run));
     }
     const left = current.runs.length - MOST;
     show(
       element,
       head(current),
-      el("div", { class: "runs", role: "tree" }, lines),
+      el("div", { class: "runs", role: "tree" }, scale.background(), lines),
       left > 0 ? el("p", { class: "empty" }, `${left} more runs are not shown.`) : null,
     );
   }
 
-  function line(run, scale) {
-    const at = current.runs.indexOf(run);
+  function line(run, at, scale) {
     const hasInner = current.runs[at + 1]?.depth > run.depth;
     const failed = run.attempts.filter((attempt) => attempt.error).length;
     const fold = el("button", { type: "button", class: "fold", "aria-label": "Fold", click: (event) => {
@@ -46,9 +50,7 @@ export function tree(view) {
     } }, hasInner ? (closed.has(run.path) ? "▸" : "▾") : "");
     const name = el("span", { class: "name" }, fold, run.name, run.runId && run.runId !== "1" ? el("span", { class: "dim" }, `@${run.runId}`) : null);
     name.style.paddingLeft = `${run.depth * 16}px`;
-    const works = run.turns.length > 1 || run.turns[0]?.turn > 1
-      ? run.turns.map((work) => el("span", { class: `work ${SIGNS[work.work] ? work.work : ""}`, title: `turn ${work.turn}: ${work.work}` }, `${work.turn} ${SIGNS[work.work] ?? work.work}`))
-      : null;
+    const works = current.turns.length > 1 ? spans(run.turns).slice(0, TURNS).map(word) : null;
     return el(
       "div",
       { class: run.path === chosen ? "run on" : "run", role: "treeitem", tabindex: 0, title: run.path, "data-path": run.path, click: () => choose(run), keydown: (event) => event.key === "Enter" && choose(run) },
@@ -77,12 +79,30 @@ export function tree(view) {
   };
 }
 
+/** Turns in a row of which the same became, as one. */
+function spans(turns) {
+  const joined = [];
+  for (const { first, last, work } of turns) {
+    const before = joined.at(-1);
+    if (before?.work === work) before.last = last;
+    else joined.push({ first, last, work });
+  }
+  return joined;
+}
+
+function word({ first, last, work }) {
+  const turns = first === last ? `${first}` : `${first}–${last}`;
+  return el("span", { class: `work ${SIGNS[work] ? work : ""}`, title: `turn ${turns}: ${work}` }, `${turns} ${SIGNS[work] ?? work}`);
+}
+
 function head(tree) {
-  const turns = tree.turns.map((turn) => {
+  const turns = tree.turns.slice(-TURNS).map((turn) => {
     const what = turn.answers.length ? `answers ${turn.answers.join(", ")}` : turn.message || "begins";
     return el("li", null, el("b", null, `turn ${turn.number} `), el("span", { class: "dim" }, `${time(turn.began)} `), what);
   });
-  return el("div", { class: "head" }, el("span", { class: "dim" }, tree.invocation), tree.effective ? null : status("undone"), turns.length > 1 ? el("ol", null, turns) : null);
+  const left = tree.turns.length - turns.length;
+  const list = turns.length > 1 ? el("ol", null, left > 0 ? el("li", { class: "dim" }, `${left} earlier turns`) : null, turns) : null;
+  return el("div", { class: "head" }, el("span", { class: "dim" }, tree.invocation), tree.effective ? null : status("undone"), list);
 }
 
 function detail(run) {
@@ -95,7 +115,10 @@ function detail(run) {
   if (run.transfer !== null) add("transfers to", run.transfer);
   for (const [id, answer] of Object.entries(run.answers)) add(`answer ${id}`, value(answer));
   if (run.open.length) add("waits for", run.open.join(", "));
-  run.turns.forEach((work) => add(`turn ${work.turn}`, MEANINGS[work.work] ?? work.work, work.began === null ? "" : `, ${duration(work.ended - work.began)}`));
+  run.turns.slice(-TURNS).forEach((work) => {
+    const turns = work.first === work.last ? `turn ${work.first}` : `turns ${work.first}–${work.last}`;
+    add(turns, MEANINGS[work.work] ?? work.work, work.began === null ? "" : `, ${duration(work.ended - work.began)}`);
+  });
   if (run.attempts.length > 1 || run.attempts.some((attempt) => attempt.error)) {
     run.attempts.forEach((attempt, number) => {
       const end = attempt.error ? [el("b", { class: "error" }, attempt.error), " ", attempt.message ?? ""] : ["no error"];
@@ -123,25 +146,47 @@ class Scale {
       offset += length;
     }
     this.total = offset || 1;
-    this.borders = turns.slice(1).map((turn) => this.turns.get(turn.number).offset / this.total);
+    this.borders = [];
+    for (const turn of turns.slice(1)) {
+      const place = this.turns.get(turn.number).offset / this.total;
+      if (place - (this.borders.at(-1) ?? -1) >= GRAIN * 2) this.borders.push(place);
+    }
+  }
+
+  /** The borders between turns, once for all runs: a row behind the rows, whose last cell is as high as all of them. */
+  background() {
+    if (!this.borders.length) return null;
+    const marks = this.borders.map((border) => {
+      const mark = el("i", { class: "border" });
+      mark.style.left = `${border * 100}%`;
+      return mark;
+    });
+    return el("div", { class: "run borders", "aria-hidden": "true" }, el("span"), el("span"), el("span"), el("span"), el("span", { class: "bars" }, marks));
   }
 
   bars(run) {
     const line = el("span", { class: "bars" });
-    for (const border of this.borders) {
-      const mark = el("i", { class: "border" });
-      mark.style.left = `${border * 100}%`;
-      line.append(mark);
-    }
-    for (const work of run.turns) {
-      const turn = this.turns.get(work.turn);
-      if (work.began === null || !turn) continue;
-      const from = Math.max(turn.offset + work.began - turn.began, 0) / this.total;
-      const bar = el("i", { class: `bar1 ${run.status}` });
+    for (const [from, to] of this.times(run)) {
+      const bar = el("i", { class: `bar1 ${STATUSES.includes(run.status) ? run.status : ""}` });
       bar.style.left = `${Math.min(from, 1) * 100}%`;
-      bar.style.width = `${Math.max((work.ended - work.began) / this.total, 0) * 100}%`;
+      bar.style.width = `${(to - from) * 100}%`;
       line.append(bar);
     }
     return line;
+  }
+
+  /** The times of a run as parts of the line. Those that touch are one. */
+  times(run) {
+    const times = [];
+    for (const work of run.turns) {
+      const turn = this.turns.get(work.first);
+      if (work.began === null || !turn) continue;
+      const from = Math.max(turn.offset + work.began - turn.began, 0) / this.total;
+      const to = from + Math.max((work.ended - work.began) / this.total, 0);
+      const before = times.at(-1);
+      if (before && from - before[1] < GRAIN) before[1] = Math.max(before[1], to);
+      else times.push([from, to]);
+    }
+    return times;
   }
 }
