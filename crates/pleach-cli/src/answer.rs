@@ -5,8 +5,8 @@
 use std::collections::BTreeSet;
 
 use pleach::{
-    EventId, IdGen as _, InvocationId, Question, RandomIds, Session, SessionServiceExt as _, answer_event,
-    effective_events, open_questions,
+    EventId, IdGen as _, InvocationId, Question, RandomIds, Session, SessionError, SessionServiceExt as _,
+    answer_event, effective_events, open_questions,
 };
 use serde_json::{Value, json};
 
@@ -25,7 +25,10 @@ pub(crate) async fn run(args: Answer, screen: &mut Screen) -> Result<(), Fault> 
     let mut event = answer_event(&session.events, &question, value(&args))?;
     event.set_id(EventId::from(RandomIds.uuid()));
     // The fence of the append refuses the answer if anybody else has appended since the session was loaded.
-    let stored = store.append_event(&mut session, event).await?;
+    let stored = store.append_event(&mut session, event).await.map_err(|error| match error {
+        error @ SessionError::Stale { .. } => Fault::Changed(error),
+        error => Fault::Session(error),
+    })?;
     store.flush().await?;
     let (session, invocation) = (session.key(), &question.invocation_id);
     if screen.is_json {

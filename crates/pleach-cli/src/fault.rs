@@ -25,8 +25,13 @@ pub(crate) enum Fault {
         "session {0} is in the database already: nothing of it was changed; `--skip-existing` leaves such sessions out"
     )]
     Exists(SessionKey),
+    /// Why an answer is not stored.
     #[error(transparent)]
     Run(#[from] pleach::RunError),
+    #[error("{0}; nothing is stored")]
+    Changed(SessionError),
+    #[error("the inspector did not end in order: {0}")]
+    Closing(pleach::RunError),
     #[error(transparent)]
     Server(#[from] pleach::server::ServerError),
     #[error(transparent)]
@@ -43,7 +48,9 @@ pub(crate) enum Fault {
         "{address} is reached by others, who could read all sessions: say `--expose`, and put authentication in front"
     )]
     Exposed { address: std::net::SocketAddr },
-    #[error("{name:?} is no name of a project: use letters, digits, - and _, and begin with a letter")]
+    #[error(
+        "{name:?} is no name of a project: use letters, digits, - and _, begin with a letter, and take no name of Rust, Cargo or a crate that the project uses"
+    )]
     ProjectName { name: String },
     #[error("{} is there already: nothing is written", folder.display())]
     FolderExists { folder: PathBuf },
@@ -66,7 +73,7 @@ impl Fault {
             | Self::Picture(_)
             | Self::Run(pleach::RunError::UnknownQuestion { .. }) => 3,
             Self::Differs { .. } => 4,
-            Self::MayRun { .. } | Self::Run(_) | Self::Session(SessionError::Stale { .. }) => 5,
+            Self::MayRun { .. } | Self::Run(_) | Self::Changed(_) => 5,
             Self::Unconfirmed | Self::Exposed { .. } | Self::ProjectName { .. } | Self::NoPleach { .. } => 2,
             _ => 1,
         }

@@ -6,10 +6,10 @@ use pleach::{InvocationId, Session, dot_of_run, mermaid_of_run};
 use crate::args::{Graph, GraphFormat};
 use crate::fault::Fault;
 use crate::screen::Screen;
-use crate::store::{load, open};
+use crate::store::{load, open_to_read};
 
 pub(crate) async fn run(args: Graph, screen: &mut Screen) -> Result<(), Fault> {
-    let store = open(&args.one.store.url).await?;
+    let store = open_to_read(&args.one.store.url).await?;
     let session = load(&*store, &args.one).await?;
     let invocation = invocation(&session, args.invocation.as_deref())?;
     let tree = RunTree::of(&session.events, &invocation);

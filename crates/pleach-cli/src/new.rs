@@ -17,6 +17,77 @@ const AGENT: &str = include_str!("../templates/agent.rs.in");
 const RUN: &str = include_str!("../templates/run.rs.in");
 const SERVE: &str = include_str!("../templates/serve.rs.in");
 
+/// Names that no project can have, with `_` for `-`: crates that it uses or that come with Rust, folders that Cargo makes beside its
+/// program, words of Rust, and `user`, which is an author of events.
+const TAKEN: &[&str] = &[
+    "abstract",
+    "alloc",
+    "as",
+    "async",
+    "await",
+    "become",
+    "box",
+    "break",
+    "build",
+    "const",
+    "continue",
+    "core",
+    "crate",
+    "deps",
+    "do",
+    "dyn",
+    "else",
+    "enum",
+    "examples",
+    "extern",
+    "false",
+    "final",
+    "fn",
+    "for",
+    "gen",
+    "if",
+    "impl",
+    "in",
+    "incremental",
+    "let",
+    "loop",
+    "macro",
+    "match",
+    "mod",
+    "move",
+    "mut",
+    "override",
+    "pleach",
+    "priv",
+    "proc_macro",
+    "pub",
+    "ref",
+    "return",
+    "schemars",
+    "self",
+    "serde",
+    "serde_json",
+    "static",
+    "std",
+    "struct",
+    "super",
+    "test",
+    "tokio",
+    "trait",
+    "true",
+    "try",
+    "type",
+    "typeof",
+    "unsafe",
+    "unsized",
+    "use",
+    "user",
+    "virtual",
+    "where",
+    "while",
+    "yield",
+];
+
 /// The checkout that this command was built from.
 const CHECKOUT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../pleach");
 
@@ -36,11 +107,10 @@ pub(crate) fn run(args: &New, screen: &mut Screen) -> Result<(), Fault> {
         ("src/app.rs", app),
         ("src/main.rs", main),
     ];
-    let written = |path: PathBuf| move |error| Fault::File { path, error };
-    fs::create_dir_all(args.folder.join("src")).map_err(written(args.folder.clone()))?;
-    for (file, template) in files {
-        let path = args.folder.join(file);
-        fs::write(&path, fill(template)).map_err(written(path.clone()))?;
+    if let Err(fault) = write(&args.folder, &files.map(|(file, template)| (file, fill(template)))) {
+        // Half a project would be in the way of the next attempt.
+        let _ = fs::remove_dir_all(&args.folder);
+        return Err(fault);
     }
     if screen.is_json {
         return screen.value(&json!({ "folder": args.folder, "name": name, "files": files.map(|(file, _)| file) }));
@@ -48,13 +118,24 @@ pub(crate) fn run(args: &New, screen: &mut Screen) -> Result<(), Fault> {
     screen.line(format_args!("{} is there: `cargo run` in it", args.folder.display()))
 }
 
+/// Writes the files into a new folder.
+fn write(folder: &Path, files: &[(&str, String)]) -> Result<(), Fault> {
+    let written = |path: PathBuf| move |error| Fault::File { path, error };
+    fs::create_dir_all(folder.join("src")).map_err(written(folder.to_owned()))?;
+    for (file, text) in files {
+        let path = folder.join(file);
+        fs::write(&path, text).map_err(written(path.clone()))?;
+    }
+    Ok(())
+}
+
 /// Returns the name of the project: the last part of its folder.
 fn name(folder: &Path) -> Result<String, Fault> {
     let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let is_letter = |letter: char| letter.is_ascii_alphanumeric() || "-_".contains(letter);
     let begins = name.starts_with(|letter: char| letter.is_ascii_alphabetic());
-    // A crate of its own name would shadow pleach.
-    let is_name = begins && name.chars().all(is_letter) && !["pleach", "test", "core", "std", "user"].contains(&name);
+    let is_taken = TAKEN.contains(&name.replace('-', "_").as_str());
+    let is_name = begins && name.chars().all(is_letter) && !is_taken;
     is_name.then(|| name.to_owned()).ok_or_else(|| Fault::ProjectName { name: name.to_owned() })
 }
 
@@ -93,6 +174,10 @@ fn words(name: &str, pleach: &str, args: &New) -> Vec<(&'static str, String)> {
         (false, false) => "A workflow that runs once.",
     };
     let argument = if args.server { String::new() } else { format!(" -- {message:?}") };
+    let look = match args.server {
+        true => format!("pleach sessions list --sessions sqlite:{}.db", name.replace('-', "_")),
+        false => format!("pleach sessions trace first --tree --sessions sqlite:{}.db", name.replace('-', "_")),
+    };
     vec![
         ("{{name}}", name.to_owned()),
         ("{{app}}", name.replace('-', "_")),
@@ -102,6 +187,7 @@ fn words(name: &str, pleach: &str, args: &New) -> Vec<(&'static str, String)> {
         ("{{result}}", result.to_owned()),
         ("{{message}}", message.to_owned()),
         ("{{about}}", about.to_owned()),
+        ("{{look}}", look),
         ("{{argument}}", argument),
     ]
 }

@@ -63,9 +63,14 @@ impl Screen {
     }
 }
 
-/// Replaces the control characters of stored text: a terminal would obey them.
+/// Replaces what a terminal would obey in stored text: control characters, ends of lines and paragraphs, and marks that change the
+/// direction of the text around them.
 pub(crate) fn printable(text: &str) -> String {
-    text.chars().map(|char| if char.is_control() { '\u{fffd}' } else { char }).collect()
+    let is_obeyed = |char: char| {
+        char.is_control()
+            || matches!(char, '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    text.chars().map(|char| if is_obeyed(char) { '\u{fffd}' } else { char }).collect()
 }
 
 /// Returns text on one line, of at most `limit` characters.

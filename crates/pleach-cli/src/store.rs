@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use pleach::{AppName, ListCursor, ListSessions, Session, SessionId, SessionKey, SessionService, connect};
+use pleach::{
+    AppName, ListCursor, ListSessions, Session, SessionId, SessionKey, SessionService, connect, connect_read_only,
+};
 
 use crate::args::{One, Whose};
 use crate::fault::Fault;
@@ -17,6 +19,11 @@ pub(crate) async fn open(url: &str) -> Result<Arc<dyn SessionService>, Fault> {
     let joint = if url.contains('?') { '&' } else { '?' };
     let existing = if is_file && !has_mode { format!("{url}{joint}mode=rw") } else { url.to_owned() };
     Ok(connect(&existing).await?)
+}
+
+/// Opens a database that exists and only reads it: nothing of it is changed.
+pub(crate) async fn open_to_read(url: &str) -> Result<Arc<dyn SessionService>, Fault> {
+    Ok(connect_read_only(url).await?)
 }
 
 /// Opens a database to write into, and makes a missing SQLite file.

@@ -24,6 +24,7 @@ SELECT
         WHERE NOT attnames <@ ARRAY(SELECT attname::text FROM columns WHERE columns.relname = found.relname)
         ORDER BY 1) AS lacking,
     (SELECT count(*) FROM found) AS present,
+    (SELECT count(*) FROM found WHERE relname IN ('app_states', 'user_states', 'sessions', 'events')) AS tables,
     EXISTS (SELECT 1 FROM found WHERE relname = 'adk_internal_metadata') AS has_metadata,
     EXISTS (SELECT 1 FROM columns WHERE relname = 'events' AND attname = 'actions') AS has_actions,
     EXISTS (SELECT 1 FROM columns WHERE relname = 'events' AND attname = 'event_data') AS has_event_data,

@@ -55,6 +55,9 @@ impl Connections {
         let size = address.connections.unwrap_or(options.connections).max(1);
         let mut secure = address.secure;
         secure.connect = secure.connect.disable_statement_logging();
+        if options.read_only {
+            secure.connect = secure.connect.options([("default_transaction_read_only", "on")]);
+        }
         let permits = Arc::new(Semaphore::new(size as usize));
         let acquire_timeout = address.operation_timeout.unwrap_or(options.acquire_timeout);
         let server = address.server;

@@ -9,11 +9,12 @@ use std::time::Duration;
 pub struct PostgresOptions {
     pub(crate) connections: u32,
     pub(crate) acquire_timeout: Duration,
+    pub(crate) read_only: bool,
 }
 
 impl Default for PostgresOptions {
     fn default() -> Self {
-        Self { connections: 16, acquire_timeout: Duration::from_secs(10) }
+        Self { connections: 16, acquire_timeout: Duration::from_secs(10), read_only: false }
     }
 }
 
@@ -26,6 +27,13 @@ impl PostgresOptions {
     /// The maximum of open connections; at least one. They are opened on demand.
     pub fn with_connections(mut self, connections: u32) -> Self {
         self.connections = connections.max(1);
+        self
+    }
+
+    /// Whether the database is only read, for programs that look into a database of another one; off by default. Missing tables are not
+    /// created then, everything that would write fails as `ReadOnly`, and open questions are found by reading all sessions.
+    pub fn with_read_only(mut self, read_only: bool) -> Self {
+        self.read_only = read_only;
         self
     }
 

@@ -14,18 +14,21 @@ use crate::sql;
 
 /// Tables, metadata and index of the layout.
 const OBJECTS: i64 = 6;
+/// The tables that hold sessions.
+const TABLES: i64 = 4;
 const METADATA: &str = "adk_internal_metadata";
 /// How long another program may take to create its tables.
 const OTHERS: Duration = Duration::from_secs(2);
 
-/// Makes sure that the database has the layout.
-pub(crate) async fn prepare(connections: &Connections) -> SessionResult<()> {
+/// Makes sure that the database has the layout. Missing tables are created, unless it is only read.
+pub(crate) async fn prepare(connections: &Connections, read_only: bool) -> SessionResult<()> {
     let retry = ConnectRetry::once(connections.acquire_timeout());
-    connections.ask_for(retry, &Prepare { server: connections.server() }).await
+    connections.ask_for(retry, &Prepare { server: connections.server(), read_only }).await
 }
 
 struct Prepare<'s> {
     server: &'s Server,
+    read_only: bool,
 }
 
 /// The contents of a database.
@@ -33,6 +36,8 @@ struct Prepare<'s> {
 enum Found {
     /// All tables, in the supported version.
     Ready,
+    /// All tables, and not all that is beside them.
+    Readable,
     /// No table, or some tables of the layout.
     Missing,
     /// The table of versions without a version: google-adk is creating its tables, or was interrupted.
@@ -49,13 +54,20 @@ impl Ask for Prepare<'_> {
         loop {
             let error = match detect(connection).await? {
                 Found::Ready => return Ok(()),
+                Found::Readable if self.read_only => return Ok(()),
                 Found::Foreign(reason) => return Err(self.server.unsupported(reason).into()),
+                Found::Missing if self.read_only => {
+                    let reason = "tables of sessions are missing; opening it for writing creates them";
+                    return Err(self.server.unsupported(reason.to_owned()).into());
+                }
                 Found::Unversioned => None,
-                Found::Missing => match sqlx::raw_sql(sql::CREATE_TABLES).execute(&mut *connection).await {
-                    Ok(_) => return Ok(()),
-                    Err(error) if is_race(&error) => Some(error),
-                    Err(error) => return Err(error.into()),
-                },
+                Found::Readable | Found::Missing => {
+                    match sqlx::raw_sql(sql::CREATE_TABLES).execute(&mut *connection).await {
+                        Ok(_) => return Ok(()),
+                        Err(error) if is_race(&error) => Some(error),
+                        Err(error) => return Err(error.into()),
+                    }
+                }
             };
             if !retry.wait().await {
                 return Err(error.map_or_else(|| self.unversioned().into(), Trouble::from));
@@ -121,6 +133,10 @@ fn by_shape(row: &PgRow, lacking: &[String]) -> sqlx::Result<Found> {
             "its table `{table}` is another program's: use a database or a schema of its own"
         )));
     }
-    let present: i64 = row.try_get("present")?;
-    Ok(if present == OBJECTS { Found::Ready } else { Found::Missing })
+    let (present, tables): (i64, i64) = (row.try_get("present")?, row.try_get("tables")?);
+    Ok(match (present, tables) {
+        (OBJECTS, _) => Found::Ready,
+        (_, TABLES) => Found::Readable,
+        _ => Found::Missing,
+    })
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use pleach_core::{AppName, BoxFuture, Event, EventId, Map, Session, SessionHead, SessionId, SessionKey, UserId};
 use pleach_session::{
     CreateSession, GetSessionConfig, ListQuestions, ListQuestionsResponse, ListSessions, ListSessionsResponse,
-    SessionResult, SessionService, Since, list_projected, prepare,
+    SessionError, SessionResult, SessionService, Since, list_projected, prepare, walk_questions,
 };
 
 use crate::address::Address;
@@ -56,6 +56,7 @@ const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
 pub struct PostgresSessionService {
     pub(crate) connections: Connections,
     pub(crate) inbox: Arc<InboxState>,
+    read_only: bool,
 }
 
 impl PostgresSessionService {
@@ -84,11 +85,20 @@ impl PostgresSessionService {
     /// When the future is dropped, the tables may have been created.
     pub async fn open_with(url: &str, options: PostgresOptions) -> SessionResult<Self> {
         let connections = Connections::new(Address::parse(url)?, &options);
-        schema::prepare(&connections).await?;
-        Ok(Self { connections, inbox: Arc::default() })
+        schema::prepare(&connections, options.read_only).await?;
+        Ok(Self { connections, inbox: Arc::default(), read_only: options.read_only })
+    }
+
+    /// Refuses to write to a database that was opened to be read only.
+    fn check_writable(&self) -> SessionResult<()> {
+        match self.read_only {
+            true => Err(SessionError::ReadOnly { what: self.connections.server().to_string() }),
+            false => Ok(()),
+        }
     }
 
     async fn create(&self, request: CreateSession) -> SessionResult<Session> {
+        self.check_writable()?;
         let create = Create::new(request, self.connections.server())?;
         self.connections.ask_to_the_end(create).await
     }
@@ -97,6 +107,7 @@ impl PostgresSessionService {
         if event.is_partial() {
             return Ok(event);
         }
+        self.check_writable()?;
         let sent = prepare::event_to_store(head.key(), event)?;
         let append = Append::new(head, sent, self.connections.server())?;
         let event = Arc::clone(append.event());
@@ -106,6 +117,7 @@ impl PostgresSessionService {
     }
 
     async fn claim(&self, head: &mut SessionHead, time: f64) -> SessionResult<()> {
+        self.check_writable()?;
         let claim = Claim::new(head, time, self.connections.server())?;
         let seen = self.connections.ask_to_the_end(claim).await?;
         head.advance(seen.revision, seen.update_time);
@@ -151,7 +163,10 @@ impl SessionService for PostgresSessionService {
     }
 
     fn list_questions(&self, request: ListQuestions) -> BoxFuture<'_, SessionResult<ListQuestionsResponse>> {
-        Box::pin(async move { list_projected(self, &request).await })
+        Box::pin(async move {
+            // The index of them is written when it is used.
+            if self.read_only { walk_questions(self, &request).await } else { list_projected(self, &request).await }
+        })
     }
 
     fn find_sessions<'a>(
@@ -163,7 +178,10 @@ impl SessionService for PostgresSessionService {
     }
 
     fn delete_session<'a>(&'a self, key: &'a SessionKey) -> BoxFuture<'a, SessionResult<()>> {
-        Box::pin(self.connections.ask_to_the_end(Delete::new(key)))
+        Box::pin(async move {
+            self.check_writable()?;
+            self.connections.ask_to_the_end(Delete::new(key)).await
+        })
     }
 
     fn append<'a>(&'a self, head: &'a mut SessionHead, event: Arc<Event>) -> BoxFuture<'a, SessionResult<Arc<Event>>> {

@@ -20,4 +20,6 @@ SELECT
             JOIN sqlite_master m ON m.type = 'table' AND m.name = known.column1
         WHERE known.column2 NOT IN (SELECT name FROM pragma_table_info(known.column1))) AS missing_columns,
     (SELECT count(*) FROM sqlite_master
+        WHERE type = 'table' AND name IN ('app_states', 'user_states', 'sessions', 'events')) AS tables,
+    (SELECT count(*) FROM sqlite_master
         WHERE name IN ('app_states', 'user_states', 'sessions', 'events', 'idx_events_app_user_session_ts_id')) AS present

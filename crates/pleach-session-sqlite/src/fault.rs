@@ -54,6 +54,10 @@ impl File {
         SessionError::Unsupported { what: self.to_string(), reason: reason.into() }
     }
 
+    pub(crate) fn read_only(&self) -> SessionError {
+        SessionError::ReadOnly { what: self.to_string() }
+    }
+
     /// Makes the error of a service that was closed, or whose writer has ended.
     pub(crate) fn closed(&self) -> SessionError {
         let source = BoxError::from("the session service is closed");

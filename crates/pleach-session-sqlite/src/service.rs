@@ -1,7 +1,7 @@
 //! The service: a thin index over the writer and the reads.
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -87,30 +87,9 @@ impl SqliteSessionService {
     /// # Cancel safety
     /// When the future is dropped, the file and its tables may have been created.
     pub async fn open_with(path: impl AsRef<Path>, options: SqliteOptions) -> SessionResult<Self> {
-        // SQLite would interpret such a name as a URI with options.
-        let path = match path.as_ref() {
-            path if path.as_os_str().as_encoded_bytes().starts_with(b"file:") => &Path::new(".").join(path),
-            path => path,
-        };
-        let file = File::new(path);
-        if path.as_os_str().is_empty() || path.as_os_str() == ":memory:" {
-            let reason = "every connection would see a database of its own; use the in-memory session service";
-            return Err(file.unsupported(reason));
-        }
-        let writer = WriterHandle::open(path, file.clone(), &options).await?;
-        let connect = SqliteConnectOptions::new()
-            .filename(path)
-            .read_only(true)
-            .busy_timeout(options.busy_timeout)
-            .disable_statement_logging();
-        // No timers, because a pool may outlive the runtime that opened it.
-        let readers = SqlitePoolOptions::new()
-            .max_connections(options.read_connections)
-            .test_before_acquire(false)
-            .idle_timeout(None)
-            .max_lifetime(None)
-            .acquire_timeout(options.busy_timeout.max(MIN_ACQUIRE))
-            .connect_lazy_with(connect);
+        let (path, file) = named(path.as_ref())?;
+        let writer = WriterHandle::open(&path, file.clone(), &options).await?;
+        let readers = readers(&path, &options);
         tracing::debug!(%file, layout = writer.layout().name(), "sessions opened");
         let sql = Arc::new(Sql::of(writer.layout()));
         Ok(Self { file, writer, readers, sql, inbox: Arc::default() })
@@ -202,6 +181,41 @@ impl SqliteSessionService {
     fn unwritable(&self, error: serde_json::Error) -> pleach_session::SessionError {
         self.file.fault(sqlx::Error::Encode(Box::new(error)))
     }
+}
+
+/// Returns the path of a file as it is opened, and its name in errors.
+///
+/// # Errors
+/// `Unsupported` for names that SQLite reads as a database in memory.
+pub(crate) fn named(path: &Path) -> SessionResult<(PathBuf, File)> {
+    // SQLite would interpret such a name as a URI with options.
+    let path = match path {
+        path if path.as_os_str().as_encoded_bytes().starts_with(b"file:") => Path::new(".").join(path),
+        path => path.to_owned(),
+    };
+    let file = File::new(&path);
+    if path.as_os_str().is_empty() || path.as_os_str() == ":memory:" {
+        let reason = "every connection would see a database of its own; use the in-memory session service";
+        return Err(file.unsupported(reason));
+    }
+    Ok((path, file))
+}
+
+/// Returns the reading connections of a file.
+pub(crate) fn readers(path: &Path, options: &SqliteOptions) -> SqlitePool {
+    let connect = SqliteConnectOptions::new()
+        .filename(path)
+        .read_only(true)
+        .busy_timeout(options.busy_timeout)
+        .disable_statement_logging();
+    // No timers, because a pool may outlive the runtime that opened it.
+    SqlitePoolOptions::new()
+        .max_connections(options.read_connections)
+        .test_before_acquire(false)
+        .idle_timeout(None)
+        .max_lifetime(None)
+        .acquire_timeout(options.busy_timeout.max(MIN_ACQUIRE))
+        .connect_lazy_with(connect)
 }
 
 /// Returns the delta with a null for each operation's result, so that the writer reads the states that they need.

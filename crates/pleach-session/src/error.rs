@@ -82,6 +82,11 @@ pub enum SessionError {
         /// What was found, and what to do about it.
         reason: String,
     },
+    /// The storage was opened to be read only, and something was to be written. Nothing was.
+    ReadOnly {
+        /// The file or server.
+        what: String,
+    },
     /// Any other failure of the storage.
     Storage {
         /// The backend's name, such as `sqlite`.
@@ -127,6 +132,7 @@ impl fmt::Display for SessionError {
                 with_causes(&**source)
             ),
             Self::Unsupported { what, reason } => write!(f, "{what} is not supported: {reason}"),
+            Self::ReadOnly { what } => write!(f, "{what} was opened to be read only: open it for writing"),
             Self::Storage { backend, source } => write!(
                 f,
                 "{backend} storage failed: {}; look into the log of the storage, then try again",
@@ -163,6 +169,7 @@ impl SessionError {
             Self::Locked { .. } => "StorageLockedError",
             Self::Unavailable { .. } => "StorageUnavailableError",
             Self::Unsupported { .. } => "UnsupportedStorageError",
+            Self::ReadOnly { .. } => "ReadOnlyStorageError",
             Self::Storage { .. } => "StorageError",
         }
     }

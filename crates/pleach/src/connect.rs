@@ -20,6 +20,7 @@ use crate::ConnectError;
 /// | option | meaning |
 /// | --- | --- |
 /// | `mode=rwc`, `mode=rw` | make the file when it is missing (the default), or fail then |
+/// | `mode=ro` | only read: nothing of the file is changed, see [`connect_read_only`] |
 /// | `synchronous=full`, `synchronous=normal` | durable against power cuts (the default), or only against the process |
 /// | `busy_timeout=MILLISECONDS` | how long to wait for other processes; 10000 when it is not set |
 /// | `read_connections=COUNT` | how many loads run at the same time, 1 to 1000; 4 when it is not set |
@@ -34,14 +35,32 @@ use crate::ConnectError;
 /// Dropping the future leaves at most an empty, valid database file, or empty tables.
 // S66
 pub async fn connect(url: &str) -> Result<Arc<dyn SessionService>, ConnectError> {
+    open(url, false).await
+}
+
+/// Opens the session backend that a URL names, to look into it only: see [`connect`] for the URLs. No table and no file is created, an
+/// SQLite file keeps its journal mode, and everything that would write fails as `ReadOnly`. Process memory is new, and can be written.
+///
+/// # Errors
+/// Those of [`connect`]; a database without the tables of sessions is `Unsupported`.
+///
+/// # Cancel safety
+/// Dropping the future changes nothing.
+pub async fn connect_read_only(url: &str) -> Result<Arc<dyn SessionService>, ConnectError> {
+    open(url, true).await
+}
+
+async fn open(url: &str, read_only: bool) -> Result<Arc<dyn SessionService>, ConnectError> {
     let Some((scheme, rest)) = url.split_once(':') else {
         return Err(ConnectError::UnknownScheme { scheme: shown(url) });
     };
     match scheme {
         "memory" => memory(scheme),
         "sqlite" if rest == "//" => memory(scheme),
-        "sqlite" | "sqlite+aiosqlite" => sqlite(scheme, rest).await,
-        "postgres" | "postgresql" | "postgresql+asyncpg" | "postgresql+psycopg" => postgres(scheme, url).await,
+        "sqlite" | "sqlite+aiosqlite" => sqlite(scheme, rest, read_only).await,
+        "postgres" | "postgresql" | "postgresql+asyncpg" | "postgresql+psycopg" => {
+            postgres(scheme, url, read_only).await
+        }
         _ => Err(ConnectError::UnknownScheme { scheme: shown(scheme) }),
     }
 }
@@ -64,7 +83,7 @@ fn memory(scheme: &str) -> Result<Arc<dyn SessionService>, ConnectError> {
 }
 
 #[cfg(feature = "sqlite")]
-async fn sqlite(scheme: &str, rest: &str) -> Result<Arc<dyn SessionService>, ConnectError> {
+async fn sqlite(scheme: &str, rest: &str, read_only: bool) -> Result<Arc<dyn SessionService>, ConnectError> {
     let layout = match scheme {
         "sqlite+aiosqlite" => pleach_session_sqlite::SqliteLayout::V1,
         _ => pleach_session_sqlite::SqliteLayout::Lite,
@@ -72,20 +91,25 @@ async fn sqlite(scheme: &str, rest: &str) -> Result<Arc<dyn SessionService>, Con
     let shown = format!("{scheme}:…");
     let place = crate::sqlite_url::parse(&shown, rest)?;
     let options = place.options.with_layout(layout);
-    let opened = pleach_session_sqlite::SqliteSessionService::open_with(place.path, options).await;
     // What the backend said names the file.
-    let service = opened.map_err(|error| ConnectError::Open { url: shown, error: Box::new(error) })?;
-    Ok(Arc::new(service))
+    let failed = |error| ConnectError::Open { url: shown, error: Box::new(error) };
+    if read_only || place.read_only {
+        let opened = pleach_session_sqlite::ReadOnlySqliteSessionService::open(place.path, options).await;
+        return Ok(Arc::new(opened.map_err(failed)?));
+    }
+    let opened = pleach_session_sqlite::SqliteSessionService::open_with(place.path, options).await;
+    Ok(Arc::new(opened.map_err(failed)?))
 }
 
 #[cfg(not(feature = "sqlite"))]
-async fn sqlite(scheme: &str, _: &str) -> Result<Arc<dyn SessionService>, ConnectError> {
+async fn sqlite(scheme: &str, _: &str, _: bool) -> Result<Arc<dyn SessionService>, ConnectError> {
     Err(ConnectError::FeatureOff { scheme: scheme.to_owned(), feature: "sqlite" })
 }
 
 #[cfg(feature = "postgres")]
-async fn postgres(scheme: &str, url: &str) -> Result<Arc<dyn SessionService>, ConnectError> {
-    let opened = pleach_session_postgres::PostgresSessionService::open(url).await;
+async fn postgres(scheme: &str, url: &str, read_only: bool) -> Result<Arc<dyn SessionService>, ConnectError> {
+    let options = pleach_session_postgres::PostgresOptions::new().with_read_only(read_only);
+    let opened = pleach_session_postgres::PostgresSessionService::open_with(url, options).await;
     // What the backend said names the server.
     let service =
         opened.map_err(|error| ConnectError::Open { url: format!("{scheme}://…"), error: Box::new(error) })?;
@@ -93,6 +117,6 @@ async fn postgres(scheme: &str, url: &str) -> Result<Arc<dyn SessionService>, Co
 }
 
 #[cfg(not(feature = "postgres"))]
-async fn postgres(scheme: &str, _: &str) -> Result<Arc<dyn SessionService>, ConnectError> {
+async fn postgres(scheme: &str, _: &str, _: bool) -> Result<Arc<dyn SessionService>, ConnectError> {
     Err(ConnectError::FeatureOff { scheme: scheme.to_owned(), feature: "postgres" })
 }

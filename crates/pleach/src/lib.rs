@@ -61,7 +61,7 @@ pub mod prelude;
 #[cfg(feature = "server")]
 pub mod server;
 
-pub use connect::connect;
+pub use connect::{connect, connect_read_only};
 pub use connect_error::ConnectError;
 pub use connect_model::model;
 pub use connect_model_error::ConnectModelError;

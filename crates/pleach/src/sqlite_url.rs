@@ -12,6 +12,8 @@ use crate::ConnectError;
 pub(crate) struct SqliteTarget {
     pub(crate) path: PathBuf,
     pub(crate) options: SqliteOptions,
+    /// Whether the file is only read.
+    pub(crate) read_only: bool,
 }
 
 /// Reads the part after the scheme: `FILE` and `///FILE` are relative, `////FILE` is absolute.
@@ -35,22 +37,24 @@ pub(crate) fn parse(shown: &str, rest: &str) -> Result<SqliteTarget, ConnectErro
         |text| decode(text).ok_or_else(|| bad("a '%' must be followed by two hexadecimal digits of UTF-8".to_owned()));
     let mut options = SqliteOptions::default();
     let mut names: Vec<&str> = Vec::new();
+    let mut read_only = false;
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        read_only |= (name, value) == ("mode", "ro");
         options = set(options, name, &decoded(value)?).map_err(bad)?;
         if names.contains(&name) {
             return Err(bad(format!("the option `{name}` is given twice: leave one of them out")));
         }
         names.push(name);
     }
-    Ok(SqliteTarget { path: decoded(path)?.into(), options })
+    Ok(SqliteTarget { path: decoded(path)?.into(), options, read_only })
 }
 
 fn set(options: SqliteOptions, name: &str, value: &str) -> Result<SqliteOptions, String> {
     match (name, value) {
         ("mode", "rwc") => Ok(options.with_create_if_missing(true)),
-        ("mode", "rw") => Ok(options.with_create_if_missing(false)),
-        ("mode", _) => Err("`mode` is `rwc` or `rw`".to_owned()),
+        ("mode", "rw" | "ro") => Ok(options.with_create_if_missing(false)),
+        ("mode", _) => Err("`mode` is `rwc`, `rw` or `ro`".to_owned()),
         ("synchronous", "full") => Ok(options.with_synchronous(Synchronous::Full)),
         ("synchronous", "normal") => Ok(options.with_synchronous(Synchronous::Normal)),
         ("synchronous", _) => Err("`synchronous` is `full` or `normal`".to_owned()),
@@ -118,7 +122,7 @@ mod tests {
         for (query, named) in [
             ("sync=normal", "`sync` is an unknown option"),
             ("synchronous=off", "`full` or `normal`"),
-            ("mode=ro", "`rwc` or `rw`"),
+            ("mode=memory", "`rwc`, `rw` or `ro`"),
             ("busy_timeout=5s", "milliseconds"),
             ("busy_timeout=-1", "milliseconds"),
             ("read_connections=0", "1 to 1000"),

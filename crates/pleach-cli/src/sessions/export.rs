@@ -9,10 +9,10 @@ use pleach::{SessionKey, SessionService, to_camel};
 use crate::args::{Export, One};
 use crate::fault::Fault;
 use crate::screen::Screen;
-use crate::store::{Pages, apps, find, open};
+use crate::store::{Pages, apps, find, open_to_read};
 
 pub(super) async fn run(args: Export, screen: &mut Screen) -> Result<(), Fault> {
-    let store = open(&args.store.url).await?;
+    let store = open_to_read(&args.store.url).await?;
     let keys = keys(&*store, &args).await?;
     let mut out: Box<dyn Write> = match &args.output {
         Some(path) => Box::new(BufWriter::new(create(path)?)),

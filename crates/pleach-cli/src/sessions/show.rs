@@ -6,13 +6,13 @@ use serde_json::json;
 use crate::args::One;
 use crate::fault::Fault;
 use crate::screen::{Screen, printable, short, time};
-use crate::store::{load, open};
+use crate::store::{load, open_to_read};
 
 /// The characters of a value that are shown.
 const VALUE: usize = 100;
 
 pub(super) async fn run(one: One, screen: &mut Screen) -> Result<(), Fault> {
-    let store = open(&one.store.url).await?;
+    let store = open_to_read(&one.store.url).await?;
     let session = load(&*store, &one).await?;
     let questions = open_questions(&session.events);
     if screen.is_json {

@@ -7,13 +7,13 @@ use crate::args::Trace;
 use crate::fault::Fault;
 use crate::graph::invocation;
 use crate::screen::{Screen, printable, short, time};
-use crate::store::{load, open};
+use crate::store::{load, open_to_read};
 
 /// The characters of a text or a value that are shown.
 const VALUE: usize = 120;
 
 pub(super) async fn run(args: Trace, screen: &mut Screen) -> Result<(), Fault> {
-    let store = open(&args.one.store.url).await?;
+    let store = open_to_read(&args.one.store.url).await?;
     let session = load(&*store, &args.one).await?;
     let wanted = args.invocation.as_deref().map(|named| invocation(&session, Some(named))).transpose()?;
     let is_wanted = |id: &pleach::InvocationId| wanted.as_ref().is_none_or(|wanted| wanted == id);

@@ -1,5 +1,8 @@
 //! Commands that only read.
 
+use pleach::{CreateSession, Event, SessionService as _, SessionServiceExt as _, connect};
+use serde_json::json;
+
 use crate::program::{fill, pleach, url};
 
 #[tokio::test]
@@ -110,4 +113,48 @@ fn databases_of_google_adk_are_read() {
         }
     }
     assert!(read > 3, "{read} sessions were read");
+}
+
+// What a program keeps in the state may be a credential, and what it says may turn the text around it.
+#[tokio::test]
+async fn texts_show_no_secret_and_turn_no_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = url(folder.path(), "a.db");
+    let store = connect(&url).await.unwrap();
+    let mut session = store.create_session(CreateSession::new("shop", "ana").with_session_id("s1")).await.unwrap();
+    let key = json!({"auth_type": "apiKey", "api_key": "s3cret"});
+    let raw = json!({"oauth2": {"client_id": "id", "client_secret": "s3cret"}});
+    let mut event = Event::from_author("a").with_message("\u{202e}abc\u{2066}\u{2028}").with_output(key.clone());
+    event.set_id("e1");
+    let event = event.with_state("key", key).with_state("rawAuthCredential", raw);
+    store.append_event(&mut session, event).await.unwrap();
+    store.close().await.unwrap();
+    for command in ["trace", "show"] {
+        let ran = pleach(&["sessions", command, "s1", "--sessions", &url]);
+        assert!(ran.code == 0 && ran.out.contains("client_id") && !ran.out.contains("s3cret"), "{ran:?}");
+    }
+    let traced = pleach(&["sessions", "trace", "s1", "--sessions", &url]).out;
+    assert!(
+        traced.contains("\u{fffd}abc\u{fffd}") && !traced.contains(['\u{202e}', '\u{2066}', '\u{2028}']),
+        "{traced:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_graph_that_is_too_large_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = url(folder.path(), "a.db");
+    let store = connect(&url).await.unwrap();
+    let mut session = store.create_session(CreateSession::new("shop", "ana").with_session_id("s1")).await.unwrap();
+    for number in 0..1001 {
+        let mut event = Event::of(1).with_node_path(format!("w@1/n{number}@1").as_str());
+        event.set_id(format!("e{number}"));
+        event.set_invocation_id("i");
+        store.append_event(&mut session, event).await.unwrap();
+    }
+    store.close().await.unwrap();
+    for format in ["mermaid", "dot", "svg"] {
+        let ran = pleach(&["graph", "s1", "--format", format, "--sessions", &url]);
+        assert!(ran.code == 3 && ran.err.contains("more than 1000 nodes"), "{ran:?}");
+    }
 }

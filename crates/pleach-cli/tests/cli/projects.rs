@@ -65,6 +65,11 @@ fn what_cannot_be_made_is_named_and_nothing_is_written() {
     for (name, more, code, words) in [
         ("1st", &[][..], 2, "\"1st\" is no name"),
         ("a b", &[], 2, "\"a b\" is no name"),
+        // Cargo makes folders of these names beside the program, and a project uses these crates.
+        ("build", &[], 2, "\"build\" is no name"),
+        ("incremental", &[], 2, "\"incremental\" is no name"),
+        ("serde-json", &[], 2, "\"serde-json\" is no name"),
+        ("async", &[], 2, "\"async\" is no name"),
         ("fine", &["--path", "/nowhere"], 2, "/nowhere has no crate"),
         ("fine", &["--agent", "--workflow"], 2, "--workflow"),
     ] {
@@ -72,6 +77,10 @@ fn what_cannot_be_made_is_named_and_nothing_is_written() {
         assert!(ran.code == code && ran.err.contains(words), "{name}: {ran:?}");
     }
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    // What the README of a project shows has sessions to show.
+    let readme = |project: PathBuf| std::fs::read_to_string(project.join("README.md")).unwrap();
+    assert!(readme(made(folder.path(), "once", &[])).contains("sessions trace first --tree --sessions sqlite:once.db"));
+    assert!(readme(made(folder.path(), "served", &["--server"])).contains("sessions list --sessions sqlite:served.db"));
     made(folder.path(), "twice", &[]);
     let again = pleach(&["new", &path("twice"), "--path", CRATE]);
     assert!(again.code == 1 && again.err.contains("is there already"), "{again:?}");

@@ -68,6 +68,50 @@ async fn a_database_is_shown_and_not_changed() {
     assert!(std::fs::read(&file).unwrap() == before, "the file has changed");
 }
 
+/// A file in another journal mode keeps it, and gets nothing beside it.
+#[tokio::test]
+async fn a_file_without_a_write_ahead_log_gets_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/../pleach-session-sqlite/tests/golden");
+    let mut served = 0;
+    for entry in std::fs::read_dir(golden).unwrap() {
+        let path = entry.unwrap().path();
+        // Bytes 18 and 19 are 1 where there is no write-ahead log.
+        let is_plain = |bytes: &[u8]| bytes.starts_with(b"SQLite format 3") && bytes[18..20] == [1, 1];
+        let Some(before) = std::fs::read(&path).ok().filter(|bytes| is_plain(bytes)) else { continue };
+        if path.ends_with("v0.sqlite") {
+            continue;
+        }
+        let file = folder.path().join("adk.db");
+        std::fs::write(&file, &before).unwrap();
+        let url = url(folder.path(), "adk.db");
+        let serving = Serving::of(&url);
+        let (status, apps) = serving.send("GET", "/inspect/api/apps");
+        assert!(status == 200 && apps.contains("\"readOnly\":true"), "{apps}");
+        drop(serving);
+        for args in [&["sessions", "list"][..], &["--json", "sessions", "export"]] {
+            let ran = pleach(&[args, &["--sessions", &url]].concat());
+            assert_eq!(ran.code, 0, "{ran:?}");
+        }
+        assert!(std::fs::read(&file).unwrap() == before, "{} has changed", path.display());
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "a file is beside {}", path.display());
+        served += 1;
+    }
+    assert!(served > 0, "no file is without a write-ahead log");
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_service_manager_ends_it_in_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = url(folder.path(), "a.db");
+    fill(&url).await;
+    let mut serving = Serving::of(&url);
+    let pid = serving.child.id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+    assert_eq!(serving.child.wait().unwrap().code(), Some(0));
+}
+
 #[test]
 fn only_this_machine_is_served_unless_it_is_said() {
     let folder = tempfile::tempdir().unwrap();

@@ -2,8 +2,8 @@
 // S62, S64
 
 use futures_util::future::join_all;
-use pleach_session::{SessionError, SessionService as _, SessionServiceExt as _};
-use pleach_session_postgres::PostgresSessionService;
+use pleach_session::{CreateSession, ListQuestions, SessionError, SessionService as _, SessionServiceExt as _};
+use pleach_session_postgres::{PostgresOptions, PostgresSessionService};
 use pleach_testkit::contract::{created, event, loaded};
 use serde_json::json;
 use sqlx::Row as _;
@@ -145,4 +145,31 @@ async fn another_programs_tables_are_refused() {
         let Some(reason) = refused(&format!("CREATE TABLE {table} ({columns})")).await else { return };
         assert!(reason.contains("another program's") && reason.contains(table), "{reason}");
     }
+}
+
+#[tokio::test]
+async fn a_database_that_is_only_read_gets_no_table_and_no_row() {
+    let Some(database) = Database::new().await else { return };
+    let (url, options) = (database.url(), PostgresOptions::new().with_read_only(true));
+    let read = || PostgresSessionService::open_with(&url, options.clone());
+    let error = read().await.unwrap_err();
+    assert!(matches!(&error, SessionError::Unsupported { reason, .. } if reason.contains("missing")), "{error}");
+    let tables = format!("SELECT tablename FROM pg_tables WHERE schemaname = '{}'", database.schema());
+    assert_eq!(database.texts(&tables).await, [""; 0]);
+    let writer = database.open().await;
+    let session = created(&writer, &key("s"), json!({})).await;
+    // Without the index, as other programs may leave it.
+    database.run("DROP INDEX idx_events_app_user_session_ts_id").await;
+    let reader = read().await.unwrap();
+    let mut seen = loaded(&reader, &key("s")).await;
+    for refused in [
+        reader.append_event(&mut seen, event("e1", 1.0)).await.map(drop),
+        reader.claim(&mut seen.head, 1.0).await,
+        reader.delete_session(&key("s")).await,
+        reader.create_session(CreateSession::new("app", "user")).await.map(drop),
+    ] {
+        assert!(matches!(refused, Err(SessionError::ReadOnly { .. })), "{refused:?}");
+    }
+    assert!(reader.list_questions(ListQuestions::new("app")).await.unwrap().items.is_empty());
+    assert_eq!(loaded(&writer, &key("s")).await.revision(), session.revision());
 }

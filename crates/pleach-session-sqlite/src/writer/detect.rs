@@ -8,19 +8,22 @@ use crate::sql;
 
 /// A supported file.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(crate) struct Found {
     /// The layout of its tables; `None` without tables.
-    pub(super) layout: Option<SqliteLayout>,
+    pub(crate) layout: Option<SqliteLayout>,
+    /// Whether all tables exist that hold sessions. google-adk's lite files have no index.
+    pub(crate) is_readable: bool,
     /// Whether all tables and the index exist.
-    pub(super) is_complete: bool,
+    pub(crate) is_complete: bool,
     /// Whether the table of versions is empty.
     pub(super) is_half_made: bool,
 }
 
-const TABLES_AND_INDEX: i64 = 5;
+const TABLES: i64 = 4;
+const TABLES_AND_INDEX: i64 = TABLES + 1;
 
 /// Inspects a file; the inner error describes why it is not supported and what to do.
-pub(super) async fn detect(connection: &mut SqliteConnection) -> sqlx::Result<Result<Found, String>> {
+pub(crate) async fn detect(connection: &mut SqliteConnection) -> sqlx::Result<Result<Found, String>> {
     let row = sqlx::query(sql::DETECT).fetch_one(&mut *connection).await?;
     let count = |column: &str| row.try_get::<i64, _>(column);
     if count("event_columns")? > 0 && count("has_event_data")? == 0 {
@@ -38,15 +41,15 @@ pub(super) async fn detect(connection: &mut SqliteConnection) -> sqlx::Result<Re
         Ok(layout) => layout,
         Err(reason) => return Ok(Err(reason)),
     };
-    let present = count("present")? == TABLES_AND_INDEX;
+    let (is_readable, present) = (count("tables")? == TABLES, count("present")? == TABLES_AND_INDEX);
     if layout != Some(SqliteLayout::V1) {
-        return Ok(Ok(Found { layout, is_complete: present, is_half_made: false }));
+        return Ok(Ok(Found { layout, is_readable, is_complete: present, is_half_made: false }));
     }
     let version = if has_metadata { version(connection).await? } else { None };
     match version.as_deref() {
         Some("1") | None => {
             let is_half_made = has_metadata && version.is_none();
-            Ok(Ok(Found { layout, is_complete: present && has_metadata, is_half_made }))
+            Ok(Ok(Found { layout, is_readable, is_complete: present && has_metadata, is_half_made }))
         }
         Some("0") => Ok(Err(OLD.to_owned())),
         Some(version) => {

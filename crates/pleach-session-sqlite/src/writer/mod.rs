@@ -7,7 +7,7 @@ mod accepted;
 mod append;
 mod batch;
 mod claim;
-mod detect;
+pub(crate) mod detect;
 mod inbox;
 mod open;
 mod rows;

@@ -8,6 +8,7 @@ mod inbox;
 mod large;
 mod layout;
 mod per_agent;
+mod read_only;
 mod rows;
 mod sharing;
 
