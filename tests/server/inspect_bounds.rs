@@ -114,7 +114,7 @@ async fn replies_are_neither_kept_nor_guessed_at() {
     assert_eq!(headers, [Some("no-store"), Some("nosniff")]);
 }
 
-// A stream without news says from time to time that it is there: otherwise nobody would notice that its client is not.
+// A stream without news says from time to time that it is there: without that, a client that has gone would not be noticed.
 #[tokio::test]
 async fn followers_of_a_quiet_session_get_comments() {
     let served = inspected(apps().clock(Quarters)).await;

@@ -27,7 +27,7 @@ pub(crate) async fn run(args: Serve, screen: &mut Screen) -> Result<(), Fault> {
     built.close().await.map_err(Fault::Closing)
 }
 
-/// Waits until somebody ends the program: by Ctrl-C, or as service managers do. Where that cannot be heard, it ends like any program.
+/// Waits until the program is ended: by Ctrl-C, or as service managers do. Where that cannot be heard, it ends like any program.
 async fn stopped() {
     let interrupted = async {
         if tokio::signal::ctrl_c().await.is_err() {

@@ -5,7 +5,7 @@ export function parse(text) {
   return JSON.parse(text, (_, value, context) => (isLarge(value) && context?.source && JSON.rawJSON ? JSON.rawJSON(context.source) : value));
 }
 
-/** Reads what somebody wrote as a number. */
+/** Reads a number as it was written. */
 export function number(text) {
   const value = Number(text);
   if (!isLarge(value) || !/^-?\d+$/.test(text.trim())) return value;

@@ -8,7 +8,7 @@ const DEEPEST = 6;
 const STEPS = 40;
 const MOST = 200;
 
-/** Returns an element, and a function that reads its value or says what is wrong with it. A schema that cannot be read is answered in JSON. */
+/** Returns an element, and a function that reads its value, or fails with the reason. A schema that cannot be read is answered in JSON. */
 export function field(schema) {
   try {
     const made = build(schema, { root: schema, left: MOST }, 0);
