@@ -79,7 +79,7 @@ async fn a_workflow_is_followed_live_and_its_question_answered_by_a_form() {
 async fn runs(page: &Page) {
     page.click(TAB, "Runs").await;
     page.shows(".tree", "finish").await;
-    let works = json!(["1 ran 2 ran", "1 ran 2 replayed", "1 ran 2 answered", "2 ran"]);
+    let works = json!(["1–2 ran", "1 ran 2 replayed", "1 ran 2 answered", "2 ran"]);
     assert_eq!(texts(page, ".run .works").await, works);
     page.click(".run", "finish").await;
     page.shows(".rundetail", "{\"final\":{\"name\":\"Otter\"}}").await;
@@ -179,11 +179,8 @@ async fn asks(schemas: &[Value]) -> Arc<InMemorySessionService> {
     let (store, mut session) = stored().await;
     for (number, schema) in schemas.iter().enumerate() {
         let id = format!("q{number}");
-        let mut event =
-            RequestInput::<Value>::ask(&id, "?").into_event(&id).with_node_path(format!("wf@1/ask{number}@1").as_str());
-        let mut json = serde_json::to_value(&event).unwrap();
-        json["content"]["parts"][0]["function_call"]["args"]["response_schema"] = schema.clone();
-        event = serde_json::from_value(json).unwrap();
+        let asks = RequestInput::<Value>::ask(&id, "?").with_schema(schema.clone()).into_event(&id);
+        let mut event = asks.with_node_path(format!("wf@1/ask{number}@1").as_str());
         event.set_id(format!("e{number}"));
         event.set_invocation_id("i");
         store.append_event(&mut session, event).await.unwrap();
