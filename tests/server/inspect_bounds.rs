@@ -1,6 +1,7 @@
 //! The inspector: pieces of long sessions, what is too much, and what it leaves out.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use pleach::server::{Inspector, Server, ServerLimits};
@@ -10,6 +11,7 @@ use pleach::{
     SessionServiceExt as _, Since, UserId,
 };
 use serde_json::json;
+use tokio::sync::Semaphore;
 
 use crate::client::Ask;
 use crate::inspect::{SESSION, hostile, inspected, serve_alone, waiting};
@@ -73,13 +75,31 @@ async fn h9_views_of_the_state_hold_no_secret_of_a_credential() {
     }
 }
 
+/// Reading takes the memory of a whole session, so only some requests do it at once, and the server answers others meanwhile.
+#[tokio::test]
+async fn few_sessions_are_read_at_once() {
+    let counts = Arc::new(Reads::default());
+    let served = serve_alone(Inspector::new(Unlisted { inner: hostile().await, counts: Arc::clone(&counts) })).await;
+    let timeline = "/inspect/api/apps/old/users/u/sessions/s/timeline";
+    let address = served.address;
+    let ask = || tokio::spawn(async move { Ask::get(timeline).to(address).await });
+    let asked: Vec<_> = (0..9).map(|_| ask()).collect();
+    counts.wait_for(4).await;
+    assert_eq!(served.get("/health").await.status, 200);
+    counts.gate.add_permits(9);
+    for reply in asked {
+        assert_eq!(reply.await.unwrap().status, 200);
+    }
+    assert_eq!((counts.most.load(Ordering::SeqCst), counts.now.load(Ordering::SeqCst)), (4, 0));
+}
+
 #[tokio::test]
 async fn an_app_is_shown_by_a_session_service_that_lists_none() {
-    let served = serve_alone(Inspector::new(Unlisted(hostile().await))).await;
+    let served = serve_alone(Inspector::new(Unlisted::open(hostile().await))).await;
     assert_eq!(served.get("/inspect/api/apps").await.json(), json!({ "apps": [] }));
     assert_eq!(served.get("/inspect/api/apps/old/sessions").await.json()["total"], 1);
     let server = Server::new().app(App::new("wf", wf::workflow().unwrap()).unwrap());
-    let served = inspected(server.sessions(Unlisted(hostile().await))).await;
+    let served = inspected(server.sessions(Unlisted::open(hostile().await))).await;
     let apps = served.get("/inspect/api/apps").await.json();
     assert_eq!(apps, json!({"apps": [{"name": "wf", "readOnly": false}]}));
 }
@@ -164,13 +184,53 @@ impl Clock for Quarters {
     }
 }
 
+/// How many loads of sessions there are, each of which waits for a permit.
+#[derive(Debug)]
+struct Reads {
+    gate: Semaphore,
+    now: AtomicUsize,
+    most: AtomicUsize,
+}
+
+impl Default for Reads {
+    fn default() -> Self {
+        Self { gate: Semaphore::new(0), now: AtomicUsize::new(0), most: AtomicUsize::new(0) }
+    }
+}
+
+impl Reads {
+    async fn pass(&self) {
+        let now = self.now.fetch_add(1, Ordering::SeqCst) + 1;
+        self.most.fetch_max(now, Ordering::SeqCst);
+        self.gate.acquire().await.unwrap().forget();
+        self.now.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    async fn wait_for(&self, reads: usize) {
+        while self.now.load(Ordering::SeqCst) < reads {
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
 /// A session service with the methods that every one has.
 #[derive(Debug)]
-struct Unlisted(InMemorySessionService);
+struct Unlisted {
+    inner: InMemorySessionService,
+    counts: Arc<Reads>,
+}
+
+impl Unlisted {
+    /// Loads wait for nothing.
+    fn open(inner: InMemorySessionService) -> Self {
+        let counts = Reads { gate: Semaphore::new(Semaphore::MAX_PERMITS), ..Reads::default() };
+        Self { inner, counts: Arc::new(counts) }
+    }
+}
 
 impl SessionService for Unlisted {
     fn create_session(&self, request: CreateSession) -> BoxFuture<'_, SessionResult<Session>> {
-        self.0.create_session(request)
+        self.inner.create_session(request)
     }
 
     fn get_session<'a>(
@@ -178,27 +238,30 @@ impl SessionService for Unlisted {
         key: &'a SessionKey,
         config: GetSessionConfig,
     ) -> BoxFuture<'a, SessionResult<Option<Session>>> {
-        self.0.get_session(key, config)
+        Box::pin(async move {
+            self.counts.pass().await;
+            self.inner.get_session(key, config).await
+        })
     }
 
     fn events_since<'a>(&'a self, head: &'a SessionHead) -> BoxFuture<'a, SessionResult<Option<Since>>> {
-        self.0.events_since(head)
+        self.inner.events_since(head)
     }
 
     fn list_sessions(&self, request: ListSessions) -> BoxFuture<'_, SessionResult<ListSessionsResponse>> {
-        self.0.list_sessions(request)
+        self.inner.list_sessions(request)
     }
 
     fn delete_session<'a>(&'a self, key: &'a SessionKey) -> BoxFuture<'a, SessionResult<()>> {
-        self.0.delete_session(key)
+        self.inner.delete_session(key)
     }
 
     fn append<'a>(&'a self, head: &'a mut SessionHead, event: Arc<Event>) -> BoxFuture<'a, SessionResult<Arc<Event>>> {
-        self.0.append(head, event)
+        self.inner.append(head, event)
     }
 
     fn claim<'a>(&'a self, head: &'a mut SessionHead, time: f64) -> BoxFuture<'a, SessionResult<()>> {
-        self.0.claim(head, time)
+        self.inner.claim(head, time)
     }
 
     fn find_sessions<'a>(
@@ -206,10 +269,10 @@ impl SessionService for Unlisted {
         app_name: &'a AppName,
         session_id: &'a SessionId,
     ) -> BoxFuture<'a, SessionResult<Vec<SessionKey>>> {
-        self.0.find_sessions(app_name, session_id)
+        self.inner.find_sessions(app_name, session_id)
     }
 
     fn user_state<'a>(&'a self, app_name: &'a AppName, user_id: &'a UserId) -> BoxFuture<'a, SessionResult<Map>> {
-        self.0.user_state(app_name, user_id)
+        self.inner.user_state(app_name, user_id)
     }
 }

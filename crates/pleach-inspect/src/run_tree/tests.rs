@@ -153,3 +153,14 @@ fn an_invocation_that_was_undone_is_still_shown() {
     let shown: Vec<_> = listed.iter().map(|one| (one.id.as_str(), one.effective, one.status)).collect();
     assert_eq!(shown[0], ("i", false, RunStatus::Done));
 }
+
+#[test]
+fn an_aborted_invocation_is_named() {
+    let mut events = log("1:msg 2:out@wf@1/a@1");
+    assert!(!crate::invocations(&events)[0].aborted);
+    let mut end = Event::from_author("wf").with_error("INVOCATION_ABORTED", "its client has gone");
+    end.set_invocation_id("i");
+    events.push(Arc::new(end));
+    let listed = crate::invocations(&events);
+    assert_eq!((listed[0].aborted, listed[0].status), (true, RunStatus::Failed));
+}
