@@ -126,13 +126,16 @@ mod tests {
             ("busy_timeout=5s", "milliseconds"),
             ("busy_timeout=-1", "milliseconds"),
             ("read_connections=0", "1 to 1000"),
-            ("mode", "`rwc` or `rw`"),
+            ("mode", "`rwc`, `rw` or `ro`"),
             ("mode=rw&mode=rw", "`mode` is given twice"),
             ("mode=rw&busy_timeout=1&mode=rwc", "`mode` is given twice"),
         ] {
             let error = parsed(&format!("sqlite:x.db?{query}")).unwrap_err().to_string();
             assert!(error.contains(named), "{error}");
         }
+        let read_only =
+            ["mode=ro", "mode=rw", "mode=rwc"].map(|query| parsed(&format!("sqlite:x.db?{query}")).unwrap().read_only);
+        assert_eq!(read_only, [true, false, false]);
         assert_eq!(
             parsed("sqlite:x.db?read_connections=9").unwrap().options,
             SqliteOptions::new().with_read_connections(9)
