@@ -64,6 +64,11 @@ impl Detached {
         self.run.cut();
     }
 
+    /// Returns whether the message of the run is stored.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.run.invocation().is_some()
+    }
+
     /// Returns how the run ended, or `None` while it is active.
     #[must_use]
     pub fn end(&self) -> Option<RunEnd> {

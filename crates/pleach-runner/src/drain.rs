@@ -102,6 +102,7 @@ impl Runner {
     /// When the future is dropped, new runs stay refused and active ones continue.
     pub async fn drain(&self, options: impl Into<DrainOptions>) -> Drained {
         let options = options.into();
+        self.parts.timers.close();
         let runs = self.parts.active.drain();
         if !self.all_ended(&runs, options.deadline).await {
             for run in runs.iter().filter(|run| run.end().is_none()) {

@@ -4,8 +4,9 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use pleach_context::engine::stable_uuid;
-use pleach_core::{EventId, Question, SessionKey};
+use pleach_core::{EventId, SessionKey};
 use pleach_session::SessionError;
+use tokio::sync::Semaphore;
 
 use crate::answer::response_part;
 use crate::message::of_parts;
@@ -19,67 +20,85 @@ use crate::{RunError, RunRequest, Runner};
 const PAUSES: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(30));
 
 /// Answers a question with its default, and runs what follows. A question that has been answered meanwhile stays as it is.
-pub(crate) async fn fire(parts: Weak<RunnerParts>, due: Due) {
+pub(crate) async fn fire(parts: Weak<RunnerParts>, due: &Due, at_once: &Semaphore) {
     let mut pause = PAUSES.0;
+    let mut stored = false;
     loop {
-        let Some(parts) = parts.upgrade() else { return };
-        match try_fire(&parts, &due).await {
+        let Some(parts) = parts.upgrade().filter(|parts| !parts.timers.shared.state().closed) else { return };
+        // A run of this process would be overtaken by the answer.
+        while let Some(run) = parts.active.of(&due.session).filter(|run| run.end().is_none()) {
+            run.ended().await;
+        }
+        let Ok(permit) = at_once.acquire().await else { return };
+        let tried = match stored {
+            true => resume(&parts, due).await,
+            false => answer(&parts, due, &mut stored).await,
+        };
+        match tried {
             Ok(()) => return,
-            Err(error) if is_passing(&error) => {
+            Err(error) if is_passing(&error, stored) => {
                 tracing::debug!(session = %due.session, question = due.question, %error, "a deadline is tried again");
             }
             Err(error) => {
-                // Closed meanwhile, or the run behind it has failed, which its session records.
-                let (session, question) = (&due.session, &due.question);
-                tracing::warn!(%session, question, %error, "the run behind a deadline has ended with an error");
+                // Deleted or aborted meanwhile, or the run behind it has failed, which is logged as for every detached run.
+                tracing::debug!(session = %due.session, question = due.question, %error, "a deadline is over");
                 return;
             }
         }
         let clock = Arc::clone(&parts.services.clock);
-        drop(parts);
+        drop((permit, parts));
         clock.sleep(pause).await;
         pause = (pause * 2).min(PAUSES.1);
     }
 }
 
-/// Whether the answer may succeed later: the session was in use, or the storage did not respond.
-fn is_passing(error: &RunError) -> bool {
+/// Whether it may succeed later: the session was in use, or the storage did not respond. Behind the answer, who has taken the
+/// session continues the run.
+fn is_passing(error: &RunError, stored: bool) -> bool {
     match error {
         RunError::Busy { .. } => true,
+        RunError::Session(error) if error.is_stale() => !stored,
         RunError::Session(error) => {
-            error.is_stale()
-                || matches!(
-                    error,
-                    SessionError::Locked { .. } | SessionError::Unavailable { .. } | SessionError::Storage { .. }
-                )
+            matches!(
+                error,
+                SessionError::Locked { .. } | SessionError::Unavailable { .. } | SessionError::Storage { .. }
+            )
         }
         _ => false,
     }
 }
 
-async fn try_fire(parts: &Arc<RunnerParts>, due: &Due) -> Result<(), RunError> {
-    // A run of this process would be overtaken by the answer.
-    while let Some(run) = parts.active.of(&due.session).filter(|run| run.end().is_none()) {
-        run.ended().await;
-    }
+/// Stores the answer and runs what follows; `stored` when the invocation has begun, so that a resume continues it.
+async fn answer(parts: &Arc<RunnerParts>, due: &Due, stored: &mut bool) -> Result<(), RunError> {
     let runner = Runner { parts: Arc::clone(parts) };
     let questions = runner.questions(&due.session).await?;
-    let is_due = |question: &&Question| question.id == due.question && question.invocation_id == due.invocation;
-    let Some(question) = questions.iter().find(is_due) else { return Ok(()) };
+    let Some(question) = questions.iter().find(|question| Due::of(&due.session, question).as_ref() == Some(due)) else {
+        return Ok(());
+    };
     let answer = response_part(&question.id, question.default.clone().unwrap_or_default())?;
     let mut request = RunRequest::new(&due.session).message(of_parts(vec![answer]));
     request.message_id = Some(event_id(due));
     let options = AnswerOptions::new().only_if_open(true).queue(true);
     request.answer_checks = Some(AnswerChecks { questions: vec![QuestionRef::from(question)], options });
-    match Run::new(Arc::clone(parts), request).detach().await {
+    let mut run = Run::new(Arc::clone(parts), request).detach();
+    let end = (&mut run).await;
+    *stored = run.has_begun();
+    match end {
         Err(RunError::Draining) => Ok(()),
         end => end,
     }
+}
+
+/// Continues the run behind an answer that is stored.
+async fn resume(parts: &Arc<RunnerParts>, due: &Due) -> Result<(), RunError> {
+    let request = RunRequest::new(&due.session).invocation_id(due.invocation.clone());
+    Run::new(Arc::clone(parts), request).detach().await
 }
 
 /// Returns the id of the event that answers: the same in every process, so that no session holds two.
 fn event_id(due: &Due) -> EventId {
     let SessionKey { app_name, user_id, session_id } = &due.session;
     let session = [app_name.as_str(), user_id.as_str(), session_id.as_str()];
-    EventId::from(stable_uuid(session.into_iter().chain([due.invocation.as_str(), &due.question])))
+    let asked = [due.invocation.as_str(), &due.question, due.path.as_str(), &due.at.to_string()];
+    EventId::from(stable_uuid(session.into_iter().chain(asked)))
 }

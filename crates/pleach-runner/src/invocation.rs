@@ -72,6 +72,9 @@ impl Invocation {
                             yield Shown::event(stored.shown);
                         }
                         let Stored { shown, original } = root.drive_while(store.take(&ic, event)).await?;
+                        if shown.is_interrupt() {
+                            parts.keep_deadlines(ic.session_key(), &shown.questions());
+                        }
                         yield Shown::event(shown);
                         // Events that other lanes have queued meanwhile are dropped (R1130).
                         if must_stop(&ic, &run) {

@@ -179,6 +179,10 @@ impl Run {
 fn log_end(run: &ActiveRun, end: &Result<(), RunError>) {
     let (Some(session), Some(invocation)) = (run.key(), run.invocation()) else { return };
     match (end, run.end()) {
+        // Another process has taken the session.
+        (Err(RunError::Session(error)), _) if error.is_stale() => {
+            tracing::warn!(%session, %invocation, %error, "a detached run was overtaken");
+        }
         (Err(error), _) => {
             tracing::error!(%session, %invocation, code = error.code(), %error, "a detached run has failed");
         }

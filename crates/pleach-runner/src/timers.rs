@@ -1,13 +1,13 @@
 //! [`Timers`]: the deadlines of a Runner that are near.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use pleach_core::{InvocationId, Question, SessionKey};
+use pleach_core::{InvocationId, NodePath, Question, SessionKey};
 use tokio::sync::Notify;
 
-/// How far ahead deadlines are kept in memory.
+/// How far ahead deadlines of others are kept in memory; later ones are read again.
 const HORIZON: Duration = Duration::from_secs(600);
 
 /// The deadlines of a Runner, and the task that waits for them. The task begins with the first deadline.
@@ -27,22 +27,24 @@ pub(crate) struct Shared {
 #[derive(Default)]
 pub(crate) struct State {
     due: BTreeSet<Due>,
-    /// Whether the inbox has, or may have, deadlines beyond those in memory.
+    /// The questions that are being answered, or wait for their session.
+    firing: HashSet<Due>,
+    /// Whether the inbox is read for the deadlines of others.
     pub(crate) scans: bool,
-    /// Whether the inbox is read as long as the Runner lives.
-    pub(crate) started: bool,
     pub(crate) has_task: bool,
     pub(crate) closed: bool,
 }
 
 /// A question that is answered at a time.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Due {
     /// In microseconds since the epoch.
     pub(crate) at: u64,
     pub(crate) session: SessionKey,
     pub(crate) invocation: InvocationId,
     pub(crate) question: String,
+    /// The run that asks: several may ask with one id.
+    pub(crate) path: NodePath,
 }
 
 impl Due {
@@ -52,6 +54,7 @@ impl Due {
             session: session.clone(),
             invocation: question.invocation_id.clone(),
             question: question.id.clone(),
+            path: question.node_path.clone(),
         })
     }
 }
@@ -78,18 +81,24 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps the deadlines that are near. Returns whether there are others, which are read from the inbox later.
-    pub(crate) fn keep(&self, now: f64, deadlines: impl Iterator<Item = Due>) -> bool {
-        let horizon = micros(now + HORIZON.as_secs_f64());
+    /// Keeps deadlines.
+    pub(crate) fn keep(&self, deadlines: impl Iterator<Item = Due>) {
         let mut state = self.state();
-        let mut has_later = false;
-        for due in deadlines {
-            match due.at <= horizon && !state.closed {
-                true => drop(state.due.insert(due)),
-                false => has_later = true,
-            }
+        if !state.closed {
+            let new: Vec<Due> = deadlines.filter(|due| !state.firing.contains(due)).collect();
+            state.due.extend(new);
         }
-        has_later
+    }
+
+    /// Keeps those of these deadlines that are near.
+    pub(crate) fn keep_near(&self, now: f64, deadlines: impl Iterator<Item = Due>) {
+        let horizon = micros(now + HORIZON.as_secs_f64());
+        self.keep(deadlines.filter(|due| due.at <= horizon));
+    }
+
+    /// Notes that a deadline is no longer being answered.
+    pub(crate) fn fired(&self, due: &Due) {
+        self.state().firing.remove(due);
     }
 
     /// Takes the deadlines that have come by a time.
@@ -99,6 +108,7 @@ impl Shared {
         let mut due = Vec::new();
         while let Some(first) = state.due.first().filter(|first| first.at <= now).cloned() {
             state.due.remove(&first);
+            state.firing.insert(first.clone());
             due.push(first);
         }
         due

@@ -27,16 +27,20 @@ impl Context {
     /// reads a clock. The body is dropped and runs again, as with [`ask`](Self::ask). The Runner that runs it wakes it; after
     /// a restart, one on which `Runner::start_timers` was called does.
     ///
+    /// It is no time-out: a step that works keeps the run from pausing, and the sleep ends when the run has paused. Limit a step
+    /// with [`Step::timeout`](crate::Step::timeout), and a question with [`ask_within`](Self::ask_within). The loser of a
+    /// `select!` stays stored: a sleep that was polled and dropped still pauses the run.
+    ///
     /// # Errors
-    /// Those of [`ask`](Self::ask).
+    /// Those of [`ask`](Self::ask); a `ValueError` when it is called while another call of the node is under way.
     ///
     /// # Cancel safety
     /// Once polled, the sleep is stored also when the future is dropped.
     ///
     /// ADK: none; a question that its user leaves open.
-    pub async fn sleep(&self, duration: Duration) -> Result<(), NodeError> {
+    pub fn sleep(&self, duration: Duration) -> impl Future<Output = Result<(), NodeError>> + Send {
         let now = self.invocation().engine().services().clock.now();
-        self.sleep_to(now + duration.as_secs_f64(), duration.is_zero()).await
+        self.sleep_to(now + duration.as_secs_f64(), duration.is_zero())
     }
 
     /// Sleeps until a time. See [`Context::sleep`].
@@ -46,26 +50,37 @@ impl Context {
     ///
     /// # Cancel safety
     /// As [`Context::sleep`].
-    pub async fn sleep_until(&self, time: SystemTime) -> Result<(), NodeError> {
+    pub fn sleep_until(&self, time: SystemTime) -> impl Future<Output = Result<(), NodeError>> + Send {
         let now = self.invocation().engine().services().clock.now();
         let end = time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
-        self.sleep_to(end, end <= now).await
+        self.sleep_to(end, end <= now)
     }
 
-    async fn sleep_to(&self, end: f64, is_over: bool) -> Result<(), NodeError> {
-        let number = {
-            let mut cell = self.cell();
-            cell.sleeps += 1;
-            cell.sleeps
-        };
-        let id = format!("{TIMER}{}:{number}", self.node_path());
-        let began = self.asked_deadline(&id).is_some();
-        if self.resume_inputs().contains_key(&id) || (is_over && !began) {
-            return Ok(());
+    /// Numbered by the order of the calls, not of the polls.
+    fn sleep_to(&self, end: f64, is_over: bool) -> impl Future<Output = Result<(), NodeError>> + Send {
+        let number = self.number_of_sleep();
+        async move {
+            let id = format!("{TIMER}{}:{}", self.node_path(), number?);
+            let began = self.asked_deadline(&id).is_some();
+            if self.resume_inputs().contains_key(&id) || (is_over && !began) {
+                return Ok(());
+            }
+            let mut question = RequestInput::new().with_id(id);
+            question.deadline = Some(end);
+            Err(self.wait_for_answer(question).await)
         }
-        let mut question = RequestInput::new().with_id(id);
-        question.deadline = Some(end);
-        Err(self.wait_for_answer(question).await)
+    }
+
+    fn number_of_sleep(&self) -> Result<u32, NodeError> {
+        let mut cell = self.cell();
+        if cell.has_calls_under_way() {
+            return Err(NodeError::value(format!(
+                "a sleep of node '{}' begins beside another call of the node, which may come in another order on a resume: run each lane as a node of its own, with `Context::run`",
+                self.node_name()
+            )));
+        }
+        cell.sleeps += 1;
+        Ok(cell.sleeps)
     }
 
     /// Asks a question like [`ask`](Self::ask), for at most `limit` from the first time that it is asked. Gives `None` when nothing

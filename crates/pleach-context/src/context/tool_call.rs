@@ -22,6 +22,7 @@ impl Context {
     /// ADK: `Context.request_credential`
     pub fn request_credential(&self, config: AuthConfig) -> Result<(), NodeError> {
         let id = self.tool_call("request_credential")?;
+        self.check_change(&self.cell())?;
         let request = auth_request(&config, &*self.invocation().engine().services().ids)?;
         self.cell().lane.actions.requested_auth_configs_mut().insert(id, request);
         Ok(())
@@ -36,6 +37,7 @@ impl Context {
     /// ADK: `Context.request_confirmation`
     pub fn request_confirmation(&self, hint: impl Into<String>, payload: Option<Value>) -> Result<(), NodeError> {
         let id = self.tool_call("request_confirmation")?;
+        self.check_change(&self.cell())?;
         let confirmation = ToolConfirmation { hint: hint.into(), confirmed: false, payload };
         self.cell().lane.actions.requested_tool_confirmations_mut().insert(id, confirmation);
         Ok(())

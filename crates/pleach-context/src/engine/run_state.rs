@@ -262,6 +262,11 @@ impl RunState {
         self.lane.tool.as_ref().is_none_or(|tool| !tool.keeps_requests)
     }
 
+    /// Whether another call of the body, or of the tool call that this is the lane of, is under way.
+    pub(crate) fn has_calls_under_way(&self) -> bool {
+        self.lane.work.map_or(self.parking.in_flight, |work| work.in_flight) > 0
+    }
+
     /// Whether changes on the context come too late for any event.
     pub(crate) fn has_ended(&self) -> bool {
         self.parking.ended || self.lane.ended

@@ -116,31 +116,37 @@ fn child_setup(parent: &Context, spec: &NodeSpec, options: &RunOptions) -> RunSe
 }
 
 impl Engine {
-    /// Runs a child. Calls for the same `shared` child share one execution.
+    /// Runs a child.
     async fn run_once(
         &self,
         parent: &Context,
         node: &dyn Node,
         input: NodeInput,
         setup: RunSetup,
-        shared: bool,
     ) -> Result<NodeEnd, NodeError> {
         let (path, name, background) = (setup.path.clone(), setup.name.clone(), setup.background);
         let name = name.as_ref().unwrap_or(&node.spec().name);
         // An invalid input is the caller's error, not the child's (R305).
         let input = conform(node.spec(), name, input)?;
-        let failed = |failure: ChildFailure| {
+        run(parent, node, input, setup).await.map_err(|failure| {
             if !background {
                 parent.engine().note_failure(&path, &failure);
             }
             NodeError::child(name, failure)
-        };
-        let run = run(parent, node, input, setup);
-        if !shared {
-            return run.await.map_err(failed);
-        }
-        // Boxed: shared runs are rare and must not enlarge the future of all others.
-        Box::pin(self.shared_runs.run(&path, async { run.await.map_err(failed) })).await
+        })
+    }
+
+    /// Runs a child whose run id the caller has chosen. Calls for the same child share one execution.
+    // Apart from `run_once`: children run within each other on one stack, and the frame would be as large as both.
+    async fn run_shared(
+        &self,
+        parent: &Context,
+        node: &dyn Node,
+        input: NodeInput,
+        setup: RunSetup,
+    ) -> Result<NodeEnd, NodeError> {
+        let path = setup.path.clone();
+        self.shared_runs.run(&path, self.run_once(parent, node, input, setup)).await
     }
 }
 
@@ -153,7 +159,10 @@ impl NodeScheduler for Engine {
         options: RunOptions,
     ) -> BoxFuture<'a, Result<NodeEnd, NodeError>> {
         let setup = child_setup(parent, node.spec(), &options);
-        Box::pin(self.run_once(parent, node, input, setup, options.run_id.is_some()))
+        match options.run_id {
+            Some(_) => Box::pin(self.run_shared(parent, node, input, setup)),
+            None => Box::pin(self.run_once(parent, node, input, setup)),
+        }
     }
 
     fn run_in_background(
@@ -168,7 +177,7 @@ impl NodeScheduler for Engine {
         let setup = RunSetup { background: true, ..child_setup(&parent, spec, &options) };
         let path = setup.path.clone();
         // Shared, so that a retried caller does not run the child twice.
-        let run = Box::pin(async move { self.run_once(&parent, &*node, input, setup, true).await });
+        let run = Box::pin(async move { self.run_shared(&parent, &*node, input, setup).await });
         Ok(BackgroundChild { path, run })
     }
 }

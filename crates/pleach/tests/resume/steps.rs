@@ -39,25 +39,28 @@ impl Plan {
         if self.retry { step.retry(again()) } else { step }
     }
 
-    async fn one(
-        &self,
-        ctx: &Context,
-        world: &World,
+    /// Begins a step by the call, so that those that are made together are counted in order.
+    fn one<'a>(
+        &'a self,
+        ctx: &'a Context,
+        world: &'a World,
         number: usize,
-        input: &Value,
-    ) -> Result<Option<String>, NodeError> {
+        input: &'a Value,
+    ) -> impl Future<Output = Result<Option<String>, NodeError>> + Send + 'a {
         let (name, place) = &self.names[number];
         let path = format!("{}/{name}@{place}", ctx.node_path());
-        let work = async || {
-            world.enter_at(path.clone());
-            tokio::task::yield_now().await;
-            if self.trouble.late {
-                world.fail_at(path.clone(), self.trouble.fails)?;
+        ctx.step(self.step(name, place), move || {
+            let path = path.clone();
+            async move {
+                world.enter_at(path.clone());
+                tokio::task::yield_now().await;
+                if self.trouble.late {
+                    world.fail_at(path, self.trouble.fails)?;
+                }
+                // Some give nothing, which is recorded, too.
+                Ok((number != 1).then(|| label(name, &json!([number, input]))))
             }
-            // Some give nothing, which is recorded, too.
-            Ok((number != 1).then(|| label(name, &json!([number, input]))))
-        };
-        ctx.step(self.step(name, place), work).await
+        })
     }
 
     async fn all(&self, ctx: &Context, world: &World, input: &Value) -> Result<Vec<Option<String>>, NodeError> {

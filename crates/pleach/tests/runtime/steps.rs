@@ -415,3 +415,82 @@ async fn a_tool_of_an_agent_does_not_ask_in_its_body() {
     let text = "ValueError: the tool call of agent 'clerk' asks a question in its body";
     assert!(lines.last().unwrap().contains(text), "{lines:?}");
 }
+
+// Found by a reader: what a closure does before its future, and on the pool, counts as the step's.
+#[tokio::test]
+async fn the_key_of_a_step_is_the_same_wherever_its_closure_asks() {
+    let root = node(async |ctx: Context| {
+        let own = ctx.idempotency_key();
+        let before: String = ctx.step("s", || std::future::ready(Ok(ctx.idempotency_key()))).await?;
+        let inside: String = ctx.step(Step::new("s").key("a"), async || Ok(ctx.idempotency_key())).await?;
+        let pooled: String = ctx
+            .step(Step::new("s").key("b"), || {
+                let inner = ctx.clone();
+                async { Ok(ctx.blocking(move || inner.idempotency_key()).await?) }
+            })
+            .await?;
+        let mut keys = vec![own, before, inside, pooled];
+        keys.sort();
+        keys.dedup();
+        let changed: String = ctx
+            .step("t", || {
+                let error = ctx.state().set("k", 1).unwrap_err();
+                async move { Ok(error.to_string()) }
+            })
+            .await?;
+        Ok((keys.len(), changed.contains("step 't'")))
+    });
+    let lines = trace(runner(root).0.run("ana", "s1", "go")).await;
+    assert_eq!(lines.last().unwrap(), "wf@1/order@1: [4,true]");
+}
+
+// Found by a reader: lanes that reach their steps in another order on a resume had each other's results.
+#[tokio::test]
+async fn a_step_beside_another_call_needs_a_key() {
+    fn lanes(log: &Log, keyed: bool) -> Workflow {
+        let log = log.clone();
+        node(move |ctx| {
+            let log = log.clone();
+            async move {
+                let lane = async |order: &str| {
+                    let _: bool = ctx.ask(order, "ok?").await?;
+                    let step = Step::new("charge");
+                    let step = if keyed { step.key(order) } else { step };
+                    let charged: String = ctx
+                        .step(step, || {
+                            log.note(order);
+                            std::future::ready(Ok(order.to_owned()))
+                        })
+                        .await?;
+                    Ok::<_, NodeError>(charged)
+                };
+                Ok(try_join_all([lane("one"), lane("two")]).await?)
+            }
+        })
+    }
+    let (log, sessions) = (Log::default(), Sessions::default());
+    play(process(lanes(&log, true), &sessions, false).run("ana", "s1", "go")).await;
+    play(process(lanes(&log, true), &sessions, false).answer("s1", "two", true).unwrap()).await;
+    let end = play(process(lanes(&log, true), &sessions, false).answer("s1", "one", true).unwrap()).await;
+    assert_eq!(end.last().unwrap(), r#"wf@1/order@1: ["one","two"]"#);
+    assert_eq!(log.take(), ["two", "one"]);
+
+    let (log, sessions) = (Log::default(), Sessions::default());
+    play(process(lanes(&log, false), &sessions, false).run("ana", "s1", "go")).await;
+    let refused = trace(process(lanes(&log, false), &sessions, false).answer("s1", "two", true).unwrap()).await;
+    let text = "step 'charge' of node 'order' begins beside another call of the node";
+    assert!(refused.iter().any(|line| line.contains(text)), "{refused:?}");
+    assert_eq!(log.take(), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_step_in_a_callback_of_an_agent_needs_a_key() {
+    let model = ScriptedModel::saying("hi");
+    let agent = LlmAgent::builder("clerk").model(model).before_agent(async |ctx: pleach::CallbackContext| {
+        let error = ctx.step("s", async || Ok(1)).await.unwrap_err();
+        let keyed: u32 = ctx.step(Step::new("s").key("k"), async || Ok(7)).await?;
+        Ok::<_, NodeError>(Some(Content::model(format!("{keyed} {error}"))))
+    });
+    let lines = trace(runner(agent.build().unwrap()).0.run("ana", "s1", "go")).await;
+    assert!(lines.last().unwrap().contains("7 step 's' of node 'clerk' begins in a callback"), "{lines:?}");
+}

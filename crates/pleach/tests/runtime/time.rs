@@ -264,3 +264,62 @@ async fn of_an_answer_and_a_deadline_at_the_same_time_one_counts() {
     }
     assert!(people > 0 && clocks > 0, "{people} {clocks}");
 }
+
+// Found by a reader: items that ask under one id had one deadline among them, and the second question stayed open.
+#[tokio::test(start_paused = true)]
+async fn runs_that_ask_with_one_id_have_their_own_deadlines() {
+    let item = FunctionNode::new("item", async |ctx: Context, Input(hours): Input<u32>| -> Result<Value> {
+        let answer: Option<bool> = ctx.ask_within("ok", "?", HOUR * hours).await?;
+        Ok(json!([hours, answer]))
+    });
+    let mut wf = Workflow::builder("wf");
+    let items = wf.node("items", async || vec![1_u32, 3, 2]);
+    let all = wf.parallel(item.rerun_on_resume(true));
+    let last = wf.node("last", async |ctx: Context, Input(all): Input<Vec<Value>>| {
+        let hours = ctx.now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs() - 1_800_000_000;
+        json!([hours / 3_600, all])
+    });
+    wf.edge(START, items).edge(items, all).edge(all, last);
+    let world = World::new();
+    let runner = world.process(wf.build().unwrap());
+    runner.start_timers();
+    trace(runner.run("ana", "s1", "go")).await;
+    tokio::time::sleep(4 * HOUR).await;
+    assert_eq!(world.stored().await.last().unwrap(), "wf@1/last@1: [3,[[1,null],[3,null],[2,null]]]");
+}
+
+// Found by a reader: a Runner that has not started its timers fired those of others.
+#[tokio::test(start_paused = true)]
+async fn a_runner_wakes_only_its_own_runs_unless_it_starts_its_timers() {
+    let world = World::new();
+    let (one, other) = (world.process(sleeper()), world.process(sleeper()));
+    trace(one.run("ana", "s1", "go")).await;
+    drop(one);
+    trace(other.run("ana", "s2", "go")).await;
+    tokio::time::sleep(2 * HOUR).await;
+    assert!(world.answers().await.is_empty(), "those of the Runner that is gone");
+    let mine = other.questions(("ana", "s2")).await.unwrap();
+    assert_eq!(mine[0].id, "pleach_timer:wf@1/wait@1:2", "its own was woken");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_whose_reader_leaves_at_the_question_is_woken_too() {
+    let world = World::new();
+    let runner = world.process(approval());
+    let mut run = runner.run("ana", "s1", "go");
+    run.next().await.unwrap().unwrap();
+    drop(run);
+    tokio::time::sleep(2 * HOUR).await;
+    assert_eq!(world.stored().await.last().unwrap(), r#"wf@1/wait@1: "nobody answered""#);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sleep_beside_another_call_is_refused() {
+    let root = node(async |ctx: Context| {
+        let lane = async { ctx.ask::<bool>("q", "?").await };
+        let sleeper = async { ctx.sleep(HOUR).await };
+        Ok(futures::try_join!(lane, sleeper)?.0)
+    });
+    let lines = trace(World::new().process(root).run("ana", "s1", "go")).await;
+    assert!(lines.iter().any(|line| line.contains("a sleep of node 'wait' begins beside another call")), "{lines:?}");
+}

@@ -13,10 +13,11 @@ use smol_str::{SmolStr, format_smolstr};
 
 use self::body::StepBody;
 pub use self::options::Step;
-use self::perform::{CURRENT, perform};
+pub(super) use self::perform::CURRENT;
+use self::perform::perform;
 use super::Context;
 use crate::node::name_fault;
-use crate::{Node as _, NodeError, NodeInput, Result, RunOptions};
+use crate::{Node as _, NodeError, NodeInput, NodeKind, Result, RunOptions};
 
 impl Context {
     /// Runs a closure as a recorded child of this run. Its result is stored once: a resume and a retry of this run get the
@@ -28,7 +29,8 @@ impl Context {
     ///
     /// The event of the result has the path of this run and, below it, the name of the step and a run id: `step-1` for the
     /// first step of a name in an attempt, `step-2` for the second, `key-KEY` for one with a [key](Step::key). In a tool call
-    /// of an agent, `~` and the call follow.
+    /// of an agent, `~` and the call follow. A step that begins while another call of the node is under way, and one in a callback
+    /// of an agent, has no certain place among the others: it needs a key.
     ///
     /// What the closure does is done at least once: a crash between its end and the stored result runs it again. Give
     /// [`idempotency_key`](Self::idempotency_key) to the service that it calls; within the closure, that is the key of the step.
@@ -52,8 +54,8 @@ impl Context {
     /// ```
     ///
     /// # Errors
-    /// Those of [`run`](Self::run): a `ValueError` when this node has no `rerun_on_resume`, or for a name or key that cannot be
-    /// part of a path; a `DynamicNodeFailError` when the closure has failed; a `ValidationError` for a result that has no JSON
+    /// Those of [`run`](Self::run): a `ValueError` when this node has no `rerun_on_resume`, for a name or key that cannot be
+    /// part of a path, or for a missing key; a `DynamicNodeFailError` when the closure has failed; a `ValidationError` for a result that has no JSON
     /// form, or a stored one that is no `T`.
     ///
     /// # Cancel safety
@@ -85,6 +87,7 @@ impl Context {
 
     /// Returns the run id of a step that begins now.
     fn step_id(&self, step: &Step) -> std::result::Result<SmolStr, NodeError> {
+        self.check_outside_step("runs a node: run it behind the step")?;
         if let Some(fault) = name_fault(&step.name) {
             return Err(NodeError::value(format!("a step: {}", fault.message)));
         }
@@ -93,6 +96,10 @@ impl Context {
         let own = match &step.key {
             Some(key) => format_smolstr!("key-{key}"),
             None => {
+                let is_callback = self.inner.kind == NodeKind::Agent && call.is_none();
+                if is_callback || cell.has_calls_under_way() {
+                    return Err(uncounted(&step.name, self.node_name(), is_callback));
+                }
                 let counters = match &mut cell.lane.tool {
                     Some(tool) if call.is_some() => &mut tool.steps,
                     _ => cell.steps.get_or_insert_default(),
@@ -122,4 +129,13 @@ impl Context {
             |step: &Context| step.inner.parent.as_ref().is_some_and(|parent| Arc::ptr_eq(&parent.inner, &self.inner));
         CURRENT.try_with(|step| is_own(step).then(|| step.clone())).ok().flatten()
     }
+}
+
+/// The error of a step whose place among the others may be another one when the body runs again.
+fn uncounted(step: &str, node: &str, is_callback: bool) -> NodeError {
+    let what = match is_callback {
+        true => "in a callback, which a resume does not repeat",
+        false => "beside another call of the node, which may come in another order on a resume",
+    };
+    NodeError::value(format!("step '{step}' of node '{node}' begins {what}: give it a key with `Step::key`"))
 }

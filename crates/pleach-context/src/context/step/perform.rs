@@ -15,7 +15,7 @@ use crate::{Context, NodeError, NodeInput, Result};
 
 tokio::task_local! {
     /// The context of the step whose closure is polled.
-    pub(super) static CURRENT: Context;
+    pub(in crate::context) static CURRENT: Context;
 }
 
 /// Drives the run of a step, and its closure for each attempt that the run makes.
@@ -35,7 +35,8 @@ where
             Some(attempt) = attempts.recv() => attempt,
         };
         let Attempt { ctx, span, mut reply } = attempt;
-        let guarded = AssertUnwindSafe(work()).catch_unwind();
+        // The closure is called inside, too: what it does before its future counts as the step's.
+        let guarded = AssertUnwindSafe(async { work().await }).catch_unwind();
         let mut done = pin!(CURRENT.scope(ctx, guarded).instrument(span));
         tokio::select! {
             biased;
