@@ -13,6 +13,7 @@
 
 mod agents;
 mod args;
+mod connection;
 mod events;
 mod isolate;
 mod measure;

@@ -70,12 +70,29 @@ impl Metric {
     /// # Errors
     /// The system does not say (`/proc/self/status` has no `VmHWM`).
     pub(crate) fn peak_rss() -> Result<Self, BoxError> {
-        let status = std::fs::read_to_string("/proc/self/status")?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-        let kib = line.and_then(|line| line.trim().strip_suffix(" kB")).ok_or("no VmHWM in /proc/self/status")?;
-        let mib = kib.trim().parse::<f64>()? / 1024.0;
-        Ok(Self::new("peak_rss", rounded(mib), "MiB"))
+        Ok(Self::mebibytes("peak_rss", memory("VmHWM")?))
     }
+
+    /// Memory in mebibytes.
+    pub(crate) fn mebibytes(name: &'static str, value: f64) -> Self {
+        Self::new(name, rounded(value), "MiB")
+    }
+}
+
+/// The memory of this process that is in RAM now, in mebibytes.
+///
+/// # Errors
+/// The system does not say (`/proc/self/status` has no `VmRSS`).
+pub(crate) fn rss() -> Result<f64, BoxError> {
+    memory("VmRSS")
+}
+
+fn memory(name: &str) -> Result<f64, BoxError> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    let kib = line.and_then(|line| line.trim().strip_suffix(" kB"));
+    let kib = kib.ok_or_else(|| format!("no {name} in /proc/self/status"))?;
+    Ok(kib.trim().parse::<f64>()? / 1024.0)
 }
 
 /// Nanoseconds are the clock's resolution: more digits would be noise.

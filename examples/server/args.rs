@@ -8,7 +8,8 @@ use pleach::BoxError;
 pub(crate) const USAGE: &str = "\
 Serves the apps `demo` and `wf` by the HTTP API of ADK.
 
-usage: server [--host HOST] [--port PORT] [--sessions URL] [--dev] [--ui DIR] [--allow-origin ORIGIN] [--auto-create-session]
+usage: server [--host HOST] [--port PORT] [--sessions URL] [--dev] [--ui DIR] [--allow-origins ORIGIN] [--auto-create-session]
+              [--url-prefix PREFIX] [--max-llm-calls N] [--logo-text TEXT --logo-image-url URL]
 
   --host HOST            the address to listen at (default: 127.0.0.1)
   --port PORT            the port, 0 for a free one (default: 8000)
@@ -16,10 +17,15 @@ usage: server [--host HOST] [--port PORT] [--sessions URL] [--dev] [--ui DIR] [-
   --dev                  serve the routes of the development server, too: graphs of apps, traces of runs,
                          and the inspector at /inspect/
   --ui DIR               the same, and host the browser UI in this folder at /dev-ui/
-  --allow-origin ORIGIN  pages of this origin may call, too: a literal or regex:PATTERN; may be repeated
+  --allow-origins ORIGIN pages of this origin may call, too: a literal or regex:PATTERN; may be repeated
   --auto-create-session  runs create sessions that do not exist
+  --url-prefix PREFIX    the path or URL under which a proxy shows the server; redirections have it
+  --max-llm-calls N      how often a run may call its model; 0 for no limit
+  --logo-text TEXT       the logo of the browser UI: its text,
+  --logo-image-url URL   and its image
 
-The spellings of google-adk, --allow_origins and --auto_create_session, are read, too.
+The spellings of google-adk with underscores, such as --allow_origins, are read, too. ADK_DEFAULT_APP_NAME names the app of requests
+that name none.
 
 Without --dev and --ui this is the API server alone.";
 
@@ -32,6 +38,10 @@ pub(crate) struct Args {
     pub(crate) ui: Option<PathBuf>,
     pub(crate) allow_origins: Vec<String>,
     pub(crate) auto_create_session: bool,
+    pub(crate) url_prefix: String,
+    pub(crate) max_llm_calls: Option<u32>,
+    /// Its text and the address of its image.
+    pub(crate) logo: Option<(String, String)>,
 }
 
 impl Args {
@@ -45,21 +55,43 @@ impl Args {
             ui: None,
             allow_origins: Vec::new(),
             auto_create_session: false,
+            url_prefix: String::new(),
+            max_llm_calls: None,
+            logo: None,
         };
+        let (mut logo_text, mut logo_image_url) = (None, None);
         let mut parser = lexopt::Parser::from_env();
         while let Some(arg) = parser.next()? {
-            match arg {
-                Arg::Long("host") => args.host = parser.value()?.string()?,
-                Arg::Long("port") => args.port = parser.value()?.parse()?,
-                Arg::Long("sessions") => args.sessions = parser.value()?.string()?,
-                Arg::Long("dev") => args.dev = true,
-                Arg::Long("ui") => args.ui = Some(parser.value()?.into()),
-                Arg::Long("allow-origin" | "allow_origins") => args.allow_origins.push(parser.value()?.string()?),
-                Arg::Long("auto-create-session" | "auto_create_session") => args.auto_create_session = true,
-                Arg::Long("help") | Arg::Short('h') => return Ok(None),
-                other => return Err(format!("{}; `--help` shows the options", other.unexpected()).into()),
+            let name = match arg {
+                Arg::Long(name) => name.replace('_', "-"),
+                Arg::Short('h') => return Ok(None),
+                other => return Err(unexpected(other)),
+            };
+            match name.as_str() {
+                "host" => args.host = parser.value()?.string()?,
+                "port" => args.port = parser.value()?.parse()?,
+                "sessions" => args.sessions = parser.value()?.string()?,
+                "dev" => args.dev = true,
+                "ui" => args.ui = Some(parser.value()?.into()),
+                "allow-origin" | "allow-origins" => args.allow_origins.push(parser.value()?.string()?),
+                "auto-create-session" => args.auto_create_session = true,
+                "url-prefix" => args.url_prefix = parser.value()?.string()?,
+                "max-llm-calls" => args.max_llm_calls = Some(parser.value()?.parse()?),
+                "logo-text" => logo_text = Some(parser.value()?.string()?),
+                "logo-image-url" => logo_image_url = Some(parser.value()?.string()?),
+                "help" => return Ok(None),
+                other => return Err(unexpected(Arg::Long(other))),
             }
         }
+        args.logo = match (logo_text, logo_image_url) {
+            (None, None) => None,
+            (Some(text), Some(image_url)) => Some((text, image_url)),
+            _ => return Err("--logo-text and --logo-image-url are needed together".into()),
+        };
         Ok(Some(args))
     }
+}
+
+fn unexpected(arg: Arg<'_>) -> BoxError {
+    format!("{}; `--help` shows the options", arg.unexpected()).into()
 }

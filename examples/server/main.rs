@@ -61,12 +61,20 @@ async fn run() -> std::result::Result<(), BoxError> {
         .artifacts(InMemoryArtifactService::with_clock(Arc::new(SystemClock)))
         .memory(InMemoryMemoryService::new())
         .allow_origins(args.allow_origins)
-        .auto_create_session(args.auto_create_session);
+        .auto_create_session(args.auto_create_session)
+        .url_prefix(args.url_prefix);
+    if let Some(calls) = args.max_llm_calls {
+        server = server.max_llm_calls(calls);
+    }
     if let Some(traces) = traces {
         server = server.traces(traces);
     }
     if let Some(folder) = args.ui {
-        server = server.dev_ui(DevUi::new(folder));
+        let ui = DevUi::new(folder);
+        server = server.dev_ui(match args.logo {
+            Some((text, image_url)) => ui.logo(text, image_url),
+            None => ui,
+        });
     }
     let server = server.bind((args.host.as_str(), args.port)).await?;
     writeln!(std::io::stdout(), "http://{}", server.local_addr())?;

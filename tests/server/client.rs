@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use serde_json::Value;
-use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
 
 /// A request.
@@ -50,11 +50,11 @@ impl Ask {
         self
     }
 
-    fn bytes(&self, address: SocketAddr) -> Vec<u8> {
+    pub(crate) fn bytes(&self, host: &str) -> Vec<u8> {
         let has = |wanted: &str| self.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(wanted));
         let mut head = format!("{} {} HTTP/1.1\r\nconnection: close\r\n", self.method, self.path);
         if !has("host") {
-            head += &format!("host: {address}\r\n");
+            head += &format!("host: {host}\r\n");
         }
         if !has("content-length") && (!self.body.is_empty() || self.method == "POST") {
             head += &format!("content-length: {}\r\n", self.body.len());
@@ -67,9 +67,14 @@ impl Ask {
 
     /// Sends the request and reads the whole reply.
     pub(crate) async fn to(&self, address: SocketAddr) -> Reply {
-        let mut stream = TcpStream::connect(address).await.unwrap();
+        let stream = TcpStream::connect(address).await.unwrap();
+        self.over(stream, &address.to_string()).await
+    }
+
+    /// Sends the request over a connection, and reads the whole reply.
+    pub(crate) async fn over(&self, mut stream: impl AsyncRead + AsyncWrite + Unpin, host: &str) -> Reply {
         // A server may answer and close before it has read a large body.
-        stream.write_all(&self.bytes(address)).await.ok();
+        stream.write_all(&self.bytes(host)).await.ok();
         let mut bytes = Vec::new();
         stream.read_to_end(&mut bytes).await.ok();
         Reply::of(&bytes)
@@ -78,7 +83,7 @@ impl Ask {
     /// Sends the request and reads the head of the reply.
     pub(crate) async fn open(&self, address: SocketAddr) -> Blocks {
         let mut stream = TcpStream::connect(address).await.unwrap();
-        stream.write_all(&self.bytes(address)).await.unwrap();
+        stream.write_all(&self.bytes(&address.to_string())).await.unwrap();
         let mut lines = BufReader::new(stream);
         let mut head = String::new();
         while lines.read_line(&mut head).await.unwrap() > 2 {}

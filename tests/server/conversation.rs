@@ -8,6 +8,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use pleach::connect;
+use pleach_testkit::Schema;
+use tempfile::TempDir;
 
 use crate::served::{apps, serve};
 
@@ -26,25 +28,40 @@ impl Drop for Ending {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn s131_two_servers_hold_one_conversation_in_a_file_of_the_sqlite_service() {
-    converse("sqlite:///").await;
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("sqlite:///{}", file(&folder));
+    converse(&url, &url).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn s131_two_servers_hold_one_conversation_in_a_file_of_the_database_service() {
-    converse("sqlite+aiosqlite:///").await;
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("sqlite+aiosqlite:///{}", file(&folder));
+    converse(&url, &url).await;
 }
 
-async fn converse(scheme: &str) {
+#[tokio::test(flavor = "multi_thread")]
+async fn s131_two_servers_hold_one_conversation_in_a_postgres_database() {
+    let Some(schema) = Schema::for_test().await else { return };
+    // `talk/services.py` reads it.
+    converse(&schema.url(), &format!("schema+{}", schema.url())).await;
+}
+
+fn file(folder: &TempDir) -> String {
+    folder.path().join("sessions.sqlite").display().to_string()
+}
+
+/// Holds the conversation on one database, which each of the two has its own URL for.
+async fn converse(ours: &str, theirs: &str) {
     let Some(python) = std::env::var_os(PYTHON).filter(|python| !python.is_empty()) else {
         eprintln!("SKIPPED: {PYTHON} names no Python with google-adk");
         return;
     };
     let folder = tempfile::tempdir().unwrap();
-    let url = format!("{scheme}{}", folder.path().join("sessions.sqlite").display());
     // The second service is set last, and is the one that counts.
-    let served = serve(apps().sessions(connect(&url).await.unwrap())).await;
+    let served = serve(apps().sessions(connect(ours).await.unwrap())).await;
     let port = free_port();
-    let _theirs = Ending(api_server(&python, &url, port, folder.path()));
+    let _theirs = Ending(api_server(&python, theirs, port, folder.path()));
     let output = tokio::process::Command::new(&python)
         .arg(format!("{FOLDER}/converse.py"))
         .args([format!("http://{}", served.address), format!("http://127.0.0.1:{port}")])

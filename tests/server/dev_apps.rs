@@ -1,12 +1,17 @@
 //! What the development server shows of apps: their descriptions and pictures.
 
+use std::sync::Arc;
+
 use pleach::prelude::*;
 use pleach::server::Server;
-use pleach::{App, InMemorySessionService, JoinNode, LoopAgent, ParallelAgent, RetryConfig, SequentialAgent};
+use pleach::{
+    App, BoxFuture, InMemorySessionService, JoinNode, LoopAgent, ParallelAgent, ReadonlyContext, RetryConfig,
+    SequentialAgent, Tool, Toolset,
+};
 use serde_json::{Value, json};
 
 use crate::client::Reply;
-use crate::served::{Served, apps, serve};
+use crate::served::{Served, apps, message, serve};
 
 async fn shown(root: impl pleach::Node) -> Served {
     let app = App::new("shop", root).unwrap().resumable(true);
@@ -79,6 +84,68 @@ async fn h105_a_workflow_is_described_with_its_nodes_and_edges() {
 }
 
 #[tokio::test]
+async fn h105_a_function_that_asks_for_confirmation_says_so() {
+    let node = |name: &str| FunctionNode::new(name, async |Input(text): Input<String>| text);
+    let mut wf = Workflow::builder("asking");
+    let (first, second) = (wf.add(node("never")), wf.add(node("always").require_confirmation()));
+    let third = wf.add(node("sometimes").confirm_if(|_, _| false));
+    wf.edge(START, first).edge(first, second).edge(second, third);
+    let served = shown(wf.build().unwrap()).await;
+    let app = served.get("/dev/apps/shop/build_graph").await.json();
+    let nodes = app["root_agent"]["graph"]["nodes"].as_array().unwrap();
+    let asks: Vec<_> = nodes[1..].iter().map(|node| node.get("require_confirmation")).collect();
+    // A condition has no value.
+    assert_eq!(asks, [Some(&json!(false)), Some(&json!(true)), None]);
+}
+
+/// A source of one tool.
+struct Drive;
+
+impl Toolset for Drive {
+    fn name(&self) -> &str {
+        "drive"
+    }
+
+    fn tools<'a>(&'a self, _: &'a ReadonlyContext) -> BoxFuture<'a, Result<Vec<Arc<dyn Tool>>, NodeError>> {
+        Box::pin(async { Ok(vec![Arc::new(tool("read", "Reads.", async || "text")) as _]) })
+    }
+}
+
+#[tokio::test]
+async fn h105_h107_h108_toolsets_are_shown_and_their_tools_where_they_are_called() {
+    let model = ScriptedModel::calling("read", json!({})).then_text("Read.");
+    let root = LlmAgent::builder("root").model(model).toolset(Drive).sub_agent(agent("helper")).build().unwrap();
+    let served = shown(root).await;
+    let described = served.get("/dev/apps/shop/build_graph").await.json();
+    assert_eq!(described["root_agent"]["tools"], json!([{"name": "drive", "type": "tool"}]));
+    let whole = dot(&served.get("/dev/apps/shop/graph").await);
+    assert!(whole.contains("root -> drive [arrowhead=none color=\"#cccccc\"]") && !whole.contains("read"), "{whole}");
+    served.session("shop", "s").await;
+    let events = served.post("/run", message("shop", "s", "go")).await.json();
+    let of = async |place: usize| {
+        let id = events[place]["id"].as_str().unwrap();
+        dot(&served.get(&format!("/dev/apps/shop/users/u/sessions/s/events/{id}/graph")).await)
+    };
+    let (call, answer) = (of(0).await, of(1).await);
+    assert!(call.contains("root -> read [color=\"#69CB87\"]") && call.contains("🔧 read"), "{call}");
+    assert!(answer.contains("root -> read [color=\"#69CB87\" dir=back]"), "{answer}");
+}
+
+#[tokio::test]
+async fn h106_routes_are_labelled_as_python_prints_them() {
+    let mut wf = Workflow::builder("routed");
+    let node = |name: &str| FunctionNode::new(name, async |Input(text): Input<String>| Output::of(text).route("a"));
+    let (first, both, off) = (wf.add(node("first")), wf.add(node("both")), wf.add(node("off")));
+    wf.edge(START, first).route(first, ["a", "b"], both).route(first, false, off);
+    let served = shown(wf.build().unwrap()).await;
+    let pictures = served.get("/dev/apps/shop/build_graph_image").await.json();
+    let dot = pictures[""]["dotSrc"].as_str().unwrap();
+    // What is false in Python is no label.
+    assert!(dot.contains("first -> off [label=\"\"]"), "{dot}");
+    assert!(dot.contains("first -> both [label=\"  ['a', 'b']\"]"), "{dot}");
+}
+
+#[tokio::test]
 async fn h105_an_agent_is_described_without_secrets_and_the_tools_of_its_sub_agents() {
     let config = pleach::model::GenerateConfig {
         temperature: Some(0.5),
@@ -112,7 +179,7 @@ async fn h106_every_level_of_a_workflow_has_a_picture() {
     for line in [
         "bgcolor=\"#0F172A\"",
         "sort -> inner [label=\"  easy\"]",
-        "sort -> ship [label=\"  true\"]",
+        "sort -> ship [label=\"  True\"]",
         "[NO DEFAULT]",
         "shape=diamond",
         "shape=oval style=filled tooltip=Join",

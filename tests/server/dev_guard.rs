@@ -8,6 +8,8 @@ use crate::served::{apps, serve};
 /// What would change or execute something, and the builder's documents, with the answers to clients on the machine.
 const GUARDED: &[(&str, &str, u16)] = &[
     ("PUT", "tests/t", 501),
+    ("PUT", "tests/run", 501),
+    ("DELETE", "tests/rebuild", 404),
     ("DELETE", "tests/t", 404),
     ("POST", "tests/rebuild", 501),
     ("POST", "tests/run?test_name=t", 501),
@@ -25,10 +27,71 @@ const GUARDED: &[(&str, &str, u16)] = &[
     ("POST", "deploy/cloud_run", 501),
 ];
 
+/// A body that has what each of the routes reads.
+fn whole() -> Value {
+    json!({"sessionData": {}, "evalSet": {"eval_set_id": "e", "eval_cases": []}, "evalId": "c", "sessionId": "s",
+        "userId": "u", "evalMetrics": []})
+}
+
+/// A file of the builder.
+fn upload(name: &str, text: &str) -> Ask {
+    let head = format!("content-disposition: form-data; name=\"files\"; filename=\"{name}\"");
+    let body = format!("--b0undary\r\n{head}\r\ncontent-type: application/yaml\r\n\r\n{text}\r\n--b0undary--\r\n");
+    Ask::new("POST", "/dev/apps/demo/builder/save").raw(body, "multipart/form-data; boundary=b0undary")
+}
+
+#[tokio::test]
+async fn h95_the_builder_takes_documents_of_the_app_only() {
+    let served = serve(apps().dev(true)).await;
+    for name in ["demo/root_agent.yaml", "sub.YML", "demo/sub/a.yaml"] {
+        let reply = served.send(upload(name, "name: a\ninstruction: no args")).await;
+        assert_eq!((reply.status, reply.text.as_str()), (200, "false"), "{name}: {reply:?}");
+    }
+    for name in ["evil.py", "../x.yaml", "demo/../../x.yaml", "..\\x.yaml", "/etc/x.yaml", "x.yaml/..", "C:x.yaml", ""]
+    {
+        let reply = served.send(upload(name, "name: a")).await;
+        assert_eq!(reply.status, 400, "{name}: {reply:?}");
+        assert!(reply.detail().starts_with("Invalid upload filename: "), "{reply:?}");
+    }
+    let calls = served.send(upload("a.yaml", "tools:\n- name: x\n  args:\n    a: 1")).await;
+    assert_eq!((calls.status, calls.detail().contains("'args'")), (400, true), "{calls:?}");
+    for empty in [json!({}), json!("x")] {
+        let reply = served.post("/dev/apps/demo/builder/save", empty).await;
+        let problem = &reply.json()["detail"][0];
+        assert_eq!((reply.status, &problem["type"]), (422, &json!("missing")));
+        assert_eq!(problem["loc"], json!(["body", "files"]));
+    }
+}
+
+#[tokio::test]
+async fn h115_h116_bodies_that_do_not_fit_are_named_although_none_is_kept() {
+    let served = serve(apps().dev(true)).await;
+    for (method, path, member) in [
+        ("PUT", "tests/t", "sessionData"),
+        ("PUT", "tests/run", "sessionData"),
+        ("POST", "eval-sets", "evalSet"),
+        ("POST", "eval-sets/e/add-session", "evalId"),
+        ("POST", "eval_sets/e/add_session", "evalId"),
+        ("PUT", "eval-sets/e/eval-cases/c", "evalId"),
+        ("POST", "eval-sets/e/run", "evalMetrics"),
+    ] {
+        let ask = Ask::new(method, &format!("/dev/apps/demo/{path}"));
+        assert_eq!(served.send(ask.clone()).await.status, 422, "{path}");
+        let reply = served.send(ask.json(&json!({}))).await;
+        let found = reply.json();
+        let mut problems = found["detail"].as_array().unwrap().iter();
+        assert_eq!(reply.status, 422, "{path}");
+        assert!(problems.any(|problem| problem["loc"] == json!(["body", member])), "{path}: {reply:?}");
+    }
+}
+
 #[tokio::test]
 async fn h94_clients_elsewhere_change_nothing() {
     let served = serve(apps().dev(true)).await;
-    let ask = |method: &str, path: &str| Ask::new(method, &format!("/dev/apps/demo/{path}")).json(&json!({}));
+    let ask = |method: &str, path: &str| match path {
+        "builder/save" => upload("demo/root_agent.yaml", "name: demo"),
+        _ => Ask::new(method, &format!("/dev/apps/demo/{path}")).json(&whole()),
+    };
     for (method, path, status) in GUARDED {
         assert_eq!(served.send(ask(method, path)).await.status, *status, "{method} {path}");
         for forwarded in ["forwarded", "x-forwarded-for", "x-forwarded-host"] {
@@ -60,7 +123,7 @@ async fn h95_names_are_no_paths() {
     for name in ["..", "a%5cb", "%2e%2e", "c:x"] {
         for method in ["GET", "PUT", "DELETE"] {
             let path = format!("/dev/apps/demo/tests/{name}");
-            let reply = served.send(Ask::new(method, &path).json(&json!({}))).await;
+            let reply = served.send(Ask::new(method, &path).json(&whole())).await;
             assert_eq!(reply.status, 400, "{method} {name}: {reply:?}");
             assert!(reply.detail().starts_with("Invalid test name: "), "{reply:?}");
         }
@@ -96,10 +159,12 @@ async fn h115_h117_what_is_not_kept_is_not_found() {
         assert_eq!(reply.status, status, "{path}");
         assert!(answer.is_none_or(|answer| reply.detail() == answer), "{reply:?}");
     }
-    for (path, answer) in [("save", false), ("cancel", true)] {
-        let reply = served.post(&format!("/dev/apps/demo/builder/{path}"), json!({})).await;
-        assert_eq!(reply.json(), Value::from(answer), "{path}");
+    for (path, status) in [("deploy/defaults", 405), ("deploy/elsewhere", 404), ("deploy/gke", 501)] {
+        assert_eq!(served.post(&format!("/dev/apps/demo/{path}"), json!({})).await.status, status, "{path}");
     }
+    let partial = served.post("/dev/apps/demo/eval-sets", json!({"evalSet": {"evalSetId": "e"}})).await.json();
+    assert_eq!(partial["detail"][0]["loc"], json!(["body", "evalSet", "eval_set_id"]));
+    assert_eq!(served.post("/dev/apps/demo/builder/cancel", json!({})).await.json(), Value::from(true));
 }
 
 #[tokio::test]

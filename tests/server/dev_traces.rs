@@ -1,6 +1,9 @@
 //! The traces of the development server.
 
+use pleach::model::LlmResponse;
+use pleach::prelude::*;
 use pleach::server::{Caller, Traces};
+use pleach::{App, CallbackContext, Hook, InvocationContext, Plugin};
 use serde_json::{Value, json};
 use tracing::subscriber::DefaultGuard;
 use tracing::{Instrument as _, info_span};
@@ -79,6 +82,43 @@ async fn h110_the_span_of_an_event_is_found_by_its_id() {
     let missing = served.get("/dev/apps/demo/debug/trace/nope").await;
     assert_eq!((missing.status, missing.detail().as_str()), (404, "Trace not found"));
     assert_eq!(served.get("/dev/apps/nope/debug/trace/nope").await.status, 404);
+}
+
+/// Takes the texts of models out, and changes every event.
+#[derive(Debug)]
+struct Redactor;
+
+impl Plugin for Redactor {
+    fn name(&self) -> &str {
+        "redactor"
+    }
+
+    fn on_event<'a>(&'a self, _: &'a InvocationContext, _: &'a Event) -> Hook<'a, Option<Event>> {
+        Some(Box::pin(async { Ok(Some(Event::new().with_state("seen", true))) }))
+    }
+
+    fn after_model<'a>(&'a self, _: &'a CallbackContext, response: &'a LlmResponse) -> Hook<'a, Option<LlmResponse>> {
+        let has_text = response.content.as_ref()?.parts().iter().any(|part| part.text.is_some());
+        has_text.then(|| Box::pin(async { Ok(Some(LlmResponse::text("[redacted]"))) }) as _)
+    }
+}
+
+#[tokio::test]
+async fn h110_h112_traces_have_what_the_plugins_of_an_app_have_left() {
+    let traces = Traces::new();
+    let _guard = record(&traces);
+    let app = App::new("shop", crate::demo::agent().unwrap()).unwrap().plugin(Redactor);
+    let served = serve(apps().app(app).traces(traces)).await;
+    served.session("shop", "s").await;
+    let events = served.post("/run", message("shop", "s", "weather")).await.json();
+    assert_eq!(events[1]["actions"]["stateDelta"]["seen"], true);
+    let of = async |place: usize| {
+        let id = events[place]["id"].as_str().unwrap();
+        served.get(&format!("/dev/apps/shop/debug/trace/{id}")).await.json()
+    };
+    assert_eq!(of(1).await["gen_ai.operation.name"], "execute_tool");
+    let said = of(2).await["gcp.vertex.agent.llm_response"].to_string();
+    assert!(said.contains("[redacted]") && !said.contains("tool said"), "{said}");
 }
 
 #[tokio::test]

@@ -63,6 +63,71 @@ async fn h100_a_ui_is_hosted_from_its_folder() {
 }
 
 #[tokio::test]
+async fn h100_files_answer_as_those_of_other_web_servers() {
+    let folder = files();
+    let served = hosted(folder.path()).await;
+    // The links of a folder's page would lead elsewhere.
+    let page = served.get("/dev-ui/assets?a=b").await;
+    assert_eq!((page.status, page.header("location")), (307, Some("/dev-ui/assets/?a=b")));
+    assert_eq!(served.get("/dev-ui/assets/config").await.status, 404);
+    for path in ["/dev-ui//main.js", "/dev-ui/./main.js", "/dev-ui/main.js/"] {
+        assert_eq!(served.get(path).await.text, "js()", "{path}");
+    }
+    let head = served.send(Ask::new("HEAD", "/dev-ui/main.js")).await;
+    assert_eq!((head.status, head.text.as_str(), head.header("content-length")), (200, "", Some("4")));
+    for path in ["/dev-ui/config", "/dev-ui/assets/config/runtime-config.json", "/dev-ui", "/list-apps"] {
+        assert_eq!(served.send(Ask::new("HEAD", path)).await.status, 405, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn h100_a_file_that_has_not_changed_is_not_sent_again() {
+    let folder = files();
+    let served = hosted(folder.path()).await;
+    let ask = || Ask::get("/dev-ui/main.js");
+    let first = served.send(ask()).await;
+    let (tag, changed) = (first.header("etag").unwrap(), first.header("last-modified").unwrap());
+    for (name, value) in [
+        ("if-none-match", tag.to_owned()),
+        ("if-none-match", format!("\"other\", W/{tag}")),
+        ("if-modified-since", changed.to_owned()),
+    ] {
+        let reply = served.send(ask().header(name, &value)).await;
+        assert_eq!((reply.status, reply.text.as_str(), reply.header("etag")), (304, "", Some(tag)), "{name}: {value}");
+    }
+    for (name, value) in [
+        ("if-none-match", "\"other\""),
+        ("if-modified-since", "Thu, 01 Jan 1970 00:00:00 GMT"),
+        ("if-modified-since", "yesterday"),
+    ] {
+        assert_eq!(served.send(ask().header(name, value)).await.text, "js()", "{name}: {value}");
+    }
+    // A tag counts more than a date.
+    let both = ask().header("if-none-match", "\"other\"").header("if-modified-since", changed);
+    assert_eq!(served.send(both).await.status, 200);
+}
+
+#[tokio::test]
+async fn h100_h101_a_development_server_without_a_ui_leads_to_the_inspector() {
+    let served = serve(apps().dev(true).url_prefix("/adk")).await;
+    for (path, location) in [("/", "/adk/dev-ui/"), ("/dev-ui", "/adk/dev-ui/"), ("/dev-ui/", "/adk/inspect/")] {
+        let reply = served.get(path).await;
+        assert_eq!((reply.status, reply.header("location")), (307, Some(location)), "{path}");
+    }
+    let config = served.get("/dev-ui/assets/config/runtime-config.json").await.json();
+    assert_eq!(config, json!({"backendUrl": "/adk", "telemetry": null}));
+    assert_eq!(served.get("/dev-ui/config").await.json(), json!({"logo_text": null, "logo_image_url": null}));
+    assert_eq!(served.get("/dev-ui/main.js").await.status, 404);
+}
+
+#[tokio::test]
+async fn h100_a_folder_that_is_not_there_is_named_when_the_server_is_built() {
+    let folder = files();
+    let error = apps().dev_ui(DevUi::new(folder.path().join("nope"))).build().unwrap_err();
+    assert!(error.to_string().contains("nope"), "{error}");
+}
+
+#[tokio::test]
 async fn h95_no_file_outside_of_the_folder_is_served() {
     let folder = files();
     let served = hosted(folder.path()).await;
@@ -116,6 +181,9 @@ async fn h101_h102_the_ui_gets_the_config_of_its_server() {
     };
     let reply = served.get(config).await;
     assert_eq!((reply.json(), reply.header("cache-control")), (expected(json!(null)), Some("no-store")));
+    // Whatever the spelling, it is not the folder's file.
+    let spelt = served.get("/dev-ui/assets/config/runtime%2Dconfig.json").await;
+    assert_eq!(spelt.json(), expected(json!(null)));
     let logo = json!({"logo_text": "Shop", "logo_image_url": "https://shop.example/logo.png"});
     assert_eq!(served.get("/dev-ui/config").await.json(), logo);
     assert_eq!(served.get("/dev-ui").await.header("location"), Some("/adk/dev-ui/"));

@@ -27,13 +27,18 @@ async fn h20_to_h82_every_recorded_exchange_is_answered_as_google_adk_does() {
     let traces = Traces::new();
     let _recorded = tracing::subscriber::set_default(tracing_subscriber::registry().with(traces.layer()));
     let plain = serve(apps().dev_ui(DevUi::new(ui.path())).traces(traces)).await;
+    let api = serve(apps()).await;
     let origins = ["http://app.example", r"regex:https://.*\.ok\.example"];
     let open = serve(apps().allow_origins(origins).auto_create_session(true)).await;
     let mut ids = Ids::default();
     let mut played = 0;
     for pair in pairs() {
         prepare(&plain, &pair.number).await;
-        let served = if pair.document["server"].as_str().unwrap().contains("--allow_origins") { &open } else { &plain };
+        let served = match pair.document["server"].as_str().unwrap() {
+            "web" => &plain,
+            "api_server" => &api,
+            _ => &open,
+        };
         if pair.number == "45" {
             ids.ours.insert(CALL.to_owned(), call_of_weather(served).await);
         }

@@ -81,6 +81,13 @@ async fn h27_apps_that_are_not_served() {
         }
     }
     assert_eq!(served.get("/apps/__x/app-info").await.status, 403);
+    // Who listens for this machine alone, and for development, keeps no secret of them.
+    let dev = serve(apps().dev(true)).await;
+    for path in ["/apps/__x/app-info", "/dev/apps/__x/build_graph"] {
+        let reply = dev.get(path).await;
+        assert_eq!((reply.status, reply.detail().starts_with("Agent not found: '__x'.")), (404, true), "{reply:?}");
+    }
+    assert_eq!(dev.post("/run", message("__x", "s", "hi")).await.status, 404);
     // A session's app need not exist.
     assert_eq!(served.get("/apps/nope/users/u/sessions").await.json(), json!([]));
     assert_eq!(served.post("/apps/nope/users/u/sessions", json!({})).await.status, 200);

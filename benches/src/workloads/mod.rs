@@ -4,6 +4,7 @@ mod raw;
 mod w10_inbox;
 mod w11_growth;
 mod w12_server;
+mod w13_load;
 mod w1_chain;
 mod w2_fan_out;
 mod w3_loop;
@@ -18,7 +19,7 @@ use crate::row::Row;
 
 /// Every row, in order.
 pub(crate) fn all() -> Vec<Row> {
-    let workloads: [fn() -> Vec<Row>; 12] = [
+    let workloads: [fn() -> Vec<Row>; 13] = [
         w1_chain::rows,
         w2_fan_out::rows,
         w3_loop::rows,
@@ -31,6 +32,7 @@ pub(crate) fn all() -> Vec<Row> {
         w10_inbox::rows,
         w11_growth::rows,
         w12_server::rows,
+        w13_load::rows,
     ];
     workloads.iter().flat_map(|rows| rows()).collect()
 }

@@ -8,13 +8,15 @@ use axum::Router;
 use axum::routing::post;
 use pleach::server::Server;
 use pleach::{App, BoxError, CreateSession, InMemorySessionService, SessionKey, SessionService as _};
-use serde_json::json;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 
 use crate::agents::{Turn, agent};
+use crate::connection::{Connection, body};
 use crate::measure::{Metric, now, sample};
 use crate::row::Row;
+
+/// What the user says.
+const QUESTION: &str = "How is the weather in Oslo?";
 
 /// The turns of a round. A connection is not opened anew for each.
 const TURNS: usize = 100;
@@ -30,7 +32,7 @@ async fn measure(turn: Turn) -> Result<Vec<Metric>, BoxError> {
     let mut ours = Connection::open(bound.local_addr().port()).await?;
     tokio::spawn(bound.serve());
     create(&sessions, "first").await?;
-    let answer = ours.post(&body("first")).await?;
+    let answer = ours.post(&body("bench", "first", QUESTION)).await?;
     let mut limit = Connection::open(echo(answer).await?).await?;
     let mut round = 0;
     let [ours_times, limit_times] = sample(async || {
@@ -80,50 +82,7 @@ async fn create(sessions: &InMemorySessionService, id: &str) -> Result<(), BoxEr
 async fn turns(connection: &mut Connection, ids: &[String]) -> Result<Duration, BoxError> {
     let start = now();
     for id in ids {
-        connection.post(&body(id)).await?;
+        connection.post(&body("bench", id, QUESTION)).await?;
     }
     Ok(start.elapsed())
-}
-
-fn body(session: &str) -> String {
-    let message = json!({"role": "user", "parts": [{"text": "How is the weather in Oslo?"}]});
-    json!({"appName": "bench", "userId": "ana", "sessionId": session, "newMessage": message}).to_string()
-}
-
-/// A connection that requests follow each other on. Less than a client library does is done here for each of them.
-struct Connection {
-    stream: TcpStream,
-    read: Vec<u8>,
-}
-
-impl Connection {
-    async fn open(port: u16) -> Result<Self, BoxError> {
-        let stream = TcpStream::connect(("127.0.0.1", port)).await?;
-        stream.set_nodelay(true)?;
-        Ok(Self { stream, read: Vec::new() })
-    }
-
-    /// Sends a request, and returns the body of its answer.
-    async fn post(&mut self, body: &str) -> Result<Vec<u8>, BoxError> {
-        let length = body.len();
-        let head = "POST /run HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
-        let request = format!("{head}content-length: {length}\r\n\r\n{body}");
-        self.stream.write_all(request.as_bytes()).await?;
-        self.read.clear();
-        loop {
-            if self.stream.read_buf(&mut self.read).await? == 0 {
-                return Err("the server has closed the connection".into());
-            }
-            let Some(end) = self.read.windows(4).position(|window| window == b"\r\n\r\n") else { continue };
-            let head = std::str::from_utf8(&self.read[..end])?.to_ascii_lowercase();
-            if !head.starts_with("http/1.1 200") {
-                return Err(format!("not answered: {head}").into());
-            }
-            let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
-            let length: usize = length.ok_or("an answer without a length")?.trim().parse()?;
-            if self.read.len() >= end + 4 + length {
-                return Ok(self.read[end + 4..end + 4 + length].to_vec());
-            }
-        }
-    }
 }

@@ -40,6 +40,7 @@ impl AgentSpec {
             shell: None,
             settings: Map::new(),
             tools: Vec::new(),
+            toolsets: Vec::new(),
             parent: Mutex::default(),
         }
     }

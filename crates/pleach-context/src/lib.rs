@@ -49,8 +49,8 @@ pub use extract::fit;
 pub use extract::{And, Answers, Extract, Feeds, FromContext, FromState, Input, Nothing, Resume, Shared, Takes, Wants};
 pub use history::History;
 pub use node::{
-    Decode, Dynamic, EdgeOutline, Flow, GraphOutline, InputKind, NodeFault, NodeInput, NodeKind, NodeSpec, Outline,
-    Typed, TypedNode, Untyped, Yield,
+    Confirmation, Decode, Dynamic, EdgeOutline, Flow, GraphOutline, InputKind, NodeFault, NodeInput, NodeKind,
+    NodeSpec, Outline, Typed, TypedNode, Untyped, Yield,
 };
 pub use pleach_auth::AuthCredential;
 pub use pleach_schema::{AnswerType, BadArgument, Field, Schema, coerce_arguments, json_or_text};

@@ -45,7 +45,7 @@ impl ApiServer {
         #[cfg(not(feature = "inspect"))]
         let routes = routes::router();
         #[cfg(feature = "dev")]
-        let routes = if self.api.is_dev { routes.merge(crate::dev::router(self.api.dev_ui.is_some())) } else { routes };
+        let routes = if self.api.is_dev { routes.merge(crate::dev::router()) } else { routes };
         // Behind the last merge: it counts for the routes that are there.
         let routes = routes.method_not_allowed_fallback(routes::wrong_method).with_state(Arc::clone(&self.api));
         // A layer of the router would run behind the choice of the route, which the entry may change.

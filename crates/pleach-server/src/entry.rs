@@ -15,8 +15,12 @@ use http::{HeaderValue, Method, StatusCode, Uri, Version};
 use crate::api::Api;
 use crate::caller::Caller;
 use crate::cors;
+#[cfg(feature = "dev")]
+use crate::error::InternalApp;
 use crate::error::{ApiError, text_response};
 use crate::guard::{Bind, check};
+#[cfg(feature = "dev")]
+use crate::names::not_served;
 
 /// The paths that every caller may ask for.
 const PUBLIC: &[&str] = &["/health"];
@@ -49,6 +53,13 @@ pub(crate) async fn enter(State(entry): State<Entry>, mut request: Request, next
         Ok(request) => answer(request, next).await,
         Err(refused) => refused.into_response(),
     };
+    #[cfg(feature = "dev")]
+    if bind == Bind::Loopback
+        && api.is_dev
+        && let Some(InternalApp(name)) = response.extensions_mut().remove()
+    {
+        response = not_served(&name).into_response();
+    }
     cors::mark(&mut response, origin.as_ref(), &api.origins);
     response
 }
@@ -64,11 +75,20 @@ fn authenticate(api: &Api, request: Request) -> Result<Request, ApiError> {
     Ok(Request::from_parts(parts, body))
 }
 
+/// Whether a path is that of a file, and no route of the API.
+// H100
+#[cfg_attr(not(feature = "dev"), expect(unused_variables, reason = "only the development server has files"))]
+fn answers_head(path: &str) -> bool {
+    #[cfg(feature = "dev")]
+    return crate::dev::is_file(path);
+    #[cfg(not(feature = "dev"))]
+    false
+}
+
 /// Runs the route. A panic is a failure of its request alone.
 async fn answer(mut request: Request, next: Next) -> Response {
     // H7: the routes would answer HEAD as they answer GET.
-    let is_head = request.method() == Method::HEAD;
-    if is_head {
+    if request.method() == Method::HEAD && !answers_head(request.uri().path()) {
         *request.method_mut() = Method::TRACE;
     }
     let answered = AssertUnwindSafe(next.run(request)).catch_unwind().await;

@@ -20,6 +20,8 @@ pub(crate) enum ApiError {
     Invalid(Vec<Problem>),
     /// A failure that says nothing to the client.
     Internal,
+    /// An app whose name is one of the framework's own.
+    InternalApp(String),
 }
 
 impl ApiError {
@@ -61,6 +63,12 @@ impl ApiError {
     }
 }
 
+/// Marks the answer to a request for an app of the framework: who listens for this machine alone need not keep it a secret.
+// H27
+#[derive(Clone)]
+#[cfg_attr(not(feature = "dev"), expect(dead_code, reason = "only a development server reads the name"))]
+pub(crate) struct InternalApp(pub(crate) String);
+
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         match self {
@@ -68,6 +76,12 @@ impl IntoResponse for ApiError {
             Self::Invalid(problems) => {
                 let problems: Vec<_> = problems.iter().map(Problem::to_json).collect();
                 json_response(StatusCode::UNPROCESSABLE_ENTITY, json!({ "detail": problems }).to_string())
+            }
+            Self::InternalApp(name) => {
+                let refused = "Apps whose names start with `__` are internal, and are not served here.";
+                let mut response = Self::forbidden(refused).into_response();
+                response.extensions_mut().insert(InternalApp(name));
+                response
             }
             Self::Internal => {
                 text_response(StatusCode::INTERNAL_SERVER_ERROR, "Internal Server Error", "text/plain; charset=utf-8")

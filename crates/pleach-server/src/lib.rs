@@ -4,6 +4,8 @@
 //! - The built [`ApiServer`] gives routes to nest in another service, or listens by itself as a [`BoundServer`].
 //! - Every request passes the guards of hosts and origins, then its [`Caller`] is found and bound to the user that it names.
 //! - A run is driven by a task of its own that holds at most one event for its client, so a slow client costs nothing but its own run.
+//! - Feature `inspect` has pages that show sessions and move them, and feature `dev` what a browser UI needs besides: its files, pictures of
+//!   apps, traces of runs.
 //! - The crate sees services and Runners, never a backend, and decides nothing about runs: it reads requests and writes replies.
 
 mod api;

@@ -6,8 +6,13 @@ use crate::error::ApiError;
 /// Returns the error for a name that no app has.
 pub(crate) fn unknown_app(name: &str) -> ApiError {
     if is_internal(name) {
-        return ApiError::forbidden("Apps whose names start with `__` are internal, and are not served here.");
+        return ApiError::InternalApp(name.to_owned());
     }
+    not_served(name)
+}
+
+/// Returns the error for a name that no app has, on a server that hides no names.
+pub(crate) fn not_served(name: &str) -> ApiError {
     if is_valid(name) {
         return ApiError::not_found(format!("Agent not found: '{name}'. No app of this name is served."));
     }

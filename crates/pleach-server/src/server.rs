@@ -263,6 +263,10 @@ impl Server {
         if let Some(unknown) = default_app.as_ref().filter(|name| !runners.contains_key(*name)) {
             return Err(ServerError::UnknownDefaultApp(unknown.clone()));
         }
+        #[cfg(feature = "dev")]
+        if let Some(ui) = self.dev_ui.as_ref().filter(|ui| !ui.folder.is_dir()) {
+            return Err(ServerError::NoUi(ui.folder.clone()));
+        }
         Ok(ApiServer::new(Api {
             runners,
             artifacts: self.artifacts,
@@ -365,7 +369,6 @@ impl Shared {
         let builder = customize(builder);
         #[cfg(feature = "dev")]
         let builder = match &self.traces {
-            // Behind the app's own plugins: it sees what they have changed.
             Some(traces) => builder.plugin(crate::dev::TracePlugin(traces.clone())),
             None => builder,
         };

@@ -1,6 +1,7 @@
 //! [`ServerError`]: why a server cannot be built or cannot listen.
 
 use std::io;
+use std::path::PathBuf;
 
 use pleach_workflow::BuildError;
 
@@ -17,6 +18,9 @@ pub enum ServerError {
     /// The default app is not one of the server's.
     #[error("the default app '{0}' is not an app of the server: add it with `.app(…)`")]
     UnknownDefaultApp(String),
+    /// The folder of the browser UI is not there.
+    #[error("the folder of the browser UI is not there: {}; name one that has its files", .0.display())]
+    NoUi(PathBuf),
     /// An app cannot be run.
     #[error(transparent)]
     App(BuildError),

@@ -80,6 +80,31 @@ fn the_development_server_is_there_when_it_is_asked_for() {
 }
 
 #[test]
+fn the_options_of_google_adk_are_read_in_either_spelling() {
+    let folder = example::empty_folder("server", "options");
+    std::fs::create_dir(folder.join("ui")).unwrap();
+    let config = "/dev-ui/assets/config/runtime-config.json";
+    for options in [
+        ["--url_prefix", "--max_llm_calls", "--logo-text", "--logo-image-url"],
+        ["--url-prefix", "--max-llm-calls", "--logo_text", "--logo_image_url"],
+    ] {
+        let values = ["https://front.example/adk", "1", "Shop", "https://shop.example/l.png"];
+        let pairs = options.iter().zip(values).flat_map(|(option, value)| [*option, value]);
+        let args: Vec<&str> = ["--ui", "ui", "--auto_create_session"].into_iter().chain(pairs).collect();
+        let served = Served::start(&folder, &args);
+        let reply = served.send("GET", config, &json!({}));
+        let body: Value = serde_json::from_str(reply.rsplit("\r\n").next().unwrap()).unwrap();
+        let logo = json!({"text": "Shop", "imageUrl": "https://shop.example/l.png"});
+        assert_eq!(body, json!({"backendUrl": values[0], "telemetry": null, "logo": logo}));
+        assert!(served.send("GET", "/", &json!({})).contains("location: /adk/dev-ui/\r\n"));
+        let message = json!({"appName": "demo", "userId": "ana", "sessionId": "s1",
+            "newMessage": {"parts": [{"text": "weather?"}]}});
+        let reply = served.send("POST", "/run_sse", &message);
+        assert!(reply.contains("LlmCallsLimitExceededError"), "{reply}");
+    }
+}
+
+#[test]
 fn the_command_line_is_explained_and_checked() {
     let folder = example::empty_folder("server", "usage");
     let run =
@@ -88,6 +113,8 @@ fn the_command_line_is_explained_and_checked() {
     assert!(help.status.success() && String::from_utf8_lossy(&help.stdout).contains("usage: server"));
     for (args, text) in [
         (&["--dve"][..], "server: invalid option '--dve'; `--help` shows the options\n"),
+        (&["--ui", "nope", "--port", "0"], "the folder of the browser UI is not there: nope"),
+        (&["--logo-text", "Shop"], "--logo-text and --logo-image-url are needed together"),
         (&["--sessions", "nope:x"], "nope"),
         (&["--host", "203.0.113.1", "--port", "1"], "cannot listen at"),
     ] {

@@ -326,6 +326,7 @@ impl LlmAgentBuilder {
         agent.instruction.clone_from(&self.instruction);
         agent.settings = settings(self.include_contents, self.output_key.as_ref(), &self.config);
         agent.tools = self.tools.iter().filter_map(ToolSource::tool).cloned().collect();
+        agent.toolsets = self.tools.iter().filter_map(ToolSource::toolset).cloned().collect();
         let agent = agent.share().map_err(|second| BuildError {
             name: name.to_string(),
             faults: vec![Fault::value("agent_has_parent", second.to_string())],

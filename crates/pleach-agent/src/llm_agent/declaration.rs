@@ -50,4 +50,12 @@ impl ToolSource {
             Self::Set(_) => None,
         }
     }
+
+    /// Returns the toolset.
+    pub(crate) fn toolset(&self) -> Option<&SharedToolset> {
+        match self {
+            Self::Tool(_) => None,
+            Self::Set(set) => Some(set),
+        }
+    }
 }

@@ -6,7 +6,7 @@ use pleach_core::{BoxFuture, Map};
 use pleach_model::Model;
 use smol_str::SmolStr;
 
-use super::{Node, ReadonlyContext, Tool};
+use super::{Node, ReadonlyContext, SharedToolset, Tool};
 use crate::NodeError;
 
 /// How an agent takes part in a conversation. ADK: `LlmAgent.mode`
@@ -63,6 +63,8 @@ pub struct AgentSpec {
     pub settings: Map,
     /// The tools that the agent was given one by one. Those of toolsets are only known in an invocation.
     pub tools: Vec<Arc<dyn Tool>>,
+    /// The sources of further tools.
+    pub toolsets: Vec<SharedToolset>,
     pub(crate) parent: Mutex<Weak<AgentSpec>>,
 }
 

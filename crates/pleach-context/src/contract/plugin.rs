@@ -16,7 +16,8 @@ pub type Hook<'a, T> = Option<BoxFuture<'a, Result<T, BoxError>>>;
 /// Hooks around an app's invocations, in the order of registration. Every hook has a default that does nothing.
 ///
 /// Of the hooks that give a value, the first plugin that returns one wins and the later ones are not asked.
-/// An error of such a hook ends the run; an error of a notification is only logged.
+/// An error of such a hook ends the run; an error of a notification is only logged. A plugin that must see what the others have
+/// decided, such as a recorder, is an [observer](Self::observes).
 ///
 /// # Example
 /// ```
@@ -43,6 +44,13 @@ pub type Hook<'a, T> = Option<BoxFuture<'a, Result<T, BoxError>>>;
 pub trait Plugin: fmt::Debug + Send + Sync + 'static {
     /// The name, unique in an app.
     fn name(&self) -> &str;
+
+    /// Returns whether the plugin only watches: false by default. An observer is called behind the other plugins, also when one of them has
+    /// answered, and gets what they have decided: the changed message, event, request, response or result. What its hooks return is
+    /// ignored, what they change is dropped, and their errors are logged.
+    fn observes(&self) -> bool {
+        false
+    }
 
     /// Before the user's message is stored; a returned content replaces it.
     fn on_user_message<'a>(&'a self, _ic: &'a InvocationContext, _message: &'a Content) -> Hook<'a, Option<Content>> {
@@ -198,5 +206,7 @@ pub trait Plugin: fmt::Debug + Send + Sync + 'static {
 /// The plugins of an app. ADK: `PluginManager`.
 #[derive(Clone, Default)]
 pub struct PluginManager {
+    /// Those that may change something.
     pub(crate) plugins: Arc<[Arc<dyn Plugin>]>,
+    pub(crate) observers: Arc<[Arc<dyn Plugin>]>,
 }

@@ -102,8 +102,17 @@ impl<'a> InvocationHandle<'a> {
         if plugins.is_empty() {
             return Ok(None);
         }
-        let Some(mut change) = plugins.on_event(self.0, event).await? else { return Ok(None) };
+        let Some(change) = plugins.on_event(self.0, event).await? else {
+            plugins.observe_event(self.0, event).await;
+            return Ok(None);
+        };
         let original = Arc::clone(event);
+        self.apply_change(event, &original, change);
+        plugins.observe_event(self.0, event).await;
+        Ok(Some(original))
+    }
+
+    fn apply_change(self, event: &mut Arc<Event>, original: &Event, mut change: Event) {
         if let (Some(mut merged), Some(own)) = (self.custom_metadata_if_any(), change.custom_metadata()) {
             merged.extend(own.clone());
             change.set_custom_metadata(Some(merged));
@@ -111,9 +120,8 @@ impl<'a> InvocationHandle<'a> {
         let changed = Arc::make_mut(event);
         apply_plugin_change(changed, change);
         if !changed.is_partial() {
-            self.take_changed_delta(&original, changed);
+            self.take_changed_delta(original, changed);
         }
-        Ok(Some(original))
     }
 
     /// Takes a plugin's changes of an event's state delta as writes of this moment.

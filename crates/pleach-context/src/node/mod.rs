@@ -12,7 +12,7 @@ pub use flow::{Flow, Yield};
 pub use input::NodeInput;
 pub use outline::{EdgeOutline, GraphOutline, Outline};
 pub(crate) use spec::name_fault;
-pub use spec::{InputKind, NodeFault, NodeKind, NodeSpec};
+pub use spec::{Confirmation, InputKind, NodeFault, NodeKind, NodeSpec};
 pub use typed::{Decode, Typed, TypedNode, Untyped};
 
 use pleach_core::{BoxFuture, NodePath};

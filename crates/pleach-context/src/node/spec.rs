@@ -78,6 +78,8 @@ pub struct NodeSpec {
     pub takes: InputKind,
     /// Whether every completed run gives an output: a run without one was cut off, and runs again on resume.
     pub always_gives: bool,
+    /// Which runs of the node a person approves before its body runs.
+    pub confirmation: Confirmation,
     /// When a failed attempt is tried again.
     pub retry: Option<RetryConfig>,
     /// How long one attempt may take.
@@ -95,6 +97,18 @@ pub struct NodeSpec {
     pub routes: Option<&'static [&'static str]>,
     /// What is wrong with the declaration; reported when the graph is built.
     pub faults: Vec<NodeFault>,
+}
+
+/// Which runs of a node a person approves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Confirmation {
+    /// None.
+    #[default]
+    Never,
+    /// Those for which a condition of the node is true.
+    Conditional,
+    /// All.
+    Always,
 }
 
 /// A fault in the declaration of a single node, found when the graph is built.
@@ -120,6 +134,7 @@ impl NodeSpec {
             levels: 0,
             takes: InputKind::Anything,
             always_gives: false,
+            confirmation: Confirmation::Never,
             retry: None,
             timeout: None,
             input_schema: None,

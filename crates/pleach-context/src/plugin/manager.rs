@@ -30,18 +30,23 @@ impl PluginManager {
                     .with_hint("give each plugin a name of its own"));
             }
         }
-        Ok(Self { plugins: plugins.into() })
+        let (observers, plugins): (Vec<_>, Vec<_>) = plugins.into_iter().partition(|plugin| plugin.observes());
+        Ok(Self { plugins: plugins.into(), observers: observers.into() })
     }
 
     /// Whether there are no plugins.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.plugins.is_empty()
+        self.plugins.is_empty() && self.observers.is_empty()
     }
 
-    /// Iterates over the names of the plugins, in the order of registration.
+    /// Iterates over the names of the plugins, in the order of registration, and then over those of the observers.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.plugins.iter().map(|plugin| plugin.name())
+        self.all().map(|plugin| plugin.name())
+    }
+
+    fn all(&self) -> impl Iterator<Item = &dyn Plugin> {
+        self.plugins.iter().chain(&*self.observers).map(|plugin| &**plugin)
     }
 
     /// Asks the plugins for another user message.
@@ -56,7 +61,10 @@ impl PluginManager {
         ic: &InvocationContext,
         message: &Content,
     ) -> Result<Option<Content>, NodeError> {
-        self.first("on_user_message_callback", |plugin| plugin.on_user_message(ic, message)).await
+        let other = self.first("on_user_message_callback", |plugin| plugin.on_user_message(ic, message)).await?;
+        let last = other.as_ref().unwrap_or(message);
+        self.observe("on_user_message", |plugin| plugin.on_user_message(ic, last)).await;
+        Ok(other)
     }
 
     /// Asks the plugins whether the run ends before it begins.
@@ -67,10 +75,10 @@ impl PluginManager {
     /// # Cancel safety
     /// Dropping the future drops the hook that runs; later plugins are not asked.
     pub async fn before_run(&self, ic: &InvocationContext) -> Result<Option<Content>, NodeError> {
-        self.first("before_run_callback", |plugin| plugin.before_run(ic)).await
+        self.decided("before_run_callback", |plugin| plugin.before_run(ic)).await
     }
 
-    /// Asks the plugins for changes of an event.
+    /// Asks the plugins for changes of an event. Observers see the changed one: see [`observe_event`](Self::observe_event).
     ///
     /// # Errors
     /// A `RuntimeError` that names the plugin whose hook failed.
@@ -79,6 +87,14 @@ impl PluginManager {
     /// Dropping the future drops the hook that runs; later plugins are not asked.
     pub async fn on_event(&self, ic: &InvocationContext, event: &Event) -> Result<Option<Event>, NodeError> {
         self.first("on_event_callback", |plugin| plugin.on_event(ic, event)).await
+    }
+
+    /// Shows the observers an event that no plugin changes any more.
+    ///
+    /// # Cancel safety
+    /// Dropping the future drops the hook that runs; later observers do not see the event.
+    pub async fn observe_event(&self, ic: &InvocationContext, event: &Event) {
+        self.observe("on_event", |plugin| plugin.on_event(ic, event)).await;
     }
 
     /// Asks the plugins for the output of a node, whose body then does not run. Null is none.
@@ -94,7 +110,7 @@ impl PluginManager {
         ctx: &Context,
         input: &NodeInput,
     ) -> Result<Option<Value>, NodeError> {
-        self.first("before_node_callback", |plugin| given(plugin.before_node(node, ctx, input))).await
+        self.decided("before_node_callback", |plugin| given(plugin.before_node(node, ctx, input))).await
     }
 
     /// Notifies all plugins that the body of a node has ended; failures of the hooks are logged.
@@ -126,14 +142,19 @@ impl PluginManager {
         args: &mut Map,
         ctx: &ToolContext,
     ) -> Result<Option<Value>, NodeError> {
+        let mut answer = None;
         for plugin in &*self.plugins {
             let asked = call(|| given(plugin.before_tool(tool, args, ctx))).await;
-            let answer = asked.map_err(|error| hook_error(&**plugin, "before_tool_callback", error))?.flatten();
+            answer = asked.map_err(|error| hook_error(&**plugin, "before_tool_callback", error))?.flatten();
             if answer.is_some() {
-                return Ok(answer);
+                break;
             }
         }
-        Ok(None)
+        for plugin in &*self.observers {
+            let mut args = args.clone();
+            logged(&**plugin, "before_tool", call(|| plugin.before_tool(tool, &mut args, ctx)).await);
+        }
+        Ok(answer)
     }
 
     /// Asks the plugins for another result of a tool call. Null is none.
@@ -150,7 +171,11 @@ impl PluginManager {
         ctx: &ToolContext,
         result: &Value,
     ) -> Result<Option<Value>, NodeError> {
-        self.first("after_tool_callback", |plugin| given(plugin.after_tool(tool, args, ctx, result))).await
+        let other =
+            self.first("after_tool_callback", |plugin| given(plugin.after_tool(tool, args, ctx, result))).await?;
+        let last = other.as_ref().unwrap_or(result);
+        self.observe("after_tool", |plugin| plugin.after_tool(tool, args, ctx, last)).await;
+        Ok(other)
     }
 
     /// Asks the plugins for a result in place of a tool's failure. Null is none.
@@ -167,7 +192,7 @@ impl PluginManager {
         ctx: &ToolContext,
         error: &NodeError,
     ) -> Result<Option<Value>, NodeError> {
-        self.first("on_tool_error_callback", |plugin| given(plugin.on_tool_error(tool, args, ctx, error))).await
+        self.decided("on_tool_error_callback", |plugin| given(plugin.on_tool_error(tool, args, ctx, error))).await
     }
 
     /// Asks the plugins for the answer of an agent that then does not run.
@@ -178,7 +203,7 @@ impl PluginManager {
     /// # Cancel safety
     /// Dropping the future drops the hook that runs; later plugins are not asked.
     pub async fn before_agent(&self, agent: &AgentSpec, ctx: &CallbackContext) -> Result<Option<Content>, NodeError> {
-        self.first("before_agent_callback", |plugin| plugin.before_agent(agent, ctx)).await
+        self.decided("before_agent_callback", |plugin| plugin.before_agent(agent, ctx)).await
     }
 
     /// Asks the plugins for what an agent says at its end.
@@ -189,7 +214,7 @@ impl PluginManager {
     /// # Cancel safety
     /// Dropping the future drops the hook that runs; later plugins are not asked.
     pub async fn after_agent(&self, agent: &AgentSpec, ctx: &CallbackContext) -> Result<Option<Content>, NodeError> {
-        self.first("after_agent_callback", |plugin| plugin.after_agent(agent, ctx)).await
+        self.decided("after_agent_callback", |plugin| plugin.after_agent(agent, ctx)).await
     }
 
     /// Asks the plugins for a response instead of the model's, or to change the request.
@@ -204,14 +229,19 @@ impl PluginManager {
         ctx: &CallbackContext,
         request: &mut LlmRequest,
     ) -> Result<Option<LlmResponse>, NodeError> {
+        let mut answer = None;
         for plugin in &*self.plugins {
             let asked = call(|| plugin.before_model(ctx, request)).await;
-            let answer = asked.map_err(|error| hook_error(&**plugin, "before_model_callback", error))?.flatten();
+            answer = asked.map_err(|error| hook_error(&**plugin, "before_model_callback", error))?.flatten();
             if answer.is_some() {
-                return Ok(answer);
+                break;
             }
         }
-        Ok(None)
+        for plugin in &*self.observers {
+            let mut request = request.clone();
+            logged(&**plugin, "before_model", call(|| plugin.before_model(ctx, &mut request)).await);
+        }
+        Ok(answer)
     }
 
     /// Asks the plugins for a response in place of the model's.
@@ -226,7 +256,10 @@ impl PluginManager {
         ctx: &CallbackContext,
         response: &LlmResponse,
     ) -> Result<Option<LlmResponse>, NodeError> {
-        self.first("after_model_callback", |plugin| plugin.after_model(ctx, response)).await
+        let other = self.first("after_model_callback", |plugin| plugin.after_model(ctx, response)).await?;
+        let last = other.as_ref().unwrap_or(response);
+        self.observe("after_model", |plugin| plugin.after_model(ctx, last)).await;
+        Ok(other)
     }
 
     /// Asks the plugins for a response in place of a model's failure.
@@ -242,7 +275,7 @@ impl PluginManager {
         request: &LlmRequest,
         error: &NodeError,
     ) -> Result<Option<LlmResponse>, NodeError> {
-        self.first("on_model_error_callback", |plugin| plugin.on_model_error(ctx, request, error)).await
+        self.decided("on_model_error_callback", |plugin| plugin.on_model_error(ctx, request, error)).await
     }
 
     /// Notifies all plugins that an agent has failed; failures of the hooks are logged.
@@ -265,6 +298,7 @@ impl PluginManager {
             let told = call(|| plugin.after_run(ic)).await;
             told.map_err(|error| hook_error(&**plugin, "after_run_callback", error))?;
         }
+        self.observe("after_run", |plugin| plugin.after_run(ic)).await;
         Ok(())
     }
 
@@ -286,7 +320,7 @@ impl PluginManager {
     /// When the future is dropped, the plugins that were not closed yet stay open.
     pub async fn close(&self, clock: &dyn Clock, limit: Duration) -> Result<(), NodeError> {
         let mut failed = Vec::new();
-        for plugin in &*self.plugins {
+        for plugin in self.all() {
             let closing = pin!(call(|| plugin.close()));
             // The hook is asked first: one that needs no time is never late.
             let closed = match select(closing, clock.sleep(limit)).await {
@@ -318,13 +352,35 @@ impl PluginManager {
         Ok(None)
     }
 
+    /// As [`first`](Self::first), and shows the observers what was asked.
+    async fn decided<'a, T>(
+        &'a self,
+        name: &str,
+        hook: impl Fn(&'a dyn Plugin) -> Hook<'a, Option<T>>,
+    ) -> Result<Option<T>, NodeError> {
+        let answer = self.first(name, &hook).await?;
+        self.observe(name, hook).await;
+        Ok(answer)
+    }
+
     /// Calls a hook of all plugins and logs what fails.
     async fn notify<'a>(&'a self, name: &str, hook: impl Fn(&'a dyn Plugin) -> Hook<'a, ()>) {
-        for plugin in &*self.plugins {
-            if let Err(failure) = call(|| hook(&**plugin)).await {
-                tracing::warn!(plugin = plugin.name(), error = %failure, "{name} hook failed");
-            }
+        for plugin in self.all() {
+            logged(plugin, name, call(|| hook(plugin)).await);
         }
+    }
+
+    /// Calls a hook of the observers and logs what fails.
+    async fn observe<'a, T>(&'a self, name: &str, hook: impl Fn(&'a dyn Plugin) -> Hook<'a, T>) {
+        for plugin in &*self.observers {
+            logged(&**plugin, name, call(|| hook(&**plugin)).await);
+        }
+    }
+}
+
+fn logged<T>(plugin: &dyn Plugin, hook: &str, called: Result<Option<T>, BoxError>) {
+    if let Err(failure) = called {
+        tracing::warn!(plugin = plugin.name(), error = %failure, "{hook} hook failed");
     }
 }
 
@@ -351,6 +407,6 @@ fn hook_error(plugin: &dyn Plugin, hook: &str, error: BoxError) -> NodeError {
 
 impl fmt::Debug for PluginManager {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.plugins.iter().map(|plugin| plugin.name())).finish()
+        f.debug_list().entries(self.names()).finish()
     }
 }

@@ -9,6 +9,8 @@ mod requests;
 mod shape;
 mod tables;
 mod typed;
+#[cfg(feature = "dev")]
+mod unkept;
 
 pub(crate) use problem::{Problem, Step};
 pub(crate) use read::Payload;
@@ -17,3 +19,5 @@ pub(crate) use requests::TelemetryBody;
 pub(crate) use requests::{ArtifactBody, CreateBody, MemoryBody, RunBody, StateBody, UpdateBody};
 #[cfg(feature = "inspect")]
 pub(crate) use requests::{ForkBody, MoveBody};
+#[cfg(feature = "dev")]
+pub(crate) use unkept::Unkept;

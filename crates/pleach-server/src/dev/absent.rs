@@ -3,14 +3,16 @@
 
 use std::sync::Arc;
 
-use axum::extract::State;
+use axum::extract::{Request, State};
 use axum::response::Response;
 use axum::routing::{get, post};
 use http::{StatusCode, Uri};
 use serde_json::{Value, json};
 
 use super::local::Local;
+use super::upload;
 use crate::api::Api;
+use crate::body::Unkept;
 use crate::error::{ApiError, text_response};
 use crate::json::plain;
 use crate::names::is_valid;
@@ -24,28 +26,30 @@ pub(super) fn add(routes: Routes) -> Routes {
 }
 
 fn tests(routes: Routes) -> Routes {
+    // A test may have the name of a route.
+    let named = || get(no_such_test).put(put_such_test).delete(delete_such_test);
     routes
         .at("/dev/apps/{app}/tests", get(list))
-        .at("/dev/apps/{app}/tests/rebuild", post(run_tests).get(no_such_test))
-        .at("/dev/apps/{app}/tests/run", post(run_tests).get(no_such_test))
+        .at("/dev/apps/{app}/tests/rebuild", named().post(run_tests))
+        .at("/dev/apps/{app}/tests/run", named().post(run_tests))
         .at("/dev/apps/{app}/tests/{name}", get(no_test).put(put_test).delete(delete_test))
 }
 
 fn evaluations(routes: Routes) -> Routes {
     let sets = |name: &str| format!("/dev/apps/{{app}}/{name}");
     let (new, old) = (sets("eval-sets"), sets("eval_sets"));
-    let case = || get(no_item).put(no_local_item).delete(no_local_item);
+    let case = || get(no_item).put(put_case).delete(no_local_item);
     routes
-        .at(&new, get(eval_sets).post(unsupported))
+        .at(&new, get(eval_sets).post(add_set))
         .at(&old, get(list))
         .at(&format!("{old}/{{name}}"), post(unsupported))
-        .at(&format!("{new}/{{name}}/add-session"), post(no_local_item))
-        .at(&format!("{old}/{{name}}/add_session"), post(no_local_item))
+        .at(&format!("{new}/{{name}}/add-session"), post(add_session))
+        .at(&format!("{old}/{{name}}/add_session"), post(add_session))
         .at(&format!("{old}/{{name}}/evals"), get(no_set))
         .at(&format!("{new}/{{name}}/eval-cases/{{case}}"), case())
         .at(&format!("{old}/{{name}}/evals/{{case}}"), case())
-        .at(&format!("{new}/{{name}}/run"), post(no_local_set))
-        .at(&format!("{old}/{{name}}/run_eval"), post(no_local_set))
+        .at(&format!("{new}/{{name}}/run"), post(evaluate))
+        .at(&format!("{old}/{{name}}/run_eval"), post(evaluate))
         .at(&sets("eval-results"), get(eval_results))
         .at(&sets("eval_results"), get(list))
         .at(&sets("eval-results/{name}"), get(no_item))
@@ -54,12 +58,15 @@ fn evaluations(routes: Routes) -> Routes {
 }
 
 fn builder(routes: Routes) -> Routes {
-    routes
+    let routes = routes
         .at("/dev/apps/{app}/builder", get(read_builder))
         .at("/dev/apps/{app}/builder/save", post(save_builder))
         .at("/dev/apps/{app}/builder/cancel", post(cancel_builder))
-        .at("/dev/apps/{app}/deploy/defaults", get(no_deployment).post(unsupported))
-        .at("/dev/apps/{app}/deploy/{name}", post(unsupported))
+        .at("/dev/apps/{app}/deploy/defaults", get(no_deployment));
+    let places = ["agent_engine", "cloud_run", "gke"];
+    places
+        .iter()
+        .fold(routes, |routes, place| routes.at(&format!("/dev/apps/{{app}}/deploy/{place}"), post(unsupported)))
 }
 
 async fn list(api: State<Arc<Api>>, app: AppPath) -> Result<Response, ApiError> {
@@ -98,10 +105,27 @@ async fn put_test(
     _: Local,
     State(api): State<Arc<Api>>,
     NamePath { app, name }: NamePath,
+    request: Request,
 ) -> Result<Response, ApiError> {
+    Unkept::Test.check(api.payload(request).await?)?;
     check(&api, &app)?;
     check_test(&name)?;
     Err(not_kept())
+}
+
+async fn put_such_test(
+    _: Local,
+    State(api): State<Arc<Api>>,
+    AppPath(app): AppPath,
+    request: Request,
+) -> Result<Response, ApiError> {
+    Unkept::Test.check(api.payload(request).await?)?;
+    check(&api, &app)?;
+    Err(not_kept())
+}
+
+async fn delete_such_test(_: Local, api: State<Arc<Api>>, app: AppPath) -> Result<Response, ApiError> {
+    no_such_test(api, app).await
 }
 
 async fn run_tests(
@@ -130,6 +154,27 @@ async fn no_item(State(api): State<Arc<Api>>, NamePath { app, name }: NamePath) 
     Err(ApiError::not_found(format!("`{name}` not found: this server keeps no evaluations.")))
 }
 
+async fn add_set(
+    _: Local,
+    State(api): State<Arc<Api>>,
+    AppPath(app): AppPath,
+    request: Request,
+) -> Result<Response, ApiError> {
+    Unkept::EvalSet.check(api.payload(request).await?)?;
+    check(&api, &app)?;
+    Err(not_kept())
+}
+
+async fn add_session(_: Local, api: State<Arc<Api>>, path: NamePath, request: Request) -> Result<Response, ApiError> {
+    Unkept::Session.check(api.payload(request).await?)?;
+    no_item(api, path).await
+}
+
+async fn put_case(_: Local, api: State<Arc<Api>>, path: NamePath, request: Request) -> Result<Response, ApiError> {
+    Unkept::EvalCase.check(api.payload(request).await?)?;
+    no_item(api, path).await
+}
+
 async fn no_local_item(_: Local, api: State<Arc<Api>>, path: NamePath) -> Result<Response, ApiError> {
     no_item(api, path).await
 }
@@ -139,7 +184,8 @@ async fn no_set(State(api): State<Arc<Api>>, NamePath { app, name }: NamePath) -
     Err(ApiError::bad_request(format!("Eval set `{name}` not found.")))
 }
 
-async fn no_local_set(_: Local, api: State<Arc<Api>>, path: NamePath) -> Result<Response, ApiError> {
+async fn evaluate(_: Local, api: State<Arc<Api>>, path: NamePath, request: Request) -> Result<Response, ApiError> {
+    Unkept::Evaluation.check(api.payload(request).await?)?;
     no_set(api, path).await
 }
 
@@ -149,7 +195,8 @@ async fn read_builder(_: Local, State(api): State<Arc<Api>>, AppPath(app): AppPa
 }
 
 /// Nothing is saved: apps are programs, not documents.
-async fn save_builder(_: Local, api: State<Arc<Api>>, app: AppPath) -> Result<Response, ApiError> {
+async fn save_builder(_: Local, api: State<Arc<Api>>, app: AppPath, request: Request) -> Result<Response, ApiError> {
+    upload::check(&api, request).await?;
     of(&api, &app, json!(false))
 }
 

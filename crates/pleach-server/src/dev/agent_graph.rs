@@ -1,6 +1,7 @@
 //! The tree of an app's agents and their tools, in the language of Graphviz.
 // H107, H108
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -12,12 +13,22 @@ const GREY: &str = "#cccccc";
 const DARK_GREEN: &str = "#0F5223";
 const LIGHT_GREEN: &str = "#69CB87";
 
+/// What agents call without a tool of the tree.
+const OWN_CALLS: &[&str] = &[
+    pleach_core::REQUEST_CONFIRMATION,
+    pleach_core::REQUEST_CREDENTIAL,
+    pleach_core::REQUEST_INPUT,
+    "finish_task",
+    "set_model_response",
+    "transfer_to_agent",
+];
+
 /// Two names of which the first has called the second, or has answered it.
 pub(super) type Pair = (String, String);
 
 /// Returns the tree below a root agent, with the nodes and edges of some pairs marked; `None` when the root is no agent.
-pub(super) fn agent_graph(root: &dyn Node, pairs: &[Pair], is_dark: bool) -> Option<String> {
-    let mut picture = Picture { text: String::new(), pairs };
+pub(super) fn agent_graph<'a>(root: &'a dyn Node, pairs: &'a [Pair], is_dark: bool) -> Option<String> {
+    let mut picture = Picture { text: String::new(), pairs, known: names(root.agent()?) };
     let background = if is_dark { "#333537" } else { "#ffffff" };
     writeln!(picture.text, "strict digraph {{\n\tgraph [bgcolor=\"{background}\" rankdir=LR]").ok()?;
     picture.agent(root.agent()?);
@@ -28,17 +39,19 @@ pub(super) fn agent_graph(root: &dyn Node, pairs: &[Pair], is_dark: bool) -> Opt
 struct Picture<'a> {
     text: String,
     pairs: &'a [Pair],
+    /// The agents of the tree, and the tools that they were given one by one.
+    known: HashSet<&'a str>,
 }
 
-impl Picture<'_> {
-    fn agent(&mut self, agent: &AgentSpec) {
+impl<'a> Picture<'a> {
+    fn agent(&mut self, agent: &'a AgentSpec) {
         match agent.shell {
             Some(kind) => self.shell(agent, kind),
             None => self.plain_agent(agent),
         }
     }
 
-    fn plain_agent(&mut self, agent: &AgentSpec) {
+    fn plain_agent(&mut self, agent: &'a AgentSpec) {
         self.node(&agent.name, '🤖', "ellipse");
         for sub in sub_agents(agent) {
             self.agent(sub);
@@ -47,14 +60,26 @@ impl Picture<'_> {
                 Some(kind) => entries(sub, kind).iter().for_each(|entry| self.edge(&agent.name, entry, true)),
             }
         }
-        for tool in &agent.tools {
-            self.node(tool.name(), '🔧', "box");
-            self.edge(&agent.name, tool.name(), false);
+        let tools = agent.tools.iter().map(|tool| tool.name()).chain(agent.toolsets.iter().map(|set| set.name()));
+        for tool in tools.chain(self.used(agent)) {
+            self.node(tool, '🔧', "box");
+            self.edge(&agent.name, tool, false);
         }
     }
 
+    /// Returns the tools of an agent's toolsets that are in a pair with it. The tree does not have them.
+    fn used(&self, agent: &AgentSpec) -> Vec<&'a str> {
+        let others = self.pairs.iter().filter_map(|(from, to)| match () {
+            () if *from == *agent.name => Some(to.as_str()),
+            () if *to == *agent.name => Some(from.as_str()),
+            () => None,
+        });
+        let is_used = |name: &&str| !name.is_empty() && !self.known.contains(name) && !OWN_CALLS.contains(name);
+        if agent.toolsets.is_empty() { Vec::new() } else { others.filter(is_used).collect() }
+    }
+
     /// Draws an agent that runs others in a fixed way as a group of them, with the order in which they run.
-    fn shell(&mut self, agent: &AgentSpec, kind: ShellKind) {
+    fn shell(&mut self, agent: &'a AgentSpec, kind: ShellKind) {
         let title = format!("{} ({} Agent)", agent.name, title(kind));
         self.line(&format!("subgraph {} {{", quoted(&format!("cluster_{title}"))));
         sub_agents(agent).for_each(|sub| self.agent(sub));
@@ -102,6 +127,13 @@ impl Picture<'_> {
         self.text.push_str(text);
         self.text.push('\n');
     }
+}
+
+fn names(agent: &AgentSpec) -> HashSet<&str> {
+    let tools = agent.tools.iter().map(|tool| tool.name());
+    let mut names: HashSet<&str> = tools.chain([agent.name.as_str()]).collect();
+    sub_agents(agent).for_each(|sub| names.extend(self::names(sub)));
+    names
 }
 
 fn sub_agents(agent: &AgentSpec) -> impl Iterator<Item = &Arc<AgentSpec>> {

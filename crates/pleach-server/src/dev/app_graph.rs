@@ -1,7 +1,7 @@
 //! What an app consists of, as the UI's graph reads it: agents, nodes and edges.
 // H105
 
-use pleach_context::{AgentMode, AgentSpec, GraphOutline, Instruction, Node, NodeKind, NodeSpec};
+use pleach_context::{AgentMode, AgentSpec, Confirmation, GraphOutline, Instruction, Node, NodeKind, NodeSpec};
 use pleach_core::{Map, RouteKey};
 use pleach_runner::Runner;
 use serde_json::{Value, json};
@@ -90,7 +90,9 @@ fn add_agent(map: &mut Map, agent: &AgentSpec, place: Place) {
 
 fn add_llm_agent(map: &mut Map, agent: &AgentSpec, mode: Option<AgentMode>) {
     let is_sub_agent = |name: &str| agent.sub_agents.iter().any(|sub| sub.spec().name == name);
-    let tools = agent.tools.iter().map(|tool| tool.name()).filter(|name| !is_sub_agent(name));
+    // The tools of a toolset are known in an invocation only.
+    let toolsets = agent.toolsets.iter().map(|set| set.name());
+    let tools = agent.tools.iter().map(|tool| tool.name()).chain(toolsets).filter(|name| !is_sub_agent(name));
     let tools: Vec<Value> = tools.map(|name| json!({ "name": name, "type": "tool" })).collect();
     let model = agent.model.as_ref().map_or("", |model| model.name());
     map.insert("model".into(), model.into());
@@ -122,7 +124,13 @@ fn member(workflow: &dyn Node, graph: &GraphOutline, place: usize) -> Value {
     let mut map = node(inner, Place::Graph);
     let kind = match inner.spec().kind {
         NodeKind::Function => {
-            map.insert("require_confirmation".into(), false.into());
+            // What a function decides has no value here.
+            let asks = match inner.spec().confirmation {
+                Confirmation::Never => Some(false),
+                Confirmation::Always => Some(true),
+                Confirmation::Conditional => None,
+            };
+            map.extend(asks.map(|asks| ("require_confirmation".to_owned(), asks.into())));
             map.insert("parameter_binding".into(), "state".into());
             "function"
         }

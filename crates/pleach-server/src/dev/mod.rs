@@ -15,11 +15,12 @@ mod routes;
 mod static_files;
 mod telemetry;
 mod traces;
+mod upload;
 mod workflow_picture;
 
 pub(crate) use consent::Consent;
 pub(crate) use local::are_open_to_others;
 pub use options::DevUi;
-pub(crate) use routes::router;
+pub(crate) use routes::{is_file, router};
 pub(crate) use traces::TracePlugin;
 pub use traces::Traces;

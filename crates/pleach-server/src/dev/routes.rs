@@ -1,25 +1,40 @@
 //! The routes of the development server.
 // H100, H101
 
+use std::path::Path;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::{RawPathParams, State};
+use axum::extract::{OriginalUri, RawPathParams, State};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use http::header::{CACHE_CONTROL, LOCATION};
-use http::{HeaderValue, StatusCode};
+use http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use serde_json::json;
 
-use super::{DevUi, absent, graph, static_files, telemetry, traces};
+use super::options::Logo;
+use super::static_files::Found;
+use super::{absent, graph, static_files, telemetry, traces};
 use crate::api::Api;
 use crate::error::ApiError;
+use crate::inspection::Inspection;
 use crate::json::plain;
 use crate::routes::Routes;
 
-/// Returns the routes of the development server, and those of the UI if it hosts one.
-pub(crate) fn router(has_ui: bool) -> Router<Arc<Api>> {
-    if has_ui { development().merge(ui_routes()) } else { development() }
+/// Where the files of the UI are.
+const FILES: &str = "/dev-ui/";
+
+/// What the server makes itself below that path: the UI's config, and the logo.
+const MADE: [&str; 2] = ["assets/config/runtime-config.json", "config"];
+
+/// Returns the routes of the development server.
+pub(crate) fn router() -> Router<Arc<Api>> {
+    development().merge(ui_routes())
+}
+
+/// Whether a path is one of a file, which answers HEAD, too. The files have no routes of their own.
+pub(crate) fn is_file(path: &str) -> bool {
+    path.strip_prefix(FILES).is_some_and(|file| !MADE.contains(&file))
 }
 
 fn development() -> Router<Arc<Api>> {
@@ -39,46 +54,73 @@ fn ui_routes() -> Router<Arc<Api>> {
     Router::new()
         .route("/", get(to_ui))
         .route("/dev-ui", get(to_ui))
-        .route("/dev-ui/", get(index))
-        // The UI's folder may have a file of this name, which knows nothing of this server.
-        .route("/dev-ui/assets/config/runtime-config.json", get(runtime_config))
-        .route("/dev-ui/config", get(config))
+        .route(FILES, get(index))
         .route("/dev-ui/{*path}", get(file))
 }
 
 async fn to_ui(State(api): State<Arc<Api>>) -> Response {
-    match HeaderValue::from_str(&format!("{}/dev-ui/", api.prefix)) {
+    to(&format!("{}{FILES}", api.prefix))
+}
+
+/// Without a UI, the inspector is what there is to see.
+async fn index(api: State<Arc<Api>>, headers: HeaderMap, uri: OriginalUri) -> Result<Response, ApiError> {
+    if api.dev_ui.is_none() && api.inspection != Inspection::Off {
+        return Ok(to(&format!("{}/inspect/", api.prefix)));
+    }
+    shown(&api, "", &headers, &uri).await
+}
+
+async fn file(
+    api: State<Arc<Api>>,
+    path: RawPathParams,
+    headers: HeaderMap,
+    uri: OriginalUri,
+) -> Result<Response, ApiError> {
+    let path = path.iter().next().map(|(_, path)| path.to_owned()).unwrap_or_default();
+    let plain = static_files::plain_path(&path).unwrap_or_default();
+    // The UI's folder may have files of these names, which know nothing of this server.
+    match MADE.iter().position(|made| plain == Path::new(made)) {
+        Some(0) => Ok(runtime_config(&api)),
+        Some(_) => Ok(config(&api)),
+        None => shown(&api, &path, &headers, &uri).await,
+    }
+}
+
+async fn shown(api: &Api, path: &str, headers: &HeaderMap, uri: &Uri) -> Result<Response, ApiError> {
+    let ui = api.dev_ui.as_ref().ok_or_else(ApiError::no_route)?;
+    match static_files::serve(&ui.folder, path, headers).await? {
+        Found::File(response) => Ok(response),
+        Found::Folder => {
+            let query = uri.query().map(|query| format!("?{query}")).unwrap_or_default();
+            Ok(to(&format!("{}{}/{query}", api.prefix, uri.path())))
+        }
+    }
+}
+
+fn to(path: &str) -> Response {
+    match HeaderValue::from_str(path) {
         Ok(location) => (StatusCode::TEMPORARY_REDIRECT, [(LOCATION, location)]).into_response(),
         Err(_) => ApiError::no_route().into_response(),
     }
 }
 
-async fn index(State(api): State<Arc<Api>>) -> Result<Response, ApiError> {
-    static_files::serve(&ui(&api)?.folder, "").await
-}
-
-async fn file(State(api): State<Arc<Api>>, path: RawPathParams) -> Result<Response, ApiError> {
-    let path = path.iter().next().map(|(_, path)| path.to_owned()).unwrap_or_default();
-    static_files::serve(&ui(&api)?.folder, &path).await
-}
-
-async fn runtime_config(State(api): State<Arc<Api>>) -> Result<Response, ApiError> {
+// H101
+fn runtime_config(api: &Api) -> Response {
     let mut config = json!({ "backendUrl": api.backend_url, "telemetry": api.consent.given() });
-    if let Some(logo) = &ui(&api)?.logo {
+    if let Some(logo) = logo(api) {
         config["logo"] = json!({ "text": logo.text, "imageUrl": logo.image_url });
     }
     let mut response = plain(&config);
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    Ok(response)
+    response
 }
 
-async fn config(State(api): State<Arc<Api>>) -> Result<Response, ApiError> {
-    let logo = ui(&api)?.logo.as_ref();
+fn config(api: &Api) -> Response {
+    let logo = logo(api);
     let (text, image_url) = (logo.map(|logo| &logo.text), logo.map(|logo| &logo.image_url));
-    Ok(plain(&json!({ "logo_text": text, "logo_image_url": image_url })))
+    plain(&json!({ "logo_text": text, "logo_image_url": image_url }))
 }
 
-/// Returns the UI. The routes are only there with one.
-fn ui(api: &Api) -> Result<&DevUi, ApiError> {
-    api.dev_ui.as_ref().ok_or_else(ApiError::no_route)
+fn logo(api: &Api) -> Option<&Logo> {
+    api.dev_ui.as_ref()?.logo.as_ref()
 }

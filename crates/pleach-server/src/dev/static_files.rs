@@ -1,53 +1,112 @@
 //! Files of a folder, and nothing outside of it.
 // H95, H100
 
+use std::fs::Metadata;
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use axum::body::Body;
 use axum::response::Response;
-use http::header::{CACHE_CONTROL, X_CONTENT_TYPE_OPTIONS};
-use http::{HeaderValue, StatusCode};
+use http::header::{CACHE_CONTROL, ETAG, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED, X_CONTENT_TYPE_OPTIONS};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
 use crate::error::{ApiError, text_response};
 
 /// The file that a folder is shown by.
 const INDEX: &str = "index.html";
 
-/// Returns a file of the folder `root` by its decoded path.
+/// What a path leads to.
+pub(super) enum Found {
+    File(Response),
+    /// A folder with a page, by a path that does not end in a slash: the links of the page would lead elsewhere.
+    Folder,
+}
+
+/// Returns a file of the folder `root` by its decoded path, or only that it has not changed.
 ///
 /// # Errors
 /// 404 for a file that is not there, or that is outside of the folder.
-pub(super) async fn serve(root: &Path, path: &str) -> Result<Response, ApiError> {
-    let file = find(root, path).await.ok_or_else(ApiError::no_route)?;
-    let bytes = tokio::fs::read(&file).await.map_err(|_| ApiError::no_route())?;
-    let mut response = text_response(StatusCode::OK, Body::from(bytes), content_type(&file));
-    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    Ok(response)
+pub(super) async fn serve(root: &Path, path: &str, asked: &HeaderMap) -> Result<Found, ApiError> {
+    let found = find(root, path).await.ok_or_else(ApiError::no_route)?;
+    let (file, metadata) = match found {
+        Place::Folder => return Ok(Found::Folder),
+        Place::File(file, metadata) => (file, metadata),
+    };
+    let version = Version::of(&metadata);
+    let mut response = if version.is_known(asked) {
+        text_response(StatusCode::NOT_MODIFIED, Body::empty(), content_type(&file))
+    } else {
+        let bytes = tokio::fs::read(&file).await.map_err(|_| ApiError::no_route())?;
+        text_response(StatusCode::OK, Body::from(bytes), content_type(&file))
+    };
+    let headers = response.headers_mut();
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    version.mark(headers);
+    Ok(Found::File(response))
+}
+
+enum Place {
+    File(PathBuf, Metadata),
+    Folder,
 }
 
 /// Finds a file. Links are followed first, so that none leads out of the folder.
-async fn find(root: &Path, path: &str) -> Option<PathBuf> {
+async fn find(root: &Path, path: &str) -> Option<Place> {
     let relative = plain_path(path)?;
     let root = tokio::fs::canonicalize(root).await.ok()?;
-    let mut file = tokio::fs::canonicalize(root.join(relative)).await.ok()?;
-    if tokio::fs::metadata(&file).await.ok()?.is_dir() {
-        file = tokio::fs::canonicalize(file.join(INDEX)).await.ok()?;
+    let inside = async |path: PathBuf| {
+        let file = tokio::fs::canonicalize(path).await.ok().filter(|file| file.starts_with(&root))?;
+        let metadata = tokio::fs::metadata(&file).await.ok()?;
+        Some((file, metadata))
+    };
+    let (file, metadata) = inside(root.join(&relative)).await?;
+    if !metadata.is_dir() {
+        return Some(Place::File(file, metadata));
     }
-    file.starts_with(&root).then_some(file)
+    let (index, metadata) = inside(file.join(INDEX)).await.filter(|(_, metadata)| metadata.is_file())?;
+    let is_shown = path.is_empty() || path.ends_with('/');
+    Some(if is_shown { Place::File(index, metadata) } else { Place::Folder })
 }
 
-/// Returns a path whose segments are names; `None` for one that could lead elsewhere on some system.
-fn plain_path(path: &str) -> Option<PathBuf> {
-    let is_name = |segment: &&str| {
-        *segment != "." && *segment != ".." && !segment.is_empty() && !segment.contains(['\\', ':', '\0'])
-    };
-    let trimmed = path.strip_suffix('/').unwrap_or(path);
-    if trimmed.is_empty() {
-        return Some(PathBuf::new());
+/// Returns a path whose segments are names, without those that name nothing; `None` for one that could lead elsewhere on some system.
+pub(super) fn plain_path(path: &str) -> Option<PathBuf> {
+    let names = path.split('/').filter(|segment| !matches!(*segment, "" | "."));
+    let is_name = |segment: &&str| *segment != ".." && !segment.contains(['\\', ':', '\0']);
+    names.map(|segment| Some(segment).filter(is_name)).collect()
+}
+
+/// What two versions of a file differ in.
+struct Version {
+    tag: String,
+    changed: Option<SystemTime>,
+}
+
+impl Version {
+    fn of(metadata: &Metadata) -> Self {
+        let changed = metadata.modified().ok();
+        let since = changed.and_then(|time| time.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
+        Self { tag: format!("\"{:x}-{:x}\"", since.as_nanos(), metadata.len()), changed }
     }
-    let segments: Vec<&str> = trimmed.split('/').collect();
-    segments.iter().all(is_name).then(|| segments.iter().collect())
+
+    /// Whether the client has this version.
+    fn is_known(&self, asked: &HeaderMap) -> bool {
+        let text = |name: HeaderName| asked.get(name).and_then(|value| value.to_str().ok());
+        if let Some(tags) = text(IF_NONE_MATCH) {
+            return tags.split(',').map(|tag| tag.trim().trim_start_matches("W/")).any(|tag| tag == self.tag);
+        }
+        let since = text(IF_MODIFIED_SINCE).and_then(|text| httpdate::parse_http_date(text).ok());
+        // A date has whole seconds.
+        let seconds = |time: SystemTime| time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        matches!((since, self.changed), (Some(since), Some(changed)) if seconds(changed) <= seconds(since))
+    }
+
+    fn mark(&self, headers: &mut HeaderMap) {
+        let changed = self.changed.map(httpdate::fmt_http_date);
+        let pairs = [(ETAG, Some(self.tag.clone())), (LAST_MODIFIED, changed)];
+        let pairs = pairs.into_iter().filter_map(|(name, value)| Some((name, HeaderValue::from_str(&value?).ok()?)));
+        headers.extend(pairs);
+    }
 }
 
 fn content_type(file: &Path) -> &'static str {
@@ -82,7 +141,10 @@ mod tests {
         for (path, file) in [("", ""), ("a.js", "a.js"), ("a/b/", "a/b"), ("a..b", "a..b"), ("%2e%2e", "%2e%2e")] {
             assert_eq!(plain_path(path), Some(PathBuf::from(file)), "{path}");
         }
-        for path in ["..", "../a", "a/../b", "a//b", "/a", "a/./b", "a\\..\\b", "C:/a", "a\0", "//", "./a"] {
+        for (path, file) in [("a//b", "a/b"), ("/a", "a"), ("a/./b", "a/b"), ("./a", "a"), ("//", "")] {
+            assert_eq!(plain_path(path), Some(PathBuf::from(file)), "{path}");
+        }
+        for path in ["..", "../a", "a/../b", "/../a", "a\\..\\b", "C:/a", "a\0"] {
             assert_eq!(plain_path(path), None, "{path}");
         }
     }

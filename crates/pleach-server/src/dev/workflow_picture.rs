@@ -129,16 +129,16 @@ impl Level {
             self.add(text(&node["name"]), node["type"].as_str().unwrap_or("node"));
         }
         for edge in graph["edges"].as_array().into_iter().flatten() {
-            let routes: Vec<String> = match edge.get("route") {
-                None => Vec::new(),
-                Some(Value::Array(routes)) => routes.iter().map(text).collect(),
-                Some(route) => vec![text(route)],
-            };
+            let route = edge.get("route").filter(|route| is_shown(route));
+            let is_default = |route: &Value| route == pleach_core::DEFAULT_ROUTE;
             self.edges.push(Line {
                 from: text(&edge["from_node"]["name"]),
                 to: text(&edge["to_node"]["name"]),
-                is_default: routes.is_empty() || routes.iter().any(|route| route == pleach_core::DEFAULT_ROUTE),
-                routes: (!routes.is_empty()).then(|| routes.join(", ")),
+                is_default: route.is_none_or(|route| match route {
+                    Value::Array(routes) => routes.iter().any(is_default),
+                    route => is_default(route),
+                }),
+                routes: route.map(label_of),
                 is_tool: false,
             });
         }
@@ -190,6 +190,24 @@ impl Line {
 
 fn text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// Whether an edge is drawn with its route: google-adk draws those without that are false in Python.
+fn is_shown(route: &Value) -> bool {
+    !matches!(route, Value::Bool(false)) && *route != 0 && *route != ""
+}
+
+/// Returns a route as Python prints it.
+fn label_of(route: &Value) -> String {
+    match route {
+        Value::Bool(true) => "True".to_owned(),
+        Value::Bool(false) => "False".to_owned(),
+        Value::Array(routes) => {
+            let quoted = |route: &Value| route.as_str().map_or_else(|| label_of(route), |text| format!("'{text}'"));
+            format!("[{}]", routes.iter().map(quoted).collect::<Vec<_>>().join(", "))
+        }
+        route => text(route),
+    }
 }
 
 struct Picture<'a> {

@@ -7,13 +7,14 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use futures_util::stream;
 use http::StatusCode;
+use pleach_core::Event;
 
 use crate::api::Api;
 use crate::body::RunBody;
 use crate::error::{ApiError, json_response};
 use crate::json::public_json;
 use crate::path::caller;
-use crate::runs::{Prepared, prepare, start};
+use crate::runs::{Failure, Prepared, RunEvents, prepare, start};
 use crate::sse;
 
 // H50
@@ -32,17 +33,36 @@ pub(super) async fn run(State(api): State<Arc<Api>>, request: Request) -> Result
 // H53
 pub(super) async fn run_sse(State(api): State<Arc<Api>>, request: Request) -> Result<Response, ApiError> {
     let prepared = read(&api, request, true).await?;
-    let splits_artifacts = prepared.splits_artifacts;
-    let events = start(&api, prepared);
-    let blocks = stream::unfold((events, api), move |(mut events, api)| async move {
-        let event = events.recv().await?;
+    let (splits_artifacts, session) = (prepared.splits_artifacts, prepared.key.session_id.clone());
+    let announces = prepared.announces;
+    let mut events = start(&api, prepared);
+    let first = if announces { begun(&mut events, session.as_str()).await? } else { None };
+    let blocks = stream::unfold((first, events, api), move |(first, mut events, api)| async move {
+        let event = match first {
+            Some(first) => first,
+            None => events.recv().await?,
+        };
         let text = match event {
             Ok(event) => sse::event_blocks(&event, splits_artifacts).unwrap_or_default(),
             Err(failure) => sse::block(&failure.block(&*api.clock)),
         };
-        Some((text, (events, api)))
+        Some((text, (None, events, api)))
     });
     Ok(sse::response(blocks))
+}
+
+/// Waits until the message of a run is stored, and leaves it out. Returns what came in its place, if it does not keep the stream from
+/// beginning.
+///
+/// # Errors
+/// The answer when there is no session, or its store fails.
+// H51, H57
+async fn begun(events: &mut RunEvents, session: &str) -> Result<Option<Result<Arc<Event>, Failure>>, ApiError> {
+    match events.recv().await {
+        Some(Err(failure)) if failure.is_before_the_stream() => Err(failure.answer(session)),
+        Some(Ok(event)) if event.is_from_user() => Ok(None),
+        other => Ok(other),
+    }
 }
 
 async fn read(api: &Arc<Api>, request: Request, streams: bool) -> Result<Prepared, ApiError> {

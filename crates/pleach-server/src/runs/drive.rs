@@ -22,9 +22,9 @@ type Place<'a> = mpsc::Permit<'a, Result<Arc<Event>, Failure>>;
 /// Starts the task of a run. It holds one event at most: the run advances when the client has taken the one before.
 pub(crate) fn start(api: &Arc<Api>, prepared: Prepared) -> RunEvents {
     let (tx, rx) = mpsc::channel(1);
-    let Prepared { runner, run, key, repeatable, named, streams, slot, turn, detaches, .. } = prepared;
-    let driver =
-        Driver { api: Arc::clone(api), runner, key, repeatable, named, streams, detaches, tx, turn, _slot: slot };
+    let Prepared { runner, run, key, repeatable, named, announces, streams, slot, turn, detaches, .. } = prepared;
+    let api = Arc::clone(api);
+    let driver = Driver { api, runner, key, repeatable, named, announces, streams, detaches, tx, turn, _slot: slot };
     tokio::spawn(driver.drive(run).in_current_span());
     rx
 }
@@ -36,6 +36,8 @@ struct Driver {
     repeatable: Option<InvocationId>,
     /// The invocation that the message names: its stored event comes first.
     named: Option<InvocationId>,
+    /// Whether the run's message is given, too.
+    announces: bool,
     /// Whether the client gets fragments. It may have joined a run of another one that does.
     streams: bool,
     /// Whether the run continues when its client has gone.
@@ -80,7 +82,7 @@ impl Driver {
     /// Gives the events of the run. Where it gives none, because the message was sent before, those that are stored.
     async fn serve(&self, run: &mut Run) -> End {
         let mut given = false;
-        let mut stored = self.named.is_none();
+        let mut stored = self.named.is_none() && !self.announces;
         loop {
             let Some((place, next)) = self.next(run).await else { return End::Left };
             match next {
@@ -88,7 +90,9 @@ impl Driver {
                     self.turn.iter().filter(|_| !given).for_each(|turn| turn.runs(event.invocation_id()));
                     let is_message = !stored && event.is_from_user();
                     stored = true;
-                    if !is_message && (self.streams || !event.is_partial()) {
+                    if is_message && self.announces {
+                        place.send(Ok(event.event));
+                    } else if !is_message && (self.streams || !event.is_partial()) {
                         place.send(Ok(event.event));
                         given = true;
                     }

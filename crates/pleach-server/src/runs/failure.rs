@@ -38,6 +38,18 @@ impl Failure {
         }
     }
 
+    /// Whether a run that has given nothing has failed for want of its session: that is no failure of a stream.
+    // H51
+    pub(crate) fn is_before_the_stream(&self) -> bool {
+        match self {
+            Self::Run(RunError::Session(error)) => !error.is_stale(),
+            Self::Run(error) => {
+                matches!(error, RunError::SessionNotFound(_) | RunError::UnknownSession { .. } | RunError::BlankId(_))
+            }
+            Self::Late | Self::Over(_) => false,
+        }
+    }
+
     /// Returns the last block of a stream.
     // H56
     pub(crate) fn block(&self, clock: &dyn Clock) -> String {

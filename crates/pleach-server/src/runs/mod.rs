@@ -6,7 +6,7 @@ mod prepare;
 mod slots;
 mod turns;
 
-pub(crate) use drive::start;
+pub(crate) use drive::{RunEvents, start};
 pub(crate) use failure::Failure;
 #[cfg(feature = "inspect")]
 pub(crate) use prepare::prepare_detached;

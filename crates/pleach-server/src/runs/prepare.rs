@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use http::{HeaderMap, StatusCode};
 use pleach_context::{RunConfig, StreamingMode};
-use pleach_core::{InvocationId, SessionKey};
+use pleach_core::{Content, InvocationId, SessionKey};
 use pleach_runner::{Message, Run, RunRequest, Runner};
 use pleach_session::GetSessionConfig;
 use sha2::{Digest as _, Sha256};
@@ -33,6 +33,8 @@ pub(crate) struct Prepared {
     pub(crate) splits_artifacts: bool,
     /// The invocation that a message names, which may have ended.
     pub(crate) named: Option<InvocationId>,
+    /// Whether the run gives its message first, once it is stored: a stream begins then, and not before it is known that there is a session.
+    pub(crate) announces: bool,
     /// Whether the client asks for fragments.
     pub(crate) streams: bool,
     /// Whether the run continues when its client has gone.
@@ -70,19 +72,21 @@ pub(crate) async fn prepare(
         return Err(ending());
     }
     let key = SessionKey::new(app, user, body.session_id.as_str());
-    // Without a stream the run itself says so, and the store is read once.
-    if streams && !api.auto_create_session && !exists(api, &key).await? {
+    let repeatable = repeatable(headers, &key, &body)?;
+    let announces = streams && repeatable.is_none() && is_plain(&body);
+    // A run that says so itself before a stream begins reads the store once.
+    if streams && !announces && !api.auto_create_session && !exists(api, &key).await? {
         return Err(no_session(&body.session_id));
     }
-    let repeatable = repeatable(headers, &key, &body)?;
     let slot = api.slots.take("runs", &key.app_name, &key.user_id, api.limits.runs_per_user)?;
     let splits_artifacts = body.function_call_event_id.as_deref().is_none_or(str::is_empty);
     let named = named(&body);
     let turn = turn(api, &key, named.as_ref().or(repeatable.as_ref())).await?;
     let streams = streams && body.streaming;
-    let run = runner.start(request(&key, body, repeatable.as_ref(), streams).yield_user_message(named.is_some()));
+    let request = request(&key, body, repeatable.as_ref(), streams);
+    let run = runner.start(request.yield_user_message(announces || named.is_some()));
     let detaches = api.detaches_runs;
-    Ok(Prepared { runner, run, key, repeatable, splits_artifacts, named, streams, detaches, slot, turn })
+    Ok(Prepared { runner, run, key, repeatable, splits_artifacts, named, announces, streams, detaches, slot, turn })
 }
 
 /// Prepares a run that is not asked for by a body of the API, and that continues without a client. `invocation` is the one that it
@@ -110,6 +114,7 @@ pub(crate) async fn prepare_detached(
         repeatable: None,
         splits_artifacts: false,
         named: None,
+        announces: false,
         streams: false,
         detaches: true,
         slot,
@@ -138,6 +143,12 @@ fn named(body: &RunBody) -> Option<InvocationId> {
     let message = body.new_message.as_ref()?;
     let answers = message.function_responses().next().is_some();
     body.invocation_id.as_deref().filter(|id| !answers && !id.is_empty()).map(InvocationId::from)
+}
+
+/// Whether the request is a message that starts an invocation, whose event is the first of its run.
+fn is_plain(body: &RunBody) -> bool {
+    let starts = |message: &Content| message.function_responses().next().is_none();
+    body.new_message.as_ref().is_some_and(starts) && body.invocation_id.as_deref().is_none_or(str::is_empty)
 }
 
 async fn exists(api: &Api, key: &SessionKey) -> Result<bool, ApiError> {

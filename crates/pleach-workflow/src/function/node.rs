@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use pleach_context::engine::Engine as _;
 use pleach_context::{
-    AnswerType, Context, Dynamic, Flow, InputKind, Need, Node, NodeError, NodeFault, NodeInput, NodeKind, NodeSpec,
-    RetryConfig, Schema, TypedNode, Yield,
+    AnswerType, Confirmation, Context, Dynamic, Flow, InputKind, Need, Node, NodeError, NodeFault, NodeInput, NodeKind,
+    NodeSpec, RetryConfig, Schema, TypedNode, Yield,
 };
 use pleach_core::{AuthConfig, BoxFuture, Content, Event};
 use serde_json::Value;
@@ -125,14 +125,14 @@ impl<In, Out> FunctionNode<In, Out> {
     // R510
     #[must_use]
     pub fn require_confirmation(self) -> Self {
-        self.confirm_if(|_, _| true)
+        self.confirm_if(|_, _| true).set(|spec| spec.confirmation = Confirmation::Always)
     }
 
     /// Asks a person to approve the calls for which `condition` is true. See [`FunctionNode::require_confirmation`].
     #[must_use]
     pub fn confirm_if(mut self, condition: impl Fn(&Context, &NodeInput) -> bool + Send + Sync + 'static) -> Self {
         self.gates.confirm = Some(Arc::new(condition));
-        self.with_gate()
+        self.with_gate().set(|spec| spec.confirmation = Confirmation::Conditional)
     }
 
     /// Asks the client for the credential of `config` before the body runs, unless one is available; the body reads it with

@@ -37,6 +37,7 @@ mod limits;
 mod memory;
 mod model_streams;
 mod node_hooks;
+mod observers;
 mod pictures;
 mod plugins;
 mod plugins_budget;

@@ -34,6 +34,11 @@ impl Plugin for TracePlugin {
         PLUGIN
     }
 
+    // Of what is shown, only what the plugins of the app have left of it.
+    fn observes(&self) -> bool {
+        true
+    }
+
     fn before_run<'a>(&'a self, ic: &'a InvocationContext) -> Hook<'a, Option<Content>> {
         Some(Box::pin(async move {
             self.at_span(|traces, span| traces.spans().belongs_to(span, ic.session_key()));
@@ -41,11 +46,11 @@ impl Plugin for TracePlugin {
         }))
     }
 
-    fn on_event<'a>(&'a self, _: &'a InvocationContext, event: &'a Event) -> Hook<'a, Option<Event>> {
+    fn on_event<'a>(&'a self, ic: &'a InvocationContext, event: &'a Event) -> Hook<'a, Option<Event>> {
         event.function_responses().next()?;
         let id = event.id().to_string();
         for answer in event.function_responses().filter_map(|answer| answer.id.as_deref()) {
-            self.0.spans().answered_by(answer, &id);
+            self.0.spans().answered_by(answer, &id, ic.session_key());
         }
         None
     }

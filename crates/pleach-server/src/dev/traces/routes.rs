@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
-use serde_json::{Value, json};
 
 use super::spans::Asker;
 use crate::api::Api;
@@ -17,14 +16,16 @@ use crate::path::TracePath;
 pub(in crate::dev) async fn of_event(State(api): State<Arc<Api>>, path: TracePath) -> Result<Response, ApiError> {
     api.runner(&path.app)?;
     let found = api.traces.as_ref().and_then(|traces| traces.spans().of_event(&path.id, &asker(&path)));
-    found.map(|span| plain(&span)).ok_or_else(|| ApiError::not_found("Trace not found"))
+    found.map(|span| plain(&span.attributes())).ok_or_else(|| ApiError::not_found("Trace not found"))
 }
 
 /// Shows the spans of a session's traces.
 pub(in crate::dev) async fn of_session(State(api): State<Arc<Api>>, path: TracePath) -> Result<Response, ApiError> {
     api.runner(&path.app)?;
-    let spans: Option<Value> = api.traces.as_ref().map(|traces| traces.spans().of_session(&path.id, &asker(&path)));
-    Ok(plain(&spans.unwrap_or_else(|| json!([]))))
+    let spans = api.traces.as_ref().map(|traces| traces.spans().of_session(&path.id, &asker(&path)));
+    // They may be many megabytes: no run waits for them.
+    let shown = move || plain(&spans.unwrap_or_default().iter().map(|span| span.to_json()).collect());
+    tokio::task::spawn_blocking(shown).await.map_err(|_| ApiError::Internal)
 }
 
 fn asker(path: &TracePath) -> Asker<'_> {

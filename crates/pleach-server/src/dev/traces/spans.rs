@@ -1,6 +1,7 @@
 //! [`Spans`]: the open spans, and the last of those that have ended.
 
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
 
 use pleach_core::{Map, SessionKey};
 use serde_json::{Value, json};
@@ -20,7 +21,7 @@ const RESPONSE: &str = "gcp.vertex.agent.llm_response";
 pub(super) struct Spans {
     /// By the subscriber's ids, which later spans get again.
     open: HashMap<u64, Open>,
-    ended: VecDeque<Ended>,
+    ended: VecDeque<Arc<Ended>>,
     bytes: usize,
     limits: (usize, usize),
     /// The number of the last span.
@@ -47,7 +48,9 @@ struct Span {
     owner: Option<SessionKey>,
 }
 
-struct Ended {
+/// A span that has ended. Readers share it, so that they hold the lock for no longer than it takes to find it.
+#[derive(Clone)]
+pub(super) struct Ended {
     span: Span,
     end: u64,
     bytes: usize,
@@ -116,7 +119,7 @@ impl Spans {
         let Some(Open { span, .. }) = self.open.remove(&key) else { return };
         let bytes = span.name.len() + span.attributes.iter().map(|(key, value)| key.len() + size(value)).sum::<usize>();
         self.bytes += bytes;
-        self.ended.push_back(Ended { span, end: nanoseconds(now), bytes });
+        self.ended.push_back(Arc::new(Ended { span, end: nanoseconds(now), bytes }));
         self.evict();
     }
 
@@ -149,29 +152,29 @@ impl Spans {
     }
 
     /// Adds the id of an event to the spans of the calls that it answers. A call may be made again: the last one without an event counts.
-    pub(super) fn answered_by(&mut self, call: &str, event: &str) {
-        let is_of = |span: &Span| span.attributes.get(CALL).is_some_and(|id| id == call);
-        let mut spans = self.ended.iter_mut().rev().map(|ended| &mut ended.span);
-        if let Some(span) = spans.find(|span| is_of(span)).filter(|span| !span.attributes.contains_key(EVENT)) {
-            span.attributes.insert(EVENT.into(), event.into());
+    /// Providers count calls, so ids are compared within a session only.
+    pub(super) fn answered_by(&mut self, call: &str, event: &str, session: &SessionKey) {
+        let is_of = |span: &Span| {
+            span.attributes.get(CALL).is_some_and(|id| id == call)
+                && span.owner.as_ref() == Some(session)
+                && !span.attributes.contains_key(EVENT)
+        };
+        if let Some(ended) = self.ended.iter_mut().rev().find(|ended| is_of(&ended.span)) {
+            Arc::make_mut(ended).span.attributes.insert(EVENT.into(), event.into());
         }
     }
 
-    /// Returns the attributes of the model call or tool call of an event, with the ids of its span.
+    /// Returns the span of the model call or tool call of an event.
     // H110
-    pub(super) fn of_event(&self, event: &str, asker: &Asker<'_>) -> Option<Value> {
+    pub(super) fn of_event(&self, event: &str, asker: &Asker<'_>) -> Option<Arc<Ended>> {
         let is_of = |span: &Span| span.is_call() && span.attributes.get(EVENT).is_some_and(|id| id == event);
-        let mut spans = self.ended.iter().rev().map(|ended| &ended.span);
-        let span = spans.find(|span| is_of(span) && asker.may_see(span.owner.as_ref()))?;
-        let mut attributes = span.attributes.clone();
-        attributes.insert("trace_id".into(), span.trace.into());
-        attributes.insert("span_id".into(), span.id.into());
-        Some(attributes.into())
+        let mut spans = self.ended.iter().rev();
+        spans.find(|ended| is_of(&ended.span) && asker.may_see(ended.span.owner.as_ref())).cloned()
     }
 
     /// Returns the spans of all traces in which a span belongs to a session, in the order in which they have ended.
     // H111
-    pub(super) fn of_session(&self, session: &str, asker: &Asker<'_>) -> Value {
+    pub(super) fn of_session(&self, session: &str, asker: &Asker<'_>) -> Vec<Arc<Ended>> {
         let is_of = |span: &Span| span.attributes.get(SESSION).is_some_and(|id| id == session);
         let traces: HashSet<u64> = self
             .ended
@@ -180,7 +183,7 @@ impl Spans {
             .map(|ended| ended.span.trace)
             .collect();
         let of_trace = self.ended.iter().filter(|ended| traces.contains(&ended.span.trace));
-        of_trace.filter(|ended| asker.user.is_none() || asker.may_see(ended.span.owner.as_ref())).map(to_json).collect()
+        of_trace.filter(|ended| asker.user.is_none() || asker.may_see(ended.span.owner.as_ref())).cloned().collect()
     }
 }
 
@@ -194,18 +197,30 @@ impl Span {
     }
 }
 
-fn to_json(ended: &Ended) -> Value {
-    let Ended { span, end, .. } = ended;
-    json!({
-        "name": span.name,
-        "start_time": span.start,
-        "end_time": end,
-        "trace_id": span.trace,
-        "span_id": span.id,
-        "parent_span_id": span.parent,
-        "attributes": span.attributes,
-        "logs": [],
-    })
+impl Ended {
+    /// Returns the attributes, with the ids of the span.
+    // H110
+    pub(super) fn attributes(&self) -> Value {
+        let mut attributes = self.span.attributes.clone();
+        attributes.insert("trace_id".into(), self.span.trace.into());
+        attributes.insert("span_id".into(), self.span.id.into());
+        attributes.into()
+    }
+
+    // H111
+    pub(super) fn to_json(&self) -> Value {
+        let Self { span, end, .. } = self;
+        json!({
+            "name": span.name,
+            "start_time": span.start,
+            "end_time": end,
+            "trace_id": span.trace,
+            "span_id": span.id,
+            "parent_span_id": span.parent,
+            "attributes": span.attributes,
+            "logs": [],
+        })
+    }
 }
 
 /// Returns the trace that the span of an invocation names: the same one before and after a pause.
@@ -227,4 +242,47 @@ fn nanoseconds(seconds: f64) -> u64 {
 
 fn size(value: &Value) -> usize {
     value.as_str().map_or(16, str::len)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asker(app: &str) -> Asker<'_> {
+        Asker { app, user: None }
+    }
+
+    // H110
+    #[test]
+    fn h110_the_same_id_of_a_call_in_two_sessions_is_two_calls() {
+        let mut spans = Spans::new(10, 1 << 20);
+        let keys = ["a", "b"].map(|session| SessionKey::new("shop", "u", session));
+        for (number, key) in (0..).zip(&keys) {
+            spans.open(number, None, "execute_tool read", Fields::default(), 1.0);
+            spans.belongs_to(number, key);
+            let attributes = Map::from_iter([(CALL.to_owned(), "call_0".into()), (SESSION.to_owned(), "x".into())]);
+            spans.record(number, Fields { attributes, name: None });
+            spans.close(number, 2.0);
+        }
+        spans.answered_by("call_0", "e-a", &keys[0]);
+        spans.answered_by("call_0", "e-b", &keys[1]);
+        let owner = |event: &str| spans.of_event(event, &asker("shop")).and_then(|ended| ended.span.owner.clone());
+        assert_eq!((owner("e-a"), owner("e-b")), (Some(keys[0].clone()), Some(keys[1].clone())));
+        assert!(spans.of_event("e-a", &asker("other")).is_none());
+    }
+
+    #[test]
+    fn a_call_that_is_made_again_has_a_span_for_each_answer() {
+        let mut spans = Spans::new(10, 1 << 20);
+        let key = SessionKey::new("shop", "u", "s");
+        for number in 0..2 {
+            let attributes = Map::from_iter([(CALL.to_owned(), "call_0".into())]);
+            spans.open(number, None, "execute_tool read", Fields { attributes, name: None }, 1.0);
+            spans.belongs_to(number, &key);
+            spans.close(number, 2.0);
+        }
+        spans.answered_by("call_0", "e1", &key);
+        spans.answered_by("call_0", "e2", &key);
+        assert!(["e1", "e2"].iter().all(|event| spans.of_event(event, &asker("shop")).is_some()));
+    }
 }
