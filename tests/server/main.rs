@@ -20,6 +20,7 @@ mod reads;
 mod rules;
 mod security;
 mod served;
+mod sleeps;
 mod streams;
 mod turns;
 

@@ -42,7 +42,8 @@ pub enum RunProgress {
     New,
     /// A run of this Runner or a clone of it works on it.
     RunsHere,
-    /// It waits for answers: [`SessionStatus::questions`].
+    /// It waits for answers: [`SessionStatus::questions`]. Also when a lane beside the question was cut off before it stored anything:
+    /// the answer continues both.
     Waiting,
     /// It has failed, and nothing of it has run since. [`Runner::resume`] continues it.
     Failed {
@@ -147,15 +148,23 @@ impl Runner {
 
     /// Returns the sessions of the app whose last invocation has failed, or has not ended and is not run by this Runner.
     ///
-    /// After a restart, resume those that have been idle for longer than a step of theirs takes:
+    /// Every minute, resume those that have been idle for longer than a step of theirs takes:
     /// ```
     /// # use std::time::{Duration, SystemTime};
     /// # use pleach_runner::{ListUnfinished, Runner, RunError, RunProgress};
     /// # async fn recover(runner: Runner, now: SystemTime) -> Result<(), RunError> {
-    /// let minute_ago = now - Duration::from_secs(60);
-    /// for cut in runner.unfinished(ListUnfinished::new().idle_since(minute_ago)).await?.items {
-    ///     if let (RunProgress::Unfinished, Some(invocation)) = (cut.progress, cut.invocation) {
-    ///         drop(runner.resume(cut.session.user_id, cut.session.session_id, invocation).detach());
+    /// let (day, minute) = (Duration::from_secs(86_400), Duration::from_secs(60));
+    /// let mut list = ListUnfinished::new().since(now - day).idle_since(now - minute);
+    /// loop {
+    ///     let page = runner.unfinished(list.clone()).await?;
+    ///     for cut in page.items {
+    ///         if let (RunProgress::Unfinished, Some(invocation)) = (cut.progress, cut.invocation) {
+    ///             drop(runner.resume(cut.session.user_id, cut.session.session_id, invocation).detach());
+    ///         }
+    ///     }
+    ///     match page.next {
+    ///         Some(next) => list = list.after(next),
+    ///         None => break,
     ///     }
     /// }
     /// # Ok(())

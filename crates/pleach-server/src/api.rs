@@ -36,6 +36,8 @@ pub(crate) struct Api {
     pub(crate) auto_create_session: bool,
     /// Whether a run continues when its client has gone.
     pub(crate) detaches_runs: bool,
+    /// Whether serving starts the timers of the runners.
+    pub(crate) timers: bool,
     pub(crate) slots: RunSlots,
     pub(crate) followers: RunSlots,
     pub(crate) turns: Turns,

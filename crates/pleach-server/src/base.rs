@@ -49,6 +49,7 @@ impl Base {
             prefix: String::new(),
             auto_create_session: false,
             detaches_runs: false,
+            timers: false,
             slots: RunSlots::default(),
             followers: RunSlots::default(),
             turns: Turns::default(),

@@ -11,7 +11,7 @@ use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use pleach_runner::DrainOptions;
+use pleach_runner::{DrainOptions, Runner};
 use tokio::net::{TcpListener, TcpStream, ToSocketAddrs};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
@@ -60,6 +60,9 @@ impl BoundServer {
         let Self { server, listener, address } = self;
         if !address.ip().to_canonical().is_loopback() {
             tracing::warn!(%address, "the server is reachable from the network, and does not authenticate its callers by itself");
+        }
+        if server.api().timers {
+            server.api().runners.values().for_each(Runner::start_timers);
         }
         let (closing, closed) = watch::channel(false);
         let mut connections = Connections {

@@ -51,6 +51,7 @@ pub struct Server {
     auto_create_session: bool,
     max_llm_calls: Option<u32>,
     detaches_runs: bool,
+    timers: bool,
     /// Whether there is an inspector; without a word on it, in a development server.
     #[cfg(feature = "inspect")]
     inspector: Option<bool>,
@@ -79,6 +80,7 @@ impl Server {
             auto_create_session: false,
             max_llm_calls: None,
             detaches_runs: false,
+            timers: false,
             #[cfg(feature = "inspect")]
             inspector: None,
             #[cfg(feature = "dev")]
@@ -196,6 +198,13 @@ impl Server {
         self
     }
 
+    /// Sets whether the server, once it serves, wakes sleeps and answers questions at their deadlines that earlier and other
+    /// processes have left. Off, it does so for the runs of its own. See [`Runner::start_timers`].
+    pub fn timers(mut self, yes: bool) -> Self {
+        self.timers = yes;
+        self
+    }
+
     /// Sets whether the server has the routes of the development server, which show what apps consist of and what runs did: false by
     /// default. ADK: `DevServer`
     // H105–H117
@@ -276,6 +285,7 @@ impl Server {
             prefix: prefix_path(&self.prefix),
             auto_create_session: self.auto_create_session,
             detaches_runs: self.detaches_runs,
+            timers: self.timers,
             #[cfg(feature = "inspect")]
             inspection,
             #[cfg(feature = "dev")]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use http::{HeaderMap, StatusCode};
 use pleach_context::{RunConfig, StreamingMode};
-use pleach_core::{Content, InvocationId, SessionKey};
+use pleach_core::{Content, InvocationId, SessionKey, TIMER};
 use pleach_runner::{Message, Run, RunRequest, Runner};
 use pleach_session::GetSessionConfig;
 use sha2::{Digest as _, Sha256};
@@ -58,6 +58,9 @@ pub(crate) async fn prepare(
 ) -> Result<Prepared, ApiError> {
     let user = body.user_id.as_str().into();
     caller.check(&user)?;
+    if let Some(sleep) = answered_sleep(&body) {
+        return Err(ApiError::bad_request(format!("{sleep} is a sleep, which ends by itself: it takes no answer.")));
+    }
     let app = body.app_name.as_deref().filter(|name| !name.is_empty()).or(api.default_app.as_deref());
     // H51
     let app = app.ok_or_else(|| ApiError::bad_request("app_name is required when ADK_DEFAULT_APP_NAME is not set"))?;
@@ -136,6 +139,12 @@ async fn turn(api: &Api, key: &SessionKey, joins: Option<&InvocationId>) -> Resu
             Err(ApiError::conflict("Other runs of this session have not ended in time: send the request again. Nothing was stored."))
         }
     }
+}
+
+/// Returns the id of a sleep that the message answers: a client must not cut one short.
+fn answered_sleep(body: &RunBody) -> Option<&str> {
+    let mut answers = body.new_message.iter().flat_map(Content::function_responses);
+    answers.find_map(|answer| answer.id.as_deref().filter(|id| id.starts_with(TIMER)))
 }
 
 /// Returns the invocation that a message names, unless it is an answer.
