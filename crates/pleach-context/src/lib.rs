@@ -20,6 +20,7 @@ mod invocation;
 mod node;
 mod node_end;
 mod plugin;
+mod pool;
 mod queue;
 mod renamed_tool;
 mod retry;

@@ -1,6 +1,7 @@
 //! When a failed attempt is tried again, and after how long.
 
 use std::fmt;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -104,7 +105,8 @@ impl RetryConfig {
         self
     }
 
-    /// Retries only errors for which `condition` is true, beside the limits of the classes.
+    /// Retries only errors for which `condition` is true, beside the limits of the classes. A later condition replaces an earlier one; one that
+    /// panics counts as false.
     ///
     /// ```
     /// # use pleach_context::RetryConfig;
@@ -129,7 +131,7 @@ impl RetryConfig {
     pub fn retries(&self, error: &NodeError, attempt: u32) -> bool {
         attempt < self.max_attempts
             && self.names(error)
-            && self.condition.as_ref().is_none_or(|RetryCondition(condition)| condition(error))
+            && self.condition.as_ref().is_none_or(|condition| condition.holds(error))
     }
 
     /// The pause after attempt `attempt` (1-based); `uniform` is a random number in `[0, 1)`.
@@ -148,6 +150,13 @@ impl RetryConfig {
             delay = (delay + spread * (2.0 * uniform - 1.0)).max(0.0);
         }
         Duration::try_from_secs_f64(delay.min(self.max_delay)).unwrap_or(Duration::ZERO)
+    }
+}
+
+impl RetryCondition {
+    /// Returns whether the error is worth another attempt.
+    fn holds(&self, error: &NodeError) -> bool {
+        std::panic::catch_unwind(AssertUnwindSafe(|| (self.0)(error))).unwrap_or(false)
     }
 }
 

@@ -29,10 +29,9 @@ pub(crate) async fn fire(parts: Weak<RunnerParts>, due: &Due, at_once: &Semaphor
         while let Some(run) = parts.active.of(&due.session).filter(|run| run.end().is_none()) {
             run.ended().await;
         }
-        let Ok(permit) = at_once.acquire().await else { return };
         let tried = match stored {
             true => resume(&parts, due).await,
-            false => answer(&parts, due, &mut stored).await,
+            false => answer(&parts, due, at_once, &mut stored).await,
         };
         match tried {
             Ok(()) => return,
@@ -46,7 +45,7 @@ pub(crate) async fn fire(parts: Weak<RunnerParts>, due: &Due, at_once: &Semaphor
             }
         }
         let clock = Arc::clone(&parts.services.clock);
-        drop((permit, parts));
+        drop(parts);
         clock.sleep(pause).await;
         pause = (pause * 2).min(PAUSES.1);
     }
@@ -69,7 +68,9 @@ fn is_passing(error: &RunError, stored: bool) -> bool {
 }
 
 /// Stores the answer and runs what follows; `stored` when the invocation has begun, so that a resume continues it.
-async fn answer(parts: &Arc<RunnerParts>, due: &Due, stored: &mut bool) -> Result<(), RunError> {
+async fn answer(parts: &Arc<RunnerParts>, due: &Due, at_once: &Semaphore, stored: &mut bool) -> Result<(), RunError> {
+    // Until the answer is stored: what follows may take long.
+    let permit = at_once.acquire().await;
     let runner = Runner { parts: Arc::clone(parts) };
     let questions = runner.questions(&due.session).await?;
     let Some(question) = questions.iter().find(|question| Due::of(&due.session, question).as_ref() == Some(due)) else {
@@ -81,6 +82,9 @@ async fn answer(parts: &Arc<RunnerParts>, due: &Due, stored: &mut bool) -> Resul
     let options = AnswerOptions::new().only_if_open(true).queue(true);
     request.answer_checks = Some(AnswerChecks { questions: vec![QuestionRef::from(question)], options });
     let mut run = Run::new(Arc::clone(parts), request).detach();
+    // Awaiting the run gives its error.
+    run.invocation_id().await.ok();
+    drop(permit);
     let end = (&mut run).await;
     *stored = run.has_begun();
     match end {

@@ -1,14 +1,9 @@
 //! [`Context::blocking`].
 
-use std::pin::Pin;
-use std::task::{Context as TaskContext, Poll};
-
-use tokio::task::{JoinError, JoinHandle};
-use tracing::Span;
-
 use super::Context;
 use super::step::CURRENT;
 use crate::NodeError;
+use crate::pool::on_pool;
 
 impl Context {
     /// Runs a function that blocks its thread (file access, computing, a synchronous client) on tokio's pool for such work, and
@@ -25,35 +20,13 @@ impl Context {
     /// # Cancel safety
     /// Dropping the future does not stop a function that has begun; its result is lost. One that waits for a thread never begins.
     pub async fn blocking<T: Send + 'static>(&self, f: impl FnOnce() -> T + Send + 'static) -> Result<T, NodeError> {
-        let (span, step) = (Span::current(), self.current_step());
-        let call = move || span.in_scope(f);
-        let call = tokio::task::spawn_blocking(move || match step {
-            Some(step) => CURRENT.sync_scope(step, call),
-            None => call(),
-        });
-        match AbortOnDrop(call).await.map_err(JoinError::try_into_panic) {
-            Ok(value) => Ok(value),
-            Err(Ok(panic)) => std::panic::resume_unwind(panic),
-            Err(Err(_)) => {
-                Err(NodeError::new("RuntimeError", format!("node '{}': the runtime shuts down", self.node_name())))
-            }
-        }
-    }
-}
-
-/// A function on the pool, which does not begin when nothing waits for it any more.
-struct AbortOnDrop<T>(JoinHandle<T>);
-
-impl<T> Future for AbortOnDrop<T> {
-    type Output = Result<T, JoinError>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Self::Output> {
-        Pin::new(&mut self.0).poll(cx)
-    }
-}
-
-impl<T> Drop for AbortOnDrop<T> {
-    fn drop(&mut self) {
-        self.0.abort();
+        let step = self.current_step();
+        let call = move || match step {
+            Some(step) => CURRENT.sync_scope(step, f),
+            None => f(),
+        };
+        on_pool(call).await.ok_or_else(|| {
+            NodeError::new("RuntimeError", format!("node '{}': the runtime shuts down", self.node_name()))
+        })
     }
 }

@@ -51,6 +51,7 @@ pub use crate::history::{
     is_reported, mark_completed, mark_reported, mark_task_response, notes_completed_runs, round_of,
 };
 pub use crate::node_end::{NodeEnd, NodeResult, RunResult};
+pub use crate::pool::on_pool;
 pub use crate::queue::{EventQueue, Ticket};
 pub use crate::scheduler::BackgroundChild;
 pub use crate::stable_uuid::stable_uuid;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use pleach_context::engine::on_pool;
 use pleach_core::BoxFuture;
-use tracing::Span;
 
 use super::Shape;
 
@@ -27,16 +27,12 @@ where
     type Ret = BoxFuture<'static, F::Ret>;
 
     fn invoke(&self, args: Args) -> Self::Ret {
-        let (function, span) = (Arc::clone(&self.0), Span::current());
-        let call = tokio::task::spawn_blocking(move || span.in_scope(|| function.invoke(args)));
+        let function = Arc::clone(&self.0);
         Box::pin(async move {
-            match call.await {
-                Ok(value) => value,
-                Err(error) => match error.try_into_panic() {
-                    Ok(panic) => std::panic::resume_unwind(panic),
-                    // The runtime shuts down, and the run with it.
-                    Err(_) => std::future::pending().await,
-                },
+            match on_pool(move || function.invoke(args)).await {
+                Some(value) => value,
+                // The runtime shuts down, and the run with it.
+                None => std::future::pending().await,
             }
         })
     }

@@ -10,7 +10,7 @@ use pleach::{Node, RunOptions};
 use serde_json::{Value, json};
 
 use crate::replay::{Sessions, play, process};
-use crate::support::{runner, trace};
+use crate::support::{rerun, runner, trace};
 
 /// What the closures of a test have done, in order.
 #[derive(Clone, Debug, Default)]
@@ -26,22 +26,9 @@ impl Log {
     }
 }
 
-/// A node that runs again when an answer comes, in a workflow of its own.
-fn node<F, Fut, T>(body: F) -> Workflow
-where
-    F: Fn(Context) -> Fut + Send + Sync + 'static,
-    Fut: Future<Output = Result<T>> + Send + 'static,
-    T: serde::Serialize + 'static,
-{
-    let mut wf = Workflow::builder("wf");
-    let node = wf.add(FunctionNode::new("order", body).rerun_on_resume(true));
-    wf.edge(START, node);
-    wf.build().unwrap()
-}
-
 fn charge_then_ask(log: &Log) -> Workflow {
     let log = log.clone();
-    node(move |ctx| {
+    rerun("order", move |ctx| {
         let log = log.clone();
         async move {
             let charge = async || {
@@ -128,7 +115,7 @@ struct GatewayError(u16);
 async fn a_step_is_tried_again_by_its_policy_with_one_key() {
     let log = Log::default();
     let noted = log.clone();
-    let root = node(move |ctx| {
+    let root = rerun("order", move |ctx| {
         let log = noted.clone();
         async move {
             let policy = RetryConfig::attempts(5).initial_delay(0.0).on::<GatewayError>();
@@ -162,7 +149,7 @@ async fn a_step_that_takes_too_long_is_dropped_and_fails() {
     }
     let log = Log::default();
     let noted = log.clone();
-    let root = node(move |ctx| {
+    let root = rerun("order", move |ctx| {
         let log = noted.clone();
         async move {
             let policy = RetryConfig::attempts(2).initial_delay(0.0);
@@ -187,7 +174,7 @@ async fn a_failure_that_the_node_goes_past_is_the_same_on_resume() {
     let log = Log::default();
     let root = || {
         let log = log.clone();
-        node(move |ctx| {
+        rerun("order", move |ctx| {
             let log = log.clone();
             async move {
                 let charge = ctx.step("charge", async || {
@@ -210,7 +197,7 @@ async fn a_failure_that_the_node_goes_past_is_the_same_on_resume() {
 
 #[tokio::test]
 async fn a_panic_in_a_step_is_a_failure_of_the_step() {
-    let root = node(async |ctx: Context| {
+    let root = rerun("order", async |ctx: Context| {
         let end: Result<u32, NodeError> = ctx.step("burst", async || panic!("pop")).await;
         Ok(end.unwrap_err().child_failure().unwrap().path.to_string())
     });
@@ -244,7 +231,7 @@ async fn a_step_changes_nothing_else_of_its_run() {
         ctx.state().set("k", 2)?;
         Ok(texts)
     }
-    let lines = trace(runner(node(body)).0.run("ana", "s1", "go")).await;
+    let lines = trace(runner(rerun("order", body)).0.run("ana", "s1", "go")).await;
     assert_eq!(lines[0], "wf@1/order@1: says half");
     assert!(lines[2].ends_with(r#", state {"k":2}"#), "{lines:?}");
     for text in ["runs a node", "changes the run", "asks a question"] {
@@ -256,7 +243,7 @@ async fn a_step_changes_nothing_else_of_its_run() {
 
 #[tokio::test]
 async fn steps_run_beside_each_other_and_are_counted_by_their_calls() {
-    let root = node(async |ctx: Context| {
+    let root = rerun("order", async |ctx: Context| {
         let (first, second) = (ctx.step("fetch", async || Ok(1)), ctx.step("fetch", async || Ok(2)));
         // The first call is the first step, although it is polled last.
         let (two, one): (Result<u32, _>, Result<u32, _>) = join(second, first).await;
@@ -277,7 +264,7 @@ async fn steps_with_keys_are_found_again_in_another_order() {
     let (log, turn) = (Log::default(), Arc::new(AtomicU32::new(0)));
     let root = || {
         let (log, turn) = (log.clone(), Arc::clone(&turn));
-        node(move |ctx| {
+        rerun("order", move |ctx| {
             let (log, turn) = (log.clone(), Arc::clone(&turn));
             async move {
                 let mut items = vec!["a", "b", "b"];
@@ -311,10 +298,11 @@ async fn a_step_needs_a_name_a_key_and_a_node_that_runs_again() {
     async fn failure(root: impl Node) -> String {
         trace(runner(root).0.run("ana", "s1", "go")).await.swap_remove(0)
     }
-    let named = failure(node(async |ctx: Context| Ok(ctx.step("two words", async || Ok(1)).await?))).await;
+    let named = failure(rerun("order", async |ctx: Context| Ok(ctx.step("two words", async || Ok(1)).await?))).await;
     assert!(named.contains("ValueError: a step: Node name 'two words' must be a valid identifier"), "{named}");
     let keyed =
-        failure(node(async |ctx: Context| Ok(ctx.step(Step::new("s").key("a/b"), async || Ok(1)).await?))).await;
+        failure(rerun("order", async |ctx: Context| Ok(ctx.step(Step::new("s").key("a/b"), async || Ok(1)).await?)))
+            .await;
     assert!(keyed.contains("'key-a/b' contains '/'"), "{keyed}");
     let once = FunctionNode::new("once", async |ctx: Context| ctx.step("s", async || Ok(1)).await);
     let once = failure(once).await;
@@ -374,7 +362,7 @@ async fn steps_and_keys_of_tool_calls_are_those_of_the_call() {
 
 #[tokio::test]
 async fn keys_differ_between_runs_of_a_node() {
-    let root = node(async |ctx: Context| {
+    let root = rerun("order", async |ctx: Context| {
         let child = FunctionNode::new("child", async |ctx: Context| ctx.idempotency_key());
         let (one, two): (String, String) = (ctx.run(&child, ()).await?, ctx.run(&child, ()).await?);
         assert_ne!(one, two);
@@ -419,7 +407,7 @@ async fn a_tool_of_an_agent_does_not_ask_in_its_body() {
 // Found by a reader: what a closure does before its future, and on the pool, counts as the step's.
 #[tokio::test]
 async fn the_key_of_a_step_is_the_same_wherever_its_closure_asks() {
-    let root = node(async |ctx: Context| {
+    let root = rerun("order", async |ctx: Context| {
         let own = ctx.idempotency_key();
         let before: String = ctx.step("s", || std::future::ready(Ok(ctx.idempotency_key()))).await?;
         let inside: String = ctx.step(Step::new("s").key("a"), async || Ok(ctx.idempotency_key())).await?;
@@ -449,7 +437,7 @@ async fn the_key_of_a_step_is_the_same_wherever_its_closure_asks() {
 async fn a_step_beside_another_call_needs_a_key() {
     fn lanes(log: &Log, keyed: bool) -> Workflow {
         let log = log.clone();
-        node(move |ctx| {
+        rerun("order", move |ctx| {
             let log = log.clone();
             async move {
                 let lane = async |order: &str| {

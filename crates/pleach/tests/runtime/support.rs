@@ -18,6 +18,19 @@ pub(crate) fn runner_of_app(root: impl Node, resumable: bool) -> (Runner, Arc<In
     (builder.clock(FixedClock::default()).ids(SeqIds::new()).build().unwrap(), sessions)
 }
 
+/// A node that runs again when an answer comes, in a workflow of its own.
+pub(crate) fn rerun<F, Fut, T>(name: &str, body: F) -> Workflow
+where
+    F: Fn(Context) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<T>> + Send + 'static,
+    T: serde::Serialize + 'static,
+{
+    let mut wf = Workflow::builder("wf");
+    let node = wf.add(FunctionNode::new(name, body).rerun_on_resume(true));
+    wf.edge(START, node);
+    wf.build().unwrap()
+}
+
 /// One line per event, `path: what it says`; then the error, if the run ended with one.
 pub(crate) async fn trace(mut run: Run) -> Vec<String> {
     let mut lines = Vec::new();

@@ -8,7 +8,7 @@ use pleach::{InMemorySessionService, Node, Question, QuestionKind};
 use pleach_testkit::{RuntimeClock, SeqIds};
 use serde_json::{Value, json};
 
-use crate::support::{key, stored, trace};
+use crate::support::{key, rerun, stored, trace};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
@@ -43,22 +43,9 @@ impl World {
     }
 }
 
-/// A node that runs again when an answer comes, in a workflow of its own.
-fn node<F, Fut, T>(body: F) -> Workflow
-where
-    F: Fn(Context) -> Fut + Send + Sync + 'static,
-    Fut: Future<Output = Result<T>> + Send + 'static,
-    T: serde::Serialize + 'static,
-{
-    let mut wf = Workflow::builder("wf");
-    let node = wf.add(FunctionNode::new("wait", body).rerun_on_resume(true));
-    wf.edge(START, node);
-    wf.build().unwrap()
-}
-
 /// Sleeps an hour three times.
 fn sleeper() -> Workflow {
-    node(async |ctx: Context| {
+    rerun("wait", async |ctx: Context| {
         let mut woken = Vec::new();
         for _ in 0..3 {
             ctx.sleep(HOUR).await?;
@@ -105,7 +92,7 @@ async fn a_sleep_that_ended_while_no_process_was_up_ends_when_one_starts() {
 
 #[tokio::test(start_paused = true)]
 async fn a_sleep_of_no_time_and_one_until_the_past_end_at_once() {
-    let root = node(async |ctx: Context| {
+    let root = rerun("wait", async |ctx: Context| {
         ctx.sleep(Duration::ZERO).await?;
         ctx.sleep_until(ctx.now() - HOUR).await?;
         ctx.sleep_until(std::time::UNIX_EPOCH - HOUR).await?;
@@ -117,7 +104,7 @@ async fn a_sleep_of_no_time_and_one_until_the_past_end_at_once() {
 
 /// Asks for at most an hour.
 fn approval() -> Workflow {
-    node(async |ctx: Context| {
+    rerun("wait", async |ctx: Context| {
         let answer: Option<bool> = ctx.ask_within("ok", "Pay?", HOUR).await?;
         Ok(match answer {
             Some(true) => "paid",
@@ -170,7 +157,7 @@ async fn a_question_has_a_default_for_its_deadline() {
 
 #[tokio::test(start_paused = true)]
 async fn the_first_deadline_holds_when_the_body_runs_again() {
-    let root = node(async |ctx: Context| {
+    let root = rerun("wait", async |ctx: Context| {
         let (slow, quick) = futures::join!(ctx.ask_within::<i64>("slow", "?", HOUR), ctx.ask::<i64>("quick", "?"));
         Ok(json!([slow?, quick?]))
     });
@@ -198,7 +185,7 @@ async fn several_processes_answer_once() {
 
 #[tokio::test(start_paused = true)]
 async fn a_deadline_waits_for_the_run_that_has_the_session() {
-    let root = node(async |ctx: Context| {
+    let root = rerun("wait", async |ctx: Context| {
         if ctx.user_content().is_some_and(|content| content.text() == "work") {
             // No sleep of the run: the run is busy.
             tokio::time::sleep(2 * HOUR).await;
@@ -222,7 +209,7 @@ async fn a_deadline_waits_for_the_run_that_has_the_session() {
 #[tokio::test(start_paused = true)]
 async fn a_default_must_fit_and_needs_a_deadline() {
     async fn failure(ask: RequestInput) -> String {
-        let root = node(move |ctx: Context| {
+        let root = rerun("wait", move |ctx: Context| {
             let ask = ask.clone();
             async move { Ok(ctx.ask_with(ask).await?) }
         });
@@ -315,7 +302,7 @@ async fn a_run_whose_reader_leaves_at_the_question_is_woken_too() {
 
 #[tokio::test(start_paused = true)]
 async fn a_sleep_beside_another_call_is_refused() {
-    let root = node(async |ctx: Context| {
+    let root = rerun("wait", async |ctx: Context| {
         let lane = async { ctx.ask::<bool>("q", "?").await };
         let sleeper = async { ctx.sleep(HOUR).await };
         Ok(futures::try_join!(lane, sleeper)?.0)
