@@ -25,9 +25,11 @@ pub(crate) async fn fire(parts: Weak<RunnerParts>, due: &Due, at_once: &Semaphor
     let mut stored = false;
     loop {
         let Some(parts) = parts.upgrade().filter(|parts| !parts.timers.shared.state().closed) else { return };
-        // A run of this process would be overtaken by the answer.
-        while let Some(run) = parts.active.of(&due.session).filter(|run| run.end().is_none()) {
+        // A run of this process would be overtaken by the answer. The Runner may go meanwhile.
+        if let Some(run) = parts.active.of(&due.session).filter(|run| run.end().is_none()) {
+            drop(parts);
             run.ended().await;
+            continue;
         }
         let tried = match stored {
             true => resume(&parts, due).await,

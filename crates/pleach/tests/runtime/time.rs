@@ -300,6 +300,34 @@ async fn a_run_whose_reader_leaves_at_the_question_is_woken_too() {
     assert_eq!(world.stored().await.last().unwrap(), r#"wf@1/wait@1: "nobody answered""#);
 }
 
+// Found by the resume property: a Runner that was dropped fired a deadline that had waited for its run.
+#[tokio::test(start_paused = true)]
+async fn a_runner_that_is_gone_fires_nothing() {
+    let root = node_with_work();
+    let world = World::new();
+    let runner = world.process(root);
+    let mut run = runner.run("ana", "s1", "go");
+    run.next().await.unwrap().unwrap();
+    // The lane beside the question works on, and the deadline comes.
+    let working = tokio::time::timeout(2 * HOUR, run.next()).await;
+    assert!(working.is_err(), "the run is under way");
+    drop((run, runner));
+    tokio::time::sleep(2 * HOUR).await;
+    assert!(world.answers().await.is_empty());
+}
+
+/// A lane that asks for an hour, beside one that works for ever.
+fn node_with_work() -> Workflow {
+    let mut wf = Workflow::builder("wf");
+    let ask = wf.add(
+        FunctionNode::new("ask", async |ctx: Context| ctx.ask_within::<bool>("ok", "?", HOUR).await)
+            .rerun_on_resume(true),
+    );
+    let work = wf.node("work", async || std::future::pending::<()>().await);
+    wf.edge(START, ask).edge(START, work);
+    wf.build().unwrap()
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_sleep_beside_another_call_is_refused() {
     let root = rerun("wait", async |ctx: Context| {
