@@ -17,6 +17,10 @@ pub const REQUEST_CREDENTIAL: &str = "adk_request_credential";
 /// The reserved function by which a tool asks for permission. ADK: `REQUEST_CONFIRMATION_FUNCTION_CALL_NAME`
 pub const REQUEST_CONFIRMATION: &str = "adk_request_confirmation";
 
+/// The names that the runtime gives its own functions: no tool may have one of them. ADK: the functions of its flows.
+pub const RESERVED_FUNCTIONS: [&str; 6] =
+    [REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, REQUEST_INPUT, "finish_task", "set_model_response", "transfer_to_agent"];
+
 /// A node's question to a person; the answer of type `T` becomes the node's output. ADK: `RequestInput`
 ///
 /// It has no `Serialize` on purpose: returned from a node it must become a question, never an output.

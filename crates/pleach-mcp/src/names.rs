@@ -1,17 +1,9 @@
 //! The names by which models call the tools of a server.
 
+use pleach_core::RESERVED_FUNCTIONS;
+
 /// What every provider accepts: OpenAI takes no longer names.
 const LONGEST: usize = 64;
-
-/// Names that the runtime gives its own functions: a server must not take their place.
-const RESERVED: [&str; 6] = [
-    pleach_core::REQUEST_CONFIRMATION,
-    pleach_core::REQUEST_CREDENTIAL,
-    pleach_core::REQUEST_INPUT,
-    "finish_task",
-    "set_model_response",
-    "transfer_to_agent",
-];
 
 /// Returns the name for models: letters, digits, `_` and `-`, not beginning with a digit or `-`. Other characters become `_`.
 ///
@@ -30,7 +22,7 @@ pub(crate) fn for_models(prefix: Option<&str>, name: &str) -> Result<String, &'s
         chosen.insert(0, '_');
         chosen.truncate(LONGEST);
     }
-    if RESERVED.contains(&chosen.as_str()) {
+    if RESERVED_FUNCTIONS.contains(&chosen.as_str()) {
         return Err("its name is that of a function of the runtime");
     }
     Ok(chosen)

@@ -2,20 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 
+use pleach_core::RESERVED_FUNCTIONS;
+
 /// google-adk's limit for the name of a tool, without a prefix.
 const LONGEST_TOOL: usize = 60;
 /// What every provider accepts: OpenAI takes no longer names of tools, Anthropic none of arguments.
 const LONGEST: usize = 64;
-
-/// Names that the runtime gives its own functions.
-const RESERVED: [&str; 6] = [
-    pleach_core::REQUEST_CONFIRMATION,
-    pleach_core::REQUEST_CREDENTIAL,
-    pleach_core::REQUEST_INPUT,
-    "finish_task",
-    "set_model_response",
-    "transfer_to_agent",
-];
 
 /// Gives names that no other tool or argument has.
 #[derive(Debug, Default)]
@@ -28,7 +20,7 @@ pub(crate) struct Names {
 impl Names {
     /// Returns the names of tools; those of the runtime's functions are taken.
     pub(crate) fn of_tools() -> Self {
-        Self { taken: RESERVED.into_iter().map(str::to_owned).collect(), next: HashMap::new() }
+        Self { taken: RESERVED_FUNCTIONS.into_iter().map(str::to_owned).collect(), next: HashMap::new() }
     }
 
     /// Returns the name of a tool: that of the operation's id, else of its path and method. A name that is taken gets a number.

@@ -4,6 +4,7 @@
 //! deciding what a resume does with the answer is the workflow engine's part.
 // R1001
 
+mod askers;
 mod notes;
 mod of_root;
 mod planned_runs;
@@ -16,7 +17,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use foldhash::{HashMap, HashSet};
-use pleach_core::{Branch, Event, InvocationId, NodePath};
+use pleach_core::{Event, InvocationId, NodePath};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value;
 use smol_str::SmolStr;
@@ -30,6 +31,7 @@ pub use planned_runs::{PlannedRun, PlannedRuns, ReplayState};
 pub use record::RunRecord;
 pub use runs::RunKey;
 
+use askers::{Asker, Askers};
 use pleach_schema::{check_answer, unwrap_response};
 use pleach_session::effective_events_of;
 use record::is_echo;
@@ -66,50 +68,6 @@ impl fmt::Debug for History {
 
 /// Decides whether a message without an output completes the run at a path.
 type CompletionRule = Box<dyn Fn(&NodePath) -> bool + Send + Sync>;
-
-/// A run that has asked a question, and the shape of the answer that it wants.
-#[derive(Debug)]
-struct Asker {
-    run: RunKey,
-    schema: Option<Value>,
-    /// The deadline of the question, in seconds since the epoch.
-    deadline: Option<f64>,
-    /// The branch that the run was on.
-    branch: Option<Branch>,
-}
-
-/// The runs that have asked a question.
-#[derive(Debug, Default)]
-struct Askers {
-    /// The last one last; a run that asks again is there again.
-    all: Vec<Asker>,
-    /// The places of those that may wait for an answer.
-    waiting: Vec<usize>,
-}
-
-impl Askers {
-    fn add(&mut self, asker: Asker) {
-        self.waiting.push(self.all.len());
-        self.all.push(asker);
-    }
-
-    /// Returns the last one that waits.
-    fn last_waiting(&mut self, id: &str, runs: &Runs) -> Option<&Asker> {
-        while let Some(place) = self.waiting.pop() {
-            if runs.at(self.all[place].run).record.waits_for(id) {
-                self.waiting.push(place);
-                return self.all.get(place);
-            }
-        }
-        None
-    }
-
-    /// Returns those that wait, the last one first; some of them more than once.
-    fn waiting<'a>(&'a self, id: &'a str, runs: &'a Runs) -> impl Iterator<Item = &'a Asker> {
-        let asked = self.waiting.iter().rev().map(|place| &self.all[*place]);
-        asked.filter(move |asker| runs.at(asker.run).record.waits_for(id))
-    }
-}
 
 /// The state of a question's answer. See [`History::answer_to`].
 #[derive(Clone, Copy, Debug, PartialEq)]

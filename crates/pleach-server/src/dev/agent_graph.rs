@@ -6,22 +6,13 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use pleach_context::{AgentSpec, Node, ShellKind};
+use pleach_core::RESERVED_FUNCTIONS;
 
 use super::dot_text::{id, quoted};
 
 const GREY: &str = "#cccccc";
 const DARK_GREEN: &str = "#0F5223";
 const LIGHT_GREEN: &str = "#69CB87";
-
-/// What agents call without a tool of the tree.
-const OWN_CALLS: &[&str] = &[
-    pleach_core::REQUEST_CONFIRMATION,
-    pleach_core::REQUEST_CREDENTIAL,
-    pleach_core::REQUEST_INPUT,
-    "finish_task",
-    "set_model_response",
-    "transfer_to_agent",
-];
 
 /// Two names of which the first has called the second, or has answered it.
 pub(super) type Pair = (String, String);
@@ -74,7 +65,8 @@ impl<'a> Picture<'a> {
             () if *to == *agent.name => Some(from.as_str()),
             () => None,
         });
-        let is_used = |name: &&str| !name.is_empty() && !self.known.contains(name) && !OWN_CALLS.contains(name);
+        let is_used =
+            |name: &&str| !name.is_empty() && !self.known.contains(name) && !RESERVED_FUNCTIONS.contains(name);
         if agent.toolsets.is_empty() { Vec::new() } else { others.filter(is_used).collect() }
     }
 
