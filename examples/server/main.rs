@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pleach::prelude::*;
-use pleach::server::{DevUi, Server, Traces};
+use pleach::server::{DevUi, Server, Traces, shutdown_signal};
 use pleach::{App, BoxError, InMemoryArtifactService, InMemoryMemoryService, SystemClock};
 
 use tracing_subscriber::filter::LevelFilter;
@@ -77,9 +77,9 @@ async fn run() -> std::result::Result<(), BoxError> {
         });
     }
     let server = server.bind((args.host.as_str(), args.port)).await?;
+    let stop = shutdown_signal()?;
     writeln!(std::io::stdout(), "http://{}", server.local_addr())?;
     let built = server.server().clone();
-    let stop = async { tokio::signal::ctrl_c().await.unwrap_or_default() };
     server.serve_until(stop, DRAIN).await;
     Ok(built.close().await?)
 }

@@ -38,6 +38,7 @@ mod routes;
 mod runs;
 mod server;
 mod setup_error;
+mod shutdown_signal;
 mod sse;
 
 pub use api_server::ApiServer;
@@ -50,3 +51,4 @@ pub use inspect::Inspector;
 pub use limits::ServerLimits;
 pub use server::Server;
 pub use setup_error::ServerError;
+pub use shutdown_signal::shutdown_signal;

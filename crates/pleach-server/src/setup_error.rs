@@ -35,4 +35,10 @@ pub enum ServerError {
         /// The error of the system.
         cause: io::Error,
     },
+    /// The signals that end the program cannot be heard.
+    #[error("cannot listen for the signals that end the program: {cause}")]
+    Signal {
+        /// The error of the system.
+        cause: io::Error,
+    },
 }
