@@ -15,6 +15,7 @@ mod own_sessions;
 mod process;
 mod runners;
 mod stored;
+mod waits;
 
 use database::Backend;
 use deadlines::*;
@@ -22,6 +23,7 @@ use fence::*;
 use kills::*;
 use one_session::*;
 use own_sessions::*;
+use waits::*;
 
 /// Stamps one named test per rule and backend.
 macro_rules! on_durable_backends {
@@ -39,6 +41,8 @@ macro_rules! on_durable_backends {
                 r1115_r1025_a_run_that_loses_in_the_middle_can_be_resumed,
                 r1115_of_many_at_once_every_one_is_whole_or_told,
                 a_deadline_outlives_its_process_and_comes_once,
+                one_branch_of_a_select_counts,
+                what_a_run_waits_for_outlives_kills,
                 s60_s62_a_database_survives_kills_of_those_who_make_it,
             }
         })*

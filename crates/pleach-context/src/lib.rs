@@ -38,7 +38,7 @@ mod work_gate;
 pub use abort::AbortSignal;
 pub use agent::SecondParent;
 pub use clock::SystemClock;
-pub use context::{Key, SessionView, State, StateNumber, Step, json_schema_of};
+pub use context::{Key, Select, SessionView, State, StateNumber, Step, json_schema_of};
 pub use contract::{
     AgentMode, AgentSpec, CallbackContext, Context, CredentialService, Hook, Instruction, InvocationContext, Need,
     Node, Plugin, ReadonlyContext, SharedToolset, ShellKind, Tool, ToolContext, Toolset,

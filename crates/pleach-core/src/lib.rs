@@ -30,6 +30,7 @@ mod route;
 mod routes;
 mod scope;
 mod session;
+mod signal;
 mod state_op;
 mod text;
 
@@ -58,7 +59,7 @@ pub use flag::to_bool;
 pub use ids::{AppName, EventId, InvocationId, SessionId, SessionKey, UserId};
 pub use owned::{AuthConfig, AuthDocument, Owned};
 pub use path::NodePath;
-pub use question::{NODE_CONFIRMATION, Question, QuestionKind, TIMER};
+pub use question::{NODE_CONFIRMATION, Question, QuestionKind, SIGNAL, TIMER};
 pub use request_input::{REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, REQUEST_INPUT, RESERVED_FUNCTIONS, RequestInput};
 pub use route::{DEFAULT_ROUTE, Route, RouteKey};
 pub use routes::{AnyRoute, IntoRoute, Routes};

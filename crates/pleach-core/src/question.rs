@@ -13,6 +13,8 @@ use crate::{Event, FunctionCall, InvocationId, NodePath};
 pub const NODE_CONFIRMATION: &str = "wf_tool_confirmation:";
 /// How the ids of sleeps begin, which are questions to the clock. The path of the run and the number of the sleep follow.
 pub const TIMER: &str = "pleach_timer:";
+/// How the ids of waits for a signal begin, which are questions to programs. The path of the run and the number of the wait follow.
+pub const SIGNAL: &str = "pleach_signal:";
 
 /// One question an event asks, as the person who answers it sees it.
 ///
@@ -31,7 +33,7 @@ pub struct Question {
     pub kind: QuestionKind,
     /// The function whose call asks: a reserved one, or the long-running tool.
     pub function: String,
-    /// The text of the question; may be empty.
+    /// The text of the question; may be empty. The name of the signal that a run waits for.
     pub message: String,
     /// Data to show with the message; see [`QuestionKind`].
     #[serde(default)]
@@ -48,6 +50,10 @@ pub struct Question {
     /// The answer at the deadline. Left out of the JSON when there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<Value>,
+    /// The alternatives to which it belongs: an answer to one of the questions of a run with the same text here closes the others.
+    /// Left out of the JSON when there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub select: Option<String>,
     /// The run that asks.
     pub node_path: NodePath,
     /// The user turn that is interrupted.
@@ -74,6 +80,8 @@ pub enum QuestionKind {
     LongRunning,
     /// None by a person: the run sleeps until the deadline.
     Timer,
+    /// The payload of the signal that the message names.
+    Signal,
 }
 
 impl Event {
@@ -104,6 +112,7 @@ impl Event {
                 (QuestionKind::Confirmation, argument("message"), argument("payload").cloned())
             }
             REQUEST_INPUT if id.starts_with(TIMER) => (QuestionKind::Timer, None, None),
+            REQUEST_INPUT if id.starts_with(SIGNAL) => (QuestionKind::Signal, argument("message"), None),
             REQUEST_INPUT => (QuestionKind::UserInput, argument("message"), argument("payload").cloned()),
             REQUEST_CONFIRMATION => {
                 let hint = argument("toolConfirmation").and_then(|confirmation| confirmation.get("hint"));
@@ -126,6 +135,7 @@ impl Event {
                 .map(str::to_owned),
             deadline: argument("deadline").filter(|_| function == REQUEST_INPUT).and_then(Value::as_f64),
             default: argument("default").filter(|_| function == REQUEST_INPUT).cloned(),
+            select: argument("select").filter(|_| function == REQUEST_INPUT).and_then(Value::as_str).map(str::to_owned),
             node_path: self.path().clone(),
             invocation_id: self.invocation_id().clone(),
             author: self.author().to_owned(),
@@ -159,6 +169,7 @@ mod tests {
             assignee: Some("lead".into()),
             deadline: None,
             default: None,
+            select: None,
             node_path: "wf@1/ask@1".into(),
             invocation_id: "i".into(),
             author: "wf".into(),

@@ -117,7 +117,7 @@ enum Effect {
     Replaces,
     /// The same answer is stored.
     Same,
-    /// A run that used a different answer has completed.
+    /// A run that used a different answer has completed, or another question of the same select is answered.
     Late,
 }
 
@@ -132,7 +132,7 @@ impl Asked<'_> {
                 Effect::Same
             }
             Earlier::Replaceable(_) => Effect::Replaces,
-            Earlier::Final(_) => Effect::Late,
+            Earlier::Final(_) | Earlier::Withdrawn => Effect::Late,
         }
     }
 

@@ -41,6 +41,7 @@ pub struct RunnerBuilder {
     compaction: Option<EventsCompactionConfig>,
     model: Option<Arc<dyn Model>>,
     max_llm_calls: Option<u32>,
+    max_queued_runs: usize,
     on_span: OnSpan,
     closing: Closing,
 }
@@ -64,6 +65,7 @@ impl RunnerBuilder {
             compaction: None,
             model: None,
             max_llm_calls: None,
+            max_queued_runs: 100,
             on_span: OnSpan::default(),
             closing: Closing::default(),
         }
@@ -186,6 +188,13 @@ impl RunnerBuilder {
         self
     }
 
+    /// Sets how many runs may wait for a session that is busy; 100 without this. See [`RunRequest::queue`](crate::RunRequest::queue).
+    #[must_use]
+    pub fn max_queued_runs(mut self, runs: usize) -> Self {
+        self.max_queued_runs = runs;
+        self
+    }
+
     /// Sets a hook that receives the span of every invocation that starts or resumes, before the span is entered; disabled
     /// spans are skipped. An exporter uses it to put all parts of an invocation into one trace: see `docs/tracing.md`. A later
     /// call replaces the hook.
@@ -278,6 +287,7 @@ impl RunnerBuilder {
             resumable: self.resumable,
             compaction: self.compaction.map(Arc::new),
             max_llm_calls: self.max_llm_calls.unwrap_or_else(call_limit::from_environment),
+            max_queued_runs: self.max_queued_runs,
             active: ActiveRuns::default(),
             timers: Timers::default(),
             on_span: self.on_span,

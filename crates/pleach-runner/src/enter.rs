@@ -82,11 +82,12 @@ impl RunnerParts {
     /// Admits a run to the session. A queued run waits until the session is not busy.
     ///
     /// # Errors
-    /// [`RunError::Busy`]; [`RunError::Aborted`] or [`RunError::Cut`] when the run is stopped while it waits.
+    /// [`RunError::Busy`], for a queued run when too many wait; [`RunError::Aborted`] or [`RunError::Cut`] when the run is stopped while it waits.
     async fn admit(&self, request: &RunRequest, run: &Arc<ActiveRun>, key: &SessionKey) -> Result<Admission, RunError> {
-        if request.answer_checks.as_ref().is_none_or(|answer_checks| !answer_checks.options.queue) {
+        if !request.queue {
             return self.active.admit(run, key);
         }
+        self.active.queue(run, key, self.max_queued_runs)?;
         loop {
             while let Some(other) = self.active.before(run, key) {
                 select(pin!(other.ended()), pin!(request.abort.aborted())).await;

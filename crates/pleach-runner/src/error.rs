@@ -48,7 +48,8 @@ pub enum RunError {
         /// The invocations that wait.
         invocations: Vec<InvocationId>,
     },
-    /// A run that used an earlier answer has completed, so another answer would have no effect; or the question is not open
+    /// A run that used an earlier answer has completed, so another answer would have no effect; or another question of the same
+    /// select is answered; or the question is not open
     /// and [`AnswerOptions::only_if_open`](crate::AnswerOptions::only_if_open) is set. Nothing was stored.
     #[error(
         "question '{id}' of invocation {invocation} is answered already: to answer it otherwise, rewind the session to before the invocation"
@@ -191,6 +192,16 @@ pub enum RunError {
         session: SessionKey,
         /// The invocation.
         invocation: InvocationId,
+    },
+    /// A signal came for a session whose last invocation has ended, so that no run could take it. Nothing was stored.
+    #[error(
+        "session {session} has no run that could take signal '{signal}': its last invocation has ended; send a message to start another one"
+    )]
+    NoReceiver {
+        /// The session.
+        session: SessionKey,
+        /// The name of the signal.
+        signal: String,
     },
     /// The Runner is being drained and takes no new runs. Nothing was stored.
     #[error("the runner is being drained and takes no new runs: start the run in another process")]
@@ -338,6 +349,7 @@ impl RunError {
             Self::Waiting(_) => "NodeInterruptedError",
             Self::OtherMessage { .. } | Self::OtherState { .. } => "ValueError",
             Self::Busy { .. } | Self::Unfinished { .. } => "SessionBusyError",
+            Self::NoReceiver { .. } => "SignalNotExpectedError",
             Self::Draining => "RunnerDrainingError",
             Self::Close(_) => "RuntimeError",
             Self::Followed { code, .. } => code,

@@ -8,13 +8,11 @@ use pleach_core::{EventId, SessionKey};
 use pleach_session::SessionError;
 use tokio::sync::Semaphore;
 
-use crate::answer::response_part;
-use crate::message::of_parts;
 use crate::parts::RunnerParts;
-use crate::question_ref::{AnswerChecks, AnswerOptions, QuestionRef};
+
 use crate::run::Run;
 use crate::timers::Due;
-use crate::{RunError, RunRequest, Runner};
+use crate::{AnswerOptions, RunError, RunRequest, Runner};
 
 /// The first pause before an answer is tried again, and the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(30));
@@ -78,11 +76,9 @@ async fn answer(parts: &Arc<RunnerParts>, due: &Due, at_once: &Semaphore, stored
     let Some(question) = questions.iter().find(|question| Due::of(&due.session, question).as_ref() == Some(due)) else {
         return Ok(());
     };
-    let answer = response_part(&question.id, question.default.clone().unwrap_or_default())?;
-    let mut request = RunRequest::new(&due.session).message(of_parts(vec![answer]));
-    request.message_id = Some(event_id(due));
     let options = AnswerOptions::new().only_if_open(true).queue(true);
-    request.answer_checks = Some(AnswerChecks { questions: vec![QuestionRef::from(question)], options });
+    let answer = question.default.clone().unwrap_or_default();
+    let request = RunRequest::answering(&due.session, question, answer, Some(event_id(due)), options)?;
     let mut run = Run::new(Arc::clone(parts), request).detach();
     // Awaiting the run gives its error.
     run.invocation_id().await.ok();

@@ -21,7 +21,8 @@ impl Runner {
         Ok(open_questions(&self.parts.load_all(&key).await?.events))
     }
 
-    /// Returns the open questions of all sessions of a user, in the order asked. Sleeps, which no person can answer, are left out.
+    /// Returns the open questions of all sessions of a user, in the order asked. Sleeps and waits for signals,
+    /// which no person answers, are left out.
     ///
     /// Histories are not loaded. See [`SessionService::list_questions`](pleach_session::SessionService::list_questions), which
     /// also supports pages. The list may or may not reflect concurrent questions and answers.
@@ -64,7 +65,7 @@ impl Runner {
 
     async fn list_questions(&self, request: ListQuestions) -> Result<Vec<InboxItem>, RunError> {
         let mut items = self.parts.services.sessions.list_questions(request).await?.items;
-        items.retain(|item| item.question.kind != QuestionKind::Timer);
+        items.retain(|item| !matches!(item.question.kind, QuestionKind::Timer | QuestionKind::Signal));
         Ok(items)
     }
 }

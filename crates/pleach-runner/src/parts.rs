@@ -24,6 +24,8 @@ pub(crate) struct RunnerParts {
     pub(crate) may_open_tasks: bool,
     /// The limit of model calls for runs whose config sets none.
     pub(crate) max_llm_calls: u32,
+    /// How many runs may be queued for a session.
+    pub(crate) max_queued_runs: usize,
     pub(crate) compaction: Option<Arc<EventsCompactionConfig>>,
     pub(crate) active: ActiveRuns,
     /// The deadlines of questions.

@@ -94,8 +94,8 @@ impl AnswerOptions {
         self
     }
 
-    /// Sets whether to wait for the end of a detached run that keeps the session busy. Waiting answers are processed in the
-    /// order in which their runs were first polled; dropping a run removes it from the queue.
+    /// Sets whether to wait for the end of a detached run that keeps the session busy. See
+    /// [`RunRequest::queue`](crate::RunRequest::queue).
     #[must_use]
     pub fn queue(mut self, yes: bool) -> Self {
         self.queue = yes;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pleach_context::engine::{Engine as _, NodeEnd, NodeResult, root_context};
 use pleach_context::{InvocationContext, NodeError};
-use pleach_core::Question;
+use pleach_core::{Event, Question};
 use pleach_session::{effective_events_of, open_questions};
 
 use crate::RunError;
@@ -98,7 +98,7 @@ async fn replay(parts: &RunnerParts, begun: &Invocation, run: &ActiveRun) -> Res
 fn failure(parts: &RunnerParts, ic: &InvocationContext) -> Option<RunError> {
     let events = ic.events();
     let own = effective_events_of(&events, ic.invocation_id());
-    let last = own.last()?;
+    let last = without_signals(&own).next()?;
     let is_of_root = last.path().segments().count() == 1 && parts.root.spec().retry.is_none();
     let code = last.error_code().filter(|_| is_of_root)?;
     let error = NodeError::new(code.to_owned(), last.error_message().unwrap_or_default().to_owned());
@@ -111,10 +111,15 @@ fn asked_last(ic: &InvocationContext) -> Vec<Question> {
     let events = ic.events();
     let own = effective_events_of(&events, ic.invocation_id());
     // A workflow notes behind its node's question how far it is.
-    if own.iter().rev().find(|event| !is_checkpoint(event)).is_none_or(|last| last.questions().is_empty()) {
+    if without_signals(&own).find(|event| !is_checkpoint(event)).is_none_or(|last| last.questions().is_empty()) {
         return Vec::new();
     }
     let mut open = open_questions(&events);
     open.retain(|question| question.invocation_id == *ic.invocation_id());
     open
+}
+
+/// Iterates over the events of runs and their callers, the newest first: a kept signal says nothing about how far they are.
+pub(crate) fn without_signals<'a>(own: &'a [&Arc<Event>]) -> impl Iterator<Item = &'a Arc<Event>> {
+    own.iter().rev().copied().filter(|event| event.kept_signal().is_none())
 }

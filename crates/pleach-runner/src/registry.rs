@@ -112,10 +112,25 @@ impl ActiveRuns {
         leader
     }
 
+    /// Queues a run for a session.
+    ///
+    /// # Errors
+    /// [`RunError::Busy`] when `limit` runs are queued there already.
+    pub(crate) fn queue(&self, run: &Arc<ActiveRun>, key: &SessionKey, limit: usize) -> Result<(), RunError> {
+        let key = stored(key);
+        let inner = self.inner();
+        let runs = inner.runs.get(&key.session_id).map(Vec::as_slice).unwrap_or_default();
+        let queued: Vec<_> = runs.iter().filter(|other| other.is_queued_in(&key)).collect();
+        if let Some(last) = queued.last().filter(|_| queued.len() >= limit) {
+            return Err(RunError::Busy { invocation: last.invocation(), session: key });
+        }
+        run.set_queued(key);
+        Ok(())
+    }
+
     /// Returns the run that a queued one must wait for: a detached run of the session, or a run queued earlier.
     pub(crate) fn before(&self, run: &Arc<ActiveRun>, key: &SessionKey) -> Option<Arc<ActiveRun>> {
         let key = stored(key);
-        run.set_queued(key.clone());
         let inner = self.inner();
         let runs = inner.runs.get(&key.session_id)?;
         let earlier = runs.iter().take_while(|other| !Arc::ptr_eq(other, run));
@@ -238,6 +253,7 @@ mod tests {
         let (first, second) = (run(&registry, None), run(&registry, None));
         first.set_detached();
         assert_eq!([admit(&registry, &first), admit(&registry, &second)], ["own", "busy"]);
+        registry.queue(&second, &key(), 9).unwrap();
         assert!(registry.before(&second, &key()).is_some_and(|other| Arc::ptr_eq(&other, &first)));
         first.set_summing_up();
         assert!(registry.before(&second, &key()).is_none());
@@ -263,9 +279,13 @@ mod tests {
         detached.set_detached();
         assert_eq!(admit(&registry, &detached), "own");
         let (first, second) = (run(&registry, None), run(&registry, None));
-        let before = |run| registry.before(run, &key()).unwrap();
+        let before = |run| {
+            registry.queue(run, &key(), 2).unwrap();
+            registry.before(run, &key()).unwrap()
+        };
         assert!(Arc::ptr_eq(&before(&first), &detached));
         assert!(Arc::ptr_eq(&before(&second), &first));
+        assert!(matches!(registry.queue(&run(&registry, None), &key(), 2), Err(RunError::Busy { .. })));
     }
 
     #[test]

@@ -3,11 +3,15 @@
 use std::fmt;
 
 use pleach_context::{AbortSignal, RunConfig};
-use pleach_core::{Content, Event, EventId, InvocationId, Map, SessionId, SessionKey, Unstorable, UserId, bound_event};
+use pleach_core::{
+    Content, Event, EventId, InvocationId, Map, Question, SessionId, SessionKey, Unstorable, UserId, bound_event,
+};
+use serde_json::Value;
 
-use crate::Message;
-use crate::answer::too_deep_answer;
+use crate::answer::{response_part, too_deep_answer};
+use crate::message::of_parts;
 use crate::question_ref::AnswerChecks;
+use crate::{AnswerOptions, Message, QuestionRef, RunError};
 
 /// The parameters of starting or resuming an invocation. ADK: the arguments of `run_async`.
 #[derive(Clone)]
@@ -48,6 +52,9 @@ pub struct RunRequest {
     pub yield_user_message: bool,
     /// The signal by which the caller aborts the invocation.
     pub abort: AbortSignal,
+    /// Whether the run waits for a detached run of the same session instead of failing with
+    /// [`RunError::Busy`](crate::RunError::Busy). See [`RunRequest::queue`].
+    pub queue: bool,
     /// The id of the message's event; `None` for a new one.
     pub(crate) message_id: Option<EventId>,
     /// The checks of a message from [`Runner::answer`](crate::Runner::answer).
@@ -75,10 +82,30 @@ impl RunRequest {
             config: RunConfig::default(),
             yield_user_message: false,
             abort: AbortSignal::new(),
+            queue: false,
             message_id: None,
             answer_checks: None,
             refused: None,
         }
+    }
+
+    /// Returns the request that answers a question of a session.
+    ///
+    /// # Errors
+    /// An answer that cannot be written as JSON.
+    pub(crate) fn answering(
+        session: &SessionKey,
+        question: &Question,
+        answer: Value,
+        id: Option<EventId>,
+        mut options: AnswerOptions,
+    ) -> Result<Self, RunError> {
+        let mut request = Self::new(session).message(of_parts(vec![response_part(&question.id, answer)?]));
+        request.config = std::mem::take(&mut options.config);
+        request.queue = options.queue;
+        request.message_id = id;
+        request.answer_checks = Some(AnswerChecks { questions: vec![QuestionRef::from(question)], options });
+        Ok(request)
     }
 
     /// Removes a message and state that are nested too deep, before anything copies them, and sets `refused`.
@@ -139,6 +166,17 @@ impl RunRequest {
     #[must_use]
     pub fn yield_user_message(mut self, yes: bool) -> Self {
         self.yield_user_message = yes;
+        self
+    }
+
+    /// Sets whether to wait for the end of a detached run that keeps the session busy. Waiting runs begin in the order in which they
+    /// were first polled, each when the one before it has ended; dropping a run removes it from the queue. Only runs of this Runner and
+    /// its clones are waited for, and at most
+    /// [`RunnerBuilder::max_queued_runs`](crate::RunnerBuilder::max_queued_runs) of a session wait; further ones fail with
+    /// [`RunError::Busy`](crate::RunError::Busy).
+    #[must_use]
+    pub fn queue(mut self, yes: bool) -> Self {
+        self.queue = yes;
         self
     }
 

@@ -141,7 +141,7 @@ impl Runner {
             questions.push(question);
         }
         let config = std::mem::take(&mut options.config);
-        let mut request = RunRequest::new(session).message(of_parts(parts)).config(config);
+        let mut request = RunRequest::new(session).message(of_parts(parts)).config(config).queue(options.queue);
         request.answer_checks = (!questions.is_empty()).then_some(AnswerChecks { questions, options });
         Ok(self.start(request))
     }

@@ -12,7 +12,7 @@ use crate::begin::{Begun, ShownMessage};
 use crate::open::Opened;
 use crate::outcome::Outcome;
 use crate::parts::RunnerParts;
-use crate::recorded::recorded;
+use crate::recorded::{recorded, without_signals};
 use crate::{RunError, RunRequest, Runner, SessionRef};
 
 /// How many sessions [`Runner::unfinished`] looks at when no limit is set.
@@ -210,7 +210,7 @@ impl Runner {
 }
 
 impl RunnerParts {
-    async fn status(self: &Arc<Self>, session: Session) -> Result<SessionStatus, RunError> {
+    pub(crate) async fn status(self: &Arc<Self>, session: Session) -> Result<SessionStatus, RunError> {
         let key = session.key().clone();
         let invocation = last_invocation(&session.events);
         let progress = match &invocation {
@@ -267,7 +267,7 @@ fn last_invocation(events: &[Arc<Event>]) -> Option<InvocationId> {
 /// Returns the failure that an unfinished invocation ended with: its last event is an error event.
 fn failed(events: &[Arc<Event>], invocation: &InvocationId) -> Option<RunProgress> {
     let own = effective_events_of(events, invocation);
-    let last = own.last()?;
+    let last = without_signals(&own).next()?;
     let error = NodeError::new(last.error_code()?.to_owned(), last.error_message().unwrap_or_default().to_owned());
     Some(RunProgress::Failed { error, path: last.path().clone() })
 }

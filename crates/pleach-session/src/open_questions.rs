@@ -17,8 +17,8 @@ pub const ABORTED: &str = "INVOCATION_ABORTED";
 ///
 /// Only events that count after rewinds are read. A question is identified by its invocation and its id. When several
 /// runs of one invocation ask under the same id, the last of them is listed, because an answer reaches that one; the others
-/// follow when it is answered. A question is closed by a user's answer that fits it, and by the end of an aborted
-/// invocation; the result of a long-running tool itself does not close it.
+/// follow when it is answered. A question is closed by a user's answer that fits it, by one that fits an alternative of it
+/// ([`Question::select`]), and by the end of an aborted invocation; the result of a long-running tool itself does not close it.
 // R901, R905, R907, R909, R128, R1130, R1141
 #[must_use]
 pub fn open_questions(events: &[Arc<Event>]) -> Vec<Question> {
@@ -57,6 +57,8 @@ struct Desk {
     invocations: HashMap<InvocationId, HashMap<String, OneId>>,
     /// For every id that was asked under: the invocations with open questions, by the places at which they asked last.
     waiting: HashMap<String, BTreeMap<usize, InvocationId>>,
+    /// The places of the questions of each select.
+    selects: HashMap<(InvocationId, NodePath, String), Vec<usize>>,
 }
 
 /// The questions of one invocation with one id.
@@ -96,6 +98,9 @@ impl Desk {
             waiting.remove(&last);
         }
         waiting.insert(place, question.invocation_id.clone());
+        if let Some(select) = select_of(&question) {
+            self.selects.entry(select).or_default().push(place);
+        }
         self.asked.push(Some(question));
     }
 
@@ -112,6 +117,14 @@ impl Desk {
         }
     }
 
+    /// Closes an answered question, and the alternatives of it.
+    fn close_answered(&mut self, place: usize) {
+        let select = self.asked[place].as_ref().and_then(select_of);
+        self.close(place);
+        let others = select.and_then(|select| self.selects.remove(&select)).unwrap_or_default();
+        others.into_iter().for_each(|place| self.close(place));
+    }
+
     fn close_invocation(&mut self, invocation: &InvocationId) {
         let ids = self.invocations.get(invocation).into_iter().flat_map(HashMap::values);
         let open: Vec<usize> = ids.flat_map(|asked| &asked.open).copied().collect();
@@ -125,12 +138,13 @@ impl Desk {
             if let Some(question) = answered.and_then(|place| self.asked[place].as_ref()) {
                 // An answer that another writer stored although it does not fit leaves the question open.
                 if check_stored_answer(question.response_schema.as_ref(), response).is_ok() {
-                    answered.into_iter().for_each(|place| self.close(place));
+                    answered.into_iter().for_each(|place| self.close_answered(place));
                 }
             } else if !self.waiting.contains_key(id) {
                 // An answer to a call on a branch that is named after a question answers that question (R1003).
                 for run_id in event.branch().into_iter().flat_map(|branch| branch.run_ids()) {
-                    self.place_of(event.invocation_id(), run_id).into_iter().for_each(|place| self.close(place));
+                    let place = self.place_of(event.invocation_id(), run_id);
+                    place.into_iter().for_each(|place| self.close_answered(place));
                 }
             }
         }
@@ -151,6 +165,12 @@ impl Desk {
         places.sort_unstable();
         places.into_iter().filter_map(|place| self.asked[place].take()).collect()
     }
+}
+
+/// What all questions of a select have in common.
+fn select_of(question: &Question) -> Option<(InvocationId, NodePath, String)> {
+    let select = question.select.clone()?;
+    Some((question.invocation_id.clone(), question.node_path.clone(), select))
 }
 
 #[cfg(test)]

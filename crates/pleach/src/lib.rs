@@ -85,9 +85,9 @@ pub use pleach_context::{
     CredentialService, DeadEnd, Dynamic, EdgeOutline, Extract, Fail, Flow, FromContext, FromState, GraphOutline, Hook,
     InMemoryCredentialService, Input, InputKind, Instruction, InvocationContext, Key, Need, NeededType, Node,
     NodeError, NodeFault, NodeInput, NodeKind, NodeSpec, Outline, Plugin, ReadonlyContext, Result, ResultExt, Resume,
-    RetryCondition, RetryConfig, RunConfig, RunOptions, Scheduling, SecondParent, SessionStateCredentialService,
-    SessionView, Shared, SharedToolset, ShellKind, State, StateNumber, Step, StreamingMode, SystemClock, Tool,
-    ToolContext, ToolResult, Toolset, TypedNode, Yield,
+    RetryCondition, RetryConfig, RunConfig, RunOptions, Scheduling, SecondParent, Select,
+    SessionStateCredentialService, SessionView, Shared, SharedToolset, ShellKind, State, StateNumber, Step,
+    StreamingMode, SystemClock, Tool, ToolContext, ToolResult, Toolset, TypedNode, Yield,
 };
 pub use pleach_core::{
     AnyRoute, AppName, AuthConfig, AuthDocument, Blob, BoxError, BoxFuture, Branch, Bytes, CamelCase, Clock,
@@ -95,7 +95,7 @@ pub use pleach_core::{
     FileData, FunctionCall, FunctionDeclaration, FunctionResponse, FunctionResponsePart, IdGen, IntoRoute,
     InvocationId, Map, ModelInfo, NodeInfo, NodePath, OutputFor, Owned, Part, Question, QuestionKind,
     REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, REQUEST_INPUT, RandomIds, RequestInput, Revision, Route, RouteKey,
-    Routes, Session, SessionHead, SessionId, SessionKey, StateOp, StateOpError, StateOps, TIMER, ToolCall,
+    Routes, SIGNAL, Session, SessionHead, SessionId, SessionKey, StateOp, StateOpError, StateOps, TIMER, ToolCall,
     ToolConfirmation, ToolResponse, UiWidget, UserId, Uuid, VideoMetadata, to_camel, with_causes,
 };
 pub use pleach_macros::Routes;
@@ -108,7 +108,8 @@ pub use pleach_memory_sqlite::{SqliteMemoryOptions, SqliteMemoryService};
 pub use pleach_runner::{
     AnswerOptions, App, Detached, DrainOptions, Drained, DrainedRun, EventsCompactionConfig, Follow, FollowOptions,
     FollowStatus, ListUnfinished, ListUnfinishedResponse, Message, Overdue, QuestionRef, Run, RunEnd, RunError,
-    RunEvent, RunProgress, RunRequest, Runner, RunnerBuilder, SessionRef, SessionStatus, answer_event,
+    RunEvent, RunProgress, RunRequest, Runner, RunnerBuilder, SessionRef, SessionStatus, SignalOptions, SignalOutcome,
+    answer_event,
 };
 pub use pleach_schema::{AnswerError, AnswerType, Field, FieldType, Schema, SchemaError, json_or_text};
 pub use pleach_session::{

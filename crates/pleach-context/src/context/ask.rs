@@ -1,6 +1,6 @@
 //! Asking a person in the middle of a node.
 
-use pleach_core::{Map, RequestInput};
+use pleach_core::{Content, Event, Map, Part, RequestInput};
 use pleach_schema::read_answer;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::Context;
 use crate::NodeError;
-use crate::engine::InFlightCall;
+use crate::engine::{InFlightCall, check_reserved, question_event};
 use crate::extract::warn_unread;
 
 impl Context {
@@ -77,31 +77,67 @@ impl Context {
     }
 
     /// Asks, and waits until the body is dropped.
-    pub(super) async fn wait_for_answer(&self, mut question: RequestInput) -> NodeError {
-        if let Err(error) = self.check_outside_step("asks a question: ask it before the step") {
+    pub(super) async fn wait_for_answer(&self, question: RequestInput) -> NodeError {
+        match question.interrupt_id.as_deref().map_or(Ok(()), check_reserved) {
+            Ok(()) => self.wait_for(vec![question], None).await,
+            Err(error) => error,
+        }
+    }
+
+    /// Asks questions, and waits until the body is dropped. Those of a select are alternatives.
+    pub(super) async fn wait_for(&self, questions: Vec<RequestInput>, select: Option<&str>) -> NodeError {
+        if let Err(error) = self.check_may_wait() {
             return error;
         }
-        if !self.inner.rerun_on_resume {
-            let node = self.node_name();
-            return NodeError::value(format!(
-                "Node '{node}' asks in the middle of its body, so it must run again when the answer comes: add it with `FunctionNode::new(\"{node}\", …).rerun_on_resume(true)`, or return a `RequestInput` instead."
-            ));
-        }
-        if self.cell().lane.tool.as_ref().is_some_and(|tool| !tool.key.is_empty()) {
-            let text = format!("the tool call of agent '{}' asks a question in its body", self.agent_name());
-            return NodeError::value(text).with_hint(
-                "an answer goes to the agent and not to the call: ask with `request_confirmation`, or run a node that asks",
-            );
-        }
-        if let Some(deadline) = &mut question.deadline {
-            // The first one holds: a body that runs again would set another.
-            *deadline = question.interrupt_id.as_ref().and_then(|id| self.asked_deadline(id)).unwrap_or(*deadline);
-        }
+        let event = match self.asking(questions, select) {
+            Ok(event) => event,
+            Err(error) => return error,
+        };
         let live = InFlightCall::enter(self);
-        match self.emit(question).await {
+        match self.emit(event).await {
             Ok(()) => live.park().await,
             Err(error) => error,
         }
+    }
+
+    /// Checks that an answer would find its way to this call.
+    pub(super) fn check_may_wait(&self) -> Result<(), NodeError> {
+        self.check_outside_step("waits for an answer: ask before the step")?;
+        let node = self.node_name();
+        if !self.inner.rerun_on_resume {
+            return Err(NodeError::value(format!(
+                "Node '{node}' waits in the middle of its body, so it must run again when the answer comes: add it with `FunctionNode::new(\"{node}\", …).rerun_on_resume(true)`, or return a `RequestInput` instead."
+            )));
+        }
+        if self.cell().lane.tool.as_ref().is_some_and(|tool| !tool.key.is_empty()) {
+            let text = format!("the tool call of agent '{}' waits for an answer in its body", self.agent_name());
+            return Err(NodeError::value(text).with_hint(
+                "an answer goes to the agent and not to the call: ask with `request_confirmation`, or run a node that asks",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Makes the event that asks questions, which have ids.
+    fn asking(&self, questions: Vec<RequestInput>, select: Option<&str>) -> Result<Event, NodeError> {
+        let (mut calls, mut ids) = (Vec::new(), Vec::new());
+        for mut question in questions {
+            let id = question.interrupt_id.take().unwrap_or_default();
+            if let Some(deadline) = &mut question.deadline {
+                // The first one holds: a body that runs again would set another.
+                *deadline = self.asked_deadline(&id).unwrap_or(*deadline);
+            }
+            let event = question_event(id.clone(), question)?;
+            for call in event.function_calls() {
+                let mut call = call.clone();
+                if let Some(select) = select {
+                    call.args.get_or_insert_default().insert("select".to_owned(), select.into());
+                }
+                calls.push(Part::function_call(call));
+            }
+            ids.push(id);
+        }
+        Ok(Event::new().with_content(Content::new("model", calls)).with_long_running(ids))
     }
 }
 

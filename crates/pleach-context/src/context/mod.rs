@@ -18,6 +18,7 @@ mod identity;
 mod memory;
 mod output;
 mod readonly;
+mod select;
 mod session_view;
 mod state;
 mod step;
@@ -27,6 +28,7 @@ mod tool_call;
 use std::fmt;
 
 pub use ask::json_schema_of;
+pub use select::Select;
 pub use session_view::SessionView;
 pub(crate) use state::delta_of;
 pub use state::{Key, State, StateNumber};

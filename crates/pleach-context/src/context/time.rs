@@ -29,7 +29,7 @@ impl Context {
     ///
     /// It is no time-out: a step that works keeps the run from pausing, and the sleep ends when the run has paused. Limit a step
     /// with [`Step::timeout`](crate::Step::timeout), and a question with [`ask_within`](Self::ask_within). The loser of a
-    /// `select!` stays stored: a sleep that was polled and dropped still pauses the run.
+    /// `select!` stays stored: a sleep that was polled and dropped still pauses the run. Use [`select`](Self::select) instead.
     ///
     /// # Errors
     /// Those of [`ask`](Self::ask); a `ValueError` when it is called while another call of the node is under way.
@@ -58,7 +58,7 @@ impl Context {
 
     /// Numbered by the order of the calls, not of the polls.
     fn sleep_to(&self, end: f64, is_over: bool) -> impl Future<Output = Result<(), NodeError>> + Send {
-        let number = self.number_of_sleep();
+        let number = self.number_of_wait("sleep");
         async move {
             let id = format!("{TIMER}{}:{}", self.node_path(), number?);
             let began = self.asked_deadline(&id).is_some();
@@ -67,20 +67,21 @@ impl Context {
             }
             let mut question = RequestInput::new().with_id(id);
             question.deadline = Some(end);
-            Err(self.wait_for_answer(question).await)
+            Err(self.wait_for(vec![question], None).await)
         }
     }
 
-    fn number_of_sleep(&self) -> Result<u32, NodeError> {
+    /// Counts a wait of this run that has no id of its own, such as a sleep.
+    pub(super) fn number_of_wait(&self, what: &str) -> Result<u32, NodeError> {
         let mut cell = self.cell();
         if cell.has_calls_under_way() {
             return Err(NodeError::value(format!(
-                "a sleep of node '{}' begins beside another call of the node, which may come in another order on a resume: run each lane as a node of its own, with `Context::run`",
+                "a {what} of node '{}' begins beside another call of the node, which may come in another order on a resume: run each lane as a node of its own, with `Context::run`",
                 self.node_name()
             )));
         }
-        cell.sleeps += 1;
-        Ok(cell.sleeps)
+        cell.waits += 1;
+        Ok(cell.waits)
     }
 
     /// Asks a question like [`ask`](Self::ask), for at most `limit` from the first time that it is asked. Gives `None` when nothing

@@ -61,6 +61,7 @@ pub use pleach_auth::credential_key;
 pub(crate) use deliver::Sending;
 pub(crate) use parking::InFlightCall;
 pub(crate) use run_state::{Lane, LaneWork, Output, OwnLane, RunState, Transfer, output_twice};
+pub(crate) use stage::{check_reserved, question_event};
 pub(crate) use tree::{MAX_DEPTH, too_deep};
 
 /// Gives the engine's handle of what node code sees.

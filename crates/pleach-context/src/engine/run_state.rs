@@ -55,8 +55,8 @@ pub(crate) struct RunState {
     pub(crate) children: Option<Box<HashMap<SmolStr, u32>>>,
     /// How many steps of each name this attempt has begun.
     pub(crate) steps: Option<Box<HashMap<SmolStr, u32>>>,
-    /// How many sleeps this attempt has begun.
-    pub(crate) sleeps: u32,
+    /// How many waits without an id of their own this attempt has begun, such as sleeps.
+    pub(crate) waits: u32,
     /// The calls that agents have made which share the run.
     pub(crate) calls: Option<Box<SharedCalls>>,
     /// Background children that the run has not taken yet; `None` when it takes none.

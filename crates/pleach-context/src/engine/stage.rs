@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use pleach_core::{Branch, Event, OutputFor, RequestInput};
+use pleach_core::{Branch, Event, OutputFor, RequestInput, SIGNAL, TIMER};
 use pleach_schema::validate_answer;
 use serde_json::Value;
 
@@ -82,9 +82,8 @@ impl RunHandle<'_> {
             Yield::Ask(ask) => {
                 let new_id = || self.0.invocation().engine().services().ids.uuid().to_string();
                 let id = ask.interrupt_id.clone().unwrap_or_else(new_id);
-                check_question_id(&id)?;
-                check_default(&id, &ask)?;
-                Some(ask.into_event(id))
+                check_reserved(&id)?;
+                Some(question_event(id, *ask)?)
             }
             Yield::Delegated(output) => {
                 let mut cell = self.0.cell();
@@ -299,6 +298,26 @@ impl Context {
         take_deltas(self, cell, &mut event);
         cell.sent = true;
         Some(Staged { event: Arc::new(event), output_source })
+    }
+}
+
+/// Makes the event that asks a question.
+///
+/// # Errors
+/// An id that cannot be stored, or a default that cannot be given.
+pub(crate) fn question_event(id: String, ask: RequestInput) -> Result<Event, NodeError> {
+    check_question_id(&id)?;
+    check_default(&id, &ask)?;
+    Ok(ask.into_event(id))
+}
+
+/// Questions with these ids are not for people.
+pub(crate) fn check_reserved(id: &str) -> Result<(), NodeError> {
+    match [TIMER, SIGNAL].into_iter().find(|prefix| id.starts_with(prefix)) {
+        None => Ok(()),
+        Some(prefix) => Err(NodeError::value(format!(
+            "the id of question '{id}' begins with '{prefix}', which pleach uses for its own: give it another id"
+        ))),
     }
 }
 

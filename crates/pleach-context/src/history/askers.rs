@@ -12,6 +12,8 @@ pub(super) struct Asker {
     pub(super) schema: Option<Value>,
     /// The deadline of the question, in seconds since the epoch.
     pub(super) deadline: Option<f64>,
+    /// The select of the run that it belongs to.
+    pub(super) select: Option<String>,
     /// The branch that the run was on.
     pub(super) branch: Option<Branch>,
 }

@@ -4,15 +4,16 @@
 //! deciding what a resume does with the answer is the workflow engine's part.
 // R1001
 
+mod answers;
 mod askers;
 mod notes;
 mod of_root;
 mod planned_runs;
 mod record;
 mod runs;
+mod signals;
 mod takers;
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -22,6 +23,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value;
 use smol_str::SmolStr;
 
+pub use answers::AnswerState;
 pub use notes::{
     AGENT_CALLBACK, caller_of_task, is_reported, mark_completed, mark_reported, mark_task_response,
     notes_completed_runs, round_of,
@@ -30,12 +32,13 @@ pub(crate) use notes::{Notes, is_note, mark_pending_route, mark_rounds};
 pub use planned_runs::{PlannedRun, PlannedRuns, ReplayState};
 pub use record::RunRecord;
 pub use runs::RunKey;
+pub(crate) use signals::{KeptSignal, TAKE_SIGNAL};
 
 use askers::{Asker, Askers};
-use pleach_schema::{check_answer, unwrap_response};
 use pleach_session::effective_events_of;
 use record::is_echo;
 use runs::{Run, Runs};
+use signals::Signals;
 use takers::Takers;
 
 use crate::ChildFailure;
@@ -58,6 +61,7 @@ pub struct History {
     message_completes: Option<CompletionRule>,
     /// The completed runs, once an answer that is not the first one has asked for them.
     takers: OnceLock<Takers>,
+    signals: Signals,
 }
 
 impl fmt::Debug for History {
@@ -68,19 +72,6 @@ impl fmt::Debug for History {
 
 /// Decides whether a message without an output completes the run at a path.
 type CompletionRule = Box<dyn Fn(&NodePath) -> bool + Send + Sync>;
-
-/// The state of a question's answer. See [`History::answer_to`].
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum AnswerState<'a> {
-    /// A run waits for the answer.
-    Waiting,
-    /// This answer is stored, and no run that used it has completed: a newer answer replaces it.
-    Replaceable(&'a Value),
-    /// A run that used this answer has completed: a newer answer has no effect.
-    Final(&'a Value),
-    /// No recorded run asked the question; it may come from a program without nodes.
-    Unknown,
-}
 
 /// A run that left events.
 #[derive(Clone, Copy, Debug)]
@@ -207,45 +198,6 @@ impl History {
         self.runs.children(parent).map(|key| self.at(key))
     }
 
-    /// The deadline of the question that the run at `path` asked first with this id, in seconds since the epoch.
-    pub(crate) fn deadline(&self, path: &NodePath, id: &str) -> Option<f64> {
-        let asked = self.askers.get(id)?.all.iter();
-        asked.filter(|asker| self.runs.at(asker.run).path == *path).find_map(|asker| asker.deadline)
-    }
-
-    /// What has become of the question with this id. For runners.
-    #[must_use]
-    pub fn answer_to(&self, id: &str) -> AnswerState<'_> {
-        let Some(askers) = self.askers.get(id) else { return AnswerState::Unknown };
-        if askers.waiting(id, &self.runs).next().is_some() {
-            return AnswerState::Waiting;
-        }
-        let Some(last) = askers.all.last() else { return AnswerState::Unknown };
-        match self.at(last.run).record.answers().get(id) {
-            Some(answer) if self.is_final(last) => AnswerState::Final(answer),
-            Some(answer) => AnswerState::Replaceable(answer),
-            None => AnswerState::Unknown,
-        }
-    }
-
-    /// Whether a run that took the answer to this run's question has completed: the run itself, one above or below it, or one
-    /// that began since then and is not in a lane beside it.
-    // R910
-    fn is_final(&self, asker: &Asker) -> bool {
-        let run = self.runs.at(asker.run);
-        let answered = run.record.answered();
-        let mut above = run.parent;
-        while let Some(key) = above {
-            let owner = self.runs.at(key);
-            if self.completed_at(owner) > answered {
-                return true;
-            }
-            above = owner.parent;
-        }
-        // A run that only asked is recorded as completed by its answer alone.
-        self.gave_at(run) > answered || self.takers().took(&self.runs, asker.run, asker.branch.as_ref(), answered)
-    }
-
     /// When the run completed by its own events; 0 if it did not.
     fn gave_at(&self, run: &Run) -> u32 {
         run.record.gave_at(|| self.message_completes.as_ref().is_some_and(|completes| completes(&run.path)))
@@ -260,13 +212,9 @@ impl History {
         self.takers.get_or_init(|| Takers::of(&self.runs, |run| self.completed_at(run)))
     }
 
-    /// Gives an answer to a run and the runs above it.
-    fn answer(&mut self, run: RunKey, change: impl FnMut(&mut RunRecord)) {
-        // It takes back what a completed one has completed with.
-        if self.takers.get().is_some() && self.owners(run).any(|run| self.completed_at(run) > 0) {
-            self.takers = OnceLock::new();
-        }
-        self.with_owners(run, change);
+    /// Takes the first signal of this name that was kept and that no run has taken.
+    pub(crate) fn take_signal(&self, name: &str) -> Option<KeptSignal> {
+        self.signals.take(name)
     }
 
     /// Iterates over a run and the runs above it.
@@ -289,6 +237,7 @@ impl History {
             self.ended.retain(|_| event.content().is_none() || event.function_responses().next().is_some());
             // A user's metadata is not the engine's.
             self.add_answers(event);
+            self.signals.keep(event.id(), event);
             return;
         }
         self.takers = OnceLock::new();
@@ -339,67 +288,10 @@ impl History {
         }
     }
 
-    fn add_answers(&mut self, event: &Event) {
-        for response in event.function_responses() {
-            let Some(id) = response.id.as_deref() else { continue };
-            let empty = pleach_core::Map::new();
-            let answer = unwrap_response(response.response.as_ref().unwrap_or(&empty));
-            let Some(askers) = self.askers.get_mut(id) else {
-                self.answer_by_branch(event, &answer);
-                continue;
-            };
-            // Several runs may ask under one id: the last one that waits is answered, and then the others.
-            let first = askers.last_waiting(id, &self.runs).is_some();
-            let Some(askers) = self.askers.get(id) else { continue };
-            let asker = match first {
-                true => askers.waiting(id, &self.runs).next(),
-                // Until a run that took the first one has completed, a second answer replaces it; then the first one counts
-                // (R910).
-                false => askers.all.last().filter(|asker| !self.is_final(asker)),
-            };
-            let Some(Asker { run, schema, .. }) = asker else { continue };
-            let run = *run;
-            // An answer that does not fit was refused by us before it was stored; one that another writer stored leaves
-            // the question open, and a later good one wins (R907).
-            let fitting = match schema {
-                Some(schema) => check_answer(schema, answer),
-                None => Ok(answer),
-            };
-            let Ok(fitting) = fitting else { continue };
-            // Answers of one message come one after the other.
-            self.now += 1;
-            let now = self.now;
-            self.answer(run, |run| match first {
-                true => run.take_answer(id, &fitting, now),
-                false => run.replace_answer(id, &fitting),
-            });
-        }
-    }
-
-    /// An answer to a call that runs on a branch named after a question answers that question.
-    fn answer_by_branch(&mut self, event: &Event, answer: &Value) {
-        let Some(branch) = event.branch() else { return };
-        let ids: Vec<&str> = branch.run_ids().collect();
-        let mut waiting = BTreeSet::new();
-        for (place, id) in ids.iter().enumerate() {
-            let askers = self.askers.get(*id).into_iter().flat_map(|askers| askers.waiting(id, &self.runs));
-            let owners =
-                askers.flat_map(|asker| std::iter::successors(Some(asker.run), |key| self.runs.at(*key).parent));
-            waiting.extend(owners.map(|run| (run, place)));
-        }
-        for (run, place) in waiting {
-            let (id, record) = (ids[place], &mut self.runs.at_mut(run).record);
-            if record.waits_for(id) {
-                self.now += 1;
-                record.take_answer(id, answer, self.now);
-            }
-        }
-        self.takers = OnceLock::new();
-    }
-
     fn add_run_event(&mut self, event: &Arc<Event>) {
         let key = self.runs.key_of(event.path());
         // Most events say nothing: they carry an output, a route or state.
+        self.signals.note_taken(event);
         let says = event.content().is_some() || event.long_running_tool_ids().is_some();
         let asks = says && self.add_questions(key, event);
         let calls = || event.function_calls().next().is_some() || event.function_responses().next().is_some();
@@ -427,8 +319,12 @@ impl History {
             let argument = |name: &str| asks.and_then(|call| call.args.as_ref()?.get(name));
             let (schema, deadline) = (argument("response_schema"), argument("deadline").and_then(Value::as_f64));
             let schema = schema.filter(|schema| schema.is_object()).cloned();
+            let select = argument("select").and_then(Value::as_str).map(str::to_owned);
+            if let Some(select) = &select {
+                self.runs.at_mut(key).record.join_select(select, id);
+            }
             let askers = self.askers.entry(id.to_owned()).or_default();
-            askers.add(Asker { run: key, schema, deadline, branch: event.branch().cloned() });
+            askers.add(Asker { run: key, schema, deadline, select, branch: event.branch().cloned() });
             let (waited, now) = (self.at(key).record.waits_for(id), self.now);
             self.with_owners(key, |run| run.ask(id, waited, now));
         }

@@ -1,6 +1,6 @@
 //! [`RunRecord`]: what history says about one run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use pleach_core::{Branch, Event, NodePath, Route};
@@ -56,10 +56,20 @@ struct Questions {
     /// Every question that the run or a run below it has asked, and how many of them wait for its answer.
     waiting: BTreeMap<String, u32>,
     answers: BTreeMap<String, Value>,
+    /// The selects of the run, by their numbers.
+    selects: BTreeMap<String, Select>,
     /// When the last one was asked.
     asked: u32,
     /// When the last answer came; 0 before.
     answered: u32,
+}
+
+/// Questions of which one is answered.
+#[derive(Clone, Debug, Default)]
+struct Select {
+    questions: BTreeSet<String>,
+    /// The one that was answered.
+    first: Option<String>,
 }
 
 /// What was said to have completed was so before all that was not: runs are marked as soon as they are through. Times count
@@ -222,6 +232,28 @@ impl RunRecord {
         *questions.waiting.entry(id.to_owned()).or_default() += u32::from(!waits);
         questions.answers.remove(id);
         questions.asked = now;
+    }
+
+    /// The question that the run asks belongs to a select of it.
+    pub(super) fn join_select(&mut self, select: &str, id: &str) {
+        let questions = self.details_mut().questions.get_or_insert_default();
+        let select = questions.selects.entry(select.to_owned()).or_default();
+        select.questions.insert(id.to_owned());
+        select.first = None;
+    }
+
+    /// Records which question of a select of the run is answered first. Returns the others that wait, one run for each.
+    pub(super) fn decide(&mut self, select: &str, id: &str) -> Vec<(String, u32)> {
+        let Some(questions) = self.questions_mut() else { return Vec::new() };
+        let Some(select) = questions.selects.get_mut(select) else { return Vec::new() };
+        select.first = Some(id.to_owned());
+        let waits = |other: &&String| *other != id && questions.waiting.get(*other).is_some_and(|runs| *runs > 0);
+        select.questions.iter().filter(waits).map(|other| (other.clone(), 1)).collect()
+    }
+
+    /// Returns the question of a select of the run that was answered first.
+    pub(super) fn selected(&self, select: &str) -> Option<&str> {
+        self.questions()?.selects.get(select)?.first.as_deref()
     }
 
     fn questions(&self) -> Option<&Questions> {

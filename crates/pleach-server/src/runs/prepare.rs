@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use http::{HeaderMap, StatusCode};
 use pleach_context::{RunConfig, StreamingMode};
-use pleach_core::{Content, InvocationId, SessionKey, TIMER};
+use pleach_core::{Content, InvocationId, SIGNAL, SessionKey, TIMER};
 use pleach_runner::{Message, Run, RunRequest, Runner};
 use pleach_session::GetSessionConfig;
 use sha2::{Digest as _, Sha256};
@@ -58,8 +58,10 @@ pub(crate) async fn prepare(
 ) -> Result<Prepared, ApiError> {
     let user = body.user_id.as_str().into();
     caller.check(&user)?;
-    if let Some(sleep) = answered_sleep(&body) {
-        return Err(ApiError::bad_request(format!("{sleep} is a sleep, which ends by itself: it takes no answer.")));
+    if let Some(wait) = answered_wait(&body) {
+        return Err(ApiError::bad_request(format!(
+            "{wait} is a sleep, which ends by itself, or waits for a signal: it takes no answer."
+        )));
     }
     let app = body.app_name.as_deref().filter(|name| !name.is_empty()).or(api.default_app.as_deref());
     // H51
@@ -141,10 +143,10 @@ async fn turn(api: &Api, key: &SessionKey, joins: Option<&InvocationId>) -> Resu
     }
 }
 
-/// Returns the id of a sleep that the message answers: a client must not cut one short.
-fn answered_sleep(body: &RunBody) -> Option<&str> {
+/// Returns the id of a sleep or a signal that the message answers: a client must neither cut a sleep short nor send signals.
+fn answered_wait(body: &RunBody) -> Option<&str> {
     let mut answers = body.new_message.iter().flat_map(Content::function_responses);
-    answers.find_map(|answer| answer.id.as_deref().filter(|id| id.starts_with(TIMER)))
+    answers.find_map(|answer| answer.id.as_deref().filter(|id| id.starts_with(TIMER) || id.starts_with(SIGNAL)))
 }
 
 /// Returns the invocation that a message names, unless it is an answer.

@@ -100,7 +100,7 @@ pub(crate) enum Work {
     Question,
     /// Questions of a node that runs again with the answers.
     Questions { count: u8, how: Asks },
-    /// Closures whose results are recorded, and then a question, a sleep or nothing.
+    /// Closures whose results are recorded, and then a question, a sleep, two selects or nothing.
     Steps { count: u8, together: bool, keyed: bool, end: StepsEnd },
     /// A parallel worker over a list that the node before it gives.
     Worker { items: u8, at_once: usize, item: Part },
@@ -122,6 +122,8 @@ pub(crate) enum StepsEnd {
     Own,
     Asks,
     Sleeps,
+    /// Twice: of a question, a time and a signal, the first one.
+    Selects,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -188,7 +190,7 @@ fn work() -> impl Strategy<Value = Work> {
         let [together, named, sub_branch] = flags;
         Work::Parent { children, together, named, sub_branch, end }
     });
-    let end = prop_oneof![Just(StepsEnd::Own), Just(StepsEnd::Asks), Just(StepsEnd::Sleeps)];
+    let end = prop_oneof![Just(StepsEnd::Own), Just(StepsEnd::Asks), Just(StepsEnd::Sleeps), Just(StepsEnd::Selects)];
     let steps = (1u8..4, any::<[bool; 2]>(), end).prop_map(|(count, [together, keyed], end)| Work::Steps {
         count,
         together,

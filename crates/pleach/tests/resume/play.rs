@@ -109,6 +109,7 @@ impl<'a> Play<'a> {
             };
             assert!(!open.is_empty(), "the run waits for nothing");
             self.idle.push(open.iter().map(topic).collect());
+            let open = selected(open);
             let answered = if self.flow.one_by_one { &open[..1] } else { &open[..] };
             let parts: Vec<Part> = answered.iter().map(answer).collect();
             run = runner.start(request().message(parts).yield_user_message(true));
@@ -151,6 +152,22 @@ async fn read(mut run: Run, seen: &mut Vec<Arc<Event>>, cut: Option<Cut>) -> End
         Err(RunError::Waiting(open)) => Ended::Waiting(open),
         Err(error) => panic!("{}: {error}", error.code()),
     }
+}
+
+/// Chooses one question of each select.
+fn selected(open: Vec<Question>) -> Vec<Question> {
+    let others = |question: &Question| -> Vec<String> {
+        let of_select =
+            |other: &&Question| (&other.node_path, &other.select) == (&question.node_path, &question.select);
+        open.iter().filter(of_select).map(topic).collect()
+    };
+    let is_chosen = |question: &&Question| {
+        let Some(select) = &question.select else { return true };
+        let others = others(question);
+        let chosen = (question.node_path.as_str().len() + select.len() + select.as_bytes()[0] as usize) % others.len();
+        topic(question) == others[chosen]
+    };
+    open.iter().filter(is_chosen).cloned().collect()
 }
 
 fn request() -> RunRequest {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use pleach::{Event, FunctionResponse};
+use pleach::{Event, FunctionResponse, Question};
 use serde_json::Value;
 
 use crate::bodies::{stable, topic};
@@ -55,13 +55,20 @@ pub(crate) fn asked(events: &[Arc<Event>]) -> BTreeSet<String> {
 /// The questions without an answer behind them.
 pub(crate) fn open(events: &[Arc<Event>]) -> BTreeSet<String> {
     let mut open = BTreeSet::new();
+    let mut selects = BTreeMap::new();
     for event in events {
         if event.author() == "user" {
             for response in event.function_responses() {
-                open.remove(response.id.as_deref().unwrap_or_default());
+                let id = response.id.as_deref().unwrap_or_default();
+                open.remove(id);
+                if let Some(others) = selects.get(id) {
+                    open.retain(|other| selects.get(other) != Some(others));
+                }
             }
         } else {
             open.extend(event.interrupt_ids().into_iter().map(str::to_owned));
+            let select = |question: Question| Some((question.id, (question.node_path, question.select?)));
+            selects.extend(event.questions().into_iter().filter_map(select));
         }
     }
     open

@@ -76,6 +76,13 @@ impl Plan {
     }
 }
 
+/// Asks under the same id each time.
+async fn select(ctx: &Context) -> Result<String, NodeError> {
+    let select = ctx.select().ask(&question(ctx, 0), "?", |answer: String| format!("answered {answer}"));
+    let select = select.sleep(Duration::from_secs(60), || "late".to_owned());
+    select.signal("go", |payload: String| format!("signal {payload}")).await
+}
+
 pub(crate) fn steps(name: &str, task: &Task, world: &World) -> FunctionNode<Dynamic, String> {
     let (plan, world) = (Plan::of(task), world.clone());
     let node = FunctionNode::new(name, move |ctx: Context, Input(input): Input<Dynamic>| {
@@ -89,6 +96,11 @@ pub(crate) fn steps(name: &str, task: &Task, world: &World) -> FunctionNode<Dyna
                 StepsEnd::Sleeps => {
                     ctx.sleep(Duration::from_secs(60)).await?;
                     None
+                }
+                StepsEnd::Selects => {
+                    let first = select(&ctx).await?;
+                    world.enter_at(format!("{} behind {first}", ctx.node_path()));
+                    Some(format!("{first}, {}", select(&ctx).await?))
                 }
             };
             plan.trouble.end(&ctx, &world)?;

@@ -43,6 +43,7 @@ async fn r123_a_question_says_all_that_a_person_needs() {
         kind: QuestionKind::UserInput,
         deadline: None,
         default: None,
+        select: None,
         function: "adk_request_input".into(),
         message: "L?".into(),
         payload: Some("seen".into()),

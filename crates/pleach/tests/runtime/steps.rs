@@ -234,7 +234,7 @@ async fn a_step_changes_nothing_else_of_its_run() {
     let lines = trace(runner(rerun("order", body)).0.run("ana", "s1", "go")).await;
     assert_eq!(lines[0], "wf@1/order@1: says half");
     assert!(lines[2].ends_with(r#", state {"k":2}"#), "{lines:?}");
-    for text in ["runs a node", "changes the run", "asks a question"] {
+    for text in ["runs a node", "changes the run", "waits for an answer"] {
         assert!(lines[2].contains(&format!("step 's' of node 'order' {text}")), "{lines:?}");
     }
     assert_eq!(lines[2].matches("step 's'").count(), 6);
@@ -400,7 +400,7 @@ async fn a_tool_of_an_agent_does_not_ask_in_its_body() {
     let lines =
         trace(runner(LlmAgent::builder("clerk").model(model).tool(pay).build().unwrap()).0.run("ana", "s1", "go"))
             .await;
-    let text = "ValueError: the tool call of agent 'clerk' asks a question in its body";
+    let text = "ValueError: the tool call of agent 'clerk' waits for an answer in its body";
     assert!(lines.last().unwrap().contains(text), "{lines:?}");
 }
 

@@ -1,47 +1,15 @@
 //! Sleeps, and questions with a deadline (issue 15, point 3).
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use pleach::prelude::*;
-use pleach::{InMemorySessionService, Node, Question, QuestionKind};
-use pleach_testkit::{RuntimeClock, SeqIds};
+use pleach::{Question, QuestionKind};
 use serde_json::{Value, json};
 
-use crate::support::{key, rerun, stored, trace};
+use crate::support::{rerun, trace};
+use crate::world::World;
 
 const HOUR: Duration = Duration::from_secs(3_600);
-
-/// Sessions, and a clock and ids that several Runners share.
-#[derive(Clone)]
-struct World {
-    sessions: Arc<InMemorySessionService>,
-    clock: RuntimeClock,
-    ids: SeqIds,
-}
-
-impl World {
-    fn new() -> Self {
-        Self { sessions: Arc::default(), clock: RuntimeClock::start(), ids: SeqIds::new() }
-    }
-
-    /// A new process.
-    fn process(&self, root: impl Node) -> Runner {
-        let builder = Runner::builder("t").root(root).sessions(Arc::clone(&self.sessions));
-        builder.clock(self.clock).ids(self.ids.clone()).build().unwrap()
-    }
-
-    async fn stored(&self) -> Vec<String> {
-        stored(&self.sessions).await
-    }
-
-    /// The answers that the session holds.
-    async fn answers(&self) -> Vec<Value> {
-        let session = self.sessions.get_session(&key(), Default::default()).await.unwrap().unwrap();
-        let responses = session.events.iter().flat_map(|event| event.function_responses());
-        responses.map(|response| json!(response.response)).collect()
-    }
-}
 
 /// Sleeps an hour three times.
 fn sleeper() -> Workflow {

@@ -1,0 +1,282 @@
+//! [`Context::select`]: the first of several answers, times and signals.
+
+use std::fmt;
+use std::future::IntoFuture;
+use std::time::Duration;
+
+use pleach_core::{BoxFuture, RequestInput, SIGNAL, TIMER};
+use pleach_schema::{AnswerError, read_answer};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::{Context, Step, json_schema_of};
+use crate::NodeError;
+use crate::engine::Engine as _;
+use crate::extract::warn_unread;
+use crate::history::{KeptSignal, TAKE_SIGNAL};
+
+impl Context {
+    /// Waits for the first of several answers, times and signals, each a branch of the select. The others are withdrawn: their questions close, and
+    /// their timers do not fire.
+    ///
+    /// All branches are stored in one event when the run comes to the select, and the answer that is stored first counts, in whatever
+    /// process. A resume takes the same branch again. The run pauses as with [`ask`](Self::ask), and the body runs again.
+    ///
+    /// # Example
+    /// ```
+    /// # use std::time::Duration;
+    /// # use pleach_context::{Context, Result};
+    /// enum Next {
+    ///     Decided(bool),
+    ///     Late,
+    ///     Cancelled(String),
+    /// }
+    ///
+    /// // Added with `FunctionNode::new("approve", approve).rerun_on_resume(true)`.
+    /// async fn approve(ctx: Context) -> Result<String> {
+    ///     let next = ctx
+    ///         .select()
+    ///         .ask("manager", "Approve the refund?", Next::Decided)
+    ///         .sleep(Duration::from_secs(3 * 86_400), || Next::Late)
+    ///         .signal("cancel", Next::Cancelled)
+    ///         .await?;
+    ///     Ok(match next {
+    ///         Next::Decided(yes) => if yes { "approved" } else { "rejected" }.to_owned(),
+    ///         Next::Late => "escalated".to_owned(),
+    ///         Next::Cancelled(reason) => reason,
+    ///     })
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// Awaiting it gives those of [`ask`](Self::ask); a `ValueError` for a select without branches, for two branches with one id, and when it
+    /// begins while another call of the node is under way.
+    ///
+    /// # Cancel safety
+    /// Once polled, the questions are stored also when the future is dropped.
+    ///
+    /// ADK: none; questions of one event.
+    #[must_use]
+    pub fn select<T: Send>(&self) -> Select<'_, T> {
+        Select { ctx: self, number: self.number_of_wait("select"), questions: Vec::new(), branches: Vec::new() }
+    }
+
+    /// Waits for a signal that a program sends with `Runner::signal`, and gives its payload.
+    ///
+    /// Signals of a name are taken in the order in which they were stored, each by one wait. One that came while the run waited for something
+    /// else has been kept. A payload that the JSON schema of `T` refuses is not stored for a run that waits for it; a kept one that
+    /// is no `T` is left out, with a warning in the log that names the field.
+    ///
+    /// # Errors
+    /// Those of [`select`](Self::select).
+    ///
+    /// # Cancel safety
+    /// As [`select`](Self::select).
+    ///
+    /// ADK: none; a question that its user leaves open.
+    pub fn wait_for_signal<'a, T>(
+        &'a self,
+        name: impl Into<String>,
+    ) -> impl Future<Output = Result<T, NodeError>> + Send
+    where
+        T: DeserializeOwned + JsonSchema + Send + 'a,
+    {
+        self.select().signal(name, |payload: T| payload).into_future()
+    }
+}
+
+/// Branches of which the first one counts. See [`Context::select`].
+#[must_use = "a select does nothing unless it is awaited"]
+pub struct Select<'a, T> {
+    ctx: &'a Context,
+    number: Result<u32, NodeError>,
+    /// What each branch waits for. A timer and a signal get their ids when the select is awaited.
+    questions: Vec<RequestInput>,
+    branches: Vec<Branch<'a, T>>,
+}
+
+struct Branch<'a, T> {
+    kind: Kind,
+    /// Gives the result of the select, once.
+    read: Read<'a, T>,
+}
+
+type Read<'a, T> = Box<dyn FnMut(&Value) -> Result<Option<T>, AnswerError> + Send + 'a>;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Question,
+    Timer,
+    Signal,
+}
+
+impl<'a, T: Send> Select<'a, T> {
+    /// Adds a question with its id and its text. `then` makes the result of its answer, whose JSON schema is that of `A`.
+    pub fn ask<A>(self, id: &str, message: impl Into<String>, then: impl FnOnce(A) -> T + Send + 'a) -> Self
+    where
+        A: DeserializeOwned + JsonSchema,
+    {
+        let mut question = RequestInput::ask(id, message);
+        question.response_schema = json_schema_of::<A>();
+        self.branch(Kind::Question, question, then)
+    }
+
+    /// Adds a question with everything it can carry. `then` makes the result of its answer.
+    pub fn ask_with(self, question: RequestInput, then: impl FnOnce(Value) -> T + Send + 'a) -> Self {
+        self.branch(Kind::Question, question, then)
+    }
+
+    /// Adds a time from the first time that the select is awaited.
+    pub fn sleep(self, duration: Duration, then: impl FnOnce() -> T + Send + 'a) -> Self {
+        let mut question = RequestInput::new();
+        let now = self.ctx.invocation().engine().services().clock.now();
+        question.deadline = Some(now + duration.as_secs_f64());
+        self.branch(Kind::Timer, question, |_: Value| then())
+    }
+
+    /// Adds a signal of a name. `then` makes the result of its payload, whose JSON schema is that of `P`. See
+    /// [`Context::wait_for_signal`].
+    pub fn signal<P>(self, name: impl Into<String>, then: impl FnOnce(P) -> T + Send + 'a) -> Self
+    where
+        P: DeserializeOwned + JsonSchema,
+    {
+        let mut question = RequestInput::new().with_message(name);
+        question.response_schema = json_schema_of::<P>();
+        self.branch(Kind::Signal, question, then)
+    }
+
+    fn branch<A>(mut self, kind: Kind, question: RequestInput, then: impl FnOnce(A) -> T + Send + 'a) -> Self
+    where
+        A: DeserializeOwned,
+    {
+        let mut then = Some(then);
+        let read =
+            move |answer: &Value| Ok(read_answer::<A>(answer)?).map(|answer| then.take().map(|then| then(answer)));
+        self.questions.push(question);
+        self.branches.push(Branch { kind, read: Box::new(read) });
+        self
+    }
+
+    async fn first(mut self) -> Result<T, NodeError> {
+        let number = std::mem::replace(&mut self.number, Ok(0))?;
+        let select = number.to_string();
+        self.ctx.check_may_wait()?;
+        self.name_branches(number)?;
+        if let Some(result) = self.recorded(&select) {
+            return Ok(result);
+        }
+        if let Some(result) = self.kept(number).await? {
+            return Ok(result);
+        }
+        Err(self.ctx.wait_for(self.questions, Some(&select)).await)
+    }
+
+    /// Gives timers and signals their ids.
+    fn name_branches(&mut self, number: u32) -> Result<(), NodeError> {
+        let node = self.ctx.node_name();
+        if self.questions.is_empty() {
+            return Err(NodeError::value(format!(
+                "a select of node '{node}' has no branch, so it would wait for ever"
+            )));
+        }
+        let path = self.ctx.node_path();
+        for (place, (question, branch)) in self.questions.iter_mut().zip(&self.branches).enumerate() {
+            match branch.kind {
+                Kind::Question => check_id(question.interrupt_id.as_deref(), node)?,
+                Kind::Timer => question.interrupt_id = Some(format!("{TIMER}{path}:{number}-{place}")),
+                Kind::Signal if question.message.as_deref().is_none_or(|name| name.trim().is_empty()) => {
+                    return Err(NodeError::value(format!(
+                        "the name of a signal is blank, for which node '{node}' waits"
+                    )));
+                }
+                Kind::Signal => question.interrupt_id = Some(format!("{SIGNAL}{path}:{number}-{place}")),
+            }
+        }
+        let mut ids: Vec<&str> =
+            self.questions.iter().filter_map(|question| question.interrupt_id.as_deref()).collect();
+        ids.sort_unstable();
+        match ids.windows(2).find(|pair| pair[0] == pair[1]) {
+            None => Ok(()),
+            Some(pair) => {
+                Err(NodeError::value(format!("a select of node '{node}' has two branches with the id '{}'", pair[0])))
+            }
+        }
+    }
+
+    /// Returns the result of the branch that history records: the one that was answered first, or a question that was answered
+    /// before the select.
+    fn recorded(&mut self, select: &str) -> Option<T> {
+        let ctx = self.ctx;
+        let history = ctx.invocation().engine().history();
+        let first = history.as_ref().and_then(|history| history.selected(ctx.node_path(), select));
+        let is_first = |id: &str| match first {
+            Some(first) => first == id,
+            None => true,
+        };
+        for (question, branch) in self.questions.iter().zip(&mut self.branches) {
+            let id = question.interrupt_id.as_deref().filter(|id| is_first(id));
+            let Some(answer) = id.and_then(|id| ctx.resume_inputs().get(id)) else { continue };
+            match (branch.read)(answer) {
+                Ok(Some(result)) => return Some(result),
+                Ok(None) => {}
+                Err(error) => warn_unread(ctx, &error),
+            }
+        }
+        None
+    }
+
+    /// Takes the first signal that was kept for a branch. A step records it.
+    async fn kept(&mut self, number: u32) -> Result<Option<T>, NodeError> {
+        let ctx = self.ctx;
+        let Some(history) = ctx.invocation().engine().history() else { return Ok(None) };
+        for (place, (question, branch)) in self.questions.iter().zip(&mut self.branches).enumerate() {
+            let Some(name) = question.message.as_deref().filter(|_| branch.kind == Kind::Signal) else { continue };
+            for again in 0_u32.. {
+                let key = format!("{number}-{place}-{again}");
+                let path = ctx.node_path().child(TAKE_SIGNAL, &format!("key-{key}"));
+                let taken = match history.run(&path).is_some_and(|run| run.output.is_some()) {
+                    true => KeptSignal::default(),
+                    false => match history.take_signal(name) {
+                        Some(kept) => kept,
+                        None => break,
+                    },
+                };
+                let step = Step::new(TAKE_SIGNAL).key(key);
+                let taken: KeptSignal = ctx.step(step, async || Ok(taken.clone())).await?;
+                match (branch.read)(&taken.payload) {
+                    Ok(Some(result)) => return Ok(Some(result)),
+                    Ok(None) => {}
+                    Err(misfit) => {
+                        tracing::warn!(node = %ctx.node_path(), signal = name, %misfit, "a signal does not fit the type that the node waits for: it is left out");
+                    }
+                }
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn check_id(id: Option<&str>, node: &str) -> Result<(), NodeError> {
+    match id {
+        Some(id) => crate::engine::check_reserved(id),
+        None => Err(NodeError::value(format!(
+            "a select of node '{node}' asks a question without an id, which a resumed run could not match with its answer: make it with `RequestInput::ask(id, message)`"
+        ))),
+    }
+}
+
+impl<T> fmt::Debug for Select<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Select").field("node", self.ctx.node_path()).field("branches", &self.branches.len()).finish()
+    }
+}
+
+impl<'a, T: Send + 'a> IntoFuture for Select<'a, T> {
+    type Output = Result<T, NodeError>;
+    type IntoFuture = BoxFuture<'a, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.first())
+    }
+}

@@ -1,0 +1,157 @@
+//! Questions and their answers, as they are read from history.
+
+use std::collections::BTreeSet;
+use std::sync::OnceLock;
+
+use pleach_core::{Event, NodePath};
+use pleach_schema::{check_answer, unwrap_response};
+use serde_json::Value;
+
+use super::History;
+use super::askers::Asker;
+use super::record::RunRecord;
+use super::runs::RunKey;
+
+/// The state of a question's answer. See [`History::answer_to`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum AnswerState<'a> {
+    /// A run waits for the answer.
+    Waiting,
+    /// This answer is stored, and no run that used it has completed: a newer answer replaces it.
+    Replaceable(&'a Value),
+    /// A run that used this answer has completed: a newer answer has no effect.
+    Final(&'a Value),
+    /// Another question of the same select is answered, so the run does not wait for this one any more.
+    Withdrawn,
+    /// No recorded run asked the question; it may come from a program without nodes.
+    Unknown,
+}
+
+impl History {
+    /// The deadline of the question that the run at `path` asked first with this id, in seconds since the epoch.
+    pub(crate) fn deadline(&self, path: &NodePath, id: &str) -> Option<f64> {
+        let asked = self.askers.get(id)?.all.iter();
+        asked.filter(|asker| self.runs.at(asker.run).path == *path).find_map(|asker| asker.deadline)
+    }
+
+    /// The question of a select of the run at `path` that was answered first.
+    pub(crate) fn selected(&self, path: &NodePath, select: &str) -> Option<&str> {
+        self.run(path)?.selected(select)
+    }
+
+    /// What has become of the question with this id. For runners.
+    #[must_use]
+    pub fn answer_to(&self, id: &str) -> AnswerState<'_> {
+        let Some(askers) = self.askers.get(id) else { return AnswerState::Unknown };
+        if askers.waiting(id, &self.runs).next().is_some() {
+            return AnswerState::Waiting;
+        }
+        let Some(last) = askers.all.last() else { return AnswerState::Unknown };
+        match self.at(last.run).record.answers().get(id) {
+            Some(answer) if self.is_final(last) => AnswerState::Final(answer),
+            Some(answer) => AnswerState::Replaceable(answer),
+            None if self.is_withdrawn(last, id) => AnswerState::Withdrawn,
+            None => AnswerState::Unknown,
+        }
+    }
+
+    /// Whether another question of its select is answered.
+    fn is_withdrawn(&self, asker: &Asker, id: &str) -> bool {
+        let selected = |select: &String| self.at(asker.run).record.selected(select);
+        asker.select.as_ref().and_then(selected).is_some_and(|first| first != id)
+    }
+
+    /// Whether a run that took the answer to this run's question has completed: the run itself, one above or below it, or one
+    /// that began since then and is not in a lane beside it.
+    // R910
+    fn is_final(&self, asker: &Asker) -> bool {
+        let run = self.runs.at(asker.run);
+        let answered = run.record.answered();
+        let mut above = run.parent;
+        while let Some(key) = above {
+            let owner = self.runs.at(key);
+            if self.completed_at(owner) > answered {
+                return true;
+            }
+            above = owner.parent;
+        }
+        // A run that only asked is recorded as completed by its answer alone.
+        self.gave_at(run) > answered || self.takers().took(&self.runs, asker.run, asker.branch.as_ref(), answered)
+    }
+
+    pub(super) fn add_answers(&mut self, event: &Event) {
+        for response in event.function_responses() {
+            let Some(id) = response.id.as_deref() else { continue };
+            let empty = pleach_core::Map::new();
+            let answer = unwrap_response(response.response.as_ref().unwrap_or(&empty));
+            let Some(askers) = self.askers.get_mut(id) else {
+                self.answer_by_branch(event, &answer);
+                continue;
+            };
+            // Several runs may ask under one id: the last one that waits is answered, and then the others.
+            let first = askers.last_waiting(id, &self.runs).is_some();
+            let Some(askers) = self.askers.get(id) else { continue };
+            let asker = match first {
+                true => askers.waiting(id, &self.runs).next(),
+                // Until a run that took the first one has completed, a second answer replaces it; then the first one counts
+                // (R910).
+                false => askers.all.last().filter(|asker| !self.is_final(asker)),
+            };
+            let Some(Asker { run, schema, select, .. }) = asker else { continue };
+            let (run, select) = (*run, select.clone());
+            // An answer that does not fit was refused by us before it was stored; one that another writer stored leaves
+            // the question open, and a later good one wins (R907).
+            let fitting = match schema {
+                Some(schema) => check_answer(schema, answer),
+                None => Ok(answer),
+            };
+            let Ok(fitting) = fitting else { continue };
+            // Answers of one message come one after the other.
+            self.now += 1;
+            let now = self.now;
+            self.answer(run, |run| match first {
+                true => run.take_answer(id, &fitting, now),
+                false => run.replace_answer(id, &fitting),
+            });
+            if let (true, Some(select)) = (first, select) {
+                self.decide(run, &select, id);
+            }
+        }
+    }
+
+    /// Closes the other questions of a select of a run.
+    fn decide(&mut self, run: RunKey, select: &str, id: &str) {
+        let others = self.runs.at_mut(run).record.decide(select, id);
+        self.with_owners(run, |run| run.drop_waiting(&others));
+    }
+
+    /// An answer to a call that runs on a branch named after a question answers that question.
+    fn answer_by_branch(&mut self, event: &Event, answer: &Value) {
+        let Some(branch) = event.branch() else { return };
+        let ids: Vec<&str> = branch.run_ids().collect();
+        let mut waiting = BTreeSet::new();
+        for (place, id) in ids.iter().enumerate() {
+            let askers = self.askers.get(*id).into_iter().flat_map(|askers| askers.waiting(id, &self.runs));
+            let owners =
+                askers.flat_map(|asker| std::iter::successors(Some(asker.run), |key| self.runs.at(*key).parent));
+            waiting.extend(owners.map(|run| (run, place)));
+        }
+        for (run, place) in waiting {
+            let (id, record) = (ids[place], &mut self.runs.at_mut(run).record);
+            if record.waits_for(id) {
+                self.now += 1;
+                record.take_answer(id, answer, self.now);
+            }
+        }
+        self.takers = OnceLock::new();
+    }
+
+    /// Gives an answer to a run and the runs above it.
+    fn answer(&mut self, run: RunKey, change: impl FnMut(&mut RunRecord)) {
+        // It takes back what a completed one has completed with.
+        if self.takers.get().is_some() && self.owners(run).any(|run| self.completed_at(run) > 0) {
+            self.takers = OnceLock::new();
+        }
+        self.with_owners(run, change);
+    }
+}

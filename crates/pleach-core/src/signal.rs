@@ -1,0 +1,30 @@
+//! [`Event::kept_signal`]: signals that are stored before a run waits for them.
+
+use serde_json::Value;
+
+use crate::{Event, InvocationId, Map};
+
+/// The metadata of an event that holds a signal.
+const KEY: &str = "pleach_signal";
+
+impl Event {
+    /// Makes the event that keeps a signal for an invocation until a run of it waits for the name.
+    ///
+    /// Its author is the user, and it has no content, so that no model reads it. The metadata is
+    /// `{"pleach_signal": {"name": "paid", "payload": …}}`.
+    #[must_use]
+    pub fn keeping_signal(invocation: &InvocationId, name: &str, payload: Value) -> Self {
+        let signal = Map::from_iter([("name".to_owned(), name.into()), ("payload".to_owned(), payload)]);
+        let mut event = Self::from_author("user");
+        event.set_invocation_id(invocation.clone());
+        event.set_custom_metadata(Some(Map::from_iter([(KEY.to_owned(), signal.into())])));
+        event
+    }
+
+    /// Returns the name and the payload of the signal that the event keeps.
+    #[must_use]
+    pub fn kept_signal(&self) -> Option<(&str, &Value)> {
+        let signal = self.custom_metadata().filter(|_| self.is_from_user() && self.content().is_none())?.get(KEY)?;
+        Some((signal.get("name")?.as_str()?, signal.get("payload").unwrap_or(&Value::Null)))
+    }
+}

@@ -1,0 +1,221 @@
+//! [`Runner::signal`]: messages of programs to a run.
+
+use std::sync::Arc;
+
+use pleach_context::engine::stable_uuid;
+use pleach_context::{NodeError, RunConfig};
+use pleach_core::{Event, EventId, InvocationId, Question, QuestionKind, Session, SessionKey, bound_event, to_json};
+use pleach_session::{SessionError, open_questions};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::parts::check_id;
+use crate::run::Run;
+use crate::store::Store;
+use crate::{AnswerOptions, Detached, RunError, RunProgress, RunRequest, Runner, SessionRef};
+
+/// How often a signal is tried again when other processes append to the session at the same time.
+const TRIES: u32 = 10;
+
+/// The options of [`Runner::signal_with`].
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct SignalOptions {
+    /// Identifies the signal in its session: however often it is sent, it is stored once.
+    pub idempotency_key: Option<String>,
+    /// The settings of the run that continues with the signal.
+    pub config: RunConfig,
+}
+
+impl SignalOptions {
+    /// Returns the options of [`Runner::signal`]: none is set.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Identifies the signal in its session: however often it is sent, it is stored once. Services that send webhooks give each
+    /// an id for this.
+    #[must_use]
+    pub fn idempotency_key(mut self, key: impl Into<String>) -> Self {
+        self.idempotency_key = Some(key.into());
+        self
+    }
+
+    /// Sets the settings of the run that continues with the signal.
+    #[must_use]
+    pub fn config(mut self, config: RunConfig) -> Self {
+        self.config = config;
+        self
+    }
+}
+
+/// What has become of a signal. It is stored in each case.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum SignalOutcome {
+    /// A run has waited for it, and continues: dropping the handle does not stop it.
+    Delivered(Detached),
+    /// No run waits for it yet. It is kept for the last invocation of the session, which has not ended.
+    Kept,
+    /// It was stored before, with the same idempotency key.
+    Repeated,
+}
+
+/// A signal on its way to a session.
+struct Signal {
+    name: String,
+    payload: Value,
+    id: Option<EventId>,
+    config: RunConfig,
+}
+
+impl Runner {
+    /// Sends a signal to a session: to the run that waits for the name, by
+    /// [`Context::wait_for_signal`](pleach_context::Context::wait_for_signal) or in a
+    /// [`select`](pleach_context::Context::select); to the one that has waited longest, if several do. The run continues in the background.
+    ///
+    /// A signal that comes before a run waits for it is kept for the last invocation of the session. While a run of this Runner works
+    /// on the session, the call waits until it pauses or ends.
+    ///
+    /// # Errors
+    /// - [`RunError::Answer`] when a run waits for the name, and its type refuses the payload.
+    /// - [`RunError::NoReceiver`] when no run waits for the name, and the last invocation has ended.
+    /// - [`RunError::Unfinished`] when no run waits for the name, and the last invocation has neither ended nor paused: another process works on it,
+    ///   and would lose the session. Send the signal again later, or to that process.
+    /// - Those of [`Runner::questions`]; a payload that cannot be written as JSON.
+    ///
+    /// Nothing is stored then.
+    ///
+    /// # Cancel safety
+    /// When the future is dropped, the signal is stored whole or not at all; [`SignalOptions::idempotency_key`] makes sending it again safe.
+    ///
+    /// ADK: none.
+    pub async fn signal(
+        &self,
+        session: impl Into<SessionRef>,
+        name: impl Into<String>,
+        payload: impl Serialize,
+    ) -> Result<SignalOutcome, RunError> {
+        self.signal_with(session, name, payload, SignalOptions::new()).await
+    }
+
+    /// Sends a signal with options. See [`Runner::signal`].
+    ///
+    /// # Errors
+    /// Those of [`Runner::signal`].
+    ///
+    /// # Cancel safety
+    /// As [`Runner::signal`].
+    pub async fn signal_with(
+        &self,
+        session: impl Into<SessionRef>,
+        name: impl Into<String>,
+        payload: impl Serialize,
+        options: SignalOptions,
+    ) -> Result<SignalOutcome, RunError> {
+        let key = self.parts.session_key(&session.into()).await?;
+        let signal = Signal::new(&key, name.into(), payload, options)?;
+        let mut tries = 1;
+        loop {
+            if let Some(run) = self.parts.active.of(&key).filter(|run| run.end().is_none()) {
+                run.ended().await;
+                continue;
+            }
+            match self.try_signal(&key, &signal).await {
+                Ok(Some(outcome)) => return Ok(outcome),
+                // Another process has stored an answer at the same time.
+                Ok(None) => {}
+                Err(error) if is_passing(&error) && tries < TRIES => tries += 1,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Returns `None` when the session has changed meanwhile.
+    async fn try_signal(&self, key: &SessionKey, signal: &Signal) -> Result<Option<SignalOutcome>, RunError> {
+        let session = self.parts.load_all(key).await?;
+        if signal.id.as_ref().is_some_and(|id| session.events.iter().any(|event| event.id() == id)) {
+            return Ok(Some(SignalOutcome::Repeated));
+        }
+        let is_awaited = |question: &Question| question.kind == QuestionKind::Signal && question.message == signal.name;
+        match open_questions(&session.events).into_iter().find(is_awaited) {
+            Some(question) => self.deliver(key, &question, signal).await,
+            None => self.keep(session, signal).await.map(Some),
+        }
+    }
+
+    /// Answers the question of a run that waits for the signal; `None` when another process has answered it.
+    async fn deliver(
+        &self,
+        key: &SessionKey,
+        question: &Question,
+        signal: &Signal,
+    ) -> Result<Option<SignalOutcome>, RunError> {
+        let options = AnswerOptions::new().only_if_open(true).queue(true).config(signal.config.clone());
+        let request = RunRequest::answering(key, question, signal.payload.clone(), signal.id.clone(), options)?;
+        let run = Run::new(Arc::clone(&self.parts), request).detach();
+        if run.invocation_id().await.is_ok() {
+            return Ok(Some(SignalOutcome::Delivered(run)));
+        }
+        // Awaiting the run gives its error.
+        run.await.map(|()| None)
+    }
+
+    /// Keeps a signal for the last invocation of a session.
+    async fn keep(&self, session: Session, signal: &Signal) -> Result<SignalOutcome, RunError> {
+        let head = session.head.clone();
+        let status = self.parts.status(session).await?;
+        let no_receiver = || RunError::NoReceiver { session: status.session.clone(), signal: signal.name.clone() };
+        let invocation = status.invocation.clone().ok_or_else(no_receiver)?;
+        match status.progress {
+            RunProgress::Waiting | RunProgress::Failed { .. } => {}
+            RunProgress::RunsHere => {
+                return Err(RunError::Busy { session: status.session, invocation: Some(invocation) });
+            }
+            RunProgress::Unfinished => return Err(RunError::Unfinished { session: status.session, invocation }),
+            RunProgress::New | RunProgress::Aborted | RunProgress::Done => return Err(no_receiver()),
+        }
+        let mut event = signal.event(&invocation)?;
+        let mut store = Store::new(head);
+        store.stamp(&self.parts.services, &mut event);
+        self.sessions().append(&mut store.head, Arc::new(event)).await?;
+        Ok(SignalOutcome::Kept)
+    }
+}
+
+impl Signal {
+    fn new(key: &SessionKey, name: String, payload: impl Serialize, options: SignalOptions) -> Result<Self, RunError> {
+        check_id("signal", &name)?;
+        let payload = to_json(payload).map_err(|error| refused(&name, error))?;
+        let id = options.idempotency_key.map(|own| {
+            let SessionKey { app_name, user_id, session_id } = key;
+            let names = [app_name.as_str(), user_id.as_str(), session_id.as_str(), "signal", &own];
+            EventId::from(stable_uuid(names))
+        });
+        Ok(Self { name, payload, id, config: options.config })
+    }
+
+    /// Makes the event that keeps the signal.
+    fn event(&self, invocation: &InvocationId) -> Result<Event, RunError> {
+        let mut event = Event::keeping_signal(invocation, &self.name, self.payload.clone());
+        bound_event(&mut event).map_err(|fault| refused(&self.name, fault))?;
+        if let Some(id) = &self.id {
+            event.set_id(id.clone());
+        }
+        Ok(event)
+    }
+}
+
+fn refused(name: &str, fault: impl std::fmt::Display) -> RunError {
+    RunError::Message(NodeError::validation(format!("the payload of signal '{name}' cannot be stored: {fault}")))
+}
+
+/// Whether another look at the session may decide otherwise: its events or its runs have changed meanwhile.
+fn is_passing(error: &RunError) -> bool {
+    match error {
+        RunError::Busy { .. } | RunError::AlreadyAnswered { .. } => true,
+        RunError::Session(error) => error.is_stale() || matches!(error, SessionError::EventAlreadyExists { .. }),
+        _ => false,
+    }
+}

@@ -1,0 +1,158 @@
+//! The first of several answers, times and signals (issue 15, point 3).
+
+use std::time::Duration;
+
+use pleach::prelude::*;
+use pleach::{QuestionKind, RunError, SignalOutcome};
+use serde_json::{Value, json};
+
+use crate::support::{rerun, trace};
+use crate::world::World;
+
+const HOUR: Duration = Duration::from_secs(3_600);
+
+/// Waits for a decision, for an hour, and for a signal.
+fn approval() -> Workflow {
+    rerun("wait", async |ctx: Context| {
+        let next = ctx
+            .select()
+            .ask("ok", "Pay?", |yes: bool| json!({ "decided": yes }))
+            .sleep(HOUR, || json!("late"))
+            .signal("cancel", |reason: String| json!({ "cancelled": reason }))
+            .await?;
+        Ok(next)
+    })
+}
+
+async fn waiting(world: &World) -> Runner {
+    let runner = world.process(approval());
+    let asked = trace(runner.run("ana", "s1", "go")).await;
+    let (timer, signal) = ("pleach_timer:wf@1/wait@1:1-1", "pleach_signal:wf@1/wait@1:1-2");
+    assert_eq!(asked, [format!("wf@1/wait@1: asks ok, asks {timer}, asks {signal}")]);
+    runner
+}
+
+/// Returns how many questions are open, and what was stored last.
+async fn end(world: &World, runner: &Runner) -> (usize, String) {
+    let open = runner.questions(("ana", "s1")).await.unwrap().len();
+    (open, world.stored().await.last().unwrap().clone())
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_withdraws_the_time_and_the_signal() {
+    let world = World::new();
+    let runner = waiting(&world).await;
+    let kinds: Vec<QuestionKind> =
+        runner.questions(("ana", "s1")).await.unwrap().into_iter().map(|question| question.kind).collect();
+    assert_eq!(kinds, [QuestionKind::UserInput, QuestionKind::Timer, QuestionKind::Signal]);
+    assert_eq!(runner.inbox("ana").await.unwrap().len(), 1, "a person can answer one of them");
+    assert_eq!(trace(runner.answer("s1", "ok", true).unwrap()).await, [r#"wf@1/wait@1: {"decided":true}"#]);
+    tokio::time::sleep(2 * HOUR).await;
+    assert_eq!(end(&world, &runner).await, (0, r#"wf@1/wait@1: {"decided":true}"#.to_owned()));
+    assert_eq!(world.answers().await.len(), 1);
+    let late = runner.signal("s1", "cancel", "too late").await.unwrap_err();
+    assert!(matches!(late, RunError::NoReceiver { .. }), "{late}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_time_withdraws_the_question() {
+    let world = World::new();
+    let runner = waiting(&world).await;
+    tokio::time::sleep(HOUR + Duration::from_secs(2)).await;
+    assert_eq!(end(&world, &runner).await, (0, r#"wf@1/wait@1: "late""#.to_owned()));
+    let late = runner.answer("s1", "ok", true).unwrap().output::<Value>().await.unwrap_err();
+    assert!(matches!(late, RunError::AlreadyAnswered { .. }), "{late}");
+    assert_eq!(world.answers().await.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_signal_withdraws_the_others() {
+    let world = World::new();
+    let runner = waiting(&world).await;
+    // What does not fit is not stored, and names the field.
+    let unfit = runner.signal("s1", "cancel", 7).await.unwrap_err();
+    assert!(matches!(&unfit, RunError::Answer { id, .. } if id == "pleach_signal:wf@1/wait@1:1-2"), "{unfit}");
+    let SignalOutcome::Delivered(run) = runner.signal("s1", "cancel", "changed my mind").await.unwrap() else {
+        panic!("not delivered")
+    };
+    assert_eq!(run.output::<Value>().await.unwrap(), json!({"cancelled": "changed my mind"}));
+    tokio::time::sleep(2 * HOUR).await;
+    assert_eq!(end(&world, &runner).await.0, 0);
+    assert_eq!(world.answers().await.len(), 1);
+}
+
+/// Two Runners: the later answer is an error.
+#[tokio::test]
+async fn of_two_answers_at_once_one_counts() {
+    for _ in 0..50 {
+        let world = World::new();
+        let (first, second) = (waiting(&world).await, world.process(approval()));
+        let answer = async { first.answer("s1", "ok", true).unwrap().output::<Value>().await };
+        let signal = async {
+            match second.signal("s1", "cancel", "no").await? {
+                SignalOutcome::Delivered(run) => run.output::<Value>().await,
+                other => panic!("{other:?}"),
+            }
+        };
+        let (answer, signal) = tokio::join!(answer, signal);
+        assert_eq!(world.answers().await.len(), 1, "{answer:?} {signal:?}");
+        assert!(answer.is_ok() != signal.is_ok(), "{answer:?} {signal:?}");
+    }
+}
+
+/// Reminds of the same question each hour.
+fn reminders() -> Workflow {
+    rerun("wait", async |ctx: Context| {
+        let mut reminders = 0;
+        loop {
+            let select = ctx.select().ask("ok", "Pay?", Some::<bool>).sleep(HOUR, || None);
+            match select.await? {
+                Some(yes) => return Ok(json!([yes, reminders])),
+                None => reminders += 1,
+            }
+        }
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_loop_asks_the_same_question_again_after_each_time() {
+    let world = World::new();
+    let first = world.process(reminders());
+    trace(first.run("ana", "s1", "go")).await;
+    tokio::time::sleep(2 * HOUR + Duration::from_secs(5)).await;
+    assert_eq!(world.answers().await.len(), 2);
+    drop(first);
+    // What was selected is read from the log, also in another process.
+    let second = world.process(reminders());
+    assert_eq!(second.inbox("ana").await.unwrap().len(), 1);
+    assert_eq!(second.questions(("ana", "s1")).await.unwrap().len(), 2);
+    assert_eq!(trace(second.answer("s1", "ok", true).unwrap()).await, ["wf@1/wait@1: [true,2]"]);
+    assert_eq!(end(&world, &second).await.0, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_selected_is_an_error_that_names_it() {
+    let nothing = rerun("wait", async |ctx: Context| Ok(ctx.select::<Value>().await?));
+    let twice = rerun("wait", async |ctx: Context| {
+        Ok(ctx.select().ask("q", "?", |value: Value| value).ask("q", "?", |value: Value| value).await?)
+    });
+    let blank = rerun("wait", async |ctx: Context| Ok(ctx.wait_for_signal::<Value>(" ").await?));
+    let reserved = rerun("wait", async |ctx: Context| Ok(ctx.ask::<Value>("pleach_timer:x", "?").await?));
+    let beside = rerun("wait", async |ctx: Context| {
+        let waits = async { ctx.select().sleep(HOUR, || json!(1)).await };
+        let (asked, waited) = tokio::try_join!(ctx.ask::<Value>("q", "?"), waits)?;
+        Ok(json!([asked, waited]))
+    });
+    for (root, text) in [
+        (nothing, "has no branch"),
+        (twice, "two branches with the id 'q'"),
+        (blank, "the name of a signal is blank"),
+        (reserved, "begins with 'pleach_timer:'"),
+        (beside, "a select of node 'wait' begins beside another call"),
+    ] {
+        let world = World::new();
+        let lines = trace(world.process(root).run("ana", "s1", "go")).await;
+        let last = lines.last().unwrap();
+        assert!(last.starts_with("! ValueError") && last.contains(text), "{text}: {lines:?}");
+    }
+}

@@ -1,0 +1,184 @@
+//! Messages of programs to a run (issue 15, point 3).
+
+use std::time::Duration;
+
+use pleach::prelude::*;
+use pleach::{RunError, RunProgress, RunRequest, SignalOptions, SignalOutcome};
+use serde_json::{Value, json};
+
+use crate::support::{rerun, trace};
+use crate::world::World;
+
+/// Waits for three signals of one name, and before for a person.
+fn parcels() -> Workflow {
+    rerun("wait", async |ctx: Context| {
+        let begin: bool = ctx.ask("begin", "Begin?").await?;
+        let mut parcels = Vec::new();
+        for _ in 0..3 {
+            parcels.push(ctx.wait_for_signal::<u32>("parcel").await?);
+        }
+        Ok(json!([begin, parcels]))
+    })
+}
+
+fn is_kept(outcome: &SignalOutcome) -> bool {
+    matches!(outcome, SignalOutcome::Kept)
+}
+
+async fn deliver(runner: &Runner, parcel: u32) -> Result<Value, RunError> {
+    match runner.signal("s1", "parcel", parcel).await.unwrap() {
+        SignalOutcome::Delivered(run) => run.output().await,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn signals_are_taken_in_order_also_those_that_came_before_the_wait() {
+    let world = World::new();
+    let runner = world.process(parcels());
+    trace(runner.run("ana", "s1", "go")).await;
+    assert!(is_kept(&runner.signal("s1", "parcel", 1).await.unwrap()));
+    assert!(is_kept(&runner.signal("s1", "other", 9).await.unwrap()));
+    assert!(is_kept(&runner.signal("s1", "parcel", 2).await.unwrap()));
+    assert!(matches!(runner.status("s1").await.unwrap().progress, RunProgress::Waiting));
+    let lines = trace(runner.answer("s1", "begin", true).unwrap()).await;
+    assert_eq!(lines.len(), 3, "two steps that take a signal, and a question: {lines:?}");
+    // In another process, which reads them from the log.
+    let other = world.process(parcels());
+    assert_eq!(deliver(&other, 3).await.unwrap(), json!([true, [1, 2, 3]]));
+    assert!(runner.questions("s1").await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_kept_signal_is_taken_once_when_the_run_is_resumed() {
+    let root = || {
+        rerun("wait", async |ctx: Context| {
+            let first: u32 = ctx.wait_for_signal("parcel").await?;
+            let begin: bool = ctx.ask("begin", "Begin?").await?;
+            let second: u32 = ctx.wait_for_signal("parcel").await?;
+            let third: u32 = ctx.wait_for_signal("parcel").await?;
+            Ok(json!([first, begin, second, third]))
+        })
+    };
+    let world = World::new();
+    let runner = world.process(root());
+    trace(runner.run("ana", "s1", "go")).await;
+    assert!(matches!(deliver(&runner, 1).await, Err(RunError::Waiting(_))));
+    assert!(is_kept(&runner.signal("s1", "parcel", 2).await.unwrap()));
+    trace(world.process(root()).answer("s1", "begin", false).unwrap()).await;
+    assert_eq!(deliver(&world.process(root()), 3).await.unwrap(), json!([1, false, 2, 3]));
+}
+
+#[tokio::test]
+async fn a_kept_signal_that_does_not_fit_is_left_out() {
+    let world = World::new();
+    let runner = world.process(parcels());
+    trace(runner.run("ana", "s1", "go")).await;
+    for payload in [json!("one"), json!(1), json!({"parcel": 2}), json!(2), json!(3)] {
+        assert!(is_kept(&runner.signal("s1", "parcel", payload).await.unwrap()));
+    }
+    let output: Value = runner.answer("s1", "begin", true).unwrap().output().await.unwrap();
+    assert_eq!(output, json!([true, [1, 2, 3]]));
+}
+
+#[tokio::test]
+async fn a_signal_with_a_key_is_stored_once() {
+    let world = World::new();
+    let runner = world.process(parcels());
+    trace(runner.run("ana", "s1", "go")).await;
+    let send = |key: &'static str, parcel: u32| {
+        runner.signal_with("s1", "parcel", parcel, SignalOptions::new().idempotency_key(key))
+    };
+    assert!(is_kept(&send("a", 1).await.unwrap()));
+    assert!(matches!(send("a", 1).await.unwrap(), SignalOutcome::Repeated));
+    trace(runner.answer("s1", "begin", true).unwrap()).await;
+    assert!(matches!(send("b", 2).await.unwrap(), SignalOutcome::Delivered(_)));
+    assert!(matches!(send("b", 2).await.unwrap(), SignalOutcome::Repeated));
+    let SignalOutcome::Delivered(run) = send("c", 3).await.unwrap() else { panic!("not delivered") };
+    assert_eq!(run.output::<Value>().await.unwrap(), json!([true, [1, 2, 3]]));
+    assert!(matches!(send("c", 3).await.unwrap(), SignalOutcome::Repeated), "also behind the end");
+}
+
+#[tokio::test]
+async fn a_signal_that_no_run_can_take_is_refused_and_not_stored() {
+    let world = World::new();
+    let runner = world.process(rerun("say", async |_: Context| Ok("done")));
+    let unknown = runner.signal("s1", "parcel", 1).await.unwrap_err();
+    assert!(matches!(unknown, RunError::UnknownSession { .. }), "{unknown}");
+    trace(runner.run("ana", "s1", "go")).await;
+    let before = world.stored().await;
+    for (name, code) in [("parcel", "SignalNotExpectedError"), (" ", "ValueError")] {
+        let refused = runner.signal("s1", name, 1).await.unwrap_err();
+        assert_eq!(refused.code(), code, "{refused}");
+    }
+    let deep = (0..300).fold(json!(1), |deep, _| json!([deep]));
+    let waiting = world.process(parcels());
+    trace(waiting.run("ana", "s2", "go")).await;
+    let refused = waiting.signal("s2", "parcel", deep).await.unwrap_err();
+    assert!(refused.to_string().contains("signal 'parcel'"), "{refused}");
+    assert_eq!(world.stored().await, before);
+}
+
+/// A session whose run was cut off may be another process's: storing the signal would take it away.
+#[tokio::test]
+async fn a_signal_for_a_run_elsewhere_is_refused() {
+    let root = || {
+        rerun("work", async |ctx: Context| {
+            ctx.step("first", async || Ok(1)).await?;
+            std::future::pending::<()>().await;
+            Ok(1)
+        })
+    };
+    let world = World::new();
+    let runner = world.process(root());
+    let mut run = runner.run("ana", "s1", "go");
+    run.next().await.unwrap().unwrap();
+    drop(run);
+    let refused = world.process(root()).signal("s1", "parcel", 1).await.unwrap_err();
+    assert!(matches!(refused, RunError::Unfinished { .. }), "{refused}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_signal_waits_for_the_run_that_works() {
+    let world = World::new();
+    let runner = world.process(rerun("work", async |ctx: Context| {
+        ctx.step("slow", async || {
+            tokio::time::sleep(Duration::from_secs(60)).await;
+            Ok(())
+        })
+        .await?;
+        Ok(ctx.wait_for_signal::<u32>("parcel").await?)
+    }));
+    let run = runner.run("ana", "s1", "go").detach();
+    run.invocation_id().await.unwrap();
+    let SignalOutcome::Delivered(run) = runner.signal("s1", "parcel", 7).await.unwrap() else {
+        panic!("not delivered")
+    };
+    assert_eq!(run.output::<u32>().await.unwrap(), 7);
+}
+
+/// Messages wait for the run that keeps the session busy, in order, and not more of them than are allowed.
+#[tokio::test(start_paused = true)]
+async fn messages_queue_in_order() {
+    let world = World::new();
+    let mut root = Workflow::builder("wf");
+    let say = root.node("say", async |Input(text): Input<String>| {
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        Ok::<_, Fail>(text)
+    });
+    root.edge(START, say);
+    let root = root.build().unwrap();
+    let runner = world.builder().root(root).max_queued_runs(2).build().unwrap();
+    let request = |text: &str| runner.start(RunRequest::new(("ana", "s1")).message(text).queue(true)).detach();
+    let first = runner.run("ana", "s1", "one").detach();
+    first.invocation_id().await.unwrap();
+    let (second, third) = (request("two"), request("three"));
+    tokio::task::yield_now().await;
+    let refused = request("four").await.unwrap_err();
+    assert!(matches!(refused, RunError::Busy { .. }), "{refused}");
+    for (run, text) in [(first, "one"), (second, "two"), (third, "three")] {
+        assert_eq!(run.output::<String>().await.unwrap(), text);
+    }
+    let said: Vec<String> = world.stored().await.into_iter().filter(|line| line.starts_with("wf@1/say@")).collect();
+    assert_eq!(said, [r#"wf@1/say@1: "one""#, r#"wf@1/say@1: "two""#, r#"wf@1/say@1: "three""#]);
+}

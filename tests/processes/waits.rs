@@ -1,0 +1,142 @@
+//! Sleeps, selects and signals of a run whose process is killed again and again.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use futures_util::future::join_all;
+use pleach::prelude::*;
+use pleach::{Event, RunError, SessionKey, SignalOptions, SignalOutcome};
+use pleach_tests::dice::Dice;
+use serde_json::{Value, json};
+
+use crate::database::{Backend, Database};
+
+const KILLS: usize = 12;
+const SEED: u64 = 20_261_123;
+
+/// The process that runs the session.
+struct RunWorker {
+    child: Child,
+    lines: BufReader<ChildStdout>,
+    wishes: ChildStdin,
+}
+
+impl RunWorker {
+    fn start(database: &Database) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_run-worker"));
+        let mut child = command.arg(database.url()).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let (wishes, lines) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
+        Self { child, lines, wishes }
+    }
+
+    fn send(&mut self, signal: &str) {
+        // It may have come to its end.
+        writeln!(self.wishes, "{signal}").ok();
+    }
+
+    /// The next line.
+    fn hear(&mut self) -> String {
+        let mut line = String::new();
+        self.lines.read_line(&mut line).unwrap();
+        assert!(line.ends_with('\n'), "a worker ended early");
+        line.trim_end().to_owned()
+    }
+
+    fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+async fn events(database: &Database) -> Vec<std::sync::Arc<Event>> {
+    let sessions = database.open().await;
+    let session = sessions.get_session(&SessionKey::new("t", "ana", "s1"), Default::default()).await.unwrap().unwrap();
+    sessions.close().await.unwrap();
+    session.events
+}
+
+/// Issue 15, points 2 and 3: each step is stored once, each question is answered once, and each signal is taken once, in whatever moment
+/// a process is killed.
+pub(crate) async fn what_a_run_waits_for_outlives_kills(backend: Backend) {
+    let Some(database) = backend.database().await else { return };
+    let mut dice = Dice::new(SEED);
+    for kill in 0..KILLS {
+        let mut worker = RunWorker::start(&database);
+        // A sender repeats itself until it knows that its signal is stored.
+        worker.send("scan a 7");
+        if kill % 3 == 0 {
+            (0..dice.below(40_000)).for_each(|_| std::thread::yield_now());
+        } else {
+            assert!(["delivered", "kept", "repeated"].contains(&&*worker.hear()));
+            (0..dice.below(20_000)).for_each(|_| std::thread::yield_now());
+        }
+        worker.kill();
+        database.settle().await;
+    }
+    let mut last = RunWorker::start(&database);
+    last.send("scan a 7");
+    last.send("scan b 8");
+    let heard: Vec<String> = (0..3).map(|_| last.hear()).collect();
+    assert_eq!(heard[0], "repeated");
+    assert_eq!(heard[2], r#"done [1,"late",2,7,8,null]"#, "{heard:?}");
+    // It reads its input to the end.
+    drop(last.wishes);
+    assert!(last.child.wait().unwrap().success());
+
+    let events = events(&database).await;
+    let mut answered: Vec<&str> =
+        events.iter().flat_map(|event| event.function_responses()).filter_map(|one| one.id.as_deref()).collect();
+    let asked = answered.len();
+    answered.sort_unstable();
+    answered.dedup();
+    assert_eq!(answered.len(), asked, "a question is answered once");
+    for step in ["charge@step-1", "ship@step-1"] {
+        let stored = events.iter().filter(|event| event.path().as_str().ends_with(step) && event.output().is_some());
+        assert_eq!(stored.count(), 1, "{step}");
+    }
+}
+
+/// A process with a connection of its own, whose workflow waits for the first of three.
+async fn process(database: &Database) -> Runner {
+    let mut wf = Workflow::builder("wf");
+    let node = FunctionNode::new("wait", async |ctx: Context| {
+        let select = ctx.select().ask("ok", "Pay?", |yes: bool| json!({ "decided": yes }));
+        let select = select.sleep(std::time::Duration::from_millis(50), || json!("late"));
+        select.signal("cancel", |reason: String| json!({ "cancelled": reason })).await
+    });
+    let node = wf.add(node.rerun_on_resume(true));
+    wf.edge(START, node);
+    Runner::builder("t").root(wf.build().unwrap()).sessions(database.open().await).build().unwrap()
+}
+
+/// Issue 15, point 3: of an answer, a signal that is sent by several processes, and a deadline one is stored.
+pub(crate) async fn one_branch_of_a_select_counts(backend: Backend) {
+    let Some(database) = backend.database().await else { return };
+    let first = process(&database).await;
+    let mut run = first.run("ana", "s1", "go");
+    while let Some(event) = run.next().await {
+        event.unwrap();
+    }
+    drop((run, first));
+    let later = join_all((0..3).map(|_| process(&database))).await;
+    let answer = async {
+        let output = later[0].answer(("ana", "s1"), "ok", true).unwrap().output::<Value>().await;
+        usize::from(output.is_ok())
+    };
+    let signals = later[1..].iter().map(async |runner| {
+        let options = SignalOptions::new().idempotency_key("once");
+        match runner.signal_with(("ana", "s1"), "cancel", "no", options).await {
+            Ok(SignalOutcome::Delivered(run)) => usize::from(run.output::<Value>().await.is_ok()),
+            Ok(SignalOutcome::Repeated) | Err(RunError::NoReceiver { .. } | RunError::Unfinished { .. }) => 0,
+            other => panic!("{other:?}"),
+        }
+    });
+    later[2].start_timers();
+    let (answer, signals) = futures_util::join!(answer, join_all(signals));
+    assert!(answer + signals.into_iter().sum::<usize>() <= 1);
+    let answers = events(&database).await.iter().flat_map(|event| event.function_responses()).count();
+    assert_eq!(answers, 1);
+    for runner in later {
+        runner.close().await.unwrap();
+    }
+}
