@@ -102,6 +102,10 @@ impl ActiveRun {
         self.inner().queued = Some(key);
     }
 
+    pub(crate) fn is_queued(&self) -> bool {
+        self.inner().queued.is_some()
+    }
+
     pub(crate) fn is_queued_in(&self, key: &SessionKey) -> bool {
         self.inner().queued.as_ref() == Some(key)
     }
@@ -162,9 +166,9 @@ impl ActiveRun {
         self.summing_up.load(Ordering::Acquire)
     }
 
-    /// Returns the end of the run's span.
-    pub(crate) fn span_end(&self) -> SpanEnd {
-        self.inner().outcome.as_ref().map_or(SpanEnd::Completed, Outcome::span_end)
+    /// Returns the end of the run's span, and for how many answers the run waits.
+    pub(crate) fn span_end(&self) -> (SpanEnd, usize) {
+        self.inner().outcome.as_ref().map_or((SpanEnd::Completed, 0), Outcome::span_end)
     }
 
     pub(crate) fn outcome(&self) -> Option<Outcome> {

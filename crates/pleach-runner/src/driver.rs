@@ -216,8 +216,8 @@ impl PollRun for Driver {
                 self.registration.end(Some(error));
             }
             None => {
-                let end = self.registration.run.span_end();
-                self.span.take().into_iter().for_each(|span| span.end(end));
+                let (end, questions) = self.registration.run.span_end();
+                self.span.take().into_iter().for_each(|span| span.end(end, questions));
                 self.registration.end(None);
             }
         }

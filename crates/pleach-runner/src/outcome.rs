@@ -88,12 +88,12 @@ impl Outcome {
         }
     }
 
-    /// Returns the end of the run's span.
-    pub(crate) fn span_end(&self) -> SpanEnd {
+    /// Returns the end of the run's span, and for how many answers the run waits.
+    pub(crate) fn span_end(&self) -> (SpanEnd, usize) {
         match self {
-            Self::Done(..) => SpanEnd::Completed,
-            Self::Waiting(_) => SpanEnd::Interrupted,
-            Self::Aborted | Self::Cut(_) | Self::Elsewhere { .. } => SpanEnd::Cancelled,
+            Self::Done(..) => (SpanEnd::Completed, 0),
+            Self::Waiting(questions) => (SpanEnd::Interrupted, questions.len()),
+            Self::Aborted | Self::Cut(_) | Self::Elsewhere { .. } => (SpanEnd::Cancelled, 0),
         }
     }
 

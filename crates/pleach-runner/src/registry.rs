@@ -176,6 +176,11 @@ impl ActiveRuns {
         later
     }
 
+    /// Calls `look` for each run.
+    pub(crate) fn each(&self, look: impl FnMut(&Arc<ActiveRun>)) {
+        self.inner().runs.values().flatten().for_each(look);
+    }
+
     /// Refuses further runs; returns the active ones.
     pub(crate) fn drain(&self) -> Vec<Arc<ActiveRun>> {
         let mut inner = self.inner();

@@ -114,6 +114,11 @@ impl Shared {
         due
     }
 
+    /// Returns how many deadlines are kept.
+    pub(crate) fn len(&self) -> usize {
+        self.state().due.len()
+    }
+
     /// Returns when the next deadline comes, in seconds since the epoch.
     pub(crate) fn next(&self) -> Option<f64> {
         self.state().due.first().map(|due| Duration::from_micros(due.at).as_secs_f64())

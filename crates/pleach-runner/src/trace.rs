@@ -46,8 +46,11 @@ impl RunSpan {
         self.0.around(work).await
     }
 
-    /// Records how the run has ended, and closes the span.
-    pub(crate) fn end(self, end: SpanEnd) {
+    /// Records how the run has ended, and for how many answers it waits, and closes the span.
+    pub(crate) fn end(self, end: SpanEnd, questions: usize) {
+        if questions > 0 {
+            self.0.span().record("pleach.questions", questions);
+        }
         self.0.end(end);
     }
 

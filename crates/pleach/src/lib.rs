@@ -108,8 +108,8 @@ pub use pleach_memory_sqlite::{SqliteMemoryOptions, SqliteMemoryService};
 pub use pleach_runner::{
     AnswerOptions, App, Detached, DrainOptions, Drained, DrainedRun, EventsCompactionConfig, Follow, FollowOptions,
     FollowStatus, ListUnfinished, ListUnfinishedResponse, Message, Overdue, QuestionRef, Run, RunEnd, RunError,
-    RunEvent, RunProgress, RunRequest, Runner, RunnerBuilder, SessionRef, SessionStatus, SignalOptions, SignalOutcome,
-    answer_event,
+    RunEvent, RunProgress, RunRequest, Runner, RunnerBuilder, RunnerLoad, SessionRef, SessionStatus, SignalOptions,
+    SignalOutcome, answer_event,
 };
 pub use pleach_schema::{AnswerError, AnswerType, Field, FieldType, Schema, SchemaError, json_or_text};
 pub use pleach_session::{
@@ -165,6 +165,11 @@ struct Agents;
 #[cfg(all(doctest, feature = "inmemory"))]
 #[doc = include_str!("../../../docs/steps.md")]
 struct Steps;
+
+/// Compiles and runs the programs of the page on tracing.
+#[cfg(all(doctest, feature = "inmemory"))]
+#[doc = include_str!("../../../docs/tracing.md")]
+struct Tracing;
 
 /// Compiles and runs the programs of the page on tools.
 #[cfg(doctest)]

@@ -31,6 +31,7 @@ pub fn invocation(ic: &InvocationContext, root: &NodeSpec, resumed: bool) -> Spa
         gcp.vertex.agent.invocation_id = ic.invocation_id().as_str(),
         pleach.trace_id = InvocationTrace::new(ic.session_key(), ic.invocation_id(), resumed).trace_id_hex(),
         pleach.resumed = resumed,
+        pleach.questions = Empty,
         pleach.outcome = Empty,
         error.type = Empty,
     )

@@ -174,11 +174,14 @@ async fn messages_queue_in_order() {
     first.invocation_id().await.unwrap();
     let (second, third) = (request("two"), request("three"));
     tokio::task::yield_now().await;
+    let load = runner.load();
+    assert_eq!((load.active, load.detached, load.queued), (1, 1, 2));
     let refused = request("four").await.unwrap_err();
     assert!(matches!(refused, RunError::Busy { .. }), "{refused}");
     for (run, text) in [(first, "one"), (second, "two"), (third, "three")] {
         assert_eq!(run.output::<String>().await.unwrap(), text);
     }
+    assert_eq!(runner.load(), Default::default());
     let said: Vec<String> = world.stored().await.into_iter().filter(|line| line.starts_with("wf@1/say@")).collect();
     assert_eq!(said, [r#"wf@1/say@1: "one""#, r#"wf@1/say@1: "two""#, r#"wf@1/say@1: "three""#]);
 }

@@ -64,6 +64,8 @@ invoke_workflow outer completed
         assert_eq!(before.field(field), after.field(field));
         assert!(!before.field(field).is_empty(), "{field}");
     }
+    assert_eq!(before.field("pleach.questions"), "1");
+    assert!(!after.fields.contains_key("pleach.questions"));
     assert_eq!((before.field("pleach.resumed"), after.field("pleach.resumed")), ("false", "true"));
 }
 
