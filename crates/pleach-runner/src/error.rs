@@ -102,6 +102,14 @@ pub enum RunError {
         /// The event's id.
         event: String,
     },
+    /// No invocation of the session that counts has a node run at this path.
+    #[error("session {session} has no run at the path '{path}': take the path from one of its stored events")]
+    UnknownRun {
+        /// The session.
+        session: SessionKey,
+        /// The path.
+        path: NodePath,
+    },
     /// A user, session or invocation id is empty or blank.
     #[error("the {0} id must not be blank: give a text with at least one visible character")]
     BlankId(&'static str),
@@ -337,6 +345,7 @@ impl RunError {
             Self::UnknownInvocation { .. } => "InvocationNotFoundError",
             Self::OperationsIgnored { .. } => "UnsupportedStorageError",
             Self::UnknownEvent { .. } => "EventNotFoundError",
+            Self::UnknownRun { .. } => "NodeRunNotFoundError",
             Self::NoOutput | Self::DeadEnd(_) => "ValidationError",
             Self::Answer { .. } => "WorkflowDataError",
             Self::Session(error) => error.code(),

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use foldhash::HashSet;
 use pleach_artifact::{ArtifactScope, ArtifactService, SaveArtifact, USER_PREFIX, rewind_tombstone};
-use pleach_core::{Event, EventId, Map, Scope, Session, SessionId, SessionKey, UserId, apply};
+use pleach_context::engine::{completed_runs, mark_completed};
+use pleach_core::{Event, EventId, InvocationId, Map, NodePath, Scope, Session, SessionId, SessionKey, UserId, apply};
 use pleach_session::{CreateSession, effective_events};
 
 use crate::parts::RunnerParts;
-use crate::{RunError, Runner};
+use crate::{Run, RunError, RunRequest, Runner, SessionRef};
 
 impl Runner {
     /// Copies a session, as it was right after one of its events, to a new session of the same user, and returns the new one.
@@ -52,21 +53,126 @@ impl Runner {
         let Some(place) = source.events.iter().position(|event| !at.is_empty() && *event.id() == at) else {
             return Err(RunError::UnknownEvent { session: key, event: at.to_string() });
         };
+        let end = place + 1;
+        self.copy(Copied { source, end, carried: None }, new_session).await
+    }
+
+    /// Copies a session like [`Runner::fork`], as it was before a node run began: the run at `path` in the last invocation that has
+    /// one. What was stored since, also by lanes beside it, is not in the copy. [`Runner::rerun_from`] continues it.
+    ///
+    /// A node that had completed without a result, and whose end only what follows it proves, runs again in the copy, as after a crash
+    /// at this place. In a [resumable](crate::App::resumable) app such ends are recorded.
+    ///
+    /// # Errors
+    /// Those of [`Runner::fork`]; [`RunError::UnknownRun`] when no invocation that counts has a run at the path.
+    ///
+    /// # Cancel safety
+    /// As [`Runner::fork`].
+    ///
+    /// # Panics
+    /// Without a tokio runtime.
+    pub async fn fork_before(
+        &self,
+        session: impl Into<SessionRef>,
+        path: impl Into<NodePath>,
+        new_session: Option<SessionId>,
+    ) -> Result<Session, RunError> {
+        let key = self.parts.session_key(&session.into()).await?;
+        let source = self.parts.load_all(&key).await?;
+        Ok(self.fork_before_run(source, path.into(), new_session).await?.0)
+    }
+
+    /// Runs an invocation again from a node run on, in a copy of its session: [`Runner::fork_before`], and then
+    /// [`Runner::resume`]. Returns the key of the copy, and the run, which begins when it is first polled.
+    ///
+    /// What completed before the run is not executed again. The node, what follows it, and lanes beside it that stored something since,
+    /// are, with what code they have now: for nodes that were mended, or whose inputs outside have changed. Their side effects happen again, and
+    /// their [idempotency keys](pleach_context::Context::idempotency_key) are other ones. Stop the source first, if it still runs or waits.
+    ///
+    /// # Errors
+    /// Those of [`Runner::fork_before`].
+    ///
+    /// # Cancel safety
+    /// As [`Runner::fork`].
+    ///
+    /// # Panics
+    /// Without a tokio runtime.
+    pub async fn rerun_from(
+        &self,
+        session: impl Into<SessionRef>,
+        path: impl Into<NodePath>,
+        new_session: Option<SessionId>,
+    ) -> Result<(SessionKey, Run), RunError> {
+        let key = self.parts.session_key(&session.into()).await?;
+        let source = self.parts.load_all(&key).await?;
+        let (fork, invocation) = self.fork_before_run(source, path.into(), new_session).await?;
+        let key = fork.key().clone();
+        let run = self.start(RunRequest::new(&key).invocation_id(invocation));
+        Ok((key, run))
+    }
+
+    /// Returns the copy, and the invocation of the run.
+    async fn fork_before_run(
+        &self,
+        source: Session,
+        path: NodePath,
+        new_session: Option<SessionId>,
+    ) -> Result<(Session, InvocationId), RunError> {
+        let belongs = |run: &NodePath| *run == path || run.is_descendant_of(&path);
+        let is_of_run = |event: &Event| {
+            !path.is_root() && (belongs(event.path()) || completed_runs(event).any(|run| belongs(&run)))
+        };
+        let live = effective_events(&source.events);
+        let last = live.iter().rev().find(|event| !event.is_from_user() && is_of_run(event));
+        let first = last.and_then(|last| {
+            live.iter().find(|event| event.invocation_id() == last.invocation_id() && is_of_run(event))
+        });
+        let Some(first) = first.copied() else {
+            return Err(RunError::UnknownRun { session: source.key().clone(), path });
+        };
+        let invocation = first.invocation_id().clone();
+        let end = source.events.iter().position(|event| Arc::ptr_eq(event, first)).unwrap_or_default();
+        // Runs without an output that had completed before are recorded on the first event that is left out.
+        let completed: Vec<NodePath> = completed_runs(first).filter(|run| !belongs(run)).collect();
+        let carried = (!completed.is_empty()).then(|| {
+            let mut event = Event::from_author(first.author());
+            event.set_id(self.parts.services.ids.uuid().to_string());
+            event.set_invocation_id(invocation.clone());
+            event.set_timestamp(first.timestamp());
+            mark_completed(&mut event, &completed);
+            Arc::new(event)
+        });
+        Ok((self.copy(Copied { source, end, carried }, new_session).await?, invocation))
+    }
+
+    async fn copy(&self, copied: Copied, new_session: Option<SessionId>) -> Result<Session, RunError> {
         let new_id = new_session.unwrap_or_else(|| SessionId::from(self.parts.services.ids.uuid().to_string()));
-        let new_key = SessionKey::new(key.app_name, key.user_id, new_id);
+        let key = copied.source.key();
+        let new_key = SessionKey::new(key.app_name.clone(), key.user_id.clone(), new_id);
         crate::parts::check_ids(&new_key)?;
         let (parts, to) = (Arc::clone(&self.parts), new_key.clone());
-        let copying = tokio::spawn(async move { parts.fork(&source, place, new_key).await });
+        let copying = tokio::spawn(async move { parts.fork(&copied, new_key).await });
         copying.await.unwrap_or(Err(RunError::ForkCut { session: to }))
     }
 }
 
+/// What is copied to a new session.
+struct Copied {
+    source: Session,
+    /// How many events of the source.
+    end: usize,
+    /// An event behind them.
+    carried: Option<Arc<Event>>,
+}
+
 impl RunnerParts {
-    async fn fork(&self, source: &Session, place: usize, key: SessionKey) -> Result<Session, RunError> {
-        let live = effective_events(&source.events[..=place]);
+    async fn fork(&self, copied: &Copied, key: SessionKey) -> Result<Session, RunError> {
+        let Copied { source, end, carried } = copied;
+        let mut live = effective_events(&source.events[..*end]);
+        live.extend(carried);
         let create = CreateSession::new(key.app_name, key.user_id)
             .with_session_id(key.session_id)
-            .with_state(state_before(source, place, &live))
+            .with_state(state_before(source, *end, &live))
             .with_create_time(live.first().map_or(source.last_update_time(), |event| event.timestamp()));
         let mut fork = self.services.sessions.create_session(create).await?;
         let mut files = Files::between(source, &fork);
@@ -106,13 +212,13 @@ impl RunnerParts {
     }
 }
 
-/// Returns the initial state of the fork, which becomes the state after the event at `place` once `live` is applied.
-fn state_before(source: &Session, place: usize, live: &[&Arc<Event>]) -> Map {
+/// Returns the initial state of the fork, which becomes the state before the event at `end` once `live` is applied.
+fn state_before(source: &Session, end: usize, live: &[&Arc<Event>]) -> Map {
     let told: HashSet<&str> =
         source.events.iter().flat_map(|event| event.actions().state_delta().keys()).map(String::as_str).collect();
     let untold = source.state.iter().filter(|(key, _)| !told.contains(key.as_str()));
     let mut state: Map = untold.map(|(key, value)| (key.clone(), value.clone())).collect();
-    for event in &source.events[..=place] {
+    for event in &source.events[..end] {
         apply(&mut state, event.actions().state_delta());
     }
     let again: HashSet<&String> = live.iter().flat_map(|event| event.actions().state_delta().keys()).collect();

@@ -48,7 +48,7 @@ pub use crate::credential::{
 };
 pub use crate::history::{
     AGENT_CALLBACK, AnswerState, PlannedRun, PlannedRuns, RecordedRun, ReplayState, RunKey, RunRecord, caller_of_task,
-    is_reported, mark_completed, mark_reported, mark_task_response, notes_completed_runs, round_of,
+    completed_runs, is_reported, mark_completed, mark_reported, mark_task_response, notes_completed_runs, round_of,
 };
 pub use crate::node_end::{NodeEnd, NodeResult, RunResult};
 pub use crate::pool::on_pool;

@@ -25,7 +25,7 @@ use smol_str::SmolStr;
 
 pub use answers::AnswerState;
 pub use notes::{
-    AGENT_CALLBACK, caller_of_task, is_reported, mark_completed, mark_reported, mark_task_response,
+    AGENT_CALLBACK, caller_of_task, completed_runs, is_reported, mark_completed, mark_reported, mark_task_response,
     notes_completed_runs, round_of,
 };
 pub(crate) use notes::{Notes, is_note, mark_pending_route, mark_rounds};
@@ -249,7 +249,7 @@ impl History {
         } else if self.keeps(event.path()) {
             self.add_run_event(event);
         }
-        for path in notes::completed_runs(event) {
+        for path in completed_runs(event) {
             if !self.keeps(&path) {
                 continue;
             }

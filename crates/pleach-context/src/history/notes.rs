@@ -135,8 +135,8 @@ pub(super) fn caught_failures(event: &Event) -> impl Iterator<Item = (NodePath, 
     })
 }
 
-/// The runs that the event says to have completed.
-pub(super) fn completed_runs(event: &Event) -> impl Iterator<Item = NodePath> {
+/// Returns the runs that the event records as completed, in order.
+pub fn completed_runs(event: &Event) -> impl Iterator<Item = NodePath> {
     list(event, COMPLETED_RUNS).filter_map(|run| run.as_str().map(NodePath::from))
 }
 

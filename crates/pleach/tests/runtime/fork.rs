@@ -12,6 +12,7 @@ use pleach::{
 use serde_json::{Value, json};
 
 use crate::support::{key, runner, trace};
+use crate::world::World;
 
 type Stored<T> = std::result::Result<T, SessionError>;
 
@@ -324,4 +325,48 @@ async fn a_fork_that_its_runtime_cuts_off_is_named() {
     let error = fork.await.unwrap_err();
     assert!(matches!(&error, RunError::ForkCut { session } if session.session_id.as_str() == "s2"), "{error}");
     assert!(error.to_string().contains("fork again"), "{error}");
+}
+
+/// The node `silent` gives nothing.
+fn counting(calls: &Arc<AtomicU32>) -> Workflow {
+    let calls = Arc::clone(calls);
+    let mut wf = Workflow::builder("wf");
+    let first = wf.node("first", async || 20);
+    let silent = wf.node("silent", move |_: Input<i64>| {
+        calls.fetch_add(1, Ordering::Relaxed);
+        async {}
+    });
+    let factor = wf.node("factor", async || 2);
+    let double = wf.node("double", async |Input(factor): Input<i64>| 21 * factor);
+    wf.edge(START, first).edge(first, silent).edge(silent.dynamic(), factor).edge(factor, double);
+    wf.build().unwrap()
+}
+
+#[tokio::test]
+async fn a_run_is_run_again_in_a_copy() {
+    let calls = Arc::default();
+    let runner = World::new().builder().root(counting(&calls)).resumable(true).build().unwrap();
+    trace(runner.run("ana", "s1", "go")).await;
+    let before = load(&runner, "s1").await;
+    // Checkpoints and echoes left out.
+    let outputs = async |run: pleach::Run| -> Vec<String> {
+        trace(run).await.into_iter().filter(|line| line.starts_with("wf@1/") && !line.contains("first")).collect()
+    };
+    // What gave nothing has completed, although only the first event of `factor` records it.
+    let (copy, run) = runner.rerun_from("s1", "wf@1/factor@1", Some("s2".into())).await.unwrap();
+    assert_eq!(copy.session_id.as_str(), "s2");
+    assert_eq!(outputs(run).await, ["wf@1/factor@1: 2", "wf@1/double@1: 42"]);
+    assert_eq!(calls.load(Ordering::Relaxed), 1);
+    // One that gave nothing has no event of its own.
+    let (_, run) = runner.rerun_from("s1", "wf@1/silent@1", Some("s3".into())).await.unwrap();
+    assert_eq!(outputs(run).await, ["wf@1/factor@1: 2", "wf@1/double@1: 42"]);
+    assert_eq!(calls.load(Ordering::Relaxed), 2);
+    // The whole root.
+    let fork = runner.fork_before("s1", "wf@1", Some("s4".into())).await.unwrap();
+    assert!(fork.events[0] == before.events[0] && fork.events.iter().all(|event| event.path().is_root()));
+    assert_eq!(load(&runner, "s1").await, before);
+    for path in ["wf@1/none@1", ""] {
+        let unknown = runner.fork_before("s1", path, None).await.unwrap_err();
+        assert!(matches!(unknown, RunError::UnknownRun { .. }), "{unknown}");
+    }
 }
