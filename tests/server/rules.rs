@@ -157,6 +157,11 @@ async fn h33_h34_what_a_new_session_must_not_begin_with() {
     assert_eq!(events.len(), 3);
     assert!(events.iter().all(|event| event["id"].as_str().unwrap().len() == 36 && event["timestamp"].is_f64()));
     assert_eq!((events[2].get("foo"), events[2].get("customMetadata")), (None, None));
+    let signal = json!({"name": "paid", "payload": 1});
+    let events =
+        json!([{"author": "user", "invocationId": "i", "customMetadata": {"pleach_signal": signal, "kept": 1}}]);
+    let made = served.post(SESSIONS, json!({"sessionId": "forged", "events": events})).await.json();
+    assert_eq!(made["events"][0]["customMetadata"], json!({"kept": 1}));
 }
 
 #[tokio::test]
@@ -164,7 +169,9 @@ async fn h6_h58_h59_the_parameters_of_a_run() {
     let served = demo().await;
     served.session("demo", "s").await;
     let mut body = message("demo", "s", "artifact please");
-    body["customMetadata"] = json!({"trace": "t1", "__adk_internal_x": 1});
+    // A client sends no signals.
+    let signal = json!({"name": "paid", "payload": 1});
+    body["customMetadata"] = json!({"trace": "t1", "__adk_internal_x": 1, "pleach_signal": signal});
     body["stateDelta"] = json!({"seen": null, "user:n": 1});
     body["unknown"] = json!(1);
     let all = served.post("/run", body.clone()).await.json();

@@ -34,6 +34,7 @@ impl InvocationSetup {
             state: Mutex::new(SessionState::new(state)),
             events: Mutex::new(events),
             history: Mutex::default(),
+            claimed_signals: Mutex::default(),
             has_history: AtomicBool::new(false),
             has_background: AtomicBool::new(false),
             llm_calls: AtomicU32::new(0),

@@ -4,6 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context as TaskContext, Poll, Waker};
 
+use pleach_core::NodePath;
+
 /// Holds node bodies back until their run has the session to itself; open unless the Runner closes it.
 ///
 /// A resume whose first step is a body has stored nothing yet that would have shown whether another writer came first. The
@@ -12,16 +14,17 @@ use std::task::{Context as TaskContext, Poll, Waker};
 #[derive(Debug, Default)]
 pub struct WorkGate {
     closed: AtomicBool,
-    waiting: Mutex<Vec<Waker>>,
+    /// The runs whose bodies wait, and how they are woken.
+    waiting: Mutex<Vec<(NodePath, Waker)>>,
 }
 
 impl WorkGate {
-    fn waiting(&self) -> MutexGuard<'_, Vec<Waker>> {
+    fn waiting(&self) -> MutexGuard<'_, Vec<(NodePath, Waker)>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a body may run; else `cx` is woken once it may. For engines.
-    pub fn poll_pass(&self, cx: &TaskContext<'_>) -> Poll<()> {
+    /// Whether the body of the run at `path` may run; else `cx` is woken once it may. For engines.
+    pub fn poll_pass(&self, path: &NodePath, cx: &TaskContext<'_>) -> Poll<()> {
         if !self.closed.load(Ordering::Acquire) {
             return Poll::Ready(());
         }
@@ -30,7 +33,7 @@ impl WorkGate {
         if !self.closed.load(Ordering::Acquire) {
             return Poll::Ready(());
         }
-        waiting.push(cx.waker().clone());
+        waiting.push((path.clone(), cx.waker().clone()));
         Poll::Pending
     }
 
@@ -44,6 +47,12 @@ impl WorkGate {
     #[must_use]
     pub fn is_wanted(&self) -> bool {
         self.closed.load(Ordering::Acquire) && !self.waiting().is_empty()
+    }
+
+    /// Returns the runs whose bodies wait.
+    #[must_use]
+    pub fn wanted(&self) -> Vec<NodePath> {
+        self.waiting().iter().map(|(path, _)| path.clone()).collect()
     }
 
     /// Holds back every body from now on. For the Runner, before anything runs.
@@ -61,7 +70,7 @@ impl WorkGate {
             self.closed.store(false, Ordering::Release);
             std::mem::take(&mut *waiting)
         };
-        waiting.into_iter().for_each(Waker::wake);
+        waiting.into_iter().for_each(|(_, waker)| waker.wake());
     }
 }
 
@@ -72,13 +81,13 @@ mod tests {
     #[test]
     fn a_closed_gate_holds_bodies_back_until_it_is_opened() {
         let (gate, cx) = (WorkGate::default(), TaskContext::from_waker(Waker::noop()));
-        assert!(gate.poll_pass(&cx).is_ready());
+        assert!(gate.poll_pass(&NodePath::from("n@1"), &cx).is_ready());
         gate.close();
         assert!(!gate.is_wanted());
-        assert!(gate.poll_pass(&cx).is_pending());
+        assert!(gate.poll_pass(&NodePath::from("n@1"), &cx).is_pending());
         assert!(gate.is_wanted());
         gate.open();
         assert!(!gate.is_wanted());
-        assert!(gate.poll_pass(&cx).is_ready());
+        assert!(gate.poll_pass(&NodePath::from("n@1"), &cx).is_ready());
     }
 }

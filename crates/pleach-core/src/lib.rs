@@ -65,6 +65,7 @@ pub use route::{DEFAULT_ROUTE, Route, RouteKey};
 pub use routes::{AnyRoute, IntoRoute, Routes};
 pub use scope::Scope;
 pub use session::{Revision, Session, SessionHead};
+pub use signal::KEPT_SIGNAL;
 pub use state_op::{StateOp, StateOpError, StateOps, is_same_number};
 pub use uuid::Uuid;
 

@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use crate::{Event, InvocationId, Map};
 
-/// The metadata of an event that holds a signal.
-const KEY: &str = "pleach_signal";
+/// The key of the metadata of an event that keeps a signal.
+pub const KEPT_SIGNAL: &str = "pleach_signal";
 
 impl Event {
     /// Makes the event that keeps a signal for an invocation until a run of it waits for the name.
@@ -17,14 +17,15 @@ impl Event {
         let signal = Map::from_iter([("name".to_owned(), name.into()), ("payload".to_owned(), payload)]);
         let mut event = Self::from_author("user");
         event.set_invocation_id(invocation.clone());
-        event.set_custom_metadata(Some(Map::from_iter([(KEY.to_owned(), signal.into())])));
+        event.set_custom_metadata(Some(Map::from_iter([(KEPT_SIGNAL.to_owned(), signal.into())])));
         event
     }
 
     /// Returns the name and the payload of the signal that the event keeps.
     #[must_use]
     pub fn kept_signal(&self) -> Option<(&str, &Value)> {
-        let signal = self.custom_metadata().filter(|_| self.is_from_user() && self.content().is_none())?.get(KEY)?;
+        let signal =
+            self.custom_metadata().filter(|_| self.is_from_user() && self.content().is_none())?.get(KEPT_SIGNAL)?;
         Some((signal.get("name")?.as_str()?, signal.get("payload").unwrap_or(&Value::Null)))
     }
 }

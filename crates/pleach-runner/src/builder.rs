@@ -20,6 +20,7 @@ use crate::open_task::may_open_tasks;
 use crate::parts::{Closing, RunnerParts};
 use crate::registry::ActiveRuns;
 use crate::runner::Runner;
+use crate::signal_turns::SignalTurns;
 use crate::timers::Timers;
 use crate::trace::OnSpan;
 use crate::{App, EventsCompactionConfig};
@@ -289,6 +290,7 @@ impl RunnerBuilder {
             max_llm_calls: self.max_llm_calls.unwrap_or_else(call_limit::from_environment),
             max_queued_runs: self.max_queued_runs,
             active: ActiveRuns::default(),
+            signals: SignalTurns::default(),
             timers: Timers::default(),
             on_span: self.on_span,
             closing: self.closing,

@@ -98,6 +98,9 @@ impl RunnerParts {
                     return Err(RunError::Aborted);
                 }
             }
+            if self.active.is_draining() {
+                return Err(RunError::Draining);
+            }
             match self.active.admit(run, key) {
                 // A detached run has begun in between.
                 Err(RunError::Busy { .. }) => {}

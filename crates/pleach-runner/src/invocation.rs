@@ -7,7 +7,7 @@ use async_stream::try_stream;
 use futures_util::{Stream, future};
 use pleach_context::engine::{Engine as _, NodeEnd, NodeResult, root_context};
 use pleach_context::{InvocationContext, NodeInput};
-use pleach_core::{Content, Event, Map};
+use pleach_core::{Content, Event, Map, Question};
 use pleach_workflow::Engine;
 use serde_json::Value;
 use smol_str::SmolStr;
@@ -111,8 +111,10 @@ impl Invocation {
             if !cut && !matches!(outcome, Outcome::Waiting(_)) {
                 ic.engine().services().sent_credentials.forget(ic.session_key(), ic.invocation_id());
             }
-            if let Outcome::Waiting(questions) = &outcome {
-                parts.keep_deadlines(ic.session_key(), questions);
+            if !cut {
+                let open: &[Question] = if let Outcome::Waiting(questions) = &outcome { questions } else { &[] };
+                parts.timers.shared.keep_only(ic.session_key(), ic.invocation_id(), open);
+                parts.keep_deadlines(ic.session_key(), open);
             }
             let succeeded = !matches!(outcome, Outcome::Aborted | Outcome::Cut(_));
             run.set_outcome(outcome);

@@ -49,6 +49,7 @@ mod run_event;
 mod runner;
 mod seat;
 mod signal;
+mod signal_turns;
 mod status;
 mod store;
 mod timers;

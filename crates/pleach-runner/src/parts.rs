@@ -9,6 +9,7 @@ use pleach_core::{AppName, Session, SessionKey};
 use pleach_session::GetSessionConfig;
 
 use crate::registry::ActiveRuns;
+use crate::signal_turns::SignalTurns;
 use crate::timers::Timers;
 use crate::trace::OnSpan;
 use crate::{EventsCompactionConfig, RunError, SessionRef};
@@ -28,6 +29,8 @@ pub(crate) struct RunnerParts {
     pub(crate) max_queued_runs: usize,
     pub(crate) compaction: Option<Arc<EventsCompactionConfig>>,
     pub(crate) active: ActiveRuns,
+    /// The signals on their way.
+    pub(crate) signals: SignalTurns,
     /// The deadlines of questions.
     pub(crate) timers: Timers,
     pub(crate) on_span: OnSpan,

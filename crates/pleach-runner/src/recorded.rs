@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use pleach_context::engine::{Engine as _, NodeEnd, NodeResult, root_context};
+use pleach_context::engine::{Engine as _, NodeEnd, NodeResult, RunRecord, root_context};
 use pleach_context::{InvocationContext, NodeError};
-use pleach_core::{Event, Question};
+use pleach_core::{Event, NodePath, Question};
 use pleach_session::{effective_events_of, open_questions};
 
 use crate::RunError;
@@ -61,7 +61,7 @@ pub(crate) async fn recorded(
             if let Some(error) = failure(parts, ic) {
                 return Err(error);
             }
-            let open = asked_last(ic);
+            let open = if rests(ic) || asked_last(ic) { open_questions_of(ic) } else { Vec::new() };
             if open.is_empty() {
                 return Err(RunError::Unfinished { session, invocation });
             }
@@ -87,6 +87,8 @@ async fn replay(parts: &RunnerParts, begun: &Invocation, run: &ActiveRun) -> Res
             return end.map(Some).map_err(RunError::from);
         }
     }
+    // The lanes beside the first body, so that the gate knows of all.
+    root.drive_while(tokio::task::yield_now()).await;
     Ok(None)
 }
 
@@ -105,16 +107,24 @@ fn failure(parts: &RunnerParts, ic: &InvocationContext) -> Option<RunError> {
     Some(RunError::Node { error, path: last.path().clone() })
 }
 
-/// Returns the invocation's open questions if its last event asks one. After an answer, a node may run again while it waits
-/// for other answers.
-fn asked_last(ic: &InvocationContext) -> Vec<Question> {
+/// Returns whether the replay of an invocation found no body that would do anything but ask. One that has asked after its last answer runs
+/// again on each resume.
+pub(crate) fn rests(ic: &InvocationContext) -> bool {
+    let history = ic.engine().history();
+    let asks = |run: &NodePath| history.as_ref().and_then(|history| history.run(run)).is_some_and(RunRecord::asks_last);
+    ic.engine().work_gate().wanted().iter().all(asks)
+}
+
+/// Returns whether the last event of an invocation asks: a lane beside the question may have been cut off.
+fn asked_last(ic: &InvocationContext) -> bool {
     let events = ic.events();
     let own = effective_events_of(&events, ic.invocation_id());
     // A workflow notes behind its node's question how far it is.
-    if without_signals(&own).find(|event| !is_checkpoint(event)).is_none_or(|last| last.questions().is_empty()) {
-        return Vec::new();
-    }
-    let mut open = open_questions(&events);
+    without_signals(&own).find(|event| !is_checkpoint(event)).is_some_and(|last| !last.questions().is_empty())
+}
+
+fn open_questions_of(ic: &InvocationContext) -> Vec<Question> {
+    let mut open = open_questions(&ic.events());
     open.retain(|question| question.invocation_id == *ic.invocation_id());
     open
 }

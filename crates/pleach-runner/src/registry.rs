@@ -120,7 +120,7 @@ impl ActiveRuns {
         let key = stored(key);
         let inner = self.inner();
         let runs = inner.runs.get(&key.session_id).map(Vec::as_slice).unwrap_or_default();
-        let queued: Vec<_> = runs.iter().filter(|other| other.is_queued_in(&key)).collect();
+        let queued: Vec<_> = runs.iter().filter(|other| other.is_queued_in(&key) && !other.is_in(&key)).collect();
         if let Some(last) = queued.last().filter(|_| queued.len() >= limit) {
             return Err(RunError::Busy { invocation: last.invocation(), session: key });
         }
@@ -179,6 +179,11 @@ impl ActiveRuns {
     /// Calls `look` for each run.
     pub(crate) fn each(&self, look: impl FnMut(&Arc<ActiveRun>)) {
         self.inner().runs.values().flatten().for_each(look);
+    }
+
+    /// Returns whether further runs are refused.
+    pub(crate) fn is_draining(&self) -> bool {
+        self.inner().draining
     }
 
     /// Refuses further runs; returns the active ones.

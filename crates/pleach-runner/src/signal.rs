@@ -1,6 +1,7 @@
 //! [`Runner::signal`]: messages of programs to a run.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use pleach_context::engine::stable_uuid;
 use pleach_context::{NodeError, RunConfig};
@@ -14,14 +15,15 @@ use crate::run::Run;
 use crate::store::Store;
 use crate::{AnswerOptions, Detached, RunError, RunProgress, RunRequest, Runner, SessionRef};
 
-/// How often a signal is tried again when other processes append to the session at the same time.
-const TRIES: u32 = 10;
+/// How often a signal is tried when other processes append to the session at the same time, and the pause between two tries.
+const TRIES: u32 = 20;
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// The options of [`Runner::signal_with`].
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct SignalOptions {
-    /// Identifies the signal in its session: however often it is sent, it is stored once.
+    /// Identifies the signal among those of its name in the session: however often it is sent, it is stored once.
     pub idempotency_key: Option<String>,
     /// The settings of the run that continues with the signal.
     pub config: RunConfig,
@@ -34,7 +36,7 @@ impl SignalOptions {
         Self::default()
     }
 
-    /// Identifies the signal in its session: however often it is sent, it is stored once. Services that send webhooks give each
+    /// Identifies the signal among those of its name in the session: however often it is sent, it is stored once. Services that send webhooks give each
     /// an id for this.
     #[must_use]
     pub fn idempotency_key(mut self, key: impl Into<String>) -> Self {
@@ -58,7 +60,8 @@ pub enum SignalOutcome {
     Delivered(Detached),
     /// No run waits for it yet. It is kept for the last invocation of the session, which has not ended.
     Kept,
-    /// It was stored before, with the same idempotency key.
+    /// It was stored before, with the same name and idempotency key, also when a rewind has taken it back. If the process that stored it is
+    /// gone, its run waits for [`Runner::resume`].
     Repeated,
 }
 
@@ -73,17 +76,22 @@ struct Signal {
 impl Runner {
     /// Sends a signal to a session: to the run that waits for the name, by
     /// [`Context::wait_for_signal`](pleach_context::Context::wait_for_signal) or in a
-    /// [`select`](pleach_context::Context::select); to the one that has waited longest, if several do. The run continues in the background.
+    /// [`select`](pleach_context::Context::select); to the one whose question is the oldest, if several do. The run continues in the
+    /// background.
     ///
-    /// A signal that comes before a run waits for it is kept for the last invocation of the session. While a run of this Runner works
-    /// on the session, the call waits until it pauses or ends.
+    /// A signal that comes before a run waits for it is kept for the last invocation of the session. Signals of this Runner and its clones
+    /// come one after the other, in the order of the calls. While a run of theirs is active in the session, the call waits until it pauses or
+    /// ends, also when its reader does not poll it: limit the call with a time-out where that may happen, and do not signal the own
+    /// session from a node.
     ///
     /// # Errors
-    /// - [`RunError::Answer`] when a run waits for the name, and its type refuses the payload.
+    /// - [`RunError::Message`] for a payload that cannot be written as JSON, or that the type of the run that waits refuses.
     /// - [`RunError::NoReceiver`] when no run waits for the name, and the last invocation has ended.
-    /// - [`RunError::Unfinished`] when no run waits for the name, and the last invocation has neither ended nor paused: another process works on it,
-    ///   and would lose the session. Send the signal again later, or to that process.
-    /// - Those of [`Runner::questions`]; a payload that cannot be written as JSON.
+    /// - [`RunError::Unfinished`] when no run waits for the name, and the last invocation, or a lane of it beside its questions, has neither
+    ///   ended nor paused: another process works on it and would lose the session, or it was cut off. Send the signal again later, or to that
+    ///   process. In an app that is not [resumable](crate::App::resumable), a node that completed without a result leaves no trace, and
+    ///   counts as one that may work elsewhere.
+    /// - [`RunError::Session`] with a stale error when other processes keep appending to the session; those of [`Runner::questions`].
     ///
     /// Nothing is stored then.
     ///
@@ -116,6 +124,7 @@ impl Runner {
     ) -> Result<SignalOutcome, RunError> {
         let key = self.parts.session_key(&session.into()).await?;
         let signal = Signal::new(&key, name.into(), payload, options)?;
+        let _turn = self.parts.signals.take(&key).await;
         let mut tries = 1;
         loop {
             if let Some(run) = self.parts.active.of(&key).filter(|run| run.end().is_none()) {
@@ -126,7 +135,10 @@ impl Runner {
                 Ok(Some(outcome)) => return Ok(outcome),
                 // Another process has stored an answer at the same time.
                 Ok(None) => {}
-                Err(error) if is_passing(&error) && tries < TRIES => tries += 1,
+                Err(error) if is_passing(&error) && tries < TRIES => {
+                    self.parts.services.clock.sleep(PAUSE * tries).await;
+                    tries += 1;
+                }
                 Err(error) => return Err(error),
             }
         }
@@ -159,22 +171,26 @@ impl Runner {
             return Ok(Some(SignalOutcome::Delivered(run)));
         }
         // Awaiting the run gives its error.
-        run.await.map(|()| None)
+        match run.await {
+            Ok(()) => Ok(None),
+            Err(RunError::Answer { reason, .. }) => Err(refused(&signal.name, reason)),
+            Err(error) => Err(error),
+        }
     }
 
     /// Keeps a signal for the last invocation of a session.
     async fn keep(&self, session: Session, signal: &Signal) -> Result<SignalOutcome, RunError> {
         let head = session.head.clone();
-        let status = self.parts.status(session).await?;
+        let (status, rests) = self.parts.status_and_rest(session).await?;
         let no_receiver = || RunError::NoReceiver { session: status.session.clone(), signal: signal.name.clone() };
         let invocation = status.invocation.clone().ok_or_else(no_receiver)?;
         match status.progress {
-            RunProgress::Waiting | RunProgress::Failed { .. } => {}
+            RunProgress::New | RunProgress::Aborted | RunProgress::Done => return Err(no_receiver()),
             RunProgress::RunsHere => {
                 return Err(RunError::Busy { session: status.session, invocation: Some(invocation) });
             }
-            RunProgress::Unfinished => return Err(RunError::Unfinished { session: status.session, invocation }),
-            RunProgress::New | RunProgress::Aborted | RunProgress::Done => return Err(no_receiver()),
+            _ if !rests => return Err(RunError::Unfinished { session: status.session, invocation }),
+            RunProgress::Waiting | RunProgress::Failed { .. } | RunProgress::Unfinished => {}
         }
         let mut event = signal.event(&invocation)?;
         let mut store = Store::new(head);
@@ -188,11 +204,15 @@ impl Signal {
     fn new(key: &SessionKey, name: String, payload: impl Serialize, options: SignalOptions) -> Result<Self, RunError> {
         check_id("signal", &name)?;
         let payload = to_json(payload).map_err(|error| refused(&name, error))?;
-        let id = options.idempotency_key.map(|own| {
-            let SessionKey { app_name, user_id, session_id } = key;
-            let names = [app_name.as_str(), user_id.as_str(), session_id.as_str(), "signal", &own];
-            EventId::from(stable_uuid(names))
-        });
+        let id = match options.idempotency_key {
+            None => None,
+            Some(own) => {
+                check_id("idempotency key of the signal", &own)?;
+                let SessionKey { app_name, user_id, session_id } = key;
+                let session = [app_name.as_str(), user_id.as_str(), session_id.as_str()];
+                Some(EventId::from(stable_uuid(session.into_iter().chain(["signal", &name, &own]))))
+            }
+        };
         Ok(Self { name, payload, id, config: options.config })
     }
 
@@ -208,7 +228,7 @@ impl Signal {
 }
 
 fn refused(name: &str, fault: impl std::fmt::Display) -> RunError {
-    RunError::Message(NodeError::validation(format!("the payload of signal '{name}' cannot be stored: {fault}")))
+    RunError::Message(NodeError::validation(format!("the payload of signal '{name}' is refused: {fault}")))
 }
 
 /// Whether another look at the session may decide otherwise: its events or its runs have changed meanwhile.

@@ -12,7 +12,7 @@ use crate::begin::{Begun, ShownMessage};
 use crate::open::Opened;
 use crate::outcome::Outcome;
 use crate::parts::RunnerParts;
-use crate::recorded::{recorded, without_signals};
+use crate::recorded::{recorded, rests, without_signals};
 use crate::{RunError, RunRequest, Runner, SessionRef};
 
 /// How many sessions [`Runner::unfinished`] looks at when no limit is set.
@@ -210,47 +210,61 @@ impl Runner {
 }
 
 impl RunnerParts {
-    pub(crate) async fn status(self: &Arc<Self>, session: Session) -> Result<SessionStatus, RunError> {
+    async fn status(self: &Arc<Self>, session: Session) -> Result<SessionStatus, RunError> {
+        Ok(self.status_and_rest(session).await?.0)
+    }
+
+    /// Returns also whether the last invocation rests: nothing of it would run before an answer comes, and no process works on it.
+    pub(crate) async fn status_and_rest(self: &Arc<Self>, session: Session) -> Result<(SessionStatus, bool), RunError> {
         let key = session.key().clone();
         let invocation = last_invocation(&session.events);
-        let progress = match &invocation {
-            None => RunProgress::New,
-            Some(_) if self.active.of(&key).is_some_and(|run| run.end().is_none()) => RunProgress::RunsHere,
+        let (progress, rests) = match &invocation {
+            None => (RunProgress::New, true),
+            Some(_) if self.active.of(&key).is_some_and(|run| run.end().is_none()) => (RunProgress::RunsHere, false),
             Some(invocation) => match self.replayed(&key, invocation).await {
-                Ok(RunProgress::Unfinished) => failed(&session.events, invocation).unwrap_or(RunProgress::Unfinished),
+                // The error event may be that of an attempt, behind which another one waits.
+                Ok((RunProgress::Unfinished, _)) => {
+                    (failed(&session.events, invocation).unwrap_or(RunProgress::Unfinished), false)
+                }
                 // Recorded, unless the root node is another one now.
-                Err(error @ RunError::Node { .. }) => failed(&session.events, invocation).ok_or(error)?,
-                progress => progress?,
+                Err(error @ RunError::Node { .. }) => (failed(&session.events, invocation).ok_or(error)?, true),
+                replayed => replayed?,
             },
         };
         let questions = open_questions(&session.events);
         let last_update_time = session.last_update_time();
-        Ok(SessionStatus { session: key, invocation, progress, questions, last_update_time })
+        Ok((SessionStatus { session: key, invocation, progress, questions, last_update_time }, rests))
     }
 
-    /// Replays an invocation without running anything. The run is no run of the Runner: it is neither followed nor joined.
-    async fn replayed(self: &Arc<Self>, key: &SessionKey, invocation: &InvocationId) -> Result<RunProgress, RunError> {
+    /// Replays an invocation without running anything; returns also whether no body would run. The run is no run of the Runner: it is neither
+    /// followed nor joined.
+    async fn replayed(
+        self: &Arc<Self>,
+        key: &SessionKey,
+        invocation: &InvocationId,
+    ) -> Result<(RunProgress, bool), RunError> {
         let request = Box::new(RunRequest::new(key).invocation_id(invocation.clone()));
         let run = Arc::new(ActiveRun::new(&request));
         let opened = match self.open_entered(key.clone(), request, &run).await {
-            Err(RunError::InvocationAborted { .. }) => return Ok(RunProgress::Aborted),
+            Err(RunError::InvocationAborted { .. }) => return Ok((RunProgress::Aborted, true)),
             opened => opened?,
         };
-        let Opened::Own(mut opening, _) = opened else { return Ok(RunProgress::RunsHere) };
+        let Opened::Own(mut opening, _) = opened else { return Ok((RunProgress::RunsHere, false)) };
         opening.runs_elsewhere = true;
         let begun = match opening.begin(self, &run, &mut ShownMessage::default()).await? {
             Begun::Before { invocation, .. } | Begun::Now(invocation) => invocation,
         };
-        match recorded(self, &begun, None, &run).await {
-            Ok(()) => Ok(match run.final_outcome() {
+        let progress = match recorded(self, &begun, None, &run).await {
+            Ok(()) => match run.final_outcome() {
                 Outcome::Done(..) => RunProgress::Done,
                 Outcome::Waiting(_) => RunProgress::Waiting,
                 Outcome::Aborted => RunProgress::Aborted,
                 Outcome::Elsewhere { .. } | Outcome::Cut(_) => RunProgress::Unfinished,
-            }),
-            Err(RunError::Unfinished { .. }) => Ok(RunProgress::Unfinished),
-            Err(error) => Err(error),
-        }
+            },
+            Err(RunError::Unfinished { .. }) => RunProgress::Unfinished,
+            Err(error) => return Err(error),
+        };
+        Ok((progress, rests(&begun.ic)))
     }
 }
 

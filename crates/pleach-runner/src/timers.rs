@@ -1,6 +1,7 @@
 //! [`Timers`]: the deadlines of a Runner that are near.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -27,6 +28,8 @@ pub(crate) struct Shared {
 #[derive(Default)]
 pub(crate) struct State {
     due: BTreeSet<Due>,
+    /// The same by session and invocation, to find those whose questions are closed.
+    by_invocation: HashMap<(SessionKey, InvocationId), Vec<Due>>,
     /// The questions that are being answered, or wait for their session.
     firing: HashSet<Due>,
     /// Whether the inbox is read for the deadlines of others.
@@ -59,12 +62,19 @@ impl Due {
     }
 }
 
+impl Due {
+    fn of_invocation(&self) -> (SessionKey, InvocationId) {
+        (self.session.clone(), self.invocation.clone())
+    }
+}
+
 impl Timers {
     /// Ends the task. Deadlines stay in the inbox.
     pub(crate) fn close(&self) {
         let mut state = self.shared.state();
         state.closed = true;
         state.due.clear();
+        state.by_invocation.clear();
         drop(state);
         self.shared.changed.notify_one();
     }
@@ -73,6 +83,24 @@ impl Timers {
 impl Drop for Timers {
     fn drop(&mut self) {
         self.close();
+    }
+}
+
+impl State {
+    fn add(&mut self, due: Due) {
+        if self.due.insert(due.clone()) {
+            self.by_invocation.entry(due.of_invocation()).or_default().push(due);
+        }
+    }
+
+    fn remove(&mut self, due: &Due) {
+        self.due.remove(due);
+        if let Entry::Occupied(mut known) = self.by_invocation.entry(due.of_invocation()) {
+            known.get_mut().retain(|known| known != due);
+            if known.get().is_empty() {
+                known.remove();
+            }
+        }
     }
 }
 
@@ -86,7 +114,22 @@ impl Shared {
         let mut state = self.state();
         if !state.closed {
             let new: Vec<Due> = deadlines.filter(|due| !state.firing.contains(due)).collect();
-            state.due.extend(new);
+            new.into_iter().for_each(|due| state.add(due));
+        }
+    }
+
+    /// Drops the deadlines of an invocation but those of questions with the ids of these: of several runs that ask with one id, one is listed.
+    pub(crate) fn keep_only(&self, session: &SessionKey, invocation: &InvocationId, open: &[Question]) {
+        let mut state = self.state();
+        if state.due.is_empty() {
+            return;
+        }
+        let Some(known) = state.by_invocation.remove(&(session.clone(), invocation.clone())) else { return };
+        for due in known {
+            state.due.remove(&due);
+            if open.iter().any(|question| question.id == due.question) {
+                state.add(due);
+            }
         }
     }
 
@@ -107,7 +150,7 @@ impl Shared {
         let mut state = self.state();
         let mut due = Vec::new();
         while let Some(first) = state.due.first().filter(|first| first.at <= now).cloned() {
-            state.due.remove(&first);
+            state.remove(&first);
             state.firing.insert(first.clone());
             due.push(first);
         }

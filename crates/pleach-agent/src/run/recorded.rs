@@ -88,7 +88,11 @@ impl Recorded {
                 if event.output().is_some() || event.message_as_output() == Some(true) {
                     output = Some(event);
                 }
-            } else if is_now && event.author() == "user" && (event.path().is_root() || event.path() == path) {
+            } else if is_now
+                && event.author() == "user"
+                && event.kept_signal().is_none()
+                && (event.path().is_root() || event.path() == path)
+            {
                 reader.take_from_user(event, run);
             }
         }

@@ -46,7 +46,7 @@ impl Recorded {
             for (place, event) in events.iter().enumerate().skip(recorded.first) {
                 if event.invocation_id() != ic.invocation_id() || event.is_partial() {
                 } else if event.author() == "user" {
-                    if recorded.has_begun && caller_of_task(event).is_none() {
+                    if recorded.has_begun && caller_of_task(event).is_none() && event.kept_signal().is_none() {
                         // A message of the user comes when everything before it has ended.
                         recorded.closing.take_message();
                     }

@@ -125,7 +125,7 @@ impl Context {
             let id = question.interrupt_id.take().unwrap_or_default();
             if let Some(deadline) = &mut question.deadline {
                 // The first one holds: a body that runs again would set another.
-                *deadline = self.asked_deadline(&id).unwrap_or(*deadline);
+                *deadline = self.asked_deadline(&id, select).unwrap_or(*deadline);
             }
             let event = question_event(id.clone(), question)?;
             for call in event.function_calls() {

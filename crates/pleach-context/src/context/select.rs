@@ -5,14 +5,14 @@ use std::future::IntoFuture;
 use std::time::Duration;
 
 use pleach_core::{BoxFuture, RequestInput, SIGNAL, TIMER};
-use pleach_schema::{AnswerError, read_answer};
+use pleach_schema::{AnswerError, check_answer, read_answer};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{Context, Step, json_schema_of};
 use crate::NodeError;
-use crate::engine::Engine as _;
+use crate::engine::{ClaimedSignal, Engine as _};
 use crate::extract::warn_unread;
 use crate::history::{KeptSignal, TAKE_SIGNAL};
 
@@ -20,8 +20,9 @@ impl Context {
     /// Waits for the first of several answers, times and signals, each a branch of the select. The others are withdrawn: their questions close, and
     /// their timers do not fire.
     ///
-    /// All branches are stored in one event when the run comes to the select, and the answer that is stored first counts, in whatever
-    /// process. A resume takes the same branch again. The run pauses as with [`ask`](Self::ask), and the body runs again.
+    /// A signal that was kept for the invocation is taken at once, the one that was stored first. Else all branches are stored in one event, and
+    /// the answer that is stored first counts, in whatever process. Each select asks anew: an answer to another question with the same id
+    /// does not count. A resume takes the same branch again. The run pauses as with [`ask`](Self::ask), and the body runs again.
     ///
     /// # Example
     /// ```
@@ -65,8 +66,8 @@ impl Context {
     /// Waits for a signal that a program sends with `Runner::signal`, and gives its payload.
     ///
     /// Signals of a name are taken in the order in which they were stored, each by one wait. One that came while the run waited for something
-    /// else has been kept. A payload that the JSON schema of `T` refuses is not stored for a run that waits for it; a kept one that
-    /// is no `T` is left out, with a warning in the log that names the field.
+    /// else has been kept. A payload that does not fit `T` is not stored for a run that waits for it; a kept one is skipped, with a warning
+    /// in the log that names the field.
     ///
     /// # Errors
     /// Those of [`select`](Self::select).
@@ -127,7 +128,7 @@ impl<'a, T: Send> Select<'a, T> {
         self.branch(Kind::Question, question, then)
     }
 
-    /// Adds a time from the first time that the select is awaited.
+    /// Adds a time, counted from this call in the execution that stores the select.
     pub fn sleep(self, duration: Duration, then: impl FnOnce() -> T + Send + 'a) -> Self {
         let mut question = RequestInput::new();
         let now = self.ctx.invocation().engine().services().clock.now();
@@ -166,7 +167,7 @@ impl<'a, T: Send> Select<'a, T> {
         if let Some(result) = self.recorded(&select) {
             return Ok(result);
         }
-        if let Some(result) = self.kept(number).await? {
+        if let Some(result) = self.kept(&select).await? {
             return Ok(result);
         }
         Err(self.ctx.wait_for(self.questions, Some(&select)).await)
@@ -204,57 +205,73 @@ impl<'a, T: Send> Select<'a, T> {
         }
     }
 
-    /// Returns the result of the branch that history records: the one that was answered first, or a question that was answered
-    /// before the select.
+    /// Returns the result of the question that was answered first. What was answered outside of this select does not count: it would decide
+    /// a select again that a kept signal has decided.
     fn recorded(&mut self, select: &str) -> Option<T> {
         let ctx = self.ctx;
-        let history = ctx.invocation().engine().history();
-        let first = history.as_ref().and_then(|history| history.selected(ctx.node_path(), select));
-        let is_first = |id: &str| match first {
-            Some(first) => first == id,
-            None => true,
-        };
-        for (question, branch) in self.questions.iter().zip(&mut self.branches) {
-            let id = question.interrupt_id.as_deref().filter(|id| is_first(id));
-            let Some(answer) = id.and_then(|id| ctx.resume_inputs().get(id)) else { continue };
-            match (branch.read)(answer) {
-                Ok(Some(result)) => return Some(result),
-                Ok(None) => {}
-                Err(error) => warn_unread(ctx, &error),
+        let history = ctx.invocation().engine().history()?;
+        let (first, answer) = history.selected(ctx.node_path(), select)?;
+        let place = self.questions.iter().position(|question| question.interrupt_id.as_deref() == Some(first))?;
+        match (self.branches[place].read)(answer) {
+            Ok(result) => result,
+            Err(error) => {
+                warn_unread(ctx, &error);
+                None
             }
         }
-        None
     }
 
-    /// Takes the first signal that was kept for a branch. A step records it.
-    async fn kept(&mut self, number: u32) -> Result<Option<T>, NodeError> {
+    /// Takes the first signal that was kept for a branch. A step records it, so a resume takes the same one.
+    async fn kept(&mut self, select: &str) -> Result<Option<T>, NodeError> {
         let ctx = self.ctx;
-        let Some(history) = ctx.invocation().engine().history() else { return Ok(None) };
-        for (place, (question, branch)) in self.questions.iter().zip(&mut self.branches).enumerate() {
-            let Some(name) = question.message.as_deref().filter(|_| branch.kind == Kind::Signal) else { continue };
-            for again in 0_u32.. {
-                let key = format!("{number}-{place}-{again}");
-                let path = ctx.node_path().child(TAKE_SIGNAL, &format!("key-{key}"));
-                let taken = match history.run(&path).is_some_and(|run| run.output.is_some()) {
-                    true => KeptSignal::default(),
-                    false => match history.take_signal(name) {
-                        Some(kept) => kept,
-                        None => break,
-                    },
-                };
-                let step = Step::new(TAKE_SIGNAL).key(key);
-                let taken: KeptSignal = ctx.step(step, async || Ok(taken.clone())).await?;
-                match (branch.read)(&taken.payload) {
-                    Ok(Some(result)) => return Ok(Some(result)),
-                    Ok(None) => {}
-                    Err(misfit) => {
-                        tracing::warn!(node = %ctx.node_path(), signal = name, %misfit, "a signal does not fit the type that the node waits for: it is left out");
-                    }
+        let signals = self.questions.iter().zip(&self.branches).filter(|(_, branch)| branch.kind == Kind::Signal);
+        let names: Vec<String> = signals.filter_map(|(question, _)| question.message.clone()).collect();
+        if names.is_empty() {
+            return Ok(None);
+        }
+        for again in 0_u32.. {
+            let Some(taken) = take(ctx, select, again, &names).await? else { break };
+            let is_of_branch = |(question, branch): &(&RequestInput, &mut Branch<'_, T>)| {
+                branch.kind == Kind::Signal && question.message.as_deref() == Some(&*taken.name)
+            };
+            let Some((question, branch)) = self.questions.iter().zip(&mut self.branches).find(is_of_branch) else {
+                continue;
+            };
+            let schema = question.response_schema.as_ref();
+            let fitting =
+                schema.map_or_else(|| Ok(taken.payload.clone()), |schema| check_answer(schema, taken.payload.clone()));
+            let read = fitting.and_then(|payload| (branch.read)(&payload).map_err(|misfit| misfit.to_string()));
+            match read {
+                Ok(result @ Some(_)) => return Ok(result),
+                Ok(None) => {}
+                Err(misfit) => {
+                    tracing::warn!(node = %ctx.node_path(), signal = taken.name, %misfit, "a kept signal does not fit the type that the node waits for: it is skipped");
                 }
             }
         }
         Ok(None)
     }
+}
+
+/// Takes the first kept signal of these names for a select that has not asked yet, or has the step repeat what it took.
+async fn take(ctx: &Context, select: &str, again: u32, names: &[String]) -> Result<Option<KeptSignal>, NodeError> {
+    let key = format!("{select}-{again}");
+    let path = ctx.node_path().child(TAKE_SIGNAL, &format!("key-{key}"));
+    let claimed = {
+        let Some(history) = ctx.invocation().engine().history() else { return Ok(None) };
+        match history.run(&path).is_some_and(|run| run.output.is_some()) {
+            true => None,
+            false if history.has_asked(ctx.node_path(), select) => return Ok(None),
+            false => match ClaimedSignal::first(ctx, &history, names) {
+                None => return Ok(None),
+                claimed => claimed,
+            },
+        }
+    };
+    let signal = claimed.as_ref().map(ClaimedSignal::signal).unwrap_or_default();
+    let taken = ctx.step(Step::new(TAKE_SIGNAL).key(key), async || Ok(signal.clone())).await?;
+    claimed.into_iter().for_each(ClaimedSignal::commit);
+    Ok(Some(taken))
 }
 
 fn check_id(id: Option<&str>, node: &str) -> Result<(), NodeError> {

@@ -61,7 +61,7 @@ impl Context {
         let number = self.number_of_wait("sleep");
         async move {
             let id = format!("{TIMER}{}:{}", self.node_path(), number?);
-            let began = self.asked_deadline(&id).is_some();
+            let began = self.asked_deadline(&id, None).is_some();
             if self.resume_inputs().contains_key(&id) || (is_over && !began) {
                 return Ok(());
             }
@@ -108,8 +108,8 @@ impl Context {
         self.ask_typed(question).await
     }
 
-    /// Returns the deadline of this run's question `id`, if it was asked before.
-    pub(super) fn asked_deadline(&self, id: &str) -> Option<f64> {
-        self.invocation().engine().history()?.deadline(self.node_path(), id)
+    /// Returns the deadline of this run's question `id`, if it was asked before, in the select if one is named.
+    pub(super) fn asked_deadline(&self, id: &str, select: Option<&str>) -> Option<f64> {
+        self.invocation().engine().history()?.deadline(self.node_path(), id, select)
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use std::sync::{Arc, Mutex, OnceLock};
 
+use foldhash::HashSet;
 use pleach_artifact::ArtifactService;
 use pleach_core::{Clock, Event, IdGen, InvocationId, Map, SessionKey};
 use pleach_memory::MemoryService;
@@ -31,6 +32,8 @@ pub struct InvocationContext {
     pub(crate) events: Mutex<Vec<Arc<Event>>>,
     pub(crate) history: Mutex<HistoryCache>,
     pub(crate) has_history: AtomicBool,
+    /// The events of the kept signals that runs of this process take.
+    pub(crate) claimed_signals: Mutex<HashSet<String>>,
     pub(crate) has_background: AtomicBool,
     pub(crate) llm_calls: AtomicU32,
     pub(crate) metadata: Mutex<Map>,

@@ -1,8 +1,9 @@
 //! What engines and the Runner do with an invocation.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, MutexGuard};
 
+use foldhash::HashSet;
 use pleach_core::{Event, Map};
 
 use super::{EventQueue, InvocationHandle, NodeScheduler, PromptCompaction, Services, WorkGate};
@@ -185,6 +186,11 @@ impl<'a> InvocationHandle<'a> {
             return None;
         }
         lock(&self.0.history).history.clone()
+    }
+
+    /// The events of the kept signals that runs of this process have taken, or are taking.
+    pub(crate) fn claimed_signals(self) -> MutexGuard<'a, HashSet<String>> {
+        lock(&self.0.claimed_signals)
     }
 
     /// Reads what this invocation has done so far from its events: before a retry of a node that has children.

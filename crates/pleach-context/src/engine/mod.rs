@@ -10,6 +10,7 @@
 
 mod background;
 mod caught;
+mod claimed_signal;
 mod deliver;
 mod deltas;
 mod history;
@@ -48,7 +49,8 @@ pub use crate::credential::{
 };
 pub use crate::history::{
     AGENT_CALLBACK, AnswerState, PlannedRun, PlannedRuns, RecordedRun, ReplayState, RunKey, RunRecord, caller_of_task,
-    completed_runs, is_reported, mark_completed, mark_reported, mark_task_response, notes_completed_runs, round_of,
+    completed_runs, is_note, is_reported, mark_completed, mark_reported, mark_task_response, notes_completed_runs,
+    round_of,
 };
 pub use crate::node_end::{NodeEnd, NodeResult, RunResult};
 pub use crate::pool::on_pool;
@@ -58,6 +60,7 @@ pub use crate::stable_uuid::stable_uuid;
 pub use crate::work_gate::WorkGate;
 pub use pleach_auth::credential_key;
 
+pub(crate) use claimed_signal::ClaimedSignal;
 pub(crate) use deliver::Sending;
 pub(crate) use parking::InFlightCall;
 pub(crate) use run_state::{Lane, LaneWork, Output, OwnLane, RunState, Transfer, output_twice};

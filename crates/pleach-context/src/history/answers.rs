@@ -28,14 +28,20 @@ pub enum AnswerState<'a> {
 }
 
 impl History {
-    /// The deadline of the question that the run at `path` asked first with this id, in seconds since the epoch.
-    pub(crate) fn deadline(&self, path: &NodePath, id: &str) -> Option<f64> {
-        let asked = self.askers.get(id)?.all.iter();
+    /// The deadline of the question that the run at `path` asked first with this id, in the select if one is named, in seconds since the
+    /// epoch.
+    pub(crate) fn deadline(&self, path: &NodePath, id: &str, select: Option<&str>) -> Option<f64> {
+        let asked = self.askers.get(id)?.all.iter().filter(|asker| asker.select.as_deref() == select);
         asked.filter(|asker| self.runs.at(asker.run).path == *path).find_map(|asker| asker.deadline)
     }
 
-    /// The question of a select of the run at `path` that was answered first.
-    pub(crate) fn selected(&self, path: &NodePath, select: &str) -> Option<&str> {
+    /// Whether a select of the run at `path` has asked its questions.
+    pub(crate) fn has_asked(&self, path: &NodePath, select: &str) -> bool {
+        self.run(path).is_some_and(|run| run.has_asked(select))
+    }
+
+    /// The question of a select of the run at `path` that was answered first, and its answer.
+    pub(crate) fn selected(&self, path: &NodePath, select: &str) -> Option<(&str, &Value)> {
         self.run(path)?.selected(select)
     }
 
@@ -58,7 +64,7 @@ impl History {
     /// Whether another question of its select is answered.
     fn is_withdrawn(&self, asker: &Asker, id: &str) -> bool {
         let selected = |select: &String| self.at(asker.run).record.selected(select);
-        asker.select.as_ref().and_then(selected).is_some_and(|first| first != id)
+        asker.select.as_ref().and_then(selected).is_some_and(|(first, _)| first != id)
     }
 
     /// Whether a run that took the answer to this run's question has completed: the run itself, one above or below it, or one
@@ -109,19 +115,20 @@ impl History {
             // Answers of one message come one after the other.
             self.now += 1;
             let now = self.now;
+            let is_select = select.is_some();
             self.answer(run, |run| match first {
-                true => run.take_answer(id, &fitting, now),
+                true => run.take_answer(id, &fitting, is_select, now),
                 false => run.replace_answer(id, &fitting),
             });
-            if let (true, Some(select)) = (first, select) {
-                self.decide(run, &select, id);
+            if let Some(select) = select {
+                self.decide(run, &select, id, &fitting);
             }
         }
     }
 
     /// Closes the other questions of a select of a run.
-    fn decide(&mut self, run: RunKey, select: &str, id: &str) {
-        let others = self.runs.at_mut(run).record.decide(select, id);
+    fn decide(&mut self, run: RunKey, select: &str, id: &str, answer: &Value) {
+        let others = self.runs.at_mut(run).record.decide(select, id, answer);
         self.with_owners(run, |run| run.drop_waiting(&others));
     }
 
@@ -140,7 +147,7 @@ impl History {
             let (id, record) = (ids[place], &mut self.runs.at_mut(run).record);
             if record.waits_for(id) {
                 self.now += 1;
-                record.take_answer(id, answer, self.now);
+                record.take_answer(id, answer, false, self.now);
             }
         }
         self.takers = OnceLock::new();

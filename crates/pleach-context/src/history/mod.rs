@@ -25,20 +25,19 @@ use smol_str::SmolStr;
 
 pub use answers::AnswerState;
 pub use notes::{
-    AGENT_CALLBACK, caller_of_task, completed_runs, is_reported, mark_completed, mark_reported, mark_task_response,
-    notes_completed_runs, round_of,
+    AGENT_CALLBACK, caller_of_task, completed_runs, is_note, is_reported, mark_completed, mark_reported,
+    mark_task_response, notes_completed_runs, round_of,
 };
-pub(crate) use notes::{Notes, is_note, mark_pending_route, mark_rounds};
+pub(crate) use notes::{Notes, mark_pending_route, mark_rounds};
 pub use planned_runs::{PlannedRun, PlannedRuns, ReplayState};
 pub use record::RunRecord;
 pub use runs::RunKey;
-pub(crate) use signals::{KeptSignal, TAKE_SIGNAL};
+pub(crate) use signals::{KeptSignal, Signals, TAKE_SIGNAL};
 
 use askers::{Asker, Askers};
 use pleach_session::effective_events_of;
 use record::is_echo;
 use runs::{Run, Runs};
-use signals::Signals;
 use takers::Takers;
 
 use crate::ChildFailure;
@@ -212,9 +211,9 @@ impl History {
         self.takers.get_or_init(|| Takers::of(&self.runs, |run| self.completed_at(run)))
     }
 
-    /// Takes the first signal of this name that was kept and that no run has taken.
-    pub(crate) fn take_signal(&self, name: &str) -> Option<KeptSignal> {
-        self.signals.take(name)
+    /// The signals that no run has taken.
+    pub(crate) fn signals(&self) -> &Signals {
+        &self.signals
     }
 
     /// Iterates over a run and the runs above it.
@@ -237,7 +236,7 @@ impl History {
             self.ended.retain(|_| event.content().is_none() || event.function_responses().next().is_some());
             // A user's metadata is not the engine's.
             self.add_answers(event);
-            self.signals.keep(event.id(), event);
+            self.signals.keep(event, self.now);
             return;
         }
         self.takers = OnceLock::new();
@@ -323,10 +322,11 @@ impl History {
             if let Some(select) = &select {
                 self.runs.at_mut(key).record.join_select(select, id);
             }
+            let is_select = select.is_some();
             let askers = self.askers.entry(id.to_owned()).or_default();
             askers.add(Asker { run: key, schema, deadline, select, branch: event.branch().cloned() });
             let (waited, now) = (self.at(key).record.waits_for(id), self.now);
-            self.with_owners(key, |run| run.ask(id, waited, now));
+            self.with_owners(key, |run| run.ask(id, waited, is_select, now));
         }
         asks
     }

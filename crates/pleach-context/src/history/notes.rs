@@ -4,7 +4,7 @@
 //! All of it is in an event's `custom_metadata` under keys of the prefix that ADK keeps for itself, so that no reader of
 //! traces takes them for the user's.
 
-use pleach_core::{Event, Map, NodePath, Route};
+use pleach_core::{Event, KEPT_SIGNAL, Map, NodePath, Route};
 use serde_json::{Value, json};
 use smol_str::SmolStr;
 
@@ -37,11 +37,12 @@ const LOOP_ROUNDS: &str = "_adk_loop_rounds";
 /// The event is what a task has given, and no message of the user, in whose name it is: `{"_adk_task_response": "caller"}`.
 const TASK_RESPONSE: &str = "_adk_task_response";
 
-/// Returns whether the engine reads metadata under this key.
-pub(crate) fn is_note(key: &str) -> bool {
+/// Returns whether the engine reads metadata under this key: a client must not set it.
+#[must_use]
+pub fn is_note(key: &str) -> bool {
     let of_runs = [COMPLETED_RUNS, DELEGATIONS, CAUGHT_FAILURES, PENDING_ROUTE];
     let of_agents = [REPORTED_ERROR, AGENT_CALLBACK, LOOP_ROUNDS, TASK_RESPONSE];
-    of_runs.contains(&key) || of_agents.contains(&key)
+    of_runs.contains(&key) || of_agents.contains(&key) || key == KEPT_SIGNAL
 }
 
 /// Marks the runs that have completed, in order.

@@ -68,8 +68,8 @@ struct Questions {
 #[derive(Clone, Debug, Default)]
 struct Select {
     questions: BTreeSet<String>,
-    /// The one that was answered.
-    first: Option<String>,
+    /// The one that was answered, and its answer.
+    first: Option<(String, Value)>,
 }
 
 /// What was said to have completed was so before all that was not: runs are marked as soon as they are through. Times count
@@ -160,6 +160,12 @@ impl RunRecord {
         self.questions().is_some_and(|asked| asked.answered > 0 && asked.answered == self.last)
     }
 
+    /// Whether the run, or a run below it, waits for an answer, and has asked since it got the last one.
+    #[must_use]
+    pub fn asks_last(&self) -> bool {
+        self.is_open() && self.questions().is_some_and(|asked| asked.asked > asked.answered)
+    }
+
     /// Whether the run, or a run below it, has asked anything.
     #[must_use]
     pub fn is_interrupted(&self) -> bool {
@@ -226,11 +232,14 @@ impl RunRecord {
         self.own > 0
     }
 
-    /// The run, or one below it, asks; `waits` when that one waited under this id before.
-    pub(super) fn ask(&mut self, id: &str, waits: bool, now: u32) {
+    /// The run, or one below it, asks; `waits` when that one waited under this id before. A select keeps its answer to itself, so what
+    /// it asks changes no earlier answer.
+    pub(super) fn ask(&mut self, id: &str, waits: bool, in_select: bool, now: u32) {
         let questions = self.details_mut().questions.get_or_insert_default();
         *questions.waiting.entry(id.to_owned()).or_default() += u32::from(!waits);
-        questions.answers.remove(id);
+        if !in_select {
+            questions.answers.remove(id);
+        }
         questions.asked = now;
     }
 
@@ -243,17 +252,26 @@ impl RunRecord {
     }
 
     /// Records which question of a select of the run is answered first. Returns the others that wait, one run for each.
-    pub(super) fn decide(&mut self, select: &str, id: &str) -> Vec<(String, u32)> {
+    pub(super) fn decide(&mut self, select: &str, id: &str, answer: &Value) -> Vec<(String, u32)> {
         let Some(questions) = self.questions_mut() else { return Vec::new() };
         let Some(select) = questions.selects.get_mut(select) else { return Vec::new() };
-        select.first = Some(id.to_owned());
+        if select.first.as_ref().is_some_and(|(first, _)| first != id) {
+            return Vec::new();
+        }
+        select.first = Some((id.to_owned(), answer.clone()));
         let waits = |other: &&String| *other != id && questions.waiting.get(*other).is_some_and(|runs| *runs > 0);
         select.questions.iter().filter(waits).map(|other| (other.clone(), 1)).collect()
     }
 
-    /// Returns the question of a select of the run that was answered first.
-    pub(super) fn selected(&self, select: &str) -> Option<&str> {
-        self.questions()?.selects.get(select)?.first.as_deref()
+    /// Returns whether a select of the run has asked.
+    pub(super) fn has_asked(&self, select: &str) -> bool {
+        self.questions().is_some_and(|asked| asked.selects.contains_key(select))
+    }
+
+    /// Returns the question of a select of the run that was answered first, and its answer.
+    pub(super) fn selected(&self, select: &str) -> Option<(&str, &Value)> {
+        let (id, answer) = self.questions()?.selects.get(select)?.first.as_ref()?;
+        Some((id, answer))
     }
 
     fn questions(&self) -> Option<&Questions> {
@@ -293,11 +311,14 @@ impl RunRecord {
     }
 
     /// The run, or one below it, is answered, which it waited for.
-    pub(super) fn take_answer(&mut self, id: &str, answer: &Value, now: u32) {
+    pub(super) fn take_answer(&mut self, id: &str, answer: &Value, in_select: bool, now: u32) {
         let Some(questions) = self.questions_mut() else { return };
         let Some(waiting) = questions.waiting.get_mut(id) else { return };
         *waiting = waiting.saturating_sub(1);
-        questions.answers.insert(id.to_owned(), answer.clone());
+        let known = questions.answers.contains_key(id);
+        if !(in_select && known) {
+            questions.answers.insert(id.to_owned(), answer.clone());
+        }
         questions.answered = now;
         self.own = now;
         self.last = now;

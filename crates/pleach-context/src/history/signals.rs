@@ -1,10 +1,9 @@
 //! [`Signals`]: the signals that wait for a run.
 
-use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use foldhash::HashMap;
-use pleach_core::{Event, EventId};
+use pleach_core::Event;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -16,19 +15,20 @@ pub(crate) const TAKE_SIGNAL: &str = "pleach_signal";
 pub(crate) struct KeptSignal {
     /// The event that keeps it.
     pub(crate) event: String,
+    pub(crate) name: String,
     pub(crate) payload: Value,
 }
 
-/// The signals of an invocation that no run has taken, by name and in order.
+/// The signals of an invocation that no run has taken, in the order in which they were stored.
 #[derive(Debug, Default)]
-pub(super) struct Signals(Mutex<HashMap<String, VecDeque<KeptSignal>>>);
+pub(crate) struct Signals(Mutex<BTreeMap<u32, KeptSignal>>);
 
 impl Signals {
-    /// Reads an event that may keep a signal.
-    pub(super) fn keep(&mut self, id: &EventId, event: &Event) {
+    /// Reads an event of the user at a time.
+    pub(super) fn keep(&mut self, event: &Event, now: u32) {
         let Some((name, payload)) = event.kept_signal() else { return };
-        let kept = KeptSignal { event: id.to_string(), payload: payload.clone() };
-        self.all().entry(name.to_owned()).or_default().push_back(kept);
+        let kept = KeptSignal { event: event.id().to_string(), name: name.to_owned(), payload: payload.clone() };
+        self.lock().insert(now, kept);
     }
 
     /// Reads the result of a step that may have taken a signal.
@@ -36,16 +36,27 @@ impl Signals {
         if event.path().name() != TAKE_SIGNAL {
             return;
         }
-        let Some(taken) = event.output().and_then(|output| output.get("event")).and_then(Value::as_str) else { return };
-        self.all().values_mut().for_each(|kept| kept.retain(|kept| kept.event != taken));
+        let taken = event.output().and_then(|output| output.get("event")).and_then(Value::as_str);
+        self.lock().retain(|_, kept| Some(&*kept.event) != taken);
     }
 
-    fn all(&mut self) -> &mut HashMap<String, VecDeque<KeptSignal>> {
-        self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
+    /// Takes the first signal that has one of these names and is not `claimed`.
+    pub(crate) fn take(&self, names: &[String], claimed: impl Fn(&str) -> bool) -> Option<(u32, KeptSignal)> {
+        let mut kept = self.lock();
+        let first = kept.iter().find(|(_, kept)| names.contains(&kept.name) && !claimed(&kept.event));
+        let time = first.map(|(time, _)| *time)?;
+        kept.remove(&time).map(|kept| (time, kept))
     }
 
-    /// Takes the first signal of this name that no run has taken.
-    pub(super) fn take(&self, name: &str) -> Option<KeptSignal> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get_mut(name)?.pop_front()
+    /// Puts a signal back that was taken.
+    pub(crate) fn put_back(&self, time: u32, signal: KeptSignal) {
+        let mut kept = self.lock();
+        if kept.values().all(|kept| kept.event != signal.event) {
+            kept.insert(time, signal);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u32, KeptSignal>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

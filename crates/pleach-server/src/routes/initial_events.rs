@@ -1,6 +1,7 @@
 //! The events that a new session begins with.
 // H33
 
+use pleach_context::engine::is_note;
 use pleach_core::{Event, EventActions, EventId, IdGen, REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, REQUEST_INPUT};
 use serde_json::Value;
 
@@ -60,7 +61,7 @@ pub(super) fn restored(mut event: Event, ids: &dyn IdGen) -> Event {
         event.set_id(EventId::from(ids.uuid()));
     }
     let mut metadata = event.custom_metadata().cloned().unwrap_or_default();
-    metadata.retain(|key, _| !key.starts_with("__adk_internal_"));
+    metadata.retain(|key, _| !key.starts_with("__adk_internal_") && !is_note(key));
     metadata.insert(RESTORED.to_owned(), Value::Bool(true));
     event.with_custom_metadata(metadata)
 }

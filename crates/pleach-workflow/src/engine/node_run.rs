@@ -395,7 +395,7 @@ impl Future for NodeRun<'_> {
                 Phase::Finished | Phase::Failed(_) => return Poll::Ready(run.end()),
                 Phase::Start => {
                     if run.node.spec().kind != NodeKind::Workflow || run.begins_with_hooks() {
-                        ready!(run.ctx.invocation().engine().work_gate().poll_pass(cx));
+                        ready!(run.ctx.invocation().engine().work_gate().poll_pass(run.ctx.node_path(), cx));
                     }
                     if let Err(error) = run.start() {
                         run.fail(error, cx);

@@ -225,7 +225,7 @@ fn is_quiet(event: &Event) -> bool {
     event.output().is_none() && !event.actions().state_delta().is_empty()
 }
 
-fn asks_several(flow: &Flow) -> bool {
+pub(crate) fn asks_several(flow: &Flow) -> bool {
     let tail = match &flow.tail {
         Tail::None => [].iter(),
         Tail::Merge(lanes) | Tail::Filter(lanes) => lanes.iter(),

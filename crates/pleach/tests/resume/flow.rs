@@ -122,7 +122,7 @@ pub(crate) enum StepsEnd {
     Own,
     Asks,
     Sleeps,
-    /// Twice: of a question, a time and a signal, the first one.
+    /// Twice, with a question between them: of a question, a time and two signals, the first one.
     Selects,
 }
 

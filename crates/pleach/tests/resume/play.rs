@@ -5,15 +5,18 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 
 use pleach::prelude::*;
-use pleach::{Event, Question, Run, RunRequest, Session, SessionKey};
+use pleach::{
+    Event, Question, QuestionKind, Run, RunRequest, Session, SessionError, SessionKey, SignalOptions, SignalOutcome,
+};
 use pleach_testkit::FixedClock;
 use serde_json::Value;
 
 use crate::bodies::{answer, topic};
+use crate::check::asks_several;
 use crate::flow::Flow;
 use crate::graph::root;
 use crate::host::{Faulty, Host};
-use crate::record::waits_for_word;
+use crate::record::{answers, waits_for_word};
 use crate::world::{Counts, World};
 
 const INVOCATION: &str = "e-1";
@@ -109,12 +112,44 @@ impl<'a> Play<'a> {
             };
             assert!(!open.is_empty(), "the run waits for nothing");
             self.idle.push(open.iter().map(topic).collect());
+            if !self.keep_signals(runner, &open) {
+                return None;
+            }
             let open = selected(open);
             let answered = if self.flow.one_by_one { &open[..1] } else { &open[..] };
             let parts: Vec<Part> = answered.iter().map(answer).collect();
             run = runner.start(request().message(parts).yield_user_message(true));
         }
         panic!("no end after {MANY_TURNS} turns");
+    }
+
+    /// Sends the signals that runs have waited for and do not wait for now, the later branch first: the others would run beside the turns.
+    /// Returns false when the append of one was cut off. Not where a cut changes in which turn a question is asked.
+    fn keep_signals(&mut self, runner: &Runner, open: &[Question]) -> bool {
+        if asks_several(self.flow) {
+            return true;
+        }
+        let of_signal = |question: &Question| question.kind == QuestionKind::Signal;
+        let waits = |name: &String| open.iter().any(|question| of_signal(question) && question.message == *name);
+        let asked = self.seen.iter().flat_map(|event| event.questions()).filter(of_signal);
+        let names: BTreeSet<String> = asked.map(|question| question.message).collect();
+        let turn = answers(&self.seen);
+        for name in names.iter().rev().filter(|name| !waits(name) && turn % 2 == 0) {
+            let options = SignalOptions::new().idempotency_key(turn.to_string());
+            let sent = runner.signal_with(("ana", "s1"), name, format!("of turn {turn}"), options);
+            match self.host.wait(sent) {
+                Ok(SignalOutcome::Kept) => {
+                    let stored = self.stored().unwrap().events;
+                    self.seen.extend(stored.last().cloned());
+                }
+                Ok(SignalOutcome::Repeated) => {}
+                Err(RunError::Session(SessionError::Storage { .. })) => return false,
+                // A node without a result leaves no trace: it may run in another process.
+                Err(RunError::Unfinished { .. }) if !self.flow.resumable => {}
+                other => panic!("{name}: {other:?}"),
+            }
+        }
+        true
     }
 
     /// Plays a turn in one go: a process does not leave its executor between two events.

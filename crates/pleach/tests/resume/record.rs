@@ -17,12 +17,14 @@ pub(crate) fn results(events: &[Arc<Event>]) -> BTreeMap<String, Vec<Value>> {
     results
 }
 
-/// The output of a run; where a message is the output, its text.
+/// The output of a run; where a message is the output, its text. Of a taken signal without the id of its event, which each session has
+/// for itself.
 fn output(event: &Event) -> Option<Value> {
-    event
-        .output()
-        .cloned()
-        .or_else(|| (event.node_info().message_as_output() == Some(true)).then(|| event.text().into()))
+    let mut output = event.output().cloned();
+    if let (Some(Value::Object(taken)), "pleach_signal") = (&mut output, event.path().name()) {
+        taken.remove("event");
+    }
+    output.or_else(|| (event.node_info().message_as_output() == Some(true)).then(|| event.text().into()))
 }
 
 /// The outputs of every node, in no order: run ids may change where lanes meet in an ordinary node.

@@ -76,11 +76,13 @@ impl Plan {
     }
 }
 
-/// Asks under the same id each time.
+/// Asks under the same id each time. The signals have the name of the run.
 async fn select(ctx: &Context) -> Result<String, NodeError> {
     let select = ctx.select().ask(&question(ctx, 0), "?", |answer: String| format!("answered {answer}"));
     let select = select.sleep(Duration::from_secs(60), || "late".to_owned());
-    select.signal("go", |payload: String| format!("signal {payload}")).await
+    let name = |number| format!("{}#{number}", ctx.node_path());
+    let select = select.signal(name(1), |payload: String| format!("first signal {payload}"));
+    select.signal(name(2), |payload: String| format!("second signal {payload}")).await
 }
 
 pub(crate) fn steps(name: &str, task: &Task, world: &World) -> FunctionNode<Dynamic, String> {
@@ -99,8 +101,8 @@ pub(crate) fn steps(name: &str, task: &Task, world: &World) -> FunctionNode<Dyna
                 }
                 StepsEnd::Selects => {
                     let first = select(&ctx).await?;
-                    world.enter_at(format!("{} behind {first}", ctx.node_path()));
-                    Some(format!("{first}, {}", select(&ctx).await?))
+                    let then = ctx.ask::<String>(&question(&ctx, 1), "?").await?;
+                    Some(format!("{first}, {then}, {}", select(&ctx).await?))
                 }
             };
             plan.trouble.end(&ctx, &world)?;

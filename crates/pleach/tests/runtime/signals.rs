@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use pleach::prelude::*;
-use pleach::{RunError, RunProgress, RunRequest, SignalOptions, SignalOutcome};
+use pleach::{RunConfig, RunError, RunProgress, RunRequest, SignalOptions, SignalOutcome};
 use serde_json::{Value, json};
 
 use crate::support::{rerun, trace};
@@ -74,7 +74,8 @@ async fn a_kept_signal_that_does_not_fit_is_left_out() {
     let world = World::new();
     let runner = world.process(parcels());
     trace(runner.run("ana", "s1", "go")).await;
-    for payload in [json!("one"), json!(1), json!({"parcel": 2}), json!(2), json!(3)] {
+    // The schema of the type refuses -1, as when a run waits.
+    for payload in [json!("one"), json!(1), json!({"parcel": 2}), json!(-1), json!(2), json!(3)] {
         assert!(is_kept(&runner.signal("s1", "parcel", payload).await.unwrap()));
     }
     let output: Value = runner.answer("s1", "begin", true).unwrap().output().await.unwrap();
@@ -107,8 +108,11 @@ async fn a_signal_that_no_run_can_take_is_refused_and_not_stored() {
     assert!(matches!(unknown, RunError::UnknownSession { .. }), "{unknown}");
     trace(runner.run("ana", "s1", "go")).await;
     let before = world.stored().await;
-    for (name, code) in [("parcel", "SignalNotExpectedError"), (" ", "ValueError")] {
-        let refused = runner.signal("s1", name, 1).await.unwrap_err();
+    for (name, key, code) in
+        [("parcel", "k", "SignalNotExpectedError"), (" ", "k", "ValueError"), ("parcel", "", "ValueError")]
+    {
+        let options = SignalOptions::new().idempotency_key(key);
+        let refused = runner.signal_with("s1", name, 1, options).await.unwrap_err();
         assert_eq!(refused.code(), code, "{refused}");
     }
     let deep = (0..300).fold(json!(1), |deep, _| json!([deep]));
@@ -184,4 +188,77 @@ async fn messages_queue_in_order() {
     assert_eq!(runner.load(), Default::default());
     let said: Vec<String> = world.stored().await.into_iter().filter(|line| line.starts_with("wf@1/say@")).collect();
     assert_eq!(said, [r#"wf@1/say@1: "one""#, r#"wf@1/say@1: "two""#, r#"wf@1/say@1: "three""#]);
+}
+
+// Found by a reader: of many signals at once all but some failed.
+#[tokio::test]
+async fn many_signals_at_once_are_all_taken() {
+    const SIGNALS: u32 = 40;
+    let root = || {
+        rerun("wait", async |ctx: Context| {
+            let begin: bool = ctx.ask("begin", "Begin?").await?;
+            let mut parcels = Vec::new();
+            for _ in 0..2 * SIGNALS {
+                parcels.push(ctx.wait_for_signal::<u32>("parcel").await?);
+            }
+            Ok(json!([begin, parcels]))
+        })
+    };
+    let world = World::new();
+    let runner = world.process(root());
+    trace(runner.run("ana", "s1", "go")).await;
+    let send = async |parcels: std::ops::Range<u32>| {
+        futures::future::join_all(parcels.map(|parcel| runner.signal("s1", "parcel", parcel))).await
+    };
+    assert!(send(0..SIGNALS).await.iter().all(|sent| is_kept(sent.as_ref().unwrap())));
+    trace(runner.answer("s1", "begin", true).unwrap()).await;
+    for sent in send(SIGNALS..2 * SIGNALS).await {
+        assert!(matches!(sent.unwrap(), SignalOutcome::Delivered(_)));
+    }
+    let stored = world.stored().await;
+    let all: Vec<u32> = (0..2 * SIGNALS).collect();
+    let expected = format!("wf@1/wait@1: {}", json!([true, all]));
+    while runner.load().active > 0 {
+        tokio::task::yield_now().await;
+    }
+    assert!(world.stored().await.contains(&expected), "{stored:?}");
+}
+
+// Found by a reader: it was taken from the process that works on a lane beside the question.
+#[tokio::test]
+async fn a_signal_is_not_kept_beside_a_lane_that_works_elsewhere() {
+    let root = || {
+        let mut wf = Workflow::builder("wf");
+        let asks = wf.add(
+            FunctionNode::new("asks", async |ctx: Context| ctx.ask::<bool>("ok", "?").await).rerun_on_resume(true),
+        );
+        let works = wf.node("works", async || {
+            std::future::pending::<()>().await;
+            1
+        });
+        wf.edge(START, asks).edge(START, works);
+        wf.build().unwrap()
+    };
+    let world = World::new();
+    let (here, there) = (world.process(root()), world.process(root()));
+    let mut run = here.run("ana", "s1", "go");
+    run.next().await.unwrap().unwrap();
+    let refused = there.signal("s1", "parcel", 1).await.unwrap_err();
+    assert!(matches!(refused, RunError::Unfinished { .. }), "{refused}");
+}
+
+// Found by a reader: a client could forge signals.
+#[tokio::test]
+async fn the_metadata_of_a_client_is_no_signal() {
+    let world = World::new();
+    let runner = world.process(parcels());
+    trace(runner.run("ana", "s1", "go")).await;
+    let invocation = runner.status("s1").await.unwrap().invocation.unwrap();
+    let metadata = json!({"pleach_signal": {"name": "parcel", "payload": 6}, "kept": true});
+    let config = RunConfig::default().custom_metadata(metadata.as_object().unwrap().clone());
+    let state = json!({"k": 1}).as_object().unwrap().clone();
+    let request = RunRequest::new(("ana", "s1")).invocation_id(invocation).state_delta(state).config(config);
+    trace(runner.start(request)).await;
+    let lines = trace(runner.answer("s1", "begin", true).unwrap()).await;
+    assert_eq!(lines, ["wf@1/wait@1: asks pleach_signal:wf@1/wait@1:1-0"]);
 }
