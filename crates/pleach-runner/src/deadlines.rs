@@ -103,15 +103,16 @@ async fn wait(parts: Weak<RunnerParts>, shared: Arc<Shared>) {
     loop {
         let Some(runner) = parts.upgrade().filter(|_| !shared.state().closed) else { return };
         let clock = Arc::clone(&runner.services.clock);
-        // A timer may end a little early by the clock.
-        let now = clock.now().max(std::mem::take(&mut woken_for));
         let scans = shared.state().scans;
-        if scans && next_scan <= now {
-            next_scan = now + SCAN.as_secs_f64();
-            if let Err(error) = runner.scan(now).await {
+        let before = clock.now();
+        if scans && next_scan <= before {
+            next_scan = before + SCAN.as_secs_f64();
+            if let Err(error) = runner.scan(before).await {
                 tracing::warn!(app = %runner.app_name, %error, "the deadlines of questions were not read");
             }
         }
+        // A scan takes its time, and a timer may end a little early by the clock.
+        let now = clock.now().max(std::mem::take(&mut woken_for));
         for due in shared.take_due(now) {
             let (parts, shared, at_once) = (Weak::clone(&parts), Arc::clone(&shared), Arc::clone(&at_once));
             tokio::spawn(async move {
