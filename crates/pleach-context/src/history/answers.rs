@@ -70,7 +70,7 @@ impl History {
     /// Whether a run that took the answer to this run's question has completed: the run itself, one above or below it, or one
     /// that began since then and is not in a lane beside it.
     // R910
-    fn is_final(&self, asker: &Asker) -> bool {
+    pub(super) fn is_final(&self, asker: &Asker) -> bool {
         let run = self.runs.at(asker.run);
         let answered = run.record.answered();
         let mut above = run.parent;
