@@ -86,6 +86,19 @@ pub(crate) const LAYERS: &[Row] = &[
     ),
     library("pleach-plugins", 6, &["pleach-core", "pleach-artifact", "pleach-model", "pleach-context", "pleach-agent"]),
     library(
+        "pleach-testing",
+        6,
+        &[
+            "pleach-core",
+            "pleach-session",
+            "pleach-session-inmemory",
+            "pleach-model",
+            "pleach-context",
+            "pleach-runner",
+            "pleach-inspect",
+        ],
+    ),
+    library(
         "pleach-server",
         6,
         &[
@@ -128,6 +141,7 @@ pub(crate) const LAYERS: &[Row] = &[
             "pleach-plugins",
             "pleach-runner",
             "pleach-server",
+            "pleach-testing",
         ],
     },
     Row { name: "pleach-cli", layer: 8, role: Role::Program, may_use: &["pleach"] },

@@ -35,9 +35,10 @@
 //! | `mcp` | tools, resources and prompts of MCP servers |
 //! | `openai` | models of OpenAI, Ollama and every server with OpenAI's chat completions |
 //! | `openapi` | tools from OpenAPI documents |
+//! | `testkit` | what tests of workflows and agents need: a clock, scripted people, faults, the resume property |
 //! | `models` | models of all providers |
 //! | `server` | the HTTP and SSE API of ADK |
-//! | `full` | all of them |
+//! | `full` | all of them but `testkit` |
 
 mod connect;
 mod connect_error;
@@ -60,6 +61,8 @@ pub mod plugins;
 pub mod prelude;
 #[cfg(feature = "server")]
 pub mod server;
+#[cfg(feature = "testkit")]
+pub mod testkit;
 
 pub use connect::{connect, connect_read_only};
 pub use connect_error::ConnectError;

@@ -1,0 +1,113 @@
+//! [`Effects`]: what the code under test has done to the world outside.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pleach_context::engine::stable_uuid;
+use pleach_core::{Event, NodePath, SessionKey};
+
+/// Records what the code under test does to the world outside: payments, mails, requests.
+///
+/// Nodes, steps and tools of a test call [`record`](Self::record) where the real ones call a service. Clones record together.
+/// [`ResumeProperty`](crate::ResumeProperty) reads from it whether a run does a thing again whose result is recorded already.
+///
+/// ```
+/// use pleach_testing::Effects;
+///
+/// let effects = Effects::new();
+/// effects.record("charge 12", "key-1");
+/// effects.record("charge 12", "key-1"); // a repeated request: the service recognises the key
+/// assert_eq!(effects.all(), ["charge 12", "charge 12"]);
+/// assert_eq!(effects.count("charge 12"), 1);
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Effects {
+    done: Arc<Mutex<Done>>,
+}
+
+#[derive(Debug, Default)]
+struct Done {
+    all: Vec<(String, String)>,
+    /// The keys of what has a stored result.
+    confirmed: BTreeSet<(String, String)>,
+    repeated: Vec<String>,
+}
+
+impl Effects {
+    /// Nothing is done yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Records that `what` was done. `key` is `ctx.idempotency_key()`, taken where it is done.
+    pub fn record(&self, what: impl Into<String>, key: impl Into<String>) {
+        let effect = (what.into(), key.into());
+        let mut done = self.done();
+        if done.confirmed.contains(&effect) {
+            done.repeated.push(effect.0.clone());
+        }
+        done.all.push(effect);
+    }
+
+    /// Returns everything that was done, in order, repetitions included.
+    #[must_use]
+    pub fn all(&self) -> Vec<String> {
+        self.done().all.iter().map(|(what, _)| what.clone()).collect()
+    }
+
+    /// Returns under how many keys `what` was done: how often a service has done it that recognises repeated requests.
+    #[must_use]
+    pub fn count(&self, what: &str) -> usize {
+        self.counts().get(what).copied().unwrap_or_default()
+    }
+
+    /// Under how many keys each thing was done.
+    pub(crate) fn counts(&self) -> BTreeMap<String, usize> {
+        let mut counts = BTreeMap::new();
+        for (what, _) in self.done().all.iter().collect::<BTreeSet<_>>() {
+            *counts.entry(what.clone()).or_default() += 1;
+        }
+        counts
+    }
+
+    /// What was done again although the log had the result, or a later event of the same run.
+    pub(crate) fn repeated(&self) -> Vec<String> {
+        self.done().repeated.clone()
+    }
+
+    /// Forgets everything, for another case.
+    pub(crate) fn clear(&self) {
+        *self.done() = Done::default();
+    }
+
+    /// Notes that an event is stored. What its run and the runs above it have done before is done: who does it again has forgotten it.
+    ///
+    /// An error event is no result: what a failed attempt has done may be done again.
+    pub(crate) fn confirm(&self, session: &SessionKey, event: &Event) {
+        if event.error_code().is_some() || event.is_from_user() {
+            return;
+        }
+        let mut keys = BTreeSet::new();
+        let mut path = Some(event.path().clone()).filter(|path| !path.is_root());
+        while let Some(run) = path {
+            keys.insert(key_of_run(session, event, &run));
+            path = run.parent().filter(|parent| !parent.is_root());
+        }
+        let mut done = self.done();
+        let confirmed: Vec<_> = done.all.iter().filter(|(_, key)| keys.contains(key)).cloned().collect();
+        done.confirmed.extend(confirmed);
+    }
+
+    fn done(&self) -> MutexGuard<'_, Done> {
+        self.done.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What `Context::idempotency_key` gives in a run that is no tool call.
+fn key_of_run(session: &SessionKey, event: &Event, path: &NodePath) -> String {
+    let SessionKey { app_name, user_id, session_id } = session;
+    let session = [app_name.as_str(), user_id.as_str(), session_id.as_str()];
+    let run = [event.invocation_id().as_str(), path.as_str(), ""];
+    stable_uuid(session.into_iter().chain(run)).to_string()
+}

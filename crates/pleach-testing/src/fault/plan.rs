@@ -1,0 +1,197 @@
+//! [`FaultPlan`]: which calls of a session service go wrong, and how.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use pleach_context::SystemClock;
+use pleach_core::Clock;
+use pleach_session::{SessionError, SessionResult};
+
+use crate::Seed;
+use crate::gate::{Operation, Pass};
+
+type MakeError = Arc<dyn Fn() -> SessionError + Send + Sync>;
+
+/// Which calls of a session service go wrong. Calls of an operation are counted from 1, over all clones of the service.
+pub struct FaultPlan {
+    faults: BTreeMap<(Operation, usize), Fault>,
+    /// How likely each call fails before it is made, and each write behind it.
+    rates: (f64, f64),
+    /// At most so many times a call lets others go first, before and behind what it does.
+    yields: usize,
+    clock: Arc<dyn Clock>,
+    state: Mutex<State>,
+}
+
+struct State {
+    seed: Seed,
+    calls: BTreeMap<Operation, usize>,
+    struck: usize,
+}
+
+#[derive(Clone)]
+enum Fault {
+    Fail(MakeError),
+    LoseReply,
+    LoseWrite,
+    Delay(Duration),
+}
+
+impl FaultPlan {
+    /// A plan without faults.
+    #[must_use]
+    pub fn new() -> Self {
+        let state = State { seed: Seed::new(0), calls: BTreeMap::new(), struck: 0 };
+        Self {
+            faults: BTreeMap::new(),
+            rates: (0.0, 0.0),
+            yields: 0,
+            clock: Arc::new(SystemClock),
+            state: Mutex::new(state),
+        }
+    }
+
+    /// Fails a call with [`SessionError::Unavailable`]. Nothing is stored.
+    #[must_use]
+    pub fn fail(self, operation: Operation, call: usize) -> Self {
+        self.fail_with(operation, call, move || unavailable(operation, "it was not made"))
+    }
+
+    /// Fails a call with an error of your own. Nothing is stored.
+    #[must_use]
+    pub fn fail_with(
+        self,
+        operation: Operation,
+        call: usize,
+        error: impl Fn() -> SessionError + Send + Sync + 'static,
+    ) -> Self {
+        self.fault(operation, call, Fault::Fail(Arc::new(error)))
+    }
+
+    /// Makes a call and loses its answer: the caller gets [`SessionError::Unavailable`], and what was to be stored is stored.
+    #[must_use]
+    pub fn lose_reply(self, operation: Operation, call: usize) -> Self {
+        self.fault(operation, call, Fault::LoseReply)
+    }
+
+    /// Answers an append as if it were made, and does not make it: a broken service, for tests of checks.
+    #[must_use]
+    pub fn lose_append(self, call: usize) -> Self {
+        self.fault(Operation::Append, call, Fault::LoseWrite)
+    }
+
+    /// Makes a call later, by the plan's clock.
+    #[must_use]
+    pub fn delay(self, operation: Operation, call: usize, by: Duration) -> Self {
+        self.fault(operation, call, Fault::Delay(by))
+    }
+
+    /// Sets the clock of delays: that of the machine by default.
+    #[must_use]
+    pub fn clock(mut self, clock: impl Clock) -> Self {
+        self.clock = Arc::new(clock);
+        self
+    }
+
+    /// Sets the seed of everything that is random: 0 by default.
+    #[must_use]
+    pub fn seed(self, seed: u64) -> Self {
+        self.state().seed = Seed::new(seed);
+        self
+    }
+
+    /// Fails calls by chance with [`SessionError::Unavailable`]: each before it is made with the probability `before`, and each write
+    /// (append, claim, create, delete) whose turn has come behind it with the probability `behind`, so that it is stored. Between 0 and 1.
+    #[must_use]
+    pub fn rates(mut self, before: f64, behind: f64) -> Self {
+        self.rates = (before, behind);
+        self
+    }
+
+    /// Lets every call yield up to `most` times before and behind what it does, as the seed chooses: other tasks, and other futures of
+    /// [`interleave`](crate::interleave), go on then.
+    #[must_use]
+    pub fn yields(mut self, most: usize) -> Self {
+        self.yields = most;
+        self
+    }
+
+    fn fault(mut self, operation: Operation, call: usize, fault: Fault) -> Self {
+        self.faults.insert((operation, call), fault);
+        self
+    }
+
+    pub(super) fn calls(&self, operation: Operation) -> usize {
+        self.state().calls.get(&operation).copied().unwrap_or_default()
+    }
+
+    pub(super) fn struck(&self) -> usize {
+        self.state().struck
+    }
+
+    /// Decides about the next call of an operation.
+    pub(super) async fn decide(&self, operation: Operation) -> SessionResult<Pass> {
+        self.pause().await;
+        let Some(fault) = self.strike(operation) else { return Ok(Pass::Made(0, None)) };
+        match fault {
+            Fault::Fail(error) => Err(error()),
+            Fault::LoseReply => Ok(Pass::ReplyLost(unavailable(operation, "its answer is lost"))),
+            Fault::LoseWrite => Ok(Pass::WriteLost),
+            Fault::Delay(by) => {
+                self.clock.sleep(by).await;
+                Ok(Pass::Made(0, None))
+            }
+        }
+    }
+
+    /// Counts a call; the fault that it meets, if any.
+    fn strike(&self, operation: Operation) -> Option<Fault> {
+        let mut state = self.state();
+        let count = state.calls.entry(operation).or_default();
+        *count += 1;
+        let planned = self.faults.get(&(operation, *count)).cloned();
+        let fault = planned.or_else(|| {
+            if state.seed.chance(self.rates.0) {
+                return Some(Fault::Fail(Arc::new(move || unavailable(operation, "it was not made"))));
+            }
+            (operation.writes() && state.seed.chance(self.rates.1)).then_some(Fault::LoseReply)
+        });
+        state.struck += usize::from(fault.is_some());
+        fault
+    }
+
+    /// Lets others go first.
+    pub(super) async fn pause(&self) {
+        if self.yields == 0 {
+            return;
+        }
+        let times = self.state().seed.below(self.yields + 1);
+        for _ in 0..times {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Default for FaultPlan {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for FaultPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let faults: Vec<_> = self.faults.keys().collect();
+        f.debug_struct("FaultPlan").field("faults", &faults).field("rates", &self.rates).finish_non_exhaustive()
+    }
+}
+
+fn unavailable(operation: Operation, what: &str) -> SessionError {
+    let source = format!("a fault of the test: {what}").into();
+    SessionError::Unavailable { what: format!("the session service ({operation})"), source }
+}

@@ -1,0 +1,324 @@
+//! [`ScriptedHuman`]: answers the open questions of a session from a script.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pleach_core::{Question, QuestionKind};
+use pleach_runner::{RunError, RunRequest, Runner, SessionRef};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+/// More answers than a conversation of a test has.
+const MANY: usize = 10_000;
+
+/// A person that answers from a script: questions, confirmations, and the results of long-running tools.
+///
+/// The first rule that fits a question gives the answer. A rule with several answers gives them to the questions that it fits,
+/// one after the other, and its last one to every further question. The same question gets the same answer when it is asked again.
+/// Clones are one person.
+///
+/// ```
+/// use pleach_testing::ScriptedHuman;
+///
+/// let human = ScriptedHuman::new()
+///     .answers("manager", true) // the id of the question
+///     .answers("item-*", 3) // every id that begins so
+///     .answers_each("date", ["monday", "tuesday"])
+///     .answers_function("ship_parcel", "shipped") // the result of a long-running tool
+///     .confirms("pay", true) // a call of the tool `pay`
+///     .leaves_open("lawyer");
+/// # drop(human);
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct ScriptedHuman {
+    rules: Arc<Vec<Rule>>,
+    told: Arc<Mutex<Told>>,
+}
+
+/// Why a [`ScriptedHuman`] has stopped.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum HumanError {
+    /// No rule fits an open question.
+    #[error("{}", unanswered(.0))]
+    NoAnswer(Box<Question>),
+    /// A run has failed, or an answer was refused.
+    #[error("{0}")]
+    Run(RunError),
+    /// The session still asks after many answers.
+    #[error("the session still asks after {MANY} answers, at last '{0}': does a loop end?")]
+    NoEnd(String),
+}
+
+#[derive(Clone, Debug)]
+struct Rule {
+    fits: Fits,
+    says: Says,
+}
+
+#[derive(Clone, Debug)]
+enum Fits {
+    /// Ids; `*` is any text.
+    Id(String),
+    Function(String),
+    /// A confirmation of a call of this tool or node.
+    Confirmation(String),
+}
+
+#[derive(Clone)]
+enum Says {
+    Each(Vec<Value>),
+    With(Arc<dyn Fn(&Question) -> Value + Send + Sync>),
+    Nothing,
+}
+
+/// What was said so far.
+#[derive(Debug, Default)]
+struct Told {
+    /// How often each rule was used.
+    used: BTreeMap<usize, usize>,
+    /// By invocation, id and run.
+    answers: BTreeMap<[String; 3], Value>,
+}
+
+/// What a script says about a question.
+#[derive(Debug)]
+pub(crate) enum Reply {
+    Answer(Value),
+    /// It stays open on purpose.
+    Open,
+    NoRule,
+}
+
+impl ScriptedHuman {
+    /// A person that answers nothing yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Answers questions with this id, in which `*` is any text.
+    ///
+    /// # Panics
+    /// The answer has no JSON form.
+    #[must_use]
+    pub fn answers(self, id: impl Into<String>, answer: impl Serialize) -> Self {
+        self.rule(Fits::Id(id.into()), Says::Each(vec![json_of(answer)]))
+    }
+
+    /// Answers the questions with this id one after the other, and further ones with the last answer.
+    ///
+    /// # Panics
+    /// There is no answer, or one has no JSON form.
+    #[must_use]
+    pub fn answers_each(self, id: impl Into<String>, answers: impl IntoIterator<Item = impl Serialize>) -> Self {
+        let answers: Vec<Value> = answers.into_iter().map(json_of).collect();
+        assert!(!answers.is_empty(), "`answers_each` needs an answer");
+        self.rule(Fits::Id(id.into()), Says::Each(answers))
+    }
+
+    /// Answers questions with this id, in which `*` is any text, by a function of the question.
+    #[must_use]
+    pub fn answers_with(
+        self,
+        id: impl Into<String>,
+        answer: impl Fn(&Question) -> Value + Send + Sync + 'static,
+    ) -> Self {
+        self.rule(Fits::Id(id.into()), Says::With(Arc::new(answer)))
+    }
+
+    /// Gives the result of a long-running tool.
+    ///
+    /// # Panics
+    /// The result has no JSON form.
+    #[must_use]
+    pub fn answers_function(self, function: impl Into<String>, result: impl Serialize) -> Self {
+        self.rule(Fits::Function(function.into()), Says::Each(vec![json_of(result)]))
+    }
+
+    /// Allows or refuses calls of a tool or a node that ask for confirmation.
+    #[must_use]
+    pub fn confirms(self, name: impl Into<String>, allowed: bool) -> Self {
+        self.rule(Fits::Confirmation(name.into()), Says::Each(vec![json!({"confirmed": allowed})]))
+    }
+
+    /// Leaves questions with this id open: until their deadline, or for ever.
+    #[must_use]
+    pub fn leaves_open(self, id: impl Into<String>) -> Self {
+        self.rule(Fits::Id(id.into()), Says::Nothing)
+    }
+
+    fn rule(mut self, fits: Fits, says: Says) -> Self {
+        Arc::make_mut(&mut self.rules).push(Rule { fits, says });
+        self
+    }
+
+    /// Answers the questions of a session, one after the other and each run to its end, until none is open but those that are left
+    /// open. Sleeps are no questions to a person. Returns the questions that stay open, sleeps among them.
+    ///
+    /// # Errors
+    /// [`HumanError::NoAnswer`] with the question that no rule fits; what was answered before is stored. [`HumanError::Run`] when a run
+    /// fails.
+    ///
+    /// # Cancel safety
+    /// Dropping the future drops the run of the last answer.
+    pub async fn answer_all(
+        &self,
+        runner: &Runner,
+        session: impl Into<SessionRef>,
+    ) -> Result<Vec<Question>, HumanError> {
+        let session = session.into();
+        let mut last = String::new();
+        for _ in 0..MANY {
+            let mut open = Vec::new();
+            let mut answer = None;
+            for question in runner.questions(session.clone()).await.map_err(HumanError::Run)? {
+                match self.reply(&question) {
+                    Reply::Answer(value) if answer.is_none() => answer = Some((question, value)),
+                    Reply::NoRule if answer.is_none() => return Err(HumanError::NoAnswer(Box::new(question))),
+                    _ => open.push(question),
+                }
+            }
+            let Some((question, value)) = answer else { return Ok(open) };
+            last.clone_from(&question.id);
+            let run = runner.answer(session.clone(), &question, value).map_err(HumanError::Run)?;
+            finish(run).await.map_err(HumanError::Run)?;
+        }
+        Err(HumanError::NoEnd(last))
+    }
+
+    /// Sends a message and answers what is asked until the session waits for nothing more: [`answer_all`](Self::answer_all) behind
+    /// [`Runner::start`].
+    ///
+    /// # Errors
+    /// Those of [`answer_all`](Self::answer_all).
+    ///
+    /// # Cancel safety
+    /// Dropping the future drops the run.
+    pub async fn converse(&self, runner: &Runner, request: RunRequest) -> Result<Vec<Question>, HumanError> {
+        let session = request.session.clone();
+        finish(runner.start(request)).await.map_err(HumanError::Run)?;
+        self.answer_all(runner, session).await
+    }
+
+    /// A person with the same script who has said nothing yet.
+    pub(crate) fn anew(&self) -> Self {
+        Self { rules: Arc::clone(&self.rules), told: Arc::default() }
+    }
+
+    /// What the script says about a question.
+    pub(crate) fn reply(&self, question: &Question) -> Reply {
+        if question.kind == QuestionKind::Timer {
+            return Reply::Open;
+        }
+        let Some((place, rule)) = self.rules.iter().enumerate().find(|(_, rule)| rule.fits.question(question)) else {
+            return Reply::NoRule;
+        };
+        let asked = [question.invocation_id.to_string(), question.id.clone(), question.node_path.to_string()];
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(said) = told.answers.get(&asked) {
+            return Reply::Answer(said.clone());
+        }
+        let answer = match &rule.says {
+            Says::Nothing => return Reply::Open,
+            Says::With(answer) => answer(question),
+            Says::Each(answers) => {
+                let used = told.used.entry(place).or_default();
+                *used += 1;
+                answers[(*used - 1).min(answers.len() - 1)].clone()
+            }
+        };
+        told.answers.insert(asked, answer.clone());
+        Reply::Answer(answer)
+    }
+}
+
+impl Fits {
+    fn question(&self, question: &Question) -> bool {
+        match self {
+            Self::Id(pattern) => fits(pattern, &question.id),
+            Self::Function(function) => question.function == *function,
+            Self::Confirmation(name) => {
+                question.kind == QuestionKind::Confirmation
+                    && (question.node_path.name() == name || called(question) == Some(name))
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Says {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Each(answers) => f.debug_tuple("Each").field(answers).finish(),
+            Self::With(_) => f.write_str("With(…)"),
+            Self::Nothing => f.write_str("Nothing"),
+        }
+    }
+}
+
+/// The tool whose call is to be confirmed.
+fn called(question: &Question) -> Option<&str> {
+    let payload = question.payload.as_ref()?;
+    let call = payload.get("originalFunctionCall").unwrap_or(payload);
+    ["name", "tool", "tool_name"].iter().find_map(|field| call.get(field)?.as_str())
+}
+
+/// Whether a text is one of a pattern, in which `*` is any text.
+fn fits(pattern: &str, text: &str) -> bool {
+    let Some((start, rest)) = pattern.split_once('*') else { return pattern == text };
+    let Some(text) = text.strip_prefix(start) else { return false };
+    (0..=text.len()).filter(|at| text.is_char_boundary(*at)).any(|at| fits(rest, &text[at..]))
+}
+
+/// Runs to the end; its questions are no error.
+async fn finish(mut run: pleach_runner::Run) -> Result<(), RunError> {
+    while let Some(event) = run.next().await {
+        event?;
+    }
+    Ok(())
+}
+
+fn json_of(value: impl Serialize) -> Value {
+    serde_json::to_value(value).expect("an answer of a script has a JSON form")
+}
+
+pub(crate) fn unanswered(question: &Question) -> String {
+    let Question { id, function, message, node_path, .. } = question;
+    let kind = match question.kind {
+        QuestionKind::LongRunning => {
+            return format!(
+                "the script has no result for the long-running tool '{function}' (call '{id}' of {node_path}): add `.answers_function(\"{function}\", …)`"
+            );
+        }
+        QuestionKind::Confirmation => "confirmation",
+        QuestionKind::Credential => "credential",
+        _ => "question",
+    };
+    format!(
+        "the script has no answer to the {kind} '{id}' of {node_path} (\"{message}\"): add `.answers(\"{id}\", …)`, or `.leaves_open(\"{id}\")`"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fits;
+
+    #[test]
+    fn a_star_is_any_text() {
+        for (pattern, text, expected) in [
+            ("a", "a", true),
+            ("a", "ab", false),
+            ("a*", "ab", true),
+            ("a*", "a", true),
+            ("*b", "ab", true),
+            ("*b", "abc", false),
+            ("a*c*e", "abcde", true),
+            ("a*c*e", "abde", false),
+            ("*", "", true),
+            ("ä*", "äö", true),
+        ] {
+            assert_eq!(fits(pattern, text), expected, "{pattern} {text}");
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! Tests of one's own workflows and agents, with nothing but the public API: a clock that tests advance, counted ids, scripted people,
+//! faults of session services, seeded interleavings, the resume property, traces for snapshots.
+//!
+//! The facade exports all of it as `pleach::testkit`, behind the feature `testkit`. The crate contains no part of the runtime, and
+//! none of the doubles of pleach's own tests, which are in `pleach-testkit`.
+
+mod clock;
+mod effects;
+mod fault;
+mod gate;
+mod held_time;
+mod human;
+mod ids;
+mod interleave;
+mod resume;
+mod seed;
+mod trace;
+
+pub use clock::TestClock;
+pub use effects::Effects;
+pub use fault::{FaultPlan, FaultySessions};
+pub use gate::Operation;
+pub use human::{HumanError, ScriptedHuman};
+pub use ids::CountedIds;
+pub use interleave::interleave;
+pub use resume::{
+    CrashPoint, CrashTime, Difference, ResumeFailure, ResumeFault, ResumeProperty, ResumeReport, resume_property,
+};
+pub use seed::{SEED_VARIABLE, Seed, each_seed};
+pub use trace::{Trace, TraceEntry};

@@ -1,0 +1,263 @@
+//! [`Case`]: one conversation, cut off at one point or not.
+
+use std::sync::Arc;
+
+use pleach_core::{AppName, BoxError, EventId, Question, Session, SessionKey};
+use pleach_runner::{Run, RunError, RunRequest, Runner};
+use pleach_session::{GetSessionConfig, SessionService};
+use pleach_session_inmemory::InMemorySessionService;
+use serde_json::Value;
+
+use super::crash::{CrashGate, Write, Written};
+use super::outcome::{Outcome, several_outputs};
+use super::talk::{Next, Talk, Turn, end_text, failed_text, invocation};
+use super::{CrashPoint, ResumeFailure, ResumeFault, ResumeProperty};
+use crate::gate::Gated;
+use crate::held_time::HeldTime;
+use crate::human::Reply;
+use crate::{CountedIds, ScriptedHuman, TestClock, Trace};
+
+/// More steps than a conversation of a test has.
+const MANY: usize = 100_000;
+
+/// One conversation, with everything that outlives its processes.
+pub(super) struct Case<'a> {
+    property: &'a ResumeProperty,
+    key: SessionKey,
+    memory: Arc<InMemorySessionService>,
+    written: Arc<Written>,
+    clock: TestClock,
+    ids: CountedIds,
+    human: ScriptedHuman,
+}
+
+/// A conversation that has ended.
+pub(super) struct Played {
+    pub(super) outcome: Outcome,
+    pub(super) trace: Trace,
+    pub(super) writes: Vec<Write>,
+}
+
+/// A Runner, and the gate between it and the store.
+struct Process {
+    runner: Runner,
+    gate: Arc<CrashGate>,
+}
+
+impl<'a> Case<'a> {
+    pub(super) fn new(property: &'a ResumeProperty, number: usize) -> Self {
+        property.effects.clear();
+        Self {
+            property,
+            key: SessionKey::new(format!("resume-property-{number}"), "user", "session"),
+            memory: Arc::default(),
+            written: Arc::new(Written::new(property.effects.clone())),
+            clock: TestClock::running(),
+            ids: CountedIds::new(),
+            human: property.human.anew(),
+        }
+    }
+
+    /// Plays to the end, and checks what every run must keep.
+    pub(super) async fn play(self, point: Option<&CrashPoint>) -> Result<Played, ResumeFailure> {
+        let mut talk = Talk::default();
+        let result = self.processes(point, &mut talk).await;
+        let session = self.stored().await;
+        let trace = Trace::of(session.as_ref().map_or(&[], |session| &session.events));
+        let fault = match (result, session) {
+            (Ok(()), Ok(session)) => match self.broken(&session) {
+                Some(fault) => fault,
+                None => {
+                    let property = self.property;
+                    let outcome = Outcome::of(&session, &talk.ends, &property.effects, &property.ignored);
+                    return Ok(Played { outcome, trace, writes: self.written.writes() });
+                }
+            },
+            (Err(fault), _) | (Ok(()), Err(fault)) => fault,
+        };
+        Err(ResumeFailure::new(point, fault, trace.redact(self.key.app_name.as_str(), "<app>")))
+    }
+
+    /// What no run may do, whether it was cut off or not.
+    fn broken(&self, session: &Session) -> Option<ResumeFault> {
+        let repeated = self.property.effects.repeated();
+        if !repeated.is_empty() {
+            return Some(ResumeFault::Repeated(repeated));
+        }
+        let stored = self.written.stored();
+        let is_lost = |id: &EventId| session.events.iter().all(|event| event.id() != id);
+        let lost: Vec<String> = stored.into_iter().filter(|(id, _)| is_lost(id)).map(|(_, text)| text).collect();
+        if !lost.is_empty() {
+            return Some(ResumeFault::Lost(lost));
+        }
+        let several = several_outputs(&session.events);
+        (!several.is_empty()).then_some(ResumeFault::SeveralOutputs(several))
+    }
+
+    /// Plays to the end, in as many processes as it takes.
+    async fn processes(&self, point: Option<&CrashPoint>, talk: &mut Talk) -> Result<(), ResumeFault> {
+        let mut process = self.process(self.gate(point)).await?;
+        let mut next = Next::Look;
+        for _ in 0..MANY {
+            if let Next::Fire(question) = &next {
+                // The Runner that has asked would fire, too. Sleeps last longer than processes.
+                let gate = process.gate;
+                drop(process.runner);
+                self.clock.jump_to(question.deadline.unwrap_or_default());
+                process = self.process(gate).await?;
+            }
+            let turn = tokio::select! {
+                biased;
+                () = process.gate.gone() => None,
+                turn = self.turn(&process, next, talk.message) => Some(turn?),
+            };
+            let Some(turn) = turn.filter(|_| !process.gate.is_gone()) else {
+                drop(process);
+                process = self.process(self.gate(None)).await?;
+                next = Next::Look;
+                continue;
+            };
+            talk.message = turn.message;
+            talk.ends.extend(turn.end.map(|end| (turn.message, end)));
+            next = turn.next;
+            if matches!(next, Next::Over) {
+                return Ok(());
+            }
+        }
+        Err(ResumeFault::NoEnd)
+    }
+
+    fn gate(&self, point: Option<&CrashPoint>) -> Arc<CrashGate> {
+        let point = point.map(|point| (point.write, point.time));
+        Arc::new(CrashGate::new(&self.written, point, self.property.open.is_some()))
+    }
+
+    async fn process(&self, gate: Arc<CrashGate>) -> Result<Process, ResumeFault> {
+        let store = self.open().await.map_err(ResumeFault::Setup)?;
+        let gated = Gated { inner: store, gate: Arc::clone(&gate) };
+        let builder = (self.property.app)(AppName::clone(&self.key.app_name)).sessions(gated);
+        let built = builder.clock(self.clock.clone()).ids(self.ids.clone()).build();
+        let runner = built.map_err(|error| ResumeFault::Setup(error.into()))?;
+        if *runner.app_name() != self.key.app_name {
+            return Err(ResumeFault::Setup("the app has another name than the one that its function got".into()));
+        }
+        Ok(Process { runner, gate })
+    }
+
+    async fn open(&self) -> Result<Arc<dyn SessionService>, BoxError> {
+        match &self.property.open {
+            Some(open) => {
+                let _held = HeldTime::new();
+                open().await
+            }
+            None => Ok(Arc::clone(&self.memory) as _),
+        }
+    }
+
+    /// What is stored in the end, read by a process of its own.
+    async fn stored(&self) -> Result<Session, ResumeFault> {
+        let store = self.open().await.map_err(ResumeFault::Setup)?;
+        let _held = self.property.open.is_some().then(HeldTime::new);
+        let session = store.get_session(&self.key, GetSessionConfig::all()).await;
+        let session = session.map_err(|error| ResumeFault::Run(error.into()))?;
+        session.ok_or_else(|| ResumeFault::Run(RunError::SessionNotFound(self.key.clone())))
+    }
+
+    /// Does what comes next.
+    async fn turn(&self, process: &Process, next: Next, message: usize) -> Result<Turn, ResumeFault> {
+        let (runner, key, messages) = (&process.runner, &self.key, self.property.inputs.len());
+        let run = match next {
+            Next::Over => return Ok(Turn::next(message, Next::Over)),
+            Next::Send(message) if message >= messages => return Ok(Turn::next(message, Next::Over)),
+            Next::Look => return self.look(process, messages).await,
+            Next::Answer => match self.answer(process).await? {
+                Answered::By(run) => *run,
+                Answered::Nobody(end) => return Ok(Turn::ended(message, end, messages)),
+                Answered::Later(question) => return Ok(Turn::next(message, Next::Fire(question))),
+            },
+            Next::Fire(question) => {
+                let default = question.default.clone().unwrap_or(Value::Null);
+                runner.answer(key, &*question, default).map_err(ResumeFault::Run)?
+            }
+            Next::Resume(invocation) => runner.start(RunRequest::new(key).invocation_id(invocation)),
+            Next::Send(message) => {
+                let request = RunRequest::new(key).message(self.property.inputs[message].clone());
+                let run = runner.start(request.invocation_id(invocation(message)));
+                return self.read(process, run, message).await;
+            }
+        };
+        self.read(process, run, message).await
+    }
+
+    /// Looks how far the session is.
+    async fn look(&self, process: &Process, messages: usize) -> Result<Turn, ResumeFault> {
+        // A run that the Runner has fired at a deadline goes on.
+        tokio::task::yield_now().await;
+        match process.runner.status(&self.key).await {
+            Ok(status) => Ok(Turn::found(&status, messages)),
+            Err(RunError::SessionNotFound(_)) => Ok(Turn::next(0, Next::Send(0))),
+            Err(error) => Err(ResumeFault::Run(error)),
+        }
+    }
+
+    /// Reads a run to its end.
+    async fn read(&self, process: &Process, mut run: Run, message: usize) -> Result<Turn, ResumeFault> {
+        let messages = self.property.inputs.len();
+        while let Some(item) = run.next().await {
+            if process.gate.is_gone() {
+                // Reading on would let the node continue.
+                std::future::pending::<()>().await;
+            }
+            match item {
+                Ok(_) => {}
+                Err(RunError::Node { error, .. }) => {
+                    return Ok(Turn::ended(message, failed_text(error.class(), &error.message()), messages));
+                }
+                // A deadline came in between.
+                Err(RunError::Busy { .. }) => return Ok(Turn::next(message, Next::Look)),
+                Err(RunError::Session(error)) if error.is_stale() => return Ok(Turn::next(message, Next::Look)),
+                Err(error) => return Err(ResumeFault::Run(error)),
+            }
+        }
+        Ok(match run.end().as_ref().map(end_text) {
+            Some(Some(end)) => Turn::ended(message, end, messages),
+            Some(None) => Turn::next(message, Next::Answer),
+            None => Turn::next(message, Next::Look),
+        })
+    }
+
+    /// Answers the first question to which the script has an answer.
+    async fn answer(&self, process: &Process) -> Result<Answered, ResumeFault> {
+        let open = process.runner.questions(&self.key).await.map_err(ResumeFault::Run)?;
+        for question in &open {
+            match self.human.reply(question) {
+                Reply::Answer(answer) => {
+                    let run = process.runner.answer(&self.key, question, answer).map_err(ResumeFault::Run)?;
+                    return Ok(Answered::By(Box::new(run)));
+                }
+                Reply::NoRule => return Err(ResumeFault::NoAnswer(Box::new(question.clone()))),
+                Reply::Open => {}
+            }
+        }
+        let due = |question: &&Question| question.deadline.is_some();
+        let first = open
+            .iter()
+            .filter(due)
+            .min_by(|one, other| one.deadline.unwrap_or_default().total_cmp(&other.deadline.unwrap_or_default()));
+        Ok(match first {
+            Some(question) => Answered::Later(Box::new(question.clone())),
+            None => {
+                let ids: Vec<&str> = open.iter().map(|question| question.id.as_str()).collect();
+                Answered::Nobody(format!("waits for {}", ids.join(", ")))
+            }
+        })
+    }
+}
+
+/// What becomes of the open questions.
+enum Answered {
+    By(Box<Run>),
+    /// Somebody else, at the deadline.
+    Later(Box<Question>),
+    Nobody(String),
+}

@@ -1,0 +1,170 @@
+//! [`CrashPoint`]: where a process ends; [`CrashGate`], which ends it there.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pleach_core::{BoxFuture, EventId};
+use pleach_session::SessionResult;
+use tokio::sync::watch;
+
+use crate::gate::{Call, Gate, Operation, Pass};
+use crate::held_time::HeldTime;
+use crate::{Effects, TraceEntry};
+
+/// Where a process is cut off: at one of the writes of the run.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct CrashPoint {
+    /// The place of the write among those of the run, from 1.
+    pub write: usize,
+    /// What is written.
+    pub operation: Operation,
+    /// What the event of an append says and does.
+    pub event: Option<TraceEntry>,
+    /// When, in relation to the write.
+    pub time: CrashTime,
+}
+
+/// When a process ends, in relation to a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CrashTime {
+    /// Nothing is stored.
+    Before,
+    /// It is stored, and its caller does not get to know.
+    Unseen,
+    /// It is stored, and handed out.
+    After,
+}
+
+impl fmt::Display for CrashPoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let time = match self.time {
+            CrashTime::Before => "before it is stored",
+            CrashTime::Unseen => "when it is stored and its caller does not know",
+            CrashTime::After => "when it is stored and handed out",
+        };
+        write!(f, "in write {}, {}", self.write, self.operation)?;
+        if let Some(event) = &self.event {
+            write!(f, " of `{event}`")?;
+        }
+        write!(f, ", {time}")
+    }
+}
+
+/// A write of a run.
+#[derive(Clone, Debug)]
+pub(super) struct Write {
+    pub(super) operation: Operation,
+    pub(super) event: Option<TraceEntry>,
+}
+
+/// What the processes of a case have written.
+#[derive(Debug, Default)]
+pub(super) struct Written {
+    lists: Mutex<Lists>,
+    effects: Effects,
+}
+
+#[derive(Debug, Default)]
+struct Lists {
+    writes: Vec<Write>,
+    /// The events that the store has acknowledged, with what they say and do.
+    stored: Vec<(EventId, String)>,
+}
+
+impl Written {
+    pub(super) fn new(effects: Effects) -> Self {
+        Self { lists: Mutex::default(), effects }
+    }
+
+    pub(super) fn writes(&self) -> Vec<Write> {
+        self.lists().writes.clone()
+    }
+
+    pub(super) fn stored(&self) -> Vec<(EventId, String)> {
+        self.lists().stored.clone()
+    }
+
+    /// Counts a write, from 1.
+    fn begin(&self, call: &Call<'_>) -> usize {
+        let event = call.append.map(|(_, event)| TraceEntry::of_one(event));
+        let mut lists = self.lists();
+        lists.writes.push(Write { operation: call.operation, event });
+        lists.writes.len()
+    }
+
+    fn done(&self, call: &Call<'_>) {
+        if let Some((key, event)) = call.append {
+            self.lists().stored.push((event.id().clone(), TraceEntry::of_one(event).to_string()));
+            self.effects.confirm(key, event);
+        }
+    }
+
+    fn lists(&self) -> MutexGuard<'_, Lists> {
+        self.lists.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The gate of a process, which lets nothing through once the process is gone.
+#[derive(Debug)]
+pub(super) struct CrashGate {
+    written: Arc<Written>,
+    point: Option<(usize, CrashTime)>,
+    gone: watch::Sender<bool>,
+    /// Whether the store works in other threads or programs.
+    is_outside: bool,
+}
+
+impl CrashGate {
+    pub(super) fn new(written: &Arc<Written>, point: Option<(usize, CrashTime)>, is_outside: bool) -> Self {
+        Self { written: Arc::clone(written), point, gone: watch::channel(false).0, is_outside }
+    }
+
+    pub(super) fn is_gone(&self) -> bool {
+        *self.gone.borrow()
+    }
+
+    /// Completes when the process is gone.
+    pub(super) async fn gone(&self) {
+        // The sender is in `self`.
+        let _ = self.gone.subscribe().wait_for(|gone| *gone).await;
+    }
+
+    fn ends(&self, number: usize, time: CrashTime) -> bool {
+        let ends = self.point == Some((number, time));
+        if ends {
+            self.gone.send_replace(true);
+        }
+        ends
+    }
+}
+
+impl Gate for Arc<CrashGate> {
+    fn enter<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, SessionResult<Pass>> {
+        Box::pin(async move {
+            let number = match call.operation.writes() && !self.is_gone() {
+                true => self.written.begin(&call),
+                false => 0,
+            };
+            if self.is_gone() || self.ends(number, CrashTime::Before) {
+                // A process that is gone does not find out.
+                std::future::pending::<()>().await;
+            }
+            let hold = self.is_outside.then(HeldTime::new);
+            Ok(Pass::Made(number, hold))
+        })
+    }
+
+    fn leave<'a>(&'a self, call: Call<'a>, number: usize, succeeded: bool) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            if succeeded {
+                self.written.done(&call);
+            }
+            if self.is_gone() || self.ends(number, CrashTime::Unseen) {
+                std::future::pending::<()>().await;
+            }
+            self.ends(number, CrashTime::After);
+        })
+    }
+}

@@ -1,0 +1,34 @@
+//! What tests of one's own workflows and agents need: a clock that tests advance, counted ids, scripted models and people, faults of
+//! session services, seeded interleavings, the resume property, traces for snapshots.
+//!
+//! `docs/testing-your-workflow.md` shows how to use them. Turn the feature on for tests alone:
+//!
+//! ```toml
+//! [dev-dependencies]
+//! pleach = { version = "0.1", features = ["testkit"] }
+//! ```
+//!
+//! ```
+//! use pleach::prelude::*;
+//! use pleach::testkit::resume_property;
+//!
+//! async fn greet(Input(name): Input<String>) -> String {
+//!     format!("Hello, {name}!")
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<()> {
+//! let mut wf = Workflow::builder("hello");
+//! let greet = wf.node("greet", greet);
+//! wf.edge(START, greet);
+//! resume_property(wf.build()?, ["Otter"]).await;
+//! # Ok(())
+//! # }
+//! ```
+
+pub use pleach_model::{RecordedCall, ScriptedModel, ScriptedReply};
+pub use pleach_testing::{
+    CountedIds, CrashPoint, CrashTime, Difference, Effects, FaultPlan, FaultySessions, HumanError, Operation,
+    ResumeFailure, ResumeFault, ResumeProperty, ResumeReport, SEED_VARIABLE, ScriptedHuman, Seed, TestClock, Trace,
+    TraceEntry, each_seed, interleave, resume_property,
+};

@@ -1,0 +1,7 @@
+//! `pleach::testkit` through its public API: it passes on workflows that are right, and finds what is planted in others.
+
+#![expect(clippy::unwrap_used, reason = "a test that panics says what is wrong")]
+
+mod resume;
+mod stores;
+mod support;

@@ -1,0 +1,1 @@
+//! The testkit on databases.
