@@ -1,4 +1,4 @@
-//! [`Gated`]: a session service whose calls pass a gate, which may hold them up or fail them.
+//! [`FaultySessions`] as a session service: its calls pass a gate, which may hold them up or fail them.
 
 use std::fmt;
 use std::future::Future;
@@ -10,6 +10,7 @@ use pleach_session::{
     SessionError, SessionResult, SessionService, Since,
 };
 
+use crate::FaultySessions;
 use crate::held_time::HeldTime;
 
 /// An operation of a [`SessionService`].
@@ -88,16 +89,15 @@ pub(crate) trait Gate: fmt::Debug + Send + Sync + 'static {
 
     /// Behind a call that was made, before its caller gets the answer.
     fn leave<'a>(&'a self, call: Call<'a>, number: usize, succeeded: bool) -> BoxFuture<'a, ()>;
+
+    /// How many calls of an operation have come.
+    fn calls(&self, operation: Operation) -> usize;
+
+    /// How many faults have struck.
+    fn faults(&self) -> usize;
 }
 
-/// A session service behind a gate.
-#[derive(Debug)]
-pub(crate) struct Gated<G> {
-    pub(crate) inner: Arc<dyn SessionService>,
-    pub(crate) gate: G,
-}
-
-impl<G: Gate> Gated<G> {
+impl FaultySessions {
     async fn pass<T>(&self, call: Call<'_>, made: impl Future<Output = SessionResult<T>> + Send) -> SessionResult<T> {
         match self.gate.enter(call).await? {
             Pass::Made(number, held) => {
@@ -157,7 +157,7 @@ impl<G: Gate> Gated<G> {
     }
 }
 
-impl<G: Gate> SessionService for Gated<G> {
+impl SessionService for FaultySessions {
     fn create_session(&self, request: CreateSession) -> BoxFuture<'_, SessionResult<Session>> {
         Box::pin(self.of(Operation::CreateSession, self.inner.create_session(request)))
     }

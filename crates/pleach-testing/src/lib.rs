@@ -12,6 +12,7 @@ mod held_time;
 mod human;
 mod ids;
 mod interleave;
+mod model_by_turn;
 mod resume;
 mod seed;
 mod trace;
@@ -23,6 +24,7 @@ pub use gate::Operation;
 pub use human::{HumanError, ScriptedHuman};
 pub use ids::CountedIds;
 pub use interleave::interleave;
+pub use model_by_turn::ModelByTurn;
 pub use resume::{
     CrashPoint, CrashTime, Difference, ResumeFailure, ResumeFault, ResumeProperty, ResumeReport, resume_property,
 };

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use pleach_core::BoxFuture;
 use pleach_session::{SessionResult, SessionService};
 
-use crate::gate::{Call, Gate, Gated, Operation, Pass};
+use crate::gate::{Call, Gate, Operation, Pass};
 pub use plan::FaultPlan;
 
 /// A session service with faults. Errors are those that real services give; nothing else of the service changes.
@@ -33,34 +33,43 @@ pub use plan::FaultPlan;
 /// ```
 #[derive(Clone, Debug)]
 pub struct FaultySessions {
-    gated: Arc<Gated<Arc<FaultPlan>>>,
+    pub(crate) inner: Arc<dyn SessionService>,
+    pub(crate) gate: Arc<dyn Gate>,
 }
 
 impl FaultySessions {
     /// Puts the faults of a plan before a service.
     pub fn new(inner: impl SessionService, plan: FaultPlan) -> Self {
-        Self { gated: Arc::new(Gated { inner: Arc::new(inner), gate: Arc::new(plan) }) }
+        Self { inner: Arc::new(inner), gate: Arc::new(plan) }
     }
 
     /// Returns how many calls of an operation have come, failed ones among them.
     #[must_use]
     pub fn calls(&self, operation: Operation) -> usize {
-        self.gated.gate.calls(operation)
+        self.gate.calls(operation)
     }
 
-    /// Returns how many faults have struck: failures, lost answers, lost writes and delays.
+    /// Returns how many faults have struck: failures, lost answers, lost appends and delays.
     #[must_use]
     pub fn faults(&self) -> usize {
-        self.gated.gate.struck()
+        self.gate.faults()
     }
 }
 
-impl Gate for Arc<FaultPlan> {
+impl Gate for FaultPlan {
     fn enter<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, SessionResult<Pass>> {
-        Box::pin(async move { self.decide(call.operation).await })
+        Box::pin(self.decide(call.operation))
     }
 
     fn leave<'a>(&'a self, _: Call<'a>, _: usize, _: bool) -> BoxFuture<'a, ()> {
         Box::pin(self.pause())
+    }
+
+    fn calls(&self, operation: Operation) -> usize {
+        self.state().calls.get(&operation).copied().unwrap_or_default()
+    }
+
+    fn faults(&self) -> usize {
+        self.state().struck
     }
 }

@@ -25,10 +25,11 @@ pub struct FaultPlan {
     state: Mutex<State>,
 }
 
-struct State {
+pub(super) struct State {
     seed: Seed,
-    calls: BTreeMap<Operation, usize>,
-    struck: usize,
+    pub(super) calls: BTreeMap<Operation, usize>,
+    /// How many faults have struck.
+    pub(super) struck: usize,
 }
 
 #[derive(Clone)]
@@ -123,14 +124,6 @@ impl FaultPlan {
         self
     }
 
-    pub(super) fn calls(&self, operation: Operation) -> usize {
-        self.state().calls.get(&operation).copied().unwrap_or_default()
-    }
-
-    pub(super) fn struck(&self) -> usize {
-        self.state().struck
-    }
-
     /// Decides about the next call of an operation.
     pub(super) async fn decide(&self, operation: Operation) -> SessionResult<Pass> {
         self.pause().await;
@@ -173,7 +166,7 @@ impl FaultPlan {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

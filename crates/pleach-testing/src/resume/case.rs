@@ -12,10 +12,9 @@ use super::crash::{CrashGate, Write, Written};
 use super::outcome::{Outcome, several_outputs};
 use super::talk::{Next, Talk, Turn, end_text, failed_text, invocation};
 use super::{CrashPoint, ResumeFailure, ResumeFault, ResumeProperty};
-use crate::gate::Gated;
 use crate::held_time::HeldTime;
 use crate::human::Reply;
-use crate::{CountedIds, ScriptedHuman, TestClock, Trace};
+use crate::{CountedIds, FaultySessions, ScriptedHuman, TestClock, Trace};
 
 /// More steps than a conversation of a test has.
 const MANY: usize = 100_000;
@@ -134,7 +133,7 @@ impl<'a> Case<'a> {
 
     async fn process(&self, gate: Arc<CrashGate>) -> Result<Process, ResumeFault> {
         let store = self.open().await.map_err(ResumeFault::Setup)?;
-        let gated = Gated { inner: store, gate: Arc::clone(&gate) };
+        let gated = FaultySessions { inner: store, gate: Arc::clone(&gate) as _ };
         let builder = (self.property.app)(AppName::clone(&self.key.app_name)).sessions(gated);
         let built = builder.clock(self.clock.clone()).ids(self.ids.clone()).build();
         let runner = built.map_err(|error| ResumeFault::Setup(error.into()))?;

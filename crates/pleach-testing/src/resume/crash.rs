@@ -140,7 +140,7 @@ impl CrashGate {
     }
 }
 
-impl Gate for Arc<CrashGate> {
+impl Gate for CrashGate {
     fn enter<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, SessionResult<Pass>> {
         Box::pin(async move {
             let number = match call.operation.writes() && !self.is_gone() {
@@ -166,5 +166,13 @@ impl Gate for Arc<CrashGate> {
             }
             self.ends(number, CrashTime::After);
         })
+    }
+
+    fn calls(&self, _: Operation) -> usize {
+        0
+    }
+
+    fn faults(&self) -> usize {
+        usize::from(self.is_gone())
     }
 }

@@ -1,0 +1,71 @@
+//! [`ModelByTurn`]: a scripted model that a resumed process can ask again.
+
+use futures_util::{StreamExt as _, stream};
+use pleach_core::FunctionCall;
+use pleach_model::{LlmResponse, Model, ModelCall, ModelError, ModelErrorKind, ResponseStream};
+use serde_json::Value;
+
+/// A model that answers by the place of a request in its conversation: the first reply to a request in which the model has said nothing yet,
+/// the second one to a request with one content of the model, and so on.
+///
+/// A [`ScriptedModel`](pleach_model::ScriptedModel) forgets what it has said: a process that is cut off before the reply is stored gets the next one
+/// when it asks again. This one keeps nothing, so an agent of a [`ResumeProperty`](crate::ResumeProperty) can ask it. A request
+/// beyond the script fails with [`ModelErrorKind::ScriptExhausted`].
+///
+/// ```
+/// use pleach_testing::ModelByTurn;
+/// use serde_json::json;
+///
+/// let model = ModelByTurn::new().then_call("weather", json!({"city": "Oslo"})).then_text("Sunny.");
+/// # drop(model);
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct ModelByTurn {
+    replies: Vec<LlmResponse>,
+}
+
+impl ModelByTurn {
+    /// A model without replies.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Says a text next.
+    #[must_use]
+    pub fn then_text(self, text: impl Into<String>) -> Self {
+        self.then(LlmResponse::text(text))
+    }
+
+    /// Calls a tool next. Arguments that are no object count as none.
+    #[must_use]
+    pub fn then_call(self, name: impl Into<String>, args: Value) -> Self {
+        let Value::Object(args) = args else { return self.then_call(name, Value::Object(Default::default())) };
+        // Without an id, as most models do: the runtime makes one.
+        let mut call = FunctionCall::new("", name, args);
+        call.id = None;
+        self.then(LlmResponse::calls([call]))
+    }
+
+    /// Answers so next.
+    #[must_use]
+    pub fn then(mut self, reply: impl Into<LlmResponse>) -> Self {
+        self.replies.push(reply.into());
+        self
+    }
+}
+
+impl Model for ModelByTurn {
+    fn name(&self) -> &str {
+        "model-by-turn"
+    }
+
+    fn generate<'a>(&'a self, call: ModelCall<'a>) -> ResponseStream<'a> {
+        let said = call.request.contents.iter().filter(|content| content.role.as_deref() == Some("model")).count();
+        let reply = self.replies.get(said).cloned().ok_or_else(|| {
+            let message = format!("turn {} of a script of {}", said + 1, self.replies.len());
+            ModelError::new(self.name(), ModelErrorKind::ScriptExhausted).with_message(message)
+        });
+        stream::iter([reply]).boxed()
+    }
+}
