@@ -16,12 +16,13 @@ use serde_json::Value;
 /// use pleach_testing::ModelByTurn;
 /// use serde_json::json;
 ///
-/// let model = ModelByTurn::new().then_call("weather", json!({"city": "Oslo"})).then_text("Sunny.");
+/// let model = ModelByTurn::new().then_call("weather", json!({"city": "Oslo"})).then_text("Sunny.").repeating();
 /// # drop(model);
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct ModelByTurn {
     replies: Vec<LlmResponse>,
+    repeats: bool,
 }
 
 impl ModelByTurn {
@@ -53,6 +54,13 @@ impl ModelByTurn {
         self.replies.push(reply.into());
         self
     }
+
+    /// Gives the last reply to every request beyond the script.
+    #[must_use]
+    pub fn repeating(mut self) -> Self {
+        self.repeats = true;
+        self
+    }
 }
 
 impl Model for ModelByTurn {
@@ -62,7 +70,8 @@ impl Model for ModelByTurn {
 
     fn generate<'a>(&'a self, call: ModelCall<'a>) -> ResponseStream<'a> {
         let said = call.request.contents.iter().filter(|content| content.role.as_deref() == Some("model")).count();
-        let reply = self.replies.get(said).cloned().ok_or_else(|| {
+        let last = self.replies.last().filter(|_| self.repeats);
+        let reply = self.replies.get(said).or(last).cloned().ok_or_else(|| {
             let message = format!("turn {} of a script of {}", said + 1, self.replies.len());
             ModelError::new(self.name(), ModelErrorKind::ScriptExhausted).with_message(message)
         });

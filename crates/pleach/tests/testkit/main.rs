@@ -2,6 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that panics says what is wrong")]
 
+mod clock;
+mod human;
+mod interleavings;
 mod resume;
 mod stores;
 mod support;
+mod traces;

@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use pleach::prelude::*;
 use pleach::testkit::{
     Effects, FaultPlan, FaultySessions, Operation, ResumeFault, ResumeProperty, ScriptedHuman, Trace,
 };
