@@ -16,6 +16,7 @@ mod model_by_turn;
 mod resume;
 mod seed;
 mod trace;
+mod yields;
 
 pub use clock::TestClock;
 pub use effects::Effects;
@@ -30,3 +31,4 @@ pub use resume::{
 };
 pub use seed::{SEED_VARIABLE, Seed, each_seed};
 pub use trace::{Trace, TraceEntry};
+pub use yields::SeededYields;

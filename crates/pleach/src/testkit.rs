@@ -29,6 +29,6 @@
 pub use pleach_model::{RecordedCall, ScriptedModel, ScriptedReply};
 pub use pleach_testing::{
     CountedIds, CrashPoint, CrashTime, Difference, Effects, FaultPlan, FaultySessions, HumanError, ModelByTurn,
-    Operation, ResumeFailure, ResumeFault, ResumeProperty, ResumeReport, SEED_VARIABLE, ScriptedHuman, Seed, TestClock,
-    Trace, TraceEntry, each_seed, interleave, resume_property,
+    Operation, ResumeFailure, ResumeFault, ResumeProperty, ResumeReport, SEED_VARIABLE, ScriptedHuman, Seed,
+    SeededYields, TestClock, Trace, TraceEntry, each_seed, interleave, resume_property,
 };

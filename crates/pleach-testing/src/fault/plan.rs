@@ -14,9 +14,12 @@ use crate::gate::{Operation, Pass};
 
 type MakeError = Arc<dyn Fn() -> SessionError + Send + Sync>;
 
-/// Which calls of a session service go wrong. Calls of an operation are counted from 1, over all clones of the service.
+/// Which calls of a session service go wrong. Calls of an operation are counted from 1, over all clones of the service. A call has
+/// one fault: the last that is set for it.
 pub struct FaultPlan {
     faults: BTreeMap<(Operation, usize), Fault>,
+    /// From which call on every one fails.
+    gone_from: BTreeMap<Operation, usize>,
     /// How likely each call fails before it is made, and each write behind it.
     rates: (f64, f64),
     /// At most so many times a call lets others go first, before and behind what it does.
@@ -47,6 +50,7 @@ impl FaultPlan {
         let state = State { seed: Seed::new(0), calls: BTreeMap::new(), struck: 0 };
         Self {
             faults: BTreeMap::new(),
+            gone_from: BTreeMap::new(),
             rates: (0.0, 0.0),
             yields: 0,
             clock: Arc::new(SystemClock),
@@ -58,6 +62,13 @@ impl FaultPlan {
     #[must_use]
     pub fn fail(self, operation: Operation, call: usize) -> Self {
         self.fail_with(operation, call, move || unavailable(operation, "it was not made"))
+    }
+
+    /// Fails a call and every later one with [`SessionError::Unavailable`]: the store is gone. A fault of one call precedes it.
+    #[must_use]
+    pub fn fail_from(mut self, operation: Operation, call: usize) -> Self {
+        self.gone_from.insert(operation, call);
+        self
     }
 
     /// Fails a call with an error of your own. Nothing is stored.
@@ -144,9 +155,10 @@ impl FaultPlan {
         let mut state = self.state();
         let count = state.calls.entry(operation).or_default();
         *count += 1;
-        let planned = self.faults.get(&(operation, *count)).cloned();
-        let fault = planned.or_else(|| {
-            if state.seed.chance(self.rates.0) {
+        let count = *count;
+        let is_gone = self.gone_from.get(&operation).is_some_and(|first| *first <= count);
+        let fault = self.faults.get(&(operation, count)).cloned().or_else(|| {
+            if is_gone || state.seed.chance(self.rates.0) {
                 return Some(Fault::Fail(Arc::new(move || unavailable(operation, "it was not made"))));
             }
             (operation.writes() && state.seed.chance(self.rates.1)).then_some(Fault::LoseReply)

@@ -4,15 +4,12 @@ use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-use pleach::{
-    AppName, BoxFuture, CreateSession, Event, GetSessionConfig, InMemorySessionService, ListSessions,
-    ListSessionsResponse, Map, Session, SessionError, SessionHead, SessionId, SessionKey, SessionService, Since,
-    UserId,
-};
+use pleach::{InMemorySessionService, SessionService};
+use pleach_testing::{FaultPlan, FaultySessions, Operation};
 
 /// More polls than any of the small workflows needs for an event.
 const MANY: usize = 20_000;
@@ -104,74 +101,9 @@ fn poll_by_hand<F: Future>(future: F) -> F::Output {
     panic!("no progress in {MANY} polls");
 }
 
-/// A service whose k-th append fails, before or after it has stored the event.
-#[derive(Debug)]
-pub(crate) struct Faulty {
-    pub(crate) inner: Arc<dyn SessionService>,
-    /// How many appends still succeed; negative once one has failed: everything fails then.
-    pub(crate) left: AtomicI64,
-    pub(crate) after: bool,
-}
-
-impl Faulty {
-    async fn append(&self, head: &mut SessionHead, event: Arc<Event>) -> Result<Arc<Event>, SessionError> {
-        let left = self.left.fetch_sub(1, Ordering::Relaxed);
-        if left > 0 {
-            return self.inner.append(head, event).await;
-        }
-        if left == 0 && self.after {
-            self.inner.append(head, event).await?;
-        }
-        Err(SessionError::Storage { backend: "faulty", source: "the line is cut".into() })
-    }
-}
-
-impl SessionService for Faulty {
-    fn create_session(&self, request: CreateSession) -> BoxFuture<'_, Result<Session, SessionError>> {
-        self.inner.create_session(request)
-    }
-
-    fn get_session<'a>(
-        &'a self,
-        key: &'a SessionKey,
-        config: GetSessionConfig,
-    ) -> BoxFuture<'a, Result<Option<Session>, SessionError>> {
-        self.inner.get_session(key, config)
-    }
-
-    fn events_since<'a>(&'a self, head: &'a SessionHead) -> BoxFuture<'a, Result<Option<Since>, SessionError>> {
-        self.inner.events_since(head)
-    }
-
-    fn list_sessions(&self, request: ListSessions) -> BoxFuture<'_, Result<ListSessionsResponse, SessionError>> {
-        self.inner.list_sessions(request)
-    }
-
-    fn find_sessions<'a>(
-        &'a self,
-        app_name: &'a AppName,
-        session_id: &'a SessionId,
-    ) -> BoxFuture<'a, Result<Vec<SessionKey>, SessionError>> {
-        self.inner.find_sessions(app_name, session_id)
-    }
-
-    fn delete_session<'a>(&'a self, key: &'a SessionKey) -> BoxFuture<'a, Result<(), SessionError>> {
-        self.inner.delete_session(key)
-    }
-
-    fn append<'a>(
-        &'a self,
-        head: &'a mut SessionHead,
-        event: Arc<Event>,
-    ) -> BoxFuture<'a, Result<Arc<Event>, SessionError>> {
-        Box::pin(Self::append(self, head, event))
-    }
-
-    fn user_state<'a>(
-        &'a self,
-        app_name: &'a AppName,
-        user_id: &'a UserId,
-    ) -> BoxFuture<'a, Result<Map, SessionError>> {
-        self.inner.user_state(app_name, user_id)
-    }
+/// A service whose append behind this many others fails, having stored the event or not, and every one behind it.
+pub(crate) fn cut(inner: Arc<dyn SessionService>, appends: usize, stored: bool) -> FaultySessions {
+    let plan = FaultPlan::new().fail_from(Operation::Append, appends + 1);
+    let plan = if stored { plan.lose_reply(Operation::Append, appends + 1) } else { plan };
+    FaultySessions::new(inner, plan)
 }

@@ -1,7 +1,7 @@
 //! A run that is cut off anywhere and resumed equals the run that was not: random workflows, in memory and in SQLite.
 //!
 //! `flow` says in plain data what a workflow is, `graph` and `bodies` make one of it, `play` runs it to its end turn by
-//! turn, `check` states the property, `property` draws the cases. `tree`, `cast` and `model` do for agents what `flow`, `graph` and
+//! turn, `check` states the property, `property` draws the cases, `public` checks the property that users get on them. `tree`, `cast` and `model` do for agents what `flow`, `graph` and
 //! `bodies` do for nodes.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics says what is wrong")]
@@ -16,6 +16,7 @@ mod host;
 mod model;
 mod play;
 mod property;
+mod public;
 mod record;
 mod steps;
 mod tree;

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::AtomicI64;
 
 use pleach::prelude::*;
 use pleach::{
@@ -15,7 +14,7 @@ use crate::bodies::{answer, topic};
 use crate::check::asks_several;
 use crate::flow::Flow;
 use crate::graph::root;
-use crate::host::{Faulty, Host};
+use crate::host::{Host, cut as cut_in_append};
 use crate::record::{answers, waits_for_word};
 use crate::world::{Counts, World};
 
@@ -63,8 +62,7 @@ impl<'a> Play<'a> {
     fn runner(&self, cut: Option<Cut>) -> Runner {
         let mut sessions = self.host.open();
         if let Some(Cut::AtAppend { appends, stored }) = cut {
-            let left = AtomicI64::new(i64::try_from(appends).unwrap());
-            sessions = Arc::new(Faulty { inner: sessions, left, after: stored });
+            sessions = Arc::new(cut_in_append(sessions, appends, stored));
         }
         let runner = Runner::builder(self.app.as_str()).root(root(self.flow, &self.world)).sessions(sessions);
         runner.resumable(self.flow.resumable).clock(FixedClock::default()).ids(self.world.ids()).build().unwrap()

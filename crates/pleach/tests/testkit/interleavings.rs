@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use pleach::prelude::*;
-use pleach::testkit::{CountedIds, FaultPlan, FaultySessions, TestClock, Trace, each_seed, interleave};
-use pleach::{InMemorySessionService, SessionKey};
+use pleach::testkit::{CountedIds, FaultPlan, FaultySessions, SeededYields, TestClock, Trace, each_seed, interleave};
+use pleach::{InMemorySessionService, JoinNode, SessionKey};
 
 use crate::support::alone;
 
@@ -88,4 +88,32 @@ async fn faults_by_chance_are_those_of_their_seed() {
     assert_ne!(first, errors(2).await);
     let kinds: BTreeSet<_> = first.into_iter().collect();
     assert_eq!(kinds.len(), 2, "waiting, or the storage was not available: {kinds:?}");
+}
+
+#[tokio::test]
+async fn lanes_of_one_run_end_in_the_order_of_a_seed() {
+    let order = async |seed| {
+        let mut wf = Workflow::builder("wf");
+        let lanes = ["a", "b", "c"].map(|name| wf.node(name, async || 1));
+        let join = wf.add(JoinNode::new("join"));
+        wf.edge(START, lanes);
+        for lane in lanes {
+            wf.edge(lane, join);
+        }
+        let store = Arc::new(InMemorySessionService::new());
+        let builder = Runner::builder("t").root(wf.build().unwrap()).sessions(Arc::clone(&store));
+        let runner = builder.plugin(SeededYields::new(seed, 5)).build().unwrap();
+        let joined: serde_json::Value = runner.run("ana", "s1", "go").output().await.unwrap();
+        assert_eq!(joined, serde_json::json!({"a": 1, "b": 1, "c": 1}));
+        let trace = Trace::of_session(&*store, &SessionKey::new("t", "ana", "s1")).await.unwrap();
+        trace.entries().iter().map(|entry| entry.path.clone()).collect::<Vec<_>>()
+    };
+    let seen = std::cell::RefCell::new(BTreeSet::new());
+    each_seed(50, async |seed| {
+        let first = order(seed).await;
+        assert_eq!(first, order(seed).await);
+        seen.borrow_mut().insert(first);
+    })
+    .await;
+    assert_eq!(seen.borrow().len(), 6, "every order of three lanes");
 }

@@ -1,0 +1,65 @@
+//! The property that users get, on the same random workflows: it must hold wherever ours does.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+use pleach::prelude::*;
+use pleach::{Question, QuestionKind, REQUEST_CONFIRMATION};
+use pleach_testing::{ResumeProperty, ScriptedHuman};
+use proptest::strategy::Strategy;
+use serde_json::{Value, json};
+
+use crate::bodies::topic;
+use crate::cases::check;
+use crate::flow::{Flow, Tail, flow, flow_of_agents};
+use crate::graph::root;
+use crate::world::World;
+
+/// What our person answers, as the value alone.
+fn answer(question: &Question) -> Value {
+    let topic = topic(question);
+    match question.kind {
+        QuestionKind::Confirmation => {
+            let refused = question.function == REQUEST_CONFIRMATION && topic.len().is_multiple_of(3);
+            json!({"confirmed": !refused})
+        }
+        _ => format!("to {topic}").into(),
+    }
+}
+
+/// Whether the ends of two runs can be compared at all: nothing fails for good, and no lanes meet in an ordinary node.
+fn is_steady(flow: &Flow) -> bool {
+    matches!(flow.tail, Tail::None) && !format!("{flow:?}").replace("fails: 0", "").contains("fails: ")
+}
+
+fn holds(flow: &Flow) {
+    let (own, worlds) = (flow.clone(), Mutex::new(BTreeMap::<String, World>::new()));
+    let property = ResumeProperty::app(move |name| {
+        let world = worlds.lock().unwrap().entry(name.to_string()).or_default().clone();
+        Runner::builder(name).root(root(&own, &world)).resumable(own.resumable)
+    });
+    let property = property.input("go").human(&ScriptedHuman::new().answers_with("*", answer));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+    if let Err(failure) = runtime.block_on(property.check()) {
+        panic!("{failure}");
+    }
+}
+
+fn check_steady(name: &str, cases: u32, flows: impl Strategy<Value = Flow>) {
+    check(name, cases, flows.prop_filter("steady", is_steady), holds);
+}
+
+#[test]
+fn the_property_of_users_holds_for_random_workflows() {
+    check_steady("public", 25, flow(false));
+}
+
+#[test]
+fn the_property_of_users_holds_for_random_resumable_workflows() {
+    check_steady("public, resumable", 20, flow(true));
+}
+
+#[test]
+fn the_property_of_users_holds_for_random_agents() {
+    check_steady("public, agents", 6, flow_of_agents(false));
+}
