@@ -174,6 +174,11 @@ struct Steps;
 #[doc = include_str!("../../../docs/tracing.md")]
 struct Tracing;
 
+/// Compiles and runs the programs of the page on tests.
+#[cfg(all(doctest, feature = "inmemory", feature = "testkit"))]
+#[doc = include_str!("../../../docs/testing-your-workflow.md")]
+struct Testing;
+
 /// Compiles and runs the programs of the page on tools.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/tools.md")]
