@@ -16,7 +16,7 @@ const POLLS: usize = 64;
 
 /// A clock that a test advances. Its clones are one clock, so the Runners that get them share it.
 ///
-/// [`TestClock::new`] shows the same time until it is advanced, and nobody who sleeps by it wakes before. [`TestClock::running`]
+/// [`TestClock::new`] shows the same time until it is advanced, and no sleep ends before. [`TestClock::running`]
 /// shows the time of tokio's runtime, which passes by itself: with `#[tokio::test(start_paused = true)]` no real time passes, and
 /// the runtime advances it whenever every task waits. It can be advanced, too.
 ///
@@ -48,7 +48,7 @@ struct Shared {
     state: Mutex<State>,
     /// When the clock was made, if it runs by itself.
     running_since: Option<Instant>,
-    /// Changes when time is advanced, and when somebody begins to sleep.
+    /// Changes when time is advanced, and when a sleep begins.
     changed: watch::Sender<u64>,
 }
 
@@ -98,7 +98,7 @@ impl TestClock {
         self.shared.state().sleeps.len()
     }
 
-    /// Advances the clock, and wakes who sleeps until then, in the order of their times: each when the clock shows its time.
+    /// Advances the clock, and ends the sleeps until then, in the order of their times: each when the clock shows its time.
     ///
     /// In between the other tasks of the runtime are polled, so that what wakes can sleep again. Work that waits for a database
     /// or another thread may take longer: wait for it, or use [`advance_to_next_sleep`](Self::advance_to_next_sleep).
@@ -115,10 +115,10 @@ impl TestClock {
         others().await;
     }
 
-    /// Waits until somebody sleeps, advances the clock to the earliest end of a sleep, and returns by how much.
+    /// Waits until something sleeps, advances the clock to the earliest end of a sleep, and returns by how much.
     ///
     /// # Cancel safety
-    /// Until somebody sleeps, dropping the future has no effect.
+    /// Until something sleeps, dropping the future has no effect.
     pub async fn advance_to_next_sleep(&self) -> Duration {
         let mut changed = self.shared.changed.subscribe();
         loop {
@@ -133,7 +133,7 @@ impl TestClock {
         }
     }
 
-    /// Shows a time, if it is later than what is shown, and wakes who sleeps until then at once.
+    /// Shows a time, if it is later than what is shown, and ends all sleeps until then at once.
     pub(crate) fn jump_to(&self, seconds: f64) {
         // The next microsecond: the clock must not show less than was asked for.
         let time = Duration::try_from_secs_f64(seconds).unwrap_or_default() + Duration::from_micros(1);

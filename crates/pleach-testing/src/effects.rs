@@ -81,7 +81,7 @@ impl Effects {
         *self.done() = Done::default();
     }
 
-    /// Notes that an event is stored. What its run and the runs above it have done before is done: who does it again has forgotten it.
+    /// Notes that an event is stored: what its run and the runs above it have done before must not be done again.
     ///
     /// An error event is no result: what a failed attempt has done may be done again.
     pub(crate) fn confirm(&self, session: &SessionKey, event: &Event) {

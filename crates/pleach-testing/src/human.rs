@@ -202,7 +202,7 @@ impl ScriptedHuman {
         self.answer_all(runner, session).await
     }
 
-    /// A person with the same script who has said nothing yet.
+    /// A person with the same script that has said nothing yet.
     pub(crate) fn anew(&self) -> Self {
         Self { rules: Arc::clone(&self.rules), told: Arc::default() }
     }

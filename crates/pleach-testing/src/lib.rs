@@ -6,13 +6,15 @@
 
 mod clock;
 mod effects;
-mod fault;
+mod fault_plan;
+mod faulty_sessions;
 mod gate;
 mod held_time;
 mod human;
 mod ids;
 mod interleave;
 mod model_by_turn;
+mod operation;
 mod resume;
 mod seed;
 mod trace;
@@ -20,12 +22,13 @@ mod yields;
 
 pub use clock::TestClock;
 pub use effects::Effects;
-pub use fault::{FaultPlan, FaultySessions};
-pub use gate::Operation;
+pub use fault_plan::FaultPlan;
+pub use faulty_sessions::FaultySessions;
 pub use human::{HumanError, ScriptedHuman};
 pub use ids::CountedIds;
 pub use interleave::interleave;
 pub use model_by_turn::ModelByTurn;
+pub use operation::Operation;
 pub use resume::{
     CrashPoint, CrashTime, Difference, ResumeFailure, ResumeFault, ResumeProperty, ResumeReport, resume_property,
 };

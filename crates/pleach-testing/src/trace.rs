@@ -145,7 +145,7 @@ impl TraceEntry {
             invocation: names.invocation(event.invocation_id().as_str()),
             author: event.author().to_owned(),
             path: names.replace(event.path().as_str()),
-            branch: event.branch().map(|branch| names.replace(&branch.to_string())),
+            branch: event.branch().map(|branch| names.replace(branch.as_ref())),
             does,
         }
     }

@@ -8,10 +8,11 @@ use pleach_session::{GetSessionConfig, SessionService};
 use pleach_session_inmemory::InMemorySessionService;
 use serde_json::Value;
 
-use super::crash::{CrashGate, Write, Written};
+use super::crash::{CrashGate, CrashPoint, Write, Written};
+use super::failure::{ResumeFailure, ResumeFault};
 use super::outcome::{Outcome, several_outputs};
+use super::settings::Settings;
 use super::talk::{Next, Talk, Turn, end_text, failed_text, invocation};
-use super::{CrashPoint, ResumeFailure, ResumeFault, ResumeProperty};
 use crate::held_time::HeldTime;
 use crate::human::Reply;
 use crate::{CountedIds, FaultySessions, ScriptedHuman, TestClock, Trace};
@@ -21,7 +22,7 @@ const MANY: usize = 100_000;
 
 /// One conversation, with everything that outlives its processes.
 pub(super) struct Case<'a> {
-    property: &'a ResumeProperty,
+    settings: &'a Settings,
     key: SessionKey,
     memory: Arc<InMemorySessionService>,
     written: Arc<Written>,
@@ -44,16 +45,16 @@ struct Process {
 }
 
 impl<'a> Case<'a> {
-    pub(super) fn new(property: &'a ResumeProperty, number: usize) -> Self {
-        property.effects.clear();
+    pub(super) fn new(settings: &'a Settings, number: usize) -> Self {
+        settings.effects.clear();
         Self {
-            property,
+            settings,
             key: SessionKey::new(format!("resume-property-{number}"), "user", "session"),
             memory: Arc::default(),
-            written: Arc::new(Written::new(property.effects.clone())),
+            written: Arc::new(Written::new(settings.effects.clone())),
             clock: TestClock::running(),
             ids: CountedIds::new(),
-            human: property.human.anew(),
+            human: settings.human.anew(),
         }
     }
 
@@ -67,8 +68,8 @@ impl<'a> Case<'a> {
             (Ok(()), Ok(session)) => match self.broken(&session) {
                 Some(fault) => fault,
                 None => {
-                    let property = self.property;
-                    let outcome = Outcome::of(&session, &talk.ends, &property.effects, &property.ignored);
+                    let settings = self.settings;
+                    let outcome = Outcome::of(&session, &talk.ends, &settings.effects, &settings.ignored);
                     return Ok(Played { outcome, trace, writes: self.written.writes() });
                 }
             },
@@ -79,7 +80,7 @@ impl<'a> Case<'a> {
 
     /// What no run may do, whether it was cut off or not.
     fn broken(&self, session: &Session) -> Option<ResumeFault> {
-        let repeated = self.property.effects.repeated();
+        let repeated = self.settings.effects.repeated();
         if !repeated.is_empty() {
             return Some(ResumeFault::Repeated(repeated));
         }
@@ -128,13 +129,13 @@ impl<'a> Case<'a> {
 
     fn gate(&self, point: Option<&CrashPoint>) -> Arc<CrashGate> {
         let point = point.map(|point| (point.write, point.time));
-        Arc::new(CrashGate::new(&self.written, point, self.property.open.is_some()))
+        Arc::new(CrashGate::new(&self.written, point, self.settings.open.is_some()))
     }
 
     async fn process(&self, gate: Arc<CrashGate>) -> Result<Process, ResumeFault> {
         let store = self.open().await.map_err(ResumeFault::Setup)?;
         let gated = FaultySessions { inner: store, gate: Arc::clone(&gate) as _ };
-        let builder = (self.property.app)(AppName::clone(&self.key.app_name)).sessions(gated);
+        let builder = (self.settings.app)(AppName::clone(&self.key.app_name)).sessions(gated);
         let built = builder.clock(self.clock.clone()).ids(self.ids.clone()).build();
         let runner = built.map_err(|error| ResumeFault::Setup(error.into()))?;
         if *runner.app_name() != self.key.app_name {
@@ -144,7 +145,7 @@ impl<'a> Case<'a> {
     }
 
     async fn open(&self) -> Result<Arc<dyn SessionService>, BoxError> {
-        match &self.property.open {
+        match &self.settings.open {
             Some(open) => {
                 let _held = HeldTime::new();
                 open().await
@@ -156,7 +157,7 @@ impl<'a> Case<'a> {
     /// What is stored in the end, read by a process of its own.
     async fn stored(&self) -> Result<Session, ResumeFault> {
         let store = self.open().await.map_err(ResumeFault::Setup)?;
-        let _held = self.property.open.is_some().then(HeldTime::new);
+        let _held = self.settings.open.is_some().then(HeldTime::new);
         let session = store.get_session(&self.key, GetSessionConfig::all()).await;
         let session = session.map_err(|error| ResumeFault::Run(error.into()))?;
         session.ok_or_else(|| ResumeFault::Run(RunError::SessionNotFound(self.key.clone())))
@@ -164,14 +165,14 @@ impl<'a> Case<'a> {
 
     /// Does what comes next.
     async fn turn(&self, process: &Process, next: Next, message: usize) -> Result<Turn, ResumeFault> {
-        let (runner, key, messages) = (&process.runner, &self.key, self.property.inputs.len());
+        let (runner, key, messages) = (&process.runner, &self.key, self.settings.inputs.len());
         let run = match next {
             Next::Over => return Ok(Turn::next(message, Next::Over)),
             Next::Send(message) if message >= messages => return Ok(Turn::next(message, Next::Over)),
             Next::Look => return self.look(process, messages).await,
             Next::Answer => match self.answer(process).await? {
                 Answered::By(run) => *run,
-                Answered::Nobody(end) => return Ok(Turn::ended(message, end, messages)),
+                Answered::Open(end) => return Ok(Turn::ended(message, end, messages)),
                 Answered::Later(question) => return Ok(Turn::next(message, Next::Fire(question))),
             },
             Next::Fire(question) => {
@@ -180,7 +181,7 @@ impl<'a> Case<'a> {
             }
             Next::Resume(invocation) => runner.start(RunRequest::new(key).invocation_id(invocation)),
             Next::Send(message) => {
-                let request = RunRequest::new(key).message(self.property.inputs[message].clone());
+                let request = RunRequest::new(key).message(self.settings.inputs[message].clone());
                 let run = runner.start(request.invocation_id(invocation(message)));
                 return self.read(process, run, message).await;
             }
@@ -190,7 +191,7 @@ impl<'a> Case<'a> {
 
     /// Looks how far the session is.
     async fn look(&self, process: &Process, messages: usize) -> Result<Turn, ResumeFault> {
-        // A run that the Runner has fired at a deadline goes on.
+        // The Runner may have fired a deadline: its run continues in a task of its own.
         tokio::task::yield_now().await;
         match process.runner.status(&self.key).await {
             Ok(status) => Ok(Turn::found(&status, messages)),
@@ -201,7 +202,7 @@ impl<'a> Case<'a> {
 
     /// Reads a run to its end.
     async fn read(&self, process: &Process, mut run: Run, message: usize) -> Result<Turn, ResumeFault> {
-        let messages = self.property.inputs.len();
+        let messages = self.settings.inputs.len();
         while let Some(item) = run.next().await {
             if process.gate.is_gone() {
                 // Reading on would let the node continue.
@@ -210,7 +211,7 @@ impl<'a> Case<'a> {
             match item {
                 Ok(_) => {}
                 Err(RunError::Node { error, .. }) => {
-                    return Ok(Turn::ended(message, failed_text(error.class(), &error.message()), messages));
+                    return Ok(Turn::ended(message, failed_text(error.class(), error.message()), messages));
                 }
                 // A deadline came in between.
                 Err(RunError::Busy { .. }) => return Ok(Turn::next(message, Next::Look)),
@@ -247,7 +248,7 @@ impl<'a> Case<'a> {
             Some(question) => Answered::Later(Box::new(question.clone())),
             None => {
                 let ids: Vec<&str> = open.iter().map(|question| question.id.as_str()).collect();
-                Answered::Nobody(format!("waits for {}", ids.join(", ")))
+                Answered::Open(format!("waits for {}", ids.join(", ")))
             }
         })
     }
@@ -256,7 +257,8 @@ impl<'a> Case<'a> {
 /// What becomes of the open questions.
 enum Answered {
     By(Box<Run>),
-    /// Somebody else, at the deadline.
+    /// The clock does, at the deadline.
     Later(Box<Question>),
-    Nobody(String),
+    /// They stay open: the end of the message.
+    Open(String),
 }

@@ -7,9 +7,9 @@ use pleach_core::{BoxFuture, EventId};
 use pleach_session::SessionResult;
 use tokio::sync::watch;
 
-use crate::gate::{Call, Gate, Operation, Pass};
+use crate::gate::{Call, Gate, Pass};
 use crate::held_time::HeldTime;
-use crate::{Effects, TraceEntry};
+use crate::{Effects, Operation, TraceEntry};
 
 /// Where a process is cut off: at one of the writes of the run.
 #[derive(Clone, Debug, PartialEq)]

@@ -5,7 +5,7 @@ use std::fmt;
 use pleach_core::{BoxError, Question, with_causes};
 use pleach_runner::RunError;
 
-use super::CrashPoint;
+use super::crash::CrashPoint;
 use crate::Trace;
 use crate::human::unanswered;
 
@@ -94,7 +94,10 @@ impl fmt::Display for ResumeFault {
             }
             Self::Repeated(effects) => {
                 let effects = effects.join(", ");
-                writeln!(f, "done again, although the log goes on behind it: {effects}; do it in a step: `ctx.step(…)`")
+                writeln!(
+                    f,
+                    "done again, although the log has a later event of the same run: {effects}; do it in a step: `ctx.step(…)`"
+                )
             }
             Self::SeveralOutputs(paths) => writeln!(f, "more than one output of {}", paths.join(", ")),
             Self::Lost(events) => writeln!(f, "the store has acknowledged and lost: {}", events.join(", ")),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pleach_core::{Event, Session};
 use serde_json::Value;
 
-use super::Difference;
+use super::failure::Difference;
 use crate::trace::uuids;
 use crate::{CountedIds, Effects};
 

@@ -149,7 +149,7 @@ async fn sleeps_wake_in_the_order_of_their_times_each_at_its_own() {
     clock.advance(Duration::from_secs(5)).await;
     assert_eq!((*woken.lock().unwrap()).as_slice(), [101.0, 103.0, 105.0]);
     assert_eq!((clock.sleeping(), clock.now()), (1, 105.0));
-    // Nobody waits for what is dropped, and no time needs no sleep.
+    // A sleep that is dropped is none, and no time needs no sleep.
     drop(clock.sleep(HOUR));
     clock.sleep(Duration::ZERO).await;
     assert_eq!(clock.sleeping(), 1);

@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use pleach_context::SystemClock;
-use pleach_core::Clock;
+use pleach_core::{BoxFuture, Clock};
 use pleach_session::{SessionError, SessionResult};
 
-use crate::Seed;
-use crate::gate::{Operation, Pass};
+use crate::gate::{Call, Gate, Pass};
+use crate::{Operation, Seed};
 
 type MakeError = Arc<dyn Fn() -> SessionError + Send + Sync>;
 
@@ -28,11 +28,11 @@ pub struct FaultPlan {
     state: Mutex<State>,
 }
 
-pub(super) struct State {
+struct State {
     seed: Seed,
-    pub(super) calls: BTreeMap<Operation, usize>,
+    calls: BTreeMap<Operation, usize>,
     /// How many faults have struck.
-    pub(super) struck: usize,
+    struck: usize,
 }
 
 #[derive(Clone)]
@@ -123,7 +123,7 @@ impl FaultPlan {
     }
 
     /// Lets every call yield up to `most` times before and behind what it does, as the seed chooses: other tasks, and other futures of
-    /// [`interleave`](crate::interleave), go on then.
+    /// [`interleave`](crate::interleave), continue meanwhile.
     #[must_use]
     pub fn yields(mut self, most: usize) -> Self {
         self.yields = most;
@@ -136,7 +136,7 @@ impl FaultPlan {
     }
 
     /// Decides about the next call of an operation.
-    pub(super) async fn decide(&self, operation: Operation) -> SessionResult<Pass> {
+    async fn decide(&self, operation: Operation) -> SessionResult<Pass> {
         self.pause().await;
         let Some(fault) = self.strike(operation) else { return Ok(Pass::Made(0, None)) };
         match fault {
@@ -168,7 +168,7 @@ impl FaultPlan {
     }
 
     /// Lets others go first.
-    pub(super) async fn pause(&self) {
+    async fn pause(&self) {
         if self.yields == 0 {
             return;
         }
@@ -178,8 +178,26 @@ impl FaultPlan {
         }
     }
 
-    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Gate for FaultPlan {
+    fn enter<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, SessionResult<Pass>> {
+        Box::pin(self.decide(call.operation))
+    }
+
+    fn leave<'a>(&'a self, _: Call<'a>, _: usize, _: bool) -> BoxFuture<'a, ()> {
+        Box::pin(self.pause())
+    }
+
+    fn calls(&self, operation: Operation) -> usize {
+        self.state().calls.get(&operation).copied().unwrap_or_default()
+    }
+
+    fn faults(&self) -> usize {
+        self.state().struck
     }
 }
 

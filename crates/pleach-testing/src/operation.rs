@@ -1,0 +1,56 @@
+//! [`Operation`]: what a session service is asked to do.
+
+use std::fmt;
+
+#[cfg(doc)]
+use pleach_session::SessionService;
+
+/// An operation of a [`SessionService`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Operation {
+    /// [`SessionService::create_session`].
+    CreateSession,
+    /// [`SessionService::get_session`].
+    GetSession,
+    /// [`SessionService::events_since`].
+    EventsSince,
+    /// [`SessionService::append`], of complete events.
+    Append,
+    /// [`SessionService::claim`].
+    Claim,
+    /// [`SessionService::list_sessions`].
+    ListSessions,
+    /// [`SessionService::list_questions`].
+    ListQuestions,
+    /// [`SessionService::find_sessions`].
+    FindSessions,
+    /// [`SessionService::delete_session`].
+    DeleteSession,
+    /// [`SessionService::user_state`] and [`SessionService::app_state`].
+    State,
+}
+
+impl Operation {
+    /// Whether it changes what is stored.
+    pub(crate) fn writes(self) -> bool {
+        matches!(self, Self::CreateSession | Self::Append | Self::Claim | Self::DeleteSession)
+    }
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::CreateSession => "create_session",
+            Self::GetSession => "get_session",
+            Self::EventsSince => "events_since",
+            Self::Append => "append",
+            Self::Claim => "claim",
+            Self::ListSessions => "list_sessions",
+            Self::ListQuestions => "list_questions",
+            Self::FindSessions => "find_sessions",
+            Self::DeleteSession => "delete_session",
+            Self::State => "user_state or app_state",
+        })
+    }
+}

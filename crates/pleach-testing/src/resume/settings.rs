@@ -1,0 +1,37 @@
+//! [`Settings`]: what a property plays.
+
+use std::sync::Arc;
+
+use pleach_core::{AppName, BoxError, BoxFuture};
+use pleach_runner::{Message, RunnerBuilder};
+use pleach_session::SessionService;
+
+use crate::{Effects, ScriptedHuman};
+
+/// Opens the store of a process.
+pub(super) type Open = Arc<dyn Fn() -> BoxFuture<'static, Result<Arc<dyn SessionService>, BoxError>> + Send + Sync>;
+
+/// What a property plays.
+pub(super) struct Settings {
+    pub(super) app: Box<dyn Fn(AppName) -> RunnerBuilder + Send + Sync>,
+    pub(super) inputs: Vec<Message>,
+    pub(super) human: ScriptedHuman,
+    pub(super) effects: Effects,
+    /// Process memory without it.
+    pub(super) open: Option<Open>,
+    /// The places that are not compared.
+    pub(super) ignored: Vec<String>,
+}
+
+impl Settings {
+    pub(super) fn new(app: impl Fn(AppName) -> RunnerBuilder + Send + Sync + 'static) -> Self {
+        Self {
+            app: Box::new(app),
+            inputs: Vec::new(),
+            human: ScriptedHuman::new(),
+            effects: Effects::new(),
+            open: None,
+            ignored: Vec::new(),
+        }
+    }
+}
