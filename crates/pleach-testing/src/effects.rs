@@ -88,10 +88,11 @@ impl Effects {
         if event.error_code().is_some() || event.is_from_user() {
             return;
         }
-        let mut keys = BTreeSet::new();
+        let calls = event.function_responses().filter_map(|response| response.id.as_deref());
+        let mut keys: BTreeSet<String> = calls.map(|call| key_of(session, event, event.path(), call)).collect();
         let mut path = Some(event.path().clone()).filter(|path| !path.is_root());
         while let Some(run) = path {
-            keys.insert(key_of_run(session, event, &run));
+            keys.insert(key_of(session, event, &run, ""));
             path = run.parent().filter(|parent| !parent.is_root());
         }
         let mut done = self.done();
@@ -104,10 +105,10 @@ impl Effects {
     }
 }
 
-/// What `Context::idempotency_key` gives in a run that is no tool call.
-fn key_of_run(session: &SessionKey, event: &Event, path: &NodePath) -> String {
+/// What `Context::idempotency_key` gives in a run, and in a call of a tool that the run makes.
+fn key_of(session: &SessionKey, event: &Event, path: &NodePath, call: &str) -> String {
     let SessionKey { app_name, user_id, session_id } = session;
     let session = [app_name.as_str(), user_id.as_str(), session_id.as_str()];
-    let run = [event.invocation_id().as_str(), path.as_str(), ""];
+    let run = [event.invocation_id().as_str(), path.as_str(), call];
     stable_uuid(session.into_iter().chain(run)).to_string()
 }

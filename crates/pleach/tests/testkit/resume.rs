@@ -64,7 +64,7 @@ async fn retries_time_outs_sleeps_and_deadlines_take_no_time() {
                 let step = Step::new("call").retry(policy).timeout(Duration::from_secs(30));
                 let called: String = ctx
                     .step(step, async || {
-                        if tries.fetch_add(1, Ordering::Relaxed) % 2 == 0 {
+                        if tries.fetch_add(1, Ordering::Relaxed).is_multiple_of(2) {
                             std::future::pending::<()>().await;
                         }
                         Ok("called".to_owned())
@@ -152,6 +152,24 @@ async fn an_effect_before_a_step_is_found_by_a_crash() {
     assert_eq!(crash.event.as_ref().unwrap().path, "shop@1/order@1/receipt@step-1");
     let text = failure.to_string();
     assert!(text.contains("a run was cut off in write 3, append of `shop@1/order@1/receipt@step-1"), "{text}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_of_a_tool_that_is_made_again_is_found() {
+    let effects = Effects::new();
+    let noted = effects.clone();
+    let model = ModelByTurn::new().then_call("pay", json!({})).then_call("pay", json!({})).then_text("done");
+    let property = ResumeProperty::app(move |name| {
+        let (noted, first) = (noted.clone(), std::sync::OnceLock::<String>::new());
+        // The second call uses the key of the first one, whose result is stored.
+        let pay = tool("pay", "Pays.", move |ctx: ToolContext| {
+            noted.record("pay", first.get_or_init(|| ctx.idempotency_key()));
+            async { Ok::<_, NodeError>("paid") }
+        });
+        Runner::builder(name).root(LlmAgent::builder("clerk").model(model.clone()).tool(pay).build().unwrap())
+    });
+    let failure = property.input("go").effects(&effects).check().await.unwrap_err();
+    assert!(matches!(&failure.fault, ResumeFault::Repeated(effects) if effects == &["pay"]), "{failure}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 
+use pleach::prelude::*;
 use pleach::testkit::{
     Effects, FaultPlan, FaultySessions, Operation, ResumeFault, ResumeProperty, ScriptedHuman, Trace,
 };
-use pleach::{CreateSession, Event, InMemorySessionService, SessionError, SessionKey, SessionService, connect};
+use pleach::{CreateSession, InMemorySessionService, SessionError, SessionKey, SessionService, connect};
 use pleach_testkit::Schema;
 
 use crate::support::order;
@@ -38,6 +39,41 @@ async fn sqlite_a_workflow_survives_every_crash() {
 async fn postgres_a_workflow_survives_every_crash() {
     let Some(schema) = Schema::for_test().await else { return };
     survives(schema.url()).await;
+}
+
+/// A time-out of a node covers what the node stores. Paused time does not advance meanwhile.
+async fn holds_time(url: String) {
+    let node = FunctionNode::new("order", async |ctx: Context| {
+        for number in 0..3 {
+            let step = Step::new("step").retry(RetryConfig::attempts(2).initial_delay(60.0));
+            ctx.step(step, async || if number == ctx.attempt_count() { Err(Fail::msg("down")) } else { Ok(()) })
+                .await
+                .ok();
+            ctx.emit(Event::message("done")).await?;
+        }
+        Ok::<_, Fail>("done")
+    });
+    let mut wf = Workflow::builder("shop");
+    let node = wf.add(node.rerun_on_resume(true).timeout(std::time::Duration::from_secs(600)));
+    wf.edge(START, node);
+    let property = ResumeProperty::new(wf.build().unwrap()).input("go").sessions(move || {
+        let url = url.clone();
+        async move { connect(&url).await }
+    });
+    let report = property.check().await.unwrap_or_else(|failure| panic!("{failure}"));
+    assert_eq!(report.trace.entries().last().unwrap().does, ["gives \"done\""]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn sqlite_paused_time_is_held_while_the_store_works() {
+    let folder = tempfile::tempdir().unwrap();
+    holds_time(format!("sqlite:{}", folder.path().join("s.db").display())).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn postgres_paused_time_is_held_while_the_store_works() {
+    let Some(schema) = Schema::for_test().await else { return };
+    holds_time(schema.url()).await;
 }
 
 async fn finds_a_lost_append(url: String) {
