@@ -10,7 +10,7 @@ use pleach_core::{BoxFuture, Clock};
 use pleach_session::{SessionError, SessionResult};
 
 use crate::gate::{Call, Gate, Pass};
-use crate::{Operation, Seed};
+use crate::{HeldTime, Operation, Seed};
 
 type MakeError = Arc<dyn Fn() -> SessionError + Send + Sync>;
 
@@ -24,6 +24,8 @@ pub struct FaultPlan {
     rates: (f64, f64),
     /// At most so many times a call lets others go first, before and behind what it does.
     yields: usize,
+    /// Whether paused time does not advance during a call.
+    holds_time: bool,
     clock: Arc<dyn Clock>,
     state: Mutex<State>,
 }
@@ -53,6 +55,7 @@ impl FaultPlan {
             gone_from: BTreeMap::new(),
             rates: (0.0, 0.0),
             yields: 0,
+            holds_time: false,
             clock: Arc::new(SystemClock),
             state: Mutex::new(state),
         }
@@ -122,6 +125,13 @@ impl FaultPlan {
         self
     }
 
+    /// Holds tokio's paused time while calls are under way: for databases in tests with `start_paused = true`. See [`HeldTime`].
+    #[must_use]
+    pub fn holds_time(mut self) -> Self {
+        self.holds_time = true;
+        self
+    }
+
     /// Lets every call yield up to `most` times before and behind what it does, as the seed chooses: other tasks, and other futures of
     /// [`interleave`](crate::interleave), continue meanwhile.
     #[must_use]
@@ -138,15 +148,16 @@ impl FaultPlan {
     /// Decides about the next call of an operation.
     async fn decide(&self, operation: Operation) -> SessionResult<Pass> {
         self.pause().await;
-        let Some(fault) = self.strike(operation) else { return Ok(Pass::Made(0, None)) };
+        let fault = self.strike(operation);
+        if let Some(Fault::Delay(by)) = fault {
+            self.clock.sleep(by).await;
+        }
+        let held = self.holds_time.then(HeldTime::new);
         match fault {
-            Fault::Fail(error) => Err(error()),
-            Fault::LoseReply => Ok(Pass::ReplyLost(unavailable(operation, "its answer is lost"))),
-            Fault::LoseWrite => Ok(Pass::WriteLost),
-            Fault::Delay(by) => {
-                self.clock.sleep(by).await;
-                Ok(Pass::Made(0, None))
-            }
+            Some(Fault::Fail(error)) => Err(error()),
+            Some(Fault::LoseReply) => Ok(Pass::ReplyLost(unavailable(operation, "its answer is lost"), held)),
+            Some(Fault::LoseWrite) => Ok(Pass::WriteLost),
+            Some(Fault::Delay(_)) | None => Ok(Pass::Made(0, held)),
         }
     }
 

@@ -67,8 +67,10 @@ impl FaultySessions {
                 self.gate.leave(call, number, result.is_ok()).await;
                 result
             }
-            Pass::ReplyLost(error) => {
-                made.await?;
+            Pass::ReplyLost(error, held) => {
+                let made = made.await;
+                drop(held);
+                made?;
                 Err(error)
             }
             // Gates give it for appends only.
@@ -102,8 +104,10 @@ impl FaultySessions {
                 }
                 result
             }
-            Pass::ReplyLost(error) => {
-                self.inner.append(&mut head.clone(), event).await?;
+            Pass::ReplyLost(error, held) => {
+                let appended = self.inner.append(&mut head.clone(), event).await;
+                drop(held);
+                appended?;
                 Err(error)
             }
             Pass::WriteLost => Ok(event),

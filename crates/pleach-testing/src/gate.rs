@@ -22,7 +22,7 @@ pub(crate) enum Pass {
     /// It is made; the number is the gate's. What it holds is dropped behind the call.
     Made(usize, Option<HeldTime>),
     /// It is made, and its answer gets lost.
-    ReplyLost(SessionError),
+    ReplyLost(SessionError, Option<HeldTime>),
     /// An append is not made, and answered as if it were.
     WriteLost,
 }

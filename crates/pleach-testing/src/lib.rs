@@ -24,6 +24,7 @@ pub use clock::TestClock;
 pub use effects::Effects;
 pub use fault_plan::FaultPlan;
 pub use faulty_sessions::FaultySessions;
+pub use held_time::HeldTime;
 pub use human::{HumanError, ScriptedHuman};
 pub use ids::CountedIds;
 pub use interleave::interleave;

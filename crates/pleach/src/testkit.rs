@@ -28,7 +28,7 @@
 
 pub use pleach_model::{RecordedCall, ScriptedModel, ScriptedReply};
 pub use pleach_testing::{
-    CountedIds, CrashPoint, CrashTime, Difference, Effects, FaultPlan, FaultySessions, HumanError, ModelByTurn,
-    Operation, ResumeFailure, ResumeFault, ResumeProperty, ResumeReport, SEED_VARIABLE, ScriptedHuman, Seed,
-    SeededYields, TestClock, Trace, TraceEntry, each_seed, interleave, resume_property,
+    CountedIds, CrashPoint, CrashTime, Difference, Effects, FaultPlan, FaultySessions, HeldTime, HumanError,
+    ModelByTurn, Operation, ResumeFailure, ResumeFault, ResumeProperty, ResumeReport, SEED_VARIABLE, ScriptedHuman,
+    Seed, SeededYields, TestClock, Trace, TraceEntry, each_seed, interleave, resume_property,
 };

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures::future::join;
 use pleach::prelude::*;
-use pleach::testkit::{CountedIds, TestClock, Trace};
+use pleach::testkit::{CountedIds, FaultPlan, FaultySessions, HeldTime, TestClock, Trace};
 use pleach::{Clock, InMemorySessionService, SessionKey};
 
 use crate::support::alone;
@@ -81,6 +81,26 @@ async fn a_running_clock_follows_paused_time() {
     assert_eq!(output, "up");
     let passed = world.clock.time().duration_since(UNIX_EPOCH).unwrap() - Duration::from_secs(1_800_000_000);
     assert_eq!(passed.as_secs(), 60);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_database_is_no_reason_to_advance_paused_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let held = HeldTime::new();
+    let file = pleach::connect(&format!("sqlite:{}", folder.path().join("s.db").display())).await.unwrap();
+    drop(held);
+    let clock = TestClock::running();
+    let sessions = FaultySessions::new(file, FaultPlan::new().holds_time());
+    let runner = Runner::builder("t").root(alone(async |_: Context, text: String| Ok(text)));
+    let runner = runner.sessions(sessions).clock(clock.clone()).build().unwrap();
+    // A time-out that must not strike.
+    let timeout = tokio::time::sleep(Duration::from_millis(1));
+    let output = tokio::select! {
+        biased;
+        output = runner.run("ana", "s1", "go").output::<String>() => output.unwrap(),
+        () = timeout => "too late".to_owned(),
+    };
+    assert_eq!((output.as_str(), clock.now()), ("go", 1_800_000_000.0));
 }
 
 fn sleeper() -> Workflow {

@@ -1,5 +1,4 @@
 //! The testkit on databases.
-#![cfg(all(feature = "sqlite", feature = "postgres"))]
 
 use std::sync::Arc;
 
