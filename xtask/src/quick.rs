@@ -22,6 +22,7 @@ const TARGETS: &[&str] = &[
     "golden",
     "docs",
     "server",
+    "testkit",
 ];
 
 /// Runs them, or those whose names contain the filter.

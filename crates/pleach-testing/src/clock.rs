@@ -46,10 +46,19 @@ pub struct TestClock {
 #[derive(Debug)]
 struct Shared {
     state: Mutex<State>,
-    /// When the clock was made, if it runs by itself.
-    running_since: Option<Instant>,
+    pace: Pace,
     /// Changes when time is advanced, and when a sleep begins.
     changed: watch::Sender<u64>,
+}
+
+/// What advances a clock beside the test.
+#[derive(Clone, Copy, Debug)]
+enum Pace {
+    Nothing,
+    /// The time of tokio's runtime since then.
+    Runtime(Instant),
+    /// Each sleep, by its duration when it ends. It takes the time of tokio's runtime.
+    Sleeps,
 }
 
 #[derive(Debug)]
@@ -65,25 +74,34 @@ impl TestClock {
     /// Returns a clock that shows 2027-01-15, 08:00 UTC, until it is advanced.
     #[must_use]
     pub fn new() -> Self {
-        Self::with(START, None)
+        Self::with(START, Pace::Nothing)
     }
 
     /// Returns a clock that shows 2027-01-15, 08:00 UTC, and from there measures the time of tokio's runtime.
     #[must_use]
     pub fn running() -> Self {
-        Self::with(START, Some(Instant::now()))
+        Self::with(START, Pace::Runtime(Instant::now()))
     }
 
     /// Sets the time that the clock shows, before anything sleeps by it. Times before 1970 count as 1970.
     #[must_use]
     pub fn starting_at(self, time: SystemTime) -> Self {
         let shown = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-        Self::with(shown, self.shared.running_since.map(|_| Instant::now()))
+        let pace = match self.shared.pace {
+            Pace::Runtime(_) => Pace::Runtime(Instant::now()),
+            pace => pace,
+        };
+        Self::with(shown, pace)
     }
 
-    fn with(shown: Duration, running_since: Option<Instant>) -> Self {
+    /// Returns a clock that shows the same time until a sleep ends: what does not sleep takes no time, also where time is not paused.
+    pub(crate) fn of_sleeps() -> Self {
+        Self::with(START, Pace::Sleeps)
+    }
+
+    fn with(shown: Duration, pace: Pace) -> Self {
         let state = Mutex::new(State { shown, sleeps: BTreeSet::new(), begun: 0 });
-        Self { shared: Arc::new(Shared { state, running_since, changed: watch::channel(0).0 }) }
+        Self { shared: Arc::new(Shared { state, pace, changed: watch::channel(0).0 }) }
     }
 
     /// Returns the time that the clock shows.
@@ -162,9 +180,11 @@ impl Clock for TestClock {
                 if left.is_zero() {
                     return;
                 }
-                match sleep.clock.running_since {
-                    Some(_) => drop(tokio::time::timeout(left, changed.changed()).await),
-                    None => drop(changed.changed().await),
+                if let Pace::Nothing = sleep.clock.pace {
+                    // The sender is in the clock.
+                    let _ = changed.changed().await;
+                } else if tokio::time::timeout(left, changed.changed()).await.is_err() {
+                    sleep.clock.slept_until(sleep.until.0);
                 }
             }
         })
@@ -182,7 +202,17 @@ impl Shared {
 
     /// What has passed by itself.
     fn passed(&self) -> Duration {
-        self.running_since.map_or(Duration::ZERO, |since| since.elapsed())
+        match self.pace {
+            Pace::Runtime(since) => since.elapsed(),
+            Pace::Nothing | Pace::Sleeps => Duration::ZERO,
+        }
+    }
+
+    /// A sleep has taken its time.
+    fn slept_until(&self, time: Duration) {
+        if let Pace::Sleeps = self.pace {
+            self.set(time);
+        }
     }
 
     /// Shows a time, unless it is in the past.

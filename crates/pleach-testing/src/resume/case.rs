@@ -12,7 +12,7 @@ use super::crash::{CrashGate, CrashPoint, Write, Written};
 use super::failure::{ResumeFailure, ResumeFault};
 use super::outcome::{Outcome, several_outputs};
 use super::settings::Settings;
-use super::talk::{Next, Talk, Turn, end_text, failed_text, invocation};
+use super::talk::{End, Next, Talk, Turn, invocation};
 use crate::held_time::HeldTime;
 use crate::human::Reply;
 use crate::{CountedIds, FaultySessions, ScriptedHuman, TestClock, Trace};
@@ -36,6 +36,8 @@ pub(super) struct Played {
     pub(super) outcome: Outcome,
     pub(super) trace: Trace,
     pub(super) writes: Vec<Write>,
+    /// The error of the first message that failed.
+    pub(super) failure: Option<String>,
 }
 
 /// A Runner, and the gate between it and the store.
@@ -52,7 +54,7 @@ impl<'a> Case<'a> {
             key: SessionKey::new(format!("resume-property-{number}"), "user", "session"),
             memory: Arc::default(),
             written: Arc::new(Written::new(settings.effects.clone())),
-            clock: TestClock::running(),
+            clock: TestClock::of_sleeps(),
             ids: CountedIds::new(),
             human: settings.human.anew(),
         }
@@ -70,7 +72,11 @@ impl<'a> Case<'a> {
                 None => {
                     let settings = self.settings;
                     let outcome = Outcome::of(&session, &talk.ends, &settings.effects, &settings.ignored);
-                    return Ok(Played { outcome, trace, writes: self.written.writes() });
+                    let failure = talk.ends.values().find_map(|end| match end {
+                        End::Failed(error) => Some(error.clone()),
+                        _ => None,
+                    });
+                    return Ok(Played { outcome, trace, writes: self.written.writes(), failure });
                 }
             },
             (Err(fault), _) | (Ok(()), Err(fault)) => fault,
@@ -211,7 +217,7 @@ impl<'a> Case<'a> {
             match item {
                 Ok(_) => {}
                 Err(RunError::Node { error, .. }) => {
-                    return Ok(Turn::ended(message, failed_text(error.class(), error.message()), messages));
+                    return Ok(Turn::ended(message, End::failed(error.class(), error.message()), messages));
                 }
                 // A deadline came in between.
                 Err(RunError::Busy { .. }) => return Ok(Turn::next(message, Next::Look)),
@@ -219,7 +225,7 @@ impl<'a> Case<'a> {
                 Err(error) => return Err(ResumeFault::Run(error)),
             }
         }
-        Ok(match run.end().as_ref().map(end_text) {
+        Ok(match run.end().as_ref().map(End::of) {
             Some(Some(end)) => Turn::ended(message, end, messages),
             Some(None) => Turn::next(message, Next::Answer),
             None => Turn::next(message, Next::Look),
@@ -248,7 +254,7 @@ impl<'a> Case<'a> {
             Some(question) => Answered::Later(Box::new(question.clone())),
             None => {
                 let ids: Vec<&str> = open.iter().map(|question| question.id.as_str()).collect();
-                Answered::Open(format!("waits for {}", ids.join(", ")))
+                Answered::Open(End::Waits(ids.join(", ")))
             }
         })
     }
@@ -260,5 +266,5 @@ enum Answered {
     /// The clock does, at the deadline.
     Later(Box<Question>),
     /// They stay open: the end of the message.
-    Open(String),
+    Open(End),
 }

@@ -25,6 +25,8 @@ pub struct ResumeFailure {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ResumeFault {
+    /// A message failed with this error, and [`ResumeProperty::may_fail`](crate::ResumeProperty::may_fail) is not set.
+    Failed(String),
     /// Two runs that nothing cut off differ.
     NotReproducible(Vec<Difference>),
     /// The run that was cut off and continued ends in another way than the one that was not.
@@ -80,10 +82,13 @@ impl std::error::Error for ResumeFailure {}
 impl fmt::Display for ResumeFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Failed(error) => {
+                writeln!(f, "it failed with {error}; `.may_fail()` compares runs that fail")
+            }
             Self::NotReproducible(differences) => {
                 writeln!(
                     f,
-                    "it differs from another one with the same input. Chance and the time are the same in both if they come from the Runner; \
+                    "it differs from another one with the same input. Ids and the time are the same in both if they come from the Runner; \
                      what differs on purpose is left out by `.ignore(…)`"
                 )?;
                 list(f, differences)

@@ -7,6 +7,7 @@ use pleach_core::{Event, Session};
 use serde_json::Value;
 
 use super::failure::Difference;
+use super::talk::End;
 use crate::trace::uuids;
 use crate::{CountedIds, Effects};
 
@@ -21,10 +22,10 @@ pub(super) struct Outcome {
 
 impl Outcome {
     /// Reads a stored session. `ignored` are places as `ResumeProperty::ignore` names them.
-    pub(super) fn of(session: &Session, ends: &BTreeMap<usize, String>, effects: &Effects, ignored: &[String]) -> Self {
+    pub(super) fn of(session: &Session, ends: &BTreeMap<usize, End>, effects: &Effects, ignored: &[String]) -> Self {
         let mut places = BTreeMap::new();
         for (message, end) in ends {
-            places.insert(format!("end of message {}", message + 1), end.clone());
+            places.insert(format!("end of message {}", message + 1), end.to_string());
         }
         for (path, mut outputs) in outputs(&session.events) {
             // Lanes that run side by side end in any order.

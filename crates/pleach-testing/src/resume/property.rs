@@ -30,8 +30,9 @@ use crate::{Effects, ScriptedHuman, Trace};
 /// No run may give two outputs, and the store must hold each event that it has acknowledged. Two runs that nothing cuts off are
 /// compared first: a handler that uses chance or the machine's clock outside of a step shows there.
 ///
-/// Time is that of tokio's runtime: with `#[tokio::test(start_paused = true)]` retries and time-outs take no real time. Sleeps of the
-/// run, and deadlines of questions that the person leaves open, take none in any case.
+/// The clock of the runs shows the same time until something has waited by it. Pauses between retries, and time-outs, last as long as tokio's runtime
+/// makes them: with `#[tokio::test(start_paused = true)]` they take no real time. Sleeps of the run, and deadlines of questions that the person leaves
+/// open, take none in any case.
 ///
 /// The model of an agent must answer by what it is asked, because a process that is cut off asks it again:
 /// [`ScriptedReply::with`](pleach_model::ScriptedReply::with), or a type of your own.
@@ -116,6 +117,14 @@ impl ResumeProperty {
         self
     }
 
+    /// Allows that messages fail: the same ones must fail, with the same errors. Without this the run that nothing cuts off must not fail, so that
+    /// a mistake of the test is not taken for a workflow that survives.
+    #[must_use]
+    pub fn may_fail(mut self) -> Self {
+        self.settings.may_fail = true;
+        self
+    }
+
     /// Does not compare the outputs of a node or step, named by its path without run ids, such as `shop/order/charge`, nor a state key, such as
     /// `state:token`: what differs in each run on purpose.
     #[must_use]
@@ -133,6 +142,9 @@ impl ResumeProperty {
     /// Dropping the future ends the check. What was played stays in the store.
     pub async fn check(&self) -> Result<ResumeReport, ResumeFailure> {
         let live = self.play(0, None).await?;
+        if let Some(error) = live.failure.clone().filter(|_| !self.settings.may_fail) {
+            return Err(ResumeFailure::new(None, ResumeFault::Failed(error), live.trace));
+        }
         let again = self.play(1, None).await?;
         let differences = live.outcome.differences(&again.outcome);
         if !differences.is_empty() {

@@ -21,6 +21,8 @@ pub(super) struct Settings {
     pub(super) open: Option<Open>,
     /// The places that are not compared.
     pub(super) ignored: Vec<String>,
+    /// Whether a message may fail.
+    pub(super) may_fail: bool,
 }
 
 impl Settings {
@@ -32,6 +34,7 @@ impl Settings {
             effects: Effects::new(),
             open: None,
             ignored: Vec::new(),
+            may_fail: false,
         }
     }
 }

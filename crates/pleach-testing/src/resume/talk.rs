@@ -1,6 +1,7 @@
 //! [`Talk`]: how far a conversation is, and what comes next.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use pleach_core::{InvocationId, Question};
 use pleach_runner::{RunEnd, RunProgress, SessionStatus};
@@ -14,7 +15,48 @@ pub(super) struct Talk {
     /// The message that was sent last, from 0.
     pub(super) message: usize,
     /// How each message ended.
-    pub(super) ends: BTreeMap<usize, String>,
+    pub(super) ends: BTreeMap<usize, End>,
+}
+
+/// How a message ended.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum End {
+    Done,
+    Aborted,
+    /// Questions stay open, and have no deadline.
+    Waits(String),
+    Failed(String),
+    Other(String),
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Done => f.write_str("done"),
+            Self::Aborted => f.write_str("aborted"),
+            Self::Waits(questions) => write!(f, "waits for {questions}"),
+            Self::Failed(error) => write!(f, "failed with {error}"),
+            Self::Other(end) => f.write_str(end),
+        }
+    }
+}
+
+impl End {
+    pub(super) fn failed(code: &str, message: &str) -> Self {
+        Self::Failed(format!("{code}: {message}"))
+    }
+
+    /// How a run ended; `None` when it waits.
+    pub(super) fn of(end: &RunEnd) -> Option<Self> {
+        match end {
+            RunEnd::Waiting => None,
+            // A dead end of the run is one of its recorded result, too.
+            RunEnd::Done | RunEnd::DoneWithDeadEnds(_) => Some(Self::Done),
+            RunEnd::Aborted => Some(Self::Aborted),
+            RunEnd::Failed { code, message } => Some(Self::failed(code, message)),
+            other => Some(Self::Other(format!("{other:?}"))),
+        }
+    }
 }
 
 /// What comes next.
@@ -36,7 +78,7 @@ pub(super) struct Turn {
     /// The message that it was about.
     pub(super) message: usize,
     /// How the message has ended.
-    pub(super) end: Option<String>,
+    pub(super) end: Option<End>,
     pub(super) next: Next,
 }
 
@@ -47,9 +89,9 @@ impl Turn {
     }
 
     /// A message has ended.
-    pub(super) fn ended(message: usize, end: impl Into<String>, messages: usize) -> Self {
+    pub(super) fn ended(message: usize, end: End, messages: usize) -> Self {
         let next = if message + 1 < messages { Next::Send(message + 1) } else { Next::Over };
-        Self { message, end: Some(end.into()), next }
+        Self { message, end: Some(end), next }
     }
 
     /// What a new process finds.
@@ -58,8 +100,8 @@ impl Turn {
             return Self::next(0, Next::Send(0));
         };
         match &status.progress {
-            RunProgress::Done => Self::ended(message, "done", messages),
-            RunProgress::Aborted => Self::ended(message, "aborted", messages),
+            RunProgress::Done => Self::ended(message, End::Done, messages),
+            RunProgress::Aborted => Self::ended(message, End::Aborted, messages),
             RunProgress::Waiting => Self::next(message, Next::Answer),
             // The error may be that of an attempt behind which there is another one.
             RunProgress::Failed { .. } | RunProgress::Unfinished => {
@@ -78,20 +120,4 @@ pub(super) fn invocation(message: usize) -> InvocationId {
 /// The message that an invocation is about, from 0.
 fn place(invocation: &InvocationId) -> Option<usize> {
     invocation.as_str().strip_prefix(PREFIX)?.parse::<usize>().ok()?.checked_sub(1)
-}
-
-/// How a run ended; `None` when it waits.
-pub(super) fn end_text(end: &RunEnd) -> Option<String> {
-    match end {
-        RunEnd::Waiting => None,
-        // A dead end of the run is one of its recorded result, too.
-        RunEnd::Done | RunEnd::DoneWithDeadEnds(_) => Some("done".to_owned()),
-        RunEnd::Aborted => Some("aborted".to_owned()),
-        RunEnd::Failed { code, message } => Some(failed_text(code, message)),
-        other => Some(format!("{other:?}")),
-    }
-}
-
-pub(super) fn failed_text(code: &str, message: &str) -> String {
-    format!("failed with {code}: {message}")
 }

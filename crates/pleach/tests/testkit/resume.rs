@@ -40,7 +40,7 @@ invocation 1
 async fn a_chain_a_loop_and_lanes_survive_every_crash() {
     let mut wf = Workflow::builder("wf");
     let count = wf.node("count", async |ctx: Context| {
-        let count = ctx.state().get::<Option<u32>>("count")?.unwrap_or(0) + 1;
+        let count = ctx.state().try_get::<u32>("count")?.unwrap_or(0) + 1;
         ctx.state().set("count", count)?;
         Ok::<_, Fail>(Output::of(count).route(if count < 3 { "again" } else { "enough" }))
     });
@@ -233,6 +233,21 @@ async fn a_result_that_depends_on_how_often_the_body_ran_is_found() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_count_that_is_stored_before_its_node_is_done_is_found() {
+    let workflow = alone(async |ctx: Context, _: String| {
+        let count = ctx.state().try_get::<u32>("count")?.unwrap_or(0) + 1;
+        ctx.state().set("count", count)?;
+        ctx.emit(Event::message("counted")).await?;
+        Ok("done")
+    });
+    let failure = ResumeProperty::new(workflow).input("1").check().await.unwrap_err();
+    let ResumeFault::Differs(differences) = &failure.fault else { panic!("{failure}") };
+    let places: Vec<_> = differences.iter().map(|at| (at.place.as_str(), at.found.as_deref())).collect();
+    assert_eq!(places, [("state 'count'", Some("2"))]);
+    assert_eq!(failure.crash.as_ref().unwrap().time, CrashTime::Unseen);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_store_that_loses_an_append_is_found() {
     let human = ScriptedHuman::new().answers("ship", true);
     let property = ResumeProperty::new(order(&Effects::new())).input("1").human(&human);
@@ -267,5 +282,8 @@ async fn a_workflow_that_fails_fails_the_same_way_behind_every_crash() {
         Err::<(), _>("broken").class("Broken")?;
         Ok(())
     });
-    resume_property(workflow, ["1", "2"]).await;
+    let property = ResumeProperty::new(workflow).inputs(["1", "2"]);
+    let failure = property.check().await.unwrap_err();
+    assert!(matches!(&failure.fault, ResumeFault::Failed(error) if error == "Broken: broken"), "{failure}");
+    property.may_fail().check().await.unwrap_or_else(|failure| panic!("{failure}"));
 }
