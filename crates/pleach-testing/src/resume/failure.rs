@@ -9,8 +9,7 @@ use super::crash::CrashPoint;
 use crate::Trace;
 use crate::human::unanswered;
 
-/// A run that does not hold: where it was cut off, and why. Its text is for people.
-#[derive(Debug)]
+/// A run that does not hold: where it was cut off, and why. Its text is for people, in `unwrap`, too.
 #[non_exhaustive]
 pub struct ResumeFailure {
     /// Where the run was cut off; `None` for one that was not.
@@ -73,6 +72,13 @@ impl fmt::Display for ResumeFailure {
         }
         write!(f, "{}", self.fault)?;
         write!(f, "\nits events:\n{}", self.trace)
+    }
+}
+
+/// The text: `check().await.unwrap()` shows it.
+impl fmt::Debug for ResumeFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

@@ -18,7 +18,7 @@ async fn a_workflow_of_steps_and_questions_survives_every_crash() {
     let effects = Effects::new();
     let human = ScriptedHuman::new().answers("ship", true);
     let property = ResumeProperty::new(order(&effects)).input("1200").human(&human).effects(&effects);
-    let report = property.check().await.unwrap_or_else(|failure| panic!("{failure}"));
+    let report = property.check().await.unwrap();
     // Every write, before and behind it and when it was handed out.
     assert_eq!(report.crashes.len() % 3, 0);
     let appends = report.crashes.iter().filter(|crash| crash.operation == Operation::Append).count();
@@ -79,7 +79,7 @@ async fn retries_time_outs_sleeps_and_deadlines_take_no_time() {
     };
     let human = ScriptedHuman::new().leaves_open("ok");
     let report = ResumeProperty::new(workflow).input("go").human(&human).check().await;
-    let report = report.unwrap_or_else(|failure| panic!("{failure}"));
+    let report = report.unwrap();
     let last = report.trace.entries().last().unwrap();
     assert_eq!(last.does, ["gives [\"called\",null,true]"]);
 }
@@ -102,7 +102,7 @@ async fn an_agent_with_tools_survives_every_crash_over_several_messages() {
         Runner::builder(name).root(agent.build().unwrap())
     });
     let property = property.inputs(["pay", "ship", "thanks"]).human(&human).effects(&effects);
-    let report = property.check().await.unwrap_or_else(|failure| panic!("{failure}"));
+    let report = property.check().await.unwrap();
     let trace = report.trace.to_string();
     assert!(
         trace.contains("invocation 3") && trace.contains("answers ship") && trace.contains("to confirm"),
@@ -206,7 +206,7 @@ async fn chance_that_is_ignored_is_not_compared() {
         }
     }));
     let property = property.input("1").ignore("shop/order/token").ignore("shop/order/again");
-    property.check().await.unwrap_or_else(|failure| panic!("{failure}"));
+    property.check().await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
@@ -285,5 +285,5 @@ async fn a_workflow_that_fails_fails_the_same_way_behind_every_crash() {
     let property = ResumeProperty::new(workflow).inputs(["1", "2"]);
     let failure = property.check().await.unwrap_err();
     assert!(matches!(&failure.fault, ResumeFault::Failed(error) if error == "Broken: broken"), "{failure}");
-    property.may_fail().check().await.unwrap_or_else(|failure| panic!("{failure}"));
+    property.may_fail().check().await.unwrap();
 }

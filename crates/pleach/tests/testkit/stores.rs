@@ -23,7 +23,7 @@ fn on(url: String, effects: &Effects) -> ResumeProperty {
 
 async fn survives(url: String) {
     let effects = Effects::new();
-    let report = on(url, &effects).check().await.unwrap_or_else(|failure| panic!("{failure}"));
+    let report = on(url, &effects).check().await.unwrap();
     assert_eq!(report.crashes.len(), 3 * (report.trace.entries().len() + 1), "create_session, and the appends");
     assert_eq!((effects.count("charge 1200"), effects.count("ship")), (1, 1));
 }
@@ -59,7 +59,7 @@ async fn holds_time(url: String) {
         let url = url.clone();
         async move { connect(&url).await }
     });
-    let report = property.check().await.unwrap_or_else(|failure| panic!("{failure}"));
+    let report = property.check().await.unwrap();
     assert_eq!(report.trace.entries().last().unwrap().does, ["gives \"done\""]);
 }
 
