@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pleach_core::{AppName, BoxError, EventId, Question, Session, SessionKey};
-use pleach_runner::{Run, RunError, RunRequest, Runner};
+use pleach_runner::{Run, RunError, RunProgress, RunRequest, Runner};
 use pleach_session::{GetSessionConfig, SessionService};
 use pleach_session_inmemory::InMemorySessionService;
 use serde_json::Value;
@@ -102,35 +102,44 @@ impl<'a> Case<'a> {
 
     /// Plays to the end, in as many processes as it takes.
     async fn processes(&self, point: Option<&CrashPoint>, talk: &mut Talk) -> Result<(), ResumeFault> {
+        let mut point = point;
         let mut process = self.process(self.gate(point)).await?;
         let mut next = Next::Look;
         for _ in 0..MANY {
             if let Next::Fire(question) = &next {
-                // The Runner that has asked would fire, too. Sleeps last longer than processes.
-                let gate = process.gate;
-                drop(process.runner);
-                self.clock.jump_to(question.deadline.unwrap_or_default());
-                process = self.process(gate).await?;
-            }
-            let turn = tokio::select! {
-                biased;
-                () = process.gate.gone() => None,
-                turn = self.turn(&process, next, talk.message) => Some(turn?),
-            };
-            let Some(turn) = turn.filter(|_| !process.gate.is_gone()) else {
+                // The Runner that has asked would fire, too, in a task of its own. Sleeps last longer than processes.
+                process.gate.end();
                 drop(process);
-                process = self.process(self.gate(None)).await?;
-                next = Next::Look;
-                continue;
-            };
-            talk.message = turn.message;
-            talk.ends.extend(turn.end.map(|end| (turn.message, end)));
-            next = turn.next;
-            if matches!(next, Next::Over) {
-                return Ok(());
+                self.clock.jump_to(question.deadline.unwrap_or_default());
+                process = self.process(self.gate(point)).await?;
             }
+            next = match self.step(&process, next, talk).await? {
+                Some(Next::Over) => return Ok(()),
+                Some(next) => next,
+                None => {
+                    drop(process);
+                    point = None;
+                    process = self.process(self.gate(point)).await?;
+                    Next::Look
+                }
+            };
         }
         Err(ResumeFault::NoEnd)
+    }
+
+    /// Does what comes next, and returns what comes then; `None` when the process is gone.
+    async fn step(&self, process: &Process, next: Next, talk: &mut Talk) -> Result<Option<Next>, ResumeFault> {
+        let turn = tokio::select! {
+            biased;
+            () = process.gate.gone() => return Ok(None),
+            turn = self.turn(process, next, talk.message) => turn?,
+        };
+        if process.gate.is_gone() {
+            return Ok(None);
+        }
+        talk.message = turn.message;
+        talk.ends.extend(turn.end.map(|end| (turn.message, end)));
+        Ok(Some(turn.next))
     }
 
     fn gate(&self, point: Option<&CrashPoint>) -> Arc<CrashGate> {
@@ -181,10 +190,14 @@ impl<'a> Case<'a> {
                 Answered::Open(end) => return Ok(Turn::ended(message, end, messages)),
                 Answered::Later(question) => return Ok(Turn::next(message, Next::Fire(question))),
             },
-            Next::Fire(question) => {
-                let default = question.default.clone().unwrap_or(Value::Null);
-                runner.answer(key, &*question, default).map_err(ResumeFault::Run)?
-            }
+            Next::Fire(question) => match self.is_open(process, &question).await? {
+                true => {
+                    let default = question.default.clone().unwrap_or(Value::Null);
+                    runner.answer(key, &*question, default).map_err(ResumeFault::Run)?
+                }
+                // The Runner that has asked has been quicker.
+                false => return Ok(Turn::next(message, Next::Look)),
+            },
             Next::Resume(invocation) => runner.start(RunRequest::new(key).invocation_id(invocation)),
             Next::Send(message) => {
                 let request = RunRequest::new(key).message(self.settings.inputs[message].clone());
@@ -197,10 +210,15 @@ impl<'a> Case<'a> {
 
     /// Looks how far the session is.
     async fn look(&self, process: &Process, messages: usize) -> Result<Turn, ResumeFault> {
-        // The Runner may have fired a deadline: its run continues in a task of its own.
-        tokio::task::yield_now().await;
         match process.runner.status(&self.key).await {
-            Ok(status) => Ok(Turn::found(&status, messages)),
+            Ok(status) => {
+                if let RunProgress::RunsHere = status.progress {
+                    // The Runner has fired a deadline.
+                    let mut run = process.runner.follow(&self.key, None).await.map_err(ResumeFault::Run)?;
+                    while run.next().await.is_some() {}
+                }
+                Ok(Turn::found(&status, messages))
+            }
             Err(RunError::SessionNotFound(_)) => Ok(Turn::next(0, Next::Send(0))),
             Err(error) => Err(ResumeFault::Run(error)),
         }
@@ -230,6 +248,12 @@ impl<'a> Case<'a> {
             Some(None) => Turn::next(message, Next::Answer),
             None => Turn::next(message, Next::Look),
         })
+    }
+
+    async fn is_open(&self, process: &Process, question: &Question) -> Result<bool, ResumeFault> {
+        let open = process.runner.questions(&self.key).await.map_err(ResumeFault::Run)?;
+        let is_it = |other: &Question| (&other.id, &other.node_path) == (&question.id, &question.node_path);
+        Ok(open.iter().any(is_it))
     }
 
     /// Answers the first question to which the script has an answer.

@@ -121,6 +121,11 @@ impl CrashGate {
         Self { written: Arc::clone(written), point, gone: watch::channel(false).0, is_outside }
     }
 
+    /// Ends the process.
+    pub(super) fn end(&self) {
+        self.gone.send_replace(true);
+    }
+
     pub(super) fn is_gone(&self) -> bool {
         *self.gone.borrow()
     }
@@ -134,7 +139,7 @@ impl CrashGate {
     fn ends(&self, number: usize, time: CrashTime) -> bool {
         let ends = self.point == Some((number, time));
         if ends {
-            self.gone.send_replace(true);
+            self.end();
         }
         ends
     }

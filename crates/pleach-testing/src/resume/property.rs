@@ -141,6 +141,10 @@ impl ResumeProperty {
     /// # Cancel safety
     /// Dropping the future ends the check. What was played stays in the store.
     pub async fn check(&self) -> Result<ResumeReport, ResumeFailure> {
+        if self.settings.inputs.is_empty() {
+            let fault = ResumeFault::Setup("the property has no message of the user: call `.input(…)`".into());
+            return Err(ResumeFailure::new(None, fault, Trace::of(&[])));
+        }
         let live = self.play(0, None).await?;
         if let Some(error) = live.failure.clone().filter(|_| !self.settings.may_fail) {
             return Err(ResumeFailure::new(None, ResumeFault::Failed(error), live.trace));

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use futures::future::join;
 use pleach::prelude::*;
 use pleach::testkit::{
     CrashTime, Effects, FaultPlan, FaultySessions, ModelByTurn, Operation, ResumeFailure, ResumeFault, ResumeProperty,
@@ -82,6 +83,39 @@ async fn retries_time_outs_sleeps_and_deadlines_take_no_time() {
     let report = report.unwrap();
     let last = report.trace.entries().last().unwrap();
     assert_eq!(last.does, ["gives [\"called\",null,true]"]);
+}
+
+/// The deadline comes while a lane beside it pauses between its attempts: the Runner fires it by itself.
+#[tokio::test(start_paused = true)]
+async fn a_deadline_that_comes_during_a_run_is_no_difference() {
+    let effects = Effects::new();
+    let noted = effects.clone();
+    let workflow = alone(move |ctx, _| {
+        let noted = noted.clone();
+        async move {
+            let work = async {
+                let quick: u32 = ctx.ask("quick", "?").await?;
+                let step = Step::new("work").key("work").retry(RetryConfig::attempts(3).initial_delay(60.0));
+                let work = async || {
+                    noted.record("try", ctx.idempotency_key());
+                    if noted.all().len() < 3 { Err(Fail::msg("down")) } else { Ok(quick) }
+                };
+                ctx.step(step, work).await
+            };
+            let slow = ctx.ask_within::<u32>("slow", "?", Duration::from_secs(10));
+            let (slow, work) = join(slow, work).await;
+            Ok(json!([slow?, work?]))
+        }
+    });
+    let human = ScriptedHuman::new().answers("quick", 7).leaves_open("slow");
+    let report = ResumeProperty::new(workflow).input("go").human(&human).effects(&effects).check().await.unwrap();
+    assert_eq!(report.trace.entries().last().unwrap().does, ["gives [null,7]"]);
+}
+
+#[tokio::test]
+async fn a_property_without_a_message_is_an_error() {
+    let failure = ResumeProperty::new(order(&Effects::new())).check().await.unwrap_err();
+    assert!(matches!(&failure.fault, ResumeFault::Setup(_)), "{failure}");
 }
 
 #[tokio::test(start_paused = true)]
