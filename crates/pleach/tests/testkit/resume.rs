@@ -1,5 +1,6 @@
 //! The resume property.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -54,30 +55,26 @@ async fn a_chain_a_loop_and_lanes_survive_every_crash() {
 
 #[tokio::test(start_paused = true)]
 async fn retries_time_outs_sleeps_and_deadlines_take_no_time() {
-    let tries = AtomicU32::new(0);
-    let tries = std::sync::Arc::new(tries);
-    let workflow = {
-        let tries = std::sync::Arc::clone(&tries);
-        alone(move |ctx, _| {
-            let tries = std::sync::Arc::clone(&tries);
-            async move {
-                let policy = RetryConfig::attempts(3).initial_delay(60.0);
-                let step = Step::new("call").retry(policy).timeout(Duration::from_secs(30));
-                let called: String = ctx
-                    .step(step, async || {
-                        if tries.fetch_add(1, Ordering::Relaxed).is_multiple_of(2) {
-                            std::future::pending::<()>().await;
-                        }
-                        Ok("called".to_owned())
-                    })
-                    .await?;
-                ctx.sleep(Duration::from_secs(86_400)).await?;
-                let answer: Option<bool> = ctx.ask_within("ok", "Pay?", Duration::from_secs(3_600)).await?;
-                let slept = ctx.now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs() >= 1_800_086_400;
-                Ok(json!([called, answer, slept]))
-            }
-        })
-    };
+    let tries = Arc::new(AtomicU32::new(0));
+    let workflow = alone(move |ctx, _| {
+        let tries = Arc::clone(&tries);
+        async move {
+            let policy = RetryConfig::attempts(3).initial_delay(60.0);
+            let step = Step::new("call").retry(policy).timeout(Duration::from_secs(30));
+            let called: String = ctx
+                .step(step, async || {
+                    if tries.fetch_add(1, Ordering::Relaxed).is_multiple_of(2) {
+                        std::future::pending::<()>().await;
+                    }
+                    Ok("called".to_owned())
+                })
+                .await?;
+            ctx.sleep(Duration::from_secs(86_400)).await?;
+            let answer: Option<bool> = ctx.ask_within("ok", "Pay?", Duration::from_secs(3_600)).await?;
+            let slept = ctx.now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs() >= 1_800_086_400;
+            Ok(json!([called, answer, slept]))
+        }
+    });
     let human = ScriptedHuman::new().leaves_open("ok");
     let report = ResumeProperty::new(workflow).input("go").human(&human).check().await;
     let report = report.unwrap();
@@ -208,7 +205,7 @@ async fn a_call_of_a_tool_that_is_made_again_is_found() {
 
 #[tokio::test(start_paused = true)]
 async fn chance_in_a_handler_is_found() {
-    let calls = std::sync::Arc::new(AtomicU32::new(0));
+    let calls = Arc::new(AtomicU32::new(0));
     let failure = ResumeProperty::new(alone(move |_, _| {
         let random = calls.fetch_add(1, Ordering::Relaxed);
         async move { Ok(json!({"id": random, "name": "Otter"})) }
@@ -230,9 +227,9 @@ async fn chance_in_a_handler_is_found() {
 
 #[tokio::test(start_paused = true)]
 async fn chance_that_is_ignored_is_not_compared() {
-    let calls = std::sync::Arc::new(AtomicU32::new(0));
+    let calls = Arc::new(AtomicU32::new(0));
     let property = ResumeProperty::new(alone(move |ctx, _| {
-        let calls = std::sync::Arc::clone(&calls);
+        let calls = Arc::clone(&calls);
         async move {
             let token: u32 = ctx.step("token", async || Ok(calls.fetch_add(1, Ordering::Relaxed))).await?;
             let again: u32 = ctx.step("again", async || Ok(token)).await?;
@@ -245,9 +242,9 @@ async fn chance_that_is_ignored_is_not_compared() {
 
 #[tokio::test(start_paused = true)]
 async fn a_result_that_depends_on_how_often_the_body_ran_is_found() {
-    let runs = std::sync::Arc::new(std::sync::Mutex::new(std::collections::BTreeMap::<String, u32>::new()));
+    let runs = Arc::new(std::sync::Mutex::new(std::collections::BTreeMap::<String, u32>::new()));
     let property = ResumeProperty::new(alone(move |ctx, _| {
-        let runs = std::sync::Arc::clone(&runs);
+        let runs = Arc::clone(&runs);
         async move {
             let app = ctx.invocation().session_key().app_name.to_string();
             let run = {
