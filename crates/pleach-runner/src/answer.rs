@@ -9,7 +9,7 @@ use pleach_core::{
     Branch, Content, DEEPEST, Event, FunctionCall, FunctionResponse, InvocationId, Map, NODE_CONFIRMATION, Part,
     REQUEST_CONFIRMATION, REQUEST_INPUT, ToolConfirmation, Unstorable, check_map, nests_within,
 };
-use pleach_schema::{unwrap_response, validate_answer, why_not_enforced};
+use pleach_schema::{AnswerError, unwrap_response, validate_answer, why_not_enforced};
 use pleach_session::{check_stored_answer, open_questions};
 use serde::Serialize;
 use serde_json::Value;
@@ -33,8 +33,7 @@ pub(crate) struct AnswerTarget {
 /// # Errors
 /// An answer that cannot be written as JSON.
 pub(crate) fn response_part(question: &str, answer: impl Serialize) -> Result<Part, RunError> {
-    let answer = pleach_core::to_json(answer)
-        .map_err(|error| RunError::Answer { id: question.to_owned(), reason: format!("response: {error}") })?;
+    let answer = pleach_core::to_json(answer).map_err(|error| misfit(question, format!("response: {error}")))?;
     let response = match answer {
         Value::Object(map) if map.len() != 1 || !map.contains_key("result") => map,
         // Readers parse the text in `result` as JSON if they can, so a text that is valid JSON is sent as a JSON string.
@@ -134,7 +133,7 @@ fn check_name(id: &str, response: &FunctionResponse, call: &FunctionCall) -> Res
         return Ok(());
     }
     let reason = format!("a confirmation is answered under the name {REQUEST_CONFIRMATION}, not {name:?}");
-    Err(RunError::Answer { id: id.to_owned(), reason })
+    Err(misfit(id, reason))
 }
 
 /// Returns the target of an answer to a question of this event.
@@ -158,9 +157,14 @@ fn refused(message: &str, hint: &'static str) -> RunError {
     RunError::Message(NodeError::value(message).with_hint(hint))
 }
 
+/// Returns the error of an answer that does not fit as a whole.
+pub(crate) fn misfit(id: &str, reason: impl Into<String>) -> RunError {
+    RunError::Answer { id: id.to_owned(), field: None, reason: reason.into() }
+}
+
 /// Returns the error of an answer that cannot be stored.
 pub(crate) fn unstorable_answer(id: &str, fault: &Unstorable) -> RunError {
-    RunError::Answer { id: id.to_owned(), reason: fault.to_string() }
+    misfit(id, fault.to_string())
 }
 
 /// Returns the id of the first answer that is nested too deep for its event.
@@ -204,8 +208,12 @@ pub(crate) fn check_types(
     let is_confirmation = id.starts_with(NODE_CONFIRMATION);
     let schema = schema_of(call).filter(|_| !is_confirmation);
     let answer_type = declared.filter(|_| !is_confirmation && asks_input(call));
-    let misfit =
-        |reason| RunError::Answer { id: id.to_owned(), reason: format!("{reason}{}", change(schema, answer_type)) };
+    let misfit = |reason: String| misfit(id, format!("{reason}{}", change(schema, answer_type)));
+    let misfit_of = |fault: AnswerError| RunError::Answer {
+        id: id.to_owned(),
+        field: Some(fault.field()).filter(|field| !field.is_empty()).map(str::to_owned),
+        reason: format!("{fault}{}", change(schema, answer_type)),
+    };
     // Of a null google-adk makes an answer that fails its run, or none at all.
     let is_absent = response.response.is_none();
     let is_null = is_absent || stored.get("confirmed").is_some_and(Value::is_null);
@@ -220,10 +228,10 @@ pub(crate) fn check_types(
     }
     if let Some(schema) = schema {
         let answer = unwrap_response(stored);
-        validate_answer(schema, &answer).map_err(|fault| misfit(fault.to_string()))?;
+        validate_answer(schema, &answer).map_err(misfit_of)?;
     }
     let fitting = check_stored_answer(schema_of(call), response).map_err(misfit)?;
-    answer_type.map_or(Ok(()), |wanted| wanted.check(&fitting).map_err(|fault| misfit(fault.to_string())))
+    answer_type.map_or(Ok(()), |wanted| wanted.check(&fitting).map_err(misfit_of))
 }
 
 /// Returns what to add about a question whose schema is not that of the type which its node declares now: the type may have been

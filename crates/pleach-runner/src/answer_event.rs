@@ -7,7 +7,7 @@ use pleach_session::open_questions;
 use serde::Serialize;
 
 use crate::RunError;
-use crate::answer::{check_types, of_call, response_part, too_deep_answer};
+use crate::answer::{check_types, misfit, of_call, response_part, too_deep_answer};
 use crate::asked_calls::AskedCalls;
 use crate::error::open_ids;
 use crate::message::of_parts;
@@ -33,7 +33,7 @@ pub fn answer_event(events: &[Arc<Event>], question: &Question, answer: impl Ser
     let newest = calls.newest_question(id, Some(&question.invocation_id)).filter(|_| is_open);
     let unknown = || RunError::UnknownQuestion { ids: vec![id.to_owned()], open: open_ids(&open) };
     let (asked, call) = calls.open_or(newest.ok_or_else(unknown)?, id);
-    let refused = |reason: &str| RunError::Answer { id: id.to_owned(), reason: reason.to_owned() };
+    let refused = |reason: &str| misfit(id, reason);
     if call.name.as_deref() == Some(REQUEST_CREDENTIAL) {
         return Err(refused("a credential is not stored: the program that asked takes it"));
     }

@@ -119,6 +119,8 @@ pub enum RunError {
     Answer {
         /// The question's id.
         id: String,
+        /// The dotted path of the field that does not fit, such as `items.0.count`; `None` when it is the answer itself.
+        field: Option<String>,
         /// What does not fit.
         reason: String,
     },

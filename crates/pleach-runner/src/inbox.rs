@@ -1,7 +1,7 @@
 //! The open questions of a session, a user or an app.
 
 use pleach_core::{Question, QuestionKind, UserId};
-use pleach_session::{InboxItem, ListQuestions, open_questions};
+use pleach_session::{InboxItem, ListQuestions, ListQuestionsResponse, open_questions};
 
 use crate::{RunError, Runner, SessionRef};
 
@@ -63,9 +63,40 @@ impl Runner {
         self.list_questions(ListQuestions::new(self.app_name()).with_assignee(assignee)).await
     }
 
+    /// Returns a page of open questions, in the order asked, with the place where the next page begins.
+    ///
+    /// ```
+    /// # use pleach_runner::{Runner, RunError};
+    /// # use pleach_session::ListQuestions;
+    /// # async fn all(runner: Runner) -> Result<(), RunError> {
+    /// let mut list = ListQuestions::new(runner.app_name()).with_assignee("managers").with_limit(50);
+    /// loop {
+    ///     let page = runner.inbox_page(list.clone()).await?;
+    ///     for item in page.items {
+    ///         println!("{}: {}", item.session, item.question.message);
+    ///     }
+    ///     match page.next {
+    ///         Some(next) => list = list.with_after(next),
+    ///         None => return Ok(()),
+    ///     }
+    /// }
+    /// # }
+    /// ```
+    /// Sleeps and waits for signals, which no person answers, are left out, so that a page may have fewer questions than its limit, or none, and still
+    /// have a next one. A request may name another app than this Runner's. See [`Runner::inbox`].
+    ///
+    /// # Errors
+    /// [`RunError::Session`] when the storage fails.
+    ///
+    /// # Cancel safety
+    /// The call only reads.
+    pub async fn inbox_page(&self, request: ListQuestions) -> Result<ListQuestionsResponse, RunError> {
+        let mut page = self.parts.services.sessions.list_questions(request).await?;
+        page.items.retain(|item| !matches!(item.question.kind, QuestionKind::Timer | QuestionKind::Signal));
+        Ok(page)
+    }
+
     async fn list_questions(&self, request: ListQuestions) -> Result<Vec<InboxItem>, RunError> {
-        let mut items = self.parts.services.sessions.list_questions(request).await?.items;
-        items.retain(|item| !matches!(item.question.kind, QuestionKind::Timer | QuestionKind::Signal));
-        Ok(items)
+        Ok(self.inbox_page(request).await?.items)
     }
 }

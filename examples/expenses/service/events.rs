@@ -1,0 +1,93 @@
+//! The stream of an expense's events, as server-sent events.
+
+use std::convert::Infallible;
+
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Path, Query, State};
+use axum::http::HeaderMap;
+use axum::response::Sse;
+use axum::response::sse::{self, KeepAlive};
+use futures_util::Stream;
+use pleach::prelude::*;
+use pleach::{EventId, Follow, FollowOptions, Question};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::Service;
+use super::expense::OUTCOME;
+use super::problem::Problem;
+
+#[derive(Deserialize)]
+pub(super) struct From {
+    /// The id of the last event that the client has, for clients that cannot set `Last-Event-ID`.
+    after: Option<String>,
+}
+
+/// What a client sees of an event.
+#[derive(Serialize)]
+struct Shown {
+    /// The node, such as `approve`.
+    node: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    question: Option<Question>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outcome: Option<Value>,
+}
+
+/// Streams what has been stored and what comes, over questions and their answers, until the expense is done.
+pub(super) async fn events(
+    State(service): State<Service>,
+    Path((employee, id)): Path<(String, String)>,
+    from: Result<Query<From>, QueryRejection>,
+    headers: HeaderMap,
+) -> Result<Sse<impl Stream<Item = Result<sse::Event, Infallible>>>, Problem> {
+    let Query(from) = from?;
+    let last = headers.get("last-event-id").and_then(|last| last.to_str().ok().map(str::to_owned));
+    let after = last.or(from.after).map(EventId::from);
+    let session = SessionKey::new(service.runner.app_name(), employee, id);
+    // Asked before the stream begins: what is stored later comes in the stream.
+    let stored = service.stored(&session).await?.ok_or_else(|| RunError::SessionNotFound(session.clone()))?;
+    let is_done = OUTCOME.of(&stored)?.is_some();
+    let options = FollowOptions::new().after(after).across_pauses(!is_done);
+    let events = service.runner.follow_with(session, options).await?;
+    Ok(Sse::new(stream(events, service.stopping.clone())).keep_alive(KeepAlive::default()))
+}
+
+fn stream(mut events: Follow, stopping: CancellationToken) -> impl Stream<Item = Result<sse::Event, Infallible>> {
+    async_stream::stream! {
+        while let Some(Some(next)) = stopping.run_until_cancelled(events.next()).await {
+            let event = match next {
+                Ok(event) => event,
+                Err(error) => {
+                    tracing::warn!(%error, "a stream of events ends");
+                    break;
+                }
+            };
+            let Some(shown) = Shown::of(&event) else { continue };
+            let is_last = shown.outcome.is_some();
+            if let Ok(block) = sse::Event::default().id(event.id().to_string()).json_data(shown) {
+                yield Ok(block);
+            }
+            if is_last {
+                break;
+            }
+        }
+    }
+}
+
+impl Shown {
+    /// What a client sees of an event, if it sees anything.
+    fn of(event: &RunEvent) -> Option<Self> {
+        if event.is_partial() || event.is_from_user() {
+            return None;
+        }
+        let question = event.request.as_deref().cloned();
+        let error = event.error_message().map(str::to_owned);
+        let outcome = event.actions().state_delta().get(OUTCOME.name()).cloned();
+        let has_news = question.is_some() || error.is_some() || outcome.is_some() || event.output().is_some();
+        has_news.then(|| Self { node: event.path().name().to_owned(), question, error, outcome })
+    }
+}

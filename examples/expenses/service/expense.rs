@@ -1,0 +1,43 @@
+//! The data of an expense.
+
+use pleach::prelude::*;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What was spent, as an employee reports it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Report {
+    /// The amount in cents.
+    pub(crate) cents: u32,
+    pub(crate) purpose: String,
+}
+
+/// What a manager answers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Decision {
+    pub(crate) approved: bool,
+    /// Why.
+    #[serde(default)]
+    pub(crate) note: Option<String>,
+}
+
+/// What has become of an expense.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "result", rename_all = "snake_case")]
+pub(crate) enum Outcome {
+    /// The money is on its way, and this is the bank's receipt.
+    Paid {
+        receipt: String,
+    },
+    Rejected {
+        note: Option<String>,
+    },
+}
+
+/// The report in the state of its session: later nodes read it there.
+pub(crate) const REPORT: Key<Report> = Key::new("report");
+
+/// The outcome in the state of its session, stored with the last event of an expense.
+pub(crate) const OUTCOME: Key<Outcome> = Key::new("outcome");

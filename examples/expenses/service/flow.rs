@@ -1,0 +1,113 @@
+//! The workflow: what happens to an expense, node by node.
+//!
+//! ```text
+//! START ─ check ┬ small ─────────────────────── pay
+//!               └ large: approve ─ decide ┬ approved: pay
+//!                                         └ rejected: reject
+//! ```
+
+use std::time::Duration;
+
+use pleach::prelude::*;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::bank::{Bank, BankError};
+use super::expense::{Decision, OUTCOME, Outcome, REPORT, Report};
+
+/// The id of the question to the managers, and the role that is asked.
+const APPROVAL: &str = "approval";
+const MANAGERS: &str = "managers";
+
+/// What the company has decided about expenses.
+#[derive(Clone, Debug)]
+pub(crate) struct Policy {
+    /// Up to this amount nobody is asked.
+    pub(crate) free_cents: u32,
+    /// How long a manager may take. Then the expense is rejected.
+    pub(crate) answer_within: Duration,
+    /// How often a payment is tried.
+    pub(crate) attempts: u32,
+}
+
+/// The routes of `check`.
+#[derive(Routes)]
+enum Size {
+    Small,
+    Large,
+}
+
+/// The routes of `decide`.
+#[derive(Routes)]
+enum Verdict {
+    Approved,
+    Rejected,
+}
+
+/// State that `pay` reads. The field is named as the key.
+#[derive(Deserialize)]
+struct Filed {
+    report: Report,
+}
+
+/// Puts the nodes together. An edge between types that do not fit does not compile.
+pub(crate) fn workflow() -> Result<Workflow<Report>, BuildError> {
+    let mut wf = Workflow::builder("expense").input::<Report>();
+    let (check, approve) = (wf.node("check", check), wf.node("approve", approve));
+    let (decide, reject) = (wf.node("decide", decide), wf.node("reject", reject));
+    // A node that has steps runs again on a resume, so that it finds their results.
+    let pay = wf.add(FunctionNode::new("pay", pay).rerun_on_resume(true));
+    wf.edge(START, check)
+        .route(check, Size::Small, pay)
+        .route(check, Size::Large, approve)
+        .edge(approve, decide)
+        .route(decide, Verdict::Approved, pay)
+        .route(decide, Verdict::Rejected, reject);
+    wf.build()
+}
+
+async fn check(
+    ctx: Context,
+    Shared(policy): Shared<Policy>,
+    Input(report): Input<Report>,
+) -> Result<Output<Report, Size>> {
+    REPORT.set(&ctx, &report)?;
+    let size = if report.cents <= policy.free_cents { Size::Small } else { Size::Large };
+    Ok(Output::of(report).route(size))
+}
+
+/// Asks the managers. What they answer is the output of the node; if nobody answers, the default is.
+async fn approve(ctx: Context, Shared(policy): Shared<Policy>, Input(report): Input<Report>) -> RequestInput<Decision> {
+    let (employee, euros) = (ctx.user_id(), f64::from(report.cents) / 100.0);
+    let nobody = json!({"approved": false, "note": "no manager has answered in time"});
+    RequestInput::ask(APPROVAL, format!("Pay {euros:.2} to {employee} for {}?", report.purpose))
+        .assign_to(MANAGERS)
+        .with_payload(json!({"employee": employee, "report": report}))
+        .with_deadline(ctx.now() + policy.answer_within)
+        .with_default(nobody)
+}
+
+async fn decide(Input(decision): Input<Decision>) -> Output<Decision, Verdict> {
+    let verdict = if decision.approved { Verdict::Approved } else { Verdict::Rejected };
+    Output::of(decision).route(verdict)
+}
+
+/// Pays once, whatever happens: a result that is stored is not computed again, and what a crash repeats has the same key.
+async fn pay(
+    ctx: Context,
+    Shared(bank): Shared<Bank>,
+    Shared(policy): Shared<Policy>,
+    FromState(Filed { report }): FromState<Filed>,
+) -> Result<Outcome> {
+    let step = Step::new("transfer").retry(RetryConfig::attempts(policy.attempts).on::<BankError>());
+    let transfer = async || Ok(bank.pay(ctx.user_id(), report.cents, &ctx.idempotency_key()).await?);
+    let outcome = Outcome::Paid { receipt: ctx.step(step, transfer).await? };
+    OUTCOME.set(&ctx, &outcome)?;
+    Ok(outcome)
+}
+
+async fn reject(ctx: Context, Input(Decision { note, .. }): Input<Decision>) -> Result<Outcome> {
+    let outcome = Outcome::Rejected { note };
+    OUTCOME.set(&ctx, &outcome)?;
+    Ok(outcome)
+}

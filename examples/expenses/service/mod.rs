@@ -1,0 +1,29 @@
+//! The service: what it does with an expense, and its HTTP API.
+//!
+//! | module | has |
+//! | --- | --- |
+//! | `expense` | the data: reports, decisions, outcomes |
+//! | `bank` | the payments, which must not happen twice |
+//! | `flow` | the workflow |
+//! | `state` | what all requests share: the Runner, and the sign of the end |
+//! | `routes` | the API: submit, status, retry |
+//! | `inbox` | open questions and answers |
+//! | `events` | the stream of an expense's events |
+//! | `problem` | errors as statuses and bodies |
+//! | `recovery` | what an earlier process has left unfinished |
+
+mod bank;
+mod events;
+mod expense;
+mod flow;
+mod inbox;
+mod problem;
+mod recovery;
+mod routes;
+mod state;
+
+pub(crate) use bank::Bank;
+pub(crate) use flow::Policy;
+pub(crate) use recovery::recover_always;
+pub(crate) use routes::router;
+pub(crate) use state::Service;

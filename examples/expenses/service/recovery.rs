@@ -1,0 +1,47 @@
+//! What earlier processes have left unfinished: it is found and continued.
+
+use std::time::Duration;
+
+use pleach::{ListUnfinished, RunError, RunProgress};
+
+use super::Service;
+
+/// How far back to look: an older expense waits for a person, has ended, or needs one.
+const BACK: Duration = Duration::from_secs(7 * 86_400);
+
+/// How often to look again.
+const EVERY: Duration = Duration::from_secs(60);
+
+/// Continues what was cut off, now and each minute, until the process ends.
+pub(crate) async fn recover_always(service: Service, idle: Duration) {
+    let stopping = service.stopping.clone();
+    let look = async {
+        loop {
+            if let Err(error) = recover(&service, idle).await {
+                tracing::warn!(%error, "unfinished expenses could not be read");
+            }
+            tokio::time::sleep(EVERY).await;
+        }
+    };
+    stopping.run_until_cancelled(look).await;
+}
+
+/// Continues the expenses that nothing has happened to for longer than `idle`, which must be longer than a payment takes: another
+/// process may be at work on others. Failed ones are left to `retry`.
+async fn recover(service: &Service, idle: Duration) -> Result<(), RunError> {
+    let (runner, now) = (&service.runner, service.now());
+    let mut list = ListUnfinished::new().since(now - BACK).idle_since(now - idle);
+    loop {
+        let page = runner.unfinished(list.clone()).await?;
+        for cut in page.items {
+            if let (RunProgress::Unfinished, Some(invocation)) = (cut.progress, cut.invocation) {
+                tracing::info!(session = %cut.session, "an expense was cut off and continues");
+                drop(runner.resume(cut.session.user_id, cut.session.session_id, invocation).detach());
+            }
+        }
+        match page.next {
+            Some(next) => list = list.after(next),
+            None => return Ok(()),
+        }
+    }
+}

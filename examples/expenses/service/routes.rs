@@ -1,0 +1,120 @@
+//! The API: submit an expense, look how far it is, try a failed one again.
+
+use axum::extract::rejection::JsonRejection;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::IntoResponse;
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use pleach::prelude::*;
+use pleach::{Detached, IdGen as _, InvocationId, Question, RandomIds, RunProgress};
+use serde::Serialize;
+use serde_json::json;
+
+use super::Service;
+use super::events::events;
+use super::expense::{OUTCOME, Outcome, REPORT, Report};
+use super::inbox::{answer, inbox};
+use super::problem::Problem;
+
+/// The routes of the service. Who may call which is for a layer in front of them to decide.
+pub(crate) fn router(service: Service) -> Router {
+    Router::new()
+        .route("/employees/{employee}/expenses", post(submit))
+        .route("/employees/{employee}/expenses/{id}", get(status))
+        .route("/employees/{employee}/expenses/{id}/events", get(events))
+        .route("/employees/{employee}/expenses/{id}/answers/{question}", post(answer))
+        .route("/employees/{employee}/expenses/{id}/retry", post(retry))
+        .route("/inbox", get(inbox))
+        .route("/health", get(health))
+        .with_state(service)
+}
+
+/// Starts the run of an expense, in a session of its own. The reply is sent when the report is stored; the run continues by itself.
+///
+/// With the header `Idempotency-Key`, which becomes the id of the expense, a report may be sent again: it is filed once.
+async fn submit(
+    State(service): State<Service>,
+    Path(employee): Path<String>,
+    headers: HeaderMap,
+    report: Result<Json<Report>, JsonRejection>,
+) -> Result<impl IntoResponse, Problem> {
+    let Json(report) = report?;
+    if report.cents == 0 {
+        return Err(Problem::of_field("cents", "an amount above 0 is wanted"));
+    }
+    let key = headers.get("idempotency-key").and_then(|key| key.to_str().ok());
+    let id = key.map_or_else(|| RandomIds.uuid().to_string(), str::to_owned);
+    let session = SessionKey::new(service.runner.app_name(), employee.as_str(), id.as_str());
+    match service.stored(&session).await?.as_ref().map(|session| REPORT.of(session)).transpose()?.flatten() {
+        Some(filed) if filed == report => {}
+        Some(_) => return Err(Problem::new(StatusCode::CONFLICT, "another report was sent with this key")),
+        None => {
+            let request = RunRequest::new(session).invocation_id(id.as_str()).message(Message::data(&report));
+            begun(service.runner.start(request).detach()).await?;
+        }
+    }
+    let place = format!("/employees/{employee}/expenses/{id}");
+    Ok((StatusCode::ACCEPTED, [(header::LOCATION, place)], Json(json!({"id": id}))))
+}
+
+/// How far an expense is.
+#[derive(Serialize)]
+struct Status {
+    id: String,
+    employee: String,
+    progress: &'static str,
+    /// Why it has failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    questions: Vec<Question>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outcome: Option<Outcome>,
+}
+
+async fn status(
+    State(service): State<Service>,
+    Path((employee, id)): Path<(String, String)>,
+) -> Result<Json<Status>, Problem> {
+    let status = service.runner.status((employee.as_str(), id.as_str())).await?;
+    let (progress, error) = match &status.progress {
+        RunProgress::Waiting => ("waiting", None),
+        RunProgress::Failed { error, .. } => ("failed", Some(error.message().to_owned())),
+        RunProgress::Unfinished => ("interrupted", None),
+        RunProgress::Done => ("done", None),
+        RunProgress::Aborted => ("aborted", None),
+        _ => ("running", None),
+    };
+    let stored = service.stored(&status.session).await?;
+    let outcome = stored.map(|session| OUTCOME.of(&session)).transpose()?.flatten();
+    Ok(Json(Status { id, employee, progress, error, questions: status.questions, outcome }))
+}
+
+/// Resumes an expense that has failed. What has completed does not run again.
+async fn retry(
+    State(service): State<Service>,
+    Path((employee, id)): Path<(String, String)>,
+) -> Result<StatusCode, Problem> {
+    let status = service.runner.status((employee.as_str(), id.as_str())).await?;
+    match status.invocation.filter(|_| status.progress.can_resume()) {
+        Some(invocation) => {
+            begun(service.runner.resume(employee, id, invocation).detach()).await?;
+            Ok(StatusCode::ACCEPTED)
+        }
+        None => Err(Problem::new(StatusCode::CONFLICT, "this expense has not failed")),
+    }
+}
+
+async fn health(State(service): State<Service>) -> Result<&'static str, Problem> {
+    service.runner.sessions().health_check().await?;
+    Ok("ok")
+}
+
+/// Waits until a run has stored its message or answer, or returns the error for which it did not.
+pub(super) async fn begun(mut run: Detached) -> Result<InvocationId, RunError> {
+    match run.invocation_id().await {
+        Ok(id) => Ok(id),
+        // The handle itself has the error with its type.
+        Err(stopped) => (&mut run).await.and(Err(stopped)),
+    }
+}
