@@ -20,6 +20,7 @@ mod files;
 mod layers;
 mod lint;
 mod mcp_servers;
+mod pages;
 mod postgres;
 mod quick;
 mod report;
@@ -43,7 +44,8 @@ cargo xtask COMMAND
   survey [CRATE]          measures of each crate: public items, import circles, lengths, words;
                           of one crate also what they are made of
   lint                    clippy over everything, warnings are errors
-  docs                    rustdoc of the workspace, warnings are errors
+  docs                    the pages: dead links, table of contents, excerpts; the book, where mdbook is
+                          installed; rustdoc of the workspace, warnings are errors
   conformance [FILTER]    the recorded scenarios on every backend that needs no server
   conformance [FILTER] --dump FOLDER
                           writes what each scenario stores, to be compared between versions

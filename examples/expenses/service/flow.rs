@@ -22,7 +22,7 @@ const MANAGERS: &str = "managers";
 /// What the company has decided about expenses.
 #[derive(Clone, Debug)]
 pub(crate) struct Policy {
-    /// Up to this amount nobody is asked.
+    /// Up to this amount no one is asked.
     pub(crate) free_cents: u32,
     /// How long a manager may take. Then the expense is rejected.
     pub(crate) answer_within: Duration,
@@ -76,15 +76,15 @@ async fn check(
     Ok(Output::of(report).route(size))
 }
 
-/// Asks the managers. What they answer is the output of the node; if nobody answers, the default is.
+/// Asks the managers. What they answer is the output of the node; if no one answers, the default is.
 async fn approve(ctx: Context, Shared(policy): Shared<Policy>, Input(report): Input<Report>) -> RequestInput<Decision> {
     let (employee, euros) = (ctx.user_id(), f64::from(report.cents) / 100.0);
-    let nobody = json!({"approved": false, "note": "no manager has answered in time"});
+    let unanswered = json!({"approved": false, "note": "no manager has answered in time"});
     RequestInput::ask(APPROVAL, format!("Pay {euros:.2} to {employee} for {}?", report.purpose))
         .assign_to(MANAGERS)
         .with_payload(json!({"employee": employee, "report": report}))
         .with_deadline(ctx.now() + policy.answer_within)
-        .with_default(nobody)
+        .with_default(unanswered)
 }
 
 async fn decide(Input(decision): Input<Decision>) -> Output<Decision, Verdict> {

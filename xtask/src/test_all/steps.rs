@@ -47,7 +47,7 @@ pub(super) const STEPS: &[Step] = &[
     step("order", "the scenarios with serde_json's preserve_order", |run| {
         tested(conformance::play(&run.workspace, Build::PreserveOrder, Vec::new(), &[]))
     }),
-    step("docs", "rustdoc finds nothing", |_| plain(docs::run())),
+    step("docs", "no page has a dead link, and rustdoc finds nothing", |_| plain(docs::run())),
     step("package", "the libraries can be packaged", package),
     step("smoke", "the main example runs to its end", smoke),
 ];

@@ -1,0 +1,70 @@
+//! Links: their files are there, and so are the anchors in pages.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Component, Path, PathBuf};
+
+use super::{Fault, anchors, prose};
+
+pub(super) fn check(root: &Path, pages: &[(&Path, &str)]) -> Vec<Fault> {
+    let known: BTreeMap<&Path, BTreeSet<String>> =
+        pages.iter().map(|(file, text)| (*file, anchors::of(text))).collect();
+    let of_page = |(file, text): &(&Path, &str)| {
+        let found = prose(text).flat_map(|(line, text)| targets(text).map(move |target| (line, target)));
+        let dead = found.filter_map(|(line, target)| Some((line, dead(root, file, target, &known)?)));
+        dead.map(|(line, message)| Fault { file: file.to_path_buf(), line, message }).collect::<Vec<_>>()
+    };
+    pages.iter().flat_map(of_page).collect()
+}
+
+/// Why a link is dead, if it is.
+fn dead(root: &Path, file: &Path, target: &str, known: &BTreeMap<&Path, BTreeSet<String>>) -> Option<String> {
+    let (path, anchor) = target.split_once('#').map_or((target, None), |(path, anchor)| (path, Some(anchor)));
+    let place = match path {
+        "" => file.to_path_buf(),
+        path => normal(&file.parent().unwrap_or(Path::new("")).join(path)),
+    };
+    if !known.contains_key(place.as_path()) && !root.join(&place).exists() {
+        return Some(format!("the link leads to `{path}`, which does not exist"));
+    }
+    let (anchor, anchors) = (anchor?, known.get(place.as_path())?);
+    (!anchors.contains(anchor)).then(|| format!("`{}` has no heading for `#{anchor}`", place.display()))
+}
+
+/// The targets of links within the repository.
+pub(super) fn targets(line: &str) -> impl Iterator<Item = &str> {
+    let outside_code = line.split('`').enumerate().filter(|(index, _)| index % 2 == 0);
+    // The text of a link may be code, so its target follows in the next piece.
+    outside_code.flat_map(|(_, piece)| piece.split("](").skip(1)).filter_map(|rest| {
+        let target = rest.split([')', ' ']).next()?;
+        (!target.is_empty() && !target.contains("://") && !target.starts_with("mailto:")).then_some(target)
+    })
+}
+
+/// A path without `.` and `..`.
+pub(super) fn normal(path: &Path) -> PathBuf {
+    let mut parts = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(parts.pop()),
+            Component::CurDir => {}
+            part => parts.push(part),
+        }
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dead_files_and_anchors_are_found() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the root");
+        let page = "# Top\n[a](#top) [b](#gone) [`c`](b.md#sub) [d](b.md#gone)\n[e](absent.md) `[f](x)`\n[g](../README.md) <https://x.org/#y>\n";
+        let pages = [(Path::new("docs/a.md"), page), (Path::new("docs/b.md"), "## Sub\n")];
+        let faults = check(root, &pages);
+        let found: Vec<(usize, bool)> =
+            faults.iter().map(|fault| (fault.line, fault.message.contains("heading"))).collect();
+        assert_eq!(found, [(2, true), (2, true), (3, false)], "{faults:?}");
+    }
+}
