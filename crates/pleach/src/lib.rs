@@ -193,3 +193,43 @@ struct Plugins;
 #[cfg(all(doctest, feature = "dev", feature = "sqlite"))]
 #[doc = include_str!("../../../docs/server.md")]
 struct ServerPage;
+
+/// Compiles and runs the programs of the first page.
+#[cfg(all(doctest, feature = "inmemory", feature = "sqlite"))]
+#[doc = include_str!("../../../docs/getting-started.md")]
+struct GettingStarted;
+
+/// Compiles and runs the programs of the page on concepts.
+#[cfg(all(doctest, feature = "inmemory"))]
+#[doc = include_str!("../../../docs/concepts.md")]
+struct Concepts;
+
+/// Compiles and runs the programs of the page on questions.
+#[cfg(all(doctest, feature = "inmemory"))]
+#[doc = include_str!("../../../docs/human-in-the-loop.md")]
+struct HumanInTheLoop;
+
+/// Compiles and runs the programs of the page on parallel work.
+#[cfg(all(doctest, feature = "inmemory"))]
+#[doc = include_str!("../../../docs/parallel.md")]
+struct Parallel;
+
+/// Compiles and runs the programs of the page on state.
+#[cfg(all(doctest, feature = "inmemory"))]
+#[doc = include_str!("../../../docs/state.md")]
+struct StatePage;
+
+/// Compiles and runs the programs of the page on errors.
+#[cfg(all(doctest, feature = "inmemory"))]
+#[doc = include_str!("../../../docs/errors.md")]
+struct Errors;
+
+/// Compiles the program of the page on deployment.
+#[cfg(all(doctest, feature = "inmemory", feature = "server"))]
+#[doc = include_str!("../../../docs/deployment.md")]
+struct Deployment;
+
+/// Compiles and runs the programs of the page for users of LangGraph.
+#[cfg(all(doctest, feature = "inmemory"))]
+#[doc = include_str!("../../../docs/from-langgraph.md")]
+struct FromLangGraph;
