@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::prose;
+use super::page::prose;
 
 /// Returns the anchors of a page.
 pub(super) fn of(text: &str) -> BTreeSet<String> {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::Fault;
+use super::page::Fault;
 use crate::files::Sources;
 
 pub(super) fn check(sources: &Sources, pages: &[(&Path, &str)]) -> Vec<Fault> {

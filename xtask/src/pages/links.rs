@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
-use super::{Fault, anchors, prose};
+use super::anchors;
+use super::page::{Fault, prose};
 
 pub(super) fn check(root: &Path, pages: &[(&Path, &str)]) -> Vec<Fault> {
     let known: BTreeMap<&Path, BTreeSet<String>> =

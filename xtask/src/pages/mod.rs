@@ -5,6 +5,7 @@ mod anchors;
 mod book;
 mod excerpts;
 mod links;
+mod page;
 mod summary;
 
 use std::path::{Path, PathBuf};
@@ -13,17 +14,10 @@ use crate::files::Sources;
 use crate::workspace::Workspace;
 
 pub(crate) use book::build;
+use page::Fault;
 
 /// The pages at the root that are checked beside those of `docs`.
 const ABOVE: &[&str] = &["README.md", "CHANGELOG.md", "CONTRIBUTING.md"];
-
-/// What is wrong in a page.
-#[derive(Debug, PartialEq, Eq)]
-struct Fault {
-    file: PathBuf,
-    line: usize,
-    message: String,
-}
 
 /// Prints every fault; true when there is none.
 pub(crate) fn check() -> anyhow::Result<bool> {
@@ -47,14 +41,4 @@ fn is_page(file: &Path) -> bool {
 
 fn as_page((file, text): &(PathBuf, String)) -> (&Path, &str) {
     (file, text)
-}
-
-/// The lines of a page with their numbers, without its blocks of code.
-fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let mut in_code = false;
-    text.lines().enumerate().filter_map(move |(index, line)| {
-        let is_fence = line.trim_start().starts_with("```");
-        in_code ^= is_fence;
-        (!in_code && !is_fence).then_some((index + 1, line))
-    })
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::links::{normal, targets};
-use super::{Fault, prose};
+use super::page::{Fault, prose};
 
 const SUMMARY: &str = "docs/SUMMARY.md";
 
