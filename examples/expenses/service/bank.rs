@@ -25,7 +25,7 @@ struct Payment {
     cents: u32,
 }
 
-/// The bank cannot be reached, or does not say what has become of a payment.
+/// The bank cannot be reached, or leaves it open whether it has paid.
 #[derive(Debug, thiserror::Error)]
 #[error("the bank does not answer: {0}")]
 pub(crate) struct BankError(#[from] io::Error);

@@ -102,7 +102,7 @@ pub(crate) async fn what_is_not_there_is_not_found(backend: Backend) {
     {
         assert_eq!(client.post(&path, answer.clone()).await.0, StatusCode::NOT_FOUND, "{path}");
     }
-    // The expense of somebody else is not ben's.
+    // An expense of ana is not one of ben.
     for path in [format!("{ANA}/e2"), format!("{ANA}/e2/events"), "/employees/ben/expenses/e1".to_owned()] {
         assert_eq!(client.get(&path).await.0, StatusCode::NOT_FOUND, "{path}");
     }

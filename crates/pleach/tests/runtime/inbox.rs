@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pleach::prelude::*;
 use pleach::{
-    FunctionCall, FunctionResponse, InMemorySessionService, Question, QuestionKind, Session, SessionKey,
+    FunctionCall, FunctionResponse, InMemorySessionService, ListQuestions, Question, QuestionKind, Session, SessionKey,
     SessionServiceExt, open_questions,
 };
 use pleach_testkit::SeqIds;
@@ -203,6 +203,16 @@ async fn an_inbox_has_every_session_once_in_the_order_asked() {
     let of_all = runner.inbox_of_all_users().await.unwrap();
     assert_eq!(of_all.len(), 129 * 2);
     assert_eq!(of_all.iter().filter(|item| item.session.user_id == "bob").count(), 2);
+    // The same in pages.
+    let (mut list, mut paged) = (ListQuestions::new("t").with_limit(100), Vec::new());
+    loop {
+        let page = runner.inbox_page(list.clone()).await.unwrap();
+        assert!(page.items.len() <= 100);
+        paged.extend(page.items);
+        let Some(next) = page.next else { break };
+        list = list.with_after(next);
+    }
+    assert_eq!(paged, of_all);
     assert_eq!(runner.inbox("eve").await.unwrap(), []);
 }
 

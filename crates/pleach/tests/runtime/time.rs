@@ -33,6 +33,8 @@ async fn a_run_sleeps_and_is_woken() {
     let questions: Vec<Question> = runner.questions(("ana", "s1")).await.unwrap();
     assert_eq!((questions[0].kind, questions[0].deadline), (QuestionKind::Timer, Some(1_800_003_600.0)));
     assert!(runner.inbox("ana").await.unwrap().is_empty(), "no person can answer");
+    let page = runner.inbox_page(pleach::ListQuestions::new("t").with_limit(1)).await.unwrap();
+    assert!(page.items.is_empty(), "no person can answer");
 
     tokio::time::sleep(3 * HOUR + Duration::from_secs(2)).await;
     assert_eq!(world.stored().await.last().unwrap(), "wf@1/wait@1: [3600,3600]");
