@@ -2,14 +2,13 @@
 
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::IntoResponse;
+use axum::http::{HeaderMap, StatusCode};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use pleach::prelude::*;
 use pleach::{Detached, IdGen as _, InvocationId, Question, RandomIds, RunProgress};
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Service;
 use super::events::events;
@@ -38,14 +37,17 @@ async fn submit(
     Path(employee): Path<String>,
     headers: HeaderMap,
     report: Result<Json<Report>, JsonRejection>,
-) -> Result<impl IntoResponse, Problem> {
+) -> Result<(StatusCode, Json<Value>), Problem> {
     let Json(report) = report?;
     if report.cents == 0 {
         return Err(Problem::of_field("cents", "an amount above 0 is wanted"));
     }
-    let key = headers.get("idempotency-key").and_then(|key| key.to_str().ok());
-    let id = key.map_or_else(|| RandomIds.uuid().to_string(), str::to_owned);
-    let session = SessionKey::new(service.runner.app_name(), employee.as_str(), id.as_str());
+    let id = match headers.get("idempotency-key").map(|key| key.to_str()) {
+        Some(Ok(key)) => key.to_owned(),
+        Some(Err(_)) => return Err(Problem::new(StatusCode::BAD_REQUEST, "the idempotency key is not ASCII")),
+        None => RandomIds.uuid().to_string(),
+    };
+    let session = SessionKey::new(service.runner.app_name(), employee, id.as_str());
     match service.stored(&session).await?.as_ref().map(|session| REPORT.of(session)).transpose()?.flatten() {
         Some(filed) if filed == report => {}
         Some(_) => return Err(Problem::new(StatusCode::CONFLICT, "another report was sent with this key")),
@@ -54,8 +56,7 @@ async fn submit(
             begun(service.runner.start(request).detach()).await?;
         }
     }
-    let place = format!("/employees/{employee}/expenses/{id}");
-    Ok((StatusCode::ACCEPTED, [(header::LOCATION, place)], Json(json!({"id": id}))))
+    Ok((StatusCode::ACCEPTED, Json(json!({"id": id}))))
 }
 
 /// How far an expense is.

@@ -5,10 +5,13 @@ mod api;
 mod backend;
 mod client;
 mod clock;
+#[cfg(unix)]
 #[expect(dead_code, reason = "a test has a temporary folder here, for its database and its ledger")]
 #[path = "../example/mod.rs"]
 mod example;
+#[cfg(unix)]
 mod process;
+#[cfg(unix)]
 mod program;
 mod races;
 #[path = "../../expenses/service/mod.rs"]
@@ -49,10 +52,10 @@ macro_rules! on_each_backend {
 }
 
 /// The rules of what outlives a process.
+#[cfg(unix)]
 macro_rules! on_durable_backends {
     ($($name:ident = $backend:expr),* $(,)?) => {
-        $(#[cfg(unix)]
-        mod $name {
+        $(mod $name {
             #[tokio::test]
             async fn a_payment_that_a_kill_cuts_off_is_made_once() {
                 crate::process::a_payment_that_a_kill_cuts_off_is_made_once($backend).await;
@@ -77,6 +80,7 @@ on_each_backend! {
     postgres = crate::backend::Backend::Postgres,
 }
 
+#[cfg(unix)]
 on_durable_backends! {
     sqlite_process = crate::backend::Backend::Sqlite,
     postgres_process = crate::backend::Backend::Postgres,
